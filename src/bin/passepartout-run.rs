@@ -1,0 +1,2 @@
+//! The launcher: confines itself, then executes a command.
+fn main() {}

@@ -1,0 +1,2 @@
+//! The command line: the same library without Emacs.
+fn main() {}

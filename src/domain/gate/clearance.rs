@@ -1,0 +1,100 @@
+//! The only file that can clear an action.
+//!
+//! `Cleared` has private fields and no other constructor, and is consumed by the actuator:
+//! "no action without gates" and "one clearance, one act" hold at compile time.
+
+use crate::domain::action::Action;
+use crate::domain::gate::plan::{Approval, asks};
+use crate::domain::gate::{Case, Facts, Gates, Opinion, Reason, Trace, Verdict};
+use crate::domain::scope::Scope;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// An action that may happen now, once.
+#[derive(Debug)]
+pub struct Cleared {
+    action: Action,
+    facts: Facts,
+    scope: Scope,
+    trace: Trace,
+}
+
+impl Cleared {
+    /// Returns the action.
+    pub fn action(&self) -> &Action {
+        &self.action
+    }
+
+    /// Returns what was found out when it was judged.
+    pub fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// Returns what the turn may see and touch.
+    pub fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
+    /// Returns what the gates said.
+    pub fn trace(&self) -> &Trace {
+        &self.trace
+    }
+}
+
+/// What judging came to.
+#[derive(Debug)]
+pub enum Judgement {
+    /// It may happen.
+    Cleared(Box<Cleared>),
+    /// A human must see it first.
+    Parked(Trace),
+    /// It must not happen.
+    Rejected(Trace),
+}
+
+/// Runs all gates on a case and combines their verdicts by the strictest.
+///
+/// A gate that panics denies. An empty stack denies. An approval covers exactly the asks that were
+/// shown to the human, on exactly the action and facts that were shown; it never overrides a denial.
+pub fn judge(gates: &Gates, case: Case<'_>, approval: Option<Approval>) -> Judgement {
+    let trace = ask_all(gates, &case);
+    let verdict = trace.strictest().map(|opinion| opinion.verdict.severity());
+    let cleared = |trace: Trace| {
+        Judgement::Cleared(Box::new(Cleared {
+            action: case.action.clone(),
+            facts: case.facts.clone(),
+            scope: case.scope.clone(),
+            trace,
+        }))
+    };
+    match verdict {
+        Some(0) => cleared(trace),
+        Some(1) => match approval {
+            Some(approval) if covers(&approval, &case, &trace) => cleared(trace),
+            _ => Judgement::Parked(trace),
+        },
+        _ => Judgement::Rejected(trace),
+    }
+}
+
+/// Runs all gates on a case and returns what they said; clears nothing.
+pub fn ask_all(gates: &Gates, case: &Case<'_>) -> Trace {
+    let mut opinions: Vec<Opinion> = gates
+        .iter()
+        .map(|gate| {
+            let verdict = catch_unwind(AssertUnwindSafe(|| gate.judge(case)))
+                .unwrap_or_else(|_| Verdict::Deny(Reason::new("The gate failed, and a gate that fails denies.")));
+            Opinion { gate: gate.name().to_string(), priority: gate.priority(), verdict }
+        })
+        .collect();
+    if opinions.is_empty() {
+        let verdict = Verdict::Deny(Reason::new("No gates are loaded, so nothing may happen."));
+        opinions.push(Opinion { gate: "clearance".to_string(), priority: u16::MAX, verdict });
+    }
+    Trace { action: case.action.hash(), opinions }
+}
+
+fn covers(approval: &Approval, case: &Case<'_>, trace: &Trace) -> bool {
+    approval.action == case.action.hash()
+        && approval.facts == case.facts.hash()
+        && asks(trace).iter().all(|ask| approval.asks.contains(ask))
+}

@@ -1,0 +1,156 @@
+//! Deterministic checks: a case goes in, a verdict and its reason come out.
+//!
+//! A gate never rewrites the action and never touches the world. All gates run on every action;
+//! the strictest verdict wins; order decides display only.
+
+pub mod clearance;
+pub mod facts;
+pub mod plan;
+
+pub use facts::Facts;
+
+use crate::domain::action::Action;
+use crate::domain::id::ActionHash;
+use crate::domain::scope::Scope;
+use crate::domain::tool::Tool;
+
+/// Why, and what to do instead. Shown to the user and to the model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reason {
+    /// Why.
+    pub text: String,
+    /// What would be allowed instead, when there is something.
+    pub instead: Option<String>,
+}
+
+impl Reason {
+    /// Makes a reason without an alternative.
+    pub fn new(text: impl Into<String>) -> Reason {
+        Reason { text: text.into(), instead: None }
+    }
+
+    /// Makes a reason with an alternative.
+    pub fn instead(text: impl Into<String>, instead: impl Into<String>) -> Reason {
+        Reason { text: text.into(), instead: Some(instead.into()) }
+    }
+}
+
+/// What a gate says. The order is by severity: `max` of two is the strictest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Nothing against it; perhaps a remark.
+    Pass(Option<Reason>),
+    /// A human must see it first.
+    Ask(Reason),
+    /// It must not happen. No approval changes that.
+    Deny(Reason),
+}
+
+impl Verdict {
+    /// Returns a pass without a remark.
+    pub const fn pass() -> Verdict {
+        Verdict::Pass(None)
+    }
+
+    /// Returns 0 for pass, 1 for ask, 2 for deny.
+    pub fn severity(&self) -> u8 {
+        match self {
+            Verdict::Pass(_) => 0,
+            Verdict::Ask(_) => 1,
+            Verdict::Deny(_) => 2,
+        }
+    }
+
+    /// Returns `pass`, `ask` or `deny`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Verdict::Pass(_) => "pass",
+            Verdict::Ask(_) => "ask",
+            Verdict::Deny(_) => "deny",
+        }
+    }
+
+    /// Returns the reason, if there is one.
+    pub fn reason(&self) -> Option<&Reason> {
+        match self {
+            Verdict::Pass(reason) => reason.as_ref(),
+            Verdict::Ask(reason) | Verdict::Deny(reason) => Some(reason),
+        }
+    }
+
+    /// Returns the stricter of two; the first when they are alike.
+    pub fn stricter(self, other: Verdict) -> Verdict {
+        if other.severity() > self.severity() { other } else { self }
+    }
+}
+
+/// What a gate judges.
+#[derive(Clone, Copy)]
+pub struct Case<'a> {
+    /// The action.
+    pub action: &'a Action,
+    /// The tool it calls.
+    pub tool: &'a Tool,
+    /// What the turn may see and touch.
+    pub scope: &'a Scope,
+    /// What the edge found out.
+    pub facts: &'a Facts,
+}
+
+/// A deterministic check.
+pub trait Gate: Send + Sync {
+    /// Returns its name, as traces show it.
+    fn name(&self) -> &str;
+    /// Returns its priority: higher stands earlier in the trace.
+    fn priority(&self) -> u16;
+    /// Judges a case. Pure.
+    fn judge(&self, case: &Case<'_>) -> Verdict;
+}
+
+/// One gate's verdict in a trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Opinion {
+    /// The gate.
+    pub gate: String,
+    /// Its priority.
+    pub priority: u16,
+    /// What it said.
+    pub verdict: Verdict,
+}
+
+/// Every gate's verdict on an action, by priority. No timings: they are not facts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trace {
+    /// The action.
+    pub action: ActionHash,
+    /// The opinions, highest priority first.
+    pub opinions: Vec<Opinion>,
+}
+
+impl Trace {
+    /// Returns the strictest opinion; `None` when no gate spoke.
+    pub fn strictest(&self) -> Option<&Opinion> {
+        self.opinions.iter().reduce(|a, b| if b.verdict.severity() > a.verdict.severity() { b } else { a })
+    }
+}
+
+/// The gates of a session, by priority. Without the mandatory ones nothing is cleared.
+pub struct Gates(Vec<Box<dyn Gate>>);
+
+impl Gates {
+    /// Orders gates by priority, highest first; gates of one priority by name.
+    pub fn new(mut gates: Vec<Box<dyn Gate>>) -> Gates {
+        gates.sort_by(|a, b| b.priority().cmp(&a.priority()).then_with(|| a.name().cmp(b.name())));
+        Gates(gates)
+    }
+
+    /// Returns the gates.
+    pub fn iter(&self) -> impl Iterator<Item = &dyn Gate> {
+        self.0.iter().map(|gate| gate.as_ref())
+    }
+
+    /// Returns whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}

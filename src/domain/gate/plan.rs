@@ -1,0 +1,137 @@
+//! Flight plans: parked actions that wait for a human, and the approvals that release them.
+
+use crate::domain::action::Action;
+use crate::domain::gate::{Facts, Trace, Verdict};
+use crate::domain::id::{ActionHash, FactsHash, PlanId, SessionId, TurnId};
+use crate::domain::signal::Origin;
+
+/// What has become of a plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PlanStatus {
+    /// It waits.
+    Pending,
+    /// A human said yes; it has not been carried out yet.
+    Approved,
+    /// A human said no, with a reason that may be empty.
+    Denied(String),
+    /// It was carried out.
+    Done(String),
+    /// It was tried and failed.
+    Failed(String),
+    /// The world changed since it was shown.
+    Stale(String),
+    /// Nobody answered in time.
+    Expired,
+    /// It was replaced by an edited one.
+    Replaced(PlanId),
+}
+
+impl PlanStatus {
+    /// Returns the word for the wire, the store and people.
+    pub fn name(&self) -> &'static str {
+        match self {
+            PlanStatus::Pending => "pending",
+            PlanStatus::Approved => "approved",
+            PlanStatus::Denied(_) => "denied",
+            PlanStatus::Done(_) => "done",
+            PlanStatus::Failed(_) => "failed",
+            PlanStatus::Stale(_) => "stale",
+            PlanStatus::Expired => "expired",
+            PlanStatus::Replaced(_) => "replaced",
+        }
+    }
+}
+
+/// A parked action.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlightPlan {
+    /// Its name.
+    pub id: PlanId,
+    /// The exact action.
+    pub action: Action,
+    /// What was found out when it was judged.
+    pub facts: Facts,
+    /// What the gates said.
+    pub trace: Trace,
+    /// The conversation that it belongs to.
+    pub session: SessionId,
+    /// The turn that it belongs to.
+    pub turn: TurnId,
+    /// The model's name for the call, so that the outcome can be tied to it.
+    pub call: String,
+    /// When it was parked.
+    pub created: jiff::Timestamp,
+    /// When it can no longer be approved.
+    pub expires: jiff::Timestamp,
+    /// What has become of it.
+    pub status: PlanStatus,
+}
+
+impl FlightPlan {
+    /// Returns the hash that a human's approval must carry: of the action and of the facts.
+    pub fn shown(&self) -> String {
+        format!("{}{}", self.action.hash(), self.facts.hash())
+    }
+
+    /// Returns the gates that asked, with their reasons.
+    pub fn asks(&self) -> Vec<(String, String)> {
+        asks(&self.trace)
+    }
+}
+
+/// Returns the gates of a trace that asked, with their reasons.
+pub(crate) fn asks(trace: &Trace) -> Vec<(String, String)> {
+    trace
+        .opinions
+        .iter()
+        .filter_map(|opinion| match &opinion.verdict {
+            Verdict::Ask(reason) => Some((opinion.gate.clone(), reason.text.clone())),
+            Verdict::Pass(_) | Verdict::Deny(_) => None,
+        })
+        .collect()
+}
+
+/// A human's yes to exactly one plan. It is consumed by the clearance that it makes.
+#[derive(Debug)]
+pub struct Approval {
+    pub(super) action: ActionHash,
+    pub(super) facts: FactsHash,
+    pub(super) asks: Vec<(String, String)>,
+}
+
+/// Why an approval did not count.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// The channel is not a human's own.
+    #[error("this channel may not approve; approve in Emacs, or in a terminal that the agent did not start")]
+    NoRight,
+    /// What was shown is not what is parked.
+    #[error("plan {0} has changed since it was shown; look at it again")]
+    NotShown(PlanId),
+    /// It is no longer waiting.
+    #[error("plan {0} no longer waits: it is {1}")]
+    NotPending(PlanId, &'static str),
+    /// It waited too long.
+    #[error("plan {0} has expired; ask again")]
+    Expired(PlanId),
+}
+
+impl Approval {
+    /// Makes an approval of a pending plan from a human's own channel, at a time before it expires,
+    /// when `shown` is the hash of exactly what is parked.
+    pub fn new(plan: &FlightPlan, shown: &str, origin: &Origin, at: jiff::Timestamp) -> Result<Approval, Refused> {
+        if !origin.rights.approve {
+            return Err(Refused::NoRight);
+        }
+        if plan.status != PlanStatus::Pending {
+            return Err(Refused::NotPending(plan.id.clone(), plan.status.name()));
+        }
+        if at >= plan.expires {
+            return Err(Refused::Expired(plan.id.clone()));
+        }
+        if shown != plan.shown() {
+            return Err(Refused::NotShown(plan.id.clone()));
+        }
+        Ok(Approval { action: plan.action.hash(), facts: plan.facts.hash(), asks: plan.asks() })
+    }
+}

@@ -1,0 +1,20 @@
+//! The pure core: no Emacs, HTTP, TCP, disk, clock, thread or environment.
+//!
+//! Modules are listed in reading order; `test/rust/layering.rs` holds the order of imports.
+
+pub mod action;
+pub mod context;
+pub mod gate;
+pub mod hash;
+pub mod id;
+pub mod inert;
+pub mod label;
+pub mod memory;
+pub mod org;
+pub mod port;
+pub mod recall;
+pub mod scope;
+pub mod signal;
+pub mod skill;
+pub mod tool;
+pub mod turn;

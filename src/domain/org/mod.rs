@@ -1,0 +1,3 @@
+//! Org text ↔ outline: our own line scanner for structure.
+
+pub mod outline;

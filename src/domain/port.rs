@@ -1,0 +1,180 @@
+//! What the domain asks of the world. Async traits that name no runtime; a dropped future is a cancel.
+
+use crate::domain::action::{Action, Observation};
+use crate::domain::gate::Facts;
+use crate::domain::gate::clearance::Cleared;
+use crate::domain::label::Privacy;
+use crate::domain::scope::Scope;
+use crate::domain::signal::Role;
+use async_trait::async_trait;
+use serde_json::{Map, Value};
+
+/// Where a provider runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Locality {
+    /// Inside this program: no model, no network.
+    Builtin,
+    /// On an address of this machine that the user declared to be local.
+    Local,
+    /// Anywhere else.
+    Remote,
+}
+
+/// One call of a tool, as a model asked for it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Call {
+    /// The provider's name for this call; ties the answer to it.
+    pub id: String,
+    /// The tool.
+    pub tool: String,
+    /// The arguments.
+    pub args: Map<String, Value>,
+}
+
+/// One message of a prompt.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Message {
+    /// Words of the human or of the model.
+    Text {
+        /// Who spoke.
+        role: Role,
+        /// What.
+        text: String,
+    },
+    /// The model asked for tools, perhaps with words.
+    Calls {
+        /// What it said beside them.
+        text: String,
+        /// The calls.
+        calls: Vec<Call>,
+    },
+    /// What one call came to.
+    Result {
+        /// The call.
+        call: String,
+        /// The tool.
+        tool: String,
+        /// What it came to.
+        text: String,
+    },
+}
+
+/// One tool as providers are told of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ToolSpec {
+    /// Its name.
+    pub name: String,
+    /// What it does.
+    pub summary: String,
+    /// JSON schema of its arguments.
+    pub schema: Value,
+}
+
+/// All that a provider is given: exactly this text leaves the machine, or none.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Prompt {
+    /// The system text: identity, context, logs, mandates.
+    pub system: String,
+    /// The conversation, oldest first.
+    pub messages: Vec<Message>,
+    /// The tools.
+    pub tools: Vec<ToolSpec>,
+    /// The strictest label of anything in it.
+    pub privacy: Privacy,
+    /// What the user typed to set this turn off, and nothing else. The built-in provider reads only this.
+    pub typed: String,
+    /// The wall clock of the user, for words such as “tomorrow”.
+    pub now: jiff::civil::DateTime,
+}
+
+/// Tokens and money, as a provider reported them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Tokens of the prompt.
+    pub input: u64,
+    /// Tokens of the answer.
+    pub output: u64,
+}
+
+/// A model's whole answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Completion {
+    /// Which provider.
+    pub provider: String,
+    /// Which model.
+    pub model: String,
+    /// What it said.
+    pub text: String,
+    /// What it wants done.
+    pub calls: Vec<Call>,
+    /// What it used, if it said.
+    pub usage: Option<Usage>,
+    /// Ids of the nodes that an extractive answer drew on; models leave it empty.
+    pub sources: Vec<crate::domain::id::NodeId>,
+}
+
+/// Why a provider gave no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ProviderErrorKind {
+    /// Nothing came in time.
+    Timeout,
+    /// It could not be reached, or hung up.
+    Unreachable,
+    /// It hung up in the middle of an answer.
+    Cut,
+    /// It refused: wrong key, no right.
+    Refused,
+    /// Too many requests, or no money left.
+    Quota,
+    /// What it said could not be read, or was too large.
+    Garbled,
+}
+
+/// A provider's failure, with words that name it and the way out.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{provider}: {text}")]
+pub struct ProviderError {
+    /// Which provider.
+    pub provider: String,
+    /// What kind of failure.
+    pub kind: ProviderErrorKind,
+    /// What happened and what to do.
+    pub text: String,
+}
+
+/// Where streamed text goes.
+pub type Sink<'a> = &'a mut (dyn FnMut(&str) + Send);
+
+/// A source of completions.
+#[async_trait]
+pub trait Provider: Send + Sync {
+    /// Returns its name, as the cascade spells it.
+    fn name(&self) -> &str;
+    /// Returns where it runs. There is no default.
+    fn locality(&self) -> Locality;
+    /// Returns where requests go, for the human who confirms the first one.
+    fn url(&self) -> String;
+    /// Completes a prompt, streaming text into `sink` as it comes. Dropping the future cancels.
+    async fn complete(&self, prompt: &Prompt, sink: Sink<'_>) -> Result<Completion, ProviderError>;
+}
+
+/// Finds out what gates need to know. It looks, and changes nothing.
+#[async_trait]
+pub trait Surveyor: Send + Sync {
+    /// Returns what holds of the world for this action now.
+    async fn survey(&self, action: &Action, scope: &Scope) -> Facts;
+}
+
+/// Carries out what was cleared.
+#[async_trait]
+pub trait Actuator: Send + Sync {
+    /// Performs a cleared action, once. Refuses when the facts no longer hold.
+    /// Failure is an observation, not an error.
+    async fn perform(&self, cleared: Cleared) -> Observation;
+}
+
+/// Counts tokens of text, for budgets.
+pub trait CountTokens: Send + Sync {
+    /// Returns the number of tokens.
+    fn count(&self, text: &str) -> usize;
+}

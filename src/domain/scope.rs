@@ -1,0 +1,53 @@
+//! What a turn may see and touch: roots, permissions, privacy tags.
+
+use crate::domain::id::SessionId;
+use std::collections::BTreeMap;
+
+/// How the permissions gate treats a tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Level {
+    /// Passes.
+    Allow,
+    /// Asks.
+    Ask,
+    /// Denies.
+    Deny,
+    /// As severe as the dispatcher judges.
+    Auto,
+}
+
+impl Level {
+    /// Reads `allow`, `ask`, `deny` or `auto`, without regard to case.
+    pub fn parse(text: &str) -> Option<Level> {
+        match text.trim().to_ascii_lowercase().as_str() {
+            "allow" => Some(Level::Allow),
+            "ask" => Some(Level::Ask),
+            "deny" => Some(Level::Deny),
+            "auto" => Some(Level::Auto),
+            _ => None,
+        }
+    }
+}
+
+/// What one turn may see and touch. Paths are absolute and canonical; the edge made them so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scope {
+    /// The conversation.
+    pub session: SessionId,
+    /// The roots of the memex.
+    pub memex: Vec<String>,
+    /// The project root: never home, `/`, or an ancestor of memex, store or configuration.
+    pub project: String,
+    /// The user's home.
+    pub home: String,
+    /// The store, settings and cache folders, which nothing may touch.
+    pub own: Vec<String>,
+    /// Levels that the user set, by tool; built-in defaults stand behind them.
+    pub permissions: BTreeMap<String, Level>,
+    /// Tags that make a node private, lower case, without `@` stripped.
+    pub private_tags: Vec<String>,
+    /// Whether the agent may write its own program and skills (asks; otherwise denied).
+    pub self_build: bool,
+    /// Hosts that network tools may name without being asked about.
+    pub hosts: Vec<String>,
+}

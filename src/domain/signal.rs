@@ -1,0 +1,268 @@
+//! What happened: a signal, where it came from, and how deep in a chain it stands.
+
+use crate::domain::id::{PlanId, SessionId, TurnId};
+use crate::domain::label::{Labels, Privacy};
+
+/// What a channel may do. Nothing is allowed that is not said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rights {
+    /// May ask for memory, traces and plans.
+    pub read: bool,
+    /// May send signals that lead to proposals.
+    pub propose: bool,
+    /// May approve a flight plan: a human's own channel.
+    pub approve: bool,
+    /// May see nodes that are private.
+    pub see_private: bool,
+}
+
+impl Rights {
+    /// A human's own channel on this machine.
+    pub const HUMAN: Rights = Rights { read: true, propose: true, approve: true, see_private: true };
+    /// What nothing has been granted to.
+    pub const NONE: Rights = Rights { read: false, propose: false, approve: false, see_private: false };
+}
+
+/// The kind of channel that a signal came by. The edge stamps it; a message cannot claim it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Source {
+    /// This Emacs.
+    Emacs,
+    /// The command line.
+    Cli,
+    /// A TCP or Unix-socket client.
+    Client,
+    /// A messenger.
+    Gateway,
+    /// The clock.
+    Clock,
+    /// The core itself: feedback, faults.
+    System,
+}
+
+/// Where a signal came from, as the edge stamped it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The kind of channel.
+    pub source: Source,
+    /// The conversation.
+    pub session: SessionId,
+    /// What the channel may do.
+    pub rights: Rights,
+}
+
+/// How many feedback steps lie between a signal and the human who set it off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Depth(u8);
+
+impl Depth {
+    /// The deepest signal that is still handled.
+    pub const MAX: u8 = 10;
+
+    /// Returns the depth of a signal from outside.
+    pub const fn outermost() -> Depth {
+        Depth(0)
+    }
+
+    /// Returns the depth of feedback; `None` ends the chain.
+    pub fn deeper(self) -> Option<Depth> {
+        (self.0 < Self::MAX).then(|| Depth(self.0 + 1))
+    }
+
+    /// Reads a number; `None` when it is deeper than any signal may be.
+    pub fn from_number(number: u64) -> Option<Depth> {
+        u8::try_from(number).ok().filter(|n| *n <= Self::MAX).map(Depth)
+    }
+
+    /// Returns the number.
+    pub fn get(self) -> u8 {
+        self.0
+    }
+}
+
+/// How far a signal has come through a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Status {
+    /// Normalised and ingested.
+    Perceived,
+    /// A proposal was made and judged.
+    Reasoned,
+    /// A flight plan waits for a human.
+    RequiresApproval,
+    /// Done.
+    Acted,
+}
+
+/// What happened, by sensor. The list is closed.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Body {
+    /// The user typed something in a chat.
+    UserInput {
+        /// What was typed.
+        text: String,
+        /// The conversation so far, oldest first, as the client shows it.
+        history: Vec<Said>,
+    },
+    /// Text from a gateway, for the model.
+    ChatMessage {
+        /// What was said.
+        text: String,
+    },
+    /// A slash command typed by the user, without its slash.
+    UserCommand {
+        /// The command and its arguments.
+        line: String,
+    },
+    /// An Org file or buffer changed; the edge has the text.
+    BufferUpdate {
+        /// The file, absolute.
+        file: String,
+        /// Its whole text now.
+        text: std::sync::Arc<str>,
+    },
+    /// The user's point moved.
+    PointUpdate {
+        /// The file, absolute.
+        file: String,
+        /// Byte offset of point in the file's text.
+        byte: usize,
+    },
+    /// The clock ticked.
+    Heartbeat,
+    /// A job is due.
+    Schedule {
+        /// The job's name.
+        job: String,
+    },
+    /// A hook of a node fired.
+    Hook {
+        /// The hook's name.
+        name: String,
+    },
+    /// The user stopped the running turn.
+    Interrupt,
+    /// Work handed over by another part of the agent.
+    Delegation {
+        /// What is to be done.
+        task: String,
+    },
+    /// A tool's answer.
+    ToolOutput {
+        /// The tool.
+        tool: String,
+        /// What it said.
+        text: String,
+    },
+    /// A tool failed, or does not exist.
+    ToolError {
+        /// The tool.
+        tool: String,
+        /// Why.
+        text: String,
+    },
+    /// A human approved a flight plan.
+    Approval {
+        /// The plan.
+        plan: PlanId,
+        /// The hash that was shown, in hexadecimal.
+        shown: String,
+    },
+    /// A human denied a flight plan.
+    Denial {
+        /// The plan.
+        plan: PlanId,
+        /// Why; may be empty.
+        reason: String,
+    },
+    /// A turn failed.
+    LoopError {
+        /// What failed.
+        text: String,
+    },
+    /// Something could not be read.
+    SyntaxError {
+        /// What and where.
+        text: String,
+    },
+    /// A repair is asked for.
+    RepairRequest {
+        /// Of what.
+        text: String,
+    },
+    /// Lisp for the worker, bypassing the model.
+    ReplEval {
+        /// The code.
+        code: String,
+    },
+    /// Undo the last operation.
+    Undo,
+    /// Redo what was undone.
+    Redo,
+}
+
+/// One turn of a conversation as a client shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Said {
+    /// Who spoke.
+    pub role: Role,
+    /// What.
+    pub text: String,
+    /// The node ids that the chat's store labels as private-derived make this private.
+    pub privacy: Privacy,
+}
+
+/// Who spoke in a conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// The human.
+    User,
+    /// The model.
+    Assistant,
+    /// A tool's answer.
+    Tool,
+}
+
+impl Body {
+    /// Returns the sensor's name; tag and payload cannot disagree.
+    pub fn sensor(&self) -> &'static str {
+        match self {
+            Body::UserInput { .. } => "user-input",
+            Body::ChatMessage { .. } => "chat-message",
+            Body::UserCommand { .. } => "user-command",
+            Body::BufferUpdate { .. } => "buffer-update",
+            Body::PointUpdate { .. } => "point-update",
+            Body::Heartbeat => "heartbeat",
+            Body::Schedule { .. } => "schedule",
+            Body::Hook { .. } => "hook",
+            Body::Interrupt => "interrupt",
+            Body::Delegation { .. } => "delegation",
+            Body::ToolOutput { .. } => "tool-output",
+            Body::ToolError { .. } => "tool-error",
+            Body::Approval { .. } => "approval",
+            Body::Denial { .. } => "denial",
+            Body::LoopError { .. } => "loop-error",
+            Body::SyntaxError { .. } => "syntax-error",
+            Body::RepairRequest { .. } => "repair-request",
+            Body::ReplEval { .. } => "repl-eval",
+            Body::Undo => "undo",
+            Body::Redo => "redo",
+        }
+    }
+}
+
+/// One thing that happened.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Signal {
+    /// Where it came from.
+    pub origin: Origin,
+    /// How deep in a chain.
+    pub depth: Depth,
+    /// The turn that it belongs to.
+    pub turn: TurnId,
+    /// When, as the edge's clock said.
+    pub at: jiff::Timestamp,
+    /// Labels of the text it carries.
+    pub labels: Labels,
+    /// What happened.
+    pub body: Body,
+}

@@ -1,0 +1,1 @@
+//! Placeholder; see docs/PLAN.org.

@@ -1,0 +1,8 @@
+//! Everything that touches the world: disk, network, clock, processes, and the one runtime.
+
+pub mod actuator;
+pub mod cli;
+pub mod provider;
+pub mod store;
+pub mod survey;
+pub mod wire;

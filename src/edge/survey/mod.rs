@@ -1,0 +1,1 @@
+//! Finds out what gates need to know.

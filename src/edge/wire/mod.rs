@@ -1,0 +1,1 @@
+//! The plist codec and frames.

@@ -1,0 +1,5 @@
+//! One integration binary; its modules mirror `src/`.
+#![allow(missing_docs)]
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod layering;
