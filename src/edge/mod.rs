@@ -5,4 +5,5 @@ pub mod cli;
 pub mod provider;
 pub mod store;
 pub mod survey;
+pub mod walk;
 pub mod wire;

@@ -1,0 +1,155 @@
+//! Which Org files lie below a folder: a bounded walk that follows no linked folder.
+
+use std::fs;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+/// How many folders deep the walk goes; deeper ones are reported, not read.
+pub const MAX_DEPTH: usize = 256;
+
+/// What could not be looked at, and why.
+#[derive(Debug, thiserror::Error)]
+pub enum WalkError {
+    /// A folder or file could not be read.
+    #[error("{}: {source}; it was left out", path.display())]
+    Unreadable {
+        /// Which one.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A pipe, socket or device that is named like an Org file.
+    #[error("{}: is not a regular file; it was left out", path.display())]
+    NotAFile {
+        /// Which one.
+        path: PathBuf,
+    },
+    /// A folder below [`MAX_DEPTH`] others.
+    #[error("{}: lies more than {MAX_DEPTH} folders deep; what is below it was left out", path.display())]
+    TooDeep {
+        /// Which one.
+        path: PathBuf,
+    },
+}
+
+impl WalkError {
+    /// Returns the path that the error is about.
+    pub fn path(&self) -> &Path {
+        match self {
+            WalkError::Unreadable { path, .. } | WalkError::NotAFile { path } | WalkError::TooDeep { path } => path,
+        }
+    }
+}
+
+/// Returns every Org file below `root`, in byte order of the path, and what could not be looked at.
+///
+/// Paths are `root` as typed, joined with what is below it, without any `./`; nothing is resolved.
+/// Hidden files and folders and linked folders are skipped; linked files are listed.
+/// A `root` that is itself a file is listed whatever its name, and a `root` that is a link is followed:
+/// the user named it.
+pub fn org_files(root: &Path) -> Vec<Result<PathBuf, WalkError>> {
+    let prefix = without_dots(root);
+    let opened = if prefix.as_os_str().is_empty() { Path::new(".") } else { &prefix };
+    let mut found = Vec::new();
+    match fs::metadata(opened) {
+        Err(source) => found.push(Err(WalkError::Unreadable { path: root.to_path_buf(), source })),
+        Ok(meta) if meta.is_file() => found.push(Ok(prefix)),
+        Ok(meta) if meta.is_dir() => walk(prefix, &mut found),
+        Ok(_) => found.push(Err(WalkError::NotAFile { path: root.to_path_buf() })),
+    }
+    // By bytes of the whole path, not by component as `Path` compares.
+    found.sort_by(|a, b| key(a).cmp(key(b)));
+    found
+}
+
+/// Returns every Org file below several roots, in byte order, each file once.
+pub fn org_files_of(roots: &[PathBuf]) -> Vec<Result<PathBuf, WalkError>> {
+    let mut found: Vec<_> = roots.iter().flat_map(|root| org_files(root)).collect();
+    found.sort_by(|a, b| key(a).cmp(key(b)));
+    found.dedup_by(|a, b| key(a) == key(b) && a.is_ok() == b.is_ok());
+    found
+}
+
+fn key(entry: &Result<PathBuf, WalkError>) -> &[u8] {
+    let path = match entry {
+        Ok(path) => path.as_path(),
+        Err(error) => error.path(),
+    };
+    path.as_os_str().as_encoded_bytes()
+}
+
+fn without_dots(path: &Path) -> PathBuf {
+    path.components().filter(|part| !matches!(part, Component::CurDir)).collect()
+}
+
+fn walk(root: PathBuf, found: &mut Vec<Result<PathBuf, WalkError>>) {
+    let mut folders = vec![(root, 0)];
+    while let Some((folder, depth)) = folders.pop() {
+        if depth > MAX_DEPTH {
+            found.push(Err(WalkError::TooDeep { path: folder }));
+            continue;
+        }
+        let opened = if folder.as_os_str().is_empty() { Path::new(".") } else { &folder };
+        let entries = match fs::read_dir(opened) {
+            Ok(entries) => entries,
+            Err(source) => {
+                found.push(Err(WalkError::Unreadable { path: folder, source }));
+                continue;
+            }
+        };
+        for entry in entries {
+            let entry = match entry {
+                Ok(entry) => entry,
+                Err(source) => {
+                    found.push(Err(WalkError::Unreadable { path: folder.clone(), source }));
+                    // A folder that fails in the middle may fail for ever.
+                    break;
+                }
+            };
+            let name = entry.file_name();
+            if name.as_encoded_bytes().starts_with(b".") {
+                continue;
+            }
+            let path = folder.join(&name);
+            match visit(&entry, &path) {
+                Visit::Folder => folders.push((path, depth + 1)),
+                Visit::File => found.push(Ok(path)),
+                Visit::Skip => {}
+                Visit::Problem(error) => found.push(Err(error)),
+            }
+        }
+    }
+}
+
+enum Visit {
+    Folder,
+    File,
+    Skip,
+    Problem(WalkError),
+}
+
+fn visit(entry: &fs::DirEntry, path: &Path) -> Visit {
+    let kind = match entry.file_type() {
+        Ok(kind) => kind,
+        Err(source) => return Visit::Problem(WalkError::Unreadable { path: path.to_path_buf(), source }),
+    };
+    if kind.is_dir() {
+        return Visit::Folder;
+    }
+    if !entry.file_name().as_encoded_bytes().ends_with(b".org") {
+        return Visit::Skip;
+    }
+    if kind.is_file() {
+        return Visit::File;
+    }
+    if !kind.is_symlink() {
+        // Opening a pipe would hang.
+        return Visit::Problem(WalkError::NotAFile { path: path.to_path_buf() });
+    }
+    match fs::metadata(path) {
+        Ok(meta) if meta.is_file() => Visit::File,
+        Ok(meta) if meta.is_dir() => Visit::Skip,
+        Ok(_) => Visit::Problem(WalkError::NotAFile { path: path.to_path_buf() }),
+        Err(source) => Visit::Problem(WalkError::Unreadable { path: path.to_path_buf(), source }),
+    }
+}
