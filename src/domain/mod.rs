@@ -14,6 +14,7 @@ pub mod org;
 pub mod port;
 pub mod recall;
 pub mod scope;
+pub mod sexp;
 pub mod signal;
 pub mod skill;
 pub mod tool;

@@ -178,3 +178,68 @@ pub trait CountTokens: Send + Sync {
     /// Returns the number of tokens.
     fn count(&self, text: &str) -> usize;
 }
+
+/// A model behind a cascade: picks a provider, and is given the prompt that suits where it runs.
+#[async_trait]
+pub trait Model: Send + Sync {
+    /// Completes. `prompt` is asked for the text that a provider of that locality may be sent.
+    async fn complete(
+        &self,
+        prompt: &(dyn Fn(Locality) -> Prompt + Send + Sync),
+        sink: Sink<'_>,
+    ) -> Result<Completion, ModelFailure>;
+}
+
+/// Why no provider completed.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ModelFailure {
+    /// A provider that is not local has never been contacted: a human must see what would be sent.
+    Confirm {
+        /// Its name.
+        provider: String,
+        /// Where it is.
+        url: String,
+        /// Exactly what would be sent.
+        sent: String,
+    },
+    /// Every provider failed or was not permitted; one line each.
+    Exhausted(Vec<ProviderError>),
+}
+
+/// Keeps what must not be lost: the intent of an act before it, its outcome after it, plans while they wait.
+#[async_trait]
+pub trait Journal: Send + Sync {
+    /// Stores that an action is about to be performed. An error forbids the act.
+    async fn intent(&self, turn: &crate::domain::id::TurnId, cleared: &Cleared) -> Result<(), String>;
+    /// Stores what it came to.
+    async fn outcome(&self, turn: &crate::domain::id::TurnId, observation: &Observation) -> Result<(), String>;
+    /// Parks an action as a plan and returns it.
+    async fn park(
+        &self,
+        parking: crate::domain::turn::Parking,
+    ) -> Result<crate::domain::gate::plan::FlightPlan, String>;
+    /// Writes a line to the log.
+    fn log(&self, level: LogLevel, text: &str);
+}
+
+/// How much a line of the log matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LogLevel {
+    /// What happened.
+    Info,
+    /// What went wrong and was dealt with.
+    Warning,
+    /// What failed.
+    Error,
+}
+
+impl LogLevel {
+    /// Returns `info`, `warning` or `error`.
+    pub fn name(self) -> &'static str {
+        match self {
+            LogLevel::Info => "info",
+            LogLevel::Warning => "warning",
+            LogLevel::Error => "error",
+        }
+    }
+}

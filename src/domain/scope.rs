@@ -48,6 +48,8 @@ pub struct Scope {
     pub private_tags: Vec<String>,
     /// Whether the agent may write its own program and skills (asks; otherwise denied).
     pub self_build: bool,
+    /// Whether private nodes may be read: not on behalf of a model that is not local.
+    pub see_private: bool,
     /// Hosts that network tools may name without being asked about.
     pub hosts: Vec<String>,
 }

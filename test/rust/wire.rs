@@ -1,8 +1,8 @@
 //! The wire: what is read, what is refused, and that Emacs agrees.
 
+use passepartout::domain::sexp::plist::{Plist, message};
+use passepartout::domain::sexp::reader::{Fault, Sexp};
 use passepartout::edge::wire::frame::{self, FrameError, Frames, Step};
-use passepartout::edge::wire::plist::{Plist, message};
-use passepartout::edge::wire::sexp::{Fault, Sexp};
 use proptest::prelude::*;
 
 /// Checks that a text is read and written back as the second text.

@@ -2,7 +2,7 @@
 //!
 //! Pure and total: a slice in; complete, need-more, or a typed error out. Lengths are checked before they are believed.
 
-use crate::edge::wire::sexp::MAX_BYTES;
+use crate::domain::sexp::reader::MAX_BYTES;
 
 /// The bytes of a frame's head.
 const HEAD: usize = 6;

@@ -1,7 +1,5 @@
-//! The plist codec and frames: what crosses the module's border and what crosses a socket.
+//! Frames around the plist messages, for sockets.
 //!
-//! Pure: text and bytes in, values or a typed error out. It knows no socket and no message's meaning.
+//! Pure: bytes in, texts or a typed error out. It knows no socket and no message's meaning.
 
 pub mod frame;
-pub mod plist;
-pub mod sexp;

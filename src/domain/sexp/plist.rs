@@ -1,6 +1,6 @@
 //! Property lists: looking values up in a message, and building one.
 
-use crate::edge::wire::sexp::Sexp;
+use crate::domain::sexp::reader::Sexp;
 
 /// Looking up in a property list. Absent and `nil` mean the same; the first of two equal keys counts.
 impl Sexp {

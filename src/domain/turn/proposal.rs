@@ -1,0 +1,114 @@
+//! Reads what a model said into calls, and puts what gates and acts came to into words for it.
+
+use crate::domain::action::{Action, Outcome};
+use crate::domain::gate::{Trace, Verdict};
+use crate::domain::port::{Call, Completion};
+use crate::domain::sexp::reader::Sexp;
+use serde_json::{Map, Value};
+
+/// Returns the words and the calls of a completion.
+///
+/// Native calls win; without one, text that is nothing but a property list (code fences stripped) is read as
+/// one call; anything else is words.
+pub fn parse(completion: &Completion) -> (String, Vec<Call>) {
+    if !completion.calls.is_empty() {
+        return (completion.text.clone(), completion.calls.clone());
+    }
+    match plist_call(&completion.text) {
+        Some(Plist::Call(call)) => (String::new(), vec![call]),
+        Some(Plist::Words(words)) => (words, Vec::new()),
+        None => (completion.text.clone(), Vec::new()),
+    }
+}
+
+enum Plist {
+    Call(Call),
+    Words(String),
+}
+
+/// Reads `(:type :request :target :tool :payload (:action :call :tool "…" :args (…) :explanation "…"))`,
+/// or the inner list alone; `None` when the text is not such a list.
+fn plist_call(text: &str) -> Option<Plist> {
+    let bare = without_fences(text.trim());
+    if !bare.starts_with('(') {
+        return None;
+    }
+    let whole = Sexp::read(bare).ok()?;
+    let payload = whole.get("payload").unwrap_or(&whole);
+    if let (Some("message"), Some(words)) = (payload.name_at("action"), payload.text_at("text")) {
+        return Some(Plist::Words(words.to_string()));
+    }
+    let tool = payload.name_at("tool")?;
+    let mut args = payload.get("args").map(arguments).unwrap_or_default();
+    if let Some(why) = payload.text_at("explanation").or_else(|| whole.text_at("explanation")) {
+        args.insert("explanation".to_string(), Value::String(why.to_string()));
+    }
+    Some(Plist::Call(Call { id: "plist".to_string(), tool: tool.to_ascii_lowercase(), args }))
+}
+
+/// Strips one pair of code fences around the whole text.
+fn without_fences(text: &str) -> &str {
+    let Some(rest) = text.strip_prefix("```") else { return text };
+    let Some((_, body)) = rest.split_once('\n') else { return text };
+    body.trim_end().strip_suffix("```").map_or(text, str::trim)
+}
+
+fn arguments(list: &Sexp) -> Map<String, Value> {
+    list.items()
+        .chunks_exact(2)
+        .filter_map(|pair| match pair {
+            [Sexp::Keyword(key), value] => Some((key.as_str().to_string(), argument(value))),
+            _ => None,
+        })
+        .collect()
+}
+
+fn argument(value: &Sexp) -> Value {
+    match value {
+        Sexp::Nil | Sexp::Dotted(..) => Value::Null,
+        Sexp::T => Value::Bool(true),
+        Sexp::Keyword(word) | Sexp::Symbol(word) => Value::String(word.as_str().to_string()),
+        Sexp::Str(text) => Value::String(text.clone()),
+        Sexp::Int(number) => Value::from(*number),
+        Sexp::Float(number) => Value::from(*number),
+        Sexp::List(items) => items.iter().filter_map(Sexp::as_text).map(|s| Value::String(s.to_string())).collect(),
+    }
+}
+
+/// Returns an action in one line, for people: the tool and its most telling argument.
+pub fn summary(action: &Action) -> String {
+    let telling = ["command", "path", "title", "id", "query", "provider", "code", "text", "file"];
+    let argument = telling.iter().find_map(|name| action.text(name)).unwrap_or("");
+    let line: String = argument.chars().map(|c| if c.is_control() { ' ' } else { c }).take(80).collect();
+    let cut = if argument.chars().count() > 80 { "…" } else { "" };
+    format!("{} {line}{cut}", action.tool()).trim_end().to_string()
+}
+
+/// Returns a rejection with every objection, for the model.
+pub fn rejection(trace: &Trace) -> String {
+    let mut lines = vec!["Refused. Nothing was done.".to_string()];
+    for opinion in &trace.opinions {
+        let (Verdict::Deny(reason) | Verdict::Ask(reason)) = &opinion.verdict else { continue };
+        let instead = reason.instead.as_deref().map(|words| format!(" Instead: {words}")).unwrap_or_default();
+        lines.push(format!("- {} ({}): {}{instead}", opinion.gate, opinion.verdict.name(), reason.text));
+    }
+    lines.join("\n")
+}
+
+/// Returns what an act came to, for the model and the trace.
+pub fn outcome(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Done(text) => text.clone(),
+        Outcome::Failed(text) => format!("failed: {text}"),
+        Outcome::Stale(text) => format!("stale: {text}"),
+        Outcome::Cancelled(text) => format!("cancelled: {text}"),
+    }
+}
+
+/// Returns a human's no, for the model.
+pub fn denial(reason: &str) -> String {
+    match reason.trim() {
+        "" => "denied: the user said no. Nothing was done.".to_string(),
+        reason => format!("denied: the user said no: {reason}. Nothing was done."),
+    }
+}
