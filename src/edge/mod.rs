@@ -2,6 +2,9 @@
 
 pub mod actuator;
 pub mod cli;
+pub mod clock;
+pub mod editor;
+pub mod log;
 pub mod provider;
 pub mod store;
 pub mod survey;

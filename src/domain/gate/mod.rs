@@ -6,6 +6,7 @@
 pub mod clearance;
 pub mod facts;
 pub mod plan;
+pub mod show;
 
 pub use facts::Facts;
 

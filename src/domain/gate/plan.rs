@@ -1,7 +1,8 @@
 //! Flight plans: parked actions that wait for a human, and the approvals that release them.
 
 use crate::domain::action::Action;
-use crate::domain::gate::{Facts, Trace, Verdict};
+use crate::domain::gate::{Trace, Verdict};
+use crate::domain::hash::ContentHasher;
 use crate::domain::id::{ActionHash, FactsHash, PlanId, SessionId, TurnId};
 use crate::domain::signal::Origin;
 
@@ -49,8 +50,12 @@ pub struct FlightPlan {
     pub id: PlanId,
     /// The exact action.
     pub action: Action,
-    /// What was found out when it was judged.
-    pub facts: Facts,
+    /// Names what was found out when it was judged.
+    pub facts: FactsHash,
+    /// What would happen, as it is shown: rendered from action and facts, never read back.
+    pub body: String,
+    /// The diff of edits, as it is shown; empty when nothing is edited.
+    pub diff: String,
     /// What the gates said.
     pub trace: Trace,
     /// The conversation that it belongs to.
@@ -68,9 +73,12 @@ pub struct FlightPlan {
 }
 
 impl FlightPlan {
-    /// Returns the hash that a human's approval must carry: of the action and of the facts.
+    /// Returns the name of what a human was shown: the action, the facts, and their rendering.
     pub fn shown(&self) -> String {
-        format!("{}{}", self.action.hash(), self.facts.hash())
+        let mut hasher = ContentHasher::new("plan");
+        hasher.text(&self.id.0).bytes(self.action.hash().as_bytes()).bytes(self.facts.as_bytes());
+        hasher.text(&self.body).text(&self.diff);
+        blake3::Hash::from_bytes(hasher.finish()).to_hex().to_string()
     }
 
     /// Returns the gates that asked, with their reasons.
@@ -132,6 +140,6 @@ impl Approval {
         if shown != plan.shown() {
             return Err(Refused::NotShown(plan.id.clone()));
         }
-        Ok(Approval { action: plan.action.hash(), facts: plan.facts.hash(), asks: plan.asks() })
+        Ok(Approval { action: plan.action.hash(), facts: plan.facts, asks: plan.asks() })
     }
 }

@@ -299,7 +299,7 @@ enum Flow {
 /// One action of an answer, judged.
 enum Judged {
     Cleared(Box<Cleared>),
-    Parked(Action, Facts, Trace),
+    Parked(Box<(Action, Facts, Trace)>),
 }
 
 struct Turn {
@@ -400,7 +400,8 @@ impl Turn {
                 let action = Action::new(&desk.toolbox, "contact-provider", args, Some(&why), Labels::USER)
                     .map_err(|malformed| Fault::Pipeline(malformed.0))?;
                 match self.judge(action, desk, None).await? {
-                    Ok(Judged::Parked(action, facts, trace)) => {
+                    Ok(Judged::Parked(parked)) => {
+                        let (action, facts, trace) = *parked;
                         self.park(action, facts, trace, String::new(), desk).await?;
                         Ok(Err(Flow::End(Ending::Parked)))
                     }
@@ -458,7 +459,7 @@ impl Turn {
         let case = Case { action: &action, tool, scope: desk.scope, facts: &facts };
         Ok(match judge(desk.gates, case, approval) {
             Judgement::Cleared(cleared) => Ok(Judged::Cleared(cleared)),
-            Judgement::Parked(trace) => Ok(Judged::Parked(action, facts, trace)),
+            Judgement::Parked(trace) => Ok(Judged::Parked(Box::new((action, facts, trace)))),
             Judgement::Rejected(trace) => {
                 let words = proposal::rejection(&trace);
                 let summary = proposal::summary(&action);
@@ -492,7 +493,8 @@ impl Turn {
     ) -> Result<Flow, Fault> {
         for (call, judged) in calls.iter().zip(judged) {
             match judged {
-                Judged::Parked(action, facts, trace) => {
+                Judged::Parked(parked) => {
+                    let (action, facts, trace) = *parked;
                     self.park(action, facts, trace, call.id.clone(), desk).await?;
                 }
                 Judged::Cleared(_) if !self.report.plans.is_empty() => {
@@ -614,7 +616,7 @@ impl Turn {
         desk: &Desk<'_>,
     ) -> Result<String, Fault> {
         let facts = desk.surveyor.survey(&plan.action, desk.scope).await;
-        if facts.hash() != plan.facts.hash() {
+        if facts.hash() != plan.facts {
             let words = "stale: what the plan was about has changed since it was shown, so nothing was done. Propose it again if it is still wanted.";
             let summary = proposal::summary(&plan.action);
             self.deed(
@@ -628,7 +630,7 @@ impl Turn {
         }
         match self.judge(plan.action.clone(), desk, Some(approval)).await? {
             Ok(Judged::Cleared(cleared)) => self.perform(plan.call.clone(), cleared, desk).await,
-            Ok(Judged::Parked(..)) => {
+            Ok(Judged::Parked(_)) => {
                 Ok("stale: it is judged otherwise now than when it was shown, so nothing was done.".to_string())
             }
             Err(words) => Ok(words),

@@ -1,0 +1,88 @@
+//! What the core asks of the user's editor: the text of an open buffer, and an edit of it.
+
+use async_trait::async_trait;
+use std::sync::Arc;
+
+/// A file that is open in the user's editor.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Buffer {
+    /// Its text now, saved or not.
+    pub text: Arc<str>,
+    /// Names this state of the text: an edit is refused when it has moved on.
+    pub tick: i64,
+    /// Whether it may not be changed.
+    pub read_only: bool,
+}
+
+/// A replacement in a text; byte offsets before any of the edits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Splice {
+    /// Where it begins.
+    pub begin: usize,
+    /// Where what is replaced ends.
+    pub end: usize,
+    /// What comes there.
+    pub text: String,
+}
+
+/// The user's editor.
+#[async_trait]
+pub trait Editor: Send + Sync {
+    /// Returns the buffer that visits a file; `None` when none does. An error means that it could not be found out.
+    async fn buffer(&self, file: &str) -> Result<Option<Buffer>, String>;
+    /// Edits an open buffer as one undo step, without saving. Refused when its text is not of that tick any more.
+    async fn edit(&self, file: &str, tick: i64, splices: Vec<Splice>) -> Result<(), String>;
+}
+
+/// No editor: no file is open anywhere.
+pub struct NoEditor;
+
+#[async_trait]
+impl Editor for NoEditor {
+    async fn buffer(&self, _file: &str) -> Result<Option<Buffer>, String> {
+        Ok(None)
+    }
+
+    async fn edit(&self, file: &str, _tick: i64, _splices: Vec<Splice>) -> Result<(), String> {
+        Err(format!("{file} is open in no editor"))
+    }
+}
+
+/// Returns the one splice that makes `after` of `before`: what differs between their common ends.
+pub fn difference(before: &str, after: &str) -> Option<Splice> {
+    if before == after {
+        return None;
+    }
+    let (old, new) = (before.as_bytes(), after.as_bytes());
+    let mut begin = old.iter().zip(new).take_while(|(a, b)| a == b).count();
+    while !before.is_char_boundary(begin) || !after.is_char_boundary(begin) {
+        begin -= 1;
+    }
+    let most = old.len().min(new.len()) - begin;
+    let mut tail = old.iter().rev().zip(new.iter().rev()).take(most).take_while(|(a, b)| a == b).count();
+    while !before.is_char_boundary(old.len() - tail) || !after.is_char_boundary(new.len() - tail) {
+        tail -= 1;
+    }
+    let text = after.get(begin..new.len() - tail).unwrap_or("").to_string();
+    Some(Splice { begin, end: old.len() - tail, text })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_difference_makes_one_of_the_other(before in "[aäß語\n]{0,12}", after in "[aäß語\n]{0,12}") {
+            match difference(&before, &after) {
+                None => prop_assert_eq!(before, after),
+                Some(splice) => {
+                    let mut text = before.clone();
+                    text.replace_range(splice.begin..splice.end, &splice.text);
+                    prop_assert_eq!(text, after);
+                }
+            }
+        }
+    }
+}
