@@ -4,6 +4,7 @@ pub mod actuator;
 pub mod cli;
 pub mod clock;
 pub mod editor;
+pub mod engine;
 pub mod log;
 pub mod provider;
 pub mod store;

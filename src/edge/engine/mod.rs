@@ -1,0 +1,3 @@
+//! The engine: everything behind a chat turn and a command, without any client.
+
+pub mod record;

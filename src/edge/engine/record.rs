@@ -1,0 +1,429 @@
+//! What the store keeps of plans, conversations and turns, as JSON; the domain's types know nothing of it.
+
+use crate::domain::action::Action;
+use crate::domain::gate::plan::{FlightPlan, PlanStatus};
+use crate::domain::gate::{Opinion, Reason, Trace, Verdict};
+use crate::domain::id::{ActionHash, FactsHash, NodeId, PlanId, SessionId, TurnId};
+use crate::domain::label::{Labels, Privacy, Provenance, Trust};
+use crate::domain::port::{Call, Message};
+use crate::domain::signal::{Depth, Role};
+use crate::domain::tool::Toolbox;
+use crate::domain::turn::{Conversation, Deed, Ending, TurnReport};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// The kinds of records.
+pub mod kind {
+    /// A flight plan, by its id; the newest record of an id counts.
+    pub const PLAN: &str = "plan";
+    /// A conversation that waits, by its turn.
+    pub const CONVERSATION: &str = "conversation";
+    /// An act is about to happen.
+    pub const INTENT: &str = "intent";
+    /// What an act came to.
+    pub const OUTCOME: &str = "outcome";
+    /// A finished turn, by its id.
+    pub const TURN: &str = "turn";
+    /// A provider that the user confirmed.
+    pub const CONFIRMATION: &str = "confirmation";
+}
+
+#[derive(Serialize, Deserialize)]
+struct LabelsRecord {
+    provenance: String,
+    trust: String,
+    privacy: String,
+}
+
+impl LabelsRecord {
+    fn of(labels: Labels) -> LabelsRecord {
+        LabelsRecord {
+            provenance: format!("{:?}", labels.provenance),
+            trust: format!("{:?}", labels.trust),
+            privacy: format!("{:?}", labels.privacy),
+        }
+    }
+
+    /// What cannot be read is the strictest: untrusted and private.
+    fn read(&self) -> Labels {
+        let provenance = match self.provenance.as_str() {
+            "User" => Provenance::User,
+            "Note" => Provenance::Note,
+            "File" => Provenance::File,
+            "Tool" => Provenance::Tool,
+            "Model" => Provenance::Model,
+            "Gateway" => Provenance::Gateway,
+            "Agent" => Provenance::Agent,
+            _ => Provenance::Web,
+        };
+        let trust = match self.trust.as_str() {
+            "Own" => Trust::Own,
+            "Kept" => Trust::Kept,
+            _ => Trust::Untrusted,
+        };
+        let privacy = if self.privacy == "Open" { Privacy::Open } else { Privacy::Private };
+        Labels { provenance, trust, privacy }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct OpinionRecord {
+    gate: String,
+    priority: u16,
+    verdict: String,
+    reason: Option<String>,
+    instead: Option<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct TraceRecord {
+    action: String,
+    opinions: Vec<OpinionRecord>,
+}
+
+impl TraceRecord {
+    fn of(trace: &Trace) -> TraceRecord {
+        let opinions = trace
+            .opinions
+            .iter()
+            .map(|opinion| OpinionRecord {
+                gate: opinion.gate.clone(),
+                priority: opinion.priority,
+                verdict: opinion.verdict.name().to_string(),
+                reason: opinion.verdict.reason().map(|reason| reason.text.clone()),
+                instead: opinion.verdict.reason().and_then(|reason| reason.instead.clone()),
+            })
+            .collect();
+        TraceRecord { action: trace.action.to_hex(), opinions }
+    }
+
+    fn read(self) -> Option<Trace> {
+        let opinions = self
+            .opinions
+            .into_iter()
+            .map(|opinion| {
+                let reason = opinion.reason.map(|text| Reason { text, instead: opinion.instead });
+                let verdict = match (opinion.verdict.as_str(), reason) {
+                    ("pass", reason) => Verdict::Pass(reason),
+                    ("ask", Some(reason)) => Verdict::Ask(reason),
+                    (_, reason) => Verdict::Deny(reason.unwrap_or_else(|| Reason::new("unreadable in the store"))),
+                };
+                Opinion { gate: opinion.gate, priority: opinion.priority, verdict }
+            })
+            .collect();
+        Some(Trace { action: ActionHash::from_hex(&self.action)?, opinions })
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct PlanRecord {
+    id: String,
+    tool: String,
+    args: Map<String, Value>,
+    explanation: String,
+    labels: LabelsRecord,
+    facts: String,
+    body: String,
+    diff: String,
+    trace: TraceRecord,
+    session: String,
+    turn: String,
+    call: String,
+    created: String,
+    expires: String,
+    status: String,
+    words: String,
+}
+
+/// Returns a plan for the store.
+pub fn plan(plan: &FlightPlan) -> Value {
+    let words = match &plan.status {
+        PlanStatus::Pending | PlanStatus::Approved | PlanStatus::Expired => String::new(),
+        PlanStatus::Denied(words) | PlanStatus::Done(words) | PlanStatus::Failed(words) | PlanStatus::Stale(words) => {
+            words.clone()
+        }
+        PlanStatus::Replaced(by) => by.0.clone(),
+    };
+    let record = PlanRecord {
+        id: plan.id.0.clone(),
+        tool: plan.action.tool().to_string(),
+        args: plan.action.args().clone(),
+        explanation: plan.action.explanation().as_str().to_string(),
+        labels: LabelsRecord::of(plan.action.labels()),
+        facts: plan.facts.to_hex(),
+        body: plan.body.clone(),
+        diff: plan.diff.clone(),
+        trace: TraceRecord::of(&plan.trace),
+        session: plan.session.0.clone(),
+        turn: plan.turn.0.clone(),
+        call: plan.call.clone(),
+        created: plan.created.to_string(),
+        expires: plan.expires.to_string(),
+        status: plan.status.name().to_string(),
+        words,
+    };
+    serde_json::to_value(record).unwrap_or(Value::Null)
+}
+
+/// Reads a plan from the store; `None` when it is not whole, and then it cannot be approved.
+pub fn read_plan(value: &Value, toolbox: &Toolbox) -> Option<FlightPlan> {
+    let record: PlanRecord = serde_json::from_value(value.clone()).ok()?;
+    let labels = record.labels.read();
+    let action = Action::new(toolbox, &record.tool, record.args, Some(&record.explanation), labels).ok()?;
+    let status = match record.status.as_str() {
+        "pending" => PlanStatus::Pending,
+        "approved" => PlanStatus::Approved,
+        "denied" => PlanStatus::Denied(record.words),
+        "done" => PlanStatus::Done(record.words),
+        "failed" => PlanStatus::Failed(record.words),
+        "stale" => PlanStatus::Stale(record.words),
+        "replaced" => PlanStatus::Replaced(PlanId(record.words)),
+        _ => PlanStatus::Expired,
+    };
+    Some(FlightPlan {
+        id: PlanId(record.id),
+        action,
+        facts: FactsHash::from_hex(&record.facts)?,
+        body: record.body,
+        diff: record.diff,
+        trace: record.trace.read()?,
+        session: SessionId(record.session),
+        turn: TurnId(record.turn),
+        call: record.call,
+        created: record.created.parse().ok()?,
+        expires: record.expires.parse().ok()?,
+        status,
+    })
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+enum MessageRecord {
+    Text { role: String, text: String },
+    Calls { text: String, calls: Vec<CallRecord> },
+    Result { call: String, tool: String, text: String },
+}
+
+#[derive(Serialize, Deserialize)]
+struct CallRecord {
+    id: String,
+    tool: String,
+    args: Map<String, Value>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct ConversationRecord {
+    messages: Vec<MessageRecord>,
+    typed: String,
+    depth: u8,
+    labels: LabelsRecord,
+    waiting: Vec<(String, String)>,
+}
+
+/// Returns a conversation for the store.
+pub fn conversation(conversation: &Conversation) -> Value {
+    let messages = conversation
+        .messages
+        .iter()
+        .map(|message| match message {
+            Message::Text { role, text } => {
+                MessageRecord::Text { role: role_name(*role).to_string(), text: text.clone() }
+            }
+            Message::Calls { text, calls } => MessageRecord::Calls {
+                text: text.clone(),
+                calls: calls
+                    .iter()
+                    .map(|call| CallRecord { id: call.id.clone(), tool: call.tool.clone(), args: call.args.clone() })
+                    .collect(),
+            },
+            Message::Result { call, tool, text } => {
+                MessageRecord::Result { call: call.clone(), tool: tool.clone(), text: text.clone() }
+            }
+        })
+        .collect();
+    let record = ConversationRecord {
+        messages,
+        typed: conversation.typed.clone(),
+        depth: conversation.depth.get(),
+        labels: LabelsRecord::of(conversation.labels),
+        waiting: conversation.waiting.iter().map(|(call, plan)| (call.clone(), plan.0.clone())).collect(),
+    };
+    serde_json::to_value(record).unwrap_or(Value::Null)
+}
+
+/// Reads a conversation from the store.
+pub fn read_conversation(value: &Value) -> Option<Conversation> {
+    let record: ConversationRecord = serde_json::from_value(value.clone()).ok()?;
+    let messages = record
+        .messages
+        .into_iter()
+        .map(|message| match message {
+            MessageRecord::Text { role, text } => Message::Text { role: read_role(&role), text },
+            MessageRecord::Calls { text, calls } => Message::Calls {
+                text,
+                calls: calls.into_iter().map(|call| Call { id: call.id, tool: call.tool, args: call.args }).collect(),
+            },
+            MessageRecord::Result { call, tool, text } => Message::Result { call, tool, text },
+        })
+        .collect();
+    Some(Conversation {
+        messages,
+        typed: record.typed,
+        depth: Depth::from_number(u64::from(record.depth))?,
+        labels: record.labels.read(),
+        waiting: record.waiting.into_iter().map(|(call, plan)| (call, PlanId(plan))).collect(),
+    })
+}
+
+/// Returns the word for a role.
+pub fn role_name(role: Role) -> &'static str {
+    match role {
+        Role::User => "user",
+        Role::Assistant => "assistant",
+        Role::Tool => "tool",
+    }
+}
+
+/// Reads a role; anything unknown is the model's, never the user's.
+pub fn read_role(text: &str) -> Role {
+    match text {
+        "user" => Role::User,
+        "tool" => Role::Tool,
+        _ => Role::Assistant,
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct DeedRecord {
+    tool: String,
+    summary: String,
+    trace: Option<TraceRecord>,
+    outcome: String,
+    plan: Option<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct TurnRecord {
+    turn: String,
+    session: String,
+    at: String,
+    asked: String,
+    ending: String,
+    notice: Option<String>,
+    deeds: Vec<DeedRecord>,
+    plans: Vec<String>,
+    changed: Vec<String>,
+    sources: Vec<String>,
+    provider: Option<String>,
+    model: Option<String>,
+    input: u64,
+    output: u64,
+    seconds: f64,
+}
+
+/// A finished turn as it is kept for the trace.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finished {
+    /// Its name.
+    pub turn: TurnId,
+    /// The conversation.
+    pub session: SessionId,
+    /// When it began.
+    pub at: jiff::Timestamp,
+    /// What set it off, in a line.
+    pub asked: String,
+    /// How long it took.
+    pub seconds: f64,
+    /// What came of it; its conversation is kept apart.
+    pub report: TurnReport,
+}
+
+/// Returns a finished turn for the store. The words of the answer stay out: they are in the chat.
+pub fn turn(finished: &Finished) -> Value {
+    let report = &finished.report;
+    let record = TurnRecord {
+        turn: finished.turn.0.clone(),
+        session: finished.session.0.clone(),
+        at: finished.at.to_string(),
+        asked: finished.asked.clone(),
+        ending: report.ending.name().to_string(),
+        notice: report.notice.clone(),
+        deeds: report
+            .deeds
+            .iter()
+            .map(|deed| DeedRecord {
+                tool: deed.tool.clone(),
+                summary: deed.summary.clone(),
+                trace: deed.trace.as_ref().map(TraceRecord::of),
+                outcome: clip(&deed.outcome),
+                plan: deed.plan.as_ref().map(|id| id.0.clone()),
+            })
+            .collect(),
+        plans: report.plans.iter().map(|id| id.0.clone()).collect(),
+        changed: report.changed.clone(),
+        sources: report.sources.iter().map(|id| id.to_string()).collect(),
+        provider: report.answered_by.as_ref().map(|(provider, _)| provider.clone()),
+        model: report.answered_by.as_ref().map(|(_, model)| model.clone()),
+        input: report.usage.input,
+        output: report.usage.output,
+        seconds: finished.seconds,
+    };
+    serde_json::to_value(record).unwrap_or(Value::Null)
+}
+
+/// Reads a finished turn.
+pub fn read_turn(value: &Value) -> Option<Finished> {
+    let record: TurnRecord = serde_json::from_value(value.clone()).ok()?;
+    let ending = match record.ending.as_str() {
+        "answered" => Ending::Answered,
+        "parked" => Ending::Parked,
+        "interrupted" => Ending::Interrupted,
+        _ => Ending::Failed,
+    };
+    let deeds = record
+        .deeds
+        .into_iter()
+        .map(|deed| Deed {
+            tool: deed.tool,
+            summary: deed.summary,
+            trace: deed.trace.and_then(TraceRecord::read),
+            outcome: deed.outcome,
+            plan: deed.plan.map(PlanId),
+        })
+        .collect();
+    let report = TurnReport {
+        ending,
+        text: String::new(),
+        notice: record.notice,
+        deeds,
+        plans: record.plans.into_iter().map(PlanId).collect(),
+        changed: record.changed,
+        sources: record.sources.into_iter().map(NodeId::new).collect(),
+        answered_by: record.provider.zip(record.model),
+        usage: crate::domain::port::Usage { input: record.input, output: record.output },
+        conversation: Conversation {
+            messages: Vec::new(),
+            typed: String::new(),
+            depth: Depth::outermost(),
+            labels: Labels::USER,
+            waiting: Vec::new(),
+        },
+        roll_back: false,
+    };
+    Some(Finished {
+        turn: TurnId(record.turn),
+        session: SessionId(record.session),
+        at: record.at.parse().ok()?,
+        asked: record.asked,
+        seconds: record.seconds,
+        report,
+    })
+}
+
+/// Returns the first 2,000 characters: a trace says what came of an act, not all that it printed.
+fn clip(text: &str) -> String {
+    match text.char_indices().nth(2_000) {
+        None => text.to_string(),
+        Some((at, _)) => format!("{}…", &text[..at]),
+    }
+}
