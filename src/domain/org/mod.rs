@@ -1,3 +1,8 @@
 //! Org text ↔ outline: our own line scanner for structure.
 
+mod chars;
+mod headline;
 pub mod outline;
+pub mod scan;
+mod section;
+mod settings;

@@ -16,6 +16,8 @@ pub struct Outline {
     pub filetags: Vec<Box<str>>,
     /// The value of `#+TITLE`, if there is one.
     pub title: Option<Box<str>>,
+    /// The words of `#+STARTUP`, such as `logdone`.
+    pub startup: Vec<Box<str>>,
     /// What was odd, for people.
     pub problems: Vec<Problem>,
 }

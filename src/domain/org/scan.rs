@@ -1,0 +1,259 @@
+//! The line scanner: Org text → [`Outline`], linear in the text, without recursion, as Org 9.7 reads it.
+//!
+//! It knows headlines, in-buffer settings, planning lines and property drawers, and nothing of what a section holds.
+//! Org's `#+SETUPFILE` is not read, and inline tasks are headings, as in an Emacs without `org-inlinetask`.
+
+use super::headline::{self, split_tags};
+use super::outline::{Node, Outline, Problem};
+use super::section::{self, DrawerAt, line_at};
+use super::settings::{self, Line, Settings};
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// The largest file that is read, in bytes.
+pub const MAX_BYTES: usize = 500_000_000;
+
+/// The most headings that a file may have.
+pub const MAX_HEADINGS: usize = 1_000_000;
+
+/// How many problems of one file are kept.
+const MAX_PROBLEMS: usize = 100;
+
+/// What the user's Emacs says where a file is silent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScanOptions {
+    /// Keyword sequences, each as it would stand behind `#+TODO:`, such as `TODO(t) NEXT | DONE(d!)`.
+    pub sequences: Vec<String>,
+}
+
+impl Default for ScanOptions {
+    fn default() -> Self {
+        ScanOptions { sequences: vec!["TODO | DONE".to_owned()] }
+    }
+}
+
+/// A text that is too large to be read as one file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TooLarge {
+    /// More than [`MAX_BYTES`].
+    #[error("{0} bytes; an Org file of more than 500 MB is not read. Split it into several files")]
+    Bytes(usize),
+    /// More than [`MAX_HEADINGS`].
+    #[error("more than a million headings; such a file is not read. Split it into several files")]
+    Headings,
+}
+
+/// Reads the structure of an Org text.
+///
+/// # Errors
+///
+/// Only when the text has more than 500 MB or a million headings; every other text has an outline.
+pub fn scan(text: Arc<str>, options: &ScanOptions) -> Result<Outline, TooLarge> {
+    if text.len() > MAX_BYTES {
+        return Err(TooLarge::Bytes(text.len()));
+    }
+    let survey = survey(&text)?;
+    let lines = live_settings(&text, &survey);
+    let settings = settings::read(&text, &lines, &options.sequences);
+    let mut problems = Vec::new();
+    if settings.too_many_keywords {
+        problems.push(Problem { line: 1, text: "too many keywords; those behind the 65,535th are ignored".to_owned() });
+    }
+    let nodes = nodes(&text, &survey.heads, &settings, &mut problems);
+    let Settings { keywords, filetags, title, startup, .. } = settings;
+    Ok(Outline { text, nodes, keywords, filetags, title, startup, problems })
+}
+
+/// Where headlines begin, and lines that may be settings.
+struct Survey {
+    heads: Vec<Head>,
+    settings: Vec<Line>,
+}
+
+struct Head {
+    begin: u32,
+    line: u32,
+}
+
+fn survey(text: &str) -> Result<Survey, TooLarge> {
+    let bytes = text.as_bytes();
+    let mut survey = Survey { heads: Vec::new(), settings: Vec::new() };
+    let mut number = 0u32;
+    let mut at = 0;
+    while at < bytes.len() {
+        let (end, next) = line_at(text, at, bytes.len());
+        number += 1;
+        match bytes.get(at) {
+            Some(b'*') if headline::stars(bytes.get(at..end).unwrap_or_default()).is_some() => {
+                if survey.heads.len() == MAX_HEADINGS {
+                    return Err(TooLarge::Headings);
+                }
+                survey.heads.push(Head { begin: at as u32, line: number });
+            }
+            Some(b'#' | b' ' | b'\t') => {
+                let line = text.get(at..end).unwrap_or_default();
+                if line.trim_start_matches([' ', '\t']).starts_with("#+") {
+                    survey.settings.extend(settings::setting(line, at));
+                }
+            }
+            Some(_) | None => {}
+        }
+        at = next;
+    }
+    survey.heads.shrink_to_fit();
+    Ok(survey)
+}
+
+/// Returns the setting lines that are not inside blocks, section by section: no block reaches over a headline.
+fn live_settings(text: &str, survey: &Survey) -> Vec<Line> {
+    let mut live = Vec::new();
+    let mut rest = survey.settings.as_slice();
+    while let Some(first) = rest.first() {
+        let behind = survey.heads.partition_point(|head| (head.begin as usize) <= first.begin);
+        let begin = behind.checked_sub(1).and_then(|index| survey.heads.get(index)).map_or(0, |h| h.begin as usize);
+        let end = survey.heads.get(behind).map_or(text.len(), |head| head.begin as usize);
+        let count = rest.partition_point(|line| line.begin < end);
+        let (own, others) = rest.split_at(count);
+        live.extend(settings::outside_blocks(text, begin..end, own));
+        rest = others;
+    }
+    live
+}
+
+fn nodes(text: &str, heads: &[Head], settings: &Settings, problems: &mut Vec<Problem>) -> Vec<Node> {
+    let mut keywords: HashMap<&str, u16> = HashMap::new();
+    for (index, keyword) in settings.keywords.iter().enumerate() {
+        if !keyword.name.is_empty() {
+            keywords.entry(&keyword.name).or_insert(index as u16);
+        }
+    }
+    let mut nodes: Vec<Node> = Vec::with_capacity(heads.len() + 1);
+    nodes.push(file_node(text, heads.first(), problems));
+    // Ancestors of the heading at hand, with rising levels.
+    let mut open: Vec<u32> = Vec::new();
+    for (index, head) in heads.iter().enumerate() {
+        let limit = heads.get(index + 1).map_or(text.len(), |next| next.begin as usize);
+        let mut node = heading_node(text, head, limit, &keywords, problems);
+        while let Some(last) = open.last().and_then(|&at| nodes.get_mut(at as usize)).filter(|n| n.level >= node.level)
+        {
+            last.end = head.begin;
+            open.pop();
+        }
+        node.parent = open.last().copied().unwrap_or(0);
+        open.push(nodes.len() as u32);
+        nodes.push(node);
+    }
+    for at in open {
+        if let Some(node) = nodes.get_mut(at as usize) {
+            node.end = text.len() as u32;
+        }
+    }
+    nodes
+}
+
+fn file_node(text: &str, first: Option<&Head>, problems: &mut Vec<Problem>) -> Node {
+    let limit = first.map_or(text.len(), |head| head.begin as usize);
+    let at = section::behind_comments(text, limit);
+    let (properties, body) = read_drawer(text, at, limit, problems, || line_number(text, at));
+    let body = if properties.is_empty() { 0 } else { body };
+    Node {
+        level: 0,
+        parent: 0,
+        line: 1,
+        begin: 0,
+        section: small(0..limit),
+        end: text.len() as u32,
+        title: 0..0,
+        todo: None,
+        priority: None,
+        tags: Box::default(),
+        commented: false,
+        properties,
+        scheduled: None,
+        deadline: None,
+        closed: None,
+        body: small(body..limit),
+    }
+}
+
+fn heading_node(
+    text: &str,
+    head: &Head,
+    limit: usize,
+    keywords: &HashMap<&str, u16>,
+    problems: &mut Vec<Problem>,
+) -> Node {
+    let begin = head.begin as usize;
+    let (end, next) = line_at(text, begin, limit);
+    let headline = headline::parse(text, begin..end, keywords);
+    let tags = split_tags(text.get(headline.tags).unwrap_or_default());
+    let mut at = next;
+    let (line_end, line_next) = line_at(text, at, limit);
+    let mut planning = section::Planning::default();
+    if section::is_planning(text.get(at..line_end).unwrap_or_default()) {
+        planning = section::planning(text, at..line_end);
+        at = line_next;
+        if planning.unreadable {
+            note(problems, head.line + 1, || "a date of this planning line is not one that Org can read".to_owned());
+        }
+    }
+    let drawer_line = head.line + 1 + u32::from(at != next);
+    let (properties, body) = read_drawer(text, at, limit, problems, || drawer_line);
+    Node {
+        level: headline.level,
+        parent: 0,
+        line: head.line,
+        begin: head.begin,
+        section: small(next..limit),
+        end: text.len() as u32,
+        title: small(headline.title),
+        todo: headline.todo,
+        priority: headline.priority,
+        tags: tags.into_boxed_slice(),
+        commented: headline.commented,
+        properties,
+        scheduled: planning.scheduled.map(small),
+        deadline: planning.deadline.map(small),
+        closed: planning.closed.map(small),
+        body: small(body..limit),
+    }
+}
+
+type Properties = Box<[(Box<str>, Box<str>)]>;
+
+/// Returns the properties of the drawer at `at` and where the text behind it begins.
+fn read_drawer(
+    text: &str,
+    at: usize,
+    limit: usize,
+    problems: &mut Vec<Problem>,
+    line: impl FnOnce() -> u32,
+) -> (Properties, usize) {
+    match section::drawer(text, at, limit) {
+        DrawerAt::None => (Box::default(), at),
+        DrawerAt::Broken => {
+            note(problems, line(), || {
+                "this property drawer is not closed, or holds a line that is no property: Org does not read it"
+                    .to_owned()
+            });
+            (Box::default(), at)
+        }
+        DrawerAt::Found(drawer) => (section::properties(text, &drawer.inside).into_boxed_slice(), drawer.whole.end),
+    }
+}
+
+fn note(problems: &mut Vec<Problem>, line: u32, text: impl FnOnce() -> String) {
+    if problems.len() < MAX_PROBLEMS {
+        problems.push(Problem { line, text: text() });
+    }
+}
+
+fn line_number(text: &str, at: usize) -> u32 {
+    memchr::memchr_iter(b'\n', text.as_bytes().get(..at).unwrap_or_default()).count() as u32 + 1
+}
+
+/// Narrows offsets, which [`MAX_BYTES`] keeps below four gigabytes.
+fn small(range: Range<usize>) -> Range<u32> {
+    range.start as u32..range.end as u32
+}

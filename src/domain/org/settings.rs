@@ -1,0 +1,245 @@
+//! In-buffer settings: which `#+TODO:`, `#+FILETAGS:`, `#+TITLE:` and `#+STARTUP:` lines count, and what they say.
+
+use super::chars::is_space_syntax;
+use super::headline::split_tags;
+use super::outline::Keyword;
+use super::section::{line_at, starts_with_fold};
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+
+/// How many keywords a file may declare; [`super::outline::Node::todo`] is a `u16`.
+pub(super) const MAX_KEYWORDS: usize = u16::MAX as usize;
+
+/// Which setting a line makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Todo,
+    SeqTodo,
+    TypTodo,
+    Filetags,
+    Title,
+    Startup,
+}
+
+const NAMES: [(&str, Kind); 6] = [
+    ("TODO", Kind::Todo),
+    ("SEQ_TODO", Kind::SeqTodo),
+    ("TYP_TODO", Kind::TypTodo),
+    ("FILETAGS", Kind::Filetags),
+    ("TITLE", Kind::Title),
+    ("STARTUP", Kind::Startup),
+];
+
+/// A line that makes a setting, unless it stands inside a block.
+#[derive(Clone, Debug)]
+pub(super) struct Line {
+    pub kind: Kind,
+    pub begin: usize,
+    pub value: Range<usize>,
+}
+
+/// What a file says of itself.
+#[derive(Debug, Default)]
+pub(super) struct Settings {
+    pub keywords: Vec<Keyword>,
+    pub filetags: Vec<Box<str>>,
+    pub title: Option<Box<str>>,
+    pub startup: Vec<Box<str>>,
+    /// Whether keywords were left out for their number.
+    pub too_many_keywords: bool,
+}
+
+/// Returns the setting that a line makes; `begin` is where the line stands.
+pub(super) fn setting(line: &str, begin: usize) -> Option<Line> {
+    let inner = line.trim_start_matches([' ', '\t']);
+    let token = inner.split(is_space_syntax).next()?;
+    // The key reaches to the last colon of the first word: `#+FILETAGS::a:` is not FILETAGS.
+    let (key, _) = token.rsplit_once(':')?;
+    let name = key.strip_prefix("#+")?;
+    let (_, kind) = NAMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name))?;
+    let start = begin + (line.len() - inner.len()) + key.len() + 1;
+    Some(Line { kind: *kind, begin, value: start..begin + line.len() })
+}
+
+/// Reads the settings of the lines that count; `defaults` are sequences as behind `#+TODO:`.
+pub(super) fn read(text: &str, lines: &[Line], defaults: &[String]) -> Settings {
+    let values = |kind: Kind| {
+        let own = lines.iter().filter(move |line| line.kind == kind);
+        own.map(|line| text.get(line.value.clone()).unwrap_or_default().trim_matches([' ', '\t', '\r', '\n']))
+    };
+    // Org takes TYP_TODO first, then TODO, then SEQ_TODO, whatever their order in the file.
+    let mut sequences: Vec<&str> =
+        values(Kind::TypTodo).chain(values(Kind::Todo)).chain(values(Kind::SeqTodo)).collect();
+    if sequences.is_empty() {
+        sequences = defaults.iter().map(String::as_str).collect();
+    }
+    let (keywords, too_many_keywords) = keywords(&sequences);
+    let fields = values(Kind::Filetags).flat_map(str::split_ascii_whitespace);
+    let filetags = fields.flat_map(split_tags).collect();
+    let titles: Vec<&str> = values(Kind::Title).filter(|title| !title.is_empty()).collect();
+    let title = (!titles.is_empty()).then(|| titles.join(" ").into());
+    let startup = values(Kind::Startup).flat_map(str::split_ascii_whitespace).map(Box::from).collect();
+    Settings { keywords, filetags: thinned(filetags), title, startup, too_many_keywords }
+}
+
+/// Keeps each file tag once where there are so many that memory would suffer.
+fn thinned(tags: Vec<Box<str>>) -> Vec<Box<str>> {
+    if tags.len() < 1000 {
+        return tags;
+    }
+    let mut seen = HashSet::new();
+    tags.into_iter().filter(|tag| seen.insert(tag.clone())).collect()
+}
+
+fn keywords(sequences: &[&str]) -> (Vec<Keyword>, bool) {
+    let mut found: Vec<Keyword> = Vec::new();
+    let mut done_names: HashSet<&str> = HashSet::new();
+    for sequence in sequences {
+        let words: Vec<&str> = sequence.split_ascii_whitespace().collect();
+        let bar = words.iter().position(|word| *word == "|");
+        let names: Vec<&str> = words.iter().filter(|word| **word != "|").map(|word| bare(word)).collect();
+        match bar {
+            Some(bar) => done_names.extend(names.iter().skip(bar)),
+            None => done_names.extend(names.last()),
+        }
+        let room = MAX_KEYWORDS - found.len();
+        found.extend(names.iter().take(room).map(|name| Keyword { name: (*name).into(), done: false }));
+        if names.len() > room {
+            return (mark(found, &done_names), true);
+        }
+    }
+    (mark(found, &done_names), false)
+}
+
+fn mark(mut keywords: Vec<Keyword>, done: &HashSet<&str>) -> Vec<Keyword> {
+    for keyword in &mut keywords {
+        keyword.done = done.contains(keyword.name.as_ref());
+    }
+    keywords
+}
+
+/// Returns a keyword without its fast-access key: `NEXT` of `NEXT(n!/@)`.
+fn bare(word: &str) -> &str {
+    match word.find('(') {
+        Some(open) if word.ends_with(')') => word.get(..open).unwrap_or(word),
+        Some(_) | None => word,
+    }
+}
+
+/// Returns those of a section's setting lines that are not inside a block whose content is verbatim.
+///
+/// One pass back to find where each block ends, one forth to skip: linear, whatever is left unclosed.
+pub(super) fn outside_blocks(text: &str, section: Range<usize>, lines: &[Line]) -> Vec<Line> {
+    let events = events(text, section, lines);
+    let mut closes: HashMap<u32, usize> = HashMap::new();
+    let mut close_of = vec![usize::MAX; events.len()];
+    for (index, event) in events.iter().enumerate().rev() {
+        match event {
+            Event::Close(name) => {
+                closes.insert(*name, index);
+            }
+            Event::Open { name, .. } => {
+                if let (Some(slot), Some(close)) = (close_of.get_mut(index), closes.get(name)) {
+                    *slot = *close;
+                }
+            }
+            Event::Setting(_) => {}
+        }
+    }
+    let mut found = Vec::new();
+    let mut limits: Vec<usize> = Vec::new();
+    let mut index = 0;
+    while let Some(event) = events.get(index) {
+        while limits.last().is_some_and(|limit| *limit <= index) {
+            limits.pop();
+        }
+        match event {
+            Event::Setting(line) => found.extend(lines.get(*line).cloned()),
+            Event::Close(_) => {}
+            Event::Open { verbatim, .. } => {
+                let close = close_of.get(index).copied().unwrap_or(usize::MAX);
+                // An inner block must end before the outer one does.
+                if close < limits.last().copied().unwrap_or(usize::MAX) {
+                    if *verbatim {
+                        index = close;
+                    } else {
+                        limits.push(close);
+                    }
+                }
+            }
+        }
+        index += 1;
+    }
+    found
+}
+
+enum Event {
+    Open { name: u32, verbatim: bool },
+    Close(u32),
+    Setting(usize),
+}
+
+/// Returns what opens, closes or sets something in a section, in order.
+fn events(text: &str, section: Range<usize>, lines: &[Line]) -> Vec<Event> {
+    let mut names: HashMap<String, u32> = HashMap::new();
+    let mut events = Vec::new();
+    let mut next_line = 0;
+    let mut at = section.start;
+    while at < section.end {
+        let (end, next) = line_at(text, at, section.end);
+        if lines.get(next_line).is_some_and(|line| line.begin == at) {
+            events.push(Event::Setting(next_line));
+            next_line += 1;
+        } else {
+            let line = text.get(at..end).unwrap_or_default().trim_matches([' ', '\t']);
+            if let Some((kind, name)) = marker(line) {
+                let count = names.len() as u32;
+                let name = *names.entry(name).or_insert(count);
+                events.push(match kind {
+                    Marker::Verbatim => Event::Open { name, verbatim: true },
+                    Marker::Container => Event::Open { name, verbatim: false },
+                    Marker::Close => Event::Close(name),
+                });
+            }
+        }
+        at = next;
+    }
+    events
+}
+
+enum Marker {
+    Verbatim,
+    Container,
+    Close,
+}
+
+/// Returns what a trimmed line opens or closes, under a name that both ends share.
+fn marker(line: &str) -> Option<(Marker, String)> {
+    const VERBATIM: [&str; 5] = ["comment", "example", "export", "src", "verse"];
+    if starts_with_fold(line, "#+begin_") {
+        let name = line.get(8..)?.split(is_space_syntax).next().filter(|name| !name.is_empty())?.to_ascii_lowercase();
+        let kind = if VERBATIM.contains(&name.as_str()) { Marker::Verbatim } else { Marker::Container };
+        return Some((kind, format!("#{name}")));
+    }
+    if starts_with_fold(line, "#+end_") {
+        return Some((Marker::Close, format!("#{}", line.get(6..)?.to_ascii_lowercase())));
+    }
+    if let Some(inner) = line.strip_prefix(':').and_then(|rest| rest.strip_suffix(':')) {
+        if inner.eq_ignore_ascii_case("end") {
+            return Some((Marker::Close, ":".to_owned()));
+        }
+        let plain = !inner.is_empty() && inner.chars().all(|c| c.is_alphanumeric() || c == '-' || c == '_');
+        return plain.then(|| (Marker::Container, ":".to_owned()));
+    }
+    if let Some(rest) = line.strip_prefix("\\begin{") {
+        let name = rest.split_once('}').map(|(name, _)| name).filter(|name| is_environment(name))?;
+        // An environment that ends in its own line holds no other line.
+        return (!line.ends_with(&format!("\\end{{{name}}}"))).then(|| (Marker::Verbatim, format!("\\{name}")));
+    }
+    let name = line.strip_suffix('}').and_then(|rest| rest.rsplit_once("\\end{")).map(|(_, name)| name)?;
+    is_environment(name).then(|| (Marker::Close, format!("\\{name}")))
+}
+
+fn is_environment(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'*')
+}
