@@ -2,35 +2,15 @@
 
 use crate::domain::id::{NodeId, ObjectHash};
 use crate::domain::label::Privacy;
-use crate::domain::org::outline::{Node, Outline};
-use rpds::{HashTrieMapSync, RedBlackTreeMapSync};
+pub use crate::domain::memory::document::Document;
+use crate::domain::memory::files::FileTree;
+use crate::domain::memory::holders::Holders;
+use crate::domain::org::outline::Node;
+use rpds::RedBlackTreeMapSync;
 use std::sync::Arc;
 
-/// One file in memory.
-#[derive(Debug)]
-pub struct Document {
-    /// The file: absolute path, or its name in tests.
-    pub file: Arc<str>,
-    /// Its structure and text.
-    pub outline: Outline,
-    /// Each node's id, by index.
-    pub ids: Vec<NodeId>,
-    /// Each node's hash with all below it, by index.
-    pub hashes: Vec<ObjectHash>,
-    /// Each node's privacy, own or inherited, by index.
-    pub privacy: Vec<Privacy>,
-    /// When the file was last changed, if it is known; derived, never hashed.
-    pub modified: Option<jiff::Timestamp>,
-}
-
-/// Where a node stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// The file.
-    pub file: Arc<str>,
-    /// Index into the document's nodes.
-    pub index: u32,
-}
+/// How many `::*` of an id are tried as the end of a file's name.
+const MAX_SPLITS: usize = 16;
 
 /// One node, with the document it stands in.
 #[derive(Clone)]
@@ -46,8 +26,12 @@ pub struct NodeRef {
 pub struct View {
     /// Documents by file.
     documents: RedBlackTreeMapSync<Arc<str>, Arc<Document>>,
-    /// Nodes by id; the first file in order wins where an id stands twice.
-    ids: HashTrieMapSync<NodeId, Place>,
+    /// The same files by the hash of their name, for the root hash.
+    files: FileTree,
+    /// Files by ids of their own; ids made from a file's name need no index.
+    ids: Holders,
+    /// Files by the ids that they link to.
+    targets: Holders,
     /// How many headings there are.
     headings: usize,
 }
@@ -121,11 +105,37 @@ impl View {
         self.documents.get(file)
     }
 
-    /// Finds a node by its id.
+    /// Returns the hash of everything: two views with one root hold the same bytes.
+    pub fn root(&self) -> ObjectHash {
+        self.files.root()
+    }
+
+    /// Returns the trie over the files, for the store.
+    pub fn files(&self) -> &FileTree {
+        &self.files
+    }
+
+    /// Finds a node by its id; the first file in order wins where an id stands twice.
     pub fn get(&self, id: &NodeId) -> Option<NodeRef> {
-        let place = self.ids.get(id)?;
-        let document = self.documents.get(&place.file)?.clone();
-        (document.outline.nodes.len() > place.index as usize).then(|| NodeRef { document, index: place.index as usize })
+        let text = id.as_str();
+        let own = self.ids.files(text).map(|file| file.as_ref());
+        let derived = text.match_indices("::*").take(MAX_SPLITS).filter_map(|(at, _)| text.get(..at));
+        own.chain([text]).chain(derived).find_map(|file| {
+            let document = self.documents.get(file)?;
+            let index = document.index_of(id)?;
+            Some(NodeRef { document: document.clone(), index })
+        })
+    }
+
+    /// Returns the nodes that link to an id, in the order of files and lines.
+    pub fn backlinks(&self, id: &NodeId) -> Vec<NodeRef> {
+        let documents = self.targets.files(id.as_str()).filter_map(|file| self.documents.get(file));
+        documents
+            .flat_map(|document| {
+                let links = document.links_to(id.as_str()).iter();
+                links.map(|link| NodeRef { document: document.clone(), index: link.node as usize })
+            })
+            .collect()
     }
 
     /// Returns every node, files included, in the order of files and lines.
@@ -137,29 +147,75 @@ impl View {
 
     /// Returns the memory with one document put in or replaced.
     pub fn with(&self, document: Arc<Document>) -> View {
-        let mut next = self.without(&document.file);
-        for (index, id) in document.ids.iter().enumerate() {
-            if !next.ids.contains_key(id) {
-                next.ids.insert_mut(id.clone(), Place { file: document.file.clone(), index: index as u32 });
-            }
-        }
-        next.headings += document.outline.nodes.len().saturating_sub(1);
-        next.documents.insert_mut(document.file.clone(), document);
+        let mut next = self.clone();
+        next.put(document);
         next
     }
 
     /// Returns the memory without one document.
     pub fn without(&self, file: &str) -> View {
         let mut next = self.clone();
-        if let Some(old) = self.documents.get(file) {
-            for id in &old.ids {
-                if next.ids.get(id).is_some_and(|place| place.file.as_ref() == file) {
-                    next.ids.remove_mut(id);
-                }
-            }
-            next.headings -= old.outline.nodes.len().saturating_sub(1);
-            next.documents.remove_mut(file);
-        }
+        next.remove(file);
         next
     }
+
+    /// Puts a document in, or replaces the one of the same file; clones of this view do not move.
+    pub fn put(&mut self, document: Arc<Document>) {
+        let file = document.file.clone();
+        let old = self.documents.get(&file).cloned();
+        let (old_ids, new_ids) = changed(old.as_deref().map_or(&[][..], |old| &old.ids), &document.ids);
+        for id in old_ids.iter().filter(|id| !document.derives(id) && document.index_of(id).is_none()) {
+            self.ids.remove(id.as_str(), &file);
+        }
+        for id in new_ids.iter().filter(|id| !document.derives(id)) {
+            self.ids.insert(&id.as_str().into(), &file);
+        }
+        self.relink(old.as_deref(), Some(&document));
+        self.headings -= old.as_deref().map_or(0, headings_of);
+        self.headings += headings_of(&document);
+        self.files.insert(&file, document.root());
+        self.documents.insert_mut(file, document);
+    }
+
+    /// Takes a document out; clones of this view do not move.
+    pub fn remove(&mut self, file: &str) {
+        let Some(old) = self.documents.get(file).cloned() else { return };
+        for id in old.ids.iter().filter(|id| !old.derives(id)) {
+            self.ids.remove(id.as_str(), file);
+        }
+        self.relink(Some(&old), None);
+        self.headings -= headings_of(&old);
+        self.files.remove(file);
+        self.documents.remove_mut(file);
+    }
+
+    /// Brings the index of links up to date; what both documents link to stays as it is.
+    fn relink(&mut self, old: Option<&Document>, new: Option<&Document>) {
+        if let Some(old) = old {
+            for link in old.links() {
+                if new.is_none_or(|new| new.links_to(&link.target).is_empty()) {
+                    self.targets.remove(&link.target, &old.file);
+                }
+            }
+        }
+        if let Some(new) = new {
+            for link in new.links() {
+                if old.is_none_or(|old| old.links_to(&link.target).is_empty()) {
+                    self.targets.insert(&link.target, &new.file);
+                }
+            }
+        }
+    }
+}
+
+fn headings_of(document: &Document) -> usize {
+    document.outline.nodes.len().saturating_sub(1)
+}
+
+/// Returns the parts of two lists between what they begin and what they end with alike.
+fn changed<'a>(old: &'a [NodeId], new: &'a [NodeId]) -> (&'a [NodeId], &'a [NodeId]) {
+    let head = old.iter().zip(new).take_while(|(a, b)| a == b).count();
+    let (old, new) = (&old[head..], &new[head..]);
+    let tail = old.iter().rev().zip(new.iter().rev()).take_while(|(a, b)| a == b).count();
+    (&old[..old.len() - tail], &new[..new.len() - tail])
 }
