@@ -7,7 +7,8 @@
 use crate::domain::context::almanac::Almanac;
 use crate::domain::context::segment::Segment;
 use crate::domain::context::words::Analyser;
-use crate::domain::memory::view::{Document, Place, View};
+use crate::domain::memory::document::Document;
+use crate::domain::memory::view::View;
 use rpds::RedBlackTreeMapSync;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -49,6 +50,15 @@ pub struct QueryTerm {
     pub term: Box<str>,
     /// How much it counts; above 0.
     pub weight: f32,
+}
+
+/// Where a node stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The file.
+    pub file: Arc<str>,
+    /// Index into the document's nodes.
+    pub index: u32,
 }
 
 /// One node that holds some of a question's words.

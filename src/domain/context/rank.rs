@@ -1,10 +1,11 @@
 //! Which nodes are near a question: words first, then what stands beside, above and below, and time.
 
-use crate::domain::context::lexical::{Index, Scored};
+use crate::domain::context::lexical::{Index, Place, Scored};
 use crate::domain::context::question::Question;
 use crate::domain::id::NodeId;
 use crate::domain::label::Privacy;
-use crate::domain::memory::view::{Document, NodeRef, Place, View};
+use crate::domain::memory::document::Document;
+use crate::domain::memory::view::{NodeRef, View};
 use crate::domain::org::outline::Outline;
 use std::collections::HashMap;
 use std::sync::Arc;
