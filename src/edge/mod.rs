@@ -3,6 +3,7 @@
 pub mod actuator;
 pub mod cli;
 pub mod clock;
+pub mod config;
 pub mod editor;
 pub mod engine;
 pub mod log;

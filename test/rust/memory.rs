@@ -79,7 +79,15 @@ pub fn outline(text: &str) -> Outline {
             node.properties = properties.into();
         }
     }
-    Outline { text, nodes, keywords: Vec::new(), filetags, title: None, startup: Default::default(), problems: Vec::new() }
+    Outline {
+        text,
+        nodes,
+        keywords: Vec::new(),
+        filetags,
+        title: None,
+        startup: Default::default(),
+        problems: Vec::new(),
+    }
 }
 
 pub fn document(file: &str, text: &str) -> Arc<Document> {

@@ -1,0 +1,421 @@
+//! Settings: read once, checked, and passed down by value.
+//!
+//! What wins, first to last: options of the command line or of Emacs, the environment, the `.env` file, the default.
+//! `docs/manual.org` has the table of every name.
+
+use crate::domain::scope::Level;
+use crate::domain::sexp::reader::Sexp;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// A provider as the user set it up; the key stands in the vault, under the same name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProviderSetting {
+    /// Its name in the cascade.
+    pub name: String,
+    /// `openai`, `ollama`, `anthropic`, `gemini` or `openrouter`; its name when nothing is said.
+    pub kind: String,
+    /// Where it is; the kind's own address without.
+    pub url: Option<String>,
+    /// The model; the kind's default without.
+    pub model: Option<String>,
+    /// Whether the user declares it to be on this machine.
+    pub local: bool,
+}
+
+/// Every setting.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// The memex: folders and files that memory is read from.
+    pub directories: Vec<PathBuf>,
+    /// The store's folder.
+    pub store: PathBuf,
+    /// Our settings' folder.
+    pub settings: PathBuf,
+    /// Our cache folder.
+    pub cache: PathBuf,
+    /// The project root, if one was given.
+    pub project: Option<PathBuf>,
+    /// The user's home.
+    pub home: PathBuf,
+    /// Names of providers, in order; `None` means: those that are set up, then `recall`.
+    pub cascade: Option<Vec<String>>,
+    /// Providers as the user set them up.
+    pub providers: Vec<ProviderSetting>,
+    /// Levels by tool.
+    pub permissions: BTreeMap<String, Level>,
+    /// Tags that make a node private.
+    pub private_tags: Vec<String>,
+    /// Keyword sequences of the user, as `#+TODO:` would spell them.
+    pub todo_sequences: Vec<String>,
+    /// The agent's name.
+    pub assistant: String,
+    /// Tokens of memory in a prompt.
+    pub memory_tokens: usize,
+    /// Tokens of a prompt in all.
+    pub context_tokens: usize,
+    /// Lines of the log in a prompt.
+    pub log_lines: usize,
+    /// How near a deadline is shown first, in minutes.
+    pub deadline_minutes: u32,
+    /// How long a provider may be silent, in seconds.
+    pub request_timeout: u64,
+    /// Whether the agent may propose changes of its own program.
+    pub self_build: bool,
+    /// Folders of skills beside the shipped ones.
+    pub skill_directories: Vec<PathBuf>,
+    /// The shipped skills.
+    pub shipped_skills: Option<PathBuf>,
+    /// What was odd: settings that are ignored, and why.
+    pub notices: Vec<String>,
+}
+
+/// Names that are read; see the manual's table.
+pub const READ: &[&str] = &[
+    "MEMEX_DIR",
+    "MEMEX_ASSISTANT",
+    "PROVIDER_CASCADE",
+    "OLLAMA_HOST",
+    "LLAMA_HOST",
+    "LOCAL_BASE_URL",
+    "PRIVACY_FILTER_TAGS",
+    "CONTEXT_MAX_TOKENS",
+    "CONTEXT_LOG_LIMIT",
+    "DEADLINE_WARNING_MINUTES",
+    "REQUEST_TIMEOUT",
+    "SELF_BUILD_MODE",
+    "OPENROUTER_API_KEY",
+    "OPENAI_API_KEY",
+    "ANTHROPIC_API_KEY",
+    "GROQ_API_KEY",
+    "GEMINI_API_KEY",
+    "DEEPSEEK_API_KEY",
+    "NVIDIA_API_KEY",
+];
+
+/// Names of the ancestor that are not used here, with the reason; they are ignored with a notice.
+pub const IGNORED: &[(&str, &str)] = &[
+    ("MEMEX_USER", "the user is whoever runs Emacs"),
+    ("ZETTELKASTEN_DIR", "set MEMEX_DIR"),
+    ("INBOX_DIR", "set MEMEX_DIR"),
+    ("DAILY_DIR", "set MEMEX_DIR"),
+    ("PROJECTS_DIR", "set MEMEX_DIR"),
+    ("AREAS_DIR", "set MEMEX_DIR"),
+    ("RESOURCES_DIR", "set MEMEX_DIR"),
+    ("ARCHIVES_DIR", "set MEMEX_DIR"),
+    ("SYSTEM_DIR", "set MEMEX_DIR"),
+    ("EMBEDDING_PROVIDER", "there are no embeddings in this version"),
+    ("EMBEDDING_MODEL", "there are no embeddings in this version"),
+    ("TELEGRAM_BOT_TOKEN", "there are no messengers in this version"),
+    ("SIGNAL_ACCOUNT_NUMBER", "there are no messengers in this version"),
+    ("SLACK_TOKEN", "there is no Slack gateway"),
+    ("DISCORD_TOKEN", "there is no Discord gateway"),
+    ("ORG_AGENT_DAEMON_PORT", "there is no TCP listener in this version"),
+    ("DAEMON_HOST", "there is no TCP listener in this version"),
+    ("HEARTBEAT_INTERVAL", "there is no heartbeat in this version"),
+    ("DAEMON_SLEEP_INTERVAL", "there is no daemon"),
+    ("DEFAULT_ACTUATOR", "a reply goes where the question came from"),
+    ("SILENT_ACTUATORS", "every act is reported"),
+    ("SAFETY_BLOCK_SHELL", "commands are always judged"),
+    ("PROTOCOL_ENFORCE_HMAC", "there is no TCP listener in this version"),
+    ("PROTOCOL_HMAC_SECRET", "there is no TCP listener in this version"),
+    ("TAG_CATEGORIES", "set PRIVACY_FILTER_TAGS"),
+    ("MANDATORY_SKILLS", "policy and dispatcher cannot be left out"),
+    ("CONTEXT_SEMANTIC_THRESHOLD", "there are no embeddings in this version"),
+    ("SESSION_BUDGET_USD", "there is no price table in this version"),
+    ("DISPATCHER_RULE_THRESHOLD", "rules are not learned in this version"),
+    ("RULES_FILE", "rules are not learned in this version"),
+    ("TIME_AWARENESS", "the time is always told"),
+    ("TIME_FORMAT", "the time is told as ISO"),
+    ("MEMORY_SNAPSHOT_PATH", "see --store"),
+    ("MEMORY_AUTO_SAVE_INTERVAL", "every change is saved at once"),
+    ("MEMORY_HISTORY_RETENTION", "history is kept"),
+    ("HTTP_PROXY", "the system's proxy settings are used"),
+];
+
+/// Folders and options that come from outside: the environment, or a test.
+#[derive(Clone, Debug, Default)]
+pub struct Surroundings {
+    /// Variables of the environment.
+    pub variables: BTreeMap<String, String>,
+}
+
+impl Surroundings {
+    /// Reads the process's environment; names and values that are not UTF-8 are left out.
+    pub fn of_process() -> Surroundings {
+        let variables = std::env::vars_os().filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?)));
+        Surroundings { variables: variables.collect() }
+    }
+
+    fn folder(&self, name: &str, home: &Path, fallback: &str) -> PathBuf {
+        let set = self.variables.get(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        set.unwrap_or_else(|| home.join(fallback)).join("passepartout")
+    }
+}
+
+impl Config {
+    /// Reads the environment and the `.env` file of the settings folder.
+    pub fn read(surroundings: &Surroundings) -> Config {
+        let home = surroundings.variables.get("HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+        let home = home.unwrap_or_else(|| PathBuf::from("/nonexistent"));
+        let settings = surroundings.folder("XDG_CONFIG_HOME", &home, ".config");
+        let mut notices = Vec::new();
+        let mut variables = match read_dotenv(&settings.join(".env")) {
+            Ok(variables) => variables,
+            Err(why) => {
+                notices.push(why);
+                BTreeMap::new()
+            }
+        };
+        for (name, reason) in IGNORED {
+            if variables.contains_key(*name) || (*name != "HTTP_PROXY" && surroundings.variables.contains_key(*name)) {
+                notices.push(format!("{name} is ignored: {reason}."));
+            }
+        }
+        for name in READ {
+            if let Some(value) = surroundings.variables.get(*name) {
+                variables.insert(name.to_string(), value.clone());
+            }
+        }
+        let mut config = Config {
+            directories: Vec::new(),
+            store: surroundings.folder("XDG_STATE_HOME", &home, ".local/state"),
+            settings,
+            cache: surroundings.folder("XDG_CACHE_HOME", &home, ".cache"),
+            project: None,
+            home,
+            cascade: None,
+            providers: Vec::new(),
+            permissions: BTreeMap::new(),
+            private_tags: vec!["private".to_string(), "personal".to_string()],
+            todo_sequences: vec!["TODO | DONE".to_string()],
+            assistant: "Passepartout".to_string(),
+            memory_tokens: 4_000,
+            context_tokens: 16_384,
+            log_lines: 20,
+            deadline_minutes: 60,
+            request_timeout: 60,
+            self_build: false,
+            skill_directories: Vec::new(),
+            shipped_skills: None,
+            notices,
+        };
+        config.take_variables(&variables);
+        config
+    }
+
+    fn take_variables(&mut self, variables: &BTreeMap<String, String>) {
+        let text = |name: &str| variables.get(name).map(|value| value.trim()).filter(|value| !value.is_empty());
+        let list = |name: &str| {
+            text(name).map(|v| v.split([',', ' ']).filter(|s| !s.is_empty()).map(str::to_string).collect())
+        };
+        if let Some(folder) = text("MEMEX_DIR") {
+            self.directories = vec![self.expand(folder)];
+        }
+        if let Some(name) = text("MEMEX_ASSISTANT") {
+            self.assistant = name.to_string();
+        }
+        self.cascade = list("PROVIDER_CASCADE");
+        if let Some(tags) = list("PRIVACY_FILTER_TAGS") {
+            self.private_tags = tags;
+        }
+        let mut number = |name: &str, into: &mut dyn FnMut(u64)| match text(name).map(str::parse::<u64>) {
+            None => {}
+            Some(Ok(value)) => into(value),
+            Some(Err(_)) => self.notices.push(format!("{name} is ignored: it is not a whole number.")),
+        };
+        number("CONTEXT_MAX_TOKENS", &mut |n| self.context_tokens = n as usize);
+        number("CONTEXT_LOG_LIMIT", &mut |n| self.log_lines = n as usize);
+        number("DEADLINE_WARNING_MINUTES", &mut |n| self.deadline_minutes = n.min(100_000) as u32);
+        number("REQUEST_TIMEOUT", &mut |n| self.request_timeout = n.max(1));
+        self.self_build = text("SELF_BUILD_MODE").is_some_and(|v| v.eq_ignore_ascii_case("true"));
+        for (variable, name, kind) in [
+            ("OLLAMA_HOST", "ollama", "ollama"),
+            ("LLAMA_HOST", "llama", "openai"),
+            ("LOCAL_BASE_URL", "local", "openai"),
+        ] {
+            if let Some(url) = text(variable) {
+                let url = if url.contains("://") { url.to_string() } else { format!("http://{url}") };
+                self.providers.push(ProviderSetting {
+                    name: name.to_string(),
+                    kind: kind.to_string(),
+                    url: Some(url),
+                    model: None,
+                    local: true,
+                });
+            }
+        }
+        for name in ["openrouter", "openai", "anthropic", "groq", "gemini", "deepseek", "nvidia"] {
+            if text(&format!("{}_API_KEY", name.to_ascii_uppercase())).is_some() {
+                let (name, kind) = (name.to_string(), name.to_string());
+                self.providers.push(ProviderSetting { name, kind, url: None, model: None, local: false });
+            }
+        }
+    }
+
+    /// Takes the settings that Emacs sent; see `docs/PROTOCOL.org`. What cannot be read is a notice.
+    pub fn take_settings(&mut self, settings: &Sexp) {
+        let folders =
+            |key: &str| settings.list_at(key).iter().filter_map(Sexp::as_text).map(|s| self.expand(s)).collect();
+        let directories: Vec<PathBuf> = folders("directories");
+        let skills: Vec<PathBuf> = folders("skills-directories");
+        if !directories.is_empty() {
+            self.directories = directories;
+        }
+        self.skill_directories.extend(skills);
+        for (key, into) in [("store", 0), ("project", 1), ("shipped-skills", 2)] {
+            if let Some(path) = settings.text_at(key).map(|s| self.expand(s)) {
+                match into {
+                    0 => self.store = path,
+                    1 => self.project = Some(path),
+                    _ => self.shipped_skills = Some(path),
+                }
+            }
+        }
+        let names = |key: &str| -> Vec<String> {
+            settings.list_at(key).iter().filter_map(Sexp::as_name).map(str::to_string).collect()
+        };
+        if !names("cascade").is_empty() {
+            self.cascade = Some(names("cascade"));
+        }
+        if settings.get("private-tags").is_some() {
+            self.private_tags = names("private-tags");
+        }
+        for entry in settings.list_at("permissions") {
+            if let Some((tool, level)) = pair(entry) {
+                match Level::parse(&level) {
+                    Some(level) => {
+                        self.permissions.insert(tool, level);
+                    }
+                    None => self.notices.push(format!("The permission of {tool} is ignored: “{level}” is no level.")),
+                }
+            }
+        }
+        for sequence in settings.list_at("todo-keywords") {
+            let words: Vec<&str> = sequence.items().iter().filter_map(Sexp::as_name).collect();
+            if !words.is_empty() {
+                self.todo_sequences.retain(|s| s != "TODO | DONE");
+                self.todo_sequences.push(words.join(" "));
+            }
+        }
+        for entry in settings.list_at("providers") {
+            self.take_provider(entry);
+        }
+        if let Some(n) = settings.count_at("memory-tokens") {
+            self.memory_tokens = n;
+        }
+        if let Some(name) = settings.text_at("assistant") {
+            self.assistant = name.to_string();
+        }
+    }
+
+    fn take_provider(&mut self, entry: &Sexp) {
+        let Some((name, rest)) = entry.items().split_first() else { return };
+        let Some(name) = name.as_name() else { return };
+        let rest = Sexp::list(rest.iter().cloned());
+        let setting = ProviderSetting {
+            name: name.to_string(),
+            kind: rest.name_at("kind").unwrap_or(name).to_string(),
+            url: rest.text_at("url").map(str::to_string),
+            model: rest.text_at("model").map(str::to_string),
+            local: rest.flag_at("local"),
+        };
+        self.providers.retain(|known| known.name != setting.name);
+        self.providers.push(setting);
+    }
+
+    /// Returns a path with `~` and `$NAME` of this process expanded.
+    pub fn expand(&self, path: &str) -> PathBuf {
+        let path = match path.strip_prefix("~/") {
+            Some(rest) => self.home.join(rest),
+            None if path == "~" => self.home.clone(),
+            None => PathBuf::from(expand_variables(path, &|name| std::env::var(name).ok())),
+        };
+        if path.is_absolute() { path } else { std::env::current_dir().unwrap_or_default().join(path) }
+    }
+}
+
+/// Returns a text with `$NAME` and `${NAME}` replaced; unknown names stay as they are.
+pub fn expand_variables(text: &str, lookup: &dyn Fn(&str) -> Option<String>) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('$') {
+        out.push_str(&rest[..at]);
+        let tail = &rest[at + 1..];
+        let (name, used) = match tail.strip_prefix('{').and_then(|t| t.split_once('}')) {
+            Some((name, _)) => (name, name.len() + 2),
+            None => {
+                let end = tail.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(tail.len());
+                (&tail[..end], end)
+            }
+        };
+        match lookup(name).filter(|_| !name.is_empty()) {
+            Some(value) => out.push_str(&value),
+            None => out.push_str(&rest[at..at + 1 + used]),
+        }
+        rest = &tail[used..];
+    }
+    out.push_str(rest);
+    out
+}
+
+/// `(NAME VALUE)` or `(NAME . VALUE)`.
+fn pair(entry: &Sexp) -> Option<(String, String)> {
+    match entry {
+        Sexp::List(items) => match items.as_slice() {
+            [name, value] => Some((name.as_name()?.to_string(), value.as_name()?.to_string())),
+            _ => None,
+        },
+        Sexp::Dotted(items, tail) => match items.as_slice() {
+            [name] => Some((name.as_name()?.to_string(), tail.as_name()?.to_string())),
+            _ => None,
+        },
+        Sexp::Nil | Sexp::T | Sexp::Keyword(_) | Sexp::Symbol(_) | Sexp::Str(_) | Sexp::Int(_) | Sexp::Float(_) => None,
+    }
+}
+
+/// Reads a `.env` file: `NAME=VALUE` lines, comments, quotes around values. A file that others may read is refused.
+pub fn read_dotenv(path: &Path) -> Result<BTreeMap<String, String>, String> {
+    use std::os::unix::fs::PermissionsExt;
+    let meta = match std::fs::metadata(path) {
+        Ok(meta) => meta,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
+        Err(error) => return Err(format!("{} cannot be read ({error}), so it is ignored.", path.display())),
+    };
+    if meta.permissions().mode() & 0o077 != 0 {
+        return Err(format!(
+            "{0} is ignored: others may read it, and it can hold keys. Run: chmod 600 {0}",
+            path.display()
+        ));
+    }
+    if meta.len() > 1 << 20 {
+        return Err(format!("{} is ignored: it is larger than 1 MB.", path.display()));
+    }
+    let text =
+        std::fs::read_to_string(path).map_err(|error| format!("{} cannot be read ({error}).", path.display()))?;
+    let mut variables = BTreeMap::new();
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        let line = line.strip_prefix("export ").unwrap_or(line);
+        if let Some((name, value)) = line.split_once('=') {
+            let value = value.trim();
+            let quoted = ['"', '\''].iter().find_map(|q| value.strip_prefix(*q)?.strip_suffix(*q));
+            variables.insert(name.trim().to_string(), quoted.unwrap_or(value).to_string());
+        }
+    }
+    Ok(variables)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_expand() {
+        let lookup = |name: &str| (name == "A").then(|| "x".to_string());
+        for (given, expanded) in
+            [("$A/b", "x/b"), ("${A}b", "xb"), ("$B/c", "$B/c"), ("a$", "a$"), ("${A", "${A"), ("$", "$")]
+        {
+            assert_eq!(expand_variables(given, &lookup), expanded, "for {given}");
+        }
+    }
+}
