@@ -34,9 +34,6 @@ pub fn root(items: &[ObjectHash], visit: &mut dyn FnMut(ObjectHash, u64, &[Objec
     let mut above = Vec::new();
     loop {
         let below: &[ObjectHash] = if level == 0 { items } else { &above };
-        if below.len() <= MAX_GROUP && (level > 0 && below.len() == 1) {
-            return below[0];
-        }
         let next: Vec<ObjectHash> = match below {
             [] => vec![named(level, &[], visit)],
             _ => groups(below).into_iter().map(|group| named(level, group, visit)).collect(),

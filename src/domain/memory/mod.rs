@@ -2,12 +2,15 @@
 //!
 //! One owner holds the [`Memory`]; everyone else gets a [`view::View`], which never moves.
 
+pub mod chunk;
 pub mod document;
 pub mod files;
 pub mod group;
 pub mod holders;
 pub mod link;
 pub mod operation;
+pub mod query;
+pub mod store;
 pub mod transaction;
 pub mod view;
 

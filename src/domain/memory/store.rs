@@ -1,0 +1,258 @@
+//! What memory asks of a store: keep operations, texts and records; give them back after a crash.
+//!
+//! A store is blocking and belongs to one owner. What it acknowledged, it has.
+
+use crate::domain::id::{ObjectHash, OperationId};
+use crate::domain::memory::document::Document;
+use crate::domain::memory::operation::Operation;
+use crate::domain::memory::view::View;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// One entry of what only the store knows: approvals, rules, intents, outcomes, audit. Never changed, never removed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Record {
+    /// Its place; the first is 1.
+    pub seq: u64,
+    /// When, as the edge's clock said.
+    pub at: jiff::Timestamp,
+    /// What kind of thing it is about: `plan`, `rule`, `provider`, `intent`, ….
+    pub kind: String,
+    /// Which one.
+    pub key: String,
+    /// What is said of it.
+    pub body: serde_json::Value,
+}
+
+/// A record that is not stored yet.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewRecord {
+    /// When.
+    pub at: jiff::Timestamp,
+    /// What kind of thing it is about.
+    pub kind: String,
+    /// Which one.
+    pub key: String,
+    /// What is said of it.
+    pub body: serde_json::Value,
+}
+
+/// What a file on disk looked like when it was read; a file that still does is not read again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    /// The file.
+    pub file: Arc<str>,
+    /// When it was last changed, in nanoseconds since 1970.
+    pub modified: i64,
+    /// Its length in bytes.
+    pub size: u64,
+    /// The hash of the document that was read from it.
+    pub document: ObjectHash,
+}
+
+/// What is stored in one piece: all of it or, after a crash or an error, none.
+#[derive(Default)]
+pub struct Commit<'a> {
+    /// Operations that follow the stored head, oldest first, each with the view it left.
+    pub steps: &'a [(Operation, View)],
+    /// Records to append.
+    pub records: &'a [NewRecord],
+    /// Stamps to replace. They are derived: losing them costs reading again.
+    pub stamps: &'a [Stamp],
+}
+
+/// What a commit came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Committed {
+    /// The place of the first record that was appended; the others follow it.
+    pub first_record: u64,
+    /// How many objects were new.
+    pub objects: usize,
+    /// How many bytes they have.
+    pub bytes: u64,
+    /// What went wrong without losing anything, for people.
+    pub warning: Option<String>,
+}
+
+/// What a store held when it was opened.
+#[derive(Default)]
+pub struct Loaded {
+    /// The head.
+    pub view: View,
+    /// The last operations, oldest first.
+    pub log: Vec<Operation>,
+    /// The stamps of files.
+    pub stamps: Vec<Stamp>,
+    /// What was damaged or is read differently now, for people; the rest is there.
+    pub problems: Vec<String>,
+}
+
+/// Makes a document of a stored text: scans it and builds it, or says why it cannot.
+pub type Build<'a> = &'a (dyn Fn(&Arc<str>, Arc<str>) -> Result<Document, String> + Sync);
+
+/// Why a store did not do what it was asked to. Each text names what, where and the way out.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// Stored bytes do not match their name.
+    #[error(
+        "the store is damaged: object {expected} holds the bytes of {actual}; the Org files and the store's log can rebuild it (`passepartout doctor --fix`)"
+    )]
+    Corrupt {
+        /// The name.
+        expected: ObjectHash,
+        /// The name that the bytes would have.
+        actual: ObjectHash,
+    },
+    /// An object that should be there is not.
+    #[error(
+        "the store is damaged: object {0} is missing; the Org files and the store's log can rebuild it (`passepartout doctor --fix`)"
+    )]
+    Missing(ObjectHash),
+    /// The stored head is not what the commit was built on.
+    #[error("the store is at operation {}, this change follows {}; nothing was saved; reload the memory", found.0, expected.0)]
+    Conflict {
+        /// What the commit follows.
+        expected: OperationId,
+        /// What the store is at.
+        found: OperationId,
+    },
+    /// Written by a newer version of this program.
+    #[error("{}: was written by a newer version of Passepartout (format {found}, this one knows {known}); nothing was changed; update Passepartout or choose another store", path.display())]
+    Newer {
+        /// The store.
+        path: PathBuf,
+        /// Its format.
+        found: u32,
+        /// The newest format that is known here.
+        known: u32,
+    },
+    /// Another process owns the store.
+    #[error("{}: is in use by process {owner}; end that one first, or choose another store", path.display())]
+    Locked {
+        /// The store.
+        path: PathBuf,
+        /// The owner's process id, as it wrote it down.
+        owner: String,
+    },
+    /// It cannot be opened.
+    #[error("{}: the store cannot be opened: {why}; {cure}", path.display())]
+    Open {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        why: String,
+        /// The way out.
+        cure: &'static str,
+    },
+    /// There is no room.
+    #[error("{}: the disk is full; nothing that was saved before is lost, and this change was not saved; make room and try again", path.display())]
+    Full {
+        /// The store.
+        path: PathBuf,
+    },
+    /// It can be read but not written.
+    #[error("{}: the store was opened to be read only; nothing was saved", path.display())]
+    ReadOnly {
+        /// The store.
+        path: PathBuf,
+    },
+    /// Anything else that reading or writing met.
+    #[error("{}: {why}; what was saved before is kept", path.display())]
+    Failed {
+        /// The store.
+        path: PathBuf,
+        /// What the system said.
+        why: String,
+    },
+}
+
+/// Keeps memory. All methods block; the caller runs them beside the turn.
+pub trait Store: Send {
+    /// Reads the head, the last operations and the stamps. Damage to a file is a problem, not an error.
+    fn load(&mut self, build: Build<'_>) -> Result<Loaded, StoreError>;
+    /// Stores everything in one piece; when it returns, all of it survives a crash.
+    fn commit(&mut self, commit: &Commit<'_>) -> Result<Committed, StoreError>;
+    /// Reads memory as it was after an operation.
+    fn view_at(&mut self, operation: OperationId, build: Build<'_>) -> Result<Option<View>, StoreError>;
+    /// Returns the last `limit` operations, oldest first.
+    fn operations(&mut self, limit: usize) -> Result<Vec<Operation>, StoreError>;
+    /// Returns the last record of one thing.
+    fn latest(&mut self, kind: &str, key: &str) -> Result<Option<Record>, StoreError>;
+    /// Returns the records of a kind behind a place, oldest first.
+    fn list(&mut self, kind: &str, since: u64) -> Result<Vec<Record>, StoreError>;
+    /// Returns where it lies; `None` when it lives in memory alone.
+    fn path(&self) -> Option<PathBuf>;
+}
+
+/// A store that ends with the process. Old views are kept by [`crate::domain::memory::Memory`], not here.
+#[derive(Default)]
+pub struct RamStore {
+    head: View,
+    log: Vec<Operation>,
+    records: Vec<Record>,
+    stamps: std::collections::BTreeMap<Arc<str>, Stamp>,
+}
+
+/// Checks that steps follow a head and each other.
+///
+/// # Errors
+/// [`StoreError::Conflict`] when they do not.
+pub fn follows(head: Option<&Operation>, steps: &[(Operation, View)]) -> Result<(), StoreError> {
+    let mut last = head;
+    for (operation, _) in steps {
+        if operation.parent != last.map(Operation::hash) {
+            return Err(StoreError::Conflict {
+                expected: OperationId(operation.id.0.saturating_sub(1)),
+                found: last.map_or(OperationId(0), |last| last.id),
+            });
+        }
+        last = Some(operation);
+    }
+    Ok(())
+}
+
+impl Store for RamStore {
+    fn load(&mut self, _build: Build<'_>) -> Result<Loaded, StoreError> {
+        Ok(Loaded {
+            view: self.head.clone(),
+            log: self.log.clone(),
+            stamps: self.stamps.values().cloned().collect(),
+            problems: Vec::new(),
+        })
+    }
+
+    fn commit(&mut self, commit: &Commit<'_>) -> Result<Committed, StoreError> {
+        follows(self.log.last(), commit.steps)?;
+        self.log.extend(commit.steps.iter().map(|(operation, _)| operation.clone()));
+        if let Some((_, view)) = commit.steps.last() {
+            self.head = view.clone();
+        }
+        let first_record = self.records.len() as u64 + 1;
+        for (record, seq) in commit.records.iter().cloned().zip(first_record..) {
+            let NewRecord { at, kind, key, body } = record;
+            self.records.push(Record { seq, at, kind, key, body });
+        }
+        self.stamps.extend(commit.stamps.iter().map(|stamp| (stamp.file.clone(), stamp.clone())));
+        Ok(Committed { first_record, ..Committed::default() })
+    }
+
+    fn view_at(&mut self, operation: OperationId, _build: Build<'_>) -> Result<Option<View>, StoreError> {
+        Ok(self.log.last().filter(|last| last.id == operation).map(|_| self.head.clone()))
+    }
+
+    fn operations(&mut self, limit: usize) -> Result<Vec<Operation>, StoreError> {
+        Ok(self.log[self.log.len().saturating_sub(limit)..].to_vec())
+    }
+
+    fn latest(&mut self, kind: &str, key: &str) -> Result<Option<Record>, StoreError> {
+        Ok(self.records.iter().rev().find(|record| record.kind == kind && record.key == key).cloned())
+    }
+
+    fn list(&mut self, kind: &str, since: u64) -> Result<Vec<Record>, StoreError> {
+        Ok(self.records.iter().filter(|record| record.kind == kind && record.seq > since).cloned().collect())
+    }
+
+    fn path(&self) -> Option<PathBuf> {
+        None
+    }
+}

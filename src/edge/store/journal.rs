@@ -1,0 +1,284 @@
+//! The plain log: what only the store knows, entry by entry, readable without a database.
+//!
+//! An entry is its length (four bytes, little-endian), the BLAKE3 of its bytes, its bytes (JSON), and
+//! its length again, so that the last entry can be found from the end.
+
+use crate::domain::id::{ObjectHash, OperationId};
+use crate::domain::memory::operation::{Operation, Why};
+use crate::domain::memory::store::Record;
+use serde::{Deserialize, Serialize};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// What the file begins with.
+const MAGIC: &[u8] = b"passepartout log 1\n";
+/// Bytes of an entry beside its content.
+const FRAME: u64 = 4 + 32 + 4;
+/// The longest entry that is believed, in bytes.
+const MAX_ENTRY: u64 = 1 << 30;
+
+/// One entry.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Entry {
+    /// Operations, oldest first.
+    pub operations: Vec<Operation>,
+    /// Records, oldest first.
+    pub records: Vec<Record>,
+}
+
+impl Entry {
+    /// Returns whether it says nothing.
+    pub fn is_empty(&self) -> bool {
+        self.operations.is_empty() && self.records.is_empty()
+    }
+}
+
+/// How far a log, or a store, has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reach {
+    /// The last operation.
+    pub operation: u64,
+    /// The last record.
+    pub record: u64,
+}
+
+/// The log, open for appending.
+pub struct Journal {
+    path: PathBuf,
+    file: File,
+    /// Where the last whole entry ends.
+    end: u64,
+    /// What the entries cover.
+    pub reach: Reach,
+}
+
+impl Journal {
+    /// Opens or makes the log; what cannot be read at its end is put aside in a file of its own.
+    ///
+    /// Returns the path of that file, if there was need for one.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn open(path: &Path) -> io::Result<(Journal, Option<PathBuf>)> {
+        let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
+        let length = file.metadata()?.len();
+        let mut journal =
+            Journal { path: path.to_path_buf(), file: file.try_clone()?, end: 0, reach: Reach::default() };
+        if length == 0 {
+            file.write_all(MAGIC)?;
+            file.sync_all()?;
+            journal.end = MAGIC.len() as u64;
+            return Ok((journal, None));
+        }
+        if let Some(last) = last_entry(&mut file, length) {
+            journal.end = length;
+            journal.reach = last;
+            return Ok((journal, None));
+        }
+        let (end, reach) = scan(&mut file, length, &mut |_| {})?;
+        journal.reach = reach;
+        journal.end = end;
+        let aside = (end < length).then(|| journal.put_aside(length)).transpose()?;
+        Ok((journal, aside))
+    }
+
+    /// Appends one entry and waits until it is on the disk.
+    ///
+    /// # Errors
+    /// What the system says; the log is then as it was.
+    pub fn append(&mut self, entry: &Entry) -> io::Result<()> {
+        if entry.is_empty() {
+            return Ok(());
+        }
+        let mut reach = self.reach;
+        cover(&mut reach, entry);
+        let bytes = serde_json::to_vec(&stored(entry, reach))?;
+        let length = u32::try_from(bytes.len()).map_err(|_| io::Error::other("an entry of more than 4 GB"))?;
+        let mut frame = Vec::with_capacity(bytes.len() + FRAME as usize);
+        frame.extend_from_slice(&length.to_le_bytes());
+        frame.extend_from_slice(blake3::hash(&bytes).as_bytes());
+        frame.extend_from_slice(&bytes);
+        frame.extend_from_slice(&length.to_le_bytes());
+        let written = self
+            .file
+            .seek(SeekFrom::Start(self.end))
+            .and_then(|_| self.file.write_all(&frame))
+            .and_then(|()| self.file.sync_data());
+        if let Err(error) = written {
+            // Half an entry would be put aside at the next start anyway; this only keeps the file tidy.
+            let _ = self.file.set_len(self.end);
+            return Err(error);
+        }
+        self.end += frame.len() as u64;
+        self.reach = reach;
+        Ok(())
+    }
+
+    /// Hands every entry to `visit`, from the first.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn read(&mut self, visit: &mut dyn FnMut(Entry)) -> io::Result<()> {
+        scan(&mut self.file, self.end, visit).map(|_| ())
+    }
+
+    /// Moves what follows the last whole entry into a file of its own: nothing is thrown away.
+    fn put_aside(&mut self, length: u64) -> io::Result<PathBuf> {
+        let aside = free_name(&self.path, "torn");
+        self.file.seek(SeekFrom::Start(self.end))?;
+        let mut copy = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&aside)?;
+        io::copy(&mut Read::by_ref(&mut self.file).take(length - self.end), &mut copy)?;
+        copy.sync_all()?;
+        if self.end == 0 {
+            self.file.set_len(0)?;
+            self.file.seek(SeekFrom::Start(0))?;
+            self.file.write_all(MAGIC)?;
+            self.end = MAGIC.len() as u64;
+        }
+        self.file.set_len(self.end)?;
+        self.file.sync_all()?;
+        Ok(aside)
+    }
+}
+
+/// Returns a name beside `path` that no file has yet.
+pub fn free_name(path: &Path, what: &str) -> PathBuf {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    (1..u32::MAX)
+        .map(|n| path.with_file_name(format!("{name}.{what}-{n}")))
+        .find(|candidate| !candidate.exists())
+        .unwrap_or_else(|| path.with_file_name(format!("{name}.{what}")))
+}
+
+fn cover(reach: &mut Reach, entry: &Entry) {
+    reach.operation = entry.operations.iter().map(|o| o.id.0).fold(reach.operation, u64::max);
+    reach.record = entry.records.iter().map(|r| r.seq).fold(reach.record, u64::max);
+}
+
+/// Reads forward; returns where the last whole entry ends, and what was covered.
+fn scan(file: &mut File, length: u64, visit: &mut dyn FnMut(Entry)) -> io::Result<(u64, Reach)> {
+    let mut reach = Reach::default();
+    file.seek(SeekFrom::Start(0))?;
+    let mut reader = io::BufReader::with_capacity(1 << 16, file);
+    let mut magic = vec![0; MAGIC.len()];
+    if reader.read_exact(&mut magic).is_err() || magic != MAGIC {
+        return Ok((0, reach));
+    }
+    let mut end = MAGIC.len() as u64;
+    while let Some((entry, covered, size)) = next_entry(&mut reader, length - end) {
+        end += size;
+        reach = covered;
+        visit(entry);
+    }
+    Ok((end, reach))
+}
+
+/// Reads the entry at the reader's place; `None` when what is there is no whole entry.
+fn next_entry(reader: &mut impl Read, room: u64) -> Option<(Entry, Reach, u64)> {
+    let mut number = [0; 4];
+    let mut hash = [0; 32];
+    reader.read_exact(&mut number).ok()?;
+    let length = u64::from(u32::from_le_bytes(number));
+    // A length is checked before it is believed.
+    if length > MAX_ENTRY || length + FRAME > room {
+        return None;
+    }
+    reader.read_exact(&mut hash).ok()?;
+    let mut bytes = vec![0; length as usize];
+    reader.read_exact(&mut bytes).ok()?;
+    reader.read_exact(&mut number).ok()?;
+    if u64::from(u32::from_le_bytes(number)) != length || blake3::hash(&bytes) != hash {
+        return None;
+    }
+    let stored: StoredEntry = serde_json::from_slice(&bytes).ok()?;
+    let reach = Reach { operation: stored.last_operation, record: stored.last_record };
+    Some((stored.into_entry()?, reach, length + FRAME))
+}
+
+/// Reads from the last entry what the log covers; `None` when the end is torn.
+fn last_entry(file: &mut File, length: u64) -> Option<Reach> {
+    let mut number = [0; 4];
+    file.seek(SeekFrom::Start(length.checked_sub(4)?)).ok()?;
+    file.read_exact(&mut number).ok()?;
+    let size = u64::from(u32::from_le_bytes(number)) + FRAME;
+    let begin = length.checked_sub(size).filter(|begin| *begin >= MAGIC.len() as u64)?;
+    file.seek(SeekFrom::Start(begin)).ok()?;
+    next_entry(file, size).map(|(_, reach, _)| reach)
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredEntry {
+    /// The last operation of the log up to and with this entry.
+    last_operation: u64,
+    /// Likewise the last record.
+    last_record: u64,
+    operations: Vec<StoredOperation>,
+    records: Vec<StoredRecord>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredOperation {
+    id: u64,
+    parent: Option<String>,
+    root: String,
+    cause: String,
+    origin: String,
+    at: String,
+    note: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredRecord {
+    seq: u64,
+    at: String,
+    kind: String,
+    key: String,
+    body: serde_json::Value,
+}
+
+fn stored(entry: &Entry, reach: Reach) -> StoredEntry {
+    let operation = |o: &Operation| StoredOperation {
+        id: o.id.0,
+        parent: o.parent.map(|parent| parent.to_hex()),
+        root: o.root.to_hex(),
+        cause: o.why.cause.clone(),
+        origin: o.why.origin.clone(),
+        at: o.why.at.to_string(),
+        note: o.why.note.clone(),
+    };
+    let record = |r: &Record| StoredRecord {
+        seq: r.seq,
+        at: r.at.to_string(),
+        kind: r.kind.clone(),
+        key: r.key.clone(),
+        body: r.body.clone(),
+    };
+    StoredEntry {
+        last_operation: reach.operation,
+        last_record: reach.record,
+        operations: entry.operations.iter().map(operation).collect(),
+        records: entry.records.iter().map(record).collect(),
+    }
+}
+
+impl StoredEntry {
+    fn into_entry(self) -> Option<Entry> {
+        let operation = |o: StoredOperation| {
+            Some(Operation {
+                id: OperationId(o.id),
+                parent: o.parent.map(|parent| ObjectHash::from_hex(&parent).ok_or(())).transpose().ok()?,
+                root: ObjectHash::from_hex(&o.root)?,
+                why: Why { cause: o.cause, origin: o.origin, at: o.at.parse().ok()?, note: o.note },
+            })
+        };
+        let record = |r: StoredRecord| {
+            Some(Record { seq: r.seq, at: r.at.parse().ok()?, kind: r.kind, key: r.key, body: r.body })
+        };
+        Some(Entry {
+            operations: self.operations.into_iter().map(operation).collect::<Option<_>>()?,
+            records: self.records.into_iter().map(record).collect::<Option<_>>()?,
+        })
+    }
+}

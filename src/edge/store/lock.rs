@@ -1,0 +1,60 @@
+//! One process owns a store: an advisory lock that ends with its process, and the owner's id to show.
+
+use crate::domain::memory::store::StoreError;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+/// The lock, held as long as this lives.
+pub struct Lock(File);
+
+impl Lock {
+    /// Takes a store's lock; returns also who held it last and did not close the store, if anyone.
+    ///
+    /// # Errors
+    /// [`StoreError::Locked`] when a living process holds it.
+    pub fn take(folder: &Path) -> Result<(Lock, Option<String>), StoreError> {
+        let path = folder.join("lock");
+        let failed = |why: std::io::Error| StoreError::Open {
+            path: path.clone(),
+            why: why.to_string(),
+            cure: "make the folder writable, or choose another store",
+        };
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(&path)
+            .map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(StoreError::Locked { path: folder.to_path_buf(), owner: owner(&mut file) });
+            }
+            Err(TryLockError::Error(why)) => return Err(failed(why)),
+        }
+        let before = owner(&mut file);
+        file.set_len(0).map_err(failed)?;
+        // The text is for people; who holds the lock is what counts.
+        std::io::Seek::rewind(&mut file).map_err(failed)?;
+        writeln!(file, "{}", std::process::id()).map_err(failed)?;
+        Ok((Lock(file), Some(before).filter(|pid| !pid.is_empty())))
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // An emptied file says that the store was closed; if it cannot be emptied, the next owner is told.
+        let _ = self.0.set_len(0);
+    }
+}
+
+fn owner(file: &mut File) -> String {
+    let mut text = String::new();
+    // An unreadable owner is still an owner.
+    let _ = Read::by_ref(file).take(32).read_to_string(&mut text);
+    text.trim().to_string()
+}

@@ -1,0 +1,224 @@
+//! How texts and branches lie in the tables: pieces by hash, and one manifest for each document.
+//!
+//! A text is cut where its content says, so an edit adds one or two pieces; the list of the pieces
+//! goes through the same groups as a list of children. Every byte is checked when it is read.
+
+use crate::domain::hash::ContentHasher;
+use crate::domain::id::ObjectHash;
+use crate::domain::memory::store::StoreError;
+use crate::domain::memory::{chunk, files, group};
+use rusqlite::{Connection, OptionalExtension, params};
+use std::sync::Arc;
+
+/// A text of at most this many bytes lies in its manifest itself.
+const INLINE: usize = 4 * 1024;
+const CHUNK: u8 = 0;
+const GROUP: u8 = 1;
+const BRANCH: u8 = 2;
+
+/// Writes objects within one transaction and counts what was new.
+pub struct Writer<'a> {
+    connection: &'a Connection,
+    /// Write also what seems to be there: after damage was found.
+    replace: bool,
+    /// How many objects were new.
+    pub objects: usize,
+    /// How many bytes they have.
+    pub bytes: u64,
+}
+
+/// Why something could not be read: damage to it, or the database's own refusal.
+pub enum ReadError {
+    /// Bytes that are missing or do not match their name.
+    Damaged(StoreError),
+    /// What SQLite said.
+    Sqlite(rusqlite::Error),
+}
+
+impl From<rusqlite::Error> for ReadError {
+    fn from(error: rusqlite::Error) -> Self {
+        ReadError::Sqlite(error)
+    }
+}
+
+impl<'a> Writer<'a> {
+    /// Begins to write; `replace` overwrites objects that are there already.
+    pub fn new(connection: &'a Connection, replace: bool) -> Self {
+        Writer { connection, replace, objects: 0, bytes: 0 }
+    }
+
+    /// Writes a branch of the trie of files.
+    pub fn branch(&mut self, branch: &files::Branch) -> rusqlite::Result<()> {
+        self.object(BRANCH, branch.hash(), &branch.encode())
+    }
+
+    /// Writes a document's text, unless the document is there.
+    pub fn text(&mut self, document: ObjectHash, text: &str) -> rusqlite::Result<()> {
+        let mut known = self.connection.prepare_cached("SELECT 1 FROM texts WHERE document = ?1")?;
+        if !self.replace && known.exists([document.as_bytes()])? {
+            return Ok(());
+        }
+        let mut manifest = vec![1];
+        manifest.extend_from_slice(&(text.len() as u64).to_le_bytes());
+        if text.len() <= INLINE {
+            manifest.push(0);
+            manifest.extend_from_slice(text.as_bytes());
+        } else {
+            manifest.push(1);
+            self.pieces(text.as_bytes(), &mut manifest)?;
+        }
+        let mut bytes = checksum(document, &manifest).as_bytes().to_vec();
+        bytes.extend_from_slice(&manifest);
+        let sql = "INSERT OR REPLACE INTO texts(document, manifest) VALUES (?1, ?2)";
+        self.connection.prepare_cached(sql)?.execute(params![document.as_bytes(), bytes])?;
+        self.objects += 1;
+        self.bytes += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Writes the pieces and the groups over them; the top group goes into the manifest.
+    fn pieces(&mut self, text: &[u8], manifest: &mut Vec<u8>) -> rusqlite::Result<()> {
+        let mut names = Vec::new();
+        for piece in chunk::chunks(text) {
+            let name = chunk::name_of(piece);
+            self.object(CHUNK, name, piece)?;
+            names.push(name);
+        }
+        let mut groups = Vec::new();
+        group::root(&names, &mut |name, level, items| groups.push((name, encode_group(level, items))));
+        let top = groups.pop().map_or_else(|| encode_group(0, &[]), |(_, top)| top);
+        for (name, bytes) in groups {
+            self.object(GROUP, name, &bytes)?;
+        }
+        manifest.extend_from_slice(&top);
+        Ok(())
+    }
+
+    fn object(&mut self, kind: u8, name: ObjectHash, bytes: &[u8]) -> rusqlite::Result<()> {
+        let sql = match self.replace {
+            true => "INSERT OR REPLACE INTO objects(hash, kind, bytes) VALUES (?1, ?2, ?3)",
+            false => "INSERT OR IGNORE INTO objects(hash, kind, bytes) VALUES (?1, ?2, ?3)",
+        };
+        let new = self.connection.prepare_cached(sql)?.execute(params![name.as_bytes(), kind, bytes])?;
+        self.objects += new;
+        self.bytes += if new > 0 { bytes.len() as u64 } else { 0 };
+        Ok(())
+    }
+}
+
+/// Reads a branch of the trie of files.
+pub fn branch(connection: &Connection, name: ObjectHash) -> Result<Vec<files::StoredEntry>, ReadError> {
+    let bytes = object(connection, BRANCH, name)?;
+    let actual = files::name_of(&bytes);
+    files::decode(&bytes).filter(|_| actual == name).ok_or_else(|| corrupt(name, actual))
+}
+
+/// Reads a document's text.
+pub fn text(connection: &Connection, document: ObjectHash) -> Result<Arc<str>, ReadError> {
+    let mut statement = connection.prepare_cached("SELECT manifest FROM texts WHERE document = ?1")?;
+    let bytes: Option<Vec<u8>> = statement.query_row([document.as_bytes()], |row| row.get(0)).optional()?;
+    let bytes = bytes.ok_or(ReadError::Damaged(StoreError::Missing(document)))?;
+    let damaged = || corrupt(document, ObjectHash::new(*blake3::hash(&bytes).as_bytes()));
+    let (sum, manifest) = bytes.split_first_chunk::<32>().ok_or_else(damaged)?;
+    if checksum(document, manifest) != ObjectHash::new(*sum) {
+        return Err(damaged());
+    }
+    let (length, kind, rest) = match manifest {
+        [1, a, b, c, d, e, f, g, h, kind, rest @ ..] => {
+            (u64::from_le_bytes([*a, *b, *c, *d, *e, *f, *g, *h]), *kind, rest)
+        }
+        _ => return Err(damaged()),
+    };
+    let text = match kind {
+        0 => rest.to_vec(),
+        1 => gather(connection, rest, document)?,
+        _ => return Err(damaged()),
+    };
+    if text.len() as u64 != length {
+        return Err(damaged());
+    }
+    String::from_utf8(text).map(Arc::from).map_err(|_| damaged())
+}
+
+/// Puts the pieces below a top group together again, without recursion.
+fn gather(connection: &Connection, top: &[u8], document: ObjectHash) -> Result<Vec<u8>, ReadError> {
+    let broken = || corrupt(document, ObjectHash::new(*blake3::hash(top).as_bytes()));
+    let (level, items) = decode_group(top).ok_or_else(broken)?;
+    let mut waiting: Vec<(u64, ObjectHash)> = items.into_iter().rev().map(|item| (level, item)).collect();
+    let mut text = Vec::new();
+    while let Some((level, name)) = waiting.pop() {
+        if level == 0 {
+            let bytes = object(connection, CHUNK, name)?;
+            let actual = chunk::name_of(&bytes);
+            if actual != name {
+                return Err(corrupt(name, actual));
+            }
+            text.extend_from_slice(&bytes);
+            continue;
+        }
+        let bytes = object(connection, GROUP, name)?;
+        let (found, items) = decode_group(&bytes).ok_or_else(broken)?;
+        let actual = group::hash(found, &items);
+        // The level falls with every step, so a hostile store cannot lead in circles.
+        if actual != name || found + 1 != level {
+            return Err(corrupt(name, actual));
+        }
+        waiting.extend(items.into_iter().rev().map(|item| (found, item)));
+    }
+    Ok(text)
+}
+
+/// Checks every object of the store; returns what is damaged.
+pub fn verify(connection: &Connection) -> rusqlite::Result<Vec<StoreError>> {
+    let mut damaged = Vec::new();
+    let mut statement = connection.prepare("SELECT hash, kind, bytes FROM objects")?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let (name, kind, bytes): ([u8; 32], u8, Vec<u8>) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        let actual = match kind {
+            CHUNK => chunk::name_of(&bytes),
+            BRANCH => files::name_of(&bytes),
+            _ => decode_group(&bytes).map_or(ObjectHash::new([0; 32]), |(level, items)| group::hash(level, &items)),
+        };
+        if actual != ObjectHash::new(name) {
+            damaged.push(StoreError::Corrupt { expected: ObjectHash::new(name), actual });
+        }
+    }
+    let mut statement = connection.prepare("SELECT document FROM texts")?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        match text(connection, ObjectHash::new(row.get(0)?)) {
+            Ok(_) => {}
+            Err(ReadError::Damaged(error)) => damaged.push(error),
+            Err(ReadError::Sqlite(error)) => return Err(error),
+        }
+    }
+    Ok(damaged)
+}
+
+fn object(connection: &Connection, kind: u8, name: ObjectHash) -> Result<Vec<u8>, ReadError> {
+    let mut statement = connection.prepare_cached("SELECT bytes FROM objects WHERE hash = ?1 AND kind = ?2")?;
+    let found = statement.query_row(params![name.as_bytes(), kind], |row| row.get(0)).optional()?;
+    found.ok_or(ReadError::Damaged(StoreError::Missing(name)))
+}
+
+fn corrupt(expected: ObjectHash, actual: ObjectHash) -> ReadError {
+    ReadError::Damaged(StoreError::Corrupt { expected, actual })
+}
+
+/// A manifest is named by what it makes, so it carries a sum of its own.
+fn checksum(document: ObjectHash, manifest: &[u8]) -> ObjectHash {
+    ObjectHash::new(ContentHasher::new("manifest").bytes(document.as_bytes()).bytes(manifest).finish())
+}
+
+fn encode_group(level: u64, items: &[ObjectHash]) -> Vec<u8> {
+    let mut bytes = level.to_le_bytes().to_vec();
+    items.iter().for_each(|item| bytes.extend_from_slice(item.as_bytes()));
+    bytes
+}
+
+fn decode_group(bytes: &[u8]) -> Option<(u64, Vec<ObjectHash>)> {
+    let (level, items) = bytes.split_first_chunk::<8>()?;
+    let (items, rest) = items.as_chunks::<32>();
+    (rest.is_empty()).then(|| (u64::from_le_bytes(*level), items.iter().map(|item| ObjectHash::new(*item)).collect()))
+}
