@@ -7,6 +7,7 @@ pub mod config;
 pub mod editor;
 pub mod engine;
 pub mod log;
+pub mod org_file;
 pub mod provider;
 pub mod store;
 pub mod survey;

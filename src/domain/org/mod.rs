@@ -1,6 +1,7 @@
 //! Org text ↔ outline: our own line scanner for structure.
 
 mod chars;
+pub mod decode;
 mod headline;
 pub mod outline;
 pub mod scan;

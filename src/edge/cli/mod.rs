@@ -1,1 +1,2 @@
 //! The functions behind the command line.
+pub mod dump;
