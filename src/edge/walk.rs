@@ -7,6 +7,24 @@ use std::path::{Component, Path, PathBuf};
 /// How many folders deep the walk goes; deeper ones are reported, not read.
 pub const MAX_DEPTH: usize = 256;
 
+/// Hidden folders that hold copies of files, not notes: histories, bins and versions kept by sync tools.
+///
+/// Other hidden folders are read: only hidden *files* are skipped, and people keep `.emacs.d/init.org`.
+const FOLDERS_OF_COPIES: [&str; 12] = [
+    ".git",
+    ".hg",
+    ".svn",
+    ".bzr",
+    ".jj",
+    ".stversions",
+    ".stfolder",
+    ".sync",
+    ".dropbox.cache",
+    ".trash",
+    ".Trash",
+    ".backup",
+];
+
 /// What could not be looked at, and why.
 #[derive(Debug, thiserror::Error)]
 pub enum WalkError {
@@ -44,7 +62,7 @@ impl WalkError {
 /// Returns every Org file below `root`, in byte order of the path, and what could not be looked at.
 ///
 /// Paths are `root` as typed, joined with what is below it, without any `./`; nothing is resolved.
-/// Hidden files and folders and linked folders are skipped; linked files are listed.
+/// Hidden files, linked folders and folders of copies such as `.git` are skipped; linked files are listed.
 /// A `root` that is itself a file is listed whatever its name, and a `root` that is a link is followed:
 /// the user named it.
 pub fn org_files(root: &Path) -> Vec<Result<PathBuf, WalkError>> {
@@ -107,9 +125,6 @@ fn walk(root: PathBuf, found: &mut Vec<Result<PathBuf, WalkError>>) {
                 }
             };
             let name = entry.file_name();
-            if name.as_encoded_bytes().starts_with(b".") {
-                continue;
-            }
             let path = folder.join(&name);
             match visit(&entry, &path) {
                 Visit::Folder => folders.push((path, depth + 1)),
@@ -133,10 +148,11 @@ fn visit(entry: &fs::DirEntry, path: &Path) -> Visit {
         Ok(kind) => kind,
         Err(source) => return Visit::Problem(WalkError::Unreadable { path: path.to_path_buf(), source }),
     };
+    let name = entry.file_name();
     if kind.is_dir() {
-        return Visit::Folder;
+        return if FOLDERS_OF_COPIES.iter().any(|copies| name == *copies) { Visit::Skip } else { Visit::Folder };
     }
-    if !entry.file_name().as_encoded_bytes().ends_with(b".org") {
+    if name.as_encoded_bytes().starts_with(b".") || !name.as_encoded_bytes().ends_with(b".org") {
         return Visit::Skip;
     }
     if kind.is_file() {

@@ -5,3 +5,4 @@
 mod layering;
 mod memory;
 mod wire;
+mod org;
