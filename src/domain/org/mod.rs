@@ -3,7 +3,9 @@
 mod chars;
 pub mod decode;
 mod headline;
+pub mod link;
 pub mod outline;
 pub mod scan;
 mod section;
 mod settings;
+pub mod timestamp;

@@ -12,6 +12,8 @@ pub struct Outline {
     pub nodes: Vec<Node>,
     /// The keywords that hold in this file, in order.
     pub keywords: Vec<Keyword>,
+    /// Which keywords belong to one sequence.
+    pub sequences: Vec<Sequence>,
     /// Tags of `#+FILETAGS`.
     pub filetags: Vec<Box<str>>,
     /// The value of `#+TITLE`, if there is one.
@@ -29,6 +31,15 @@ pub struct Keyword {
     pub name: Box<str>,
     /// Whether it means that nothing is left to do.
     pub done: bool,
+}
+
+/// One sequence of keywords: one line of `#+TODO`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sequence {
+    /// Indices into [`Outline::keywords`].
+    pub keywords: Range<u16>,
+    /// Whether its words are kinds of task (`#+TYP_TODO`) rather than steps.
+    pub types: bool,
 }
 
 /// Something odd in a file.

@@ -58,11 +58,14 @@ pub fn scan(text: Arc<str>, options: &ScanOptions) -> Result<Outline, TooLarge> 
     let settings = settings::read(&text, &lines, &options.sequences);
     let mut problems = Vec::new();
     if settings.too_many_keywords {
-        problems.push(Problem { line: 1, text: "too many keywords; those behind the 65,535th are ignored".to_owned() });
+        problems.push(Problem {
+            line: 1,
+            text: "too many keywords; the lines from the one that passes 65,535 on are ignored".to_owned(),
+        });
     }
     let nodes = nodes(&text, &survey.heads, &settings, &mut problems);
-    let Settings { keywords, filetags, title, startup, .. } = settings;
-    Ok(Outline { text, nodes, keywords, filetags, title, startup, problems })
+    let Settings { keywords, sequences, filetags, title, startup, .. } = settings;
+    Ok(Outline { text, nodes, keywords, sequences, filetags, title, startup, problems })
 }
 
 /// Where headlines begin, and lines that may be settings.

@@ -2,7 +2,7 @@
 
 use super::chars::is_space_syntax;
 use super::headline::split_tags;
-use super::outline::Keyword;
+use super::outline::{Keyword, Sequence};
 use super::section::{line_at, starts_with_fold};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -42,6 +42,7 @@ pub(super) struct Line {
 #[derive(Debug, Default)]
 pub(super) struct Settings {
     pub keywords: Vec<Keyword>,
+    pub sequences: Vec<Sequence>,
     pub filetags: Vec<Box<str>>,
     pub title: Option<Box<str>>,
     pub startup: Vec<Box<str>>,
@@ -68,18 +69,18 @@ pub(super) fn read(text: &str, lines: &[Line], defaults: &[String]) -> Settings 
         own.map(|line| text.get(line.value.clone()).unwrap_or_default().trim_matches([' ', '\t', '\r', '\n']))
     };
     // Org takes TYP_TODO first, then TODO, then SEQ_TODO, whatever their order in the file.
-    let mut sequences: Vec<&str> =
-        values(Kind::TypTodo).chain(values(Kind::Todo)).chain(values(Kind::SeqTodo)).collect();
-    if sequences.is_empty() {
-        sequences = defaults.iter().map(String::as_str).collect();
+    let steps = values(Kind::Todo).chain(values(Kind::SeqTodo)).map(|value| (value, false));
+    let mut declared: Vec<(&str, bool)> = values(Kind::TypTodo).map(|value| (value, true)).chain(steps).collect();
+    if declared.is_empty() {
+        declared = defaults.iter().map(|value| (value.as_str(), false)).collect();
     }
-    let (keywords, too_many_keywords) = keywords(&sequences);
+    let (keywords, sequences, too_many_keywords) = keywords(&declared);
     let fields = values(Kind::Filetags).flat_map(str::split_ascii_whitespace);
     let filetags = fields.flat_map(split_tags).collect();
     let titles: Vec<&str> = values(Kind::Title).filter(|title| !title.is_empty()).collect();
     let title = (!titles.is_empty()).then(|| titles.join(" ").into());
     let startup = values(Kind::Startup).flat_map(str::split_ascii_whitespace).map(Box::from).collect();
-    Settings { keywords, filetags: thinned(filetags), title, startup, too_many_keywords }
+    Settings { keywords, sequences, filetags: thinned(filetags), title, startup, too_many_keywords }
 }
 
 /// Keeps each file tag once where there are so many that memory would suffer.
@@ -91,24 +92,29 @@ fn thinned(tags: Vec<Box<str>>) -> Vec<Box<str>> {
     tags.into_iter().filter(|tag| seen.insert(tag.clone())).collect()
 }
 
-fn keywords(sequences: &[&str]) -> (Vec<Keyword>, bool) {
+fn keywords(declared: &[(&str, bool)]) -> (Vec<Keyword>, Vec<Sequence>, bool) {
     let mut found: Vec<Keyword> = Vec::new();
+    let mut sequences = Vec::new();
     let mut done_names: HashSet<&str> = HashSet::new();
-    for sequence in sequences {
-        let words: Vec<&str> = sequence.split_ascii_whitespace().collect();
+    let mut too_many = false;
+    for (value, types) in declared {
+        let words: Vec<&str> = value.split_ascii_whitespace().collect();
         let bar = words.iter().position(|word| *word == "|");
         let names: Vec<&str> = words.iter().filter(|word| **word != "|").map(|word| bare(word)).collect();
+        let room = MAX_KEYWORDS - found.len();
+        if names.len() > room {
+            too_many = true;
+            break;
+        }
         match bar {
             Some(bar) => done_names.extend(names.iter().skip(bar)),
             None => done_names.extend(names.last()),
         }
-        let room = MAX_KEYWORDS - found.len();
-        found.extend(names.iter().take(room).map(|name| Keyword { name: (*name).into(), done: false }));
-        if names.len() > room {
-            return (mark(found, &done_names), true);
-        }
+        let first = found.len() as u16;
+        found.extend(names.iter().map(|name| Keyword { name: (*name).into(), done: false }));
+        sequences.push(Sequence { keywords: first..found.len() as u16, types: *types });
     }
-    (mark(found, &done_names), false)
+    (mark(found, &done_names), sequences, too_many)
 }
 
 fn mark(mut keywords: Vec<Keyword>, done: &HashSet<&str>) -> Vec<Keyword> {
