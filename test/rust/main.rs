@@ -4,5 +4,7 @@
 
 mod layering;
 mod memory;
+mod provider;
+mod support;
 mod wire;
 mod org;

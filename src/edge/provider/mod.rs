@@ -1,1 +1,14 @@
 //! Model providers and their cascade.
+//!
+//! `config` says what a provider is, `known` which ones we know, `served` asks one over HTTP, `cascade` tries several.
+//! Only this folder knows HTTP and genai.
+
+pub mod cascade;
+pub mod config;
+mod fault;
+pub mod http;
+pub mod known;
+pub mod models;
+mod request;
+pub mod served;
+mod watch;

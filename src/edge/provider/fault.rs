@@ -1,0 +1,282 @@
+//! What went wrong with a provider, in words that name it and the way out, and never a key.
+
+use crate::domain::label::Privacy;
+use crate::domain::port::{ProviderError, ProviderErrorKind};
+use crate::edge::provider::config::{Address, ProviderConfig};
+use crate::edge::provider::http::SmallFault;
+use crate::edge::secret::{MASK, Vault};
+use serde_json::Value;
+use std::error::Error as _;
+use std::time::Duration;
+
+/// The most characters of a server's own words that are repeated.
+const MAX_WORDS: usize = 200;
+
+/// Tells faults of one provider.
+pub(super) struct Teller<'a> {
+    pub(super) config: &'a ProviderConfig,
+    pub(super) address: &'a Address,
+    pub(super) vault: &'a Vault,
+    /// Of the prompt: a server may repeat parts of it, and nothing private may reach a log.
+    pub(super) privacy: Privacy,
+}
+
+impl Teller<'_> {
+    /// Returns an error of this provider.
+    pub(super) fn error(&self, kind: ProviderErrorKind, text: impl AsRef<str>) -> ProviderError {
+        ProviderError { provider: self.config.name.clone(), kind, text: self.mask(text.as_ref()) }
+    }
+
+    /// Returns a text without any key.
+    fn mask(&self, text: &str) -> String {
+        let text = self.vault.mask(text);
+        match &self.config.key {
+            Some(key) if !key.is_empty() => text.replace(key.expose(), MASK),
+            Some(_) | None => text,
+        }
+    }
+
+    /// Returns the host, for people.
+    pub(super) fn host(&self) -> String {
+        self.address.host()
+    }
+
+    /// Returns a server's own words, short and on one line, in front of them a space; empty when they may not be told.
+    fn words(&self, words: Option<String>) -> String {
+        let Some(words) = words.filter(|_| self.privacy == Privacy::Open) else { return String::new() };
+        // Masked before it is cut, so that no half of a key is left.
+        let masked = self.mask(&words);
+        let line: Vec<&str> =
+            masked.split(|c: char| c.is_whitespace() || c.is_control()).filter(|w| !w.is_empty()).collect();
+        let line = line.join(" ");
+        let mut short: String = line.chars().take(MAX_WORDS).collect();
+        if short.len() < line.len() {
+            short.push('…');
+        }
+        if short.is_empty() { short } else { format!(" (it says: {short})") }
+    }
+
+    /// Returns the error for an HTTP status.
+    pub(super) fn status(&self, status: u16, body: &str, retry: Option<&str>) -> ProviderError {
+        let body: Value = serde_json::from_str(body).unwrap_or_else(|_| Value::String(body.to_string()));
+        self.said(Some(status), &body, retry)
+    }
+
+    /// Returns the error for what a server said instead of an answer, with the status if it is known.
+    pub(super) fn said(&self, status: Option<u16>, body: &Value, retry: Option<&str>) -> ProviderError {
+        use ProviderErrorKind::{Garbled, Quota, Refused, Timeout, Unreachable};
+        let host = self.host();
+        let words = self.words(words_of(body));
+        let model = &self.config.model;
+        let number = status.map_or_else(String::new, |status| format!("HTTP {status}"));
+        let key = if self.config.key.is_some() {
+            format!("{host} refuses the key [{number}]: check the key for host {host} in auth-source{words}")
+        } else {
+            format!("{host} wants a key [{number}]: add one for host {host} to auth-source{words}")
+        };
+        let (kind, text) = match status.or_else(|| code_of(body)) {
+            Some(400) if bad_key(body) => (Refused, key),
+            Some(401 | 403) => (Refused, key),
+            Some(402) => (
+                Quota,
+                format!("{host} wants payment [{number}]: add credit there, or put another provider first{words}"),
+            ),
+            Some(404) => (
+                Refused,
+                format!(
+                    "{host} does not have the model “{model}”, or the URL is wrong [{number}]: set another model (the doctor lists them){words}"
+                ),
+            ),
+            Some(408 | 504) => (Timeout, format!("{host} gave up waiting for its model [{number}]: try again{words}")),
+            Some(413) => {
+                (Refused, format!("the prompt is too large for {host} [{number}]: lower the token budget{words}"))
+            }
+            Some(429) => {
+                let wait = retry.map_or_else(String::new, |after| format!(" after {} seconds", short_number(after)));
+                (
+                    Quota,
+                    format!(
+                        "{host} has had too many requests or no money is left [{number}]: try again{wait}, or look at the account{words}"
+                    ),
+                )
+            }
+            Some(300..=399) => (
+                Refused,
+                format!("{host} sends requests elsewhere [{number}], which is not followed: set the URL that it means"),
+            ),
+            Some(400..=499) => (
+                Refused,
+                format!(
+                    "{host} does not accept the request for “{model}” [{number}]: see what it says, or set another model{words}"
+                ),
+            ),
+            Some(500..) => (Unreachable, format!("{host} has a fault of its own [{number}]: try again later{words}")),
+            Some(_) | None => {
+                (Garbled, format!("{host} broke the answer off with an error: try again, or set another model{words}"))
+            }
+        };
+        self.error(kind, text)
+    }
+
+    /// Returns the error for a failed connection. `begun` tells whether a part of the answer had come.
+    pub(super) fn web(&self, error: &reqwest::Error, begun: bool) -> ProviderError {
+        let host = self.host();
+        let cause = self.words(deepest(error)).replace("(it says: ", "(");
+        if error.is_timeout() && error.is_connect() {
+            return self.error(
+                ProviderErrorKind::Timeout,
+                format!("{host} does not take the connection: is it up, and the network?"),
+            );
+        }
+        if error.is_timeout() {
+            return self.silent(None);
+        }
+        if error.is_builder() {
+            return self.error(
+                ProviderErrorKind::Refused,
+                format!("a request to {host} cannot be made: check its URL and key{cause}"),
+            );
+        }
+        if begun {
+            return self.cut(None);
+        }
+        let way_out =
+            if self.address.is_loopback() { "is its server running?" } else { "is the network up, and the URL right?" };
+        self.error(ProviderErrorKind::Unreachable, format!("{host} cannot be reached: {way_out}{cause}"))
+    }
+
+    /// Returns the error for silence.
+    pub(super) fn silent(&self, after: Option<Duration>) -> ProviderError {
+        let host = self.host();
+        let after = after.map_or_else(String::new, |after| format!(" for {} seconds", after.as_secs_f32()));
+        self.error(
+            ProviderErrorKind::Timeout,
+            format!("{host} said nothing{after}: try again, or put another provider first"),
+        )
+    }
+
+    /// Returns the error for an answer that broke off, after so many characters of text if it is known.
+    pub(super) fn cut(&self, characters: Option<usize>) -> ProviderError {
+        let host = self.host();
+        let kept = match characters {
+            Some(n) if n > 0 => format!(" after {n} characters, which are kept"),
+            Some(_) | None => String::new(),
+        };
+        self.error(ProviderErrorKind::Cut, format!("{host} hung up in the middle of its answer{kept}: ask again"))
+    }
+
+    /// Returns the error for something that is no answer.
+    pub(super) fn garbled(&self, what: &str) -> ProviderError {
+        let (host, model) = (self.host(), &self.config.model);
+        self.error(
+            ProviderErrorKind::Garbled,
+            format!("{host} answered with what cannot be read: {what}; check URL and kind of the provider, or set another model than “{model}”"),
+        )
+    }
+
+    /// Returns the error for an answer over a limit.
+    pub(super) fn too_large(&self, what: &str) -> ProviderError {
+        let host = self.host();
+        self.error(
+            ProviderErrorKind::Garbled,
+            format!("{host} was stopped: {what}; ask for less, or set another model"),
+        )
+    }
+
+    /// Returns the error of genai. `begun` tells whether a part of the answer had come.
+    pub(super) fn genai(&self, error: &genai::Error, begun: bool) -> ProviderError {
+        match error {
+            genai::Error::WebStream { error, .. } => {
+                if let Some(genai::Error::HttpError { status, body, headers, .. }) =
+                    error.downcast_ref::<genai::Error>()
+                {
+                    let retry = headers.get("retry-after").and_then(|value| value.to_str().ok());
+                    return self.status(status.as_u16(), body, retry);
+                }
+                match error.downcast_ref::<reqwest::Error>() {
+                    Some(error) => self.web(error, begun),
+                    None => self.garbled("it is not UTF-8"),
+                }
+            }
+            genai::Error::ChatResponse { body, .. } => self.said(None, body, None),
+            genai::Error::StreamParse { .. } | genai::Error::JsonValueExt(_) | genai::Error::SerdeJson(_) => {
+                self.garbled("a part of it is not of its protocol")
+            }
+            _ => self.garbled("the request or the answer is not of its protocol"),
+        }
+    }
+
+    /// Returns the error of a small request.
+    pub(super) fn small(&self, fault: &SmallFault) -> ProviderError {
+        match fault {
+            SmallFault::Web(error) => self.web(error, false),
+            SmallFault::Timeout => self.silent(None),
+            SmallFault::Status(status, body) => self.status(*status, body, None),
+            SmallFault::Garbled(what) => self.garbled(what),
+        }
+    }
+}
+
+/// Returns a server's words from the shapes that errors have.
+fn words_of(body: &Value) -> Option<String> {
+    let found = ["/error/message", "/message", "/error", "/detail", "/error/status"]
+        .iter()
+        .find_map(|at| body.pointer(at).and_then(Value::as_str))
+        .or_else(|| body.as_str())?;
+    // A page is for browsers.
+    (!found.trim_start().starts_with('<')).then(|| found.to_string())
+}
+
+/// Returns the HTTP status that an error inside a stream stands for.
+fn code_of(body: &Value) -> Option<u16> {
+    let number = ["/error/code", "/code", "/status"].iter().find_map(|at| body.pointer(at).and_then(Value::as_u64));
+    if let Some(code) = number.and_then(|code| u16::try_from(code).ok()).filter(|code| (300..600).contains(code)) {
+        return Some(code);
+    }
+    let kind = ["/error/type", "/error/code", "/type", "/code"]
+        .iter()
+        .filter_map(|at| body.pointer(at).and_then(Value::as_str))
+        .collect::<Vec<_>>()
+        .join(" ");
+    let has = |words: &[&str]| words.iter().any(|word| kind.contains(word));
+    if has(&["rate_limit", "quota"]) {
+        Some(429)
+    } else if has(&["authentication", "permission", "invalid_api_key"]) {
+        Some(401)
+    } else if has(&["billing"]) {
+        Some(402)
+    } else if has(&["not_found"]) {
+        Some(404)
+    } else if has(&["overloaded", "server_error", "api_error"]) {
+        Some(503)
+    } else if has(&["invalid_request"]) {
+        Some(400)
+    } else {
+        None
+    }
+}
+
+/// Tells whether a bad request means a bad key, as Gemini has it.
+fn bad_key(body: &Value) -> bool {
+    let text = body.to_string();
+    text.contains("API_KEY_INVALID") || text.contains("API key not valid") || text.contains("invalid_api_key")
+}
+
+/// Returns the digits of a header that should hold a number; a date stays away.
+fn short_number(text: &str) -> &str {
+    let text = text.trim();
+    if !text.is_empty() && text.len() <= 8 && text.bytes().all(|b| b.is_ascii_digit() || b == b'.') {
+        text
+    } else {
+        "some"
+    }
+}
+
+/// Returns the words of the deepest cause; that of a connection names no URL.
+fn deepest(error: &reqwest::Error) -> Option<String> {
+    let mut cause = error.source()?;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    Some(cause.to_string())
+}

@@ -1,0 +1,140 @@
+//! The one HTTP client of all providers, its time-outs and limits, and bounded reading of small answers.
+
+use crate::edge::provider::config::{Address, ConfigError};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
+
+/// How long each step of a request may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Timeouts {
+    /// Until a connection stands.
+    pub connect: Duration,
+    /// From the request to the first sign of an answer.
+    pub first: Duration,
+    /// Between two signs of life.
+    pub stall: Duration,
+    /// For the whole answer.
+    pub whole: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Timeouts {
+            connect: Duration::from_secs(5),
+            first: Duration::from_secs(60),
+            stall: Duration::from_secs(30),
+            whole: Duration::from_secs(30 * 60),
+        }
+    }
+}
+
+/// How large an answer may be.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Text, in bytes; thoughts that a model shows count apart, up to the same.
+    pub text: usize,
+    /// Calls of tools.
+    pub calls: usize,
+    /// All arguments together, in bytes.
+    pub arguments: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { text: 4 * 1024 * 1024, calls: 64, arguments: 1024 * 1024 }
+    }
+}
+
+/// The largest list of models that is read, in bytes.
+const MAX_LIST: usize = 4 * 1024 * 1024;
+
+/// The HTTP clients that all providers share: connections and TLS are set up once.
+///
+/// Loopback addresses have their own, which asks no proxy and looks no name up,
+/// because a prompt that must not leave this machine would otherwise leave it by a proxy.
+#[derive(Clone, Debug)]
+pub struct Clients {
+    outward: reqwest::Client,
+    loopback: reqwest::Client,
+    timeouts: Timeouts,
+}
+
+impl Clients {
+    /// Makes the clients.
+    pub fn new(timeouts: Timeouts) -> Result<Clients, reqwest::Error> {
+        let here = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)].map(|ip| SocketAddr::new(ip, 0));
+        Ok(Clients {
+            outward: builder(timeouts).build()?,
+            loopback: builder(timeouts).no_proxy().resolve_to_addrs("localhost", &here).build()?,
+            timeouts,
+        })
+    }
+
+    /// Returns the time-outs.
+    pub fn timeouts(&self) -> Timeouts {
+        self.timeouts
+    }
+
+    /// Returns the client for an address.
+    pub(crate) fn to(&self, address: &Address, name: &str) -> Result<reqwest::Client, ConfigError> {
+        match &address.socket {
+            Some(path) => builder(self.timeouts)
+                .no_proxy()
+                .unix_socket(path.as_path())
+                .build()
+                .map_err(|error| ConfigError::Client { name: name.to_string(), why: error.to_string() }),
+            None if address.is_loopback() => Ok(self.loopback.clone()),
+            None => Ok(self.outward.clone()),
+        }
+    }
+}
+
+fn builder(timeouts: Timeouts) -> reqwest::ClientBuilder {
+    reqwest::Client::builder()
+        .connect_timeout(timeouts.connect)
+        // A redirect could carry a prompt, or a key, to a host that nobody confirmed.
+        .redirect(reqwest::redirect::Policy::none())
+        // Compressed answers could unfold to any size before we count them.
+        .no_gzip()
+        .referer(false)
+        .user_agent(concat!("passepartout/", env!("CARGO_PKG_VERSION")))
+}
+
+/// Why a small answer was not read.
+pub(crate) enum SmallFault {
+    /// The connection.
+    Web(reqwest::Error),
+    /// Nothing in time.
+    Timeout,
+    /// A status other than success, with the start of the body.
+    Status(u16, String),
+    /// Too large, or no JSON.
+    Garbled(&'static str),
+}
+
+/// Gets a JSON document of bounded size in bounded time.
+pub(crate) async fn get_json(
+    request: reqwest::RequestBuilder,
+    timeouts: Timeouts,
+) -> Result<serde_json::Value, SmallFault> {
+    let read = async {
+        let mut response = request.send().await.map_err(SmallFault::Web)?;
+        let status = response.status();
+        let most = if status.is_success() { MAX_LIST } else { 64 * 1024 };
+        let mut body = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(SmallFault::Web)? {
+            body.extend_from_slice(&chunk);
+            if body.len() > most {
+                if status.is_success() {
+                    return Err(SmallFault::Garbled("its list of models is over 4 MiB"));
+                }
+                break;
+            }
+        }
+        if !status.is_success() {
+            return Err(SmallFault::Status(status.as_u16(), String::from_utf8_lossy(&body).into_owned()));
+        }
+        serde_json::from_slice(&body).map_err(|_| SmallFault::Garbled("its list of models is no JSON"))
+    };
+    tokio::time::timeout(timeouts.first, read).await.unwrap_or(Err(SmallFault::Timeout))
+}

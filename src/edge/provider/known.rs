@@ -1,0 +1,130 @@
+//! The providers that need no more than a key, and how settings become a cascade.
+
+use crate::edge::provider::config::{Kind, ProviderConfig};
+use crate::edge::secret::Vault;
+
+/// A provider that we know by name.
+#[derive(Clone, Copy, Debug)]
+pub struct Known {
+    /// Its name in the cascade.
+    pub name: &'static str,
+    /// The protocol it speaks.
+    pub kind: Kind,
+    /// Its address.
+    pub url: &'static str,
+    /// The model that is asked when the user sets none. Only a default: models come and go, and the user's choice wins.
+    pub model: &'static str,
+    /// Whether it answers without a key.
+    pub keyless: bool,
+}
+
+/// The known providers, in the order of the default cascade.
+pub const KNOWN: &[Known] = &[
+    known("ollama", Kind::Ollama, "http://127.0.0.1:11434/", "llama3.1"),
+    known("openrouter", Kind::OpenRouter, "https://openrouter.ai/api/v1/", "openrouter/auto"),
+    known("openai", Kind::OpenAi, "https://api.openai.com/v1/", "gpt-4.1-mini"),
+    known("groq", Kind::OpenAi, "https://api.groq.com/openai/v1/", "llama-3.3-70b-versatile"),
+    known("gemini", Kind::Gemini, "https://generativelanguage.googleapis.com/v1beta/", "gemini-2.5-flash"),
+    known("deepseek", Kind::OpenAi, "https://api.deepseek.com/v1/", "deepseek-chat"),
+    known("nvidia", Kind::OpenAi, "https://integrate.api.nvidia.com/v1/", "meta/llama-3.3-70b-instruct"),
+    known("anthropic", Kind::Anthropic, "https://api.anthropic.com/v1/", "claude-sonnet-4-5"),
+];
+
+const fn known(name: &'static str, kind: Kind, url: &'static str, model: &'static str) -> Known {
+    Known { name, kind, url, model, keyless: matches!(kind, Kind::Ollama) }
+}
+
+/// What the user declared of one provider; what is absent comes from [`KNOWN`].
+#[derive(Clone, Debug, Default)]
+pub struct Declared {
+    /// Its name.
+    pub name: String,
+    /// The word for its protocol.
+    pub kind: Option<String>,
+    /// Its address.
+    pub url: Option<String>,
+    /// The model to ask.
+    pub model: Option<String>,
+    /// Whether the user says that it is local.
+    pub local: bool,
+}
+
+/// The name under which the built-in provider stands in a cascade. It is no HTTP provider and is not built here.
+pub const RECALL: &str = "recall";
+
+/// What became of one name of the cascade.
+#[derive(Debug)]
+pub enum Place {
+    /// A provider to build.
+    Asked(ProviderConfig),
+    /// The built-in provider.
+    Recall,
+    /// Left out, for this reason; worth a line in the log.
+    Left {
+        /// The provider.
+        name: String,
+        /// Why, and how to have it.
+        why: String,
+    },
+}
+
+/// Works out a cascade: the names that the user gave in their order, or else every declared provider,
+/// then every known one that has a key; the built-in provider is last unless the user placed it.
+pub fn places(cascade: &[String], declared: &[Declared], vault: &Vault) -> Vec<Place> {
+    if !cascade.is_empty() {
+        return cascade.iter().map(|name| place(name, declared, vault)).collect();
+    }
+    let mut names: Vec<&str> = declared.iter().map(|declared| declared.name.as_str()).collect();
+    // Without a key nobody asked for these: they are not even worth a line.
+    names.extend(KNOWN.iter().map(|known| known.name).filter(|name| vault.key(name).is_some()));
+    names.push(RECALL);
+    let mut seen = std::collections::HashSet::new();
+    names.retain(|name| seen.insert(*name));
+    names.into_iter().map(|name| place(name, declared, vault)).collect()
+}
+
+fn place(name: &str, declared: &[Declared], vault: &Vault) -> Place {
+    if name == RECALL {
+        return Place::Recall;
+    }
+    let left = |why: String| Place::Left { name: name.to_string(), why };
+    let known = KNOWN.iter().find(|known| known.name == name);
+    let declared = declared.iter().find(|declared| declared.name == name);
+    let kind = match (declared.and_then(|declared| declared.kind.as_deref()), known) {
+        (Some(word), _) => match Kind::parse(word) {
+            Some(kind) => kind,
+            None => {
+                let words: Vec<&str> = Kind::NAMES.iter().map(|(name, _)| *name).collect();
+                return left(format!("“{word}” is no kind of provider; the kinds are {}", words.join(", ")));
+            }
+        },
+        (None, Some(known)) => known.kind,
+        (None, None) if declared.is_some_and(|declared| declared.url.is_some()) => Kind::OpenAi,
+        (None, None) => return left("it is not known; declare it with a kind, a URL and a model".into()),
+    };
+    let url = declared.and_then(|declared| declared.url.clone()).or_else(|| known.map(|known| known.url.to_string()));
+    let key = vault.key(name).cloned();
+    // Whoever gives an address of their own may run a server that wants no key.
+    let keyless = declared.is_some_and(|declared| declared.url.is_some() || declared.local)
+        || known.is_some_and(|known| known.keyless)
+        || kind == Kind::Ollama;
+    if key.is_none() && !keyless {
+        let url = url.as_deref().unwrap_or(kind.default_url());
+        let host = reqwest::Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_string)).unwrap_or_default();
+        let variable = name.to_ascii_uppercase().replace('-', "_");
+        return left(format!(
+            "there is no key for it; add one for host {host} to auth-source, or set {variable}_API_KEY"
+        ));
+    }
+    Place::Asked(ProviderConfig {
+        name: name.to_string(),
+        kind,
+        url: url.unwrap_or_else(|| kind.default_url().to_string()),
+        model: declared
+            .and_then(|declared| declared.model.clone())
+            .or_else(|| known.map(|known| known.model.to_string()))
+            .unwrap_or_default(),
+        key,
+        local: declared.is_some_and(|declared| declared.local),
+    })
+}

@@ -1,0 +1,264 @@
+//! Secrets and the vault: keys that leave this file only into a request header.
+//!
+//! A [`Secret`] has no `Debug`, no `Display` and no serialisation, so it cannot reach a message, trace, log or memory.
+//! The [`Vault`] is an interface over what Emacs gave, the environment and `.env`; it has no file of its own.
+
+use aho_corasick::{AhoCorasick, MatchKind};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A value that nobody may see. Clones share one copy, which is overwritten when the last of them goes.
+#[derive(Clone)]
+pub struct Secret(Arc<Wiped>);
+
+struct Wiped(Vec<u8>);
+
+impl Drop for Wiped {
+    fn drop(&mut self) {
+        self.0.fill(0);
+        // Without a reader the compiler may leave the overwriting out.
+        std::hint::black_box(&self.0);
+    }
+}
+
+impl Secret {
+    /// Takes a value, without white space around it: a file may end its last line.
+    pub fn new(value: String) -> Self {
+        let whole = Wiped(value.into_bytes());
+        let trimmed = whole.0.trim_ascii().to_vec();
+        Secret(Arc::new(Wiped(trimmed)))
+    }
+
+    /// Returns the value, for a request header and for nothing else.
+    pub(crate) fn expose(&self) -> &str {
+        std::str::from_utf8(&self.0.0).unwrap_or("")
+    }
+
+    /// Tells whether nothing is in it.
+    pub fn is_empty(&self) -> bool {
+        self.0.0.is_empty()
+    }
+}
+
+/// Values of at most this many characters are no secrets worth looking for: they would match everywhere.
+const SHORT: usize = 5;
+/// What stands in the place of a masked value.
+pub const MASK: &str = "[MASKED]";
+/// The largest `.env` file that is read, in bytes.
+const MAX_ENV_FILE: u64 = 64 * 1024;
+
+/// All keys that this process knows, by name.
+pub struct Vault {
+    secrets: BTreeMap<String, Secret>,
+    /// Names in the order of the searched patterns.
+    names: Vec<String>,
+    every: Option<AhoCorasick>,
+    longest: Option<AhoCorasick>,
+}
+
+impl fmt::Debug for Vault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Vault").field("names", &self.secrets.keys().collect::<Vec<_>>()).finish()
+    }
+}
+
+impl Vault {
+    /// Returns a vault without keys.
+    pub fn empty() -> Self {
+        Vault::new([])
+    }
+
+    /// Takes keys by name. Of two with one name the first counts; empty ones are left out.
+    pub fn new(keys: impl IntoIterator<Item = (String, Secret)>) -> Self {
+        let mut secrets = BTreeMap::new();
+        for (name, secret) in keys {
+            if !secret.is_empty() {
+                secrets.entry(name).or_insert(secret);
+            }
+        }
+        let sought: Vec<(&String, &Secret)> =
+            secrets.iter().filter(|(_, secret)| secret.expose().chars().count() > SHORT).collect();
+        let names = sought.iter().map(|(name, _)| (*name).clone()).collect();
+        let values: Vec<&str> = sought.iter().map(|(_, secret)| secret.expose()).collect();
+        let every = AhoCorasick::new(&values).ok();
+        let longest = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&values).ok();
+        Vault { secrets, names, every, longest }
+    }
+
+    /// Gathers keys: those that Emacs gave win over the environment, and that over the `.env` file.
+    /// Of environment and file only variables whose name says that they hold a secret are taken.
+    pub fn gather(
+        given: impl IntoIterator<Item = (String, Secret)>,
+        environment: impl IntoIterator<Item = (String, String)>,
+        env_file: impl IntoIterator<Item = (String, String)>,
+    ) -> Self {
+        let variables = environment.into_iter().chain(env_file);
+        let secret_ones = variables.filter(|(name, _)| names_a_secret(name));
+        Vault::new(given.into_iter().chain(secret_ones.map(|(name, value)| (name, Secret::new(value)))))
+    }
+
+    /// Returns a provider's key: the one of its name, or of the variable `NAME_API_KEY`.
+    pub fn key(&self, provider: &str) -> Option<&Secret> {
+        let variable = format!("{}_API_KEY", provider.to_ascii_uppercase().replace('-', "_"));
+        self.secrets.get(provider).or_else(|| self.secrets.get(&variable))
+    }
+
+    /// Returns the names, never the values, of all keys that occur in a text.
+    pub fn scan(&self, text: &str) -> Vec<String> {
+        let Some(every) = &self.every else {
+            // The automaton could not be built: fail closed by naming every key.
+            return self.secrets.keys().cloned().collect();
+        };
+        let mut found: Vec<usize> = every.find_overlapping_iter(text).map(|m| m.pattern().as_usize()).collect();
+        found.sort_unstable();
+        found.dedup();
+        found.into_iter().filter_map(|n| self.names.get(n).cloned()).collect()
+    }
+
+    /// Returns a text with every key in it replaced by [`MASK`].
+    pub fn mask(&self, text: &str) -> String {
+        match &self.longest {
+            None => MASK.to_string(),
+            Some(longest) => {
+                let mut masked = String::with_capacity(text.len());
+                longest.replace_all_with(text, &mut masked, |_, _, to| {
+                    to.push_str(MASK);
+                    true
+                });
+                masked
+            }
+        }
+    }
+}
+
+/// Tells whether a variable of this name holds a secret.
+fn names_a_secret(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    ["_KEY", "_TOKEN", "_SECRET", "_PASSWORD", "_PASSWD", "_CREDENTIALS"].iter().any(|end| name.ends_with(end))
+        || name.contains("_SECRET_")
+}
+
+/// Why an `.env` file was not read.
+#[derive(Debug, thiserror::Error)]
+pub enum EnvFileError {
+    /// Others may read it.
+    #[error("{} is not read: its mode is {mode:03o}, so others may read the keys in it; run `chmod 600 {}`", path.display(), path.display())]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// Its mode.
+        mode: u32,
+    },
+    /// No regular file, or too large.
+    #[error("{} is not read: {why}", path.display())]
+    Odd {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// A line that is no assignment. The line is not repeated: it may hold a key.
+    #[error("{}, line {line}: not of the form NAME=VALUE", path.display())]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// The 1-based line.
+        line: usize,
+    },
+    /// The disk.
+    #[error("{} cannot be read: {error}", path.display())]
+    Disk {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
+}
+
+/// Reads the assignments of an `.env` file; none when there is no such file.
+/// It must be a regular file of mode 0600 or stricter, since it may hold keys.
+pub fn read_env_file(path: &Path) -> Result<Vec<(String, String)>, EnvFileError> {
+    use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+    let disk = |error| EnvFileError::Disk { path: path.into(), error };
+    let odd = |why| EnvFileError::Odd { path: path.into(), why };
+    // Not blocking, so that a pipe in its place cannot hold us up.
+    let file = match std::fs::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(disk(error)),
+    };
+    let metadata = file.metadata().map_err(disk)?;
+    if !metadata.is_file() {
+        return Err(odd("it is no regular file"));
+    }
+    let mode = metadata.permissions().mode() & 0o777;
+    if mode & 0o077 != 0 {
+        return Err(EnvFileError::Open { path: path.into(), mode });
+    }
+    let mut text = String::new();
+    file.take(MAX_ENV_FILE + 1).read_to_string(&mut text).map_err(disk)?;
+    if text.len() as u64 > MAX_ENV_FILE {
+        return Err(odd("it is larger than 64 kB"));
+    }
+    assignments(&text).map_err(|line| EnvFileError::Line { path: path.into(), line })
+}
+
+/// Reads `NAME=VALUE` lines: `export`, comments, single and double quotes as a shell has them, no expansion.
+/// An error is the 1-based number of the line.
+fn assignments(text: &str) -> Result<Vec<(String, String)>, usize> {
+    let mut read = Vec::new();
+    for (n, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let line = line.strip_prefix("export ").unwrap_or(line).trim_start();
+        let (name, value) = line.split_once('=').ok_or(n + 1)?;
+        let name = name.trim_end();
+        let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
+        if name.is_empty() || !name.bytes().all(plain) || name.starts_with(|c: char| c.is_ascii_digit()) {
+            return Err(n + 1);
+        }
+        read.push((name.to_string(), unquote(value.trim()).ok_or(n + 1)?));
+    }
+    Ok(read)
+}
+
+/// Returns the value of an assignment; `None` when a quote does not end.
+fn unquote(value: &str) -> Option<String> {
+    for quote in ['"', '\''] {
+        if let Some(rest) = value.strip_prefix(quote) {
+            let (inside, after) = rest.split_once(quote)?;
+            let after = after.trim_start();
+            return (after.is_empty() || after.starts_with('#')).then(|| inside.to_string());
+        }
+    }
+    Some(value.split(" #").next().unwrap_or("").trim_end().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn assignments_are_read_as_a_shell_would() {
+        let text = "# keys\n\nexport A_KEY='x y' # mine\nB=plain value # note\nC=\"#1\"\nD=\n";
+        let expected = [("A_KEY", "x y"), ("B", "plain value"), ("C", "#1"), ("D", "")];
+        let expected: Vec<_> = expected.map(|(name, value)| (name.to_string(), value.to_string())).into();
+        assert_eq!(assignments(text), Ok(expected));
+        for (text, line) in [("A=1\nsk-secret\n", 2), ("A='x", 1), ("1A=x", 1), ("A-B=x", 1), ("A='x' y", 1)] {
+            assert_eq!(assignments(text), Err(line), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_secret_is_exposed_only_here_and_clones_share_it() {
+        let secret = Secret::new("sk-123456".into());
+        let clone = secret.clone();
+        drop(secret);
+        assert_eq!(clone.expose(), "sk-123456");
+    }
+}

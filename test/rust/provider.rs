@@ -1,0 +1,887 @@
+//! Model providers against a scripted server: what is sent, what is understood, and what is said when it goes wrong.
+
+use crate::support::fake_server::{DIALECTS, Dialect, FakeServer, Reply};
+use passepartout::domain::label::Privacy;
+use passepartout::domain::port::{
+    Call, Completion, Locality, Message, Prompt, Provider, ProviderError, ProviderErrorKind, ToolSpec, Usage,
+};
+use passepartout::domain::signal::Role;
+use passepartout::edge::provider::cascade::{Cascade, Exhausted, Outcome, Permit, Weight};
+use passepartout::edge::provider::config::{ConfigError, Kind, ProviderConfig};
+use passepartout::edge::provider::http::{Clients, Limits, Timeouts};
+use passepartout::edge::provider::known::{Declared, Place, places};
+use passepartout::edge::provider::models::{has_model, list_models};
+use passepartout::edge::provider::served::Served;
+use passepartout::edge::secret::{EnvFileError, MASK, Secret, Vault, read_env_file};
+use serde_json::{Value, json};
+use std::future::Future;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+const KEY: &str = "sk-live-0123456789abcdef";
+
+fn run<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime starts").block_on(future)
+}
+
+fn kind(dialect: Dialect) -> Kind {
+    match dialect {
+        Dialect::OpenAi => Kind::OpenAi,
+        Dialect::Anthropic => Kind::Anthropic,
+        Dialect::Gemini => Kind::Gemini,
+        Dialect::Ollama => Kind::Ollama,
+    }
+}
+
+fn config(dialect: Dialect, url: &str) -> ProviderConfig {
+    ProviderConfig {
+        name: "fake".into(),
+        kind: kind(dialect),
+        url: url.into(),
+        model: "model-x-high".into(),
+        key: Some(Secret::new(KEY.into())),
+        local: false,
+    }
+}
+
+/// Short enough for a test of silence, long enough for a busy machine to answer everywhere else.
+fn timeouts(first: u64, stall: u64) -> Timeouts {
+    let ms = Duration::from_millis;
+    Timeouts { connect: ms(5000), first: ms(first), stall: ms(stall), whole: ms(30_000) }
+}
+
+fn clients(timeouts: Timeouts) -> Clients {
+    Clients::new(timeouts).expect("clients can be made")
+}
+
+fn vault() -> Arc<Vault> {
+    Arc::new(Vault::new([("fake".to_string(), Secret::new(KEY.into()))]))
+}
+
+fn served(config: ProviderConfig, timeouts: Timeouts, limits: Limits) -> Served {
+    Served::new(config, &clients(timeouts), limits, vault()).expect("the settings are right")
+}
+
+fn patient(dialect: Dialect, server: &FakeServer) -> Served {
+    served(config(dialect, &server.url()), timeouts(20_000, 20_000), Limits::default())
+}
+
+fn prompt(text: &str) -> Prompt {
+    Prompt {
+        system: "You are helpful.".into(),
+        messages: vec![Message::Text { role: Role::User, text: text.into() }],
+        tools: Vec::new(),
+        privacy: Privacy::Open,
+        typed: text.into(),
+        now: jiff::civil::date(2026, 1, 5).at(9, 0, 0, 0),
+    }
+}
+
+fn tool() -> ToolSpec {
+    let schema = json!({"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]});
+    ToolSpec { name: "memory-search".into(), summary: "Finds notes.".into(), schema }
+}
+
+fn args(value: Value) -> serde_json::Map<String, Value> {
+    value.as_object().expect("an object").clone()
+}
+
+/// Asks a provider; returns what it said and what was streamed before.
+fn ask(provider: &Served, prompt: &Prompt) -> (Result<Completion, ProviderError>, String) {
+    let mut streamed = String::new();
+    let mut sink = |text: &str| streamed.push_str(text);
+    let answer = run(provider.complete(prompt, &mut sink));
+    (answer, streamed)
+}
+
+#[test]
+fn text_streams_in_every_protocol_however_it_is_split() {
+    for dialect in DIALECTS {
+        for piece in [1, 7, 4096] {
+            let server =
+                FakeServer::start([Reply::answer(dialect, &["Grüß ", "dich, 漢字 😀", "!"], &[]).in_pieces(piece)]);
+            let (answer, streamed) = ask(&patient(dialect, &server), &prompt("hi"));
+            let answer = answer.unwrap_or_else(|error| panic!("{dialect:?} by {piece}: {error}"));
+            assert_eq!(answer.text, "Grüß dich, 漢字 😀!", "{dialect:?} by {piece}");
+            assert_eq!(streamed, answer.text);
+            assert_eq!(answer.usage, Some(Usage { input: 11, output: 7 }), "{dialect:?}");
+            assert_eq!((answer.provider.as_str(), answer.model.as_str()), ("fake", "model-x-high"));
+            assert!(answer.calls.is_empty() && answer.sources.is_empty());
+        }
+    }
+}
+
+#[test]
+fn several_calls_come_whole_with_ids_of_their_own() {
+    let calls = [
+        ("call_abc", "memory-search", json!({"query": "Zürich"})),
+        ("call_def", "memory-search", json!({"query": "x".repeat(300)})),
+        ("call_ghi", "message", json!({})),
+    ];
+    for dialect in DIALECTS {
+        let server = FakeServer::start([Reply::answer(dialect, &["Looking."], &calls).in_pieces(11)]);
+        let (answer, _) = ask(&patient(dialect, &server), &prompt("hi"));
+        let answer = answer.unwrap_or_else(|error| panic!("{dialect:?}: {error}"));
+        assert_eq!(answer.text, "Looking.");
+        let read: Vec<_> =
+            answer.calls.iter().map(|call| (call.tool.as_str(), Value::Object(call.args.clone()))).collect();
+        let sent: Vec<_> = calls.iter().map(|(_, tool, args)| (*tool, args.clone())).collect();
+        assert_eq!(read, sent, "{dialect:?}");
+        let mut ids: Vec<&str> = answer.calls.iter().map(|call| call.id.as_str()).collect();
+        if matches!(dialect, Dialect::OpenAi | Dialect::Anthropic) {
+            assert_eq!(ids, ["call_abc", "call_def", "call_ghi"]);
+        }
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), 3, "{dialect:?}: {ids:?}");
+    }
+}
+
+#[test]
+fn ids_that_a_provider_leaves_out_never_repeat_from_answer_to_answer() {
+    let calls = [("", "message", json!({})), ("", "message", json!({"a": 1}))];
+    for dialect in [Dialect::OpenAi, Dialect::Gemini, Dialect::Ollama] {
+        let reply = Reply::answer(dialect, &[], &calls);
+        let server = FakeServer::start([reply.clone(), reply]);
+        let provider = patient(dialect, &server);
+        let mut ids = Vec::new();
+        for _ in 0..2 {
+            ids.extend(ask(&provider, &prompt("hi")).0.expect("an answer").calls.into_iter().map(|call| call.id));
+        }
+        ids.sort();
+        ids.dedup();
+        assert_eq!(ids.len(), 4, "{dialect:?}: {ids:?}");
+    }
+}
+
+/// The prompt of a second step: a question, two calls, one result, a stray result.
+fn second_step() -> Prompt {
+    let call = |id: &str, query: &str| Call {
+        id: id.into(),
+        tool: "memory-search".into(),
+        args: args(json!({"query": query})),
+    };
+    let result =
+        |id: &str, text: &str| Message::Result { call: id.into(), tool: "memory-search".into(), text: text.into() };
+    let mut prompt = prompt("What is due?");
+    prompt.tools = vec![tool()];
+    prompt.messages.extend([
+        Message::Calls {
+            text: "Looking.".into(),
+            calls: vec![call("call_1a", "due"), call("call#memory-search#7", "late")],
+        },
+        result("call#memory-search#7", "Nothing late."),
+        result("call_9z", "From nowhere."),
+    ]);
+    prompt
+}
+
+/// Sends the second step and returns the one request that came in.
+fn sent(dialect: Dialect) -> crate::support::fake_server::Recorded {
+    let server = FakeServer::start([Reply::answer(dialect, &["Done."], &[])]);
+    let answer = ask(&patient(dialect, &server), &second_step()).0;
+    assert_eq!(answer.map(|answer| answer.text).as_deref(), Ok("Done."), "{dialect:?}");
+    let mut requests = server.requests();
+    assert_eq!(requests.len(), 1);
+    requests.remove(0)
+}
+
+/// Replaces an id that is a hash, whatever it is.
+fn without_hashes(body: &Value) -> String {
+    let text = serde_json::to_string_pretty(body).expect("JSON");
+    let id = text.split('"').find(|word| word.starts_with("call_") && word.len() > 20).map(str::to_string);
+    id.map_or(text.clone(), |id| text.replace(&id, "call_HASH"))
+}
+
+#[test]
+fn exactly_this_leaves_the_machine_for_openai() {
+    let request = sent(Dialect::OpenAi);
+    assert_eq!((request.method.as_str(), request.path.as_str()), ("POST", "/v1/chat/completions"));
+    assert_eq!(request.header("authorization"), Some(format!("Bearer {KEY}").as_str()));
+    assert!(!request.body.contains(KEY));
+    insta::assert_snapshot!(without_hashes(&request.json()));
+}
+
+#[test]
+fn exactly_this_leaves_the_machine_for_anthropic() {
+    let request = sent(Dialect::Anthropic);
+    assert_eq!(request.path, "/v1/messages");
+    assert_eq!((request.header("x-api-key"), request.header("anthropic-version")), (Some(KEY), Some("2023-06-01")));
+    assert_eq!(request.header("authorization"), None);
+    insta::assert_snapshot!(without_hashes(&request.json()));
+}
+
+#[test]
+fn exactly_this_leaves_the_machine_for_gemini() {
+    let request = sent(Dialect::Gemini);
+    assert_eq!(request.path, "/v1beta/models/model-x-high:streamGenerateContent?alt=sse");
+    assert_eq!(request.header("x-goog-api-key"), Some(KEY));
+    insta::assert_snapshot!(without_hashes(&request.json()));
+}
+
+#[test]
+fn exactly_this_leaves_the_machine_for_ollama() {
+    let request = sent(Dialect::Ollama);
+    assert_eq!(request.path, "/api/chat");
+    insta::assert_snapshot!(without_hashes(&request.json()));
+}
+
+#[test]
+fn headers_hold_nothing_but_what_the_request_needs() {
+    for dialect in DIALECTS {
+        let request = sent(dialect);
+        let known = [
+            "accept",
+            "anthropic-version",
+            "authorization",
+            "content-length",
+            "content-type",
+            "host",
+            "user-agent",
+            "x-api-key",
+            "x-goog-api-key",
+        ];
+        let odd: Vec<_> = request.headers.iter().filter(|(name, _)| !known.contains(&name.as_str())).collect();
+        assert!(odd.is_empty(), "{dialect:?}: {odd:?}");
+        let with_key = request.headers.iter().filter(|(_, value)| value.contains(KEY)).count();
+        assert_eq!(with_key, 1, "{dialect:?}");
+    }
+}
+
+#[test]
+fn without_a_key_no_header_is_made_up() {
+    for dialect in DIALECTS {
+        let server = FakeServer::start([Reply::answer(dialect, &["Hi."], &[])]);
+        let keyless = ProviderConfig { key: None, ..config(dialect, &server.url()) };
+        ask(&served(keyless, timeouts(20_000, 20_000), Limits::default()), &prompt("hi")).0.expect("an answer");
+        let request = &server.requests()[0];
+        for name in ["authorization", "x-api-key", "x-goog-api-key"] {
+            assert_eq!(request.header(name), None, "{dialect:?}");
+        }
+    }
+}
+
+/// One way to misbehave, what kind of error it is, words that the error must hold, and what was streamed before.
+struct Misdeed {
+    name: &'static str,
+    reply: fn(Dialect) -> Reply,
+    kind: ProviderErrorKind,
+    words: &'static [&'static str],
+    streamed: &'static str,
+}
+
+const fn misdeed(
+    name: &'static str,
+    reply: fn(Dialect) -> Reply,
+    kind: ProviderErrorKind,
+    words: &'static [&'static str],
+) -> Misdeed {
+    Misdeed { name, reply, kind, words, streamed: "" }
+}
+
+fn hello(dialect: Dialect) -> Reply {
+    Reply::answer(dialect, &["Hello, ", "world"], &[])
+}
+
+fn status(status: u16) -> Reply {
+    Reply::json(
+        status,
+        &json!({"error": {"message": format!("no\u{7} luck with {KEY}\nnor <b>here</b>"), "type": "x"}}),
+    )
+}
+
+const MISDEEDS: &[Misdeed] = &[
+    misdeed(
+        "wrong key",
+        |_| status(401),
+        ProviderErrorKind::Refused,
+        &["check the key for host 127.0.0.1", "auth-source", "no luck with [MASKED] nor"],
+    ),
+    misdeed("no right", |_| status(403), ProviderErrorKind::Refused, &["check the key"]),
+    misdeed("no such model", |_| status(404), ProviderErrorKind::Refused, &["“model-x-high”", "set another model"]),
+    misdeed("no money", |_| status(402), ProviderErrorKind::Quota, &["credit"]),
+    misdeed(
+        "too many",
+        |_| status(429).header("retry-after", "7"),
+        ProviderErrorKind::Quota,
+        &["try again after 7 seconds"],
+    ),
+    misdeed("bad request", |_| status(400), ProviderErrorKind::Refused, &["does not accept the request"]),
+    misdeed("too large", |_| status(413), ProviderErrorKind::Refused, &["too large", "budget"]),
+    misdeed("fault", |_| status(500), ProviderErrorKind::Unreachable, &["try again later", "HTTP 500"]),
+    misdeed(
+        "overloaded",
+        |_| Reply::raw(529, "text/html", "<html>busy</html>"),
+        ProviderErrorKind::Unreachable,
+        &["HTTP 529"],
+    ),
+    misdeed("gateway", |_| status(504), ProviderErrorKind::Timeout, &["try again"]),
+    misdeed(
+        "redirect",
+        |_| status(302).header("location", "http://127.0.0.1:1/"),
+        ProviderErrorKind::Refused,
+        &["not followed"],
+    ),
+    misdeed(
+        "a page",
+        |_| Reply::raw(200, "text/html", "<html>hello</html>"),
+        ProviderErrorKind::Garbled,
+        &["cannot be read"],
+    ),
+    misdeed(
+        "nothing in it",
+        |_| Reply::raw(200, "text/event-stream", ""),
+        ProviderErrorKind::Garbled,
+        &["cannot be read"],
+    ),
+    misdeed(
+        "no JSON",
+        |_| Reply::raw(200, "text/event-stream", "event: content_block_delta\ndata: {oops\n\n"),
+        ProviderErrorKind::Garbled,
+        &["not of its protocol"],
+    ),
+    misdeed(
+        "no UTF-8",
+        |_| Reply::raw(200, "text/event-stream", b"data: \xff\xfe\xff\xff\xff\n\n".to_vec()),
+        ProviderErrorKind::Garbled,
+        &["cannot be read"],
+    ),
+    misdeed(
+        "an empty answer",
+        |dialect| Reply::answer(dialect, &[""], &[]),
+        ProviderErrorKind::Garbled,
+        &["empty answer"],
+    ),
+    misdeed(
+        "wrong arguments",
+        |dialect| Reply::answer(dialect, &[], &[("c", "message", json!([1]))]),
+        ProviderErrorKind::Garbled,
+        &["arguments", "message"],
+    ),
+    Misdeed {
+        name: "hung up",
+        reply: |dialect| hello(dialect).cut_after("Hello, "),
+        kind: ProviderErrorKind::Cut,
+        words: &["hung up", "after 7 characters"],
+        streamed: "Hello, ",
+    },
+    Misdeed {
+        name: "ended early",
+        reply: |dialect| hello(dialect).ended_after("Hello, "),
+        kind: ProviderErrorKind::Cut,
+        words: &["after 7 characters"],
+        streamed: "Hello, ",
+    },
+    Misdeed {
+        name: "fell silent",
+        reply: |dialect| hello(dialect).silent_after("Hello, "),
+        kind: ProviderErrorKind::Timeout,
+        words: &["said nothing for 0.25 seconds", "7 characters"],
+        streamed: "Hello, ",
+    },
+    misdeed("said nothing", |_| Reply::nothing(), ProviderErrorKind::Timeout, &["said nothing"]),
+    misdeed(
+        "only headers",
+        |dialect| {
+            Reply::raw(200, "text/event-stream", "\n")
+                .silent_after("\n")
+                .header("x", if dialect == Dialect::Ollama { "a" } else { "b" })
+        },
+        ProviderErrorKind::Timeout,
+        &["said nothing"],
+    ),
+    Misdeed {
+        name: "one long line",
+        reply: |_| Reply::raw(200, "text/event-stream", "x".repeat(3_000_000)),
+        kind: ProviderErrorKind::Garbled,
+        words: &[],
+        streamed: "",
+    },
+];
+
+#[test]
+fn every_misdeed_has_an_error_that_names_provider_host_and_way_out() {
+    for dialect in DIALECTS {
+        for misdeed in MISDEEDS {
+            if dialect == Dialect::Ollama && misdeed.name == "nothing in it" {
+                continue;
+            }
+            let server = FakeServer::start([(misdeed.reply)(dialect)]);
+            // Silence is waited for, so the limit is short there and long where a busy machine might hit it.
+            let short = misdeed.kind == ProviderErrorKind::Timeout;
+            let patience = if short { timeouts(400, 250) } else { timeouts(20_000, 20_000) };
+            let provider = served(config(dialect, &server.url()), patience, Limits::default());
+            let (answer, streamed) = ask(&provider, &prompt("hi"));
+            let at = format!("{dialect:?}, {}", misdeed.name);
+            let error = answer.expect_err(&at);
+            let text = error.to_string();
+            assert_eq!(error.kind, misdeed.kind, "{at}: {text}");
+            assert_eq!(streamed, misdeed.streamed, "{at}");
+            assert!(text.starts_with("fake: 127.0.0.1:"), "{at}: {text}");
+            for words in misdeed.words {
+                assert!(text.contains(words), "{at}: {words:?} is not in {text:?}");
+            }
+            assert!(!text.contains(KEY) && !format!("{error:?}").contains(KEY), "{at}: {text}");
+            assert!(!text.chars().any(char::is_control), "{at}: {text:?}");
+        }
+    }
+}
+
+#[test]
+fn errors_read_well() {
+    let told = |reply: Reply, dialect: Dialect| {
+        let server = FakeServer::start([reply]);
+        let error = ask(&patient(dialect, &server), &prompt("hi")).0.expect_err("an error").to_string();
+        error.replace(&server.url()["http://".len()..], "HOST")
+    };
+    insta::assert_snapshot!(told(status(401), Dialect::OpenAi), @"");
+    insta::assert_snapshot!(told(status(404), Dialect::OpenAi), @"");
+    insta::assert_snapshot!(told(status(429), Dialect::OpenAi), @"");
+    insta::assert_snapshot!(told(hello(Dialect::OpenAi).cut_after("Hello, "), Dialect::OpenAi), @"");
+    insta::assert_snapshot!(told(Reply::raw(200, "text/html", "<p>"), Dialect::OpenAi), @"");
+}
+
+#[test]
+fn errors_inside_a_stream_keep_their_meaning() {
+    let sse =
+        |event: &str, data: Value| Reply::raw(200, "text/event-stream", format!("event: {event}\ndata: {data}\n\n"));
+    let overloaded = json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}});
+    let rows = [
+        (Dialect::Anthropic, sse("error", overloaded), ProviderErrorKind::Unreachable),
+        (
+            Dialect::OpenAi,
+            sse("message", json!({"error": {"message": "slow down", "code": 429}})),
+            ProviderErrorKind::Quota,
+        ),
+        (
+            Dialect::OpenAi,
+            sse("message", json!({"error": {"message": "bad", "type": "invalid_request_error"}})),
+            ProviderErrorKind::Refused,
+        ),
+        (
+            Dialect::Gemini,
+            sse("message", json!({"error": {"code": 503, "status": "UNAVAILABLE"}})),
+            ProviderErrorKind::Unreachable,
+        ),
+        (
+            Dialect::Gemini,
+            sse("message", json!({"promptFeedback": {"blockReason": "SAFETY"}})),
+            ProviderErrorKind::Garbled,
+        ),
+        (
+            Dialect::Ollama,
+            Reply::raw(200, "application/x-ndjson", "{\"error\":\"model runner died\"}\n"),
+            ProviderErrorKind::Garbled,
+        ),
+        (
+            Dialect::Gemini,
+            Reply::json(400, &json!({"error": {"code": 400, "message": "API key not valid."}})),
+            ProviderErrorKind::Refused,
+        ),
+    ];
+    for (dialect, reply, kind) in rows {
+        let server = FakeServer::start([reply]);
+        let error = ask(&patient(dialect, &server), &prompt("hi")).0.expect_err("an error");
+        assert_eq!(error.kind, kind, "{dialect:?}: {error}");
+    }
+}
+
+#[test]
+fn a_server_that_says_private_things_in_an_error_is_not_quoted() {
+    let server = FakeServer::start([Reply::json(400, &json!({"error": "cannot parse: my diagnosis"}))]);
+    let local = ProviderConfig { local: true, ..config(Dialect::OpenAi, &server.url()) };
+    let mut prompt = prompt("my diagnosis");
+    prompt.privacy = Privacy::Private;
+    let error = ask(&served(local, timeouts(20_000, 20_000), Limits::default()), &prompt).0.expect_err("an error");
+    assert!(!error.to_string().contains("diagnosis"), "{error}");
+}
+
+#[test]
+fn ten_megabytes_of_text_are_stopped_at_the_limit() {
+    for dialect in DIALECTS {
+        let piece = "x".repeat(1024 * 1024);
+        let texts = [piece.as_str(); 10];
+        let server = FakeServer::start([Reply::answer(dialect, &texts, &[])]);
+        let (answer, streamed) = ask(&patient(dialect, &server), &prompt("hi"));
+        let error = answer.expect_err("too large");
+        assert_eq!(error.kind, ProviderErrorKind::Garbled);
+        assert!(error.text.contains("over the limit of 4096 kB"), "{error}");
+        assert_eq!(streamed.len(), 4 * 1024 * 1024, "{dialect:?}");
+    }
+}
+
+#[test]
+fn calls_and_arguments_have_limits() {
+    let limits = Limits { text: 1000, calls: 3, arguments: 1000 };
+    let check = |dialect: Dialect, reply: Reply, words: &str| {
+        let server = FakeServer::start([reply]);
+        let provider = served(config(dialect, &server.url()), timeouts(20_000, 20_000), limits);
+        let error = ask(&provider, &prompt("hi")).0.expect_err(words);
+        assert_eq!(error.kind, ProviderErrorKind::Garbled, "{dialect:?}: {error}");
+        assert!(error.text.contains(words), "{dialect:?}: {error}");
+    };
+    for dialect in DIALECTS {
+        let ids = ["a", "b", "c", "d"].map(|id| (id, "message", json!({})));
+        check(dialect, Reply::answer(dialect, &[], &ids), "more than 3 calls");
+        let large = json!({"text": "y".repeat(1200)});
+        check(dialect, Reply::answer(dialect, &[], &[("a", "message", large)]), "arguments");
+    }
+    // A number that would make a naive reader reserve all memory there is.
+    for index in [json!(3), json!(4_294_967_295_u64), json!(u64::MAX), json!(-1), json!("0"), Value::Null] {
+        let call = json!({"index": index, "id": "a", "function": {"name": "message", "arguments": "{}"}});
+        let data = json!({"choices": [{"delta": {"tool_calls": [call]}}]});
+        let server =
+            FakeServer::start([Reply::raw(200, "text/event-stream", format!("data: {data}\n\ndata: [DONE]\n\n"))]);
+        let provider = served(config(Dialect::OpenAi, &server.url()), timeouts(20_000, 20_000), limits);
+        let error = ask(&provider, &prompt("hi")).0.expect_err("refused");
+        assert_eq!(error.kind, ProviderErrorKind::Garbled, "{index}: {error}");
+    }
+}
+
+#[test]
+fn a_server_that_ends_without_its_last_word_has_still_answered() {
+    let calls = [("call_a", "message", json!({"text": "hi"}))];
+    let reply = Reply::answer(Dialect::OpenAi, &["Yes."], &calls).ended_after("\"finish_reason\":\"tool_calls\"");
+    let server = FakeServer::start([reply]);
+    let answer = ask(&patient(Dialect::OpenAi, &server), &prompt("hi")).0.expect("an answer");
+    assert_eq!(answer.text, "Yes.");
+    assert_eq!(answer.calls, [Call { id: "call_a".into(), tool: "message".into(), args: args(json!({"text": "hi"})) }]);
+}
+
+#[test]
+fn a_slow_server_is_waited_for_while_it_gives_signs_of_life() {
+    // Longer in all than the patience for silence.
+    let body = format!(
+        "{}data: {}\n\ndata: [DONE]\n\n",
+        ": busy\n\n".repeat(40),
+        json!({"choices": [{"delta": {"content": "Hi."}, "finish_reason": "stop"}]})
+    );
+    let reply = Reply::raw(200, "text/event-stream", body).in_pieces(8).dripping(Duration::from_millis(10));
+    let server = FakeServer::start([reply]);
+    let provider = served(config(Dialect::OpenAi, &server.url()), timeouts(5000, 300), Limits::default());
+    assert_eq!(ask(&provider, &prompt("hi")).0.expect("an answer").text, "Hi.");
+}
+
+#[test]
+fn dropping_the_future_closes_the_connection() {
+    let server = FakeServer::start([hello(Dialect::OpenAi).silent_after("Hello, ")]);
+    let provider = patient(Dialect::OpenAi, &server);
+    let prompt = prompt("hi");
+    run(async {
+        let (heard, mut hear) = tokio::sync::mpsc::unbounded_channel();
+        let mut sink = |text: &str| heard.send(text.to_string()).expect("heard");
+        tokio::select! {
+            _ = provider.complete(&prompt, &mut sink) => panic!("it never ends by itself"),
+            text = hear.recv() => assert_eq!(text.as_deref(), Some("Hello, ")),
+        }
+    });
+    assert!(server.wait_gone(1));
+}
+
+#[test]
+fn nobody_there_is_said_plainly() {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").expect("bound").local_addr().expect("address").port();
+    let config = config(Dialect::OpenAi, &format!("http://127.0.0.1:{port}"));
+    let error = ask(&served(config, timeouts(5000, 5000), Limits::default()), &prompt("hi")).0.expect_err("nobody");
+    assert_eq!(error.kind, ProviderErrorKind::Unreachable);
+    assert!(error.text.contains("is its server running?"), "{error}");
+}
+
+#[test]
+fn a_unix_socket_is_a_local_address() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let path = folder.path().join("llm.sock");
+    let listener = std::os::unix::net::UnixListener::bind(&path).expect("bound");
+    let server = std::thread::spawn(move || {
+        use std::io::{Read, Write};
+        let (mut stream, _) = listener.accept().expect("a connection");
+        let mut request = Vec::new();
+        let mut buffer = [0; 4096];
+        while !request.ends_with(b"}") {
+            let n = stream.read(&mut buffer).expect("read");
+            request.extend_from_slice(&buffer[..n]);
+        }
+        let data = json!({"choices": [{"delta": {"content": "Hi."}, "finish_reason": "stop"}]});
+        let body = format!("data: {data}\n\ndata: [DONE]\n\n");
+        write!(stream, "HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}", body.len())
+            .expect("written");
+    });
+    let url = format!("unix://{}", path.display());
+    let local = ProviderConfig { local: true, key: None, ..config(Dialect::OpenAi, &url) };
+    assert_eq!(local.locality(), Locality::Local);
+    let mut private = prompt("hi");
+    private.privacy = Privacy::Private;
+    let answer = ask(&served(local, timeouts(5000, 5000), Limits::default()), &private).0;
+    assert_eq!(answer.map(|answer| answer.text).as_deref(), Ok("Hi."));
+    server.join().expect("the server ended");
+}
+
+#[test]
+fn local_is_what_the_user_declared_and_only_this_machine_can_be() {
+    let check = |url: &str, model: &str, local: bool, expected: Locality| {
+        let config = ProviderConfig { model: model.into(), local, ..config(Dialect::Ollama, url) };
+        assert_eq!(config.locality(), expected, "{url} {model} {local}");
+    };
+    for url in
+        ["http://127.0.0.1:11434", "http://localhost:1", "http://[::1]:1/", "https://127.9.9.9", "unix:///run/x.sock"]
+    {
+        check(url, "llama3", true, Locality::Local);
+        check(url, "llama3", false, Locality::Remote);
+        for model in ["gpt-oss:120b-cloud", "kimi-k2:cloud", "X-CLOUD", "cloud "] {
+            check(url, model, true, Locality::Remote);
+        }
+    }
+    for url in [
+        "http://example.org",
+        "http://10.0.0.1",
+        "http://0.0.0.0",
+        "http://localhost.example.org",
+        "http://127.0.0.1.example.org",
+        "http://[::ffff:127.0.0.1]",
+        "http://notlocalhost",
+        "nonsense",
+        "http://127.0.0.1@example.org/",
+    ] {
+        check(url, "llama3", true, Locality::Remote);
+    }
+}
+
+#[test]
+fn wrong_settings_are_told_before_anything_is_sent() {
+    let refuse = |config: ProviderConfig, words: &str| {
+        let error = Served::new(config, &clients(timeouts(1, 1)), Limits::default(), vault()).err().expect("refused");
+        assert!(error.to_string().contains(words), "{error}");
+        assert!(!format!("{error} {error:?}").contains("hunter2"), "{error:?}");
+        error
+    };
+    refuse(config(Dialect::OpenAi, "ftp://x"), "https://api.openai.com/v1/");
+    assert!(matches!(
+        refuse(config(Dialect::Gemini, "https://g/?key=hunter2hunter2"), "auth-source"),
+        ConfigError::KeyInUrl { .. }
+    ));
+    refuse(ProviderConfig { model: " ".into(), ..config(Dialect::OpenAi, "http://x") }, "no model");
+    refuse(
+        ProviderConfig { key: Some(Secret::new("hunter2\nx: y".into())), ..config(Dialect::OpenAi, "http://x") },
+        "key",
+    );
+}
+
+#[test]
+fn models_are_listed_in_every_protocol() {
+    let openai = json!({"data": [{"id": "b"}, {"id": "model-x-high"}, {"id": "a"}]});
+    let gemini = json!({"models": [{"name": "models/b"}, {"name": "models/model-x-high"}, {"name": "models/a"}]});
+    let ollama = json!({"models": [{"name": "b"}, {"name": "model-x-high:latest"}, {"name": "a"}]});
+    let rows = [
+        (Dialect::OpenAi, &openai, "/v1/models"),
+        (Dialect::Anthropic, &openai, "/v1/models"),
+        (Dialect::Gemini, &gemini, "/v1beta/models"),
+        (Dialect::Ollama, &ollama, "/api/tags"),
+    ];
+    for (dialect, body, path) in rows {
+        let server =
+            FakeServer::start([Reply::json(200, body), status(401), Reply::json(200, &json!([])), Reply::nothing()]);
+        let config = config(dialect, &server.url());
+        let clients = clients(timeouts(300, 300));
+        let list = || run(list_models(&config, &clients, &vault()));
+        let models = list().expect("a list");
+        assert_eq!(models.len(), 3);
+        assert_eq!(models[0], "a");
+        assert!(has_model(&models, &config), "{models:?}");
+        assert_eq!(server.requests()[0].path, path);
+        assert!(server.requests()[0].body.is_empty());
+        for words in ["check the key", "another shape", "said nothing"] {
+            let error = list().expect_err(words).to_string();
+            assert!(error.contains(words) && !error.contains(KEY), "{dialect:?}: {error}");
+        }
+    }
+}
+
+/// Asks a cascade; returns what came of it, what was streamed, and the log.
+fn cascade(
+    providers: Vec<Arc<dyn Provider>>,
+    prompt: &Prompt,
+    permitted: &(dyn Fn(&dyn Provider) -> Permit + Send + Sync),
+) -> (Result<Completion, Exhausted>, String, Vec<(Weight, String)>) {
+    let mut streamed = String::new();
+    let mut lines = Vec::new();
+    let mut sink = |text: &str| streamed.push_str(text);
+    let mut log = |weight: Weight, line: String| lines.push((weight, line));
+    let answer = run(Cascade::new(providers).complete(prompt, &mut sink, &mut log, permitted));
+    (answer, streamed, lines)
+}
+
+fn named(name: &str, local: bool, server: &FakeServer) -> Arc<dyn Provider> {
+    let config = ProviderConfig { name: name.into(), local, ..config(Dialect::OpenAi, &server.url()) };
+    Arc::new(served(config, timeouts(20_000, 20_000), Limits::default()))
+}
+
+fn granted(_: &dyn Provider) -> Permit {
+    Permit::Granted
+}
+
+#[test]
+fn a_failing_provider_is_logged_and_the_next_is_asked() {
+    let (one, two) = (FakeServer::start([status(429)]), FakeServer::start([hello(Dialect::OpenAi)]));
+    let (answer, streamed, log) =
+        cascade(vec![named("one", false, &one), named("two", false, &two)], &prompt("hi"), &granted);
+    assert_eq!(answer.map(|answer| (answer.provider, answer.text)), Ok(("two".into(), "Hello, world".into())));
+    assert_eq!(streamed, "Hello, world");
+    assert_eq!(log.len(), 1);
+    assert!(log[0].0 == Weight::Warning && log[0].1.starts_with("one: 127.0.0.1:"), "{log:?}");
+}
+
+#[test]
+fn half_an_answer_stays_is_marked_and_is_never_joined_to_another() {
+    let one = FakeServer::start([Reply::answer(Dialect::OpenAi, &["Once upon "], &[]).cut_after("Once upon ")]);
+    let two = FakeServer::start([hello(Dialect::OpenAi)]);
+    let (answer, streamed, _) =
+        cascade(vec![named("one", false, &one), named("two", false, &two)], &prompt("hi"), &granted);
+    assert_eq!(answer.map(|answer| answer.text).as_deref(), Ok("Hello, world"));
+    let streamed = streamed.replace(&one.url()["http://".len()..], "HOST");
+    insta::assert_snapshot!(streamed, @"");
+}
+
+#[test]
+fn exhaustion_lists_every_provider_with_its_reason() {
+    let one = FakeServer::start([status(500)]);
+    let two = FakeServer::start([hello(Dialect::OpenAi).cut_after("Hello, ")]);
+    let providers = vec![named("one", false, &one), named("two", false, &two), named("three", false, &one)];
+    let permitted = |provider: &dyn Provider| match provider.name() {
+        "three" => Permit::Withheld("it is not confirmed yet".into()),
+        _ => Permit::Granted,
+    };
+    let failed = cascade(providers, &prompt("hi"), &permitted).0.expect_err("exhausted");
+    assert_eq!(failed.partial, "Hello, ");
+    let text = failed
+        .to_string()
+        .replace(&one.url()["http://".len()..], "HOST-1")
+        .replace(&two.url()["http://".len()..], "HOST-2");
+    insta::assert_snapshot!(text, @"");
+    insta::assert_snapshot!(cascade(vec![], &prompt("hi"), &granted).0.expect_err("exhausted"), @"");
+}
+
+#[test]
+fn a_private_prompt_goes_only_to_a_local_provider() {
+    let (remote, local) = (FakeServer::start([hello(Dialect::OpenAi)]), FakeServer::start([hello(Dialect::OpenAi)]));
+    let mut private = prompt("my diagnosis");
+    private.privacy = Privacy::Private;
+    let asked = Mutex::new(Vec::new());
+    let permitted = |provider: &dyn Provider| {
+        asked.lock().expect("not poisoned").push(provider.name().to_string());
+        Permit::Granted
+    };
+    let providers = vec![named("remote", false, &remote), named("local", true, &local)];
+    let (answer, _, log) = cascade(providers, &private, &permitted);
+    assert_eq!(answer.map(|answer| answer.provider).as_deref(), Ok("local"));
+    assert_eq!(remote.connections(), 0);
+    assert!(log[0].0 == Weight::Info && log[0].1.contains("remote was not asked"), "{log:?}");
+    assert!(!log[0].1.contains("diagnosis"));
+    // Nobody is bothered about a provider that may not be asked anyway.
+    assert_eq!(*asked.lock().expect("not poisoned"), ["local"]);
+
+    let failed = cascade(vec![named("remote", false, &remote)], &private, &granted).0.expect_err("nobody may");
+    assert!(matches!(&failed.attempts[0].outcome, Outcome::Skipped(why) if why.contains("private")));
+    // Even asked past the cascade, the provider itself refuses.
+    let provider = patient(Dialect::OpenAi, &remote);
+    assert_eq!(ask(&provider, &private).0.expect_err("refused").kind, ProviderErrorKind::Refused);
+    assert_eq!(remote.connections(), 0);
+}
+
+#[test]
+fn settings_become_a_cascade() {
+    let vault = Vault::gather(
+        [("openai".to_string(), Secret::new("k-openai".into()))],
+        [("GROQ_API_KEY".to_string(), "k-groq".to_string()), ("HOME".into(), "/home/me".into())],
+        [("GROQ_API_KEY".to_string(), "older".to_string()), ("ANTHROPIC_API_KEY".into(), String::new())],
+    );
+    let told = |cascade: &[&str], declared: &[Declared]| {
+        let cascade: Vec<String> = cascade.iter().map(|name| name.to_string()).collect();
+        let lines: Vec<String> = places(&cascade, declared, &vault)
+            .into_iter()
+            .map(|place| match place {
+                Place::Asked(config) => format!("{config:?}"),
+                Place::Recall => "recall".into(),
+                Place::Left { name, why } => format!("not {name}: {why}"),
+            })
+            .collect();
+        lines.join("\n")
+    };
+    insta::assert_snapshot!(told(&[], &[]), @"");
+    let mine = Declared {
+        name: "mine".into(),
+        url: Some("http://localhost:8080".into()),
+        model: Some("qwen".into()),
+        local: true,
+        ..Declared::default()
+    };
+    let odd = Declared { name: "odd".into(), kind: Some("telepathy".into()), ..Declared::default() };
+    insta::assert_snapshot!(told(&["recall", "anthropic", "mine", "ollama", "odd", "who"], &[mine, odd]), @"");
+}
+
+/// Tells whether a type has a trait, without needing it.
+macro_rules! has {
+    ($kind:ty, $bound:path) => {{
+        struct Probe<T>(std::marker::PhantomData<T>);
+        trait Fallback {
+            const HAS: bool = false;
+        }
+        impl<T> Fallback for Probe<T> {}
+        #[allow(dead_code)]
+        impl<T: $bound> Probe<T> {
+            const HAS: bool = true;
+        }
+        let _ = Probe::<$kind>(std::marker::PhantomData);
+        Probe::<$kind>::HAS
+    }};
+}
+
+#[test]
+fn a_secret_cannot_be_shown() {
+    assert!(has!(String, std::fmt::Debug));
+    assert!(!has!(Secret, std::fmt::Debug));
+    assert!(!has!(Secret, std::fmt::Display));
+    assert!(!has!(Secret, serde::Serialize));
+    assert!(!has!(Secret, AsRef<str>));
+    let shown = format!("{:?} {:?}", config(Dialect::OpenAi, "http://x"), vault());
+    assert!(!shown.contains(KEY), "{shown}");
+}
+
+#[test]
+fn the_vault_names_keys_in_a_text_and_masks_them() {
+    let key = |value: &str| Secret::new(value.into());
+    let vault = Vault::new([
+        ("a".to_string(), key("abcdef")),
+        ("b".to_string(), key("cdefgh\n")),
+        ("short".to_string(), key("abcde")),
+        ("empty".to_string(), key(" ")),
+        ("a".to_string(), key("another-value")),
+    ]);
+    assert_eq!(vault.scan("x abcdefgh y"), ["a", "b"]);
+    assert_eq!(vault.scan("abcde another-value"), Vec::<String>::new());
+    assert_eq!(vault.mask("x abcdef cdefgh abcde"), format!("x {MASK} {MASK} abcde"));
+    assert_eq!(Vault::empty().scan("anything"), Vec::<String>::new());
+    assert_eq!(Vault::empty().mask("anything"), "anything");
+    assert!(vault.key("a").is_some() && vault.key("c").is_none());
+}
+
+#[test]
+fn an_env_file_that_others_may_read_is_refused() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let path = folder.path().join(".env");
+    assert!(read_env_file(&path).expect("absent is empty").is_empty());
+    std::fs::write(&path, "OPENAI_API_KEY=sk-secret-value\n").expect("written");
+    let mode = |mode| std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).expect("set");
+    for bad in [0o644, 0o640, 0o604, 0o620] {
+        mode(bad);
+        let error = read_env_file(&path).expect_err("refused");
+        assert!(matches!(error, EnvFileError::Open { .. }));
+        assert!(error.to_string().contains("chmod 600") && !error.to_string().contains("sk-"), "{error}");
+    }
+    mode(0o600);
+    assert_eq!(read_env_file(&path).expect("read"), [("OPENAI_API_KEY".to_string(), "sk-secret-value".to_string())]);
+    std::fs::write(&path, "A=1\nsk-secret-value\n").expect("written");
+    let error = read_env_file(&path).expect_err("refused");
+    assert!(error.to_string().contains("line 2") && !error.to_string().contains("sk-"), "{error}");
+    assert!(read_env_file(folder.path()).is_err());
+}

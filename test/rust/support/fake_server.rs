@@ -1,0 +1,404 @@
+//! A scripted model server on loopback: it speaks every protocol, misbehaves on demand, and records what it was sent.
+//!
+//! It runs on a thread of its own, so tests with any runtime, or none, can use it.
+
+use serde_json::{Value, json};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+/// The protocols that it speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    OpenAi,
+    Anthropic,
+    Gemini,
+    Ollama,
+}
+
+pub const DIALECTS: [Dialect; 4] = [Dialect::OpenAi, Dialect::Anthropic, Dialect::Gemini, Dialect::Ollama];
+
+/// One call of a tool in an answer: id, tool, arguments as JSON.
+pub type FakeCall<'a> = (&'a str, &'a str, Value);
+
+/// One request as it came in.
+#[derive(Clone, Debug)]
+pub struct Recorded {
+    pub method: String,
+    pub path: String,
+    pub headers: Vec<(String, String)>,
+    pub body: String,
+}
+
+impl Recorded {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.body).expect("the body is JSON")
+    }
+}
+
+/// How an answer ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ending {
+    /// As HTTP has it.
+    Clean,
+    /// The connection is closed in the middle.
+    Cut,
+    /// Nothing more comes, and the connection stays open until the client goes.
+    Silence,
+}
+
+/// What the server answers to one request.
+#[derive(Clone, Debug)]
+pub struct Reply {
+    status: u16,
+    headers: Vec<(String, String)>,
+    body: Vec<u8>,
+    /// Bytes in one write; all at once without.
+    piece: Option<usize>,
+    /// Between two writes.
+    pause: Duration,
+    ending: Ending,
+    /// Not even a status line.
+    mute: bool,
+}
+
+impl Reply {
+    /// An answer with any body.
+    pub fn raw(status: u16, content_type: &str, body: impl Into<Vec<u8>>) -> Self {
+        Reply {
+            status,
+            headers: vec![("content-type".into(), content_type.into())],
+            body: body.into(),
+            piece: None,
+            pause: Duration::ZERO,
+            ending: Ending::Clean,
+            mute: false,
+        }
+    }
+
+    /// An answer that is one JSON document.
+    pub fn json(status: u16, body: &Value) -> Self {
+        Reply::raw(status, "application/json", body.to_string())
+    }
+
+    /// A streamed answer of a model: pieces of text, then calls, then what it used.
+    pub fn answer(dialect: Dialect, texts: &[&str], calls: &[FakeCall<'_>]) -> Self {
+        let (content_type, body) = match dialect {
+            Dialect::OpenAi => ("text/event-stream", openai(texts, calls)),
+            Dialect::Anthropic => ("text/event-stream", anthropic(texts, calls)),
+            Dialect::Gemini => ("text/event-stream", gemini(texts, calls)),
+            Dialect::Ollama => ("application/x-ndjson", ollama(texts, calls)),
+        };
+        Reply::raw(200, content_type, body)
+    }
+
+    /// Nothing at all: the request is read, and then silence.
+    pub fn nothing() -> Self {
+        Reply { mute: true, ending: Ending::Silence, ..Reply::raw(200, "", "") }
+    }
+
+    pub fn header(mut self, name: &str, value: &str) -> Self {
+        self.headers.push((name.into(), value.into()));
+        self
+    }
+
+    /// Writes so many bytes at a time: characters and events are split anywhere.
+    pub fn in_pieces(mut self, bytes: usize) -> Self {
+        self.piece = Some(bytes);
+        self
+    }
+
+    /// Waits between two pieces.
+    pub fn dripping(mut self, pause: Duration) -> Self {
+        self.pause = pause;
+        self
+    }
+
+    /// Keeps only the body up to the end of the first occurrence of `mark`, then hangs up.
+    pub fn cut_after(mut self, mark: &str) -> Self {
+        self.keep(mark);
+        self.ending = Ending::Cut;
+        self
+    }
+
+    /// Keeps only the body up to the end of the first occurrence of `mark`, and ends as if that were all.
+    pub fn ended_after(mut self, mark: &str) -> Self {
+        self.keep(mark);
+        self
+    }
+
+    /// Keeps only the body up to the end of the first occurrence of `mark`; then nothing more comes.
+    pub fn silent_after(mut self, mark: &str) -> Self {
+        self.keep(mark);
+        self.ending = Ending::Silence;
+        self
+    }
+
+    fn keep(&mut self, mark: &str) {
+        let at = self.body.windows(mark.len()).position(|window| window == mark.as_bytes());
+        let at = at.unwrap_or_else(|| panic!("{mark:?} is not in the body"));
+        let line = self.body[at..].iter().position(|b| *b == b'\n').map_or(self.body.len(), |n| at + n + 1);
+        // An event ends with an empty line.
+        let end = if self.body.get(line) == Some(&b'\n') { line + 1 } else { line };
+        self.body.truncate(end);
+    }
+}
+
+#[derive(Default)]
+struct Shared {
+    replies: Mutex<VecDeque<Reply>>,
+    requests: Mutex<Vec<Recorded>>,
+    /// Connections that the client closed before the answer was over.
+    gone: Mutex<usize>,
+    changed: Condvar,
+    connections: AtomicUsize,
+}
+
+/// The running server; it ends when it is dropped.
+pub struct FakeServer {
+    port: u16,
+    shared: Arc<Shared>,
+    stop: Option<tokio::sync::oneshot::Sender<()>>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl FakeServer {
+    /// Starts a server that answers each request with the next reply, and with status 500 when there is none left.
+    pub fn start(replies: impl IntoIterator<Item = Reply>) -> Self {
+        let shared = Arc::new(Shared { replies: Mutex::new(replies.into_iter().collect()), ..Shared::default() });
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port of loopback is free");
+        listener.set_nonblocking(true).expect("a listener can be made non-blocking");
+        let port = listener.local_addr().expect("a listener has an address").port();
+        let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+        let served = shared.clone();
+        let thread = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime starts");
+            runtime.block_on(async move {
+                let listener = tokio::net::TcpListener::from_std(listener).expect("tokio takes the listener");
+                let accept = async {
+                    while let Ok((stream, _)) = listener.accept().await {
+                        served.connections.fetch_add(1, Ordering::Relaxed);
+                        tokio::spawn(serve(stream, served.clone()));
+                    }
+                };
+                tokio::select! { () = accept => {}, _ = stopped => {} }
+            });
+        });
+        FakeServer { port, shared, stop: Some(stop), thread: Some(thread) }
+    }
+
+    /// Adds a reply to the script.
+    pub fn push(&self, reply: Reply) {
+        self.shared.replies.lock().expect("not poisoned").push_back(reply);
+    }
+
+    /// Returns its address without a path.
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// Returns all requests up to now.
+    pub fn requests(&self) -> Vec<Recorded> {
+        self.shared.requests.lock().expect("not poisoned").clone()
+    }
+
+    /// Waits until the client has closed so many connections before their answer was over.
+    pub fn wait_gone(&self, count: usize) -> bool {
+        let gone = self.shared.gone.lock().expect("not poisoned");
+        let (gone, _) = self
+            .shared
+            .changed
+            .wait_timeout_while(gone, Duration::from_secs(5), |gone| *gone < count)
+            .expect("not poisoned");
+        *gone >= count
+    }
+
+    /// Returns how many connections were made.
+    pub fn connections(&self) -> usize {
+        self.shared.connections.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for FakeServer {
+    fn drop(&mut self) {
+        if let Some(stop) = self.stop.take() {
+            let _ = stop.send(());
+        }
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
+    let Some(request) = read_request(&mut stream).await else { return };
+    shared.requests.lock().expect("not poisoned").push(request);
+    let reply = shared.replies.lock().expect("not poisoned").pop_front();
+    let reply = reply.unwrap_or_else(|| Reply::raw(500, "text/plain", "the script is at its end"));
+    let over = write_reply(&mut stream, &reply).await;
+    let went = match (over, reply.ending) {
+        (Err(_), _) => true,
+        (Ok(()), Ending::Silence) => matches!(stream.read(&mut [0; 1]).await, Ok(0) | Err(_)),
+        (Ok(()), Ending::Clean | Ending::Cut) => false,
+    };
+    if went {
+        *shared.gone.lock().expect("not poisoned") += 1;
+        shared.changed.notify_all();
+    }
+}
+
+async fn read_request(stream: &mut TcpStream) -> Option<Recorded> {
+    let mut bytes = Vec::new();
+    let head = loop {
+        if let Some(at) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
+            break at + 4;
+        }
+        if stream.read_buf(&mut bytes).await.ok()? == 0 {
+            return None;
+        }
+    };
+    let text = String::from_utf8_lossy(&bytes[..head]).into_owned();
+    let mut lines = text.lines();
+    let mut first = lines.next()?.split(' ');
+    let (method, path) = (first.next()?.to_string(), first.next()?.to_string());
+    let headers: Vec<(String, String)> = lines
+        .filter_map(|line| line.split_once(':'))
+        .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_string()))
+        .collect();
+    let length = headers.iter().find(|(name, _)| name == "content-length").map_or(0, |(_, n)| n.parse().unwrap_or(0));
+    while bytes.len() < head + length {
+        if stream.read_buf(&mut bytes).await.ok()? == 0 {
+            return None;
+        }
+    }
+    let body = String::from_utf8_lossy(&bytes[head..]).into_owned();
+    Some(Recorded { method, path, headers, body })
+}
+
+async fn write_reply(stream: &mut TcpStream, reply: &Reply) -> std::io::Result<()> {
+    if reply.mute {
+        return Ok(());
+    }
+    let mut head = format!("HTTP/1.1 {} Scripted\r\ntransfer-encoding: chunked\r\nconnection: close\r\n", reply.status);
+    for (name, value) in &reply.headers {
+        head.push_str(&format!("{name}: {value}\r\n"));
+    }
+    stream.write_all(format!("{head}\r\n").as_bytes()).await?;
+    for piece in reply.body.chunks(reply.piece.unwrap_or(reply.body.len().max(1))) {
+        stream.write_all(format!("{:x}\r\n", piece.len()).as_bytes()).await?;
+        stream.write_all(piece).await?;
+        stream.write_all(b"\r\n").await?;
+        if reply.piece.is_some() {
+            stream.flush().await?;
+            if !reply.pause.is_zero() {
+                tokio::time::sleep(reply.pause).await;
+            }
+        }
+    }
+    match reply.ending {
+        Ending::Clean => stream.write_all(b"0\r\n\r\n").await,
+        Ending::Cut | Ending::Silence => stream.flush().await,
+    }
+}
+
+fn events(data: impl IntoIterator<Item = Value>) -> String {
+    data.into_iter().map(|value| format!("data: {value}\n\n")).collect()
+}
+
+/// Splits a text into two halves at a character.
+fn halves(text: &str) -> [&str; 2] {
+    let middle = (text.len() / 2..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
+    let (first, second) = text.split_at(middle);
+    [first, second]
+}
+
+fn openai(texts: &[&str], calls: &[FakeCall<'_>]) -> String {
+    let chunk = |delta: Value, reason: Value| {
+        json!({"id": "c", "object": "chat.completion.chunk", "model": "m",
+               "choices": [{"index": 0, "delta": delta, "finish_reason": reason}]})
+    };
+    let mut data = vec![chunk(json!({"role": "assistant", "content": ""}), Value::Null)];
+    data.extend(texts.iter().map(|text| chunk(json!({"content": text}), Value::Null)));
+    for (n, (id, tool, _)) in calls.iter().enumerate() {
+        let function = json!({"name": tool, "arguments": ""});
+        let call = json!({"index": n, "id": id, "type": "function", "function": function});
+        data.push(chunk(json!({"tool_calls": [call]}), Value::Null));
+    }
+    // The arguments come in halves, those of several calls mixed.
+    for half in 0..2 {
+        for (n, (_, _, args)) in calls.iter().enumerate() {
+            let args = args.to_string();
+            let call = json!({"index": n, "function": {"arguments": halves(&args)[half]}});
+            data.push(chunk(json!({"tool_calls": [call]}), Value::Null));
+        }
+    }
+    data.push(chunk(json!({}), json!(if calls.is_empty() { "stop" } else { "tool_calls" })));
+    data.push(
+        json!({"id": "c", "choices": [], "usage": {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}}),
+    );
+    format!(": a comment\n\n{}data: [DONE]\n\n", events(data))
+}
+
+fn anthropic(texts: &[&str], calls: &[FakeCall<'_>]) -> String {
+    let mut data = vec![json!({"type": "message_start", "message": {"id": "m", "role": "assistant",
+                               "usage": {"input_tokens": 11, "output_tokens": 1}}})];
+    let mut block = 0;
+    let mut add = |start: Value, deltas: Vec<Value>| {
+        data.push(json!({"type": "content_block_start", "index": block, "content_block": start}));
+        data.extend(
+            deltas.into_iter().map(|delta| json!({"type": "content_block_delta", "index": block, "delta": delta})),
+        );
+        data.push(json!({"type": "content_block_stop", "index": block}));
+        block += 1;
+    };
+    if !texts.is_empty() {
+        let deltas = texts.iter().map(|text| json!({"type": "text_delta", "text": text})).collect();
+        add(json!({"type": "text", "text": ""}), deltas);
+    }
+    for (id, tool, args) in calls {
+        let args = args.to_string();
+        let deltas =
+            halves(&args).iter().map(|half| json!({"type": "input_json_delta", "partial_json": half})).collect();
+        add(json!({"type": "tool_use", "id": id, "name": tool, "input": {}}), deltas);
+    }
+    let reason = if calls.is_empty() { "end_turn" } else { "tool_use" };
+    data.push(json!({"type": "ping"}));
+    data.push(json!({"type": "message_delta", "delta": {"stop_reason": reason}, "usage": {"output_tokens": 7}}));
+    data.push(json!({"type": "message_stop"}));
+    data.into_iter()
+        .map(|value| format!("event: {}\ndata: {value}\n\n", value["type"].as_str().unwrap_or("")))
+        .collect()
+}
+
+fn gemini(texts: &[&str], calls: &[FakeCall<'_>]) -> String {
+    let mut data: Vec<Value> = texts.iter().map(|text| json!({"text": text})).collect();
+    data.extend(calls.iter().map(|(_, tool, args)| json!({"functionCall": {"name": tool, "args": args}})));
+    let last = data.len().saturating_sub(1);
+    events(data.into_iter().enumerate().map(|(n, part)| {
+        let mut candidate = json!({"index": 0, "content": {"role": "model", "parts": [part]}});
+        if n == last {
+            candidate["finishReason"] = json!("STOP");
+        }
+        json!({"candidates": [candidate], "usageMetadata": {"promptTokenCount": 11, "candidatesTokenCount": 7, "totalTokenCount": 18}})
+    }))
+}
+
+fn ollama(texts: &[&str], calls: &[FakeCall<'_>]) -> String {
+    let line = |message: Value| format!("{}\n", json!({"model": "m", "message": message, "done": false}));
+    let mut body: String = texts.iter().map(|text| line(json!({"role": "assistant", "content": text}))).collect();
+    if !calls.is_empty() {
+        let calls: Vec<Value> =
+            calls.iter().map(|(_, tool, args)| json!({"function": {"name": tool, "arguments": args}})).collect();
+        body.push_str(&line(json!({"role": "assistant", "content": "", "tool_calls": calls})));
+    }
+    let done = json!({"model": "m", "message": {"role": "assistant", "content": ""}, "done": true, "done_reason": "stop",
+                      "prompt_eval_count": 11, "eval_count": 7});
+    format!("{body}{done}\n")
+}
