@@ -1,2 +1,79 @@
-//! The launcher: confines itself, then executes a command.
-fn main() {}
+//! The launcher: confines itself, then executes a command. It refuses rather than run unconfined.
+//!
+//! It knows nothing of the library: its whole policy comes in its arguments, so that what confines
+//! can be read in one sitting. Three processes take part:
+//!
+//! 1. the *outer* one, started by the host, makes the namespaces, dies with its parent and takes
+//!    everything with it;
+//! 2. the *first* one, pid 1 of the new pid namespace, builds the new root, gives up every
+//!    privilege, reaps, and ends all that runs when the command ends or grows beyond its limits;
+//! 3. the *command*, under Landlock, seccomp and resource limits, with an empty environment.
+//!
+//! Status lines (JSON) go to the pipe that was given as standard input with `--status stdin`, otherwise
+//! only the exit status tells: 2 for a wrong policy, 125 when confinement cannot be made (the reason is
+//! on standard error), otherwise that of the command (128 + N when signal N ended it).
+#![cfg_attr(target_os = "linux", allow(unsafe_code))] // raw system calls: each block says why it is sound
+
+#[cfg(target_os = "linux")]
+#[path = "run/first.rs"]
+mod first;
+#[cfg(target_os = "linux")]
+#[path = "run/lock.rs"]
+mod lock;
+#[cfg(target_os = "linux")]
+#[path = "run/outer.rs"]
+mod outer;
+#[cfg(target_os = "linux")]
+#[path = "run/policy.rs"]
+mod policy;
+#[cfg(target_os = "linux")]
+#[path = "run/probe.rs"]
+mod probe;
+#[cfg(target_os = "linux")]
+#[path = "run/root.rs"]
+mod root;
+#[cfg(target_os = "linux")]
+#[path = "run/seccomp.rs"]
+mod seccomp;
+#[cfg(target_os = "linux")]
+#[path = "run/status.rs"]
+mod status;
+#[cfg(target_os = "linux")]
+#[path = "run/sys.rs"]
+mod sys;
+
+/// The exit status that says: confinement could not be made, nothing was run.
+#[cfg(target_os = "linux")]
+const REFUSED: i32 = 125;
+
+#[cfg(target_os = "linux")]
+fn main() {
+    sys::reset_signals();
+    let policy = match policy::Policy::read(std::env::args_os().skip(1)) {
+        Ok(policy) => policy,
+        Err(why) => {
+            eprintln!("passepartout-run: {why}");
+            std::process::exit(2);
+        }
+    };
+    let status = match status::Status::open(policy.status) {
+        Ok(status) => status,
+        Err(why) => {
+            eprintln!("passepartout-run: {why}");
+            std::process::exit(REFUSED);
+        }
+    };
+    match outer::run(&policy, &status) {
+        Ok(code) => std::process::exit(code),
+        Err(missing) => {
+            status.refused(&missing);
+            std::process::exit(REFUSED);
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn main() {
+    eprintln!("passepartout-run: commands can only be confined on Linux; nothing was run");
+    std::process::exit(125);
+}

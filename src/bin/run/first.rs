@@ -1,0 +1,173 @@
+//! The first process: pid 1 of the new namespace. When it ends, the kernel ends all that is in there.
+
+use crate::policy::{Limits, Policy, Stdin, Task};
+use crate::status::Status;
+use crate::sys::{self, Ended, Fork};
+use crate::{REFUSED, lock, probe, root};
+use std::fs;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::time::Duration;
+
+/// The exit status when the command grew beyond a limit: that of a process killed by signal 9.
+const BEYOND: i32 = 128 + libc::SIGKILL;
+
+/// How long the first process sleeps between two looks at what runs.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// The environment of every command. Nothing of the host's is in it.
+const ENVIRONMENT: &[(&str, &str)] = &[
+    ("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"),
+    ("HOME", "/tmp/home"),
+    ("TMPDIR", "/tmp"),
+    ("LANG", "C.UTF-8"),
+    ("TERM", "dumb"),
+    ("SHELL", "/bin/bash"),
+    ("PAGER", "cat"),
+    ("GIT_PAGER", "cat"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+];
+
+/// Does everything that pid 1 does, and leaves.
+pub fn run(policy: &Policy, status: &Status, alive: &OwnedFd) -> ! {
+    let code = match prepare(policy, alive) {
+        Ok((notes, processes)) => start(policy, status, &notes, &processes),
+        Err(missing) => Err(missing),
+    };
+    sys::leave(code.unwrap_or_else(|missing| {
+        status.refused(&missing);
+        REFUSED
+    }))
+}
+
+/// Builds the world in which the command will run, and gives up the means to change it.
+fn prepare(policy: &Policy, alive: &OwnedFd) -> Result<(Vec<String>, OwnedFd), String> {
+    sys::die_with_parent().map_err(|e| format!("this process could not be tied to its parent: {e}"))?;
+    if sys::hung_up(alive) {
+        return Err("whoever wanted the command no longer lives".to_string());
+    }
+    sys::new_session();
+    let notes = root::build(policy)?;
+    let processes = sys::own_proc().map_err(|e| format!("the processes inside could not be watched ({e})"))?;
+    sys::enter(&processes).map_err(|e| format!("the processes inside could not be watched: {e}"))?;
+    // A bound that holds for root too, where the kernel has it (6.14 and later); the watch bounds the rest.
+    let _ = fs::write("sys/kernel/pid_max", policy.limits.processes.max(301).to_string());
+    root::seal()?;
+    lock::give_up_privileges()?;
+    lock::filter_calls()?;
+    sys::hide_self().map_err(|e| format!("this process could not be hidden: {e}"))?;
+    Ok((notes, processes))
+}
+
+fn start(policy: &Policy, status: &Status, notes: &[String], processes: &OwnedFd) -> Result<i32, String> {
+    match sys::fork().map_err(|e| format!("no process could be started: {e}"))? {
+        Fork::Child => sys::leave(match command(policy, status, notes) {
+            Ok(code) => code,
+            Err(missing) => {
+                status.refused(&missing);
+                REFUSED
+            }
+        }),
+        Fork::Parent(main) => {
+            sys::enter(processes).map_err(|e| format!("the processes inside could not be watched: {e}"))?;
+            Ok(watch(main, &policy.limits, status))
+        }
+    }
+}
+
+/// Becomes the command. Returns only when that fails, or with the probe's result.
+fn command(policy: &Policy, status: &Status, notes: &[String]) -> Result<i32, String> {
+    std::env::set_current_dir(&policy.project)
+        .map_err(|e| format!("{} cannot be entered: {e}", policy.project.display()))?;
+    if policy.stdin == Stdin::Null {
+        // The host's /dev/null stands on a mount of the host, where its owner could change its mode.
+        fs::File::open("/dev/null")
+            .and_then(|null| sys::replace(&null, 0))
+            .map_err(|e| format!("standard input could not be closed: {e}"))?;
+    }
+    lock::restrict_paths(policy)?;
+    lock::bound(&policy.limits)?;
+    sys::reset_signals();
+    status.confined(notes);
+    match &policy.task {
+        Task::Probe => Ok(probe::run(policy)),
+        Task::Command(words) => {
+            let Some((program, arguments)) = words.split_first() else {
+                return Err("there is no command".to_string());
+            };
+            let mut command = Command::new(program);
+            command.args(arguments).env_clear().envs(ENVIRONMENT.iter().copied());
+            let failed = command.exec();
+            eprintln!("{}: {failed}", program.to_string_lossy());
+            Ok(127)
+        }
+    }
+}
+
+/// Reaps, and looks after what runs, until the command ends or grows beyond its limits.
+fn watch(main: i32, limits: &Limits, status: &Status) -> i32 {
+    loop {
+        sys::wait_signal(Some(LOOK));
+        while let Some((pid, ended)) = sys::wait(false) {
+            if pid == main {
+                return tell(ended, status);
+            }
+        }
+        if let Some(limit) = beyond(limits) {
+            status.beyond(limit);
+            return BEYOND;
+        }
+    }
+}
+
+fn tell(ended: Ended, status: &Status) -> i32 {
+    match ended {
+        Ended::Exit(code) => {
+            status.ended("exit", code);
+            code
+        }
+        Ended::Signal(signal) => {
+            status.ended("signal", signal);
+            128 + signal
+        }
+    }
+}
+
+/// Returns the limit that all processes together have passed.
+///
+/// The current folder is a `/proc` of our own, so nobody can hide from this.
+fn beyond(limits: &Limits) -> Option<&'static str> {
+    let Ok(entries) = fs::read_dir(".") else { return Some("watch") };
+    let (mut processes, mut pages) = (0u64, 0u64);
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        if !name.to_string_lossy().bytes().all(|byte| byte.is_ascii_digit()) {
+            continue;
+        }
+        processes += 1;
+        // One that ended meanwhile uses nothing.
+        pages += fs::read_to_string(entry.path().join("statm")).map_or(0, |text| private_pages(&text));
+    }
+    if processes > limits.processes {
+        return Some("processes");
+    }
+    (pages.saturating_mul(sys::page()) > limits.memory).then_some("memory")
+}
+
+/// Reads how many pages a process has to itself from the line of `statm`: size, resident, shared, …
+fn private_pages(statm: &str) -> u64 {
+    let mut fields = statm.split_whitespace().skip(1).map(|field| field.parse::<u64>().unwrap_or(0));
+    let (resident, shared) = (fields.next().unwrap_or(0), fields.next().unwrap_or(0));
+    resident.saturating_sub(shared)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn shared_pages_do_not_count() {
+        assert_eq!(super::private_pages("500 120 20 1 0 90 0\n"), 100);
+        assert_eq!(super::private_pages(""), 0);
+        assert_eq!(super::private_pages("1 2 3"), 0);
+    }
+}

@@ -1,0 +1,229 @@
+//! What may be seen, written and used: read from the arguments, checked before anything is done.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+
+/// Where status lines go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StatusTo {
+    /// Nowhere; only a refusal is told, on standard error.
+    Nowhere,
+    /// To the pipe that stands at standard input.
+    Stdin,
+}
+
+/// What the command's standard input is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stdin {
+    /// `/dev/null`.
+    Null,
+    /// What the launcher was given, for workers that are spoken to.
+    Keep,
+}
+
+/// What is run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Task {
+    /// A command: program and arguments.
+    Command(Vec<OsString>),
+    /// Attempts to break out, with a line for each.
+    Probe,
+}
+
+/// Upper bounds. All are enforced by the kernel, `memory` and `processes` also by the first process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Seconds of processor time, for each process.
+    pub cpu: u64,
+    /// Bytes of memory, for each process and for all together.
+    pub memory: u64,
+    /// Bytes of the largest file that can be written.
+    pub file: u64,
+    /// Bytes of the private `/tmp`.
+    pub scratch: u64,
+    /// Open files, for each process.
+    pub open: u64,
+    /// Processes at one time.
+    pub processes: u64,
+}
+
+/// The whole policy of one start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Policy {
+    /// The folder in which the command runs.
+    pub project: PathBuf,
+    /// Whether the project can be written.
+    pub writable: bool,
+    /// More folders that can be read.
+    pub read: Vec<PathBuf>,
+    /// Paths that must not be there at all.
+    pub hide: Vec<PathBuf>,
+    /// Files that are there but cannot be read.
+    pub mask: Vec<PathBuf>,
+    /// Paths of the project that can be read and not written.
+    pub protect: Vec<PathBuf>,
+    /// Upper bounds.
+    pub limits: Limits,
+    /// The process that must be alive.
+    pub parent: i32,
+    /// Where status lines go.
+    pub status: StatusTo,
+    /// The command's standard input.
+    pub stdin: Stdin,
+    /// What is run.
+    pub task: Task,
+}
+
+/// Folders of the system, which can be read by every command.
+pub const SYSTEM: &[&str] =
+    &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store"];
+
+/// Places that the new root makes for itself; nothing may be mounted over them or stand for them.
+const RESERVED: &[&str] = &["/", "/dev", "/etc", "/proc", "/sys", "/run", "/tmp", "/var", "/var/tmp"];
+
+impl Policy {
+    /// Reads the arguments. An unknown option, a missing value, a path that is not absolute and
+    /// plain, and a project that would open the system are errors.
+    pub fn read(args: impl Iterator<Item = OsString>) -> Result<Policy, String> {
+        let mut args = args;
+        let mut policy = Policy {
+            project: PathBuf::new(),
+            writable: true,
+            read: Vec::new(),
+            hide: Vec::new(),
+            mask: Vec::new(),
+            protect: Vec::new(),
+            limits: Limits { cpu: 60, memory: 2 << 30, file: 1 << 30, scratch: 256 << 20, open: 1024, processes: 256 },
+            parent: 0,
+            status: StatusTo::Nowhere,
+            stdin: Stdin::Null,
+            task: Task::Command(Vec::new()),
+        };
+        while let Some(option) = args.next() {
+            let name = option.to_str().ok_or("an option is not text")?.to_string();
+            match name.as_str() {
+                "--" => {
+                    policy.task = Task::Command(args.collect());
+                    break;
+                }
+                "--probe" => policy.task = Task::Probe,
+                "--read-only" => policy.writable = false,
+                "--keep-stdin" => policy.stdin = Stdin::Keep,
+                _ => policy.option(&name, args.next().ok_or_else(|| format!("{name} needs a value"))?)?,
+            }
+        }
+        policy.checked()
+    }
+
+    fn option(&mut self, name: &str, value: OsString) -> Result<(), String> {
+        match name {
+            "--project" => self.project = plain(name, value)?,
+            "--read" => self.read.push(plain(name, value)?),
+            "--hide" => self.hide.push(plain(name, value)?),
+            "--mask" => self.mask.push(plain(name, value)?),
+            "--protect" => self.protect.push(plain(name, value)?),
+            "--limit-cpu" => self.limits.cpu = number(name, value)?,
+            "--limit-memory" => self.limits.memory = number(name, value)?,
+            "--limit-file" => self.limits.file = number(name, value)?,
+            "--limit-scratch" => self.limits.scratch = number(name, value)?,
+            "--limit-files" => self.limits.open = number(name, value)?,
+            "--limit-processes" => self.limits.processes = number(name, value)?,
+            "--parent" => {
+                self.parent = i32::try_from(number(name, value)?).map_err(|_| "--parent is no process id")?;
+            }
+            "--status" if value == "stdin" => self.status = StatusTo::Stdin,
+            _ => return Err(format!("there is no option {name} with the value {}", value.to_string_lossy())),
+        }
+        Ok(())
+    }
+
+    fn checked(self) -> Result<Policy, String> {
+        if self.project.as_os_str().is_empty() {
+            return Err("--project DIR is missing".to_string());
+        }
+        if self.parent <= 0 {
+            return Err("--parent PID is missing: the command must die with whoever wants it".to_string());
+        }
+        if self.task == Task::Command(Vec::new()) {
+            return Err("no command: end the options with -- PROGRAM ARGUMENT…".to_string());
+        }
+        if self.status == StatusTo::Stdin && self.stdin == Stdin::Keep {
+            return Err("--status stdin and --keep-stdin exclude each other".to_string());
+        }
+        for root in self.read.iter().chain([&self.project]) {
+            let system = SYSTEM.iter().map(Path::new).any(|system| system.starts_with(root));
+            if system || RESERVED.iter().any(|place| root == Path::new(place)) {
+                return Err(format!("{} is a place of the system, not a project", root.display()));
+            }
+            if ["/dev", "/proc", "/sys", "/etc", "/run"].iter().any(|place| root.starts_with(place)) {
+                return Err(format!("{} lies in a place of the system that stays closed", root.display()));
+            }
+        }
+        if let Some(both) = self.hide.iter().find(|path| self.read.contains(path) || **path == self.project) {
+            return Err(format!("{} is to be both shown and hidden", both.display()));
+        }
+        Ok(self)
+    }
+}
+
+/// Returns an absolute path without `.`, `..`, doubled slashes or a NUL byte.
+fn plain(option: &str, value: OsString) -> Result<PathBuf, String> {
+    let path = PathBuf::from(&value);
+    let plain = path.is_absolute() && !path.components().any(|part| matches!(part, Component::ParentDir));
+    if !plain || value.as_bytes().contains(&0) {
+        return Err(format!("{option}: {} is not an absolute path without “..”", path.display()));
+    }
+    Ok(path.components().collect())
+}
+
+fn number(option: &str, value: OsString) -> Result<u64, String> {
+    let text = value.to_string_lossy();
+    text.parse().ok().filter(|n| *n > 0).ok_or_else(|| format!("{option}: {text} is not a number above 0"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str) -> Result<Policy, String> {
+        Policy::read(line.split_whitespace().map(OsString::from))
+    }
+
+    #[test]
+    fn a_whole_policy_is_read() {
+        let policy = read("--project /p/q/ --read /r --limit-cpu 5 --parent 7 --status stdin -- bash -c x").unwrap();
+        assert_eq!(policy.project, PathBuf::from("/p/q"));
+        assert_eq!(policy.read, [PathBuf::from("/r")]);
+        assert_eq!(policy.limits.cpu, 5);
+        assert_eq!(policy.task, Task::Command(vec!["bash".into(), "-c".into(), "x".into()]));
+    }
+
+    #[test]
+    fn what_would_open_the_system_is_refused() {
+        let cases = [
+            ("--parent 7 -- x", "--project DIR is missing"),
+            ("--project /p -- x", "--parent PID is missing"),
+            ("--project /p --parent 7", "no command"),
+            ("--project /p --parent 7 --", "no command"),
+            ("--project p --parent 7 -- x", "not an absolute path"),
+            ("--project /p/../etc --parent 7 -- x", "not an absolute path"),
+            ("--project / --parent 7 -- x", "place of the system"),
+            ("--project /usr --parent 7 -- x", "place of the system"),
+            ("--project /nix --parent 7 -- x", "place of the system"),
+            ("--project /tmp --parent 7 -- x", "place of the system"),
+            ("--project /p --read /etc/ssh --parent 7 -- x", "stays closed"),
+            ("--project /p --read /run/user/1000 --parent 7 -- x", "stays closed"),
+            ("--project /p --hide /p --parent 7 -- x", "both shown and hidden"),
+            ("--project /p --parent -3 -- x", "not a number above 0"),
+            ("--project /p --parent 7 --limit-cpu 0 -- x", "not a number above 0"),
+            ("--project /p --parent 7 --colour red -- x", "no option --colour"),
+            ("--project /p --parent 7 --status fd -- x", "no option --status"),
+            ("--project /p --parent 7 --keep-stdin --status stdin -- x", "exclude each other"),
+        ];
+        for (line, why) in cases {
+            let told = read(line).expect_err(line);
+            assert!(told.contains(why), "{line}: {told}");
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! The new root: what is not put here is not there.
+//!
+//! Everything that is shown is first opened without following links and copied as a detached mount, with
+//! its attributes set on the copy; then the old root goes, and the copies are put in place. Nothing is
+//! ever looked up twice, so nothing can be swapped in between.
+
+use crate::policy::{Policy, SYSTEM};
+use crate::sys::{self, Reach};
+use std::fs;
+use std::io::ErrorKind;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+/// Files and folders of `/etc` that programs need and that hold no secrets. All others are not there.
+const ETC: &[&str] = &[
+    "alternatives",
+    "bash.bashrc",
+    "ca-certificates",
+    "ca-certificates.conf",
+    "debian_version",
+    "emacs",
+    "fonts",
+    "group",
+    "host.conf",
+    "hosts",
+    "inputrc",
+    "ld.so.cache",
+    "ld.so.conf",
+    "ld.so.conf.d",
+    "locale.alias",
+    "locale.conf",
+    "locale.gen",
+    "localtime",
+    "lsb-release",
+    "magic",
+    "mime.types",
+    "nsswitch.conf",
+    "os-release",
+    "papersize",
+    "passwd",
+    "perl",
+    "profile",
+    "protocols",
+    "python3",
+    "services",
+    "shells",
+    "ssl/certs",
+    "ssl/openssl.cnf",
+    "terminfo",
+    "texmf",
+    "timezone",
+];
+
+/// The devices that there are.
+const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom"];
+
+/// Links below `/dev`.
+const DEVICE_LINKS: &[(&str, &str)] = &[
+    ("fd", "/proc/self/fd"),
+    ("stdin", "/proc/self/fd/0"),
+    ("stdout", "/proc/self/fd/1"),
+    ("stderr", "/proc/self/fd/2"),
+    ("shm", "/tmp"),
+];
+
+const SAFE: u64 = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
+const CLOSED: u64 = SAFE | libc::MOUNT_ATTR_RDONLY;
+/// Devices must stay devices; read-only keeps their owner from changing their mode.
+const DEVICE: u64 = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOEXEC;
+
+/// What is put at one path of the new root.
+enum Layer {
+    /// A copy of what the host has there.
+    Tree(OwnedFd),
+    /// A link.
+    Link(PathBuf),
+    /// Nothing: an empty folder or a file that cannot be read covers what the layers below show there.
+    Nothing,
+    /// A file that cannot be read.
+    Masked,
+}
+
+/// Builds the new root and enters it. Returns notes on what the host does not have.
+pub fn build(policy: &Policy) -> Result<Vec<String>, String> {
+    sys::make_private().map_err(|e| format!("the mounts could not be cut off from the host's: {e}"))?;
+    let layers = collect(policy)?;
+    enter_empty_root()?;
+    for folder in ["/dev", "/etc", "/proc", "/tmp", "/var"] {
+        make_folder(Path::new(folder))?;
+    }
+    let nothing = unreadable_file()?;
+    put(&memory(policy.limits.scratch, 0o700)?, Path::new("/tmp"))?;
+    make_folder(Path::new("/tmp/home"))?;
+    make_link(Path::new("/tmp"), Path::new("/var/tmp"))?;
+    for (path, layer) in &layers {
+        apply(path, layer, &nothing)?;
+    }
+    for (name, target) in DEVICE_LINKS {
+        make_link(Path::new(target), &Path::new("/dev").join(name))?;
+    }
+    let mut notes = Vec::new();
+    if let Err(e) = sys::mount_proc(Path::new("/proc")) {
+        // Containers often cover parts of /proc, and then no new one may be made. Without it there is
+        // less to see, not more; some programs will miss it.
+        notes.push(format!("there is no /proc inside ({e})"));
+    }
+    Ok(notes)
+}
+
+/// Takes the host's root away and closes the new one. Nothing of the host can be mounted after this.
+pub fn seal() -> Result<(), String> {
+    sys::detach(Path::new("/host")).map_err(|e| format!("the host's root could not be taken away: {e}"))?;
+    fs::remove_dir("/host").map_err(|e| format!("the host's root is still there: {e}"))?;
+    let root = sys::name(Path::new("/")).map_err(|e| format!("the new root is not there: {e}"))?;
+    sys::set_attributes(&root, CLOSED, Reach::Alone).map_err(|e| format!("the new root could not be closed: {e}"))
+}
+
+/// Copies all that will be shown, ordered so that deeper paths come after those that they lie in.
+fn collect(policy: &Policy) -> Result<Vec<(PathBuf, Layer)>, String> {
+    let mut layers = Vec::new();
+    for path in SYSTEM.iter().map(PathBuf::from).chain(ETC.iter().map(|name| Path::new("/etc").join(name))) {
+        if let Some(layer) = system(&path)? {
+            layers.push((path, layer));
+        }
+    }
+    for name in DEVICES {
+        let path = Path::new("/dev").join(name);
+        layers.push((path.clone(), Layer::Tree(copy(&path, DEVICE)?)));
+    }
+    for path in &policy.read {
+        layers.push((path.clone(), Layer::Tree(copy(path, CLOSED)?)));
+    }
+    let access = if policy.writable { SAFE } else { CLOSED };
+    layers.push((policy.project.clone(), Layer::Tree(copy(&policy.project, access)?)));
+    for path in &policy.protect {
+        match sys::name(path) {
+            Ok(_) => layers.push((path.clone(), Layer::Tree(copy(path, CLOSED)?))),
+            Err(e) if e.kind() == ErrorKind::NotFound => {}
+            Err(e) => return Err(format!("{} cannot be protected: {e}", path.display())),
+        }
+    }
+    layers.extend(policy.hide.iter().map(|path| (path.clone(), Layer::Nothing)));
+    layers.extend(policy.mask.iter().map(|path| (path.clone(), Layer::Masked)));
+    layers.sort_by_key(|(path, layer)| (path.components().count(), matches!(layer, Layer::Nothing | Layer::Masked)));
+    Ok(layers)
+}
+
+/// Returns what stands at a system path; nothing when the host has none.
+fn system(path: &Path) -> Result<Option<Layer>, String> {
+    let Ok(found) = fs::symlink_metadata(path) else { return Ok(None) };
+    if found.file_type().is_symlink() {
+        let target = fs::read_link(path).map_err(|e| format!("{}: {e}", path.display()))?;
+        return Ok(Some(Layer::Link(target)));
+    }
+    match copy(path, CLOSED) {
+        Ok(tree) => Ok(Some(Layer::Tree(tree))),
+        // A file of /etc that this user may not even name, or behind a link: it stays away.
+        Err(_) if path.starts_with("/etc") => Ok(None),
+        Err(why) => Err(why),
+    }
+}
+
+fn copy(path: &Path, attributes: u64) -> Result<OwnedFd, String> {
+    let name = sys::name(path).map_err(|e| match e.raw_os_error() {
+        Some(libc::ELOOP) => format!("{} has a symbolic link in it; name the place itself", path.display()),
+        _ => format!("{} cannot be opened: {e}", path.display()),
+    })?;
+    let tree = sys::copy_tree(&name).map_err(|e| format!("{} cannot be shown inside: {e}", path.display()))?;
+    sys::set_attributes(&tree, attributes, Reach::Below)
+        .map_err(|e| format!("{} cannot be closed against writing: {e}", path.display()))?;
+    Ok(tree)
+}
+
+/// Puts an empty folder in memory in the place of the root; the host's stands at `/host` for a while.
+fn enter_empty_root() -> Result<(), String> {
+    let told = |what: &str, e: std::io::Error| format!("no new root could be made ({what}: {e})");
+    let place = ["/tmp", "/mnt", "/usr"]
+        .into_iter()
+        .find(|place| fs::symlink_metadata(place).is_ok_and(|found| found.is_dir()))
+        .ok_or("no new root could be made: there is no folder to build it on")?;
+    put(&memory(1 << 20, 0o755)?, Path::new(place))?;
+    std::env::set_current_dir(place).map_err(|e| told("enter", e))?;
+    fs::create_dir("host").map_err(|e| told("folder", e))?;
+    sys::pivot(Path::new("."), Path::new("host")).map_err(|e| told("pivot", e))?;
+    std::env::set_current_dir("/").map_err(|e| told("enter", e))
+}
+
+fn apply(path: &Path, layer: &Layer, nothing: &OwnedFd) -> Result<(), String> {
+    match layer {
+        Layer::Link(target) => make_link(target, path),
+        Layer::Tree(tree) => {
+            let file = fs::File::from(tree.try_clone().map_err(|e| format!("{}: {e}", path.display()))?);
+            let folder = file.metadata().map_err(|e| format!("{}: {e}", path.display()))?.is_dir();
+            if folder {
+                make_folder(path)?
+            } else {
+                make_file(path)?
+            }
+            put(tree, path)
+        }
+        Layer::Nothing | Layer::Masked => cover(path, layer, nothing),
+    }
+}
+
+/// Covers a path if the layers below show something there.
+fn cover(path: &Path, layer: &Layer, nothing: &OwnedFd) -> Result<(), String> {
+    let told = |e: std::io::Error| format!("{} cannot be hidden: {e}", path.display());
+    let place = match sys::name(path) {
+        Ok(place) => place,
+        Err(e) if matches!(e.raw_os_error(), Some(libc::ENOENT | libc::ENOTDIR)) => return Ok(()),
+        Err(e) => return Err(told(e)),
+    };
+    let found = fs::File::from(place.try_clone().map_err(told)?).metadata().map_err(told)?;
+    match layer {
+        // Left open for the folders that lead to a project in it; seen from inside, it is empty.
+        Layer::Nothing if found.is_dir() => sys::attach(&memory(1 << 20, 0o711)?, &place).map_err(told),
+        Layer::Masked if found.is_dir() => Err(format!("{} is a folder; hide it instead", path.display())),
+        _ => {
+            let copy = sys::copy_tree(nothing).map_err(told)?;
+            sys::set_attributes(&copy, CLOSED, Reach::Alone).map_err(told)?;
+            sys::attach(&copy, &place).map_err(told)
+        }
+    }
+}
+
+/// Makes the file that covers others: nobody may read it.
+fn unreadable_file() -> Result<OwnedFd, String> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let path = Path::new("/dev/.nothing");
+    let made = fs::OpenOptions::new().write(true).create_new(true).mode(0).open(path);
+    made.and_then(|_| sys::name(path)).map_err(|e| format!("no empty file could be made: {e}"))
+}
+
+fn memory(bytes: u64, mode: u32) -> Result<OwnedFd, String> {
+    let files = (bytes / 4096).clamp(1024, 1 << 18);
+    sys::memory_folder(bytes, files, mode).map_err(|e| format!("no folder in memory could be made: {e}"))
+}
+
+fn put(tree: &OwnedFd, at: &Path) -> Result<(), String> {
+    sys::name(at)
+        .and_then(|place| sys::attach(tree, &place))
+        .map_err(|e| format!("{} cannot be placed: {e}", at.display()))
+}
+
+fn make_folder(path: &Path) -> Result<(), String> {
+    fs::create_dir_all(path).map_err(|e| format!("{} cannot be made: {e}", path.display()))
+}
+
+fn make_file(path: &Path) -> Result<(), String> {
+    if let Some(folder) = path.parent() {
+        make_folder(folder)?;
+    }
+    if fs::symlink_metadata(path).is_ok() {
+        return Ok(());
+    }
+    fs::write(path, "").map_err(|e| format!("{} cannot be made: {e}", path.display()))
+}
+
+fn make_link(target: &Path, path: &Path) -> Result<(), String> {
+    symlink(target, path).map_err(|e| format!("{} cannot be made: {e}", path.display()))
+}
