@@ -8,3 +8,4 @@ mod provider;
 mod support;
 mod wire;
 mod org;
+mod recall;

@@ -1,0 +1,3 @@
+//! The built-in provider: its grammar, its answers, its proposals.
+
+mod grammar;
