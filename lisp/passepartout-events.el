@@ -1,0 +1,438 @@
+;;; passepartout-events.el --- Messages to and from the core  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026  The Passepartout authors
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;; This file is not part of GNU Emacs.
+
+;; This program is free software: you can redistribute it and/or modify
+;; it under the terms of the GNU General Public License as published by
+;; the Free Software Foundation, either version 3 of the License, or
+;; (at your option) any later version.
+;;
+;; This program is distributed in the hope that it will be useful,
+;; but WITHOUT ANY WARRANTY; without even the implied warranty of
+;; MERCHANTABILITY or FITNESS FOR A PARTICULAR PURPOSE.  See the
+;; GNU General Public License for more details.
+;;
+;; You should have received a copy of the GNU General Public License
+;; along with this program.  If not, see <https://www.gnu.org/licenses/>.
+
+;;; Commentary:
+
+;; Every surface meets the core, and the other surfaces, through this
+;; file: `passepartout-send' and `passepartout-request' send a message,
+;; `passepartout-subscribe' names a function for the messages that come
+;; back.  The core wakes Emacs with one byte through a pipe; the filter
+;; then takes what waits, for a few milliseconds at most, and comes back
+;; for the rest after Emacs has had its turn.
+
+;;; Code:
+
+(require 'passepartout)
+(require 'passepartout-module)
+(require 'cl-lib)
+(eval-when-compile (require 'subr-x))
+
+(declare-function auth-source-pick-first-password "auth-source")
+(declare-function project-root "project")
+(defvar org-todo-keywords)
+
+(defconst passepartout-events--slice-seconds 0.004
+  "Seconds for which messages are handled before Emacs has its turn.")
+
+(defconst passepartout-events--receive-bytes 65536
+  "How many bytes of messages are taken from the core at a time.")
+
+(defconst passepartout-events-text-limit 65536
+  "The greatest number of bytes of one text in a message.")
+
+(defvar passepartout-events--pipe nil
+  "The process that wakes Emacs, or nil when the core is not running.")
+
+(defvar passepartout-events--timer nil
+  "The timer that comes back for the messages left over, or nil.")
+
+(defvar passepartout-events--subscribers nil
+  "An alist from (TYPE . NAME) to the functions that handle such a message.")
+
+(defvar passepartout-events--requests (make-hash-table)
+  "The functions that wait for a response, by the number of the request.")
+
+(defvar passepartout-events--request-number 0
+  "The number of the last request.")
+
+(defvar passepartout-events--hosts
+  '(("openai" . "api.openai.com")
+    ("anthropic" . "api.anthropic.com")
+    ("gemini" . "generativelanguage.googleapis.com")
+    ("openrouter" . "openrouter.ai"))
+  "The hosts of the built-in providers that want a key.")
+
+(defvar passepartout-start-hook nil
+  "Functions called, without arguments, when the core has been started.")
+
+;;;; Subscribing
+
+(defun passepartout-subscribe (type name function)
+  "Call FUNCTION for each message of TYPE that is called NAME.
+TYPE is a keyword such as :event.  NAME is its :action or :sensor as a
+keyword, or nil for every message of TYPE.  FUNCTION is called with
+the payload and the meta plist.  Subscribing twice has no effect."
+  (let* ((key (cons type name))
+         (entry (assoc key passepartout-events--subscribers)))
+    (unless entry
+      (setq entry (list key))
+      (push entry passepartout-events--subscribers))
+    (unless (memq function (cdr entry))
+      (setcdr entry (append (cdr entry) (list function))))))
+
+(defun passepartout-unsubscribe (type name function)
+  "Take back `passepartout-subscribe' of TYPE, NAME and FUNCTION."
+  (let ((entry (assoc (cons type name) passepartout-events--subscribers)))
+    (when entry
+      (setcdr entry (delq function (cdr entry))))))
+
+;;;; Writing
+
+(defconst passepartout-events--foreign
+  "[^\0-\ud7ff\ue000-\U0010ffff]"
+  "Regular expression for characters that UTF-8 does not have.")
+
+(defun passepartout-events--stand-in (character)
+  "Return a string for CHARACTER that is as long, in bytes, in UTF-8.
+CHARACTER is a raw byte, a surrogate, or a character beyond Unicode."
+  (pcase (string-bytes (string character))
+    (2 (string (logand character #xff)))
+    (3 "\ufffd")
+    (4 "\U000ffffd")
+    (_ "\ufffd\u0080")))
+
+(defun passepartout-events-clean (text)
+  "Return TEXT without properties and with nothing that UTF-8 cannot hold.
+Its length in bytes stays what it is in a buffer."
+  (let ((text (substring-no-properties text)))
+    (unless (multibyte-string-p text)
+      (setq text (string-to-multibyte text)))
+    (if (string-match-p passepartout-events--foreign text)
+        (replace-regexp-in-string
+         passepartout-events--foreign
+         (lambda (found) (passepartout-events--stand-in (aref found 0)))
+         text t t)
+      text)))
+
+(defun passepartout-events--plain (value)
+  "Return a copy of VALUE in which every string is clean."
+  (cond ((stringp value) (passepartout-events-clean value))
+        ((consp value)
+         (let ((rest value) (plain nil))
+           (while (consp rest)
+             (push (passepartout-events--plain (pop rest)) plain))
+           (let ((end (and rest (passepartout-events--plain rest))))
+             (setq plain (nreverse plain))
+             (if end (nconc plain end) plain))))
+        (t value)))
+
+(defun passepartout-events-encode (value)
+  "Return VALUE, a list of strings, numbers, symbols and lists, as text."
+  (let ((print-length nil) (print-level nil) (print-circle nil)
+        (print-quoted nil) (print-gensym nil) (print-escape-newlines nil)
+        (print-escape-control-characters nil) (print-escape-nonascii nil)
+        (print-escape-multibyte nil) (print-charset-text-property nil)
+        (print-continuous-numbering nil) (print-integers-as-characters nil)
+        (float-output-format nil))
+    (prin1-to-string (passepartout-events--plain value))))
+
+(defun passepartout-send (type payload &optional session)
+  "Send a message of TYPE with PAYLOAD, a plist, in SESSION.
+The core is started when it is not running."
+  (passepartout-start)
+  (passepartout-events--send type payload session))
+
+(defun passepartout-events--send (type payload session)
+  "Send a message of TYPE with PAYLOAD in SESSION to the running core."
+  (passepartout-module-call
+   :send
+   (passepartout-events-encode
+    `(:type ,type
+      ,@(and session `(:meta (:session-id ,session)))
+      :payload ,payload))))
+
+(defun passepartout-send-event (sensor payload &optional session)
+  "Send an event of SENSOR, a keyword, with PAYLOAD in SESSION."
+  (passepartout-send :event `(:sensor ,sensor ,@payload) session))
+
+(defun passepartout-request (action payload function &optional session)
+  "Send a request of ACTION, a keyword, with PAYLOAD in SESSION.
+FUNCTION, unless it is nil, is called with the payload of the response."
+  (let ((number (cl-incf passepartout-events--request-number)))
+    (when function
+      (puthash number function passepartout-events--requests))
+    (passepartout-send :request
+                       `(:action ,action :request ,number ,@payload)
+                       session)
+    number))
+
+(defun passepartout-reply (request payload)
+  "Answer REQUEST, the number of a request of the core, with PAYLOAD."
+  (when (passepartout-running-p)
+    (passepartout-events--send
+     :response `(:action :editor-reply :request ,request ,@payload) nil)))
+
+;;;; Long texts in slices
+
+(defun passepartout-events--cut (text from)
+  "Return how many characters of TEXT after FROM make one slice."
+  (let ((count (min passepartout-events-text-limit (- (length text) from))))
+    (while (> (string-bytes (substring text from (+ from count)))
+              passepartout-events-text-limit)
+      (setq count (/ (1+ count) 2)))
+    count))
+
+(defun passepartout-events-slices (text function &optional from)
+  "Call FUNCTION with each slice of TEXT, after FROM, in order.
+FUNCTION is called with the slice and with whether more follow; when
+it returns nil the rest is dropped.  A few milliseconds' worth are
+handed over at once, the rest after Emacs has had its turn."
+  (let ((from (or from 0))
+        (until (+ (float-time) passepartout-events--slice-seconds))
+        (going t))
+    (while going
+      (let* ((end (+ from (passepartout-events--cut text from)))
+             (more (< end (length text))))
+        (setq going (and (funcall function (substring text from end) more)
+                         more))
+        (setq from end)
+        (when (and going (> (float-time) until))
+          (setq going nil)
+          (run-at-time 0 nil #'passepartout-events-slices
+                       text function from))))))
+
+;;;; Reading
+
+(defun passepartout-events--drain ()
+  "Handle what the core has sent, for a few milliseconds at most."
+  (when (timerp passepartout-events--timer)
+    (cancel-timer passepartout-events--timer))
+  (setq passepartout-events--timer nil)
+  (let ((until (+ (float-time) passepartout-events--slice-seconds))
+        (texts nil)
+        (done nil))
+    (save-match-data
+      (while (and (not done) (passepartout-running-p))
+        (setq texts (passepartout-module-call
+                     :receive passepartout-events--receive-bytes))
+        (if (null texts)
+            (setq done t)
+          (mapc #'passepartout-events--handle texts)
+          (when (> (float-time) until)
+            (setq done t)
+            (setq passepartout-events--timer
+                  (run-at-time 0 nil #'passepartout-events--drain))))))))
+
+(defun passepartout-events--handle (text)
+  "Read TEXT, one message, and hand it to its subscribers."
+  (let ((message (condition-case problem
+                     (let ((read-circle nil))
+                       (car (read-from-string text)))
+                   (error
+                    (passepartout-events--note
+                     (format "A message of the core cannot be read: %s"
+                             (error-message-string problem)))
+                    nil))))
+    (when (and (consp message) (keywordp (car message)))
+      (passepartout-events--dispatch message))))
+
+(defun passepartout-events--dispatch (message)
+  "Hand MESSAGE, a plist, to its subscribers; contain their errors."
+  (let* ((type (plist-get message :type))
+         (payload (plist-get message :payload))
+         (meta (plist-get message :meta))
+         (name (or (plist-get payload :action) (plist-get payload :sensor)))
+         (number (plist-get payload :request))
+         (waiting (and (eq type :response) number
+                       (gethash number passepartout-events--requests))))
+    (when waiting
+      (remhash number passepartout-events--requests)
+      (passepartout-events--call waiting (list payload)))
+    (dolist (function (cdr (assoc (cons type name)
+                                  passepartout-events--subscribers)))
+      (passepartout-events--call function (list payload meta)))
+    (when name
+      (dolist (function (cdr (assoc (cons type nil)
+                                    passepartout-events--subscribers)))
+        (passepartout-events--call function (list payload meta))))))
+
+(defun passepartout-events--call (function arguments)
+  "Call FUNCTION with ARGUMENTS; an error is noted and goes no further."
+  (condition-case problem
+      (save-current-buffer (apply function arguments))
+    (error
+     (passepartout-events--note
+      (format "%s failed: %s"
+              (if (symbolp function) function "A handler")
+              (error-message-string problem))))))
+
+(defvar passepartout-events--notes nil
+  "Faults of the Lisp side, newest first, as (TIME . TEXT).")
+
+(defun passepartout-events--note (text)
+  "Keep TEXT, a fault of the Lisp side, for the log."
+  (push (cons (current-time) text) passepartout-events--notes)
+  (when (nthcdr 200 passepartout-events--notes)
+    (setcdr (nthcdr 199 passepartout-events--notes) nil))
+  (let ((inhibit-message t))
+    (message "Passepartout: %s" text)))
+
+;;;; Starting and stopping
+
+(defun passepartout-running-p ()
+  "Return non-nil when the core is running."
+  (and passepartout-events--pipe
+       (process-live-p passepartout-events--pipe)))
+
+(defun passepartout-start ()
+  "Start the core unless it is running."
+  (unless (passepartout-running-p)
+    (passepartout-module-transport)
+    (let ((pipe (let ((process-adaptive-read-buffering nil))
+                  (make-pipe-process
+                   :name "passepartout"
+                   :buffer nil
+                   :noquery t
+                   :coding 'no-conversion
+                   :filter (lambda (_process _bytes)
+                             (passepartout-events--drain))
+                   :sentinel #'ignore)))
+          (settings (passepartout-events-encode
+                     (passepartout-events--settings)))
+          (started nil))
+      (unwind-protect
+          (progn
+            (passepartout-module-call :start pipe settings)
+            (setq started t))
+        (clear-string settings)
+        (unless started (delete-process pipe)))
+      (setq passepartout-events--pipe pipe)
+      (clrhash passepartout-events--requests)
+      (add-hook 'kill-emacs-hook #'passepartout-stop)
+      (passepartout-events--surfaces)
+      (passepartout-events--send
+       :request `(:action :hello :request ,(cl-incf
+                                            passepartout-events--request-number)
+                  :version ,passepartout-version)
+       nil)
+      (run-hooks 'passepartout-start-hook))))
+
+(defun passepartout-events--surfaces ()
+  "Load the surfaces that answer the core or show what it does."
+  (require 'passepartout-status)
+  (require 'passepartout-act)
+  (require 'passepartout-sense)
+  (require 'passepartout-plan)
+  (require 'passepartout-log))
+
+(defun passepartout-stop ()
+  "Stop the core; what it knows is saved."
+  (interactive)
+  (when passepartout-events--pipe
+    (unwind-protect
+        (when (process-live-p passepartout-events--pipe)
+          (passepartout-module-call :stop))
+      (when (timerp passepartout-events--timer)
+        (cancel-timer passepartout-events--timer))
+      (setq passepartout-events--timer nil)
+      (delete-process passepartout-events--pipe)
+      (setq passepartout-events--pipe nil)
+      (passepartout-events--dispatch
+       '(:type :status :payload (:state "stopped"))))))
+
+(defun passepartout-restart ()
+  "Stop the core and start it again with the options as they are now."
+  (interactive)
+  (passepartout-stop)
+  (passepartout-start)
+  (when (called-interactively-p 'interactive)
+    (message "Passepartout has started again")))
+
+;;;; Settings
+
+(defun passepartout-events--settings ()
+  "Return the settings of the core as a plist.
+It holds keys: it is never printed or kept."
+  (let ((cascade passepartout-provider-cascade))
+    (append
+     `(:directories ,(passepartout--directories))
+     (and passepartout-store
+          `(:store ,(expand-file-name passepartout-store)))
+     (let ((project (passepartout-events-project)))
+       (and project `(:project ,project)))
+     (and cascade `(:cascade ,cascade))
+     (and passepartout-permissions
+          `(:permissions
+            ,(mapcar (lambda (entry)
+                       (cons (car entry) (format "%s" (cdr entry))))
+                     passepartout-permissions)))
+     `(:private-tags ,passepartout-private-tags)
+     (and passepartout-providers `(:providers ,passepartout-providers))
+     (let ((launcher (passepartout-module-launcher)))
+       (and launcher `(:launcher ,launcher)))
+     (let ((keys (passepartout-events--keys cascade)))
+       (and keys `(:keys ,keys)))
+     (let ((words (passepartout-events--todo-keywords)))
+       (and words `(:todo-keywords ,words))))))
+
+(defun passepartout-events-project ()
+  "Return the folder of the current project, or nil."
+  (cond (passepartout-project
+         (expand-file-name passepartout-project))
+        ((file-remote-p default-directory) nil)
+        (t (let ((project (project-current nil)))
+             (and project
+                  (directory-file-name
+                   (expand-file-name (project-root project))))))))
+
+(defun passepartout-events--todo-keywords ()
+  "Return the value of `org-todo-keywords' as lists of words."
+  (let (sequences)
+    (dolist (entry (and (boundp 'org-todo-keywords)
+                        (default-value 'org-todo-keywords)))
+      (let ((words (delq nil
+                         (mapcar
+                          (lambda (word)
+                            (and (stringp word)
+                                 (replace-regexp-in-string
+                                  "(.*)\\'" "" word)))
+                          (if (consp entry) entry (list entry))))))
+        (when words (push words sequences))))
+    (nreverse sequences)))
+
+(defun passepartout-events--host (name)
+  "Return the host of the provider NAME, or nil when it wants no key."
+  (let ((settings (cdr (assoc name passepartout-providers))))
+    (if settings
+        (unless (plist-get settings :local)
+          (or (let ((url (plist-get settings :url)))
+                (and url
+                     (string-match "\\`[a-z]+://\\([^/:]+\\)" url)
+                     (match-string 1 url)))
+              (cdr (assoc (plist-get settings :kind)
+                          passepartout-events--hosts))))
+      (cdr (assoc name passepartout-events--hosts)))))
+
+(defun passepartout-events--keys (names)
+  "Return the keys of the providers NAMES, as auth-source knows them."
+  (let (keys)
+    (dolist (name names)
+      (let ((host (passepartout-events--host name)))
+        (when host
+          (require 'auth-source)
+          (let ((key (or (auth-source-pick-first-password
+                          :host host :user "apikey")
+                         (auth-source-pick-first-password :host host))))
+            (when key (push (cons name key) keys))))))
+    (nreverse keys)))
+
+(provide 'passepartout-events)
+;;; passepartout-events.el ends here

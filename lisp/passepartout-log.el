@@ -1,0 +1,121 @@
+;;; passepartout-log.el --- The log  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026  The Passepartout authors
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;; This file is not part of GNU Emacs.
+
+;; This program is free software: you can redistribute it and/or modify
+;; it under the terms of the GNU General Public License as published by
+;; the Free Software Foundation, either version 3 of the License, or
+;; (at your option) any later version.
+;;
+;; This program is distributed in the hope that it will be useful,
+;; but WITHOUT ANY WARRANTY; without even the implied warranty of
+;; MERCHANTABILITY or FITNESS FOR A PARTICULAR PURPOSE.  See the
+;; GNU General Public License for more details.
+;;
+;; You should have received a copy of the GNU General Public License
+;; along with this program.  If not, see <https://www.gnu.org/licenses/>.
+
+;;; Commentary:
+
+;; The log of the core, and faults of the Lisp side, in one buffer.
+
+;;; Code:
+
+(require 'passepartout)
+(require 'passepartout-events)
+(require 'passepartout-view)
+
+(defconst passepartout-log--buffer-name "*Passepartout log*"
+  "The name of the buffer of the log.")
+
+(defconst passepartout-log--lines 500
+  "How many lines the core is asked for.")
+
+(defconst passepartout-log--greatest 5000
+  "How many lines the buffer holds at most.")
+
+(defun passepartout-log--line (line)
+  "Return LINE, a plist of :level, :at and :text, as people read it."
+  (let ((level (passepartout-view-line
+                (format "%s" (or (plist-get line :level) "info")) 10)))
+    (concat (propertize (passepartout-view-time (plist-get line :at))
+                        'face 'passepartout-quiet)
+            " "
+            (propertize (format "%-7s" level)
+                        'face (passepartout-view-face level))
+            " "
+            (passepartout-view-line (plist-get line :text) 1000)
+            "\n")))
+
+(defun passepartout-log--notes ()
+  "Return the faults of the Lisp side as lines."
+  (mapcar (lambda (note)
+            (list :level "error"
+                  :at (format-time-string "%FT%TZ" (car note) t)
+                  :text (concat "Emacs: " (cdr note))))
+          (reverse passepartout-events--notes)))
+
+(defun passepartout-log--draw (lines)
+  "Draw LINES in the current buffer, with point at the end."
+  (passepartout-view-draw
+    (insert (propertize "Log\n\n" 'face 'passepartout-title))
+    (if (null lines)
+        (insert "Nothing has been logged yet.\n")
+      (dolist (line lines) (insert (passepartout-log--line line)))))
+  (goto-char (point-max)))
+
+(defun passepartout-log--sorted (lines)
+  "Return LINES in the order of their times."
+  (sort lines (lambda (a b)
+                (string< (format "%s" (plist-get a :at))
+                         (format "%s" (plist-get b :at))))))
+
+(defun passepartout-log--fetch ()
+  "Ask the core for the log and draw it."
+  (passepartout-request
+   :log `(:limit ,passepartout-log--lines)
+   (lambda (payload)
+     (let ((buffer (get-buffer passepartout-log--buffer-name)))
+       (when buffer
+         (with-current-buffer buffer
+           (passepartout-log--draw
+            (passepartout-log--sorted
+             (append (plist-get payload :lines)
+                     (passepartout-log--notes))))))))))
+
+(defun passepartout-log--received (payload _meta)
+  "Add the line in PAYLOAD to the log when it is open."
+  (let ((buffer (get-buffer passepartout-log--buffer-name)))
+    (when buffer
+      (with-current-buffer buffer
+        (let ((inhibit-read-only t)
+              (following (eobp)))
+          (save-excursion
+            (goto-char (point-max))
+            (insert (passepartout-log--line payload))
+            (when (> (line-number-at-pos) passepartout-log--greatest)
+              (goto-char (point-min))
+              (forward-line (/ passepartout-log--greatest 10))
+              (delete-region (point-min) (point))))
+          (when following (goto-char (point-max))))))))
+
+;;;###autoload
+(defun passepartout-log ()
+  "Show the log."
+  (interactive)
+  (let ((buffer (passepartout-view-buffer passepartout-log--buffer-name
+                                          'passepartout-view-mode)))
+    (with-current-buffer buffer
+      (setq passepartout-view--refresh #'passepartout-log--fetch)
+      (passepartout-log--draw (passepartout-log--notes)))
+    (pop-to-buffer buffer)
+    (passepartout-log--fetch)))
+
+(passepartout-subscribe :log nil #'passepartout-log--received)
+
+(provide 'passepartout-log)
+;;; passepartout-log.el ends here

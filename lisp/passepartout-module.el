@@ -1,0 +1,235 @@
+;;; passepartout-module.el --- Find, check and load the module  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026  The Passepartout authors
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;; This file is not part of GNU Emacs.
+
+;; This program is free software: you can redistribute it and/or modify
+;; it under the terms of the GNU General Public License as published by
+;; the Free Software Foundation, either version 3 of the License, or
+;; (at your option) any later version.
+;;
+;; This program is distributed in the hope that it will be useful,
+;; but WITHOUT ANY WARRANTY; without even the implied warranty of
+;; MERCHANTABILITY or FITNESS FOR A PARTICULAR PURPOSE.  See the
+;; GNU General Public License for more details.
+;;
+;; You should have received a copy of the GNU General Public License
+;; along with this program.  If not, see <https://www.gnu.org/licenses/>.
+
+;;; Commentary:
+
+;; The module is native code that Emacs cannot unload, so this file is
+;; careful: it loads the module at its first use and never on `require',
+;; from a copy whose name holds the hash of its contents, so that a
+;; build never overwrites code that is running; it never loads one path
+;; twice; and it checks the version.
+;;
+;; The rest of the Lisp reaches the core through the five functions of
+;; `passepartout-module--transport' and does not know where it runs.
+
+;;; Code:
+
+(require 'passepartout)
+(eval-when-compile (require 'subr-x))
+
+(declare-function passepartout--mod-start "ext:passepartout-module"
+                  (pipe settings))
+(declare-function passepartout--mod-send "ext:passepartout-module" (text))
+(declare-function passepartout--mod-receive "ext:passepartout-module"
+                  (bytes))
+(declare-function passepartout--mod-stop "ext:passepartout-module" ())
+(declare-function passepartout--mod-version "ext:passepartout-module" ())
+(declare-function compilation-start "compile")
+
+(defconst passepartout-module--root
+  (file-name-directory
+   (directory-file-name
+    (file-name-directory (or load-file-name buffer-file-name
+                             (locate-library "passepartout-module")))))
+  "The folder of the project, which holds the folder of this file.")
+
+(defvar passepartout-module--loaded nil
+  "The file of the module that was loaded last, or nil.")
+
+(defvar passepartout-module--transport nil
+  "How to reach the core: a plist of five functions, or nil for the module.
+The keys are :start (of a pipe process and a text), :send (of a text),
+:receive (of a number of bytes), :stop and :version.")
+
+;;;; The transport
+
+(defun passepartout-module-transport ()
+  "Return the plist of functions that reach the core.
+The module is loaded when it is needed and not there yet."
+  (or passepartout-module--transport
+      (progn
+        (passepartout-module-load)
+        (list :start #'passepartout--mod-start
+              :send #'passepartout--mod-send
+              :receive #'passepartout--mod-receive
+              :stop #'passepartout--mod-stop
+              :version #'passepartout--mod-version))))
+
+(defun passepartout-module-call (name &rest arguments)
+  "Call the function NAME of the transport with ARGUMENTS."
+  (apply (plist-get (passepartout-module-transport) name) arguments))
+
+;;;; Finding
+
+(defun passepartout-module--names ()
+  "Return the file names that the module may have."
+  (delete-dups
+   (list (concat "libpassepartout" module-file-suffix)
+         (concat "libpassepartout" (if (eq system-type 'darwin)
+                                       ".dylib" ".so"))
+         (concat "passepartout" module-file-suffix))))
+
+(defun passepartout-module--candidates ()
+  "Return the files that may be the module, the best first.
+What an installation put into .build comes first, then the newest of
+what cargo built."
+  (let ((placed nil) (built nil))
+    (dolist (name (passepartout-module--names))
+      (let ((file (expand-file-name (concat ".build/" name)
+                                    passepartout-module--root)))
+        (when (file-readable-p file) (push file placed)))
+      (dolist (profile '("release" "debug"))
+        (let ((file (expand-file-name (format "target/%s/%s" profile name)
+                                      passepartout-module--root)))
+          (when (file-readable-p file) (push file built)))))
+    (append (nreverse placed)
+            (sort built #'file-newer-than-file-p))))
+
+(defun passepartout-module-file ()
+  "Return the file of the compiled module, or nil when there is none."
+  (if passepartout-module-file
+      (let ((file (expand-file-name passepartout-module-file)))
+        (and (file-readable-p file) file))
+    (car (passepartout-module--candidates))))
+
+;;;; Copying
+
+(defun passepartout-module--hash (file)
+  "Return the first characters of the hash of the contents of FILE."
+  (with-temp-buffer
+    (set-buffer-multibyte nil)
+    (insert-file-contents-literally file)
+    (substring (secure-hash 'sha256 (current-buffer)) 0 20)))
+
+(defun passepartout-module--cache ()
+  "Return the folder that holds the copies of the module."
+  (expand-file-name
+   "passepartout/module/"
+   (or (let ((cache (getenv "XDG_CACHE_HOME")))
+         (and cache (file-name-absolute-p cache) cache))
+       "~/.cache/")))
+
+(defun passepartout-module--place (file name)
+  "Copy FILE into the cache under NAME, unless it is there; return the copy."
+  (let* ((folder (passepartout-module--cache))
+         (copy (expand-file-name name folder)))
+    (unless (file-exists-p copy)
+      (with-file-modes #o700
+        (make-directory folder t)
+        (let ((draft (make-temp-file (expand-file-name "draft-" folder))))
+          (copy-file file draft t)
+          (set-file-modes draft #o700)
+          (rename-file draft copy t))))
+    copy))
+
+(defun passepartout-module--copy (file)
+  "Return a copy of FILE whose name holds the hash of its contents.
+The launcher, when it lies beside FILE, is copied under the same hash."
+  (let ((hash (passepartout-module--hash file))
+        (launcher (expand-file-name "passepartout-run"
+                                    (file-name-directory file))))
+    (when (file-executable-p launcher)
+      (passepartout-module--place launcher (concat "passepartout-run-" hash)))
+    (passepartout-module--place
+     file (concat "passepartout-" hash module-file-suffix))))
+
+(defun passepartout-module-launcher ()
+  "Return the launcher that belongs to the loaded module, or nil."
+  (when (and passepartout-module--loaded
+             (string-match "passepartout-\\([0-9a-f]+\\)[^/]*\\'"
+                           passepartout-module--loaded))
+    (let ((file (expand-file-name
+                 (concat "passepartout-run-"
+                         (match-string 1 passepartout-module--loaded))
+                 (file-name-directory passepartout-module--loaded))))
+      (and (file-executable-p file) file))))
+
+;;;; Loading
+
+(defun passepartout-module-loaded-p ()
+  "Return non-nil when the module is loaded."
+  (fboundp 'passepartout--mod-start))
+
+(defun passepartout-module-obstacle ()
+  "Return a sentence that says why the module cannot be used, or nil."
+  (cond
+   ((passepartout-module-loaded-p)
+    (unless (equal (passepartout--mod-version) passepartout-version)
+      (format "The loaded module is version %s, but the Lisp is %s. \
+Build the module again and restart Emacs once"
+              (passepartout--mod-version) passepartout-version)))
+   ((not (bound-and-true-p module-file-suffix))
+    "This Emacs was built without support for modules. \
+Passepartout needs an Emacs with it (configure --with-modules)")
+   ((and passepartout-module-file (not (passepartout-module-file)))
+    (format "The file %s of `passepartout-module-file' cannot be read"
+            passepartout-module-file))
+   ((not (passepartout-module-file))
+    "The module has not been built yet. \
+Build it with M-x passepartout-module-build")))
+
+(defun passepartout-module-load ()
+  "Load the module unless it is loaded, or say plainly why not."
+  (when (and (not (passepartout-module-loaded-p))
+             (bound-and-true-p module-file-suffix)
+             (not passepartout-module-file)
+             (not (passepartout-module-file)))
+    (passepartout-module--offer))
+  (let ((obstacle (passepartout-module-obstacle)))
+    (when obstacle
+      (signal 'passepartout-module-error (list obstacle))))
+  (unless (passepartout-module-loaded-p)
+    (let ((copy (passepartout-module--copy (passepartout-module-file))))
+      (when (equal copy passepartout-module--loaded)
+        (signal 'passepartout-module-error
+                (list (format "%s failed to load before. Restart Emacs" copy))))
+      (setq passepartout-module--loaded copy)
+      (module-load copy)
+      (let ((obstacle (passepartout-module-obstacle)))
+        (when obstacle
+          (signal 'passepartout-module-error (list obstacle)))))))
+
+;;;; Building
+
+(defun passepartout-module--offer ()
+  "Offer to build the module; leave with an error that says how it goes on."
+  (when (and (not noninteractive)
+             (executable-find "cargo")
+             (y-or-n-p "Passepartout's module is not built yet.  \
+Build it now with cargo? "))
+    (passepartout-module-build)
+    (user-error "Building; call the command again when it is done")))
+
+(defun passepartout-module-build ()
+  "Build the module with cargo, in a compilation buffer."
+  (interactive)
+  (unless (executable-find "cargo")
+    (user-error "The program cargo is not there; install a Rust toolchain"))
+  (unless (file-exists-p (expand-file-name "Cargo.toml"
+                                           passepartout-module--root))
+    (user-error "The sources are not in %s" passepartout-module--root))
+  (require 'compile)
+  (let ((default-directory passepartout-module--root))
+    (compilation-start "cargo build --release --locked" nil
+                       (lambda (_mode) "*Passepartout build*"))))
+
+(provide 'passepartout-module)
+;;; passepartout-module.el ends here

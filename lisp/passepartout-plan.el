@@ -1,0 +1,546 @@
+;;; passepartout-plan.el --- Approve or deny what the agent wants to do  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026  The Passepartout authors
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;; This file is not part of GNU Emacs.
+
+;; This program is free software: you can redistribute it and/or modify
+;; it under the terms of the GNU General Public License as published by
+;; the Free Software Foundation, either version 3 of the License, or
+;; (at your option) any later version.
+;;
+;; This program is distributed in the hope that it will be useful,
+;; but WITHOUT ANY WARRANTY; without even the implied warranty of
+;; MERCHANTABILITY or FITNESS FOR A PARTICULAR PURPOSE.  See the
+;; GNU General Public License for more details.
+;;
+;; You should have received a copy of the GNU General Public License
+;; along with this program.  If not, see <https://www.gnu.org/licenses/>.
+
+;;; Commentary:
+
+;; What the gates ask about becomes a heading in this buffer.  The core
+;; renders what would happen; the text is shown as it stands and never
+;; read back: an approval carries the name of the plan and the hash of
+;; what was shown here, nothing else.
+;;
+;; \\`C-c C-c' approves, \\`C-c C-k' denies, \\`C-c C-e' edits, and no
+;; other key decides anything.  The buffer never appears by itself.  A
+;; plan cannot be approved in the second after it first appeared, or
+;; after this buffer moved under your hands, or while a part of it is
+;; folded away.
+
+;;; Code:
+
+(require 'cl-lib)
+(require 'passepartout)
+(require 'passepartout-events)
+(require 'passepartout-view)
+(eval-when-compile (require 'subr-x))
+
+(declare-function passepartout-chat--find-buffer "passepartout-chat" (session))
+
+(defconst passepartout-plan--buffer-name "*Passepartout flight plans*"
+  "The name of the buffer of flight plans.")
+
+(defconst passepartout-plan--keywords
+  '("APPROVED" "DONE" "DENIED" "FAILED" "STALE" "EXPIRED" "REPLACED")
+  "The Org keywords of plans that no longer wait.")
+
+(defvar passepartout-plan--clock #'float-time
+  "Function that returns the time in seconds.")
+
+(defvar passepartout-plan--plans nil
+  "The plans that are known, the oldest first.")
+
+(defvar passepartout-plan--seen (make-hash-table :test #'equal)
+  "When each plan was first displayed, by (ID . HASH).")
+
+(defvar passepartout-plan--moved 0
+  "When the buffer last changed what point is on.")
+
+;;;; Data
+
+(defun passepartout-plan--find (id)
+  "Return the plan called ID, or nil."
+  (seq-find (lambda (plan) (equal id (plist-get plan :id)))
+            passepartout-plan--plans))
+
+(defun passepartout-plan--pending-p (plan)
+  "Return non-nil when PLAN waits."
+  (equal (plist-get plan :status) "pending"))
+
+(defun passepartout-plan-pending ()
+  "Return the plans that wait."
+  (seq-filter #'passepartout-plan--pending-p passepartout-plan--plans))
+
+(defun passepartout-plan--store (plan)
+  "Remember PLAN in the place of an older state of it."
+  (let* ((id (plist-get plan :id))
+         (old (passepartout-plan--find id)))
+    (setq passepartout-plan--plans
+          (if old
+              (mapcar (lambda (each) (if (eq each old) plan each))
+                      passepartout-plan--plans)
+            (append passepartout-plan--plans (list plan))))))
+
+(defun passepartout-plan--received (payload _meta)
+  "Remember the plan in PAYLOAD and bring the buffer up to date."
+  (let ((plan (plist-get payload :plan)))
+    (when plan
+      (let ((new (not (passepartout-plan--find (plist-get plan :id)))))
+        (passepartout-plan--store plan)
+        (passepartout-plan--redraw)
+        (run-hooks 'passepartout-plan-changed-hook)
+        (when (and new (passepartout-plan--pending-p plan)
+                   (not (active-minibuffer-window)))
+          (message "A flight plan waits: %s  (M-x passepartout-flight-plans)"
+                   (passepartout-view-line (plist-get plan :title) 60)))))))
+
+(defvar passepartout-plan-changed-hook nil
+  "Functions called, without arguments, when the known plans have changed.")
+
+(defun passepartout-plan--fetch (all)
+  "Ask the core for the plans that wait, or for ALL of the last days."
+  (passepartout-request
+   :plans `(:all ,all)
+   (lambda (payload)
+     (dolist (plan (plist-get payload :plans))
+       (passepartout-plan--store plan))
+     (passepartout-plan--redraw)
+     (run-hooks 'passepartout-plan-changed-hook))))
+
+;;;; Drawing
+
+(defun passepartout-plan--keyword (plan)
+  "Return the Org keyword for the status of PLAN."
+  (if (passepartout-plan--pending-p plan)
+      "PLAN"
+    (let ((word (upcase (passepartout-view-line
+                         (format "%s" (plist-get plan :status)) 20))))
+      (or (car (member word passepartout-plan--keywords)) "STALE"))))
+
+(defun passepartout-plan--insert (plan)
+  "Insert PLAN as a heading with what is to be known about it."
+  (let ((start (point))
+        (pending (passepartout-plan--pending-p plan))
+        (keyword (passepartout-plan--keyword plan)))
+    (insert (propertize "* " 'face 'passepartout-title)
+            (propertize keyword 'face
+                        (passepartout-view-face
+                         (if pending "pending" (downcase keyword))))
+            " "
+            (propertize (passepartout-view-line (plist-get plan :title))
+                        'face 'passepartout-title)
+            (propertize " :FLIGHT_PLAN:" 'face 'passepartout-quiet)
+            "\n")
+    (if pending
+        (passepartout-plan--insert-body plan)
+      (passepartout-plan--insert-end plan))
+    (insert "\n")
+    (add-text-properties
+     start (point)
+     (list 'passepartout-plan (plist-get plan :id)
+           'passepartout-plan-shown (plist-get plan :shown)))))
+
+(defun passepartout-plan--insert-body (plan)
+  "Insert what PLAN would do and why it is asked about."
+  (insert (propertize "Plan " 'face 'passepartout-quiet)
+          (passepartout-view-line (plist-get plan :id) 60)
+          (propertize ", tool " 'face 'passepartout-quiet)
+          (passepartout-view-line (plist-get plan :tool) 60)
+          (propertize ", waits since " 'face 'passepartout-quiet)
+          (passepartout-view-time (plist-get plan :created))
+          (propertize ", expires " 'face 'passepartout-quiet)
+          (passepartout-view-time (plist-get plan :expires))
+          "\n")
+  (passepartout-plan--label "What will happen")
+  (passepartout-plan--insert-fixed (plist-get plan :body))
+  (let ((diff (plist-get plan :diff)))
+    (when diff
+      (passepartout-plan--label "The change")
+      (passepartout-plan--insert-diff diff)))
+  (passepartout-plan--label "Why the agent wants it")
+  (passepartout-plan--insert-fixed (or (plist-get plan :why) "(not said)"))
+  (passepartout-plan--label "Why you are asked")
+  (dolist (reason (plist-get plan :asked-by))
+    (insert "- " (passepartout-view-line (car reason) 40) ": "
+            (passepartout-view-line
+             (if (listp (cdr reason)) (cadr reason) (cdr reason)) 400)
+            "\n")))
+
+(defun passepartout-plan--insert-end (plan)
+  "Insert what has become of PLAN."
+  (insert (propertize "Plan " 'face 'passepartout-quiet)
+          (passepartout-view-line (plist-get plan :id) 60)
+          (propertize ", tool " 'face 'passepartout-quiet)
+          (passepartout-view-line (plist-get plan :tool) 60)
+          "\n")
+  (let ((result (plist-get plan :result)))
+    (when result
+      (passepartout-plan--insert-fixed result))))
+
+(defun passepartout-plan--label (text)
+  "Insert TEXT as a label above what follows."
+  (insert "\n" (propertize text 'face 'passepartout-subtitle) "\n"))
+
+(defun passepartout-plan--insert-fixed (text)
+  "Insert TEXT as a fixed-width area."
+  (insert (propertize (passepartout-view-fixed (or text ""))
+                      'face 'passepartout-literal)))
+
+(defun passepartout-plan--insert-diff (text)
+  "Insert TEXT, a diff, as a fixed-width area, in colours."
+  (require 'diff-mode)
+  (dolist (line (split-string (passepartout-view-fixed text) "\n" t))
+    (insert (propertize
+             line 'face
+             (cond ((string-prefix-p ": +" line) 'diff-added)
+                   ((string-prefix-p ": -" line) 'diff-removed)
+                   ((string-prefix-p ": @" line) 'diff-hunk-header)
+                   (t 'passepartout-literal)))
+            "\n")))
+
+(defun passepartout-plan--draw ()
+  "Draw the plans in the current buffer."
+  (let ((waiting (passepartout-plan-pending))
+        (decided (seq-remove #'passepartout-plan--pending-p
+                             passepartout-plan--plans)))
+    (insert "#+TITLE: Flight plans\n#+TODO: PLAN | "
+            (string-join passepartout-plan--keywords " ") "\n\n")
+    (insert (pcase (length waiting)
+              (0 "No plan waits for you.\n")
+              (1 "One plan waits for you.\n")
+              (count (format "%d plans wait for you.\n" count)))
+            (substitute-command-keys
+             "\\<passepartout-plan-mode-map>\\[passepartout-plan-approve] \
+approves, \\[passepartout-plan-deny] denies, \\[passepartout-plan-edit] \
+edits, \\[passepartout-view-refresh] asks again, \\[quit-window] leaves.\n\n"))
+    (mapc #'passepartout-plan--insert waiting)
+    (when decided
+      (insert (propertize "Decided\n\n" 'face 'passepartout-quiet))
+      (mapc #'passepartout-plan--insert (reverse decided)))))
+
+(defun passepartout-plan--redraw ()
+  "Draw the buffer of plans anew when there is one."
+  (let ((buffer (get-buffer passepartout-plan--buffer-name)))
+    (when buffer
+      (with-current-buffer buffer
+        (let* ((windows (get-buffer-window-list nil nil t))
+               (places (cons (passepartout-plan--place (point))
+                             (mapcar (lambda (window)
+                                       (list window
+                                             (passepartout-plan--place
+                                              (window-point window))
+                                             (passepartout-plan--place
+                                              (window-start window))))
+                                     windows)))
+               (inhibit-read-only t))
+          (erase-buffer)
+          (passepartout-plan--draw)
+          (set-buffer-modified-p nil)
+          (passepartout-plan--put-back (car places) #'goto-char)
+          (pcase-dolist (`(,window ,point ,start) (cdr places))
+            (passepartout-plan--put-back
+             start (lambda (position)
+                     (set-window-start window position t)))
+            (passepartout-plan--put-back
+             point (lambda (position)
+                     (set-window-point window position))))
+          (passepartout-plan--note-seen))))))
+
+(defun passepartout-plan--place (position)
+  "Return where POSITION is: the plan there and how far into it."
+  (let ((id (get-text-property (min position (point-max))
+                               'passepartout-plan)))
+    (if id
+        (list id
+              (get-text-property position 'passepartout-plan-shown)
+              (- position (passepartout-plan--start id)))
+      (list nil nil position))))
+
+(defun passepartout-plan--start (id)
+  "Return where the plan ID begins in the current buffer, or nil."
+  (text-property-any (point-min) (point-max) 'passepartout-plan id))
+
+(defun passepartout-plan--put-back (place function)
+  "Call FUNCTION with the position of PLACE in the buffer as it is now.
+When another plan is there now, approving has to wait."
+  (pcase-let* ((`(,id ,shown ,offset) place)
+               (start (and id (passepartout-plan--start id)))
+               (position (min (point-max)
+                              (if start (+ start offset)
+                                (max (point-min) offset)))))
+    (unless (and start
+                 (equal shown (get-text-property
+                               start 'passepartout-plan-shown))
+                 (equal id (get-text-property
+                            position 'passepartout-plan)))
+      (when (or id (get-text-property position 'passepartout-plan))
+        (setq passepartout-plan--moved (funcall passepartout-plan--clock))
+        (when id
+          (setq position (or start (point-min))))))
+    (funcall function position)))
+
+;;;; When a plan may be approved
+
+(defun passepartout-plan--note-seen (&rest _)
+  "Note that the plans in the current buffer are displayed, if it is shown."
+  (when (get-buffer-window (current-buffer) t)
+    (let ((position (point-min)))
+      (while (< position (point-max))
+        (let ((id (get-text-property position 'passepartout-plan)))
+          (when id
+            (let ((key (cons id (get-text-property
+                                 position 'passepartout-plan-shown))))
+              (unless (gethash key passepartout-plan--seen)
+                (puthash key (funcall passepartout-plan--clock)
+                         passepartout-plan--seen)))))
+        (setq position (or (next-single-property-change
+                            position 'passepartout-plan)
+                           (point-max)))))))
+
+(defun passepartout-plan--window-changed (_window)
+  "Note that the plans are displayed in another window."
+  (with-current-buffer (get-buffer-create passepartout-plan--buffer-name)
+    (passepartout-plan--note-seen)))
+
+(defun passepartout-plan--too-early-p (id shown)
+  "Return non-nil when the plan ID, displayed with SHOWN, is too new."
+  (let ((since (gethash (cons id shown) passepartout-plan--seen)))
+    (or (not since)
+        (< (- (funcall passepartout-plan--clock)
+              (max since passepartout-plan--moved))
+           passepartout-approval-delay))))
+
+(defun passepartout-plan--folded-p (id)
+  "Unfold the plan ID when a part of it is hidden; return whether it was."
+  (let* ((start (passepartout-plan--start id))
+         (end (or (next-single-property-change start 'passepartout-plan)
+                  (point-max)))
+         (hidden (or (< start (point-min)) (> end (point-max))))
+         (position start))
+    (while (and (not hidden) (< position end))
+      (when (invisible-p position) (setq hidden t))
+      (setq position (next-single-char-property-change
+                      position 'invisible nil end)))
+    (when hidden
+      (widen)
+      (org-show-all)
+      (goto-char start))
+    hidden))
+
+;;;; Commands
+
+(defun passepartout-plan--at-point ()
+  "Return the plan at point, which must wait."
+  (let* ((id (or (get-text-property (point) 'passepartout-plan)
+                 (user-error "Put point on a plan first")))
+         (plan (passepartout-plan--find id)))
+    (unless (and plan (passepartout-plan--pending-p plan))
+      (user-error "This plan no longer waits: it is %s"
+                  (or (plist-get plan :status) "gone")))
+    plan))
+
+(defun passepartout-plan-approve ()
+  "Approve the plan at point, exactly as it is shown, once."
+  (interactive)
+  (let* ((plan (passepartout-plan--at-point))
+         (id (plist-get plan :id))
+         (shown (get-text-property (point) 'passepartout-plan-shown)))
+    (passepartout-plan--note-seen)
+    (cond
+     ((not (and (stringp shown) (equal shown (plist-get plan :shown))))
+      (passepartout-plan--redraw)
+      (user-error "The plan has changed; look at it again"))
+     ((passepartout-plan--folded-p id)
+      (setq passepartout-plan--moved (funcall passepartout-plan--clock))
+      (user-error "A part of the plan was hidden; look at it, then approve"))
+     ((passepartout-plan--too-early-p id shown)
+      (message "The plan has only just appeared; read it, then approve"))
+     (t
+      (passepartout-send-event :approval `(:plan ,id :shown ,shown)
+                               (plist-get plan :session))
+      (passepartout-plan--decided id "approved")
+      (message "Approved: %s"
+               (passepartout-view-line (plist-get plan :title) 60))))))
+
+(defun passepartout-plan-deny (reason)
+  "Deny the plan at point; REASON goes back to the agent."
+  (interactive
+   (progn (passepartout-plan--at-point)
+          (list (read-string "Deny, because (may be empty): "))))
+  (let* ((plan (passepartout-plan--at-point))
+         (id (plist-get plan :id)))
+    (passepartout-send-event :denial `(:plan ,id :reason ,reason)
+                             (plist-get plan :session))
+    (passepartout-plan--decided id "denied")
+    (message "Denied")))
+
+(defun passepartout-plan--decided (id status)
+  "Show the plan ID with STATUS until the core says what became of it."
+  (passepartout-plan--store
+   (plist-put (copy-sequence (passepartout-plan--find id)) :status status))
+  (setq passepartout-plan--moved (funcall passepartout-plan--clock))
+  (passepartout-plan--redraw)
+  (run-hooks 'passepartout-plan-changed-hook))
+
+(defun passepartout-plan-return ()
+  "Approve nothing; push the button or fold the heading at point."
+  (interactive)
+  (cond ((button-at (point)) (push-button))
+        (t (message "%s" (substitute-command-keys
+                          "\\<passepartout-plan-mode-map>RET decides nothing; \
+\\[passepartout-plan-approve] approves")))))
+
+(defun passepartout-plan-chat ()
+  "Go to the chat that the plan at point belongs to."
+  (interactive)
+  (require 'passepartout-chat)
+  (let* ((plan (passepartout-plan--find
+                (get-text-property (point) 'passepartout-plan)))
+         (session (plist-get plan :session))
+         (buffer (passepartout-chat--find-buffer session)))
+    (if buffer
+        (pop-to-buffer buffer)
+      (user-error "The chat of this plan is not open"))))
+
+(defun passepartout-plan-visit (id)
+  "Show the buffer of plans with point on the plan ID."
+  (passepartout-flight-plans)
+  (let ((start (passepartout-plan--start id)))
+    (if start
+        (goto-char start)
+      (message "Plan %s is not known any more" id))))
+
+;;;###autoload
+(defun passepartout-flight-plans ()
+  "Show the plans that wait for you."
+  (interactive)
+  (passepartout-start)
+  (let ((buffer (passepartout-view-buffer passepartout-plan--buffer-name
+                                          'passepartout-plan-mode)))
+    (setq passepartout-plan--moved (funcall passepartout-plan--clock))
+    (pop-to-buffer buffer)
+    (passepartout-plan--redraw)
+    (let ((first (and (= (point) (point-min))
+                      (text-property-not-all (point-min) (point-max)
+                                             'passepartout-plan nil))))
+      (when first (goto-char first)))
+    (passepartout-plan--fetch t)))
+
+;;;; Editing the arguments
+
+(defvar-local passepartout-plan--edited nil
+  "The plan and the name of the argument that this buffer edits, as a cons.")
+
+(defvar passepartout-plan-edit-mode-map
+  (let ((map (make-sparse-keymap)))
+    (define-key map (kbd "C-c C-c") #'passepartout-plan-edit-finish)
+    (define-key map (kbd "C-c C-k") #'passepartout-plan-edit-cancel)
+    map)
+  "Keys of the buffer in which an argument of a plan is edited.")
+
+(define-derived-mode passepartout-plan-edit-mode fundamental-mode "Plan edit"
+  "Major mode for editing one argument of a flight plan."
+  (setq-local bidi-display-reordering nil)
+  (setq header-line-format
+        (substitute-command-keys
+         "\\<passepartout-plan-edit-mode-map> \
+\\[passepartout-plan-edit-finish] has the change judged anew; \
+\\[passepartout-plan-edit-cancel] leaves the plan as it is")))
+
+(defun passepartout-plan-edit ()
+  "Edit an argument of the plan at point; the result is judged anew."
+  (interactive)
+  (let* ((plan (passepartout-plan--at-point))
+         (arguments (plist-get plan :args))
+         (names (mapcar (lambda (argument) (plist-get argument :name))
+                        arguments))
+         (name (cond ((null names)
+                      (user-error "This plan has no arguments to edit"))
+                     ((cdr names)
+                      (completing-read "Edit which argument? " names nil t))
+                     (t (car names))))
+         (argument (passepartout-plan--argument plan name)))
+    (pop-to-buffer (format "*Passepartout edit: %s*"
+                           (passepartout-view-line name 40)))
+    (passepartout-plan-edit-mode)
+    (erase-buffer)
+    (insert (format "%s" (or (plist-get argument :value) "")))
+    (goto-char (point-min))
+    (set-buffer-modified-p nil)
+    (setq passepartout-plan--edited (cons plan name))))
+
+(defun passepartout-plan--argument (plan name)
+  "Return the argument called NAME of PLAN."
+  (seq-find (lambda (argument) (equal name (plist-get argument :name)))
+            (plist-get plan :args)))
+
+(defun passepartout-plan-edit-finish ()
+  "Have the plan judged anew with the argument as it is in this buffer."
+  (interactive)
+  (pcase-let* ((`(,plan . ,name)
+                (or passepartout-plan--edited
+                    (user-error "This buffer edits no plan")))
+               (value (buffer-substring-no-properties
+                       (point-min) (point-max))))
+    (when (> (string-bytes value) passepartout-events-text-limit)
+      (user-error "The text is %d kB long; at most %d kB can be sent"
+                  (/ (string-bytes value) 1024)
+                  (/ passepartout-events-text-limit 1024)))
+    (passepartout-request
+     :edit-plan
+     `(:plan ,(plist-get plan :id)
+       :args ,(mapcar
+               (lambda (argument)
+                 (let ((each (plist-get argument :name)))
+                   (list :name each
+                         :value (if (equal each name) value
+                                  (plist-get argument :value)))))
+               (plist-get plan :args)))
+     (lambda (payload)
+       (let ((problem (plist-get payload :error)))
+         (when problem
+           (message "The edit was not taken: %s"
+                    (passepartout-view-line problem)))))
+     (plist-get plan :session))
+    (quit-window t)))
+
+(defun passepartout-plan-edit-cancel ()
+  "Leave the plan as it is."
+  (interactive)
+  (quit-window t))
+
+;;;; The mode
+
+(defvar passepartout-plan-mode-map
+  (let ((map (make-sparse-keymap)))
+    (set-keymap-parent map passepartout-view-mode-map)
+    (define-key map (kbd "C-c C-c") #'passepartout-plan-approve)
+    (define-key map (kbd "C-c C-k") #'passepartout-plan-deny)
+    (define-key map (kbd "C-c C-e") #'passepartout-plan-edit)
+    (define-key map (kbd "RET") #'passepartout-plan-return)
+    (define-key map (kbd "c") #'passepartout-plan-chat)
+    map)
+  "Keys of the buffer of flight plans.")
+
+(define-derived-mode passepartout-plan-mode passepartout-view-mode "Plans"
+  "Major mode of the buffer of flight plans."
+  (setq passepartout-view--refresh
+        (lambda () (passepartout-plan--fetch t)))
+  (add-hook 'window-buffer-change-functions
+            #'passepartout-plan--window-changed nil t))
+
+(passepartout-subscribe :event :plan-parked #'passepartout-plan--received)
+(passepartout-subscribe :event :plan-changed #'passepartout-plan--received)
+(add-hook 'passepartout-start-hook
+          (defun passepartout-plan--started ()
+            "Ask a core that has just started for the plans that wait."
+            (setq passepartout-plan--plans nil)
+            (passepartout-plan--fetch nil)))
+
+(provide 'passepartout-plan)
+;;; passepartout-plan.el ends here

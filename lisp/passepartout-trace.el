@@ -1,0 +1,150 @@
+;;; passepartout-trace.el --- What the gates said  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026  The Passepartout authors
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;; This file is not part of GNU Emacs.
+
+;; This program is free software: you can redistribute it and/or modify
+;; it under the terms of the GNU General Public License as published by
+;; the Free Software Foundation, either version 3 of the License, or
+;; (at your option) any later version.
+;;
+;; This program is distributed in the hope that it will be useful,
+;; but WITHOUT ANY WARRANTY; without even the implied warranty of
+;; MERCHANTABILITY or FITNESS FOR A PARTICULAR PURPOSE.  See the
+;; GNU General Public License for more details.
+;;
+;; You should have received a copy of the GNU General Public License
+;; along with this program.  If not, see <https://www.gnu.org/licenses/>.
+
+;;; Commentary:
+
+;; The last turns, newest first: each action with its verdict, and each
+;; gate's verdict and reason below it.  Foreign text is shown literally.
+
+;;; Code:
+
+(require 'passepartout)
+(require 'passepartout-events)
+(require 'passepartout-view)
+(eval-when-compile (require 'subr-x))
+
+(declare-function passepartout-plan-visit "passepartout-plan" (id))
+(declare-function passepartout-chat--find-buffer "passepartout-chat" (session))
+
+(defconst passepartout-trace--buffer-name "*Passepartout gate trace*"
+  "The name of the buffer of the trace.")
+
+(defconst passepartout-trace--limit 20
+  "How many turns are shown.")
+
+(defun passepartout-trace--insert-opinion (opinion)
+  "Insert OPINION, what one gate said."
+  (insert "- "
+          (passepartout-view-line (plist-get opinion :gate) 40)
+          (propertize (format " (%s) " (or (plist-get opinion :priority) "?"))
+                      'face 'passepartout-quiet)
+          (passepartout-view-word (plist-get opinion :verdict))
+          ": "
+          (passepartout-view-line (plist-get opinion :reason) 400)
+          "\n"))
+
+(defun passepartout-trace--insert-action (action)
+  "Insert ACTION with what the gates said about it."
+  (insert (propertize "** " 'face 'passepartout-subtitle)
+          (passepartout-view-word (plist-get action :verdict))
+          " "
+          (propertize (passepartout-view-line
+                       (concat (plist-get action :tool) " "
+                               (plist-get action :summary)))
+                      'face 'passepartout-subtitle)
+          "\n")
+  (mapc #'passepartout-trace--insert-opinion (plist-get action :opinions))
+  (let ((outcome (plist-get action :outcome)))
+    (when outcome
+      (insert (propertize "Outcome: " 'face 'passepartout-quiet)
+              (passepartout-view-line outcome 400) "\n")))
+  (let ((plan (plist-get action :plan)))
+    (when plan
+      (passepartout-view-button
+       (concat "flight plan " (passepartout-view-line plan 60))
+       (lambda ()
+         (require 'passepartout-plan)
+         (passepartout-plan-visit plan))
+       "Show this plan")
+      (insert "\n"))))
+
+(defun passepartout-trace--insert-turn (turn)
+  "Insert TURN with its actions."
+  (let ((session (or (plist-get turn :session)))
+        (notice (plist-get turn :text)))
+    (insert (propertize "* " 'face 'passepartout-title)
+            (propertize (passepartout-view-time (plist-get turn :at))
+                        'face 'passepartout-quiet)
+            " "
+            (propertize (passepartout-view-line (plist-get turn :asked) 100)
+                        'face 'passepartout-title)
+            "\n"
+            (passepartout-view-line (format "%s" (plist-get turn :status)) 20)
+            (let ((model (or (plist-get turn :model)
+                             (plist-get turn :provider))))
+              (if model (concat ", " (passepartout-view-line model 60)) ""))
+            (let ((seconds (plist-get turn :seconds)))
+              (if (numberp seconds) (format ", %.1f s" seconds) ""))
+            "  ")
+    (when session
+      (passepartout-view-button
+       "chat" (lambda () (passepartout-trace--visit-chat session))
+       "Go to the chat of this turn"))
+    (insert "\n")
+    (when notice
+      (insert (passepartout-view-line notice 400) "\n"))
+    (if (plist-get turn :trace)
+        (mapc #'passepartout-trace--insert-action (plist-get turn :trace))
+      (insert (propertize "No action was proposed.\n"
+                          'face 'passepartout-quiet)))
+    (insert "\n")))
+
+(defun passepartout-trace--visit-chat (session)
+  "Go to the chat of SESSION."
+  (require 'passepartout-chat)
+  (let ((buffer (passepartout-chat--find-buffer session)))
+    (if buffer
+        (pop-to-buffer buffer)
+      (user-error "The chat of this turn is not open"))))
+
+(defun passepartout-trace--draw (turns)
+  "Draw TURNS in the current buffer."
+  (passepartout-view-draw
+    (insert (propertize "Gate trace\n" 'face 'passepartout-title)
+            (propertize "TAB folds, RET follows, g asks again, q leaves.\n\n"
+                        'face 'passepartout-quiet))
+    (if (null turns)
+        (insert "There has been no turn yet.\n")
+      (mapc #'passepartout-trace--insert-turn turns))))
+
+(defun passepartout-trace--fetch ()
+  "Ask the core for the last turns and draw them."
+  (passepartout-request
+   :trace `(:limit ,passepartout-trace--limit)
+   (lambda (payload)
+     (let ((buffer (get-buffer passepartout-trace--buffer-name)))
+       (when buffer
+         (with-current-buffer buffer
+           (passepartout-trace--draw (plist-get payload :turns))))))))
+
+;;;###autoload
+(defun passepartout-gate-trace ()
+  "Show what the gates said about the last actions."
+  (interactive)
+  (let ((buffer (passepartout-view-buffer passepartout-trace--buffer-name
+                                          'passepartout-view-mode)))
+    (with-current-buffer buffer
+      (setq passepartout-view--refresh #'passepartout-trace--fetch))
+    (pop-to-buffer buffer)
+    (passepartout-trace--fetch)))
+
+(provide 'passepartout-trace)
+;;; passepartout-trace.el ends here

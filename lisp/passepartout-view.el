@@ -1,0 +1,214 @@
+;;; passepartout-view.el --- Read-only Org buffers that show foreign text literally  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026  The Passepartout authors
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;; This file is not part of GNU Emacs.
+
+;; This program is free software: you can redistribute it and/or modify
+;; it under the terms of the GNU General Public License as published by
+;; the Free Software Foundation, either version 3 of the License, or
+;; (at your option) any later version.
+;;
+;; This program is distributed in the hope that it will be useful,
+;; but WITHOUT ANY WARRANTY; without even the implied warranty of
+;; MERCHANTABILITY or FITNESS FOR A PARTICULAR PURPOSE.  See the
+;; GNU General Public License for more details.
+;;
+;; You should have received a copy of the GNU General Public License
+;; along with this program.  If not, see <https://www.gnu.org/licenses/>.
+
+;;; Commentary:
+
+;; Plans, traces, the log and the doctor are shown in Org buffers that
+;; are read-only and whose text is drawn here, without Org's font lock
+;; and without the hooks of Org mode: nothing in them is hidden, folded,
+;; composed, reordered or coloured because of what the text says.
+;;
+;; Foreign text enters such a buffer either as one line
+;; (`passepartout-view-line') or as a fixed-width area, in which each
+;; line begins with a colon (`passepartout-view-fixed').  Neither can
+;; become a heading, a drawer or anything else that Org knows.
+
+;;; Code:
+
+(require 'passepartout)
+(require 'org)
+(eval-when-compile (require 'cl-lib) (require 'subr-x))
+
+(defconst passepartout-view--hidden
+  (concat "[\0-\10\13-\37\177-\u009f\u00ad\u034f\u061c\u115f\u1160"
+          "\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u2028-\u202e"
+          "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff"
+          "\U000e0000-\U000e0fff\U000f0000-\U0010ffff]")
+  "Regular expression for characters that cannot be seen as they are.")
+
+(defun passepartout-view-visible (text)
+  "Return TEXT with what cannot be seen written as an escape."
+  (let ((text (substring-no-properties text)))
+    (if (string-match-p passepartout-view--hidden text)
+        (replace-regexp-in-string
+         passepartout-view--hidden
+         (lambda (found) (format "\\u{%X}" (aref found 0)))
+         text t t)
+      text)))
+
+(defun passepartout-view-line (text &optional width)
+  "Return TEXT as one visible line of at most WIDTH characters, or 200."
+  (let* ((text (replace-regexp-in-string "[\n\t ]+" " " (or text "")))
+         (width (or width 200))
+         (text (if (> (length text) width)
+                   (concat (substring text 0 (1- width)) "…")
+                 text)))
+    (string-trim (passepartout-view-visible text))))
+
+(defun passepartout-view-fixed (text)
+  "Return TEXT as a fixed-width area of Org, each line after a colon."
+  (concat
+   (mapconcat (lambda (line)
+                (if (string-empty-p line) ":" (concat ": " line)))
+              (split-string (passepartout-view-visible
+                             (string-remove-suffix "\n" text))
+                            "\n")
+              "\n")
+   "\n"))
+
+(defun passepartout-view-time (text)
+  "Return TEXT, a time in the form of RFC 3339, as people read it here."
+  (condition-case nil
+      (let* ((time (encode-time (iso8601-parse text)))
+             (day (format-time-string "%F" time)))
+        (if (equal day (format-time-string "%F"))
+            (format-time-string "%H:%M" time)
+          (format-time-string "%F %H:%M" time)))
+    (error (passepartout-view-line (format "%s" text) 30))))
+
+(defun passepartout-view-face (word)
+  "Return the face for WORD, a verdict, a state or a status."
+  (pcase word
+    ((or "pass" "healthy" "done" "approved") 'passepartout-good)
+    ((or "ask" "degraded" "pending" "stale" "warning" "unknown")
+     'passepartout-attention)
+    ((or "deny" "denied" "unhealthy" "failed" "error") 'passepartout-bad)
+    (_ 'passepartout-quiet)))
+
+(defun passepartout-view-word (word)
+  "Return WORD, a verdict, a state or a status, in its face."
+  (let ((word (passepartout-view-line (format "%s" (or word "unknown")) 20)))
+    (propertize word 'face (passepartout-view-face word))))
+
+(defun passepartout-view-button (label function help)
+  "Insert a button LABEL that calls FUNCTION; HELP says what it does."
+  (insert-text-button label
+                      'action (lambda (_button) (funcall function))
+                      'follow-link t
+                      'help-echo help))
+
+;;;; The mode
+
+(defvar-local passepartout-view--refresh nil
+  "Function that asks for what this buffer shows and draws it again.")
+
+(defvar passepartout-view-mode-map
+  (let ((map (make-sparse-keymap)))
+    (suppress-keymap map)
+    (define-key map (kbd "g") #'passepartout-view-refresh)
+    (define-key map (kbd "q") #'quit-window)
+    (define-key map (kbd "n") #'outline-next-visible-heading)
+    (define-key map (kbd "p") #'outline-previous-visible-heading)
+    (define-key map (kbd "TAB") #'passepartout-view-tab)
+    (define-key map (kbd "<backtab>") #'backward-button)
+    (define-key map (kbd "SPC") #'scroll-up-command)
+    (define-key map (kbd "DEL") #'scroll-down-command)
+    (define-key map (kbd "RET") #'passepartout-view-return)
+    map)
+  "Keys of the buffers that show what Passepartout does.")
+
+(defun passepartout-view-refresh ()
+  "Ask again for what this buffer shows."
+  (interactive)
+  (when passepartout-view--refresh
+    (funcall passepartout-view--refresh)))
+
+(defun passepartout-view-tab ()
+  "Fold or unfold the heading at point, or go to the next button."
+  (interactive)
+  (if (org-at-heading-p)
+      (org-cycle)
+    (forward-button 1 t nil t)))
+
+(defun passepartout-view-return ()
+  "Push the button at point; on a heading, fold or unfold it."
+  (interactive)
+  (cond ((button-at (point)) (push-button))
+        ((org-at-heading-p) (org-cycle))
+        (t (message "Nothing to open here"))))
+
+(define-derived-mode passepartout-view-mode org-mode "Passepartout"
+  "Major mode of the buffers that show what Passepartout does."
+  (setq-local font-lock-defaults nil)
+  (setq-local buffer-read-only t)
+  (setq-local buffer-undo-list t)
+  (setq-local truncate-lines nil)
+  (setq-local word-wrap nil)
+  (setq-local bidi-display-reordering nil)
+  (setq-local org-link-descriptive nil)
+  (setq-local org-pretty-entities nil)
+  (setq-local enable-local-variables nil)
+  (setq-local revert-buffer-function
+              (lambda (&rest _) (passepartout-view-refresh)))
+  (when (fboundp 'auto-composition-mode) (auto-composition-mode -1)))
+
+(defun passepartout-view-buffer (name mode)
+  "Return the buffer NAME, in MODE, which derives from `passepartout-view-mode'.
+The hooks of Org mode are not run: they could change what is shown."
+  (or (let ((buffer (get-buffer name)))
+        (and buffer
+             (eq (buffer-local-value 'major-mode buffer) mode)
+             buffer))
+      (with-current-buffer (get-buffer-create name)
+        (let ((org-mode-hook nil)
+              (outline-mode-hook nil)
+              (text-mode-hook nil)
+              (org-inhibit-startup t))
+          (funcall mode))
+        (current-buffer))))
+
+(defmacro passepartout-view-draw (&rest body)
+  "Draw the current buffer anew with BODY, which inserts its text.
+Point and the start of each window stay on their lines."
+  (declare (indent 0) (debug t))
+  `(let ((inhibit-read-only t)
+         (places (passepartout-view--places)))
+     (erase-buffer)
+     ,@body
+     (set-buffer-modified-p nil)
+     (passepartout-view--restore places)))
+
+(defun passepartout-view--places ()
+  "Return where point and the windows of the current buffer are, in lines."
+  (cons (line-number-at-pos)
+        (mapcar (lambda (window)
+                  (list window
+                        (line-number-at-pos (window-start window))
+                        (line-number-at-pos (window-point window))))
+                (get-buffer-window-list nil nil t))))
+
+(defun passepartout-view--line-start (number)
+  "Return the beginning of line NUMBER of the current buffer."
+  (save-excursion
+    (goto-char (point-min))
+    (forward-line (1- number))
+    (point)))
+
+(defun passepartout-view--restore (places)
+  "Put point and the windows back to PLACES."
+  (goto-char (passepartout-view--line-start (car places)))
+  (dolist (place (cdr places))
+    (cl-destructuring-bind (window start point) place
+      (set-window-start window (passepartout-view--line-start start) t)
+      (set-window-point window (passepartout-view--line-start point)))))
+
+(provide 'passepartout-view)
+;;; passepartout-view.el ends here

@@ -1,0 +1,334 @@
+;;; passepartout.el --- An agent that lives in Emacs  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026  The Passepartout authors
+
+;; Author: The Passepartout authors
+;; Version: 0.1.0
+;; Package-Requires: ((emacs "28.2"))
+;; Keywords: outlines, tools, convenience
+;; URL: https://github.com/passepartout/passepartout
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;; This file is not part of GNU Emacs.
+
+;; This program is free software: you can redistribute it and/or modify
+;; it under the terms of the GNU General Public License as published by
+;; the Free Software Foundation, either version 3 of the License, or
+;; (at your option) any later version.
+;;
+;; This program is distributed in the hope that it will be useful,
+;; but WITHOUT ANY WARRANTY; without even the implied warranty of
+;; MERCHANTABILITY or FITNESS FOR A PARTICULAR PURPOSE.  See the
+;; GNU General Public License for more details.
+;;
+;; You should have received a copy of the GNU General Public License
+;; along with this program.  If not, see <https://www.gnu.org/licenses/>.
+
+;;; Commentary:
+
+;; Passepartout reads your Org files into a memory, gives a language
+;; model a small and exact slice of it, and lets nothing that the model
+;; proposes happen before gates have judged it and, where they ask for
+;; it, you have approved it.
+;;
+;; Start with `M-x passepartout-chat'.  Turn on
+;; `passepartout-global-mode' to let the agent's focus follow you
+;; through your Org files.  `M-x passepartout-doctor' says what works.
+;;
+;; This file holds the options, the faces and the minor mode.  Loading
+;; it does nothing visible: the module is loaded at its first use, and
+;; each surface is a file of its own that is loaded when it is called.
+;; It binds no global key; bind `passepartout-command-map' to a prefix:
+;;
+;;   (global-set-key (kbd "C-c p") 'passepartout-command-map)
+
+;;; Code:
+
+(eval-when-compile (require 'subr-x))
+
+(defconst passepartout-version "0.1.0"
+  "The version of Passepartout; the module must have the same one.")
+
+;;;; Options
+
+(defgroup passepartout nil
+  "An agent that lives in Emacs."
+  :group 'applications
+  :group 'org
+  :prefix "passepartout-")
+
+(defcustom passepartout-directories nil
+  "Folders whose Org files are the agent's memory.
+The value nil stands for `org-directory'.  A change counts from the
+next start of the core (see `passepartout-restart')."
+  :type '(choice (const :tag "The folder `org-directory'" nil)
+                 (repeat :tag "These folders" directory))
+  :package-version '(passepartout . "0.1.0"))
+
+(defcustom passepartout-store nil
+  "Folder that holds the memory.
+The value nil stands for the folder passepartout in the state folder
+of the XDG specification."
+  :type '(choice (const :tag "The usual place" nil) directory)
+  :package-version '(passepartout . "0.1.0"))
+
+(defcustom passepartout-project nil
+  "Folder that the agent may read and write with its file and shell tools.
+The value nil stands for the project of the chat's folder, as
+`project-current' finds it, or a fresh scratch folder when there is
+none."
+  :type '(choice (const :tag "The project of the chat's folder" nil)
+                 directory)
+  :package-version '(passepartout . "0.1.0"))
+
+(defcustom passepartout-provider-cascade nil
+  "Names of the model providers to try, in order.
+The value nil leaves the choice to the core, which answers from memory
+without any model unless its settings name one.  A name is either one
+of \"openai\", \"anthropic\", \"gemini\", \"openrouter\", \"ollama\"
+and \"recall\", or one of `passepartout-providers'.
+
+The key of a provider is looked up with auth-source: the host is the
+provider's, the user is \"apikey\"."
+  :type '(choice (const :tag "As the core chooses" nil)
+                 (repeat string))
+  :package-version '(passepartout . "0.1.0"))
+
+(defcustom passepartout-providers nil
+  "Model providers beyond the built-in ones.
+Each entry is (NAME . PLIST).  PLIST has these keys:
+
+:kind   one of \"openai\", \"anthropic\", \"gemini\", \"openrouter\"
+        and \"ollama\": the protocol that it speaks
+:url    the base address of its interface
+:model  the name of the model
+:local  non-nil declares that it runs on this machine, so that
+        private notes may reach it; only a Unix socket or a loopback
+        address can be local"
+  :type '(alist :key-type (string :tag "Name")
+                :value-type (plist :tag "Settings"
+                                   :options ((:kind string)
+                                             (:url string)
+                                             (:model string)
+                                             (:local boolean))))
+  :package-version '(passepartout . "0.1.0"))
+
+(defcustom passepartout-permissions nil
+  "What the agent's tools may do.
+Each entry is (TOOL . LEVEL): LEVEL allow lets the tool pass this
+gate, ask asks you each time, deny refuses it, and auto lets the other
+gates decide.  A tool that is not named keeps its default."
+  :type '(alist :key-type (string :tag "Tool")
+                :value-type (choice (const allow) (const ask)
+                                    (const deny) (const auto)))
+  :risky t
+  :package-version '(passepartout . "0.1.0"))
+
+(defcustom passepartout-private-tags '("private")
+  "Tags whose notes never reach a provider that is not local."
+  :type '(repeat string)
+  :risky t
+  :package-version '(passepartout . "0.1.0"))
+
+(defcustom passepartout-module-file nil
+  "File of the compiled module.
+The value nil looks beside the package, in the folders .build and
+target."
+  :type '(choice (const :tag "Beside the package" nil) file)
+  :risky t
+  :package-version '(passepartout . "0.1.0"))
+
+(defcustom passepartout-chat-directory nil
+  "Folder in which new chats are saved.
+The value nil leaves a new chat without a file until you save it."
+  :type '(choice (const :tag "Nowhere until I save" nil) directory)
+  :package-version '(passepartout . "0.1.0"))
+
+(defcustom passepartout-chat-code-languages
+  '("emacs-lisp" "elisp" "lisp" "scheme" "clojure" "sh" "bash" "shell"
+    "python" "c" "c++" "cpp" "java" "js" "javascript" "perl" "ruby"
+    "rust" "go" "sql" "css" "html" "xml" "makefile" "diff" "conf" "awk"
+    "lua" "latex")
+  "Languages whose source blocks are coloured in a chat.
+To colour a block, Org calls the major mode that the block names.  In
+a chat only the modes of these languages are called, because the name
+may be of the model's making."
+  :type '(repeat string)
+  :risky t
+  :package-version '(passepartout . "0.1.0"))
+
+(defcustom passepartout-approval-delay 1.0
+  "Seconds for which a plan that has just appeared cannot be approved.
+A key that was meant for something else then approves nothing."
+  :type 'number
+  :package-version '(passepartout . "0.1.0"))
+
+;;;; Faces
+
+(defface passepartout-good '((t :inherit success))
+  "Face for what passed or is healthy.")
+
+(defface passepartout-attention '((t :inherit warning))
+  "Face for what asks for your attention.")
+
+(defface passepartout-bad '((t :inherit error))
+  "Face for what was denied, failed or is broken.")
+
+(defface passepartout-quiet '((t :inherit shadow))
+  "Face for what is there when you look for it.")
+
+(defface passepartout-literal '((t :inherit fixed-pitch))
+  "Face for text that is shown exactly as it stands.")
+
+(defface passepartout-title '((t :inherit outline-1))
+  "Face for the headings of Passepartout's buffers.")
+
+(defface passepartout-subtitle '((t :inherit outline-2))
+  "Face for the lower headings of Passepartout's buffers.")
+
+;;;; Errors, a tree; the module signals the same symbols
+
+(define-error 'passepartout-error "Passepartout")
+(define-error 'passepartout-module-error
+  "Passepartout's module" 'passepartout-error)
+(define-error 'passepartout-not-running
+  "Passepartout's core is not running" 'passepartout-error)
+(define-error 'passepartout-panic
+  "A fault inside Passepartout's module" 'passepartout-error)
+(define-error 'passepartout-protocol-error
+  "A message that cannot be read" 'passepartout-error)
+(define-error 'passepartout-pipeline-error
+  "A turn failed" 'passepartout-error)
+(define-error 'passepartout-model-error
+  "No model answered" 'passepartout-pipeline-error)
+(define-error 'passepartout-gate-error
+  "A gate rejected the action" 'passepartout-pipeline-error)
+(define-error 'passepartout-budget-error
+  "The budget does not suffice" 'passepartout-pipeline-error)
+
+;;;; Surfaces, each in its file
+
+(autoload 'passepartout-chat "passepartout-chat"
+  "Talk to the agent in an Org buffer." t)
+(autoload 'passepartout-chat-open "passepartout-chat"
+  "Open a saved chat." t)
+(autoload 'passepartout-chat-mode "passepartout-chat"
+  "Minor mode of an Org buffer that is a chat." t)
+(autoload 'passepartout-chat-adopt "passepartout-chat")
+(autoload 'passepartout-flight-plans "passepartout-plan"
+  "Show the plans that wait for you." t)
+(autoload 'passepartout-gate-trace "passepartout-trace"
+  "Show what the gates said about the last actions." t)
+(autoload 'passepartout-log "passepartout-log"
+  "Show the log." t)
+(autoload 'passepartout-doctor "passepartout-doctor"
+  "Say what works, what does not, and how to repair it." t)
+(autoload 'passepartout-status "passepartout-status"
+  "Say in one line what the agent is doing." t)
+(autoload 'passepartout-rescan "passepartout-status"
+  "Read the memex again." t)
+(autoload 'passepartout-restart "passepartout-events"
+  "Stop the core and start it again." t)
+(autoload 'passepartout-stop "passepartout-events"
+  "Stop the core." t)
+(autoload 'passepartout-module-build "passepartout-module"
+  "Build the module with cargo." t)
+(autoload 'passepartout-sense-start "passepartout-sense")
+(autoload 'passepartout-sense-stop "passepartout-sense")
+(autoload 'passepartout-sense-suitable-p "passepartout-sense")
+
+;;;; Keys
+
+(defvar passepartout-command-map
+  (let ((map (make-sparse-keymap)))
+    (define-key map (kbd "c") #'passepartout-chat)
+    (define-key map (kbd "o") #'passepartout-chat-open)
+    (define-key map (kbd "p") #'passepartout-flight-plans)
+    (define-key map (kbd "t") #'passepartout-gate-trace)
+    (define-key map (kbd "l") #'passepartout-log)
+    (define-key map (kbd "d") #'passepartout-doctor)
+    (define-key map (kbd "s") #'passepartout-status)
+    (define-key map (kbd "r") #'passepartout-rescan)
+    map)
+  "Keys of Passepartout's commands; bind it to a prefix of your choice.")
+(fset 'passepartout-command-map passepartout-command-map)
+
+;;;; Modes
+
+(defun passepartout--directories ()
+  "Return the folders of the memex, absolute, as a list."
+  (mapcar (lambda (directory)
+            (directory-file-name (expand-file-name directory)))
+          (or passepartout-directories
+              (list (or (bound-and-true-p org-directory) "~/org")))))
+
+(defun passepartout--in-memex-p (file)
+  "Return non-nil when FILE lies in a folder of the memex."
+  (let ((file (file-truename file)))
+    (seq-some (lambda (directory)
+                (string-prefix-p
+                 (file-name-as-directory (file-truename directory)) file))
+              (passepartout--directories))))
+
+;;;###autoload
+(define-minor-mode passepartout-mode
+  "Let Passepartout follow your work in this Org buffer.
+Changed ranges and the heading at point go to the agent's memory."
+  :lighter " PP"
+  :group 'passepartout
+  (if passepartout-mode
+      (let ((obstacle (passepartout-sense-suitable-p)))
+        (when obstacle
+          (setq passepartout-mode nil)
+          (user-error "%s" obstacle))
+        (condition-case problem
+            (passepartout-sense-start)
+          (error
+           (setq passepartout-mode nil)
+           (passepartout--complain problem))))
+    (passepartout-sense-stop)))
+
+(defvar passepartout--complained nil
+  "The texts of the problems that have been shown in this session.")
+
+(defun passepartout--complain (problem)
+  "Show PROBLEM, an error, unless it has been shown before."
+  (let ((text (error-message-string problem)))
+    (unless (member text passepartout--complained)
+      (push text passepartout--complained)
+      (display-warning 'passepartout text))))
+
+(defun passepartout--turn-on ()
+  "Turn on `passepartout-mode' in an Org file of the memex."
+  (when (and (derived-mode-p 'org-mode)
+             buffer-file-name
+             (not (buffer-base-buffer))
+             (not (file-remote-p buffer-file-name))
+             (passepartout--in-memex-p buffer-file-name)
+             (not (passepartout-sense-suitable-p)))
+    (passepartout-mode 1)))
+
+(defun passepartout--adopt-chat ()
+  "Turn on `passepartout-chat-mode' in an Org buffer that is a saved chat.
+This runs before Emacs looks at the local variables of the file, so
+that those of a chat are never used."
+  (when (save-excursion
+          (save-restriction
+            (widen)
+            (goto-char (point-min))
+            (let ((case-fold-search t))
+              (re-search-forward "^:PP_CHAT:[ \t]+[^ \t\n]"
+                                 (min (point-max) 2000) t))))
+    (passepartout-chat-adopt)))
+
+;;;###autoload
+(define-globalized-minor-mode passepartout-global-mode
+  passepartout-mode passepartout--turn-on
+  :group 'passepartout
+  (if passepartout-global-mode
+      (add-hook 'org-mode-hook #'passepartout--adopt-chat)
+    (remove-hook 'org-mode-hook #'passepartout--adopt-chat)))
+
+(provide 'passepartout)
+;;; passepartout.el ends here
