@@ -86,6 +86,7 @@ pub fn outline(text: &str) -> Outline {
         filetags,
         title: None,
         startup: Default::default(),
+        sequences: Default::default(),
         problems: Vec::new(),
     }
 }
