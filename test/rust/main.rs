@@ -6,6 +6,7 @@ mod layering;
 mod memory;
 mod provider;
 mod support;
+mod store;
 mod wire;
 mod org;
 mod recall;

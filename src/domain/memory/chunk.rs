@@ -91,9 +91,10 @@ mod tests {
     }
 
     #[test]
-    fn the_table_is_pinned() {
-        assert_eq!(name_of(b"x").to_hex().len(), 64);
-        assert_eq!(GEAR[0] ^ GEAR[255], gear()[0] ^ gear()[255]);
-        assert_eq!(chunks(&text(1_000)).iter().map(|c| c.len()).collect::<Vec<_>>(), [0usize; 0]);
+    fn the_cuts_are_pinned() {
+        assert_eq!(
+            chunks(&text(1_000)).iter().map(|c| c.len()).collect::<Vec<_>>(),
+            [7190, 4221, 6054, 2166, 9073, 1092]
+        );
     }
 }

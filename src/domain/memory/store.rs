@@ -48,6 +48,9 @@ pub struct Stamp {
     pub size: u64,
     /// The hash of the document that was read from it.
     pub document: ObjectHash,
+    /// Whether it had been at rest when it was read; a file changed a moment ago may change again
+    /// within the same tick of the disk's clock, and is read once more.
+    pub settled: bool,
 }
 
 /// What is stored in one piece: all of it or, after a crash or an error, none.

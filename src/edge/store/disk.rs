@@ -14,7 +14,7 @@ use crate::edge::store::journal::{Entry, Journal, Reach, free_name};
 use crate::edge::store::lock::Lock;
 use crate::edge::store::objects::{self, ReadError, Writer};
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, params};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, OpenOptions};
 use std::io::Read;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
@@ -42,7 +42,8 @@ CREATE TABLE operations(id INTEGER PRIMARY KEY, hash BLOB NOT NULL, parent BLOB,
 CREATE TABLE heads(name TEXT PRIMARY KEY, operation INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE records(seq INTEGER PRIMARY KEY, at TEXT NOT NULL, kind TEXT NOT NULL, key TEXT NOT NULL, body TEXT NOT NULL);
 CREATE INDEX records_by_key ON records(kind, key, seq);
-CREATE TABLE stamps(file TEXT PRIMARY KEY, modified INTEGER NOT NULL, size INTEGER NOT NULL, document BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE stamps(file TEXT PRIMARY KEY, modified INTEGER NOT NULL, size INTEGER NOT NULL, document BLOB NOT NULL,
+  settled INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TRIGGER operations_stay BEFORE DELETE ON operations BEGIN SELECT RAISE(ABORT, 'the log only grows'); END;
 CREATE TRIGGER operations_hold BEFORE UPDATE ON operations BEGIN SELECT RAISE(ABORT, 'the log only grows'); END;
 CREATE TRIGGER records_stay BEFORE DELETE ON records BEGIN SELECT RAISE(ABORT, 'records only grow'); END;
@@ -363,22 +364,22 @@ impl Store for DiskStore {
         let log = self.operations(LOADED_OPERATIONS)?;
         let mut problems = std::mem::take(&mut self.notices);
         problems.extend(broken_chain(&log));
+        let stamps = query_stamps(&self.connection).map_err(self.sql())?;
+        let modified: HashMap<&str, &Stamp> = stamps.iter().map(|stamp| (stamp.file.as_ref(), stamp)).collect();
+        let dated = |file: &Arc<str>, text| {
+            let built = build(file, text)?;
+            let stamp = modified.get(file.as_ref()).filter(|stamp| stamp.document == built.root());
+            let at = stamp.and_then(|stamp| jiff::Timestamp::from_nanosecond(stamp.modified.into()).ok());
+            Ok(built.changed_at(at))
+        };
         let before = problems.len();
         let view = match &self.head {
             None => View::default(),
-            Some(head) => self.read_view(head.root, build, &mut problems)?,
+            Some(head) => self.read_view(head.root, &dated, &mut problems)?,
         };
         // Everything that is known goes into the next commit, over what is damaged.
         self.repair = problems.len() > before;
         self.saved = view.clone();
-        let mut statement =
-            self.connection.prepare("SELECT file, modified, size, document FROM stamps").map_err(self.sql())?;
-        let stamps = statement.query_map([], |row| {
-            let file: String = row.get(0)?;
-            let size = unsigned(row.get(2)?);
-            Ok(Stamp { file: file.into(), modified: row.get(1)?, size, document: ObjectHash::new(row.get(3)?) })
-        });
-        let stamps = stamps.and_then(Iterator::collect).map_err(self.sql())?;
         Ok(Loaded { view, log, stamps, problems })
     }
 
@@ -391,7 +392,8 @@ impl Store for DiskStore {
         let records: Vec<Record> =
             commit.records.iter().zip(first_record..).map(|(record, seq)| numbered(record, seq)).collect();
         if let Some(record) = records.iter().find(|record| too_deep(&record.body)) {
-            let why = format!("a record of kind {} is nested more than {MAX_NESTING} deep and was refused", record.kind);
+            let why =
+                format!("a record of kind {} is nested more than {MAX_NESTING} deep and was refused", record.kind);
             return Err(StoreError::Failed { path: self.database(), why });
         }
         let (objects, bytes) = self.write(commit, &records)?;
@@ -584,9 +586,20 @@ fn insert_record(connection: &Connection, record: &Record) -> rusqlite::Result<u
     connection.prepare_cached(sql)?.execute(values)
 }
 
+fn query_stamps(connection: &Connection) -> rusqlite::Result<Vec<Stamp>> {
+    let mut statement = connection.prepare("SELECT file, modified, size, document, settled FROM stamps")?;
+    let stamps = statement.query_map([], |row| {
+        let file: String = row.get(0)?;
+        let (size, document) = (unsigned(row.get(2)?), ObjectHash::new(row.get(3)?));
+        Ok(Stamp { file: file.into(), modified: row.get(1)?, size, document, settled: row.get(4)? })
+    })?;
+    stamps.collect()
+}
+
 fn insert_stamp(connection: &Connection, stamp: &Stamp) -> rusqlite::Result<usize> {
-    let sql = "INSERT OR REPLACE INTO stamps(file, modified, size, document) VALUES (?1, ?2, ?3, ?4)";
-    let values = params![stamp.file.as_ref(), stamp.modified, signed(stamp.size), stamp.document.as_bytes()];
+    let sql = "INSERT OR REPLACE INTO stamps(file, modified, size, document, settled) VALUES (?1, ?2, ?3, ?4, ?5)";
+    let size = signed(stamp.size);
+    let values = params![stamp.file.as_ref(), stamp.modified, size, stamp.document.as_bytes(), stamp.settled];
     connection.prepare_cached(sql)?.execute(values)
 }
 

@@ -19,6 +19,9 @@ const FRAME: u64 = 4 + 32 + 4;
 /// The longest entry that is believed, in bytes.
 const MAX_ENTRY: u64 = 1 << 30;
 
+/// A longer log is not checked as a whole at each start, in bytes; its end always is.
+const MAX_CHECKED: u64 = 64 << 20;
+
 /// One entry.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Entry {
@@ -72,12 +75,11 @@ impl Journal {
             journal.end = MAGIC.len() as u64;
             return Ok((journal, None));
         }
-        if let Some(last) = last_entry(&mut file, length) {
-            journal.end = length;
-            journal.reach = last;
-            return Ok((journal, None));
-        }
-        let (end, reach) = scan(&mut file, length, &mut |_| {})?;
+        let last = if length > MAX_CHECKED { last_entry(&mut file, length) } else { None };
+        let (end, reach) = match last {
+            Some(reach) => (length, reach),
+            None => scan(&mut file, length, &mut |_| {})?,
+        };
         journal.reach = reach;
         journal.end = end;
         let aside = (end < length).then(|| journal.put_aside(length)).transpose()?;
