@@ -359,7 +359,8 @@ fn the_log_rebuilds_the_store() {
 
 #[test]
 fn a_torn_or_lost_log_is_made_good() {
-    let tears: &[&dyn Fn(&mut Vec<u8>)] = &[
+    type Tear<'a> = &'a dyn Fn(&mut Vec<u8>);
+    let tears: &[Tear<'_>] = &[
         &|bytes| bytes.truncate(bytes.len() - 3),
         &|bytes| bytes.extend_from_slice(b"half an entry"),
         &|bytes| bytes[100] ^= 1,
