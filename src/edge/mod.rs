@@ -12,5 +12,6 @@ pub mod provider;
 pub mod secret;
 pub mod store;
 pub mod survey;
+pub mod tokens;
 pub mod walk;
 pub mod wire;

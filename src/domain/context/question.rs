@@ -49,7 +49,7 @@ impl Question {
 }
 
 /// What a name adds to its weight as a word.
-const NAME_BONUS: f32 = 0.0;
+const NAME_BONUS: f32 = 0.25;
 /// What a date counts.
 const DATE_BONUS: f32 = 1.0;
 

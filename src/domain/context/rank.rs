@@ -1,13 +1,15 @@
 //! Which nodes are near a question: words first, then what stands beside, above and below, and time.
 
-use crate::domain::context::lexical::{Index, Place, Scored};
+use crate::domain::context::lexical::{Index, Place, QueryTerm, Scored};
 use crate::domain::context::question::Question;
+use crate::domain::context::segment::prefix;
+use crate::domain::context::words::{Analyser, Piece, pieces};
 use crate::domain::id::NodeId;
 use crate::domain::label::Privacy;
 use crate::domain::memory::document::Document;
 use crate::domain::memory::view::{NodeRef, View};
 use crate::domain::org::outline::Outline;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// So many nodes that hold the words are looked at closely.
@@ -24,15 +26,19 @@ pub struct Weights {
     pub parent: f32,
     /// What a node passes on to its children.
     pub child: f32,
-    /// What is left after a second step.
-    pub second: f32,
+    /// What is left of a sibling's share after each step further away.
+    pub fade: f32,
+    /// What a node passes on to the nodes that it links to.
+    pub link: f32,
+    /// What the words count that stand with the question's words in the best nodes.
+    pub kindred: f32,
     /// What a node that names a time gains when the question asks for one.
     pub time: f32,
 }
 
 impl Default for Weights {
     fn default() -> Self {
-        Weights { next: 0.35, previous: 0.25, parent: 0.1, child: 0.1, second: 0.4, time: 0.1 }
+        Weights { next: 0.45, previous: 0.4, parent: 0.1, child: 0.1, fade: 0.75, link: 0.2, kindred: 0.3, time: 0.25 }
     }
 }
 
@@ -83,10 +89,13 @@ pub fn rank(view: &View, index: &Index, question: &Question, clearance: Privacy,
         label.is_some_and(|label| *label <= clearance)
     };
     let mut field = Field { view, documents: Vec::new(), numbers: HashMap::new(), nodes: HashMap::new() };
-    for scored in index.scores(&question.terms, CANDIDATES, &admit) {
+    let mut terms = question.terms.clone();
+    terms.extend(kindred(view, index, &terms, weights, &admit));
+    for scored in index.scores(&terms, CANDIDATES, &admit) {
         field.seed(scored);
     }
     field.spread(weights);
+    field.follow_links(weights, clearance);
     let mut ranked = field.finish(clearance);
     if question.wants_time {
         for found in &mut ranked {
@@ -102,6 +111,58 @@ pub fn rank(view: &View, index: &Index, question: &Question, clearance: Privacy,
     ranked
 }
 
+/// So many of the best nodes are read for kindred words.
+const READ: usize = 8;
+/// So many kindred words are asked for.
+const KINDRED: usize = 10;
+
+/// Returns the words that stand with the question's words in the best nodes and are rare elsewhere.
+/// The question says “trip”; its best nodes say “Lisbon”, “flight” and “hotel”.
+fn kindred(
+    view: &View,
+    index: &Index,
+    asked: &[QueryTerm],
+    weights: &Weights,
+    admit: &dyn Fn(&str, u32) -> bool,
+) -> Vec<QueryTerm> {
+    let best = index.scores(asked, READ, admit);
+    let sum: f32 = best.iter().map(|found| found.score).sum();
+    let mut analyser = Analyser::default();
+    let mut shares: BTreeMap<Box<str>, f32> = BTreeMap::new();
+    for found in &best {
+        let Some(document) = view.document(&found.place.file) else { continue };
+        let Some(node) = document.outline.nodes.get(found.place.index as usize) else { continue };
+        let mut here: BTreeMap<Box<str>, f32> = BTreeMap::new();
+        let mut length = SHORT;
+        analyser.terms(prefix(document.outline.slice(&node.body), READ_BYTES), |term| {
+            *here.entry(Box::from(term)).or_default() += 1.0;
+            length += 1.0;
+        });
+        for (term, count) in here {
+            *shares.entry(term).or_default() += found.score / sum * count / length;
+        }
+    }
+    let nodes = index.len() as f32;
+    let mut rare: Vec<QueryTerm> = Vec::new();
+    for (term, share) in shares {
+        let holding = index.frequency(&term) as f32;
+        if holding >= 2.0 && holding <= nodes / 10.0 && !asked.iter().any(|known| known.term == term) {
+            rare.push(QueryTerm { term, weight: share * (nodes / holding).ln() });
+        }
+    }
+    rare.sort_by(|a, b| b.weight.total_cmp(&a.weight).then_with(|| a.term.cmp(&b.term)));
+    rare.truncate(KINDRED);
+    let most = rare.first().map_or(1.0, |first| first.weight);
+    rare.iter_mut().for_each(|term| term.weight *= weights.kindred / most);
+    rare.retain(|term| term.weight > 0.0);
+    rare
+}
+
+/// Keeps the few words of a very short node from counting as its whole meaning.
+const SHORT: f32 = 10.0;
+/// How much of a node is read for kindred words.
+const READ_BYTES: usize = 4 << 10;
+
 /// Scores by document and node, while evidence spreads.
 struct Field<'a> {
     view: &'a View,
@@ -114,16 +175,18 @@ struct Field<'a> {
 impl Field<'_> {
     fn seed(&mut self, scored: Scored) {
         let Place { file, index } = scored.place;
-        let number = match self.numbers.get(&file) {
-            Some(number) => *number,
-            None => {
-                let Some(document) = self.view.document(&file) else { return };
-                self.documents.push(document.clone());
-                self.numbers.insert(file, self.documents.len() - 1);
-                self.documents.len() - 1
-            }
-        };
+        let Some(document) = self.view.document(&file) else { return };
+        let number = self.number(document);
         self.nodes.insert((number, index), (scored.score, 0.0));
+    }
+
+    fn number(&mut self, document: &Arc<Document>) -> usize {
+        if let Some(number) = self.numbers.get(&document.file) {
+            return *number;
+        }
+        self.documents.push(document.clone());
+        self.numbers.insert(document.file.clone(), self.documents.len() - 1);
+        self.documents.len() - 1
     }
 
     fn spread(&mut self, weights: &Weights) {
@@ -134,11 +197,15 @@ impl Field<'_> {
             let outline = &self.documents[number].outline;
             let mut gifts: Vec<(usize, f32)> = Vec::new();
             let index = index as usize;
-            let (before, behind) = (previous(outline, index), next(outline, index));
-            gifts.extend(before.map(|at| (at, weights.previous)));
-            gifts.extend(behind.map(|at| (at, weights.next)));
-            gifts.extend(before.and_then(|at| previous(outline, at)).map(|at| (at, weights.previous * weights.second)));
-            gifts.extend(behind.and_then(|at| next(outline, at)).map(|at| (at, weights.next * weights.second)));
+            let (mut before, mut behind) = (previous(outline, index), next(outline, index));
+            let mut left = 1.0;
+            for _ in 0..REACH {
+                gifts.extend(before.map(|at| (at, weights.previous * left)));
+                gifts.extend(behind.map(|at| (at, weights.next * left)));
+                before = before.and_then(|at| previous(outline, at));
+                behind = behind.and_then(|at| next(outline, at));
+                left *= weights.fade;
+            }
             if let Some(node) = outline.nodes.get(index).filter(|node| index > 0 && node.parent > 0) {
                 gifts.push((node.parent as usize, weights.parent));
             }
@@ -147,6 +214,23 @@ impl Field<'_> {
             }
             for (at, part) in gifts {
                 self.nodes.entry((number, at as u32)).or_default().1 += score * part;
+            }
+        }
+    }
+
+    /// Gives the nodes that the best ones link to a share.
+    fn follow_links(&mut self, weights: &Weights, clearance: Privacy) {
+        let mut best: Vec<((usize, u32), f32)> = self.nodes.iter().map(|(at, score)| (*at, score.0)).collect();
+        best.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        for ((number, index), score) in best.into_iter().take(LINKING) {
+            let document = self.documents[number].clone();
+            let links = document.links().iter().filter(|link| link.node == index).take(LINKS);
+            for link in links.filter(|_| score > 0.0) {
+                let Some(target) = self.view.get(&NodeId::new(link.target.clone())) else { continue };
+                if target.privacy() <= clearance {
+                    let number = self.number(&target.document);
+                    self.nodes.entry((number, target.index as u32)).or_default().1 += score * weights.link;
+                }
             }
         }
     }
@@ -162,6 +246,12 @@ impl Field<'_> {
     }
 }
 
+/// So many siblings on either side are given a share.
+const REACH: usize = 4;
+/// The links of so many of the best nodes are followed.
+const LINKING: usize = 24;
+/// At most so many links of each.
+const LINKS: usize = 8;
 /// A heading passes on to at most so many children.
 const CHILDREN: usize = 32;
 
@@ -190,10 +280,9 @@ fn previous(outline: &Outline, index: usize) -> Option<usize> {
 
 /// Returns whether a node's text names a time: a date, a weekday, “last week”, “ago”.
 fn names_a_time(node: &NodeRef) -> bool {
-    let text = crate::domain::context::segment::prefix(node.body(), 4 << 10);
+    let text = prefix(node.body(), READ_BYTES);
     let mut found = false;
-    crate::domain::context::words::pieces(text, |piece| {
-        use crate::domain::context::words::Piece;
+    pieces(text, |piece| {
         found |= match piece {
             Piece::Word(word) => TIME_WORDS.contains(&word),
             Piece::Gram(_) => false,

@@ -1,2 +1,3 @@
 //! The functions behind the command line.
+pub mod context;
 pub mod dump;

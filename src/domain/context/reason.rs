@@ -1,0 +1,94 @@
+//! Why a node is in a context, or is not, in words that a person can read.
+
+use std::fmt;
+
+/// Why a node is in, or left out.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Reason {
+    /// The node at point.
+    Focus,
+    /// The node at point, larger than the whole budget: so many bytes of its text are left out.
+    FocusCut(usize),
+    /// Stands below the node at point.
+    BelowFocus,
+    /// Stands above a node that is in.
+    Ancestor,
+    /// A file.
+    Root,
+    /// Stands directly below a file.
+    Outline,
+    /// Holds the question's words; 1 is the best of all.
+    Words(f32),
+    /// Stands beside nodes that hold the question's words, or is linked from them.
+    Beside(f32),
+    /// A deadline in so many minutes; below 0 it has passed.
+    Deadline(i64),
+    /// Scheduled in so many minutes; below 0 it has begun.
+    Scheduled(i64),
+    /// Changed in this session or today.
+    Changed,
+    /// An active project.
+    Project,
+    /// Would be in, but the budget is used up.
+    OverBudget,
+    /// May not be seen by the provider.
+    Private,
+    /// There is no such node.
+    Unknown,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reason::Focus => f.write_str("focus"),
+            Reason::FocusCut(bytes) => write!(f, "focus, cut: {bytes} bytes are over budget"),
+            Reason::BelowFocus => f.write_str("below the focus"),
+            Reason::Ancestor => f.write_str("ancestor"),
+            Reason::Root => f.write_str("file"),
+            Reason::Outline => f.write_str("outline"),
+            Reason::Words(score) => write!(f, "words {score:.2}"),
+            Reason::Beside(score) => write!(f, "beside {score:.2}"),
+            Reason::Deadline(minutes) => write!(f, "deadline {}", Span(*minutes)),
+            Reason::Scheduled(minutes) => write!(f, "scheduled {}", Span(*minutes)),
+            Reason::Changed => f.write_str("changed today"),
+            Reason::Project => f.write_str("active project"),
+            Reason::OverBudget => f.write_str("over budget"),
+            Reason::Private => f.write_str("private"),
+            Reason::Unknown => f.write_str("not in memory"),
+        }
+    }
+}
+
+/// Minutes from now, as a person says them.
+struct Span(i64);
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let minutes = self.0.unsigned_abs();
+        let (amount, unit) = match minutes {
+            0..120 => (minutes, "min"),
+            120..2880 => (minutes / 60, "h"),
+            _ => (minutes / 1440, "days"),
+        };
+        if self.0 < 0 { write!(f, "{amount} {unit} ago") } else { write!(f, "in {amount} {unit}") }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_read_well() {
+        for (reason, expected) in [
+            (Reason::Deadline(40), "deadline in 40 min"),
+            (Reason::Deadline(-90), "deadline 90 min ago"),
+            (Reason::Scheduled(-60 * 24 * 3), "scheduled 3 days ago"),
+            (Reason::Words(0.8149), "words 0.81"),
+            (Reason::FocusCut(12), "focus, cut: 12 bytes are over budget"),
+            (Reason::Deadline(i64::MIN), "deadline 6405119470038038 days ago"),
+        ] {
+            assert_eq!(reason.to_string(), expected);
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! `passepartout context`: what a model would be given of memory, and why.
+
+use crate::domain::context::lexical::Index;
+use crate::domain::context::{self, Audience, Context, Rendered, Request};
+use crate::domain::id::NodeId;
+use crate::domain::memory::view::View;
+use crate::domain::port::CountTokens;
+use jiff::civil::DateTime;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::io::{self, BufRead, Write};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Longer lines are refused.
+const LONGEST_LINE: usize = 1 << 20;
+
+/// Everything that answering needs.
+#[derive(Clone)]
+pub struct ContextEngine {
+    /// The memory.
+    pub view: View,
+    /// Its index.
+    pub index: Index,
+    /// Counts tokens.
+    pub tokens: Arc<dyn CountTokens>,
+    /// The budget, in tokens.
+    pub max_tokens: usize,
+    /// Who would read it.
+    pub audience: Audience,
+    /// The user's wall clock.
+    pub now: DateTime,
+    /// Minutes ahead within which deadlines come first.
+    pub deadline_minutes: i64,
+    /// The tag of projects.
+    pub project_tag: String,
+}
+
+/// One line of `--jsonl`.
+#[derive(Deserialize)]
+struct Question {
+    id: Option<Value>,
+    query: Option<String>,
+    focus: Option<String>,
+}
+
+impl ContextEngine {
+    /// Indexes a memory, with 4,000 tokens, the window of an hour and the tag `project`, for a reader anywhere.
+    pub fn new(view: View, tokens: Arc<dyn CountTokens>, now: DateTime) -> Self {
+        ContextEngine {
+            index: Index::of(&view),
+            view,
+            tokens,
+            max_tokens: 4_000,
+            audience: Audience::Remote,
+            now,
+            deadline_minutes: 60,
+            project_tag: "project".to_string(),
+        }
+    }
+
+    /// Returns what a model would be given.
+    pub fn context(&self, query: Option<&str>, focus: Option<&str>) -> Context {
+        let focus = focus.map(NodeId::new);
+        let request = Request {
+            focus: focus.as_ref(),
+            query,
+            max_tokens: self.max_tokens,
+            audience: self.audience,
+            now: self.now,
+            deadline_minutes: self.deadline_minutes,
+            project_tag: &self.project_tag,
+            changed: &[],
+        };
+        context::assemble(&self.view, &self.index, &request, self.tokens.as_ref())
+    }
+}
+
+/// Answers one line of `--jsonl` with one line; a line that is no question is answered with `error`.
+pub fn answer(line: &str, engine: &ContextEngine) -> String {
+    let question: Question = match serde_json::from_str(line) {
+        Ok(question) => question,
+        Err(error) => {
+            let text = format!("not a question: {error}; write {{\"id\": …, \"query\": …, \"focus\": …}}");
+            return json!({"id": null, "error": text}).to_string();
+        }
+    };
+    let begun = Instant::now();
+    let context = engine.context(question.query.as_deref(), question.focus.as_deref());
+    let micros = begun.elapsed().as_micros() as u64;
+    json!({
+        "id": question.id,
+        "tokens": context.tokens,
+        "nodes": nodes(&context),
+        "micros": micros,
+    })
+    .to_string()
+}
+
+/// Answers every line in order. Empty lines are passed over.
+///
+/// # Errors
+///
+/// When reading or writing fails; what was answered until then has been written.
+pub fn answer_lines(mut input: impl BufRead, mut output: impl Write, engine: &ContextEngine) -> io::Result<()> {
+    // The first question should not wait for the vocabulary: its time is of assembling.
+    engine.tokens.count("ready");
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        if io::Read::take(&mut input, LONGEST_LINE as u64).read_until(b'\n', &mut line)? == 0 {
+            return output.flush();
+        }
+        if line.len() == LONGEST_LINE && !line.ends_with(b"\n") {
+            skip_line(&mut input)?;
+            writeln!(output, "{}", json!({"id": null, "error": "a line of more than 1 MB; ask less at once"}))?;
+            continue;
+        }
+        let text = String::from_utf8_lossy(&line);
+        if !text.trim().is_empty() {
+            writeln!(output, "{}", answer(text.trim(), engine))?;
+        }
+    }
+}
+
+/// Writes one context as JSON, with its text.
+///
+/// # Errors
+///
+/// When writing fails.
+pub fn print_json(context: &Context, micros: u64, mut output: impl Write) -> io::Result<()> {
+    let dropped: Vec<Value> =
+        context.dropped.iter().map(|(id, reason)| json!({"id": id.as_str(), "reason": reason.to_string()})).collect();
+    let all = json!({
+        "tokens": context.tokens,
+        "nodes": nodes(context),
+        "dropped": dropped,
+        "micros": micros,
+        "text": context.text,
+    });
+    writeln!(output, "{all}")
+}
+
+/// Writes one context as its text; says so when there is none.
+///
+/// # Errors
+///
+/// When writing fails.
+pub fn print_text(context: &Context, mut output: impl Write) -> io::Result<()> {
+    if context.text.is_empty() {
+        return writeln!(output, "Nothing of memory would be given to a model.");
+    }
+    output.write_all(context.text.as_bytes())
+}
+
+fn nodes(context: &Context) -> Vec<Value> {
+    let one = |node: &context::Included| {
+        let rendered = match node.rendered {
+            Rendered::Full => "full",
+            Rendered::Title => "title",
+        };
+        json!({"id": node.id.as_str(), "rendered": rendered, "reason": node.reason.to_string(), "tokens": node.tokens})
+    };
+    context.nodes.iter().map(one).collect()
+}
+
+fn skip_line(input: &mut impl BufRead) -> io::Result<()> {
+    loop {
+        let buffer = input.fill_buf()?;
+        if buffer.is_empty() {
+            return Ok(());
+        }
+        let end = memchr::memchr(b'\n', buffer);
+        let used = end.map_or(buffer.len(), |at| at + 1);
+        input.consume(used);
+        if end.is_some() {
+            return Ok(());
+        }
+    }
+}

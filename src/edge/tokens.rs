@@ -1,0 +1,188 @@
+//! Counts tokens as o200k does, for all providers.
+//!
+//! The vocabulary takes about 0.2 s to load, so it is loaded once, in a thread of its own.
+
+use crate::domain::port::CountTokens;
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::OnceLock;
+use tiktoken_rs::CoreBPE;
+
+/// Lines longer than this many bytes are counted in parts: the encoder's time grows faster than the line,
+/// and its regular expression gives up on very long runs. Each cut adds at most a token or two.
+const LONGEST: usize = 2048;
+/// So many lines are remembered, twice.
+const REMEMBERED: usize = 50_000;
+
+static VOCABULARY: OnceLock<Option<CoreBPE>> = OnceLock::new();
+
+fn vocabulary() -> Option<&'static CoreBPE> {
+    VOCABULARY.get_or_init(|| tiktoken_rs::o200k_base().ok()).as_ref()
+}
+
+/// Counts tokens, and remembers the lines it has seen.
+pub struct Tokens {
+    hasher: RandomState,
+    seen: Mutex<Generations>,
+}
+
+/// Two maps: when the young one is full it grows old, and the old one is forgotten.
+#[derive(Default)]
+struct Generations {
+    young: HashMap<u64, u32>,
+    old: HashMap<u64, u32>,
+}
+
+impl Default for Tokens {
+    fn default() -> Self {
+        Tokens { hasher: RandomState::new(), seen: Mutex::new(Generations::default()) }
+    }
+}
+
+impl Tokens {
+    /// Starts loading the vocabulary in the background; counting waits for it.
+    pub fn new() -> Self {
+        // A thread that cannot be started is no loss: the first count loads the vocabulary itself.
+        let _ = std::thread::Builder::new().name("passepartout-tokens".to_string()).spawn(vocabulary);
+        Tokens::default()
+    }
+}
+
+impl CountTokens for Tokens {
+    fn count(&self, text: &str) -> usize {
+        let pieces: Vec<(&str, u64)> = pieces(text).map(|piece| (piece, self.hasher.hash_one(piece))).collect();
+        let mut sum = 0usize;
+        let mut unknown: Vec<(&str, u64)> = Vec::new();
+        {
+            let mut seen = self.seen.lock();
+            for (piece, hash) in pieces {
+                match seen.find(hash) {
+                    Some(tokens) => sum += tokens as usize,
+                    None => unknown.push((piece, hash)),
+                }
+            }
+        }
+        // The lock is free while the encoder works.
+        let counted: Vec<(u64, u32)> = unknown.into_iter().map(|(piece, hash)| (hash, encode(piece))).collect();
+        let mut seen = self.seen.lock();
+        for (hash, tokens) in counted {
+            sum += tokens as usize;
+            seen.remember(hash, tokens);
+        }
+        sum
+    }
+}
+
+impl Generations {
+    fn find(&mut self, hash: u64) -> Option<u32> {
+        if let Some(tokens) = self.young.get(&hash) {
+            return Some(*tokens);
+        }
+        let tokens = self.old.remove(&hash)?;
+        self.remember(hash, tokens);
+        Some(tokens)
+    }
+
+    fn remember(&mut self, hash: u64, tokens: u32) {
+        if self.young.len() >= REMEMBERED {
+            self.old = std::mem::take(&mut self.young);
+        }
+        self.young.insert(hash, tokens);
+    }
+}
+
+fn encode(piece: &str) -> u32 {
+    match vocabulary() {
+        Some(vocabulary) => vocabulary.encode_ordinary(piece).len() as u32,
+        // Without a vocabulary every byte counts: too much rather than too little.
+        None => piece.len() as u32,
+    }
+}
+
+/// Cuts a text where no token can reach across: behind a line break that no space and no slash follows.
+/// (o200k's own pattern joins line breaks with the space around them, and a slash with what stands before it.)
+fn pieces(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let mut from = 0;
+        let end = loop {
+            let Some(at) = rest.get(from..).and_then(|tail| tail.find('\n')) else { break rest.len() };
+            let behind = from + at + 1;
+            match rest.get(behind..).and_then(|tail| tail.chars().next()) {
+                Some(next) if next.is_whitespace() || next == '/' => from = behind,
+                _ => break behind,
+            }
+        };
+        let (piece, tail) = rest.split_at(chop(rest, end));
+        rest = tail;
+        Some(piece)
+    })
+}
+
+/// Returns where to cut a piece that ends at `end`: there, or earlier when it is too long, in front of a space if one is near.
+fn chop(text: &str, end: usize) -> usize {
+    if end <= LONGEST {
+        return end;
+    }
+    let near = |at: &usize| text.as_bytes().get(*at).is_some_and(|byte| *byte == b' ');
+    let spaced = (LONGEST / 2..=LONGEST).rev().find(near);
+    spaced.unwrap_or_else(|| (1..=LONGEST).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn exactly(text: &str) -> usize {
+        vocabulary().expect("the vocabulary is built in").encode_ordinary(text).len()
+    }
+
+    #[test]
+    fn texts_are_counted() {
+        let tokens = Tokens::default();
+        for text in [
+            "",
+            "hello",
+            "* A heading {id}\nText.\n",
+            "a\n\n\nb\n/c\n  d\n",
+            "猫が好き\n",
+            "don't\n'll\n",
+            "\r\n\r\n x",
+        ] {
+            assert_eq!(tokens.count(text), exactly(text), "{text:?}");
+            assert_eq!(tokens.count(text), exactly(text), "{text:?}, remembered");
+        }
+    }
+
+    #[test]
+    fn endless_runs_are_counted_in_time() {
+        let tokens = Tokens::default();
+        for run in ["x", " ", "猫", "=", "\n", "é", "0"] {
+            let text = run.repeat(1_000_000 / run.len());
+            let counted = tokens.count(&text);
+            assert!(counted > 0 && counted <= text.len(), "{run:?}: {counted}");
+        }
+    }
+
+    #[test]
+    fn the_memory_is_bounded() {
+        let mut seen = Generations::default();
+        for hash in 0..(REMEMBERED as u64 * 5) {
+            seen.remember(hash, 1);
+        }
+        assert!(seen.young.len() + seen.old.len() <= 2 * REMEMBERED);
+        assert_eq!(seen.find(0), None);
+    }
+
+    proptest! {
+        #[test]
+        fn short_texts_are_counted_exactly(text in "([a-zA-Z0-9 .,/'*=\\n\\r\\t{}:-]|é|猫|\u{85}|\u{2028}|😀){0,120}") {
+            prop_assert_eq!(Tokens::default().count(&text), exactly(&text));
+        }
+    }
+}
