@@ -199,7 +199,82 @@ fn exactly_this_leaves_the_machine_for_openai() {
     assert_eq!((request.method.as_str(), request.path.as_str()), ("POST", "/v1/chat/completions"));
     assert_eq!(request.header("authorization"), Some(format!("Bearer {KEY}").as_str()));
     assert!(!request.body.contains(KEY));
-    insta::assert_snapshot!(without_hashes(&request.json()));
+    insta::assert_snapshot!(without_hashes(&request.json()), @r#"
+    {
+      "model": "model-x-high",
+      "stream": true,
+      "tools": [
+        {
+          "type": "function",
+          "function": {
+            "name": "memory-search",
+            "description": "Finds notes.",
+            "parameters": {
+              "type": "object",
+              "properties": {
+                "query": {
+                  "type": "string"
+                }
+              },
+              "required": [
+                "query"
+              ]
+            },
+            "strict": false
+          }
+        }
+      ],
+      "messages": [
+        {
+          "role": "system",
+          "content": "You are helpful."
+        },
+        {
+          "role": "user",
+          "content": "What is due?"
+        },
+        {
+          "role": "assistant",
+          "content": "Looking.",
+          "tool_calls": [
+            {
+              "type": "function",
+              "id": "call_1a",
+              "function": {
+                "name": "memory-search",
+                "arguments": "{\"query\":\"due\"}"
+              }
+            },
+            {
+              "type": "function",
+              "id": "call_HASH",
+              "function": {
+                "name": "memory-search",
+                "arguments": "{\"query\":\"late\"}"
+              }
+            }
+          ]
+        },
+        {
+          "role": "tool",
+          "content": "There is no result: the call was not carried out.",
+          "tool_call_id": "call_1a"
+        },
+        {
+          "role": "tool",
+          "content": "Nothing late.",
+          "tool_call_id": "call_HASH"
+        },
+        {
+          "role": "user",
+          "content": "Result of the tool memory-search:\nFrom nowhere."
+        }
+      ],
+      "stream_options": {
+        "include_usage": true
+      }
+    }
+    "#);
 }
 
 #[test]
@@ -208,7 +283,81 @@ fn exactly_this_leaves_the_machine_for_anthropic() {
     assert_eq!(request.path, "/v1/messages");
     assert_eq!((request.header("x-api-key"), request.header("anthropic-version")), (Some(KEY), Some("2023-06-01")));
     assert_eq!(request.header("authorization"), None);
-    insta::assert_snapshot!(without_hashes(&request.json()));
+    insta::assert_snapshot!(without_hashes(&request.json()), @r#"
+    {
+      "model": "model-x-high",
+      "stream": true,
+      "system": "You are helpful.",
+      "tools": [
+        {
+          "name": "memory-search",
+          "input_schema": {
+            "type": "object",
+            "properties": {
+              "query": {
+                "type": "string"
+              }
+            },
+            "required": [
+              "query"
+            ]
+          },
+          "description": "Finds notes."
+        }
+      ],
+      "messages": [
+        {
+          "role": "user",
+          "content": "What is due?"
+        },
+        {
+          "role": "assistant",
+          "content": [
+            {
+              "type": "text",
+              "text": "Looking."
+            },
+            {
+              "type": "tool_use",
+              "id": "call_1a",
+              "name": "memory-search",
+              "input": {
+                "query": "due"
+              }
+            },
+            {
+              "type": "tool_use",
+              "id": "call_HASH",
+              "name": "memory-search",
+              "input": {
+                "query": "late"
+              }
+            }
+          ]
+        },
+        {
+          "role": "user",
+          "content": [
+            {
+              "type": "tool_result",
+              "content": "There is no result: the call was not carried out.",
+              "tool_use_id": "call_1a"
+            },
+            {
+              "type": "tool_result",
+              "content": "Nothing late.",
+              "tool_use_id": "call_HASH"
+            }
+          ]
+        },
+        {
+          "role": "user",
+          "content": "Result of the tool memory-search:\nFrom nowhere."
+        }
+      ],
+      "max_tokens": 64000
+    }
+    "#);
 }
 
 #[test]
@@ -216,14 +365,181 @@ fn exactly_this_leaves_the_machine_for_gemini() {
     let request = sent(Dialect::Gemini);
     assert_eq!(request.path, "/v1beta/models/model-x-high:streamGenerateContent?alt=sse");
     assert_eq!(request.header("x-goog-api-key"), Some(KEY));
-    insta::assert_snapshot!(without_hashes(&request.json()));
+    insta::assert_snapshot!(without_hashes(&request.json()), @r#"
+    {
+      "systemInstruction": {
+        "parts": [
+          {
+            "text": "You are helpful."
+          }
+        ]
+      },
+      "tools": [
+        {
+          "functionDeclarations": [
+            {
+              "name": "memory-search",
+              "description": "Finds notes.",
+              "parametersJsonSchema": {
+                "type": "object",
+                "properties": {
+                  "query": {
+                    "type": "string"
+                  }
+                },
+                "required": [
+                  "query"
+                ]
+              }
+            }
+          ]
+        }
+      ],
+      "contents": [
+        {
+          "role": "user",
+          "parts": [
+            {
+              "text": "What is due?"
+            }
+          ]
+        },
+        {
+          "role": "model",
+          "parts": [
+            {
+              "text": "Looking."
+            },
+            {
+              "functionCall": {
+                "id": "call_1a",
+                "name": "memory-search",
+                "args": {
+                  "query": "due"
+                }
+              }
+            },
+            {
+              "functionCall": {
+                "name": "memory-search",
+                "args": {
+                  "query": "late"
+                }
+              }
+            }
+          ]
+        },
+        {
+          "role": "user",
+          "parts": [
+            {
+              "functionResponse": {
+                "name": "memory-search",
+                "response": {
+                  "name": "memory-search",
+                  "content": "There is no result: the call was not carried out."
+                },
+                "id": "call_1a"
+              }
+            },
+            {
+              "functionResponse": {
+                "name": "memory-search",
+                "response": {
+                  "name": "memory-search",
+                  "content": "Nothing late."
+                }
+              }
+            }
+          ]
+        },
+        {
+          "role": "user",
+          "parts": [
+            {
+              "text": "Result of the tool memory-search:\nFrom nowhere."
+            }
+          ]
+        }
+      ]
+    }
+    "#);
 }
 
 #[test]
 fn exactly_this_leaves_the_machine_for_ollama() {
     let request = sent(Dialect::Ollama);
     assert_eq!(request.path, "/api/chat");
-    insta::assert_snapshot!(without_hashes(&request.json()));
+    insta::assert_snapshot!(without_hashes(&request.json()), @r#"
+    {
+      "model": "model-x-high",
+      "stream": true,
+      "tools": [
+        {
+          "type": "function",
+          "function": {
+            "name": "memory-search",
+            "description": "Finds notes.",
+            "parameters": {
+              "type": "object",
+              "properties": {
+                "query": {
+                  "type": "string"
+                }
+              },
+              "required": [
+                "query"
+              ]
+            }
+          }
+        }
+      ],
+      "messages": [
+        {
+          "role": "system",
+          "content": "You are helpful."
+        },
+        {
+          "role": "user",
+          "content": "What is due?"
+        },
+        {
+          "role": "assistant",
+          "content": "Looking.",
+          "tool_calls": [
+            {
+              "function": {
+                "name": "memory-search",
+                "arguments": {
+                  "query": "due"
+                }
+              }
+            },
+            {
+              "function": {
+                "name": "memory-search",
+                "arguments": {
+                  "query": "late"
+                }
+              }
+            }
+          ]
+        },
+        {
+          "role": "tool",
+          "content": "There is no result: the call was not carried out."
+        },
+        {
+          "role": "tool",
+          "content": "Nothing late."
+        },
+        {
+          "role": "user",
+          "content": "Result of the tool memory-search:\nFrom nowhere."
+        }
+      ]
+    }
+    "#);
 }
 
 #[test]
@@ -401,30 +717,33 @@ const MISDEEDS: &[Misdeed] = &[
 
 #[test]
 fn every_misdeed_has_an_error_that_names_provider_host_and_way_out() {
-    for dialect in DIALECTS {
-        for misdeed in MISDEEDS {
-            if dialect == Dialect::Ollama && misdeed.name == "nothing in it" {
-                continue;
-            }
-            let server = FakeServer::start([(misdeed.reply)(dialect)]);
-            // Silence is waited for, so the limit is short there and long where a busy machine might hit it.
-            let short = misdeed.kind == ProviderErrorKind::Timeout;
-            let patience = if short { timeouts(400, 250) } else { timeouts(20_000, 20_000) };
-            let provider = served(config(dialect, &server.url()), patience, Limits::default());
-            let (answer, streamed) = ask(&provider, &prompt("hi"));
-            let at = format!("{dialect:?}, {}", misdeed.name);
-            let error = answer.expect_err(&at);
-            let text = error.to_string();
-            assert_eq!(error.kind, misdeed.kind, "{at}: {text}");
-            assert_eq!(streamed, misdeed.streamed, "{at}");
-            assert!(text.starts_with("fake: 127.0.0.1:"), "{at}: {text}");
-            for words in misdeed.words {
-                assert!(text.contains(words), "{at}: {words:?} is not in {text:?}");
-            }
-            assert!(!text.contains(KEY) && !format!("{error:?}").contains(KEY), "{at}: {text}");
-            assert!(!text.chars().any(char::is_control), "{at}: {text:?}");
+    std::thread::scope(|scope| {
+        for dialect in DIALECTS {
+            scope.spawn(move || MISDEEDS.iter().for_each(|misdeed| check_misdeed(dialect, misdeed)));
         }
+    });
+}
+
+#[track_caller]
+fn check_misdeed(dialect: Dialect, misdeed: &Misdeed) {
+    let at = format!("{dialect:?}, {}", misdeed.name);
+    let server = FakeServer::start([(misdeed.reply)(dialect)]);
+    // Silence is waited for, so the limit is short there, and long where a busy machine might hit it.
+    let short = misdeed.kind == ProviderErrorKind::Timeout;
+    let first = if short && misdeed.streamed.is_empty() { 250 } else { 20_000 };
+    let patience = timeouts(first, if short { 250 } else { 20_000 });
+    let provider = served(config(dialect, &server.url()), patience, Limits::default());
+    let (answer, streamed) = ask(&provider, &prompt("hi"));
+    let error = answer.expect_err(&at);
+    let text = error.to_string();
+    assert_eq!(error.kind, misdeed.kind, "{at}: {text}");
+    assert_eq!(streamed, misdeed.streamed, "{at}");
+    assert!(text.starts_with("fake: 127.0.0.1:"), "{at}: {text}");
+    for words in misdeed.words {
+        assert!(text.contains(words), "{at}: {words:?} is not in {text:?}");
     }
+    assert!(!text.contains(KEY) && !format!("{error:?}").contains(KEY), "{at}: {text}");
+    assert!(!text.chars().any(char::is_control), "{at}: {text:?}");
 }
 
 #[test]
@@ -434,11 +753,11 @@ fn errors_read_well() {
         let error = ask(&patient(dialect, &server), &prompt("hi")).0.expect_err("an error").to_string();
         error.replace(&server.url()["http://".len()..], "HOST")
     };
-    insta::assert_snapshot!(told(status(401), Dialect::OpenAi), @"");
-    insta::assert_snapshot!(told(status(404), Dialect::OpenAi), @"");
-    insta::assert_snapshot!(told(status(429), Dialect::OpenAi), @"");
-    insta::assert_snapshot!(told(hello(Dialect::OpenAi).cut_after("Hello, "), Dialect::OpenAi), @"");
-    insta::assert_snapshot!(told(Reply::raw(200, "text/html", "<p>"), Dialect::OpenAi), @"");
+    insta::assert_snapshot!(told(status(401), Dialect::OpenAi), @"fake: HOST refuses the key [HTTP 401]: check the key for host HOST in auth-source (it says: no luck with [MASKED] nor <b>here</b>)");
+    insta::assert_snapshot!(told(status(404), Dialect::OpenAi), @"fake: HOST does not have the model “model-x-high”, or the URL is wrong [HTTP 404]: set another model (the doctor lists them) (it says: no luck with [MASKED] nor <b>here</b>)");
+    insta::assert_snapshot!(told(status(429), Dialect::OpenAi), @"fake: HOST has had too many requests or no money is left [HTTP 429]: try again, or look at the account (it says: no luck with [MASKED] nor <b>here</b>)");
+    insta::assert_snapshot!(told(hello(Dialect::OpenAi).cut_after("Hello, "), Dialect::OpenAi), @"fake: HOST hung up in the middle of its answer after 7 characters, which are kept: ask again");
+    insta::assert_snapshot!(told(Reply::raw(200, "text/html", "<p>"), Dialect::OpenAi), @"fake: HOST answered with what cannot be read: it is no stream of this protocol; check URL and kind of the provider, or set another model than “model-x-high”");
 }
 
 #[test]
@@ -556,9 +875,9 @@ fn a_slow_server_is_waited_for_while_it_gives_signs_of_life() {
         ": busy\n\n".repeat(40),
         json!({"choices": [{"delta": {"content": "Hi."}, "finish_reason": "stop"}]})
     );
-    let reply = Reply::raw(200, "text/event-stream", body).in_pieces(8).dripping(Duration::from_millis(10));
+    let reply = Reply::raw(200, "text/event-stream", body).in_pieces(8).dripping(Duration::from_millis(15));
     let server = FakeServer::start([reply]);
-    let provider = served(config(Dialect::OpenAi, &server.url()), timeouts(5000, 300), Limits::default());
+    let provider = served(config(Dialect::OpenAi, &server.url()), timeouts(20_000, 500), Limits::default());
     assert_eq!(ask(&provider, &prompt("hi")).0.expect("an answer").text, "Hi.");
 }
 
@@ -738,7 +1057,13 @@ fn half_an_answer_stays_is_marked_and_is_never_joined_to_another() {
         cascade(vec![named("one", false, &one), named("two", false, &two)], &prompt("hi"), &granted);
     assert_eq!(answer.map(|answer| answer.text).as_deref(), Ok("Hello, world"));
     let streamed = streamed.replace(&one.url()["http://".len()..], "HOST");
-    insta::assert_snapshot!(streamed, @"");
+    insta::assert_snapshot!(streamed, @r#"
+    Once upon 
+
+    [one broke off here: HOST hung up in the middle of its answer after 10 characters, which are kept. The next provider starts afresh.]
+
+    Hello, world
+    "#);
 }
 
 #[test]
@@ -756,8 +1081,13 @@ fn exhaustion_lists_every_provider_with_its_reason() {
         .to_string()
         .replace(&one.url()["http://".len()..], "HOST-1")
         .replace(&two.url()["http://".len()..], "HOST-2");
-    insta::assert_snapshot!(text, @"");
-    insta::assert_snapshot!(cascade(vec![], &prompt("hi"), &granted).0.expect_err("exhausted"), @"");
+    insta::assert_snapshot!(text, @r#"
+    No model provider gave an answer.
+    - one: HOST-1 has a fault of its own [HTTP 500]: try again later (it says: no luck with [MASKED] nor <b>here</b>)
+    - two: HOST-2 hung up in the middle of its answer after 7 characters, which are kept: ask again
+    - three was not asked: it is not confirmed yet
+    "#);
+    insta::assert_snapshot!(cascade(vec![], &prompt("hi"), &granted).0.expect_err("exhausted"), @"No model provider is set up; add a key, or put “recall” into the cascade.");
 }
 
 #[test]
@@ -806,7 +1136,11 @@ fn settings_become_a_cascade() {
             .collect();
         lines.join("\n")
     };
-    insta::assert_snapshot!(told(&[], &[]), @"");
+    insta::assert_snapshot!(told(&[], &[]), @r#"
+    ProviderConfig { name: "openai", kind: OpenAi, url: "https://api.openai.com/v1/", model: "gpt-4.1-mini", key: true, local: false }
+    ProviderConfig { name: "groq", kind: OpenAi, url: "https://api.groq.com/openai/v1/", model: "llama-3.3-70b-versatile", key: true, local: false }
+    recall
+    "#);
     let mine = Declared {
         name: "mine".into(),
         url: Some("http://localhost:8080".into()),
@@ -815,13 +1149,21 @@ fn settings_become_a_cascade() {
         ..Declared::default()
     };
     let odd = Declared { name: "odd".into(), kind: Some("telepathy".into()), ..Declared::default() };
-    insta::assert_snapshot!(told(&["recall", "anthropic", "mine", "ollama", "odd", "who"], &[mine, odd]), @"");
+    insta::assert_snapshot!(told(&["recall", "anthropic", "mine", "ollama", "odd", "who"], &[mine, odd]), @r#"
+    recall
+    not anthropic: there is no key for it; add one for host api.anthropic.com to auth-source, or set ANTHROPIC_API_KEY
+    ProviderConfig { name: "mine", kind: OpenAi, url: "http://localhost:8080/v1/", model: "qwen", key: false, local: true }
+    ProviderConfig { name: "ollama", kind: Ollama, url: "http://127.0.0.1:11434/", model: "llama3.1", key: false, local: false }
+    not odd: “telepathy” is no kind of provider; the kinds are openai, ollama, anthropic, gemini, openrouter
+    not who: it is not known; declare it with a kind, a URL and a model
+    "#);
 }
 
 /// Tells whether a type has a trait, without needing it.
 macro_rules! has {
     ($kind:ty, $bound:path) => {{
         struct Probe<T>(std::marker::PhantomData<T>);
+        #[allow(dead_code)]
         trait Fallback {
             const HAS: bool = false;
         }

@@ -89,7 +89,7 @@ impl Teller<'_> {
             ),
             Some(408 | 504) => (Timeout, format!("{host} gave up waiting for its model [{number}]: try again{words}")),
             Some(413) => {
-                (Refused, format!("the prompt is too large for {host} [{number}]: lower the token budget{words}"))
+                (Refused, format!("{host} finds the prompt too large [{number}]: lower the token budget{words}"))
             }
             Some(429) => {
                 let wait = retry.map_or_else(String::new, |after| format!(" after {} seconds", short_number(after)));

@@ -13,7 +13,7 @@ use crate::edge::secret::Vault;
 use async_trait::async_trait;
 use futures_util::{FutureExt, StreamExt};
 use genai::adapter::AdapterKind;
-use genai::chat::{ChatOptions, ChatStream, ChatStreamEvent, ReasoningEffort, StopReason, StreamEnd, ToolCall};
+use genai::chat::{ChatOptions, ChatStream, ChatStreamEvent, StopReason, StreamEnd, ToolCall};
 use genai::resolver::{AuthData, Endpoint};
 use genai::{Headers, ModelIden, ServiceTarget};
 use serde_json::{Map, Value, json};
@@ -64,8 +64,7 @@ impl Served {
             Kind::Anthropic => AdapterKind::Anthropic,
             Kind::Gemini => AdapterKind::Gemini,
         };
-        // URL and headers are ours alone: genai would put a key of its own making into a request without one,
-        // and would take “-high” and the like off the end of a model's name.
+        // URL and headers are ours alone: genai would put a key of its own making into a request without one.
         let headers: Vec<(&str, String)> = key_headers(&self.config);
         ServiceTarget {
             endpoint: Endpoint::from_owned(self.address.base()),
@@ -73,7 +72,7 @@ impl Served {
                 url: self.address.chat(&self.config.model),
                 headers: Headers::from(headers),
             },
-            model: ModelIden::new(adapter, self.config.model.clone()),
+            model: ModelIden::new(adapter, name_for_genai(&self.config)),
         }
     }
 
@@ -83,17 +82,28 @@ impl Served {
             .with_capture_tool_calls(true)
             .with_raw_frame_sink_arc(watch.clone());
         match self.config.kind {
-            // A budget is what genai passes over for this protocol, and it keeps the model's name whole.
-            Kind::OpenAi | Kind::OpenRouter => options
-                .with_reasoning_effort(ReasoningEffort::Budget(0))
-                .with_extra_body(json!({"model": self.config.model})),
-            Kind::Anthropic => options.with_extra_body(json!({"model": self.config.model})),
+            // The name as the user set it, in place of the one that genai was given.
+            Kind::OpenAi | Kind::OpenRouter | Kind::Anthropic => {
+                options.with_extra_body(json!({"model": self.config.model}))
+            }
             Kind::Ollama | Kind::Gemini => options,
         }
     }
 
     fn teller(&self, privacy: Privacy) -> Teller<'_> {
         Teller { config: &self.config, address: &self.address, vault: &self.vault, privacy }
+    }
+}
+
+/// Returns the model's name such that genai does not take its last word for a wish about thinking:
+/// it would cut “-high” and the like off, and ask for what nobody set. URL and body get the name as it is.
+fn name_for_genai(config: &ProviderConfig) -> String {
+    const EFFORTS: &[&str] = &["none", "zero", "minimal", "low", "medium", "high", "xhigh", "max"];
+    let model = &config.model;
+    let wish = model.rsplit_once('-').is_some_and(|(_, last)| EFFORTS.contains(&last));
+    match config.kind {
+        Kind::OpenAi | Kind::OpenRouter | Kind::Anthropic | Kind::Gemini if wish => format!("{model}-"),
+        Kind::OpenAi | Kind::OpenRouter | Kind::Anthropic | Kind::Gemini | Kind::Ollama => model.clone(),
     }
 }
 

@@ -195,6 +195,7 @@ impl FakeServer {
     }
 
     /// Adds a reply to the script.
+    #[allow(dead_code, reason = "for tests that script a server step by step")]
     pub fn push(&self, reply: Reply) {
         self.shared.replies.lock().expect("not poisoned").push_back(reply);
     }
