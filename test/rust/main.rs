@@ -4,9 +4,9 @@
 
 mod layering;
 mod memory;
+mod org;
 mod provider;
+mod recall;
 mod support;
 mod store;
 mod wire;
-mod org;
-mod recall;

@@ -1,102 +1,78 @@
 //! Several providers in a row: the first that answers wins, each failure is logged, and private prompts stay here.
 
 use crate::domain::label::Privacy;
-use crate::domain::port::{Completion, Locality, Prompt, Provider, ProviderError, ProviderErrorKind, Sink};
-use std::fmt;
+use crate::domain::port::{
+    Completion, Locality, LogLevel, ModelFailure, Prompt, Provider, ProviderError, ProviderErrorKind, Sink,
+};
 use std::sync::Arc;
 
-/// Whether a provider may be asked now.
+/// Whether a provider may be sent a prompt now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Permit {
     /// It may.
     Granted,
-    /// It may not, for this reason: not yet confirmed, budget used up, offline.
+    /// It may not, for this reason (budget used up, offline); the next one is tried.
     Withheld(String),
-}
-
-/// How much a line of the log matters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Weight {
-    /// As it should be.
-    Info,
-    /// A provider failed; another may answer.
-    Warning,
+    /// A human must confirm it first; nothing further is tried.
+    Confirm {
+        /// Exactly what would be sent, for the human.
+        sent: String,
+    },
 }
 
 /// Where lines for the log go.
-pub type Log<'a> = &'a mut (dyn FnMut(Weight, String) + Send);
+pub type Log<'a> = &'a mut (dyn FnMut(LogLevel, String) + Send);
 
-/// What came of one provider.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// It was not asked, for this reason.
-    Skipped(String),
-    /// It was asked and failed.
-    Failed(ProviderErrorKind, String),
+/// Decides on a provider that is not this program itself, seeing the prompt that it would be sent.
+pub type Permits<'a> = &'a (dyn Fn(&dyn Provider, &Prompt) -> Permit + Send + Sync);
+
+/// An answer, and what it was drawn from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reply {
+    /// The completion.
+    pub completion: Completion,
+    /// Where the provider runs.
+    pub locality: Locality,
+    /// How private the prompt was.
+    pub privacy: Privacy,
 }
-
-/// One provider of a cascade that gave no answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Attempt {
-    /// Which.
-    pub provider: String,
-    /// Why.
-    pub outcome: Outcome,
-}
-
-/// No provider gave an answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Exhausted {
-    /// Every provider with its reason, in the order of the cascade.
-    pub attempts: Vec<Attempt>,
-    /// The text of the last provider that broke off in the middle of its answer; it was streamed already.
-    pub partial: String,
-}
-
-impl fmt::Display for Exhausted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.attempts.is_empty() {
-            return f.write_str("No model provider is set up; add a key, or put “recall” into the cascade.");
-        }
-        f.write_str("No model provider gave an answer.")?;
-        for Attempt { provider, outcome } in &self.attempts {
-            match outcome {
-                Outcome::Skipped(why) => write!(f, "\n- {provider} was not asked: {why}")?,
-                Outcome::Failed(_, why) => write!(f, "\n- {provider}: {why}")?,
-            }
-        }
-        Ok(())
-    }
-}
-
-impl std::error::Error for Exhausted {}
 
 /// Providers in the order in which they are asked.
 #[derive(Clone, Default)]
-pub struct Cascade(Vec<Arc<dyn Provider>>);
+pub struct Cascade {
+    providers: Vec<Arc<dyn Provider>>,
+    left: Vec<ProviderError>,
+}
 
-/// A prompt together with a provider that may have it. Only [`admit`] makes one, and only it can be sent.
+/// A prompt together with the provider that may have it. Only [`admit`] makes one, and only it can be sent.
 struct Admitted<'a> {
     provider: &'a dyn Provider,
     prompt: &'a Prompt,
 }
 
-/// Lets a prompt go to a provider, or says why not. Whoever is asked for a permit is asked about open prompts only.
-fn admit<'a>(
-    prompt: &'a Prompt,
-    provider: &'a dyn Provider,
-    permitted: &(dyn Fn(&dyn Provider) -> Permit + Send + Sync),
-) -> Result<Admitted<'a>, String> {
+/// Why a prompt does not go to a provider.
+enum Shut {
+    Skip(String),
+    Confirm(String),
+}
+
+/// Lets a prompt go to a provider, or says why not.
+fn admit<'a>(prompt: &'a Prompt, provider: &'a dyn Provider, permits: Permits<'_>) -> Result<Admitted<'a>, Shut> {
     match (prompt.privacy, provider.locality()) {
-        (Privacy::Private, Locality::Remote) => {
-            return Err("the conversation holds private notes, and it is not on this machine".into());
+        // Nobody is asked about a provider that may not have it anyway.
+        (Privacy::Private, Locality::Remote) => Err(Shut::Skip(
+            "not asked: the conversation holds private notes, which never leave this machine; \
+             ask again in a new chat, or use a model that runs here"
+                .into(),
+        )),
+        (_, Locality::Builtin) => Ok(Admitted { provider, prompt }),
+        (Privacy::Private, Locality::Local) | (Privacy::Open, Locality::Local | Locality::Remote) => {
+            match permits(provider, prompt) {
+                Permit::Granted => Ok(Admitted { provider, prompt }),
+                Permit::Withheld(why) => Err(Shut::Skip(format!("not asked: {why}"))),
+                Permit::Confirm { sent } => Err(Shut::Confirm(sent)),
+            }
         }
-        (Privacy::Private, Locality::Builtin | Locality::Local)
-        | (Privacy::Open, Locality::Builtin | Locality::Local | Locality::Remote) => {}
-    }
-    match permitted(provider) {
-        Permit::Granted => Ok(Admitted { provider, prompt }),
-        Permit::Withheld(why) => Err(why),
     }
 }
 
@@ -107,63 +83,68 @@ impl Admitted<'_> {
 }
 
 impl Cascade {
-    /// Makes a cascade.
-    pub fn new(providers: Vec<Arc<dyn Provider>>) -> Self {
-        Cascade(providers)
+    /// Makes a cascade. `left` are those that the user named and that cannot be used, with the reason:
+    /// they are told when nobody else answers.
+    pub fn new(providers: Vec<Arc<dyn Provider>>, left: Vec<ProviderError>) -> Self {
+        Cascade { providers, left }
     }
 
     /// Returns the providers in order.
     pub fn providers(&self) -> &[Arc<dyn Provider>] {
-        &self.0
+        &self.providers
     }
 
     /// Asks one provider after the other until one answers. Dropping the future cancels.
+    /// `prompt` is asked for the text that a provider of that locality may be sent.
     ///
     /// When a provider fails after it streamed some text, that text stays, a line in `sink` says so,
     /// and the next one starts its answer afresh: half answers of two models are never joined into one.
     /// The completion holds the text of the one that answered, and nothing of the others.
     pub async fn complete(
         &self,
-        prompt: &Prompt,
+        prompt: &(dyn Fn(Locality) -> Prompt + Send + Sync),
         sink: Sink<'_>,
         log: Log<'_>,
-        permitted: &(dyn Fn(&dyn Provider) -> Permit + Send + Sync),
-    ) -> Result<Completion, Exhausted> {
-        let mut failed = Exhausted { attempts: Vec::new(), partial: String::new() };
-        for (n, provider) in self.0.iter().enumerate() {
-            let name = provider.name().to_string();
-            let admitted = match admit(prompt, &**provider, permitted) {
+        permits: Permits<'_>,
+    ) -> Result<Reply, ModelFailure> {
+        let mut failed = self.left.clone();
+        for (n, provider) in self.providers.iter().enumerate() {
+            let provider = &**provider;
+            let (name, locality) = (provider.name().to_string(), provider.locality());
+            let prompt = prompt(locality);
+            let admitted = match admit(&prompt, provider, permits) {
                 Ok(admitted) => admitted,
-                Err(why) => {
-                    log(Weight::Info, format!("{name} was not asked: {why}"));
-                    failed.attempts.push(Attempt { provider: name, outcome: Outcome::Skipped(why) });
+                Err(Shut::Confirm(sent)) => {
+                    return Err(ModelFailure::Confirm { provider: name, url: provider.url(), sent });
+                }
+                Err(Shut::Skip(text)) => {
+                    let error = ProviderError { provider: name, kind: ProviderErrorKind::Refused, text };
+                    log(LogLevel::Info, error.to_string());
+                    failed.push(error);
                     continue;
                 }
             };
-            let mut streamed = String::new();
+            let mut streamed = false;
             let mut both = |text: &str| {
-                streamed.push_str(text);
+                streamed |= !text.is_empty();
                 sink(text);
             };
             match admitted.send(&mut both).await {
-                Ok(completion) => return Ok(completion),
+                Ok(completion) => return Ok(Reply { completion, locality, privacy: prompt.privacy }),
                 Err(error) => {
-                    log(Weight::Warning, error.to_string());
-                    if !streamed.is_empty() {
-                        let next = self.0.get(n + 1).map_or("", |_| " The next provider starts afresh.");
-                        sink(&format!("\n\n[{name} broke off here: {}.{next}]\n\n", first_clause(&error.text)));
-                        failed.partial = streamed;
+                    let next = self.providers.get(n + 1).is_some();
+                    log(
+                        LogLevel::Warning,
+                        format!("{error}{}", if next { "; the next provider is tried" } else { "" }),
+                    );
+                    if streamed {
+                        let afresh = if next { " The next one starts afresh." } else { "" };
+                        sink(&format!("\n\n(The answer of {name} broke off here.{afresh})\n\n"));
                     }
-                    failed.attempts.push(Attempt { provider: name, outcome: Outcome::Failed(error.kind, error.text) });
+                    failed.push(error);
                 }
             }
         }
-        Err(failed)
+        Err(ModelFailure::Exhausted(failed))
     }
-}
-
-/// Returns what happened, without the way out: that is in the log and in the last word.
-fn first_clause(text: &str) -> &str {
-    let end = text.find(": ").into_iter().chain(text.find("; ")).min().unwrap_or(text.len());
-    text.get(..end).unwrap_or(text).trim_end_matches('.')
 }

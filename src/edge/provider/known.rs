@@ -1,5 +1,6 @@
 //! The providers that need no more than a key, and how settings become a cascade.
 
+use crate::edge::config::ProviderSetting;
 use crate::edge::provider::config::{Kind, ProviderConfig};
 use crate::edge::secret::Vault;
 
@@ -49,6 +50,23 @@ pub struct Declared {
     pub local: bool,
 }
 
+impl From<&ProviderSetting> for Declared {
+    fn from(setting: &ProviderSetting) -> Declared {
+        // A provider without a kind is written down with its name as its kind.
+        let said = setting.kind != setting.name || Kind::parse(&setting.kind).is_some();
+        Declared {
+            name: setting.name.clone(),
+            kind: said.then(|| setting.kind.clone()),
+            url: setting.url.clone(),
+            model: setting.model.clone(),
+            local: setting.local,
+        }
+    }
+}
+
+/// The model that a server of the user's own is asked for when none is set: many have one only and take any name.
+const ANY_MODEL: &str = "default";
+
 /// The name under which the built-in provider stands in a cascade. It is no HTTP provider and is not built here.
 pub const RECALL: &str = "recall";
 
@@ -88,8 +106,9 @@ fn place(name: &str, declared: &[Declared], vault: &Vault) -> Place {
         return Place::Recall;
     }
     let left = |why: String| Place::Left { name: name.to_string(), why };
-    let known = KNOWN.iter().find(|known| known.name == name);
     let declared = declared.iter().find(|declared| declared.name == name);
+    let own_url = declared.is_some_and(|declared| declared.url.is_some());
+    let known = KNOWN.iter().find(|known| known.name == name);
     let kind = match (declared.and_then(|declared| declared.kind.as_deref()), known) {
         (Some(word), _) => match Kind::parse(word) {
             Some(kind) => kind,
@@ -99,13 +118,14 @@ fn place(name: &str, declared: &[Declared], vault: &Vault) -> Place {
             }
         },
         (None, Some(known)) => known.kind,
-        (None, None) if declared.is_some_and(|declared| declared.url.is_some()) => Kind::OpenAi,
+        (None, None) if own_url => Kind::OpenAi,
         (None, None) => return left("it is not known; declare it with a kind, a URL and a model".into()),
     };
     let url = declared.and_then(|declared| declared.url.clone()).or_else(|| known.map(|known| known.url.to_string()));
     let key = vault.key(name).cloned();
     // Whoever gives an address of their own may run a server that wants no key.
-    let keyless = declared.is_some_and(|declared| declared.url.is_some() || declared.local)
+    let keyless = own_url
+        || declared.is_some_and(|declared| declared.local)
         || known.is_some_and(|known| known.keyless)
         || kind == Kind::Ollama;
     if key.is_none() && !keyless {
@@ -123,7 +143,8 @@ fn place(name: &str, declared: &[Declared], vault: &Vault) -> Place {
         model: declared
             .and_then(|declared| declared.model.clone())
             .or_else(|| known.map(|known| known.model.to_string()))
-            .unwrap_or_default(),
+            .or_else(|| KNOWN.iter().find(|known| known.kind == kind && !own_url).map(|known| known.model.to_string()))
+            .unwrap_or_else(|| ANY_MODEL.to_string()),
         key,
         local: declared.is_some_and(|declared| declared.local),
     })
