@@ -10,3 +10,4 @@ mod recall;
 mod support;
 mod store;
 mod wire;
+mod recall;
