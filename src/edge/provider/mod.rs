@@ -12,3 +12,5 @@ pub mod models;
 mod request;
 pub mod served;
 mod watch;
+
+pub mod recall;

@@ -1,0 +1,147 @@
+//! From a request and the memory to an answer in Org, with links, sources, and proposals.
+//!
+//! The text of notes is quoted, one line each, and read for nothing else: it is never parsed as a request.
+
+use crate::domain::id::NodeId;
+use crate::domain::memory::view::{NodeRef, View};
+use crate::domain::port::Call;
+use crate::domain::recall::request::Request;
+use crate::domain::recall::resolve::{Among, Resolved, resolve};
+use crate::domain::recall::{changed, list, passage, propose, show};
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+
+/// What is said at the end of every answer.
+pub const CLOSING: &str = "No language model took part: this was read from your notes by fixed rules.";
+
+/// All that an answer is made from.
+pub struct Notes<'a> {
+    /// The memory.
+    pub view: &'a View,
+    /// Ranked full-text search: query and limit to nodes with scores, best first.
+    pub search: &'a dyn Fn(&str, usize) -> Vec<(NodeId, f32)>,
+    /// The user's civil time.
+    pub now: DateTime,
+    /// Turns the time of a file into the user's civil time.
+    pub local: &'a dyn Fn(Timestamp) -> DateTime,
+}
+
+/// An answer.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Reply {
+    /// What to say, in Org.
+    pub text: String,
+    /// The nodes that it draws on, each once, in the order of use.
+    pub sources: Vec<NodeId>,
+    /// What it proposes to do.
+    pub calls: Vec<Call>,
+}
+
+impl Reply {
+    /// Makes a reply of words alone.
+    pub(super) fn words(text: impl Into<String>) -> Reply {
+        Reply { text: text.into(), ..Reply::default() }
+    }
+
+    /// Adds a line that shows a node.
+    pub(super) fn line(&mut self, node: &NodeRef, line: &str) {
+        self.text.push('\n');
+        self.text.push_str(line);
+        self.source(node);
+    }
+
+    /// Names a node as a source.
+    pub(super) fn source(&mut self, node: &NodeRef) {
+        if !self.sources.contains(node.id()) {
+            self.sources.push(node.id().clone());
+        }
+    }
+}
+
+/// Answers one request.
+pub fn answer(request: &Request, notes: &Notes<'_>) -> Reply {
+    let mut reply = inner(request, notes);
+    reply.text.push_str("\n\n");
+    reply.text.push_str(CLOSING);
+    reply
+}
+
+fn inner(request: &Request, notes: &Notes<'_>) -> Reply {
+    match request {
+        Request::Due { window, within } => list::due(notes, window, within.as_deref()),
+        Request::Scheduled { window, within } => list::scheduled(notes, window, within.as_deref()),
+        Request::Overdue { within } => list::overdue(notes, within.as_deref()),
+        Request::Agenda { window, within } => list::agenda(notes, window, within.as_deref()),
+        Request::Waiting { within } => list::waiting(notes, within.as_deref()),
+        Request::Projects { within } => list::projects(notes, within.as_deref()),
+        Request::StuckProjects => list::stuck(notes),
+        Request::Todos { state, within } => list::todos(notes, state.as_deref(), within.as_deref()),
+        Request::Tagged { tag } => list::tagged(notes, tag),
+        Request::Finished { window, within } => list::finished(notes, window, within.as_deref()),
+        Request::ChangedSince { since } => changed::changed(notes, *since),
+        Request::When { target } => passage::when(notes, target),
+        Request::Find { text } => passage::find(notes, text),
+        Request::WhoOrWhat { name } => passage::who_or_what(notes, name),
+        Request::AddTodo { title, under, scheduled, deadline } => {
+            propose::add_todo(notes, title, under.as_deref(), *scheduled, *deadline)
+        }
+        Request::Note { text, under } => propose::note(notes, text, under.as_deref()),
+        Request::Schedule { target, plans } => propose::schedule(notes, target, plans),
+        Request::MarkDone { target } => propose::mark_done(notes, target),
+        Request::SetTodo { target, state } => propose::set_todo(notes, target, state.as_deref()),
+        Request::SetProperty { target, property, value } => {
+            propose::set_property(notes, target, property, value.as_deref())
+        }
+        Request::Move { target, to } => propose::move_to(notes, target, to),
+        Request::Help => Reply::words(HELP),
+        Request::Unknown => Reply::words(format!("I did not understand that.\n{HELP}")),
+    }
+}
+
+const HELP: &str = "Without a language model I can look things up in your notes and propose changes to them:
+- what is due this week?  what is overdue?  what is scheduled for Friday?
+- agenda for tomorrow;  what am I waiting for?  which projects are stuck?
+- open tasks in Kitchen;  what is tagged errand?  what did I finish last week?
+- find boiler code;  who is Ada?  when did I last water the plants?  what changed since Monday?
+- add a todo call mum under Family by 25 Nov;  note: the filter is 20x25
+- schedule call mum for Friday at 15:00;  mark call mum done;  move call mum under Home";
+
+/// Finds the one heading that a name means, or says in a reply why there is none.
+pub(super) fn the_one(notes: &Notes<'_>, name: &str, among: Among, again: &str) -> Result<NodeRef, Reply> {
+    let pronoun = ["it", "this", "that", "them", "this one", "that one"].contains(&name.to_lowercase().as_str());
+    if pronoun {
+        return Err(Reply::words(format!("I cannot tell what “{name}” is: please name the heading.")));
+    }
+    match resolve(notes.view, name, among) {
+        Resolved::One(node) => Ok(node),
+        Resolved::Several(nodes) => {
+            let mut reply = Reply::words(format!("“{}” may be any of these, so I propose nothing:", shown(name)));
+            candidates(&mut reply, &nodes);
+            reply.text.push_str(&format!("\nPlease say it again with more of the title, with what stands above (such as “{again}”), or with its id: link."));
+            Err(reply)
+        }
+        Resolved::None(nearest) => Err(missing(name, &nearest)),
+    }
+}
+
+/// Says that there is no such heading, and what is nearest.
+pub(super) fn missing(name: &str, nearest: &[NodeRef]) -> Reply {
+    let mut reply = Reply::words(format!("I found no heading called “{}”.", shown(name)));
+    if !nearest.is_empty() {
+        reply.text.push_str(" The nearest are:");
+        candidates(&mut reply, nearest);
+    }
+    reply
+}
+
+fn candidates(reply: &mut Reply, nodes: &[NodeRef]) {
+    for node in nodes {
+        let line = format!("- {} — {}", show::headline(node), show::place(node));
+        reply.line(node, &line);
+    }
+}
+
+/// Returns what the user typed as it is quoted in an answer.
+pub(super) fn shown(typed: &str) -> String {
+    show::plain(typed)
+}

@@ -1,0 +1,68 @@
+//! What changed since a moment: files by their time, headings by the timestamps they carry.
+
+use crate::domain::memory::document::Document;
+use crate::domain::memory::view::NodeRef;
+use crate::domain::recall::answer::{Notes, Reply};
+use crate::domain::recall::show::{day, headline, link};
+use crate::domain::recall::stamp::{Stamp, stamps};
+use jiff::civil::{DateTime, Time};
+use std::sync::Arc;
+
+/// How many files, and how many headings of each, are shown.
+const MAX_FILES: usize = 20;
+/// How many headings of one file are shown.
+const MAX_HEADINGS: usize = 5;
+
+/// Lists files that changed since a moment, the latest first, with their headings that are dated since then.
+pub(super) fn changed(notes: &Notes<'_>, since: DateTime) -> Reply {
+    let mut files: Vec<(DateTime, &Arc<Document>)> = notes
+        .view
+        .documents()
+        .filter_map(|document| document.modified.map(|at| ((notes.local)(at), document)))
+        .filter(|(at, _)| *at >= since)
+        .collect();
+    files.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.file.cmp(&b.1.file)));
+    let from = format!("{} {}", day(since.date()), since.time().strftime("%H:%M"));
+    if files.is_empty() {
+        return Reply::words(format!("No file has changed since {from}."));
+    }
+    let noun = if files.len() == 1 { "file has" } else { "files have" };
+    let mut reply = Reply::words(format!("{} {noun} changed since {from}:", files.len()));
+    for (at, document) in files.iter().take(MAX_FILES) {
+        let file = NodeRef { document: (*document).clone(), index: 0 };
+        let line = format!("- {} {}: {}", day(at.date()), at.time().strftime("%H:%M"), link(&file));
+        reply.line(&file, &line);
+        headings(&mut reply, document, since, notes.now);
+    }
+    if files.len() > MAX_FILES {
+        reply.text.push_str(&format!("\n… and {} more.", files.len() - MAX_FILES));
+    }
+    reply
+}
+
+fn headings(reply: &mut Reply, document: &Arc<Document>, since: DateTime, now: DateTime) {
+    let mut dated: Vec<(DateTime, NodeRef)> = (1..document.outline.nodes.len())
+        .map(|index| NodeRef { document: document.clone(), index })
+        .filter_map(|node| latest(&node, since, now).map(|at| (at, node)))
+        .collect();
+    dated.sort_by(|a, b| b.0.cmp(&a.0));
+    for (_, node) in dated.iter().take(MAX_HEADINGS) {
+        reply.line(node, &format!("  - {}", headline(node)));
+    }
+    if dated.len() > MAX_HEADINGS {
+        reply.text.push_str(&format!("\n  - … and {} more", dated.len() - MAX_HEADINGS));
+    }
+}
+
+/// Returns the latest inactive timestamp of a heading's own section that lies between two moments.
+fn latest(node: &NodeRef, since: DateTime, now: DateTime) -> Option<DateTime> {
+    let outline = &node.document.outline;
+    let title = outline.slice(&node.node().title);
+    let found = stamps(title).into_iter().chain(stamps(outline.slice(&node.node().section)));
+    found.filter(|(_, stamp)| !stamp.active).map(|(_, stamp)| moment(&stamp)).filter(|at| *at >= since && *at <= now).max()
+}
+
+/// Returns the moment of a stamp; a day without an hour counts from its beginning.
+fn moment(stamp: &Stamp) -> DateTime {
+    stamp.date.to_datetime(stamp.time.unwrap_or(Time::midnight()))
+}

@@ -1,0 +1,275 @@
+//! Lists: what is due, scheduled, overdue, on the agenda, waiting, open, tagged, finished, and projects.
+
+use crate::domain::memory::view::NodeRef;
+use crate::domain::org::outline::Node;
+use crate::domain::recall::answer::{Notes, Reply, missing};
+use crate::domain::recall::request::Window;
+use crate::domain::recall::resolve::{Among, Resolved, is_open, resolve};
+use crate::domain::recall::show::{day, distance, headline, keyword, place};
+use crate::domain::recall::stamp::{Stamp, stamps};
+use jiff::civil::{Date, Time};
+use std::ops::Range;
+use std::sync::Arc;
+
+mod agenda;
+mod project;
+
+pub(super) use agenda::agenda;
+pub(super) use project::{projects, stuck};
+
+/// How many lines a list has.
+const MAX_LINES: usize = 40;
+
+/// One line of a list with a date.
+struct Entry {
+    date: Date,
+    time: Option<Time>,
+    kind: &'static str,
+    node: NodeRef,
+}
+
+/// Open headings with a deadline in a window.
+pub(super) fn due(notes: &Notes<'_>, window: &Window, within: Option<&str>) -> Reply {
+    let place = match Place::find(notes, within) {
+        Ok(place) => place,
+        Err(reply) => return reply,
+    };
+    let entries = planned(notes, window, &place, |node| &node.deadline, "deadline");
+    dated(notes, entries, &format!("Due {}{}", phrase(window, notes.now.date()), place.words()), "Nothing is due")
+}
+
+/// Open headings that are scheduled in a window.
+pub(super) fn scheduled(notes: &Notes<'_>, window: &Window, within: Option<&str>) -> Reply {
+    let place = match Place::find(notes, within) {
+        Ok(place) => place,
+        Err(reply) => return reply,
+    };
+    let entries = planned(notes, window, &place, |node| &node.scheduled, "scheduled");
+    let head = format!("Scheduled {}{}", phrase(window, notes.now.date()), place.words());
+    dated(notes, entries, &head, "Nothing is scheduled")
+}
+
+/// Open headings whose deadline or scheduled day lies before today.
+pub(super) fn overdue(notes: &Notes<'_>, within: Option<&str>) -> Reply {
+    let place = match Place::find(notes, within) {
+        Ok(place) => place,
+        Err(reply) => return reply,
+    };
+    let past = Window { from: None, to: notes.now.date().yesterday().ok() };
+    let mut entries = planned(notes, &past, &place, |node| &node.deadline, "deadline");
+    entries.extend(planned(notes, &past, &place, |node| &node.scheduled, "scheduled"));
+    dated(notes, entries, &format!("Overdue{}", place.words()), "Nothing is overdue")
+}
+
+/// Headings that wait, by keyword or tag.
+pub(super) fn waiting(notes: &Notes<'_>, within: Option<&str>) -> Reply {
+    const WORDS: &[&str] = &["WAITING", "WAIT", "HOLD", "BLOCKED", "DELEGATED", "ONHOLD", "ON-HOLD", "WAITINGFOR", "WAITING-FOR"];
+    let waits = |node: &NodeRef| {
+        let by_keyword = keyword(node).is_some_and(|k| !k.done && WORDS.contains(&k.name.to_uppercase().as_str()));
+        let done = keyword(node).is_some_and(|k| k.done);
+        let by_tag = node.node().tags.iter().any(|tag| WORDS.contains(&tag.trim_start_matches('@').to_uppercase().as_str()));
+        by_keyword || (by_tag && !done)
+    };
+    plain(notes, within, &waits, "Waiting", "Nothing is waiting")
+}
+
+/// Open headings, or those with one keyword.
+pub(super) fn todos(notes: &Notes<'_>, state: Option<&str>, within: Option<&str>) -> Reply {
+    let Some(state) = state else {
+        return plain(notes, within, &is_open, "Open", "Nothing is open");
+    };
+    let has = |node: &NodeRef| keyword(node).is_some_and(|keyword| keyword.name.eq_ignore_ascii_case(state));
+    let reply = plain(notes, within, &has, state, &format!("Nothing is {state}"));
+    if reply.sources.is_empty() && state == "NEXT" {
+        // Without that keyword, what is open is what there is to do next.
+        return plain(notes, within, &is_open, "Nothing is marked NEXT. Open", "Nothing is open");
+    }
+    reply
+}
+
+/// Headings with a tag, their own or inherited from the file; done ones last.
+pub(super) fn tagged(notes: &Notes<'_>, tag: &str) -> Reply {
+    let own = |node: &NodeRef| {
+        let same = |other: &str| other.trim_start_matches('@').eq_ignore_ascii_case(tag.trim_start_matches('@'));
+        let file = node.index == 0 && node.document.outline.filetags.iter().any(|other| same(other));
+        file || node.node().tags.iter().any(|other| same(other))
+    };
+    let mut reply = Reply::words(format!("Tagged {tag}:"));
+    let nodes: Vec<NodeRef> = notes.view.nodes().filter(own).collect();
+    if nodes.is_empty() {
+        return Reply::words(format!("No heading is tagged {tag}."));
+    }
+    lines(&mut reply, &nodes);
+    reply
+}
+
+/// Headings that were closed in a window, the latest first.
+pub(super) fn finished(notes: &Notes<'_>, window: &Window, within: Option<&str>) -> Reply {
+    let place = match Place::find(notes, within) {
+        Ok(place) => place,
+        Err(reply) => return reply,
+    };
+    let mut entries: Vec<Entry> = Vec::new();
+    for node in notes.view.nodes().filter(|node| place.holds(node)) {
+        let Some(stamp) = node.node().closed.as_ref().and_then(|range| stamp(&node, range)) else { continue };
+        if window.contains(stamp.date) {
+            entries.push(Entry { date: stamp.date, time: stamp.time, kind: "closed", node });
+        }
+    }
+    let head = format!("Finished {}{}", phrase(window, notes.now.date()), place.words());
+    let mut reply = dated(notes, entries, &head, "Nothing was closed");
+    if reply.sources.is_empty() {
+        reply.text.push_str(" Only headings with a CLOSED date are found.");
+    }
+    reply
+}
+
+fn plain(notes: &Notes<'_>, within: Option<&str>, keep: &dyn Fn(&NodeRef) -> bool, head: &str, none: &str) -> Reply {
+    let place = match Place::find(notes, within) {
+        Ok(place) => place,
+        Err(reply) => return reply,
+    };
+    let nodes: Vec<NodeRef> = notes.view.nodes().filter(|node| node.index > 0 && place.holds(node) && keep(node)).collect();
+    if nodes.is_empty() {
+        return Reply::words(format!("{none}{}.", place.words()));
+    }
+    let mut reply = Reply::words(format!("{head}{} ({}):", place.words(), nodes.len()));
+    lines(&mut reply, &nodes);
+    reply
+}
+
+fn lines(reply: &mut Reply, nodes: &[NodeRef]) {
+    for node in nodes.iter().take(MAX_LINES) {
+        let line = format!("- {} — {}", headline(node), place(node));
+        reply.line(node, &line);
+    }
+    more(reply, nodes.len());
+}
+
+fn more(reply: &mut Reply, count: usize) {
+    if count > MAX_LINES {
+        reply.text.push_str(&format!("\n… and {} more.", count - MAX_LINES));
+    }
+}
+
+/// Renders entries in the order of their dates.
+fn dated(notes: &Notes<'_>, mut entries: Vec<Entry>, head: &str, none: &str) -> Reply {
+    sort(&mut entries);
+    if entries.is_empty() {
+        let rest = head.split_once(' ').map(|(_, rest)| format!(" {rest}")).unwrap_or_default();
+        return Reply::words(format!("{none}{}.", rest.trim_end()));
+    }
+    let mut reply = Reply::words(format!("{} ({}):", head.trim_end(), entries.len()));
+    for entry in entries.iter().take(MAX_LINES) {
+        let far = distance(notes.now.date(), entry.date);
+        let line = format!(
+            "- {}{} ({far}, {}) {} — {}",
+            day(entry.date),
+            hour(entry.time),
+            entry.kind,
+            headline(&entry.node),
+            place(&entry.node)
+        );
+        reply.line(&entry.node, &line);
+    }
+    more(&mut reply, entries.len());
+    reply
+}
+
+fn sort(entries: &mut [Entry]) {
+    // What has no hour stands behind what has one; else the order of files and lines stays.
+    entries.sort_by_key(|entry| (entry.date, entry.time.is_none(), entry.time));
+}
+
+fn hour(time: Option<Time>) -> String {
+    time.map(|time| format!(" {}", time.strftime("%H:%M"))).unwrap_or_default()
+}
+
+/// Returns open headings by one of their planning dates; repeating ones on the first day in the window.
+fn planned(
+    notes: &Notes<'_>,
+    window: &Window,
+    place: &Place,
+    date: impl Fn(&Node) -> &Option<Range<u32>>,
+    kind: &'static str,
+) -> Vec<Entry> {
+    let mut entries = Vec::new();
+    for node in notes.view.nodes().filter(|node| place.holds(node) && is_live(node)) {
+        let Some(stamp) = date(node.node()).as_ref().and_then(|range| stamp(&node, range)) else { continue };
+        if let Some(date) = stamp.first_in(window) {
+            entries.push(Entry { date, time: stamp.time, kind, node });
+        }
+    }
+    entries
+}
+
+fn stamp(node: &NodeRef, range: &Range<u32>) -> Option<Stamp> {
+    Stamp::parse(node.document.outline.slice(range))
+}
+
+/// Returns whether a heading is neither done nor commented out.
+fn is_live(node: &NodeRef) -> bool {
+    node.index > 0 && !node.node().commented && !keyword(node).is_some_and(|keyword| keyword.done)
+}
+
+/// Returns active timestamps of a heading's title and body: appointments.
+fn appointments(node: &NodeRef) -> Vec<Stamp> {
+    let texts = [node.document.outline.slice(&node.node().title), node.body()];
+    let found = texts.into_iter().filter(|text| text.contains('<')).flat_map(stamps);
+    found.map(|(_, stamp)| stamp).filter(|stamp| stamp.active).collect()
+}
+
+/// Returns words for a window: “on Wed 2026-11-25”, “from … to …”.
+fn phrase(window: &Window, today: Date) -> String {
+    match (window.from, window.to) {
+        (None, None) => String::new(),
+        (Some(from), Some(to)) if from == to => match distance(today, from).as_str() {
+            near @ ("today" | "tomorrow" | "yesterday") => format!("{near}, {}", day(from)),
+            _ => format!("on {}", day(from)),
+        },
+        (Some(from), Some(to)) => format!("from {} to {}", day(from), day(to)),
+        (Some(from), None) => format!("from {} on", day(from)),
+        (None, Some(to)) => format!("until {}", day(to)),
+    }
+}
+
+/// What a list is restricted to: nothing, or what stands below some headings or carries a tag.
+pub(super) struct Place {
+    name: Option<String>,
+    trees: Vec<(Arc<str>, Range<usize>)>,
+    tag: Option<String>,
+}
+
+impl Place {
+    /// Finds the headings, files or the tag that a name means; all that match equally count, for nothing is changed.
+    fn find(notes: &Notes<'_>, within: Option<&str>) -> Result<Place, Reply> {
+        let Some(name) = within else { return Ok(Place { name: None, trees: Vec::new(), tag: None }) };
+        let bare = name.trim_matches([':', '#']);
+        let is_tag = |node: &NodeRef| {
+            let filetags = if node.index == 0 { &node.document.outline.filetags[..] } else { &[] };
+            node.node().tags.iter().chain(filetags).any(|tag| tag.eq_ignore_ascii_case(bare))
+        };
+        let tag = notes.view.nodes().any(|node| is_tag(&node)).then(|| bare.to_string());
+        let nodes = match resolve(notes.view, name, Among::Places) {
+            Resolved::One(node) => vec![node],
+            Resolved::Several(nodes) => nodes,
+            Resolved::None(nearest) if tag.is_none() => return Err(missing(name, &nearest)),
+            Resolved::None(_) => Vec::new(),
+        };
+        let trees = nodes.iter().map(|node| (node.document.file.clone(), node.index..node.document.outline.after(node.index)));
+        Ok(Place { name: Some(name.to_string()), trees: trees.collect(), tag })
+    }
+
+    fn holds(&self, node: &NodeRef) -> bool {
+        if self.name.is_none() {
+            return true;
+        }
+        let inside = self.trees.iter().any(|(file, range)| *file == node.document.file && range.contains(&node.index));
+        let tagged = |tag: &String| node.document.outline.all_tags(node.index).iter().any(|own| own.eq_ignore_ascii_case(tag));
+        inside || self.tag.as_ref().is_some_and(tagged)
+    }
+
+    fn words(&self) -> String {
+        self.name.as_ref().map(|name| format!(" in “{}”", super::answer::shown(name))).unwrap_or_default()
+    }
+}

@@ -1,0 +1,125 @@
+//! Projects: headings with the tag or keyword, or what stands below a heading or in a folder called “Projects”.
+
+use super::{MAX_LINES, Place, is_live, more, stamp};
+use crate::domain::memory::view::{NodeRef, View};
+use crate::domain::recall::answer::{Notes, Reply};
+use crate::domain::recall::resolve::is_open;
+use crate::domain::recall::show::{day, headline, keyword, place};
+use jiff::civil::Date;
+
+/// Shows projects with what is open in them, the next thing to do, and the nearest deadline.
+pub(in crate::domain::recall) fn projects(notes: &Notes<'_>, within: Option<&str>) -> Reply {
+    let place = match Place::find(notes, within) {
+        Ok(place) => place,
+        Err(reply) => return reply,
+    };
+    let projects: Vec<NodeRef> = all(notes.view).into_iter().filter(|node| place.holds(node)).collect();
+    show(&projects, &format!("Projects{}", place.words()), NONE)
+}
+
+/// Shows projects in which nothing is next, scheduled, or has a deadline.
+pub(in crate::domain::recall) fn stuck(notes: &Notes<'_>) -> Reply {
+    let projects: Vec<NodeRef> = all(notes.view).into_iter().filter(|node| Progress::of(node).is_stuck()).collect();
+    show(&projects, "Stuck projects: nothing in them is NEXT, scheduled, or has a deadline", "No project is stuck.")
+}
+
+const NONE: &str = "I found no projects. A project is a heading with the tag “project”, or one below a heading called “Projects”.";
+
+fn show(projects: &[NodeRef], head: &str, none: &str) -> Reply {
+    if projects.is_empty() {
+        return Reply::words(none);
+    }
+    let mut reply = Reply::words(format!("{head} ({}):", projects.len()));
+    for node in projects.iter().take(MAX_LINES) {
+        let progress = Progress::of(node);
+        let mut parts = vec![format!("{} open, {} done", progress.open, progress.done)];
+        if let Some(deadline) = progress.deadline {
+            parts.push(format!("deadline {}", day(deadline)));
+        }
+        let line = format!("- {}: {} — {}", headline(node), parts.join(", "), place(node));
+        reply.line(node, &line);
+        if let Some(next) = progress.next {
+            let line = format!("  - next: {}", headline(&next));
+            reply.line(&next, &line);
+        }
+    }
+    more(&mut reply, projects.len());
+    reply
+}
+
+/// What is going on in a project.
+struct Progress {
+    open: usize,
+    done: usize,
+    next: Option<NodeRef>,
+    deadline: Option<Date>,
+    planned: bool,
+}
+
+impl Progress {
+    fn of(project: &NodeRef) -> Progress {
+        let mut progress = Progress { open: 0, done: 0, next: None, deadline: None, planned: false };
+        let document = &project.document;
+        let mut first = None;
+        for index in project.index..document.outline.after(project.index) {
+            let node = NodeRef { document: document.clone(), index };
+            let own = index == project.index;
+            if keyword(&node).is_some_and(|keyword| keyword.done) && !own {
+                progress.done += 1;
+            }
+            if !is_live(&node) {
+                continue;
+            }
+            let deadline = node.node().deadline.as_ref().and_then(|range| stamp(&node, range)).map(|stamp| stamp.date);
+            progress.deadline = progress.deadline.into_iter().chain(deadline).min();
+            if own {
+                continue;
+            }
+            let is_next = keyword(&node).is_some_and(|keyword| keyword.name.eq_ignore_ascii_case("NEXT"));
+            progress.planned |= is_next || deadline.is_some() || node.node().scheduled.is_some();
+            if is_open(&node) {
+                progress.open += 1;
+                if is_next && progress.next.is_none() {
+                    progress.next = Some(node);
+                } else if first.is_none() {
+                    first = Some(node);
+                }
+            }
+        }
+        progress.next = progress.next.or(first);
+        progress
+    }
+
+    fn is_stuck(&self) -> bool {
+        !self.planned
+    }
+}
+
+fn all(view: &View) -> Vec<NodeRef> {
+    let marked: Vec<NodeRef> = view.nodes().filter(is_marked).collect();
+    if !marked.is_empty() {
+        return marked;
+    }
+    let below = |node: &NodeRef| node.parent().is_some_and(|parent| is_projects(&parent));
+    let listed: Vec<NodeRef> = view.nodes().filter(|node| is_live(node) && below(node)).collect();
+    if !listed.is_empty() {
+        return listed;
+    }
+    let folder = |node: &NodeRef| {
+        let above = node.document.file.rsplit('/').nth(1).unwrap_or("");
+        node.index == 0 && above.eq_ignore_ascii_case("projects")
+    };
+    view.nodes().filter(folder).collect()
+}
+
+/// Returns whether a heading has the tag or a keyword of projects, and is not done.
+fn is_marked(node: &NodeRef) -> bool {
+    let tag = node.node().tags.iter().any(|tag| tag.trim_start_matches('@').eq_ignore_ascii_case("project"));
+    let word = keyword(node).is_some_and(|keyword| matches!(keyword.name.to_uppercase().as_str(), "PROJECT" | "PROJ"));
+    is_live(node) && (tag || word)
+}
+
+fn is_projects(node: &NodeRef) -> bool {
+    let title = node.title().trim();
+    title.eq_ignore_ascii_case("projects") || title.eq_ignore_ascii_case("projects.org")
+}

@@ -1,0 +1,60 @@
+//! What became of a proposal, in one short sentence.
+
+use crate::domain::port::Message;
+use crate::domain::recall::show::{clip, one_line};
+
+/// How much of a result is quoted, in characters.
+const LONGEST: usize = 300;
+
+/// Returns a sentence for each result at the end of a conversation; `None` when the last message is none.
+pub fn report(messages: &[Message]) -> Option<String> {
+    let mut lines = Vec::new();
+    for message in messages.iter().rev() {
+        match message {
+            Message::Result { tool, text, .. } => lines.push(sentence(tool, text)),
+            Message::Text { .. } | Message::Calls { .. } => break,
+        }
+    }
+    lines.reverse();
+    (!lines.is_empty()).then(|| lines.join("\n"))
+}
+
+fn sentence(tool: &str, text: &str) -> String {
+    let lower = text.trim_start().to_lowercase();
+    let said = |words: &str| clip(&one_line(words), LONGEST);
+    let after = |head: &str| {
+        let text = text.trim_start();
+        said(text.get(head.len()..).unwrap_or("").trim())
+    };
+    let verb = verb(tool);
+    if lower.starts_with("denied:") {
+        return format!("You denied it, so nothing was changed ({}).", after("denied:"));
+    }
+    if lower.starts_with("refused") {
+        return format!("The gates refused to {verb}, so nothing was changed. {}", after("refused.")).trim_end().to_string();
+    }
+    if lower.starts_with("failed:") {
+        return format!("I could not {verb}: {}", after("failed:"));
+    }
+    if lower.starts_with("stale:") {
+        return format!("What was shown has changed since, so nothing was done: {}", after("stale:"));
+    }
+    if lower.starts_with("cancelled:") {
+        return format!("It was stopped: {}", after("cancelled:"));
+    }
+    match said(text).as_str() {
+        "" => format!("{tool} was carried out."),
+        words => format!("{tool}: {words}"),
+    }
+}
+
+fn verb(tool: &str) -> &'static str {
+    match tool {
+        "org-add-heading" => "add the heading",
+        "org-set-todo" => "change the keyword",
+        "org-schedule" => "change the date",
+        "org-move" => "move the heading",
+        "org-set-property" => "set the property",
+        _ => "do that",
+    }
+}

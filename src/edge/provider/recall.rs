@@ -1,0 +1,126 @@
+//! The built-in provider: answers from memory by fixed rules, without a model and without network.
+//!
+//! It reads what the user typed and the clock of a prompt, and of the conversation only what its own
+//! proposals came to.
+
+use crate::domain::id::NodeId;
+use crate::domain::memory::view::View;
+use crate::domain::port::{Completion, Locality, Prompt, Provider, ProviderError, ProviderErrorKind, Sink, Usage};
+use crate::domain::recall::answer::{Notes, Reply, answer};
+use crate::domain::recall::grammar::parse;
+use crate::domain::recall::report::report;
+use async_trait::async_trait;
+use jiff::tz::TimeZone;
+use std::sync::Arc;
+
+/// Its name, as the cascade spells it.
+pub const NAME: &str = "recall";
+/// How large a piece of streamed text is, in bytes.
+const PIECE: usize = 512;
+
+/// The memory as it is now.
+pub trait Source: Send + Sync {
+    /// Returns a picture of the memory.
+    fn view(&self) -> View;
+    /// Returns nodes that fit a query, with scores, best first.
+    fn search(&self, query: &str, limit: usize) -> Vec<(NodeId, f32)>;
+}
+
+/// The provider that is always there.
+pub struct RecallProvider {
+    source: Arc<dyn Source>,
+    zone: TimeZone,
+}
+
+impl RecallProvider {
+    /// Makes the provider over a memory; times of files are shown in the zone of this machine.
+    pub fn new(source: Arc<dyn Source>) -> RecallProvider {
+        RecallProvider { source, zone: TimeZone::system() }
+    }
+}
+
+#[async_trait]
+impl Provider for RecallProvider {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn locality(&self) -> Locality {
+        Locality::Builtin
+    }
+
+    fn url(&self) -> String {
+        "built in".to_string()
+    }
+
+    async fn complete(&self, prompt: &Prompt, sink: Sink<'_>) -> Result<Completion, ProviderError> {
+        let reply = match report(&prompt.messages) {
+            Some(text) => Reply { text, ..Reply::default() },
+            None => self.ask(prompt).await?,
+        };
+        for piece in pieces(&reply.text) {
+            sink(piece);
+        }
+        Ok(Completion {
+            provider: NAME.to_string(),
+            model: "no model".to_string(),
+            text: reply.text,
+            calls: reply.calls,
+            usage: Some(Usage::default()),
+            sources: reply.sources,
+        })
+    }
+}
+
+impl RecallProvider {
+    /// Answers on a thread for work that takes time: a large memory takes a tenth of a second.
+    async fn ask(&self, prompt: &Prompt) -> Result<Reply, ProviderError> {
+        let (source, zone) = (self.source.clone(), self.zone.clone());
+        let (typed, now) = (prompt.typed.clone(), prompt.now);
+        let work = tokio::task::spawn_blocking(move || {
+            let view = source.view();
+            let notes = Notes {
+                view: &view,
+                search: &|query, limit| source.search(query, limit),
+                now,
+                local: &|at| at.to_zoned(zone.clone()).datetime(),
+            };
+            answer(&parse(&typed, now), &notes)
+        });
+        work.await.map_err(|_| ProviderError {
+            provider: NAME.to_string(),
+            kind: ProviderErrorKind::Garbled,
+            text: "the built-in provider failed on this request; please say it in other words, and report it".to_string(),
+        })
+    }
+}
+
+/// Cuts a text at line ends into pieces of about half a kilobyte.
+fn pieces(text: &str) -> Vec<&str> {
+    let mut out = Vec::new();
+    let mut begin = 0;
+    let mut end = 0;
+    for line in text.split_inclusive('\n') {
+        end += line.len();
+        if end - begin >= PIECE {
+            out.extend(text.get(begin..end));
+            begin = end;
+        }
+    }
+    out.extend(text.get(begin..end).filter(|rest| !rest.is_empty()));
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::pieces;
+
+    #[test]
+    fn pieces_are_the_text() {
+        let text = "line of an answer\n".repeat(200) + "end";
+        let cut = pieces(&text);
+        assert_eq!(cut.concat(), text);
+        assert!(cut.len() > 3);
+        assert!(pieces("").is_empty());
+    }
+}
