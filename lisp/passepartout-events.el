@@ -67,7 +67,10 @@
   '(("openai" . "api.openai.com")
     ("anthropic" . "api.anthropic.com")
     ("gemini" . "generativelanguage.googleapis.com")
-    ("openrouter" . "openrouter.ai"))
+    ("openrouter" . "openrouter.ai")
+    ("groq" . "api.groq.com")
+    ("deepseek" . "api.deepseek.com")
+    ("nvidia" . "integrate.api.nvidia.com"))
   "The hosts of the built-in providers that want a key.")
 
 (defvar passepartout-start-hook nil
@@ -378,6 +381,8 @@ It holds keys: it is never printed or kept."
      (and passepartout-providers `(:providers ,passepartout-providers))
      (let ((launcher (passepartout-module-launcher)))
        (and launcher `(:launcher ,launcher)))
+     (let ((skills (expand-file-name "skills" passepartout-module--root)))
+       (and (file-directory-p skills) `(:shipped-skills ,skills)))
      (let ((keys (passepartout-events--keys cascade)))
        (and keys `(:keys ,keys)))
      (let ((words (passepartout-events--todo-keywords)))

@@ -86,8 +86,9 @@ none."
   "Names of the model providers to try, in order.
 The value nil leaves the choice to the core, which answers from memory
 without any model unless its settings name one.  A name is either one
-of \"openai\", \"anthropic\", \"gemini\", \"openrouter\", \"ollama\"
-and \"recall\", or one of `passepartout-providers'.
+of \"openai\", \"anthropic\", \"gemini\", \"openrouter\", \"groq\",
+\"deepseek\", \"nvidia\", \"ollama\" and \"recall\", or one of
+`passepartout-providers'.
 
 The key of a provider is looked up with auth-source: the host is the
 provider's, the user is \"apikey\"."
@@ -125,7 +126,7 @@ gates decide.  A tool that is not named keeps its default."
   :risky t
   :package-version '(passepartout . "0.1.0"))
 
-(defcustom passepartout-private-tags '("private")
+(defcustom passepartout-private-tags '("private" "personal")
   "Tags whose notes never reach a provider that is not local."
   :type '(repeat string)
   :risky t
@@ -194,6 +195,8 @@ A key that was meant for something else then approves nothing."
   "Passepartout's module" 'passepartout-error)
 (define-error 'passepartout-not-running
   "Passepartout's core is not running" 'passepartout-error)
+(define-error 'passepartout-start-error
+  "Passepartout's core cannot start" 'passepartout-error)
 (define-error 'passepartout-panic
   "A fault inside Passepartout's module" 'passepartout-error)
 (define-error 'passepartout-protocol-error

@@ -1,0 +1,171 @@
+;;; passepartout-events-tests.el --- Tests of the messages  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026  The Passepartout authors
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;; This file is not part of GNU Emacs.
+
+;; This program is free software: you can redistribute it and/or modify
+;; it under the terms of the GNU General Public License as published by
+;; the Free Software Foundation, either version 3 of the License, or
+;; (at your option) any later version.
+;;
+;; This program is distributed in the hope that it will be useful,
+;; but WITHOUT ANY WARRANTY; without even the implied warranty of
+;; MERCHANTABILITY or FITNESS FOR A PARTICULAR PURPOSE.  See the
+;; GNU General Public License for more details.
+;;
+;; You should have received a copy of the GNU General Public License
+;; along with this program.  If not, see <https://www.gnu.org/licenses/>.
+
+;;; Commentary:
+
+;; Encoding, dispatch, requests, slices, and the containment of faults.
+
+;;; Code:
+
+(require 'passepartout-fake)
+
+(defun passepartout-events-tests--round (value)
+  "Return VALUE as it is after encoding and reading."
+  (read (passepartout-events-encode value)))
+
+(ert-deftest passepartout-events-encodes-what-it-is-given ()
+  (dolist (value '((:a 1 :b "x\ny\tz\"\\") (:a (("TODO" "|" "DONE")))
+                   (:permissions (("shell" . "ask"))) (:x nil :y t)
+                   (:text "語 – é ;# |") (:f 1.5)))
+    (should (equal value (passepartout-events-tests--round value)))))
+
+(ert-deftest passepartout-events-encoding-ignores-print-variables ()
+  (let ((print-length 1) (print-level 1) (print-escape-newlines t)
+        (print-escape-nonascii t) (print-circle t))
+    (should (equal (passepartout-events-encode '(:a ("x\n" "é" "x\n")))
+                   "(:a (\"x\n\" \"é\" \"x\n\"))"))))
+
+(ert-deftest passepartout-events-strings-lose-properties ()
+  (should (equal (passepartout-events-encode
+                  (list :t (propertize "x" 'face 'bold)))
+                 "(:t \"x\")")))
+
+(ert-deftest passepartout-events-clean-keeps-the-length-in-bytes ()
+  (with-temp-buffer
+    (insert "a" (unibyte-char-to-multibyte 200) "語" #xd800 #x110000 #x300000)
+    (let* ((text (buffer-string))
+           (clean (passepartout-events-clean text)))
+      (should (= (1- (position-bytes (point-max))) (string-bytes clean)))
+      (should (equal (decode-coding-string
+                      (encode-coding-string clean 'utf-8) 'utf-8)
+                     clean))
+      (should (= (length (encode-coding-string clean 'utf-8))
+                 (string-bytes clean))))))
+
+(ert-deftest passepartout-events-one-bad-subscriber-stops-nobody ()
+  (passepartout-fake-with
+    (let* ((passepartout-events--subscribers nil)
+           (seen nil))
+      (passepartout-subscribe :event :thing (lambda (&rest _) (error "Bad")))
+      (passepartout-subscribe :event :thing
+                              (lambda (payload meta)
+                                (push (list (plist-get payload :n)
+                                            (plist-get meta :session-id))
+                                      seen)))
+      (passepartout-subscribe :event nil (lambda (&rest _) (push 'all seen)))
+      (passepartout-fake-inject :event '(:action :thing :n 1) "s1")
+      (passepartout-fake-inject :event '(:sensor :thing :n 2) "s2")
+      (should (equal seen '(all (2 "s2") all (1 "s1"))))
+      (should (= 2 (length passepartout-events--notes))))))
+
+(ert-deftest passepartout-events-rubbish-is-noted-and-dropped ()
+  (passepartout-fake-with
+    (dolist (text '("(" ")" "42" "nil" "\"x\"" "(1 2)" "(:type" "#s(hash-table"))
+      (setq passepartout-fake-waiting (list text))
+      (passepartout-events--drain))
+    (should passepartout-events--notes)
+    (should (passepartout-running-p))))
+
+(ert-deftest passepartout-events-a-response-reaches-its-request-once ()
+  (passepartout-fake-with
+    (let ((answers nil))
+      (passepartout-request :log '(:limit 3)
+                            (lambda (payload)
+                              (push (plist-get payload :lines) answers)))
+      (should (equal 3 (plist-get (car (passepartout-fake-sent :log)) :limit)))
+      (passepartout-fake-answer :log '(:lines (1)))
+      (passepartout-fake-answer :log '(:lines (2)))
+      (should (equal answers '((1)))))))
+
+(ert-deftest passepartout-events-a-flood-gives-emacs-its-turn ()
+  (passepartout-fake-with
+    (let ((passepartout-events--subscribers nil) (count 0))
+      (passepartout-subscribe :event :thing
+                              (lambda (&rest _)
+                                (cl-incf count)
+                                (let ((until (+ (float-time) 0.001)))
+                                  (while (< (float-time) until)))))
+      (setq passepartout-fake-waiting
+            (make-list 40 (concat "(:type :event :payload (:action :thing :pad \""
+                                  (make-string 20000 ?x) "\"))")))
+      (passepartout-events--drain)
+      (should (< 0 count 40))
+      (should passepartout-events--timer)
+      (passepartout-fake-settle)
+      (should (= count 40)))))
+
+(ert-deftest passepartout-events-slices-are-short-and-whole ()
+  (dolist (text (list "" "x" (make-string 200000 ?x) (make-string 70000 ?語)
+                      (apply #'concat (make-list 30000 "aé語𝄞"))))
+    (let ((parts nil) (ends nil))
+      (passepartout-events-slices
+       text (lambda (slice more)
+              (should (<= (string-bytes slice) passepartout-events-text-limit))
+              (push slice parts) (push more ends) t))
+      (passepartout-fake-settle)
+      (should (equal text (apply #'concat (reverse parts))))
+      (should-not (car ends))
+      (should (seq-every-p #'identity (cdr ends))))))
+
+(ert-deftest passepartout-events-settings-name-what-the-options-say ()
+  (let ((passepartout-directories '("/tmp/a/" "/tmp/b"))
+        (passepartout-store "/tmp/store")
+        (passepartout-provider-cascade nil)
+        (passepartout-permissions '(("shell" . ask)))
+        (passepartout-providers '(("mine" :kind "openai" :url "http://x/v1")))
+        (org-todo-keywords '((sequence "TODO(t)" "WAIT(w@/!)" "|" "DONE(d)")
+                             (type "A" "B"))))
+    (passepartout-fake-with
+      (let ((settings passepartout-fake-settings))
+        (should (equal (plist-get settings :directories) '("/tmp/a" "/tmp/b")))
+        (should (equal (plist-get settings :store) "/tmp/store"))
+        (should (equal (plist-get settings :permissions) '(("shell" . "ask"))))
+        (should (equal (plist-get settings :providers)
+                       '(("mine" :kind "openai" :url "http://x/v1"))))
+        (should (equal (plist-get settings :todo-keywords)
+                       '(("TODO" "WAIT" "|" "DONE") ("A" "B"))))
+        (should-not (plist-member settings :keys))))))
+
+(ert-deftest passepartout-events-keys-come-from-auth-source ()
+  (let* ((file (make-temp-file "passepartout-auth" nil nil
+                               "machine api.openai.com login apikey password k1
+machine llm.example login me password k2\n"))
+         (auth-sources (list file))
+         (auth-source-do-cache nil)
+         (passepartout-provider-cascade '("recall" "openai" "mine" "near"))
+         (passepartout-providers
+          '(("mine" :kind "openai" :url "https://llm.example/v1")
+            ("near" :kind "openai" :url "http://localhost:1" :local t))))
+    (unwind-protect
+        (passepartout-fake-with
+          (should (equal (plist-get passepartout-fake-settings :keys)
+                         '(("openai" . "k1") ("mine" . "k2")))))
+      (delete-file file))))
+
+(ert-deftest passepartout-events-stop-ends-everything ()
+  (passepartout-fake-with
+    (passepartout-stop)
+    (should-not (passepartout-running-p))
+    (passepartout-send-event :interrupt nil "s")
+    (should (passepartout-running-p))))
+
+(provide 'passepartout-events-tests)
+;;; passepartout-events-tests.el ends here
