@@ -10,4 +10,3 @@ mod recall;
 mod support;
 mod store;
 mod wire;
-mod recall;
