@@ -9,6 +9,7 @@ pub mod engine;
 pub mod log;
 pub mod org_file;
 pub mod provider;
+pub mod sandbox;
 pub mod secret;
 pub mod store;
 pub mod survey;

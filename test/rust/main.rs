@@ -9,4 +9,6 @@ mod provider;
 mod recall;
 mod support;
 mod store;
+mod sandbox;
+mod support;
 mod wire;

@@ -1,1 +1,3 @@
 //! Carries out what was cleared.
+
+pub mod shell;

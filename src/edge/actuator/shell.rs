@@ -1,0 +1,118 @@
+//! Carries out `shell`: a command in the project, confined, with its outcome as text.
+
+use crate::domain::action::{Observation, Outcome};
+use crate::domain::gate::clearance::Cleared;
+use crate::domain::label::{Labels, Privacy, Provenance, Trust};
+use crate::edge::sandbox::{
+    Ending, Launcher, Limits, Output, Policy, RunReport, SandboxError, SecretTest, Stamps, Task, changed_files, run,
+    stamps,
+};
+use std::path::PathBuf;
+
+/// Runs commands under one launcher.
+#[derive(Clone)]
+pub struct Shell {
+    launcher: Launcher,
+    secret: SecretTest,
+    limits: Limits,
+}
+
+impl Shell {
+    /// Makes a shell; `secret` tells which files of a project no command may read.
+    pub fn new(launcher: Launcher, secret: SecretTest, limits: Limits) -> Shell {
+        Shell { launcher, secret, limits }
+    }
+
+    /// Runs the command of a cleared `shell` action. Dropping the future ends the command and all it started.
+    ///
+    /// A command that ran is [`Outcome::Done`] with its exit status, whatever that is; one that could not
+    /// be confined was not run, and is [`Outcome::Failed`].
+    pub async fn perform(&self, cleared: &Cleared) -> Observation {
+        let action = cleared.action();
+        let privacy = action.labels().privacy.max(cleared.facts().privacy.unwrap_or(Privacy::Open));
+        let (outcome, changed) = match action.text("command") {
+            None => (Outcome::Failed("shell: there is no command.".to_string()), Vec::new()),
+            Some(command) => match self.run(cleared, command).await {
+                Ok((report, changed)) => (Outcome::Done(tell(&report, self.limits)), changed),
+                Err(why) => (Outcome::Failed(format!("The command was not run: {why}.")), Vec::new()),
+            },
+        };
+        let labels = Labels { provenance: Provenance::Tool, trust: Trust::Untrusted, privacy };
+        Observation { action: action.hash(), outcome, labels, changed }
+    }
+
+    async fn run(&self, cleared: &Cleared, command: &str) -> Result<(RunReport, Vec<String>), SandboxError> {
+        let (scope, secret) = (cleared.scope().clone(), self.secret.clone());
+        let policy = blocking(move || Policy::for_scope(&scope, &secret)).await?;
+        let before = look(policy.project.clone()).await?;
+        let report = run(&self.launcher, &policy, Task::Bash(command), self.limits).await?;
+        // The command may have made more files than can be looked at; that takes nothing from its outcome.
+        let after = look(policy.project.clone()).await.unwrap_or_else(|_| before.clone());
+        Ok((report, changed_files(&before, &after)))
+    }
+}
+
+async fn look(folder: PathBuf) -> Result<Stamps, SandboxError> {
+    blocking(move || stamps(&folder)).await
+}
+
+/// Runs what reads many files where waiting for a disk holds nobody up.
+async fn blocking<T: Send + 'static>(
+    function: impl FnOnce() -> Result<T, SandboxError> + Send + 'static,
+) -> Result<T, SandboxError> {
+    tokio::task::spawn_blocking(function).await.map_err(|e| SandboxError::Start(std::io::Error::other(e)))?
+}
+
+/// Returns what is said of a run, to the model and to the user.
+fn tell(report: &RunReport, limits: Limits) -> String {
+    let mut text = match &report.ending {
+        Ending::Exit(code) => format!("Exit status {code}."),
+        Ending::Signal(signal) => format!("Ended by signal {signal}."),
+        Ending::TimedOut => {
+            format!("Stopped after {} seconds, with everything that it had started.", limits.seconds)
+        }
+        Ending::Beyond(limit) => format!("Stopped, because it grew beyond its limit of {limit}."),
+    };
+    for (name, Output { text: said, truncated }) in [("output", &report.stdout), ("errors", &report.stderr)] {
+        if !said.is_empty() {
+            let much = if *truncated { ", shortened" } else { "" };
+            text.push_str(&format!("\n--- {name}{much} ---\n{}", said.trim_end_matches('\n')));
+        }
+    }
+    if report.stdout.text.is_empty() && report.stderr.text.is_empty() {
+        text.push_str(" It wrote nothing.");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_is_told_in_words() {
+        let output = |text: &str| Output { text: text.to_string(), truncated: false };
+        let report = |ending, stdout: &str, stderr: &str| RunReport {
+            ending,
+            stdout: output(stdout),
+            stderr: output(stderr),
+            notes: Vec::new(),
+        };
+        let cases = [
+            (report(Ending::Exit(0), "a\nb\n", ""), "Exit status 0.\n--- output ---\na\nb"),
+            (report(Ending::Exit(1), "", "no\n"), "Exit status 1.\n--- errors ---\nno"),
+            (report(Ending::Exit(0), "", ""), "Exit status 0. It wrote nothing."),
+            (
+                report(Ending::TimedOut, "", ""),
+                "Stopped after 30 seconds, with everything that it had started. It wrote nothing.",
+            ),
+            (
+                report(Ending::Beyond("memory".into()), "", ""),
+                "Stopped, because it grew beyond its limit of memory. It wrote nothing.",
+            ),
+        ];
+        for (report, words) in cases {
+            assert_eq!(tell(&report, Limits::USUAL), words);
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! What a confined command may see and write, made from the scope of its turn.
+
+use crate::domain::scope::Scope;
+use crate::edge::sandbox::SandboxError;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Tells whether a path (absolute) names a file that holds secrets. The gates own the rule.
+pub type SecretTest = Arc<dyn Fn(&str) -> bool + Send + Sync>;
+
+/// Most entries of a project that are looked at. A larger one is refused: its secrets could not be masked.
+const MOST_ENTRIES: usize = 400_000;
+
+/// Files of a project that other programs run or obey. A command may read them, not change them.
+const OBEYED: &[&str] = &[
+    ".git/hooks",
+    ".git/config",
+    ".git/info/attributes",
+    ".dir-locals.el",
+    ".dir-locals-2.el",
+    ".envrc",
+    ".mise.toml",
+    ".vscode",
+    ".idea",
+    ".ssh",
+];
+
+/// What one command may see, write and use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Policy {
+    /// The folder in which it runs, canonical; the only one that it can write besides its own `/tmp`.
+    pub project: PathBuf,
+    /// More folders that it can read, canonical.
+    pub read: Vec<PathBuf>,
+    /// Paths that must not be there.
+    pub hide: Vec<PathBuf>,
+    /// Files that must not be readable.
+    pub mask: Vec<PathBuf>,
+    /// Paths of the project that must not be written.
+    pub protect: Vec<PathBuf>,
+    /// Seconds of processor time of one process.
+    pub cpu: u64,
+    /// Bytes of memory of all processes together.
+    pub memory: u64,
+    /// Processes and threads at one time.
+    pub processes: u64,
+}
+
+impl Policy {
+    /// Makes the usual policy for one folder, with nothing hidden or masked.
+    pub fn new(project: PathBuf) -> Policy {
+        Policy {
+            project,
+            read: Vec::new(),
+            hide: Vec::new(),
+            mask: Vec::new(),
+            protect: Vec::new(),
+            cpu: 60,
+            memory: 2 << 30,
+            processes: 512,
+        }
+    }
+
+    /// Makes the policy of a turn: its project; home, memex, store and settings hidden; secret files masked.
+    /// Reads the names of all files of the project, so it is called where blocking is allowed.
+    pub fn for_scope(scope: &Scope, secret: &SecretTest) -> Result<Policy, SandboxError> {
+        let project = PathBuf::from(&scope.project);
+        let closed: Vec<PathBuf> =
+            [&scope.home].into_iter().chain(&scope.memex).chain(&scope.own).map(PathBuf::from).collect();
+        if let Some(place) = closed.iter().find(|place| place.starts_with(&project)) {
+            return Err(SandboxError::Policy(format!(
+                "{} cannot be the project of a command, because {} must stay hidden from commands",
+                project.display(),
+                place.display()
+            )));
+        }
+        if scope.own.iter().any(|own| project.starts_with(own)) {
+            return Err(SandboxError::Policy(format!("{} is one of Passepartout's own folders", project.display())));
+        }
+        let mut policy = Policy { hide: closed, ..Policy::new(project) };
+        let mut hidden = Vec::new();
+        for (path, stamp) in stamps(&policy.project)? {
+            if path.to_str().is_none_or(|text| secret(text)) {
+                if stamp.folder { hidden.push(path) } else { policy.mask.push(path) }
+            }
+        }
+        let covered = |path: &PathBuf| hidden.iter().any(|folder| path.starts_with(folder));
+        policy.mask.retain(|path| !covered(path));
+        policy.protect = OBEYED.iter().map(|name| policy.project.join(name)).filter(|path| path.exists()).collect();
+        // What cannot be seen needs no protection from writing.
+        policy.protect.retain(|path| !covered(path) && !policy.mask.contains(path));
+        policy.hide.extend(hidden);
+        Ok(policy)
+    }
+
+    /// Returns the launcher's arguments, without task and status.
+    pub fn arguments(&self, parent: u32) -> Vec<OsString> {
+        let mut words: Vec<OsString> = vec!["--project".into(), self.project.clone().into()];
+        for (option, paths) in
+            [("--read", &self.read), ("--hide", &self.hide), ("--mask", &self.mask), ("--protect", &self.protect)]
+        {
+            words.extend(paths.iter().flat_map(|path| [option.into(), path.clone().into()]));
+        }
+        let numbers = [
+            ("--limit-cpu", self.cpu),
+            ("--limit-memory", self.memory),
+            ("--limit-processes", self.processes),
+            ("--parent", u64::from(parent)),
+        ];
+        words.extend(numbers.iter().flat_map(|(option, number)| [OsString::from(option), number.to_string().into()]));
+        words
+    }
+}
+
+/// What tells one state of a file from another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    /// Whether it is a folder.
+    pub folder: bool,
+    size: u64,
+    inode: u64,
+    /// When content or mode last changed; unlike the time of content, no program can set it.
+    changed: (i64, i64),
+}
+
+/// The state of a project: everything in it except what git keeps for itself.
+pub type Stamps = BTreeMap<PathBuf, Stamp>;
+
+/// Reads the state of a folder and all below it, without following links. Blocks.
+pub fn stamps(folder: &Path) -> Result<Stamps, SandboxError> {
+    let mut found = Stamps::new();
+    let mut folders = vec![folder.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        // A folder that we may not read, the command may not read either.
+        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let Ok(about) = entry.metadata() else { continue };
+            let path = entry.path();
+            if about.is_dir() && !path.ends_with(".git/objects") {
+                folders.push(path.clone());
+            }
+            let stamp = Stamp {
+                folder: about.is_dir(),
+                size: about.len(),
+                inode: about.ino(),
+                changed: (about.ctime(), about.ctime_nsec()),
+            };
+            found.insert(path, stamp);
+            if found.len() > MOST_ENTRIES {
+                return Err(SandboxError::Policy(format!(
+                    "the project holds more than {MOST_ENTRIES} files, too many to look for secrets in; choose a smaller folder"
+                )));
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Returns the files (not folders, and nothing of git's) that were made, changed or removed between two states.
+pub fn changed_files(before: &Stamps, after: &Stamps) -> Vec<String> {
+    let gits = |path: &Path| path.components().any(|part| part.as_os_str() == ".git");
+    let made = after.iter().filter(|(path, stamp)| before.get(*path) != Some(*stamp));
+    let gone = before.iter().filter(|(path, _)| !after.contains_key(*path));
+    let mut files: Vec<String> = made
+        .chain(gone)
+        .filter(|(path, stamp)| !stamp.folder && !gits(path))
+        .map(|(path, _)| path.display().to_string())
+        .collect();
+    files.sort();
+    files
+}
