@@ -12,3 +12,4 @@ mod store;
 mod sandbox;
 mod support;
 mod wire;
+mod recall;

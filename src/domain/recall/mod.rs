@@ -21,3 +21,12 @@ mod passage;
 mod propose;
 mod question;
 mod show;
+
+pub mod date;
+pub mod grammar;
+pub mod request;
+pub mod token;
+
+mod clause;
+mod command;
+mod question;
