@@ -13,3 +13,4 @@ mod sandbox;
 mod support;
 mod wire;
 mod recall;
+mod wire;

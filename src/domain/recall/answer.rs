@@ -107,7 +107,7 @@ const HELP: &str = "Without a language model I can look things up in your notes 
 - schedule call mum for Friday at 15:00;  mark call mum done;  move call mum under Home";
 
 /// Finds the one heading that a name means, or says in a reply why there is none.
-pub(super) fn the_one(notes: &Notes<'_>, name: &str, among: Among, again: &str) -> Result<NodeRef, Reply> {
+pub(super) fn the_one(notes: &Notes<'_>, name: &str, among: Among) -> Result<NodeRef, Reply> {
     let pronoun = ["it", "this", "that", "them", "this one", "that one"].contains(&name.to_lowercase().as_str());
     if pronoun {
         return Err(Reply::words(format!("I cannot tell what “{name}” is: please name the heading.")));
@@ -117,7 +117,10 @@ pub(super) fn the_one(notes: &Notes<'_>, name: &str, among: Among, again: &str) 
         Resolved::Several(nodes) => {
             let mut reply = Reply::words(format!("“{}” may be any of these, so I propose nothing:", shown(name)));
             candidates(&mut reply, &nodes);
-            reply.text.push_str(&format!("\nPlease say it again with more of the title, with what stands above (such as “{again}”), or with its id: link."));
+            let example = nodes.first().map(show::path).unwrap_or_default();
+            reply.text.push_str(&format!(
+                "\nPlease say it again with more of the title, with what stands above it (“{example}”), or with its id: link."
+            ));
             Err(reply)
         }
         Resolved::None(nearest) => Err(missing(name, &nearest)),

@@ -59,7 +59,11 @@ fn latest(node: &NodeRef, since: DateTime, now: DateTime) -> Option<DateTime> {
     let outline = &node.document.outline;
     let title = outline.slice(&node.node().title);
     let found = stamps(title).into_iter().chain(stamps(outline.slice(&node.node().section)));
-    found.filter(|(_, stamp)| !stamp.active).map(|(_, stamp)| moment(&stamp)).filter(|at| *at >= since && *at <= now).max()
+    found
+        .filter(|(_, stamp)| !stamp.active)
+        .map(|(_, stamp)| moment(&stamp))
+        .filter(|at| *at >= since && *at <= now)
+        .max()
 }
 
 /// Returns the moment of a stamp; a day without an hour counts from its beginning.

@@ -275,14 +275,14 @@ impl Words<'_, '_> {
 
     fn keep(&self, range: Range<usize>) -> Option<Request> {
         if let Some((place, rest)) = self.front_place(&range) {
-            let text = clean(self.tokens.text(rest));
+            let text = clean(self.tokens.whole(rest));
             return (!text.is_empty()).then_some(Request::Note { text, under: Some(place) });
         }
         let colon = self.mark(range.start.saturating_sub(1)) == Some(':');
         let start = if colon { range.start } else { self.after(&range, JOINTS).unwrap_or(range.start) };
         let found = self.place_of(start..range.end);
         let (rest, under) = found.unwrap_or((start..range.end, None));
-        let text = clean(self.tokens.text(rest));
+        let text = clean(self.tokens.whole(rest));
         (!text.is_empty()).then_some(Request::Note { text, under })
     }
 

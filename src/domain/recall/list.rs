@@ -35,7 +35,7 @@ pub(super) fn due(notes: &Notes<'_>, window: &Window, within: Option<&str>) -> R
         Err(reply) => return reply,
     };
     let entries = planned(notes, window, &place, |node| &node.deadline, "deadline");
-    dated(notes, entries, &format!("Due {}{}", phrase(window, notes.now.date()), place.words()), "Nothing is due")
+    dated(notes, entries, &format!("Due{}{}", phrase(window, notes.now.date()), place.words()), "Nothing is due")
 }
 
 /// Open headings that are scheduled in a window.
@@ -45,7 +45,7 @@ pub(super) fn scheduled(notes: &Notes<'_>, window: &Window, within: Option<&str>
         Err(reply) => return reply,
     };
     let entries = planned(notes, window, &place, |node| &node.scheduled, "scheduled");
-    let head = format!("Scheduled {}{}", phrase(window, notes.now.date()), place.words());
+    let head = format!("Scheduled{}{}", phrase(window, notes.now.date()), place.words());
     dated(notes, entries, &head, "Nothing is scheduled")
 }
 
@@ -63,11 +63,13 @@ pub(super) fn overdue(notes: &Notes<'_>, within: Option<&str>) -> Reply {
 
 /// Headings that wait, by keyword or tag.
 pub(super) fn waiting(notes: &Notes<'_>, within: Option<&str>) -> Reply {
-    const WORDS: &[&str] = &["WAITING", "WAIT", "HOLD", "BLOCKED", "DELEGATED", "ONHOLD", "ON-HOLD", "WAITINGFOR", "WAITING-FOR"];
+    const WORDS: &[&str] =
+        &["WAITING", "WAIT", "HOLD", "BLOCKED", "DELEGATED", "ONHOLD", "ON-HOLD", "WAITINGFOR", "WAITING-FOR"];
     let waits = |node: &NodeRef| {
         let by_keyword = keyword(node).is_some_and(|k| !k.done && WORDS.contains(&k.name.to_uppercase().as_str()));
         let done = keyword(node).is_some_and(|k| k.done);
-        let by_tag = node.node().tags.iter().any(|tag| WORDS.contains(&tag.trim_start_matches('@').to_uppercase().as_str()));
+        let by_tag =
+            node.node().tags.iter().any(|tag| WORDS.contains(&tag.trim_start_matches('@').to_uppercase().as_str()));
         by_keyword || (by_tag && !done)
     };
     plain(notes, within, &waits, "Waiting", "Nothing is waiting")
@@ -116,7 +118,7 @@ pub(super) fn finished(notes: &Notes<'_>, window: &Window, within: Option<&str>)
             entries.push(Entry { date: stamp.date, time: stamp.time, kind: "closed", node });
         }
     }
-    let head = format!("Finished {}{}", phrase(window, notes.now.date()), place.words());
+    let head = format!("Finished{}{}", phrase(window, notes.now.date()), place.words());
     let mut reply = dated(notes, entries, &head, "Nothing was closed");
     if reply.sources.is_empty() {
         reply.text.push_str(" Only headings with a CLOSED date are found.");
@@ -129,7 +131,8 @@ fn plain(notes: &Notes<'_>, within: Option<&str>, keep: &dyn Fn(&NodeRef) -> boo
         Ok(place) => place,
         Err(reply) => return reply,
     };
-    let nodes: Vec<NodeRef> = notes.view.nodes().filter(|node| node.index > 0 && place.holds(node) && keep(node)).collect();
+    let nodes: Vec<NodeRef> =
+        notes.view.nodes().filter(|node| node.index > 0 && place.holds(node) && keep(node)).collect();
     if nodes.is_empty() {
         return Reply::words(format!("{none}{}.", place.words()));
     }
@@ -219,17 +222,17 @@ fn appointments(node: &NodeRef) -> Vec<Stamp> {
     found.map(|(_, stamp)| stamp).filter(|stamp| stamp.active).collect()
 }
 
-/// Returns words for a window: “on Wed 2026-11-25”, “from … to …”.
+/// Returns words for a window, with a space before them: “ on Wed 2026-11-25”, “ from … to …”.
 fn phrase(window: &Window, today: Date) -> String {
     match (window.from, window.to) {
         (None, None) => String::new(),
         (Some(from), Some(to)) if from == to => match distance(today, from).as_str() {
-            near @ ("today" | "tomorrow" | "yesterday") => format!("{near}, {}", day(from)),
-            _ => format!("on {}", day(from)),
+            near @ ("today" | "tomorrow" | "yesterday") => format!(" {near}, {}", day(from)),
+            _ => format!(" on {}", day(from)),
         },
-        (Some(from), Some(to)) => format!("from {} to {}", day(from), day(to)),
-        (Some(from), None) => format!("from {} on", day(from)),
-        (None, Some(to)) => format!("until {}", day(to)),
+        (Some(from), Some(to)) => format!(" from {} to {}", day(from), day(to)),
+        (Some(from), None) => format!(" from {} on", day(from)),
+        (None, Some(to)) => format!(" until {}", day(to)),
     }
 }
 
@@ -256,7 +259,8 @@ impl Place {
             Resolved::None(nearest) if tag.is_none() => return Err(missing(name, &nearest)),
             Resolved::None(_) => Vec::new(),
         };
-        let trees = nodes.iter().map(|node| (node.document.file.clone(), node.index..node.document.outline.after(node.index)));
+        let trees =
+            nodes.iter().map(|node| (node.document.file.clone(), node.index..node.document.outline.after(node.index)));
         Ok(Place { name: Some(name.to_string()), trees: trees.collect(), tag })
     }
 
@@ -265,7 +269,8 @@ impl Place {
             return true;
         }
         let inside = self.trees.iter().any(|(file, range)| *file == node.document.file && range.contains(&node.index));
-        let tagged = |tag: &String| node.document.outline.all_tags(node.index).iter().any(|own| own.eq_ignore_ascii_case(tag));
+        let tagged =
+            |tag: &String| node.document.outline.all_tags(node.index).iter().any(|own| own.eq_ignore_ascii_case(tag));
         inside || self.tag.as_ref().is_some_and(tagged)
     }
 

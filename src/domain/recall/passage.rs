@@ -4,7 +4,7 @@ use crate::domain::context::words::{Analyser, is_stop_word};
 use crate::domain::memory::view::NodeRef;
 use crate::domain::recall::answer::{Notes, Reply, missing, shown};
 use crate::domain::recall::resolve::{Among, Resolved, matches, resolve};
-use crate::domain::recall::show::{clip, day, distance, headline, one_line, place};
+use crate::domain::recall::show::{clip, day, distance, headline, one_line, place, written};
 use crate::domain::recall::stamp::Stamp;
 use std::collections::HashSet;
 
@@ -16,8 +16,24 @@ const LONGEST: usize = 240;
 const MAX_BODY: usize = 64 * 1024;
 /// Own properties that say nothing about the thing itself.
 const BOOKKEEPING: &[&str] = &[
-    "ID", "CUSTOM_ID", "CREATED", "CATEGORY", "VISIBILITY", "COLUMNS", "LOGGING", "ORDERED", "ARCHIVE", "STYLE", "LAST_REPEAT",
-    "ARCHIVE_TIME", "ARCHIVE_FILE", "ARCHIVE_OLPATH", "ARCHIVE_CATEGORY", "ARCHIVE_TODO", "ARCHIVE_ITAGS", "PRIVACY",
+    "ID",
+    "CUSTOM_ID",
+    "CREATED",
+    "CATEGORY",
+    "VISIBILITY",
+    "COLUMNS",
+    "LOGGING",
+    "ORDERED",
+    "ARCHIVE",
+    "STYLE",
+    "LAST_REPEAT",
+    "ARCHIVE_TIME",
+    "ARCHIVE_FILE",
+    "ARCHIVE_OLPATH",
+    "ARCHIVE_CATEGORY",
+    "ARCHIVE_TODO",
+    "ARCHIVE_ITAGS",
+    "PRIVACY",
 ];
 
 /// Shows the best passages for a text or a question.
@@ -90,7 +106,8 @@ fn dates(notes: &Notes<'_>, node: &NodeRef) -> Vec<String> {
     let read = |(word, range): (&str, &Option<std::ops::Range<u32>>)| {
         let stamp = Stamp::parse(outline.slice(range.as_ref()?))?;
         let hour = stamp.time.map(|time| format!(" {}", time.strftime("%H:%M"))).unwrap_or_default();
-        let again = stamp.repeat.map(|repeat| format!(", again every {}{}", repeat.count, repeat.unit)).unwrap_or_default();
+        let again =
+            stamp.repeat.map(|repeat| format!(", again every {}{}", repeat.count, repeat.unit)).unwrap_or_default();
         Some(format!("{word} {}{hour} ({}{again})", day(stamp.date), distance(notes.now.date(), stamp.date)))
     };
     pairs.into_iter().filter_map(read).collect()
@@ -128,7 +145,8 @@ fn passages(reply: &mut Reply, text: &str, nodes: &[NodeRef]) {
     let mut analyser = Analyser::default();
     let wanted = stems(text, &mut analyser);
     for node in nodes {
-        let line = format!("- {} — {}", headline(node), place(node));
+        let date = written(node).map(|date| format!(", {}", day(date))).unwrap_or_default();
+        let line = format!("- {} — {}{date}", headline(node), place(node));
         reply.line(node, &line);
         if let Some(excerpt) = excerpt(node, &wanted, &mut analyser) {
             reply.text.push_str(&format!("\n  “{excerpt}”"));
@@ -168,7 +186,8 @@ fn around(sentence: &str, wanted: &HashSet<String>, analyser: &mut Analyser) -> 
 /// Returns the first sentences of a body.
 fn opening(node: &NodeRef) -> String {
     let body = clip_bytes(node.body(), MAX_BODY);
-    let lines: Vec<&str> = body.lines().map(str::trim).skip_while(|line| !is_prose(line)).take_while(|l| is_prose(l)).collect();
+    let lines: Vec<&str> =
+        body.lines().map(str::trim).skip_while(|line| !is_prose(line)).take_while(|l| is_prose(l)).collect();
     clip(&one_line(&lines.join(" ")), LONGEST)
 }
 
@@ -192,7 +211,8 @@ fn sentences(line: &str) -> impl Iterator<Item = &str> {
         if rest.is_empty() {
             return None;
         }
-        let end = rest.find(". ").or_else(|| rest.find("? ")).or_else(|| rest.find("! ")).map_or(rest.len(), |end| end + 1);
+        let end =
+            rest.find(". ").or_else(|| rest.find("? ")).or_else(|| rest.find("! ")).map_or(rest.len(), |end| end + 1);
         let (sentence, behind) = rest.split_at_checked(end)?;
         rest = behind.trim_start();
         Some(sentence)

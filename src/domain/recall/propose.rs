@@ -61,10 +61,11 @@ pub(super) fn add_todo(
     for (name, when) in [("scheduled", scheduled), ("deadline", deadline)] {
         if let Some(when) = when {
             text(&mut args, name, &when.to_string());
-            dates.push_str(&format!(", {name} {when}"));
+            dates.push_str(&format!("{}{name} {when}", if dates.is_empty() { " (" } else { ", " }));
         }
     }
-    let what = format!("{todo} “{}”{dates}", plain(&title));
+    let close = if dates.is_empty() { "" } else { ")" };
+    let what = format!("{todo} “{}”{dates}{close}", plain(&title));
     let why = format!("You asked to add {what} to “{}”.", plain(home.node().title()));
     let mut reply = Reply::words(format!("I propose to add {what} to {}.", link(home.node())));
     reply.source(home.node());
@@ -114,7 +115,7 @@ fn note_title(first: &str) -> String {
 /// Finds where a new heading goes: where the user said, else the inbox.
 fn home(notes: &Notes<'_>, under: Option<&str>, example: &str) -> Result<Home, Reply> {
     let Some(name) = under else { return inbox(notes, example) };
-    match the_one(notes, name, Among::Places, "House/Kitchen") {
+    match the_one(notes, name, Among::Places) {
         Ok(node) => Ok(Home::of(node)),
         Err(reply) if is_inbox(name) && reply.sources.is_empty() => inbox(notes, example),
         Err(reply) => Err(reply),
@@ -139,7 +140,8 @@ fn inbox(notes: &Notes<'_>, example: &str) -> Result<Home, Reply> {
     for kind in kinds {
         let mut found: Vec<NodeRef> = notes.view.nodes().filter(|node| kind(node)).take(9).collect();
         if found.len() > 1 {
-            let mut reply = Reply::words("There is more than one inbox. Please say which, for example by its id: link:");
+            let mut reply =
+                Reply::words("There is more than one inbox. Please say which, for example by its id: link:");
             for node in &found {
                 let line = format!("- {} — {}", link(node), super::show::place(node));
                 reply.line(node, &line);
@@ -157,7 +159,7 @@ fn inbox(notes: &Notes<'_>, example: &str) -> Result<Home, Reply> {
 
 /// Proposes to set or remove dates of a heading.
 pub(super) fn schedule(notes: &Notes<'_>, target: &str, plans: &[(Planning, Option<When>)]) -> Reply {
-    let node = match the_one(notes, target, Among::Open, "schedule Home/Call mum for Friday") {
+    let node = match the_one(notes, target, Among::Open) {
         Ok(node) => node,
         Err(reply) => return reply,
     };
@@ -200,7 +202,7 @@ pub(super) fn schedule(notes: &Notes<'_>, target: &str, plans: &[(Planning, Opti
 
 /// Proposes the first keyword of the file that means done.
 pub(super) fn mark_done(notes: &Notes<'_>, target: &str) -> Reply {
-    let node = match the_one(notes, target, Among::Open, "mark Home/Call mum done") {
+    let node = match the_one(notes, target, Among::Open) {
         Ok(node) => node,
         Err(reply) => return reply,
     };
@@ -216,7 +218,7 @@ pub(super) fn mark_done(notes: &Notes<'_>, target: &str) -> Reply {
 /// Proposes a keyword; it must be one of the file's.
 pub(super) fn set_todo(notes: &Notes<'_>, target: &str, state: Option<&str>) -> Reply {
     let among = if state.is_none() { Among::Headings } else { Among::Open };
-    let node = match the_one(notes, target, among, "set Home/Call mum to WAITING") {
+    let node = match the_one(notes, target, among) {
         Ok(node) => node,
         Err(reply) => return reply,
     };
@@ -280,7 +282,7 @@ fn no_keyword(node: &NodeRef, state: &str) -> Reply {
 
 /// Proposes to set or remove a property.
 pub(super) fn set_property(notes: &Notes<'_>, target: &str, property: &str, value: Option<&str>) -> Reply {
-    let node = match the_one(notes, target, Among::Open, "set property EFFORT of Home/Call mum to 1:00") {
+    let node = match the_one(notes, target, Among::Open) {
         Ok(node) => node,
         Err(reply) => return reply,
     };
@@ -308,7 +310,7 @@ pub(super) fn set_property(notes: &Notes<'_>, target: &str, property: &str, valu
 
 /// Proposes to put a heading with all below it under another one.
 pub(super) fn move_to(notes: &Notes<'_>, target: &str, to: &str) -> Reply {
-    let node = match the_one(notes, target, Among::Open, "move Home/Call mum under Family") {
+    let node = match the_one(notes, target, Among::Open) {
         Ok(node) => node,
         Err(reply) => return reply,
     };
@@ -320,7 +322,7 @@ pub(super) fn move_to(notes: &Notes<'_>, target: &str, to: &str) -> Reply {
             let mut others = places.into_iter().filter(|place| place.id() != node.id());
             match (others.next(), others.next()) {
                 (Some(only), None) => Home::of(only),
-                _ => match the_one(notes, to, Among::Places, "House/Kitchen") {
+                _ => match the_one(notes, to, Among::Places) {
                     Ok(place) => Home::of(place),
                     Err(reply) => return reply,
                 },

@@ -31,7 +31,9 @@ fn sentence(tool: &str, text: &str) -> String {
         return format!("You denied it, so nothing was changed ({}).", after("denied:"));
     }
     if lower.starts_with("refused") {
-        return format!("The gates refused to {verb}, so nothing was changed. {}", after("refused.")).trim_end().to_string();
+        return format!("The gates refused to {verb}, so nothing was changed. {}", after("refused."))
+            .trim_end()
+            .to_string();
     }
     if lower.starts_with("failed:") {
         return format!("I could not {verb}: {}", after("failed:"));

@@ -19,7 +19,8 @@ pub const MAX_CANDIDATES: usize = 8;
 const MAX_WORDS: usize = 24;
 /// Words of a name that say what it is, not how it is called.
 const KINDS: &[&str] = &[
-    "heading", "headline", "project", "task", "todo", "item", "list", "section", "file", "note", "notes", "entry", "one",
+    "heading", "headline", "project", "task", "todo", "item", "list", "section", "file", "note", "notes", "entry",
+    "one",
 ];
 
 /// What a name stands for.
@@ -200,7 +201,8 @@ impl Wanted {
     }
 
     fn against(&self, words: &[String], have: &[String], node: &NodeRef, analyser: &mut Analyser) -> u32 {
-        let hits: Vec<u32> = words.iter().map(|word| have.iter().map(|other| alike(word, other)).max().unwrap_or(0)).collect();
+        let hits: Vec<u32> =
+            words.iter().map(|word| have.iter().map(|other| alike(word, other)).max().unwrap_or(0)).collect();
         let in_title = hits.iter().filter(|hit| **hit > 0).count();
         if in_title == 0 {
             return 0;
@@ -241,7 +243,9 @@ fn alike(a: &str, b: &str) -> u32 {
 fn one_slip(short: &str, long: &str) -> bool {
     let (short, long): (Vec<char>, Vec<char>) = (short.chars().collect(), long.chars().collect());
     let same = short.iter().zip(&long).take_while(|(a, b)| a == b).count();
-    let behind = |short_at: usize, long_at: usize| short.get(short_at..) == long.get(long_at..) && short.get(short_at..).is_some();
+    let behind = |short_at: usize, long_at: usize| {
+        short.get(short_at..) == long.get(long_at..) && short.get(short_at..).is_some()
+    };
     let swapped = short.get(same) == long.get(same + 1) && short.get(same + 1) == long.get(same);
     if short.len() == long.len() {
         return behind(same + 1, same + 1) || (swapped && behind(same + 2, same + 2));

@@ -1,6 +1,7 @@
 //! How nodes are shown in an answer: links, places, days, excerpts. Text of notes never leaves its line.
 
 use crate::domain::memory::view::NodeRef;
+use crate::domain::recall::stamp::Stamp;
 use jiff::civil::Date;
 
 /// Longest title shown, in characters.
@@ -14,11 +15,47 @@ pub fn link(node: &NodeRef) -> String {
     match id {
         Some(id) => format!("[[id:{id}][{title}]]"),
         None if node.index == 0 => format!("[[file:{}][{title}]]", escape(&node.document.file)),
-        None => {
-            let target = format!("{}::*{}", node.document.file, one_line(&without_cookies(node.title())));
-            format!("[[file:{}][{title}]]", escape(&target))
-        }
+        None => format!("[[file:{}::{}][{title}]]", escape(&node.document.file), within(node)),
     }
+}
+
+/// Returns what finds a heading in its file: its title, or its line where the title finds another one.
+fn within(node: &NodeRef) -> String {
+    let title = one_line(&without_cookies(node.title()));
+    let outline = &node.document.outline;
+    let same = |index: usize| outline.nodes.get(index).is_some_and(|other| outline.slice(&other.title) == node.title());
+    if title.is_empty() || (1..node.index).any(same) {
+        return node.node().line.to_string();
+    }
+    format!("*{}", escape(&title))
+}
+
+/// Returns the title above a node, or its file's name, and its own: what resolves to it alone, as a rule.
+pub fn path(node: &NodeRef) -> String {
+    let above = match node.parent().filter(|parent| parent.index > 0) {
+        Some(parent) => plain(parent.title()),
+        None => one_line(node.document.file.rsplit('/').next().unwrap_or_default()),
+    };
+    format!("{above}/{}", plain(node.title()))
+}
+
+/// Returns the day that a node is from, if it or what stands above it says: by property or title.
+pub fn written(node: &NodeRef) -> Option<Date> {
+    let mut at = Some(node.clone());
+    for _ in 0..8 {
+        let node = at?;
+        let property = |key: &str| node.document.outline.property(node.node(), key).and_then(Stamp::parse);
+        let titled = || node.title().split(|c: char| c.is_whitespace() || matches!(c, '[' | '<')).find_map(iso);
+        if let Some(date) = property("CREATED").or_else(|| property("DATE")).map(|stamp| stamp.date).or_else(titled) {
+            return Some(date);
+        }
+        at = node.parent();
+    }
+    None
+}
+
+fn iso(word: &str) -> Option<Date> {
+    word.get(..10)?.parse().ok()
 }
 
 /// Returns a link with the keyword before it.
@@ -81,13 +118,27 @@ pub fn plain(title: &str) -> String {
         rest = inner.get(end + 2..).unwrap_or("");
     }
     out.push_str(rest);
-    let out: String = out.chars().map(|c| if c == '[' { '(' } else if c == ']' { ')' } else { c }).collect();
+    let out: String = out
+        .chars()
+        .map(|c| {
+            if c == '[' {
+                '('
+            } else if c == ']' {
+                ')'
+            } else {
+                c
+            }
+        })
+        .collect();
     clip(&one_line(&out), LONGEST_TITLE)
 }
 
 /// Returns a text on one line, control characters and runs of white space as one space.
 pub fn one_line(text: &str) -> String {
-    text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+    text.split(|c: char| c.is_whitespace() || c.is_control())
+        .filter(|word| !word.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// Returns at most so many characters of a text, with an ellipsis where it was cut.

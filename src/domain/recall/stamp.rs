@@ -173,7 +173,8 @@ mod tests {
 
     #[test]
     fn timestamps_in_text() {
-        let text = "a <2026-11-18 Wed 10:00-11:00> b [2026-11-19 Thu] <2026-11-20 Fri>--<2026-11-22 Sun> <<target>> [[x]]";
+        let text =
+            "a <2026-11-18 Wed 10:00-11:00> b [2026-11-19 Thu] <2026-11-20 Fri>--<2026-11-22 Sun> <<target>> [[x]]";
         let found: Vec<(usize, String, bool)> =
             stamps(text).into_iter().map(|(at, s)| (at, s.date.to_string(), s.active)).collect();
         assert_eq!(

@@ -88,6 +88,17 @@ impl<'a> Tokens<'a> {
         self.text(range).split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
+    /// Returns the text of some words with the punctuation behind the last one.
+    pub fn whole(&self, range: Range<usize>) -> &'a str {
+        let words = self.list.get(range.clone()).unwrap_or(&[]);
+        let (Some(first), Some(last)) = (words.first(), words.last()) else { return "" };
+        if last.quoted {
+            return self.text(range);
+        }
+        let begin = if first.quoted { before_quote(self.source, first.begin) } else { first.begin };
+        self.source.get(begin..last.behind).unwrap_or("").trim()
+    }
+
     /// Returns the text of some words exactly as the user typed it, inner line breaks kept.
     pub fn text(&self, range: Range<usize>) -> &'a str {
         let words = self.list.get(range).unwrap_or(&[]);

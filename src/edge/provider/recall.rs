@@ -90,7 +90,8 @@ impl RecallProvider {
         work.await.map_err(|_| ProviderError {
             provider: NAME.to_string(),
             kind: ProviderErrorKind::Garbled,
-            text: "the built-in provider failed on this request; please say it in other words, and report it".to_string(),
+            text: "the built-in provider failed on this request; please say it in other words, and report it"
+                .to_string(),
         })
     }
 }

@@ -25,9 +25,12 @@ pub(in crate::domain::recall) fn agenda(notes: &Notes<'_>, window: &Window, with
                 entries.push(Entry { date, time: stamp.time, kind: "appointment", node: node.clone() });
             }
         }
-        for (range, kind, late) in [(&node.node().deadline, "deadline", "late deadline"), (&node.node().scheduled, "scheduled", "scheduled")] {
+        for (range, kind, late) in
+            [(&node.node().deadline, "deadline", "late deadline"), (&node.node().scheduled, "scheduled", "scheduled")]
+        {
             let Some(stamp) = range.as_ref().and_then(|range| stamp(&node, range)) else { continue };
-            let falls: Vec<Date> = days(&bounded).filter(|date| stamp.first_in(&Window::day(*date)).is_some()).collect();
+            let falls: Vec<Date> =
+                days(&bounded).filter(|date| stamp.first_in(&Window::day(*date)).is_some()).collect();
             if bounded.contains(today) && stamp.date < today && !falls.contains(&today) {
                 let kind = if kind == "deadline" { late } else { "scheduled earlier" };
                 entries.push(Entry { date: today, time: None, kind, node: node.clone() });
@@ -41,9 +44,9 @@ pub(in crate::domain::recall) fn agenda(notes: &Notes<'_>, window: &Window, with
 
 fn render(entries: &[Entry], when: &str, today: Date) -> Reply {
     if entries.is_empty() {
-        return Reply::words(format!("Nothing stands on the agenda {when}."));
+        return Reply::words(format!("Nothing stands on the agenda{when}."));
     }
-    let mut reply = Reply::words(format!("Agenda {when} ({}):", entries.len()));
+    let mut reply = Reply::words(format!("Agenda{when} ({}):", entries.len()));
     let one_day = entries.iter().all(|entry| Some(entry.date) == entries.first().map(|first| first.date));
     let mut last = None;
     for entry in entries.iter().take(MAX_LINES) {
@@ -69,5 +72,8 @@ fn bounded(window: &Window, today: Date) -> Window {
 
 fn days(window: &Window) -> impl Iterator<Item = Date> + use<> {
     let (from, to) = (window.from, window.to);
-    from.into_iter().flat_map(|from| from.series(1.day())).take_while(move |date| to.is_some_and(|to| *date <= to)).take(MAX_DAYS + 1)
+    from.into_iter()
+        .flat_map(|from| from.series(1.day()))
+        .take_while(move |date| to.is_some_and(|to| *date <= to))
+        .take(MAX_DAYS + 1)
 }

@@ -23,7 +23,8 @@ pub(in crate::domain::recall) fn stuck(notes: &Notes<'_>) -> Reply {
     show(&projects, "Stuck projects: nothing in them is NEXT, scheduled, or has a deadline", "No project is stuck.")
 }
 
-const NONE: &str = "I found no projects. A project is a heading with the tag “project”, or one below a heading called “Projects”.";
+const NONE: &str =
+    "I found no projects. A project is a heading with the tag “project”, or one below a heading called “Projects”.";
 
 fn show(projects: &[NodeRef], head: &str, none: &str) -> Reply {
     if projects.is_empty() {
