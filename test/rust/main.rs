@@ -14,3 +14,4 @@ mod support;
 mod wire;
 mod recall;
 mod wire;
+mod org;
