@@ -12,7 +12,11 @@ const TAGS_KEPT_AS_TYPED: usize = 1000;
 pub(super) struct Headline {
     pub level: u16,
     pub todo: Option<u16>,
+    /// The keyword; empty where one would go.
+    pub keyword: Range<usize>,
     pub priority: Option<char>,
+    /// `[#A]`; empty where one would go.
+    pub cookie: Range<usize>,
     pub commented: bool,
     pub title: Range<usize>,
     /// With its colons; empty without tags.
@@ -32,15 +36,19 @@ pub(super) fn parse(text: &str, line: Range<usize>, keywords: &HashMap<&str, u16
     let end = line.end;
     let mut at = skip_blanks(bytes, line.start + count, end);
     let mut todo = None;
+    let mut keyword = at..at;
     // The word must be followed by a blank (no tab) or the end of the line.
     let word_end = memchr::memchr(b' ', bytes.get(at..end).unwrap_or_default()).map_or(end, |offset| at + offset);
     if let Some(&index) = text.get(at..word_end).and_then(|word| keywords.get(word)) {
         todo = Some(index);
+        keyword = at..word_end;
         at = skip_blanks(bytes, word_end, end);
     }
     let mut priority = None;
-    if let Some((c, length)) = cookie(text.get(at..end).unwrap_or_default()) {
+    let mut cookie = at..at;
+    if let Some((c, length)) = read_cookie(text.get(at..end).unwrap_or_default()) {
         priority = Some(c);
+        cookie = at..at + length;
         at = skip_blanks(bytes, at + length, end);
     }
     let rest = text.get(at..end).unwrap_or_default();
@@ -51,7 +59,16 @@ pub(super) fn parse(text: &str, line: Range<usize>, keywords: &HashMap<&str, u16
     let tags = tags(text, at..end);
     let title_end = if tags.is_empty() { end } else { tags.start };
     let title = trim(bytes, at..title_end);
-    Headline { level: u16::try_from(count).unwrap_or(u16::MAX), todo, priority, commented, title, tags }
+    Headline {
+        level: u16::try_from(count).unwrap_or(u16::MAX),
+        todo,
+        keyword,
+        priority,
+        cookie,
+        commented,
+        title,
+        tags,
+    }
 }
 
 /// Returns the tags between the colons of `:a:b:`, in order.
@@ -71,7 +88,7 @@ pub(super) fn split_tags(field: &str) -> Vec<Box<str>> {
 }
 
 /// Returns the priority and the length of `[#X]` at the start of a text.
-fn cookie(text: &str) -> Option<(char, usize)> {
+fn read_cookie(text: &str) -> Option<(char, usize)> {
     let rest = text.strip_prefix("[#")?;
     let c = rest.chars().next()?;
     rest.get(c.len_utf8()..)?.starts_with(']').then_some((c, 3 + c.len_utf8()))

@@ -2,6 +2,7 @@
 
 mod chars;
 pub mod decode;
+pub mod edit;
 mod headline;
 pub mod link;
 pub mod outline;

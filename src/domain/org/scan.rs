@@ -158,8 +158,8 @@ fn nodes(text: &str, heads: &[Head], settings: &Settings, problems: &mut Vec<Pro
 fn file_node(text: &str, first: Option<&Head>, problems: &mut Vec<Problem>) -> Node {
     let limit = first.map_or(text.len(), |head| head.begin as usize);
     let at = section::behind_comments(text, limit);
-    let (properties, body) = read_drawer(text, at, limit, problems, || line_number(text, at));
-    let body = if properties.is_empty() { 0 } else { body };
+    let (properties, behind) = read_drawer(text, at, limit, problems, || line_number(text, at));
+    let body = behind.unwrap_or(0);
     Node {
         level: 0,
         parent: 0,
@@ -202,7 +202,8 @@ fn heading_node(
         }
     }
     let drawer_line = head.line + 1 + u32::from(at != next);
-    let (properties, body) = read_drawer(text, at, limit, problems, || drawer_line);
+    let (properties, behind) = read_drawer(text, at, limit, problems, || drawer_line);
+    let body = behind.unwrap_or(at);
     Node {
         level: headline.level,
         parent: 0,
@@ -225,24 +226,24 @@ fn heading_node(
 
 type Properties = Box<[(Box<str>, Box<str>)]>;
 
-/// Returns the properties of the drawer at `at` and where the text behind it begins.
+/// Returns the properties of the drawer at `at`, and where the text behind it begins if there is one.
 fn read_drawer(
     text: &str,
     at: usize,
     limit: usize,
     problems: &mut Vec<Problem>,
     line: impl FnOnce() -> u32,
-) -> (Properties, usize) {
+) -> (Properties, Option<usize>) {
     match section::drawer(text, at, limit) {
-        DrawerAt::None => (Box::default(), at),
+        DrawerAt::None => (Box::default(), None),
         DrawerAt::Broken => {
             note(problems, line(), || {
                 "this property drawer is not closed, or holds a line that is no property: Org does not read it"
                     .to_owned()
             });
-            (Box::default(), at)
+            (Box::default(), None)
         }
-        DrawerAt::Found(drawer) => (section::properties(text, &drawer.inside).into_boxed_slice(), drawer.whole.end),
+        DrawerAt::Found(drawer) => (section::properties(text, &drawer.inside).into_boxed_slice(), Some(drawer.whole.end)),
     }
 }
 

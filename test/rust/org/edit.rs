@@ -1,0 +1,1 @@
+//! Structural edits: what they write, what they leave, what they refuse.

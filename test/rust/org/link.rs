@@ -1,0 +1,75 @@
+//! The links of a text.
+
+use passepartout::domain::org::link::{Form, Kind, links};
+use proptest::prelude::*;
+
+/// Returns the links as `form kind target [| description]`.
+fn found(text: &str) -> Vec<String> {
+    let slice = |range: std::ops::Range<usize>| text[range].to_owned();
+    links(text)
+        .into_iter()
+        .map(|link| {
+            let description = link.description.map(|range| format!(" | {}", slice(range))).unwrap_or_default();
+            format!("{:?} {:?} {}{description}", link.form, link.kind, slice(link.target))
+        })
+        .collect()
+}
+
+#[test]
+fn links_are_found() {
+    let check = |text: &str, links: &[&str]| assert_eq!(found(text), links, "{text}");
+    check("see [[id:ab-1][the plan]] and [[id:c]].", &["Bracket Id ab-1 | the plan", "Bracket Id c"]);
+    check("[[file:a b.org::*H][x]] [[./c.png]] [[~/d]]", &["Bracket File a b.org::*H | x", "Bracket File ./c.png", "Bracket File ~/d"]);
+    check("[[*A heading]] [[#custom]] [[target]]", &["Bracket Heading A heading", "Bracket CustomId custom", "Bracket Search target"]);
+    check("[[https://x.org/a?b=c][d [e] f]]", &["Bracket Web https://x.org/a?b=c | d [e] f"]);
+    check(r"[[a\[b\]c][d]]", &[r"Bracket Search a\[b\]c | d"]);
+    check("[[attachment:p.pdf]] [[mailto:a@b.c]] [[elisp:(x)][run]]", &["Bracket Attachment p.pdf", "Bracket Other mailto:a@b.c", "Bracket Other elisp:(x) | run"]);
+    check("go to https://x.org/a_(b). Or (http://y.org), ok", &["Plain Web https://x.org/a_(b)", "Plain Web http://y.org"]);
+    check("id:abc file:x.org, nohttp:x 時http://a.b", &["Plain Id abc", "Plain File x.org"]);
+    check("<https://x.org/a b> <mailto:a@b.c> <b@c.d>", &["Angle Web https://x.org/a b", "Angle Other mailto:a@b.c"]);
+    check("[[a\nb][c\nd]]", &["Bracket Search a\nb | c\nd"]);
+    check("[[a\n\nb]] [[a][b\n\nc]] [[]] [[a][]] [[a [b]", &[]);
+    check("[[x][[[id:a][b]]]]", &["Bracket Search x | [[id:a][b"]);
+}
+
+#[test]
+fn verbatim_text_has_no_links() {
+    let text = "\
+[[id:a]]
+#+begin_src org
+[[id:b]]
+#+END_SRC
+: [[id:c]]
+# [[id:d]]
+#+begin_quote
+[[id:e]]
+#+end_quote
+#+begin_example
+[[id:f]]
+";
+    assert_eq!(found(text), ["Bracket Id a", "Bracket Id e", "Bracket Id f"]);
+}
+
+/// Quadratic work on any of these would take minutes.
+#[test]
+fn hostile_text_is_read_in_one_pass() {
+    for piece in ["[[a ", "[[a][", "[[", "[", "<http:", "<", "http:", ":", "[[a]", "#+begin_src\n", "[[a\\[", "file:(", "[[a][b]\n\n", ": \n", "http:::"] {
+        let text = piece.repeat(1_000_000 / piece.len());
+        let found = links(&text);
+        assert!(found.windows(2).all(|pair| pair[0].range.end <= pair[1].range.start), "{piece}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn ranges_are_good(text in "([\\[\\]<>:a# \\n]|id:|http:|é|\\[\\[|\\]\\]|\\]\\[|#\\+begin_src|#\\+end_src){0,40}") {
+        let mut end = 0;
+        for link in links(&text) {
+            prop_assert!(link.range.start >= end && text.get(link.range.clone()).is_some());
+            prop_assert!(!link.target.is_empty() || matches!(link.kind, Kind::Heading | Kind::CustomId | Kind::Id | Kind::File | Kind::Attachment));
+            prop_assert!(text.get(link.target.clone()).is_some());
+            prop_assert!(link.form == Form::Bracket || link.description.is_none());
+            end = link.range.end;
+        }
+    }
+}
