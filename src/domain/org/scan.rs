@@ -243,7 +243,9 @@ fn read_drawer(
             });
             (Box::default(), None)
         }
-        DrawerAt::Found(drawer) => (section::properties(text, &drawer.inside).into_boxed_slice(), Some(drawer.whole.end)),
+        DrawerAt::Found(drawer) => {
+            (section::properties(text, &drawer.inside).into_boxed_slice(), Some(drawer.whole.end))
+        }
     }
 }
 

@@ -31,13 +31,48 @@ fn sound(outline: &Outline) {
 #[test]
 fn repeated_pieces_are_read_in_one_pass() {
     let pieces = [
-        "*", " *a", "\t", " ", ":a", "::", "#+", "<2020-01-01 ", "x", "漢", "\r\n", "\u{c}\n", "* \n", "*\n", "* H\n", "* H\n** I\n",
-        "#+begin_src a\n", "#+end_src\n", "#+begin_quote\n", ":DR:\n", ":END:\n", "\\begin{a}\n", "\\end{a}", "#+TODO: A | B\n", "#+FILETAGS: :a:b:\n",
-        "#+begin_src\n#+TODO: A\n", ":PROPERTIES:\n", "* h\n:PROPERTIES:\n:ID: a\n", "* h\nSCHEDULED: <2020-01-01 \n", "SCHEDULED:", "# a\n", "#+STARTUP: odd\n",
+        "*",
+        " *a",
+        "\t",
+        " ",
+        ":a",
+        "::",
+        "#+",
+        "<2020-01-01 ",
+        "x",
+        "漢",
+        "\r\n",
+        "\u{c}\n",
+        "* \n",
+        "*\n",
+        "* H\n",
+        "* H\n** I\n",
+        "#+begin_src a\n",
+        "#+end_src\n",
+        "#+begin_quote\n",
+        ":DR:\n",
+        ":END:\n",
+        "\\begin{a}\n",
+        "\\end{a}",
+        "#+TODO: A | B\n",
+        "#+FILETAGS: :a:b:\n",
+        "#+begin_src\n#+TODO: A\n",
+        ":PROPERTIES:\n",
+        "* h\n:PROPERTIES:\n:ID: a\n",
+        "* h\nSCHEDULED: <2020-01-01 \n",
+        "SCHEDULED:",
+        "# a\n",
+        "#+STARTUP: odd\n",
     ];
     for piece in pieces {
         let many = piece.repeat(1_000_000 / piece.len());
-        for text in [many.clone(), format!("* h {many}:"), format!("* h\nSCHEDULED: {many}"), format!("* h\n:PROPERTIES:\n{many}:END:\n"), format!("{many}\n#+TODO: A | B\n")] {
+        for text in [
+            many.clone(),
+            format!("* h {many}:"),
+            format!("* h\nSCHEDULED: {many}"),
+            format!("* h\n:PROPERTIES:\n{many}:END:\n"),
+            format!("{many}\n#+TODO: A | B\n"),
+        ] {
             match scan(text.into(), &ScanOptions::default()) {
                 Ok(outline) => sound(&outline),
                 Err(error) => panic!("{piece:?}: {error}"),

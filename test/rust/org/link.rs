@@ -19,12 +19,24 @@ fn found(text: &str) -> Vec<String> {
 fn links_are_found() {
     let check = |text: &str, links: &[&str]| assert_eq!(found(text), links, "{text}");
     check("see [[id:ab-1][the plan]] and [[id:c]].", &["Bracket Id ab-1 | the plan", "Bracket Id c"]);
-    check("[[file:a b.org::*H][x]] [[./c.png]] [[~/d]]", &["Bracket File a b.org::*H | x", "Bracket File ./c.png", "Bracket File ~/d"]);
-    check("[[*A heading]] [[#custom]] [[target]]", &["Bracket Heading A heading", "Bracket CustomId custom", "Bracket Search target"]);
+    check(
+        "[[file:a b.org::*H][x]] [[./c.png]] [[~/d]]",
+        &["Bracket File a b.org::*H | x", "Bracket File ./c.png", "Bracket File ~/d"],
+    );
+    check(
+        "[[*A heading]] [[#custom]] [[target]]",
+        &["Bracket Heading A heading", "Bracket CustomId custom", "Bracket Search target"],
+    );
     check("[[https://x.org/a?b=c][d [e] f]]", &["Bracket Web https://x.org/a?b=c | d [e] f"]);
     check(r"[[a\[b\]c][d]]", &[r"Bracket Search a\[b\]c | d"]);
-    check("[[attachment:p.pdf]] [[mailto:a@b.c]] [[elisp:(x)][run]]", &["Bracket Attachment p.pdf", "Bracket Other mailto:a@b.c", "Bracket Other elisp:(x) | run"]);
-    check("go to https://x.org/a_(b). Or (http://y.org), ok", &["Plain Web https://x.org/a_(b)", "Plain Web http://y.org"]);
+    check(
+        "[[attachment:p.pdf]] [[mailto:a@b.c]] [[elisp:(x)][run]]",
+        &["Bracket Attachment p.pdf", "Bracket Other mailto:a@b.c", "Bracket Other elisp:(x) | run"],
+    );
+    check(
+        "go to https://x.org/a_(b). Or (http://y.org), ok",
+        &["Plain Web https://x.org/a_(b)", "Plain Web http://y.org"],
+    );
     check("id:abc file:x.org, nohttp:x 時http://a.b", &["Plain Id abc", "Plain File x.org"]);
     check("<https://x.org/a b> <mailto:a@b.c> <b@c.d>", &["Angle Web https://x.org/a b", "Angle Other mailto:a@b.c"]);
     check("[[a\nb][c\nd]]", &["Bracket Search a\nb | c\nd"]);
@@ -53,7 +65,23 @@ fn verbatim_text_has_no_links() {
 /// Quadratic work on any of these would take minutes.
 #[test]
 fn hostile_text_is_read_in_one_pass() {
-    for piece in ["[[a ", "[[a][", "[[", "[", "<http:", "<", "http:", ":", "[[a]", "#+begin_src\n", "[[a\\[", "file:(", "[[a][b]\n\n", ": \n", "http:::"] {
+    for piece in [
+        "[[a ",
+        "[[a][",
+        "[[",
+        "[",
+        "<http:",
+        "<",
+        "http:",
+        ":",
+        "[[a]",
+        "#+begin_src\n",
+        "[[a\\[",
+        "file:(",
+        "[[a][b]\n\n",
+        ": \n",
+        "http:::",
+    ] {
         let text = piece.repeat(1_000_000 / piece.len());
         let found = links(&text);
         assert!(found.windows(2).all(|pair| pair[0].range.end <= pair[1].range.start), "{piece}");

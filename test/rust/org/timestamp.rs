@@ -27,8 +27,21 @@ fn timestamps_are_read_and_printed() {
 #[test]
 fn what_is_no_timestamp_is_none() {
     for text in [
-        "", "<", "<>", "<2026-11-21", "2026-11-21", "<2026-02-30 Mon>", "<2026-13-01>", "<2026-1-1>", "<2026-11-21Sat>",
-        "<2026-11-21 Sat>x", "<%%(diary-float t 4 2)>", "<2026-11-21\nSat>", "[2026-11-21>", "<２０２６-11-21>", "<é026-11-21>",
+        "",
+        "<",
+        "<>",
+        "<2026-11-21",
+        "2026-11-21",
+        "<2026-02-30 Mon>",
+        "<2026-13-01>",
+        "<2026-1-1>",
+        "<2026-11-21Sat>",
+        "<2026-11-21 Sat>x",
+        "<%%(diary-float t 4 2)>",
+        "<2026-11-21\nSat>",
+        "[2026-11-21>",
+        "<２０２６-11-21>",
+        "<é026-11-21>",
     ] {
         assert_eq!(Timestamp::parse(text), None, "{text}");
     }
@@ -70,10 +83,7 @@ fn what_does_not_repeat_does_not_move() {
 fn all_timestamps_of_a_text_are_found() {
     let text = "a <2026-11-21 Sat> b [2026-11-22 Sun 9:00]--[2026-11-22 Sun 10:00] c <no> <<2026-11-23 Mon>>";
     let found: Vec<&str> = timestamps(text).into_iter().map(|(range, _)| &text[range]).collect();
-    assert_eq!(
-        found,
-        ["<2026-11-21 Sat>", "[2026-11-22 Sun 9:00]--[2026-11-22 Sun 10:00]", "<2026-11-23 Mon>"]
-    );
+    assert_eq!(found, ["<2026-11-21 Sat>", "[2026-11-22 Sun 9:00]--[2026-11-22 Sun 10:00]", "<2026-11-23 Mon>"]);
 }
 
 fn moment() -> impl Strategy<Value = DateTime> {

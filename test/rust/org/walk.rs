@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 fn tree() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
-    for name in ["b.org", "a/x.org", "a-b.org", "a/y.txt", ".hidden.org", ".config/notes.org", ".git/z.org", "deep/er/n.org"] {
+    for name in
+        ["b.org", "a/x.org", "a-b.org", "a/y.txt", ".hidden.org", ".config/notes.org", ".git/z.org", "deep/er/n.org"]
+    {
         let path = dir.path().join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, "* a\n").unwrap();
