@@ -2,6 +2,7 @@
 #![allow(missing_docs)]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod ingest;
 mod layering;
 mod memory;
 mod org;
@@ -15,3 +16,9 @@ mod wire;
 mod recall;
 mod wire;
 mod org;
+mod org;
+mod provider;
+mod recall;
+mod store;
+mod support;
+mod wire;

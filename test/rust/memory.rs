@@ -375,3 +375,78 @@ proptest! {
         }
     }
 }
+
+/// A view read by the real scanner.
+fn scanned(files: &[(&str, &str)]) -> View {
+    use passepartout::domain::org::scan::{ScanOptions, scan};
+    let build = |file: &str, text: &str| {
+        let outline = scan(text.into(), &ScanOptions::default()).unwrap();
+        let modified = jiff::Timestamp::from_second(file.len() as i64).unwrap();
+        Document::build(file, outline, &PrivacyOptions::default()).changed_at(Some(modified))
+    };
+    files.iter().fold(View::default(), |view, (file, text)| view.with(Arc::new(build(file, text))))
+}
+
+#[test]
+fn queries_find_what_they_say() {
+    use passepartout::domain::memory::query::{self, Planning};
+    use passepartout::domain::memory::view::NodeRef;
+    let view = scanned(&[
+        (
+            "a.org",
+            "#+FILETAGS: :home:\n* TODO Pay :Money:\nDEADLINE: <2026-11-23 Mon +1m>\n** Bill\n* DONE Eat\nCLOSED: [2026-11-01 Sun 10:00]\n",
+        ),
+        (
+            "bb.org",
+            "* Café\n:PROPERTIES:\n:Owner: Ann\n:END:\nSCHEDULED: <not a date>\nLONG words\n* TODO Walk\nSCHEDULED: <2026-11-30 Mon>\n",
+        ),
+    ]);
+    let titles = |found: Vec<NodeRef>| found.iter().map(|n| n.title().to_string()).collect::<Vec<_>>().join(" ");
+    let day = |text: &str| text.parse().unwrap();
+    assert_eq!(titles(query::tagged(&view, "money").collect()), "Pay Bill");
+    assert_eq!(titles(query::tagged(&view, ":HOME:").collect()), "a.org Pay Bill Eat");
+    assert_eq!(titles(query::with_keyword(&view, "TODO").collect()), "Pay Walk");
+    assert_eq!(titles(query::open(&view).collect()), "Pay Walk");
+    assert_eq!(titles(query::with_property(&view, "owner", None).collect()), "Café");
+    assert_eq!(titles(query::with_property(&view, "OWNER", Some("Bob")).collect()), "");
+    assert_eq!(titles(query::containing(&view, "long W").collect()), "Café");
+    assert_eq!(titles(query::containing(&view, "CAFÉ").collect()), "Café");
+    let planned = |planning, first: &str, last: &str| -> Vec<String> {
+        let found = query::planned(&view, planning, day(first), day(last));
+        found.map(|(node, day)| format!("{} {day}", node.title())).collect()
+    };
+    assert_eq!(planned(Planning::Deadline, "2026-11-23", "2026-11-23"), ["Pay 2026-11-23"]);
+    assert_eq!(planned(Planning::Scheduled, "2026-11-01", "2026-12-31"), ["Walk 2026-11-30"]);
+    assert_eq!(planned(Planning::Closed, "2026-10-01", "2026-11-01"), ["Eat 2026-11-01"]);
+    assert_eq!(planned(Planning::Deadline, "2026-11-24", "2027-01-01"), [""; 0]);
+    let since = jiff::Timestamp::from_second(6).unwrap();
+    assert_eq!(query::changed_since(&view, since).map(|d| d.file.to_string()).collect::<Vec<_>>(), ["bb.org"]);
+}
+
+#[test]
+fn hostile_texts_take_no_longer() {
+    use passepartout::domain::org::scan::{ScanOptions, scan};
+    let size = 200_000;
+    let deep: String = (1..600).map(|n| format!("{} t{n}\n", "*".repeat(n))).collect();
+    let cases = [
+        "#+".repeat(size / 2),
+        "[[id:".repeat(size / 5),
+        "id:a ".repeat(size / 5),
+        "* a\n".repeat(size / 4),
+        "* a :private:\n:PROPERTIES:\n:ID: x\n:END:\n".repeat(size / 40),
+        format!("* {}\n", "t".repeat(size)),
+        deep,
+    ];
+    for text in cases {
+        let begin = std::time::Instant::now();
+        let outline = scan(text.as_str().into(), &ScanOptions::default()).unwrap();
+        let document = Arc::new(Document::build("/n.org", outline, &PrivacyOptions::default()));
+        let view = View::default().with(document.clone());
+        let unique: std::collections::HashSet<_> = document.ids.iter().collect();
+        assert_eq!(unique.len(), document.ids.len());
+        assert!(document.ids.iter().all(|id| id.as_str().len() < 1_200));
+        assert!(view.get(document.ids.last().unwrap()).is_some());
+        // Unoptimised and on a busy machine; what is not linear takes minutes here.
+        assert!(begin.elapsed().as_secs() < 20, "{:?} for {:?}…", begin.elapsed(), &text[..20]);
+    }
+}

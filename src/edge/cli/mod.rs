@@ -1,3 +1,4 @@
 //! The functions behind the command line.
 pub mod context;
 pub mod dump;
+pub mod ingest;

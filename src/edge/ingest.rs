@@ -1,0 +1,385 @@
+//! Reads folders of Org files into documents: beside everything else, on threads of its own, losing nothing.
+//!
+//! A file that looks as it did when it was last read is not read again. One that cannot be read now keeps
+//! its last known content, and one line says so. Only a file that is known to be gone is reported as removed.
+
+use crate::domain::memory::document::{Document, PrivacyOptions};
+use crate::domain::memory::store::Stamp;
+use crate::domain::memory::view::View;
+use crate::domain::org::decode::decode;
+use crate::domain::org::scan::{ScanOptions, scan};
+use crate::edge::org_file::{OrgFileError, read_bytes};
+use crate::edge::thread::block_signals;
+use crate::edge::walk::{WalkError, org_files_of};
+use std::collections::{BTreeSet, HashMap};
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{self, SyncSender};
+use std::thread;
+use std::time::{Instant, SystemTime};
+
+/// The largest file that is read unless the options say otherwise, in bytes.
+pub const MAX_FILE: u64 = 64 << 20;
+/// How many files may wait to be collected; it bounds what is in memory twice.
+const WAITING: usize = 32;
+/// The stack of a worker, in bytes; nothing recurses on what a file holds.
+const STACK: usize = 4 << 20;
+/// How often a file that changes while it is read is begun anew.
+const TRIES: usize = 3;
+/// A file that was changed less than this many nanoseconds ago may change again without a new time.
+const UNSETTLED: i64 = 2_000_000_000;
+
+/// How files are read.
+#[derive(Clone, Debug)]
+pub struct IngestOptions {
+    /// How they are scanned.
+    pub scan: ScanOptions,
+    /// What makes a node private.
+    pub privacy: PrivacyOptions,
+    /// Larger files are not read, in bytes.
+    pub max_bytes: u64,
+    /// How many threads read; at least one does.
+    pub threads: usize,
+}
+
+impl Default for IngestOptions {
+    fn default() -> Self {
+        let (scan, privacy) = (ScanOptions::default(), PrivacyOptions::default());
+        IngestOptions { scan, privacy, max_bytes: MAX_FILE, threads: 2 }
+    }
+}
+
+/// What memory knows already.
+#[derive(Default)]
+pub struct Known {
+    /// Memory as it is.
+    pub view: View,
+    /// What files looked like when they were read, by file.
+    pub stamps: HashMap<Arc<str>, Stamp>,
+}
+
+impl Known {
+    /// Makes it of a view and the stamps that a store gave back.
+    pub fn new(view: View, stamps: impl IntoIterator<Item = Stamp>) -> Known {
+        Known { view, stamps: stamps.into_iter().map(|stamp| (stamp.file.clone(), stamp)).collect() }
+    }
+}
+
+/// How far it has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Files that are done, read or not.
+    pub done: usize,
+    /// Files in all.
+    pub total: usize,
+    /// Bytes that were read.
+    pub bytes: u64,
+}
+
+/// What went wrong with one file or folder.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Problem {
+    /// Which one, as it can be shown: control characters are escaped.
+    pub file: String,
+    /// What happened, and what it means.
+    pub text: String,
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.file, self.text)
+    }
+}
+
+/// What came of it.
+#[derive(Default)]
+pub struct IngestReport {
+    /// New and changed documents, by file.
+    pub documents: Vec<Arc<Document>>,
+    /// Files that are gone.
+    pub removed: Vec<Arc<str>>,
+    /// What the files that were read looked like.
+    pub stamps: Vec<Stamp>,
+    /// Files that are in memory now because of this: read, or known and unchanged.
+    pub files: usize,
+    /// Those of them that did not have to be read.
+    pub unchanged: usize,
+    /// Their headings.
+    pub headings: usize,
+    /// Their size on disk in bytes.
+    pub bytes: u64,
+    /// What could not be read, by file.
+    pub problems: Vec<Problem>,
+    /// How long it took.
+    pub seconds: f64,
+    /// Whether it was stopped before its end; what was read until then counts.
+    pub cancelled: bool,
+}
+
+/// Reads every Org file below `roots`.
+///
+/// Blocks until it is done or `cancel` is set. `progress` is called on the calling thread, once a file.
+pub fn ingest(
+    roots: &[PathBuf],
+    known: &Known,
+    options: &IngestOptions,
+    progress: &mut dyn FnMut(Progress),
+    cancel: &AtomicBool,
+) -> IngestReport {
+    let begin = Instant::now();
+    let mut report = IngestReport::default();
+    let mut listed = BTreeSet::new();
+    let mut unseen = Vec::new();
+    for entry in org_files_of(roots) {
+        match entry {
+            Ok(path) => {
+                listed.insert(path);
+            }
+            Err(error) => {
+                report.problems.push(walk_problem(&error, known));
+                unseen.push(error.path().to_path_buf());
+            }
+        }
+    }
+    let files: Vec<PathBuf> = listed.iter().cloned().collect();
+    read_all(&files, known, options, progress, cancel, &mut report);
+    report.cancelled = cancel.load(Ordering::Relaxed);
+    if !report.cancelled {
+        report.removed = gone(roots, known, &listed, &unseen);
+    }
+    report.documents.sort_by(|a, b| a.file.cmp(&b.file));
+    report.stamps.sort_by(|a, b| a.file.cmp(&b.file));
+    report.problems.sort();
+    report.seconds = begin.elapsed().as_secs_f64();
+    report
+}
+
+/// One file's fate.
+enum Outcome {
+    Unchanged { headings: usize, bytes: u64 },
+    Read { document: Box<Document>, bytes: u64, stamp: Stamp },
+    Failed(Problem),
+}
+
+fn read_all(
+    files: &[PathBuf],
+    known: &Known,
+    options: &IngestOptions,
+    progress: &mut dyn FnMut(Progress),
+    cancel: &AtomicBool,
+    report: &mut IngestReport,
+) {
+    let mut state = Progress { total: files.len(), ..Progress::default() };
+    progress(state);
+    let next = AtomicUsize::new(0);
+    let (sender, outcomes) = mpsc::sync_channel(WAITING);
+    thread::scope(|scope| {
+        let mut started = 0;
+        for n in 0..options.threads.max(1) {
+            let (sender, next) = (sender.clone(), &next);
+            let work = move || {
+                block_signals();
+                work(files, next, known, options, cancel, &sender);
+            };
+            let name = format!("passepartout-read-{n}");
+            started +=
+                usize::from(thread::Builder::new().name(name).stack_size(STACK).spawn_scoped(scope, work).is_ok());
+        }
+        drop(sender);
+        for outcome in outcomes {
+            state.done += 1;
+            state.bytes += collect(outcome, known, report);
+            progress(state);
+        }
+        if started == 0 && !files.is_empty() {
+            let text = "nothing was read: the system has no room for another thread; try again".to_string();
+            report.problems.push(Problem { file: "Org files".to_string(), text });
+        }
+    });
+}
+
+fn work(
+    files: &[PathBuf],
+    next: &AtomicUsize,
+    known: &Known,
+    options: &IngestOptions,
+    cancel: &AtomicBool,
+    sender: &SyncSender<Outcome>,
+) {
+    while !cancel.load(Ordering::Relaxed) {
+        let Some(path) = files.get(next.fetch_add(1, Ordering::Relaxed)) else { return };
+        // A fault in reading one file is that file's problem and nobody else's.
+        let outcome = catch_unwind(AssertUnwindSafe(|| read_one(path, known, options))).unwrap_or_else(|panic| {
+            let words = panic.downcast_ref::<&str>().map(|text| text.to_string());
+            let words = words.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+            failed(path, known, format!("BUG: reading it failed in our own code ({words}); please report this"))
+        });
+        if sender.send(outcome).is_err() {
+            return;
+        }
+    }
+}
+
+/// Puts an outcome into the report; returns the bytes that were read for it.
+fn collect(outcome: Outcome, known: &Known, report: &mut IngestReport) -> u64 {
+    match outcome {
+        Outcome::Unchanged { headings, bytes } => {
+            report.files += 1;
+            report.unchanged += 1;
+            report.headings += headings;
+            report.bytes += bytes;
+            0
+        }
+        Outcome::Read { document, bytes, stamp } => {
+            report.files += 1;
+            report.headings += document.outline.nodes.len().saturating_sub(1);
+            report.bytes += bytes;
+            report.stamps.push(stamp);
+            let same = known.view.document(&document.file).is_some_and(|old| old.root() == document.root());
+            if !same {
+                report.documents.push(Arc::from(document));
+            }
+            bytes
+        }
+        Outcome::Failed(problem) => {
+            report.problems.push(problem);
+            0
+        }
+    }
+}
+
+fn read_one(path: &Path, known: &Known, options: &IngestOptions) -> Outcome {
+    let Some(name) = path.to_str() else {
+        return failed(path, known, "its name is not UTF-8, so nothing could link to it; rename it".to_string());
+    };
+    let file: Arc<str> = name.into();
+    for last in [false; TRIES - 1].into_iter().chain([true]) {
+        let before = match std::fs::metadata(path) {
+            Ok(meta) => meta,
+            Err(why) => return failed(path, known, unreadable(&why)),
+        };
+        if let Some(outcome) = unchanged(&file, &before, known) {
+            return outcome;
+        }
+        if before.len() > options.max_bytes {
+            let (size, most) = (before.len() / 1_000_000, options.max_bytes / 1_000_000);
+            let text = format!("has {size} MB; files of more than {most} MB are not read. Split it into several files");
+            return failed(path, known, text);
+        }
+        let bytes = match read_bytes(path) {
+            Ok(bytes) => bytes,
+            Err(OrgFileError::Unreadable { source, .. }) => return failed(path, known, unreadable(&source)),
+            Err(OrgFileError::Undecodable { source, .. }) => return failed(path, known, source.to_string()),
+            Err(OrgFileError::TooLarge { source, .. }) => return failed(path, known, format!("has {source}")),
+        };
+        let still = std::fs::metadata(path).is_ok_and(|after| look(&after) == look(&before));
+        if still || last {
+            return build(path, file, &bytes, &before, still, known, options);
+        }
+    }
+    failed(path, known, "changes faster than it can be read".to_string())
+}
+
+fn build(
+    path: &Path,
+    file: Arc<str>,
+    bytes: &[u8],
+    meta: &Metadata,
+    still: bool,
+    known: &Known,
+    options: &IngestOptions,
+) -> Outcome {
+    let decoded = match decode(bytes) {
+        Ok(decoded) => decoded,
+        Err(why) => return failed(path, known, why.to_string()),
+    };
+    let outline = match scan(decoded.text, &options.scan) {
+        Ok(outline) => outline,
+        Err(why) => return failed(path, known, format!("has {why}")),
+    };
+    let document = match known.view.document(&file) {
+        Some(previous) => Document::rebuild(previous, outline, &options.privacy),
+        None => Document::build(file.clone(), outline, &options.privacy),
+    };
+    let (modified, size) = look(meta);
+    let document = document.changed_at(jiff::Timestamp::from_nanosecond(modified.into()).ok());
+    let settled = still && now().saturating_sub(modified) >= UNSETTLED;
+    let stamp = Stamp { file, modified, size, document: document.root(), settled };
+    Outcome::Read { document: Box::new(document), bytes: bytes.len() as u64, stamp }
+}
+
+/// Answers for a file that looks as it did, when memory still has what was read then.
+fn unchanged(file: &Arc<str>, meta: &Metadata, known: &Known) -> Option<Outcome> {
+    let stamp = known.stamps.get(file)?;
+    let document = known.view.document(file)?;
+    let same = stamp.settled && (stamp.modified, stamp.size) == look(meta) && stamp.document == document.root();
+    let headings = document.outline.nodes.len().saturating_sub(1);
+    same.then_some(Outcome::Unchanged { headings, bytes: stamp.size })
+}
+
+/// Returns the files of memory that are known to be gone. What could not be looked at is kept.
+fn gone(roots: &[PathBuf], known: &Known, listed: &BTreeSet<PathBuf>, unseen: &[PathBuf]) -> Vec<Arc<str>> {
+    let below = |path: &Path, folders: &[PathBuf]| folders.iter().any(|folder| path.starts_with(folder));
+    let files = known.view.documents().map(|document| &document.file);
+    files
+        .filter(|file| {
+            let path = Path::new(file.as_ref());
+            let missing = || {
+                std::fs::symlink_metadata(path).is_err_and(|why| {
+                    matches!(why.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory)
+                })
+            };
+            below(path, roots) && !listed.contains(path) && !below(path, unseen) && missing()
+        })
+        .cloned()
+        .collect()
+}
+
+fn failed(path: &Path, known: &Known, text: String) -> Outcome {
+    let kept = path.to_str().is_some_and(|file| known.view.document(file).is_some());
+    let text = if kept { format!("{text}. Its last known content is kept") } else { text };
+    Outcome::Failed(Problem { file: shown(path), text })
+}
+
+fn unreadable(why: &std::io::Error) -> String {
+    match why.kind() {
+        std::io::ErrorKind::NotFound => "vanished while the folder was read".to_string(),
+        std::io::ErrorKind::PermissionDenied => "may not be read by you; give yourself the right to".to_string(),
+        _ => format!("cannot be read ({why})"),
+    }
+}
+
+fn walk_problem(error: &WalkError, known: &Known) -> Problem {
+    let path = error.path();
+    let text = match error {
+        WalkError::Unreadable { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+            "does not exist".to_string()
+        }
+        WalkError::Unreadable { source, .. } => unreadable(source),
+        WalkError::NotAFile { .. } => "is not a regular file and was left out".to_string(),
+        WalkError::TooDeep { .. } => "lies too many folders deep; what is below it was left out".to_string(),
+    };
+    let kept = known.view.documents().any(|document| Path::new(document.file.as_ref()).starts_with(path));
+    let text = if kept { format!("{text}. What is known of it is kept") } else { text };
+    Problem { file: shown(path), text }
+}
+
+/// Returns a path for people: what could move a terminal's cursor is escaped.
+fn shown(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    text.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
+}
+
+/// Returns what tells whether a file was changed: its time in nanoseconds since 1970, and its size.
+fn look(meta: &Metadata) -> (i64, u64) {
+    (meta.mtime().saturating_mul(1_000_000_000).saturating_add(meta.mtime_nsec()), meta.len())
+}
+
+fn now() -> i64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
+}
