@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod ingest;
+mod context;
 mod layering;
 mod memory;
 mod org;

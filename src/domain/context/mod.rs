@@ -116,6 +116,8 @@ const DUE_SHARE: f32 = 0.1;
 const CHANGED_SHARE: f32 = 0.15;
 /// What titles of active projects may take.
 const PROJECT_SHARE: f32 = 0.2;
+/// What titles of active projects may take of any budget, in tokens.
+const PROJECT_FLOOR: usize = 100;
 /// Nodes with less than this part of the best node's evidence are far away.
 const NEAR: f32 = 0.08;
 /// After so many nodes that did not fit, none will.
@@ -282,7 +284,8 @@ impl Desk<'_> {
 
     /// Puts in the titles of active projects.
     fn projects(&mut self) {
-        let limit = self.limit(PROJECT_SHARE);
+        // Projects are always named: a small budget must not push them out.
+        let limit = self.limit(PROJECT_SHARE).max(self.tray.used + PROJECT_FLOOR).min(self.request.max_tokens);
         for (file, almanac) in self.index.almanacs() {
             let Some(document) = self.view.document(file) else { continue };
             for index in almanac.tagged.iter().map(|index| *index as usize) {
@@ -398,6 +401,9 @@ impl Desk<'_> {
             if let Some(known) = places.get(id).and_then(|at| nodes.get_mut(*at)) {
                 known.rendered = known.rendered.max(piece.rendered);
                 known.tokens += piece.tokens;
+                if matches!(piece.reason, Reason::Focus | Reason::FocusCut(_)) {
+                    known.reason = piece.reason.clone();
+                }
                 continue;
             }
             places.insert(id.clone(), nodes.len());
