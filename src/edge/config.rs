@@ -376,33 +376,8 @@ fn pair(entry: &Sexp) -> Option<(String, String)> {
 
 /// Reads a `.env` file: `NAME=VALUE` lines, comments, quotes around values. A file that others may read is refused.
 pub fn read_dotenv(path: &Path) -> Result<BTreeMap<String, String>, String> {
-    use std::os::unix::fs::PermissionsExt;
-    let meta = match std::fs::metadata(path) {
-        Ok(meta) => meta,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
-        Err(error) => return Err(format!("{} cannot be read ({error}), so it is ignored.", path.display())),
-    };
-    if meta.permissions().mode() & 0o077 != 0 {
-        return Err(format!(
-            "{0} is ignored: others may read it, and it can hold keys. Run: chmod 600 {0}",
-            path.display()
-        ));
-    }
-    if meta.len() > 1 << 20 {
-        return Err(format!("{} is ignored: it is larger than 1 MB.", path.display()));
-    }
-    let text =
-        std::fs::read_to_string(path).map_err(|error| format!("{} cannot be read ({error}).", path.display()))?;
-    let mut variables = BTreeMap::new();
-    for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
-        let line = line.strip_prefix("export ").unwrap_or(line);
-        if let Some((name, value)) = line.split_once('=') {
-            let value = value.trim();
-            let quoted = ['"', '\''].iter().find_map(|q| value.strip_prefix(*q)?.strip_suffix(*q));
-            variables.insert(name.trim().to_string(), quoted.unwrap_or(value).to_string());
-        }
-    }
-    Ok(variables)
+    let read = crate::edge::secret::read_env_file(path).map_err(|error| error.to_string())?;
+    Ok(read.into_iter().collect())
 }
 
 #[cfg(test)]
