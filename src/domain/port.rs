@@ -187,7 +187,18 @@ pub trait Model: Send + Sync {
         &self,
         prompt: &(dyn Fn(Locality) -> Prompt + Send + Sync),
         sink: Sink<'_>,
-    ) -> Result<Completion, ModelFailure>;
+    ) -> Result<Answered, ModelFailure>;
+}
+
+/// A completion, and where it came from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answered {
+    /// The completion.
+    pub completion: Completion,
+    /// Where the provider runs: what it may be given next depends on it.
+    pub locality: Locality,
+    /// The strictest label of what the answer drew on.
+    pub privacy: Privacy,
 }
 
 /// Why no provider completed.

@@ -64,6 +64,8 @@ pub struct Config {
     pub self_build: bool,
     /// Folders of skills beside the shipped ones.
     pub skill_directories: Vec<PathBuf>,
+    /// The launcher, when it lies somewhere else than beside this program.
+    pub launcher: Option<PathBuf>,
     /// The shipped skills.
     pub shipped_skills: Option<PathBuf>,
     /// What was odd: settings that are ignored, and why.
@@ -160,10 +162,10 @@ impl Config {
         let home = home.unwrap_or_else(|| PathBuf::from("/nonexistent"));
         let settings = surroundings.folder("XDG_CONFIG_HOME", &home, ".config");
         let mut notices = Vec::new();
-        let mut variables = match read_dotenv(&settings.join(".env")) {
-            Ok(variables) => variables,
+        let mut variables: BTreeMap<String, String> = match crate::edge::secret::read_env_file(&settings.join(".env")) {
+            Ok(variables) => variables.into_iter().collect(),
             Err(why) => {
-                notices.push(why);
+                notices.push(why.to_string());
                 BTreeMap::new()
             }
         };
@@ -187,7 +189,7 @@ impl Config {
             cascade: None,
             providers: Vec::new(),
             permissions: BTreeMap::new(),
-            private_tags: vec!["private".to_string(), "personal".to_string()],
+            private_tags: vec!["private".to_string()],
             todo_sequences: vec!["TODO | DONE".to_string()],
             assistant: "Passepartout".to_string(),
             memory_tokens: 4_000,
@@ -197,6 +199,7 @@ impl Config {
             request_timeout: 60,
             self_build: false,
             skill_directories: Vec::new(),
+            launcher: None,
             shipped_skills: None,
             notices,
         };
@@ -245,12 +248,6 @@ impl Config {
                 });
             }
         }
-        for name in ["openrouter", "openai", "anthropic", "groq", "gemini", "deepseek", "nvidia"] {
-            if text(&format!("{}_API_KEY", name.to_ascii_uppercase())).is_some() {
-                let (name, kind) = (name.to_string(), name.to_string());
-                self.providers.push(ProviderSetting { name, kind, url: None, model: None, local: false });
-            }
-        }
     }
 
     /// Takes the settings that Emacs sent; see `docs/PROTOCOL.org`. What cannot be read is a notice.
@@ -263,15 +260,13 @@ impl Config {
             self.directories = directories;
         }
         self.skill_directories.extend(skills);
-        for (key, into) in [("store", 0), ("project", 1), ("shipped-skills", 2)] {
-            if let Some(path) = settings.text_at(key).map(|s| self.expand(s)) {
-                match into {
-                    0 => self.store = path,
-                    1 => self.project = Some(path),
-                    _ => self.shipped_skills = Some(path),
-                }
-            }
-        }
+        let path = |key: &str| settings.text_at(key).map(|s| self.expand(s));
+        let (store, project, shipped, launcher) =
+            (path("store"), path("project"), path("shipped-skills"), path("launcher"));
+        self.store = store.unwrap_or_else(|| self.store.clone());
+        self.project = project.or(self.project.take());
+        self.shipped_skills = shipped.or(self.shipped_skills.take());
+        self.launcher = launcher.or(self.launcher.take());
         let names = |key: &str| -> Vec<String> {
             settings.list_at(key).iter().filter_map(Sexp::as_name).map(str::to_string).collect()
         };
@@ -372,12 +367,6 @@ fn pair(entry: &Sexp) -> Option<(String, String)> {
         },
         Sexp::Nil | Sexp::T | Sexp::Keyword(_) | Sexp::Symbol(_) | Sexp::Str(_) | Sexp::Int(_) | Sexp::Float(_) => None,
     }
-}
-
-/// Reads a `.env` file: `NAME=VALUE` lines, comments, quotes around values. A file that others may read is refused.
-pub fn read_dotenv(path: &Path) -> Result<BTreeMap<String, String>, String> {
-    let read = crate::edge::secret::read_env_file(path).map_err(|error| error.to_string())?;
-    Ok(read.into_iter().collect())
 }
 
 #[cfg(test)]

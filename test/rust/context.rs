@@ -231,7 +231,10 @@ fn a_focus_is_never_trimmed_while_it_fits_and_never_absent() {
     assert!(included(&tiny, "essay").is_some());
     let missing = NodeId::new("nowhere");
     let context = assemble(&view, &index, &Request { focus: Some(&missing), ..request(100) }, &Words);
-    assert_eq!(context.dropped.iter().map(|(id, why)| format!("{id}: {why}")).collect::<Vec<_>>(), ["nowhere: not in memory"]);
+    assert_eq!(
+        context.dropped.iter().map(|(id, why)| format!("{id}: {why}")).collect::<Vec<_>>(),
+        ["nowhere: not in memory"]
+    );
 }
 
 #[test]
@@ -331,7 +334,8 @@ fn conversations_are_recalled() {
     paths.sort();
     let text = |path: &std::path::Path| std::fs::read_to_string(path).expect("the corpus is text");
     let with = |kind: &str| paths.iter().filter(|path| path.extension().is_some_and(|e| e == kind)).collect::<Vec<_>>();
-    let name = |path: &std::path::Path| path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let name =
+        |path: &std::path::Path| path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let mut view = View::default();
     for path in with("org") {
         view.put(document(&name(path), &text(path)));
@@ -359,7 +363,8 @@ fn conversations_are_recalled() {
 
 /// A small memex out of few words, so that questions find something.
 fn memex() -> impl Strategy<Value = Vec<(String, String)>> {
-    let word = prop::sample::select(vec!["roof", "slate", "tea", "Ada", "trip", "東京", "walked", "====", "{roof}", "cost"]);
+    let word =
+        prop::sample::select(vec!["roof", "slate", "tea", "Ada", "trip", "東京", "walked", "====", "{roof}", "cost"]);
     let words = prop::collection::vec(word, 0..30).prop_map(|words| words.join(" "));
     let heading = (1usize..4, prop::bool::weighted(0.2), prop::bool::weighted(0.2), words.clone(), words);
     let file = prop::collection::vec(heading, 0..12).prop_map(|headings| {
@@ -372,7 +377,10 @@ fn memex() -> impl Strategy<Value = Vec<(String, String)>> {
                 (false, false) => "",
             };
             let secret = if private { " SECRET" } else { "" };
-            text.push_str(&format!("{} TODO x{title}{secret}{tags}\nDEADLINE: <2026-03-14 Sat 09:30>\n{body}{secret}\n", "*".repeat(level)));
+            text.push_str(&format!(
+                "{} TODO x{title}{secret}{tags}\nDEADLINE: <2026-03-14 Sat 09:30>\n{body}{secret}\n",
+                "*".repeat(level)
+            ));
         }
         text
     });

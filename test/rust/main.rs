@@ -2,14 +2,14 @@
 #![allow(missing_docs)]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-mod ingest;
 mod context;
+mod ingest;
 mod layering;
 mod memory;
 mod org;
 mod provider;
 mod recall;
-mod support;
-mod store;
 mod sandbox;
+mod store;
+mod support;
 mod wire;

@@ -21,21 +21,3 @@ mod passage;
 mod propose;
 mod question;
 mod show;
-
-pub mod answer;
-pub mod date;
-pub mod grammar;
-pub mod report;
-pub mod request;
-pub mod resolve;
-pub mod stamp;
-pub mod token;
-
-mod changed;
-mod clause;
-mod command;
-mod list;
-mod passage;
-mod propose;
-mod question;
-mod show;

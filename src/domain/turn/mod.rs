@@ -13,7 +13,8 @@ use crate::domain::gate::{Case, Facts, Gates, Trace};
 use crate::domain::id::{NodeId, PlanId, SessionId, TurnId};
 use crate::domain::label::{Labels, Privacy, Provenance, Trust};
 use crate::domain::port::{
-    Actuator, Call, Completion, Journal, LogLevel, Message, Model, ModelFailure, Sink, Surveyor, Usage,
+    Actuator, Answered, Call, Completion, Journal, Locality, LogLevel, Message, Model, ModelFailure, Sink, Surveyor,
+    Usage,
 };
 use crate::domain::scope::Scope;
 use crate::domain::signal::{Body, Depth, Signal};
@@ -120,6 +121,8 @@ pub struct Conversation {
     pub depth: Depth,
     /// The labels of everything in it.
     pub labels: Labels,
+    /// Whether the last answer came from this machine; what a model elsewhere asks for is never private.
+    pub local: bool,
     /// Calls of the last answer that still have no result, by call and plan.
     pub waiting: Vec<(String, PlanId)>,
 }
@@ -319,7 +322,11 @@ impl Turn {
                 history.push(Message::Text { role: crate::domain::signal::Role::User, text: typed.clone() });
                 let labels = signal.labels;
                 let depth = signal.depth;
-                (signal, Conversation { messages: history, typed, depth, labels, waiting: Vec::new() }, None)
+                (
+                    signal,
+                    Conversation { messages: history, typed, depth, labels, local: true, waiting: Vec::new() },
+                    None,
+                )
             }
             Start::Decided { mut signal, plan, decision, conversation } => {
                 signal.depth = conversation.depth;
@@ -382,7 +389,10 @@ impl Turn {
         let conversation = &self.report.conversation;
         let prompt = |locality| prompt::assemble(desk, conversation, locality);
         match desk.model.complete(&prompt, sink).await {
-            Ok(completion) => {
+            Ok(Answered { completion, locality, privacy }) => {
+                let conversation = &mut self.report.conversation;
+                conversation.labels.privacy = conversation.labels.privacy.max(privacy);
+                conversation.local = locality != Locality::Remote;
                 let usage = completion.usage.unwrap_or_default();
                 self.report.usage.input += usage.input;
                 self.report.usage.output += usage.output;
@@ -446,6 +456,11 @@ impl Turn {
         Ok(Err(last))
     }
 
+    /// Returns the turn's scope, narrowed to what the model that proposes may see.
+    fn scope(&self, desk: &Desk<'_>) -> Scope {
+        Scope { see_private: desk.scope.see_private && self.report.conversation.local, ..desk.scope.clone() }
+    }
+
     /// Surveys and judges one action. `Err` is the rejection in words, for the model.
     async fn judge(
         &mut self,
@@ -455,8 +470,9 @@ impl Turn {
     ) -> Result<Result<Judged, String>, Fault> {
         let tool =
             desk.toolbox.get(action.tool()).ok_or_else(|| Fault::Pipeline("BUG: an action without a tool".into()))?;
-        let facts = desk.surveyor.survey(&action, desk.scope).await;
-        let case = Case { action: &action, tool, scope: desk.scope, facts: &facts };
+        let scope = self.scope(desk);
+        let facts = desk.surveyor.survey(&action, &scope).await;
+        let case = Case { action: &action, tool, scope: &scope, facts: &facts };
         Ok(match judge(desk.gates, case, approval) {
             Judgement::Cleared(cleared) => Ok(Judged::Cleared(cleared)),
             Judgement::Parked(trace) => Ok(Judged::Parked(Box::new((action, facts, trace)))),
@@ -615,7 +631,7 @@ impl Turn {
         approval: Approval,
         desk: &Desk<'_>,
     ) -> Result<String, Fault> {
-        let facts = desk.surveyor.survey(&plan.action, desk.scope).await;
+        let facts = desk.surveyor.survey(&plan.action, &self.scope(desk)).await;
         if facts.hash() != plan.facts {
             let words = "stale: what the plan was about has changed since it was shown, so nothing was done. Propose it again if it is still wanted.";
             let summary = proposal::summary(&plan.action);

@@ -1,3 +1,196 @@
-//! Carries out what was cleared.
+//! Carries out what was cleared, once. Each act is surveyed again first: what changed since is stale, not done.
 
+mod edit;
 pub mod shell;
+pub mod write;
+
+use crate::domain::action::{Action, Observation, Outcome};
+use crate::domain::context::rank::search;
+use crate::domain::gate::clearance::Cleared;
+use crate::domain::id::NodeId;
+use crate::domain::label::{Labels, Privacy, Provenance, Trust};
+use crate::domain::memory::view::NodeRef;
+use crate::domain::port::Actuator;
+use crate::domain::tool::Effect;
+use crate::edge::engine::Engine;
+use async_trait::async_trait;
+use std::sync::Arc;
+
+/// How much of a file or subtree is read at once, in bytes.
+const READ_LIMIT: usize = 64 * 1024;
+
+/// The actuators of one engine.
+pub struct Actuators {
+    engine: Arc<Engine>,
+}
+
+/// What an act came to, before it is an observation.
+struct Done {
+    outcome: Outcome,
+    labels: Labels,
+    changed: Vec<String>,
+}
+
+impl Done {
+    fn said(text: String, labels: Labels) -> Done {
+        Done { outcome: Outcome::Done(text), labels, changed: Vec::new() }
+    }
+
+    fn failed(text: impl Into<String>) -> Done {
+        Done { outcome: Outcome::Failed(text.into()), labels: OWN, changed: Vec::new() }
+    }
+}
+
+/// Words of our own about an act.
+const OWN: Labels = Labels { provenance: Provenance::User, trust: Trust::Own, privacy: Privacy::Open };
+
+impl Actuators {
+    /// Returns the actuators of an engine.
+    pub fn new(engine: Arc<Engine>) -> Actuators {
+        Actuators { engine }
+    }
+}
+
+#[async_trait]
+impl Actuator for Actuators {
+    async fn perform(&self, cleared: Cleared) -> Observation {
+        let action = cleared.action().hash();
+        let done = self.act(&cleared).await;
+        Observation { action, outcome: done.outcome, labels: done.labels, changed: done.changed }
+    }
+}
+
+impl Actuators {
+    async fn act(&self, cleared: &Cleared) -> Done {
+        let action = cleared.action();
+        let Some(tool) = self.engine.toolbox.get(action.tool()) else {
+            return Done::failed(format!("there is no tool {}", action.tool()));
+        };
+        let now = self.engine.surveyor.survey(action, cleared.scope()).await;
+        if now.hash() != cleared.facts().hash() {
+            let text = "what it is about changed after it was judged; nothing was done".to_string();
+            return Done { outcome: Outcome::Stale(text), labels: OWN, changed: Vec::new() };
+        }
+        match tool.effect {
+            Effect::Reply => Done::said(action.text("text").unwrap_or("").to_string(), action.labels()),
+            Effect::ReadMemory if action.tool() == "memory-search" => self.search(action, cleared),
+            Effect::ReadMemory => self.read_node(action, cleared),
+            Effect::ReadFile => self.read_file(cleared).await,
+            Effect::EditOrg | Effect::WriteFile => self.edit(cleared).await,
+            Effect::Execute => match &self.engine.shell {
+                Ok(shell) => {
+                    let observation = shell.perform(cleared).await;
+                    Done { outcome: observation.outcome, labels: observation.labels, changed: observation.changed }
+                }
+                Err(why) => Done::failed(format!("commands cannot be confined here, so none is run: {why}")),
+            },
+            Effect::Evaluate => Done::failed("Lisp is not evaluated in this version; see docs/SHORTCOMINGS.org"),
+            Effect::Send => self.confirm(action).await,
+        }
+    }
+
+    fn search(&self, action: &Action, cleared: &Cleared) -> Done {
+        let limit = action.args().get("limit").and_then(|v| v.as_u64()).unwrap_or(10).clamp(1, 50) as usize;
+        let (view, index) = (self.engine.view(), self.engine.index());
+        let may_see = may_see(cleared);
+        let hits = search(&view, &index, action.text("query").unwrap_or(""), limit, may_see);
+        if hits.is_empty() {
+            return Done::said("Nothing was found.".to_string(), note(Privacy::Open));
+        }
+        let mut privacy = Privacy::Open;
+        let mut lines = Vec::new();
+        for node in hits.iter().filter_map(|hit| view.get(&hit.id)) {
+            privacy = privacy.max(node.privacy());
+            let todo = node.document.outline.todo(node.node()).map(|k| format!("{} ", k.name)).unwrap_or_default();
+            let excerpt: String = node.body().split_whitespace().take(24).collect::<Vec<_>>().join(" ");
+            lines.push(format!("- {todo}{} (id: {})\n  {excerpt}", node.title(), node.id()));
+        }
+        Done::said(self.masked(&lines.join("\n")), note(privacy))
+    }
+
+    fn read_node(&self, action: &Action, cleared: &Cleared) -> Done {
+        let id = NodeId::new(action.text("id").unwrap_or(""));
+        let Some(node) = self.engine.view().get(&id).filter(|node| node.privacy() <= may_see(cleared)) else {
+            return Done::failed(format!("there is no heading with the id {id}; memory-search finds ids"));
+        };
+        let (text, privacy) = subtree(&node, may_see(cleared));
+        Done::said(self.masked(&clipped(&text)), note(privacy))
+    }
+
+    async fn read_file(&self, cleared: &Cleared) -> Done {
+        let Some(path) = cleared.facts().paths.first().map(|path| path.resolved.clone()) else {
+            return Done::failed("the path could not be found out");
+        };
+        let text = match self.engine.editor.buffer(&path).await {
+            Ok(Some(buffer)) => buffer.text,
+            Ok(None) => {
+                let file = path.clone();
+                let read = move || crate::edge::org_file::read_text(std::path::Path::new(&file));
+                match tokio::task::spawn_blocking(read).await {
+                    Ok(Ok(decoded)) => decoded.text,
+                    Ok(Err(error)) => return Done::failed(format!("{path}: {error}")),
+                    Err(_) => return Done::failed(format!("{path}: reading it broke")),
+                }
+            }
+            Err(why) => return Done::failed(why),
+        };
+        let privacy = cleared.facts().privacy.unwrap_or(Privacy::Open);
+        let kept = cleared.scope().memex.iter().any(|root| std::path::Path::new(&path).starts_with(root));
+        let labels = if kept {
+            note(privacy)
+        } else {
+            Labels { provenance: Provenance::File, trust: Trust::Untrusted, privacy }
+        };
+        Done::said(self.masked(&clipped(&text)), labels)
+    }
+
+    /// Keeps that the user confirmed a provider.
+    async fn confirm(&self, action: &Action) -> Done {
+        let (name, url) = (action.text("provider").unwrap_or(""), action.text("url").unwrap_or(""));
+        match self.engine.confirm_provider(name, url).await {
+            Ok(()) => Done::said(format!("{name} may be asked from now on."), OWN),
+            Err(why) => Done::failed(why),
+        }
+    }
+
+    fn masked(&self, text: &str) -> String {
+        crate::domain::gate::secret::mask(&self.engine.mask(text)).0
+    }
+}
+
+fn may_see(cleared: &Cleared) -> Privacy {
+    if cleared.scope().see_private { Privacy::Private } else { Privacy::Open }
+}
+
+fn note(privacy: Privacy) -> Labels {
+    Labels { provenance: Provenance::Note, trust: Trust::Kept, privacy }
+}
+
+/// Returns a node's text with all below it that may be seen, and the strictest label in it.
+fn subtree(node: &NodeRef, may_see: Privacy) -> (String, Privacy) {
+    let document = &node.document;
+    let end = document.outline.after(node.index);
+    let mut text = String::new();
+    let mut privacy = Privacy::Open;
+    for index in node.index..end {
+        let Some(below) = document.outline.nodes.get(index) else { break };
+        let label = document.privacy.get(index).copied().unwrap_or(Privacy::Private);
+        if label > may_see {
+            continue;
+        }
+        privacy = privacy.max(label);
+        text.push_str(document.outline.slice(&(below.begin..below.section.end)));
+    }
+    (text, privacy)
+}
+
+fn clipped(text: &str) -> String {
+    if text.len() <= READ_LIMIT {
+        return text.to_string();
+    }
+    let mut end = READ_LIMIT;
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    format!("{}\n[cut: {} of {} bytes are shown]", text.get(..end).unwrap_or(""), end, text.len())
+}

@@ -1,3 +1,273 @@
 //! The engine: everything behind a chat turn and a command, without any client.
+//!
+//! One `Engine` owns memory's head, the plans that wait and the log; a turn works on a snapshot of them.
+//! Locks are held for a look or a swap, never across I/O.
 
+pub mod archive;
+pub mod boot;
+pub mod briefing;
+pub mod journal;
+pub mod memory;
+pub mod model;
+pub mod planner;
+pub mod plans;
 pub mod record;
+pub mod turns;
+
+use crate::domain::context::lexical::Index;
+use crate::domain::gate::Gates;
+use crate::domain::gate::plan::FlightPlan;
+use crate::domain::id::{NodeId, OperationId, PlanId};
+use crate::domain::memory::Memory;
+use crate::domain::memory::store::Stamp;
+use crate::domain::memory::view::View;
+use crate::domain::port::{CountTokens, LogLevel, Surveyor};
+use crate::domain::tool::Toolbox;
+use crate::edge::actuator::shell::Shell;
+use crate::edge::clock::Clock;
+use crate::edge::config::Config;
+use crate::edge::editor::Editor;
+use crate::edge::engine::archive::Archive;
+use crate::edge::log::{Line, Log};
+use crate::edge::provider::cascade::Cascade;
+use crate::edge::secret::Vault;
+use parking_lot::{Mutex, RwLock};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+/// What subscribers are told as it happens.
+#[derive(Clone, Debug)]
+pub enum Notice {
+    /// A plan was parked.
+    Parked(Box<FlightPlan>),
+    /// A plan's status changed.
+    Changed(Box<FlightPlan>),
+    /// A line was logged.
+    Logged(Line),
+    /// Something that the status shows changed.
+    Status,
+}
+
+/// Tells subscribers. It must not block.
+pub type Notify = Arc<dyn Fn(Notice) + Send + Sync>;
+
+/// How far reading the memex has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reading {
+    /// Files that were read.
+    pub done: usize,
+    /// Files that there are, as far as is known.
+    pub total: usize,
+}
+
+/// What an engine is made of; see [`Engine::new`].
+pub struct Parts {
+    /// Settings.
+    pub config: Config,
+    /// Gates.
+    pub gates: Gates,
+    /// Finds out facts.
+    pub surveyor: Arc<dyn Surveyor>,
+    /// The store.
+    pub archive: Archive,
+    /// What the store held.
+    pub memory: Memory,
+    /// The user's editor.
+    pub editor: Arc<dyn Editor>,
+    /// The clock.
+    pub clock: Arc<dyn Clock>,
+    /// Counts tokens.
+    pub tokens: Arc<dyn CountTokens>,
+    /// Keys.
+    pub vault: Arc<Vault>,
+    /// What files on disk looked like when they were read.
+    pub stamps: Vec<Stamp>,
+    /// Why the store could not be opened, when this session goes on without it.
+    pub store_trouble: Option<String>,
+    /// Runs commands; `None` and why when the launcher is missing.
+    pub shell: Result<Shell, String>,
+    /// Tells subscribers.
+    pub notify: Notify,
+}
+
+/// Everything behind a client.
+pub struct Engine {
+    /// Settings.
+    pub config: Config,
+    /// Tools.
+    pub toolbox: Toolbox,
+    /// The clock.
+    pub clock: Arc<dyn Clock>,
+    /// The user's editor.
+    pub editor: Arc<dyn Editor>,
+    pub(super) gates: Gates,
+    pub(super) surveyor: Arc<dyn Surveyor>,
+    pub(super) archive: Archive,
+    pub(super) memory: Mutex<Memory>,
+    pub(super) index: RwLock<Index>,
+    pub(super) tokens: Arc<dyn CountTokens>,
+    pub(super) vault: Arc<Vault>,
+    pub(super) stamps: Mutex<HashMap<Arc<str>, Stamp>>,
+    pub(super) store_trouble: Option<String>,
+    pub(crate) shell: Result<Shell, String>,
+    pub(super) problems: Mutex<Vec<String>>,
+    pub(super) stop: std::sync::atomic::AtomicBool,
+    pub(super) plans: Mutex<BTreeMap<PlanId, FlightPlan>>,
+    pub(super) cascade: RwLock<Cascade>,
+    pub(super) focus: Mutex<Option<NodeId>>,
+    pub(super) reading: Mutex<Option<Reading>>,
+    pub(super) changed: Mutex<std::collections::VecDeque<NodeId>>,
+    pub(super) log: Log,
+    pub(super) notify: Notify,
+    pub(super) serial: std::sync::atomic::AtomicU64,
+}
+
+impl Engine {
+    /// Puts an engine together; it has read nothing yet.
+    pub fn new(parts: Parts) -> Arc<Engine> {
+        let index = Index::of(parts.memory.head());
+        Arc::new(Engine {
+            config: parts.config,
+            toolbox: Toolbox::builtin(),
+            clock: parts.clock,
+            editor: parts.editor,
+            gates: parts.gates,
+            surveyor: parts.surveyor,
+            archive: parts.archive,
+            memory: Mutex::new(parts.memory),
+            index: RwLock::new(index),
+            tokens: parts.tokens,
+            vault: parts.vault,
+            stamps: Mutex::new(parts.stamps.into_iter().map(|stamp| (stamp.file.clone(), stamp)).collect()),
+            store_trouble: parts.store_trouble,
+            shell: parts.shell,
+            problems: Mutex::default(),
+            stop: Default::default(),
+            plans: Mutex::new(BTreeMap::new()),
+            cascade: RwLock::new(Cascade::default()),
+            focus: Mutex::new(None),
+            reading: Mutex::new(None),
+            changed: Mutex::default(),
+            log: Log::default(),
+            notify: parts.notify,
+            serial: std::sync::atomic::AtomicU64::new(0),
+        })
+    }
+
+    /// Returns memory now; cloning it was O(1).
+    pub fn view(&self) -> View {
+        self.memory.lock().head().clone()
+    }
+
+    /// Returns the index of memory now.
+    pub fn index(&self) -> Index {
+        self.index.read().clone()
+    }
+
+    /// Returns the node that the user's point is in.
+    pub fn focus(&self) -> Option<NodeId> {
+        self.focus.lock().clone()
+    }
+
+    /// Returns the gates.
+    pub fn gates(&self) -> &Gates {
+        &self.gates
+    }
+
+    /// Returns how far reading has come; `None` when nothing is being read.
+    pub fn reading(&self) -> Option<Reading> {
+        *self.reading.lock()
+    }
+
+    /// Returns the last lines of the log, oldest first.
+    pub fn log_lines(&self, limit: usize) -> Vec<Line> {
+        self.log.last(limit)
+    }
+
+    /// Logs a line. Values of the vault are masked, and line breaks shown as spaces.
+    pub fn say(&self, level: LogLevel, text: &str) {
+        let text: String = self.vault.mask(text).chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let line = Line { at: self.clock.now(), level, text };
+        self.log.add(line.clone());
+        (self.notify)(Notice::Logged(line));
+    }
+
+    /// Returns why the store could not be opened, if it could not.
+    pub fn store_trouble(&self) -> Option<String> {
+        self.store_trouble.clone()
+    }
+
+    /// Returns the last operation of memory.
+    pub fn head(&self) -> OperationId {
+        self.memory.lock().at()
+    }
+
+    /// Returns the last operation that is on disk.
+    pub async fn stored(&self) -> Option<OperationId> {
+        self.archive.stored().await
+    }
+
+    /// Returns when the last operation was made, in words.
+    pub fn saved_when(&self) -> String {
+        match self.memory.lock().last() {
+            Some(operation) => format!("last at {}", operation.why.at.strftime("%Y-%m-%d %H:%M:%S UTC")),
+            None => "nothing yet".to_string(),
+        }
+    }
+
+    /// Returns what of the memex could not be read, one line a file.
+    pub fn problems(&self) -> Vec<String> {
+        self.problems.lock().clone()
+    }
+
+    /// Tries whether commands can be confined.
+    ///
+    /// # Errors
+    /// In words, with what was found open or missing.
+    pub async fn probe_confinement(&self) -> Result<String, String> {
+        if let Err(why) = &self.shell {
+            return Err(why.clone());
+        }
+        let hidden: Vec<_> = std::iter::once(&self.config.home)
+            .chain(&self.config.directories)
+            .chain([&self.config.store])
+            .cloned()
+            .collect();
+        let report = crate::edge::sandbox::probe(&hidden).await;
+        match (&report.missing, report.checks.iter().find(|check| check.open.is_some())) {
+            (Some(missing), _) => Err(missing.clone()),
+            (None, Some(open)) => Err(format!("{}: {}", open.name, open.open.as_deref().unwrap_or(""))),
+            (None, None) if report.holds() => Ok(format!("tried {} ways out, all shut", report.checks.len())),
+            (None, None) => Err("nothing could be tried".to_string()),
+        }
+    }
+
+    /// Tells background work to end.
+    pub fn stop(&self) {
+        self.stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    }
+
+    /// Returns a text with every value of the vault masked.
+    pub fn mask(&self, text: &str) -> String {
+        self.vault.mask(text)
+    }
+
+    /// Returns the nodes that were changed in this session, latest first.
+    pub(super) fn changed_nodes(&self) -> Vec<NodeId> {
+        self.changed.lock().iter().cloned().collect()
+    }
+
+    /// Keeps that the user confirmed a provider that is not local.
+    ///
+    /// # Errors
+    /// When it could not be stored: then it is asked again.
+    pub async fn confirm_provider(&self, name: &str, url: &str) -> Result<(), String> {
+        let body = serde_json::json!({ "provider": name, "url": url });
+        self.append(record::kind::CONFIRMATION, &model::contact(name, url), body).await
+    }
+
+    /// Returns a number that no other call of this process got.
+    pub(super) fn next_serial(&self) -> u64 {
+        self.serial.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
+    }
+}

@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 pub mod kind {
     /// A flight plan, by its id; the newest record of an id counts.
     pub const PLAN: &str = "plan";
-    /// A conversation that waits, by its turn.
+    /// A conversation that waits, by the plan that it waits for.
     pub const CONVERSATION: &str = "conversation";
     /// An act is about to happen.
     pub const INTENT: &str = "intent";
@@ -24,6 +24,8 @@ pub mod kind {
     pub const OUTCOME: &str = "outcome";
     /// A finished turn, by its id.
     pub const TURN: &str = "turn";
+    /// A conversation that drew on something private, by its session.
+    pub const LABEL: &str = "label";
     /// A provider that the user confirmed.
     pub const CONFIRMATION: &str = "confirmation";
 }
@@ -217,6 +219,7 @@ struct ConversationRecord {
     typed: String,
     depth: u8,
     labels: LabelsRecord,
+    local: bool,
     waiting: Vec<(String, String)>,
 }
 
@@ -246,6 +249,7 @@ pub fn conversation(conversation: &Conversation) -> Value {
         typed: conversation.typed.clone(),
         depth: conversation.depth.get(),
         labels: LabelsRecord::of(conversation.labels),
+        local: conversation.local,
         waiting: conversation.waiting.iter().map(|(call, plan)| (call.clone(), plan.0.clone())).collect(),
     };
     serde_json::to_value(record).unwrap_or(Value::Null)
@@ -271,6 +275,7 @@ pub fn read_conversation(value: &Value) -> Option<Conversation> {
         typed: record.typed,
         depth: Depth::from_number(u64::from(record.depth))?,
         labels: record.labels.read(),
+        local: record.local,
         waiting: record.waiting.into_iter().map(|(call, plan)| (call, PlanId(plan))).collect(),
     })
 }
@@ -406,6 +411,7 @@ pub fn read_turn(value: &Value) -> Option<Finished> {
             typed: String::new(),
             depth: Depth::outermost(),
             labels: Labels::USER,
+            local: true,
             waiting: Vec::new(),
         },
         roll_back: false,

@@ -94,6 +94,11 @@ impl Cascade {
         &self.providers
     }
 
+    /// Returns those that the user named and that cannot be used.
+    pub fn left(&self) -> &[ProviderError] {
+        &self.left
+    }
+
     /// Asks one provider after the other until one answers. Dropping the future cancels.
     /// `prompt` is asked for the text that a provider of that locality may be sent.
     ///

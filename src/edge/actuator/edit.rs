@@ -1,0 +1,55 @@
+//! Carries out edits that were predicted: through the buffer where a file is open, else whole and atomically.
+
+use crate::domain::action::Outcome;
+use crate::domain::gate::clearance::Cleared;
+use crate::domain::gate::facts::EditFact;
+use crate::edge::actuator::{Actuators, Done, OWN};
+use crate::edge::editor::difference;
+use std::path::Path;
+
+impl Actuators {
+    /// Makes every predicted edit; what the plan showed is exactly what is written.
+    pub(super) async fn edit(&self, cleared: &Cleared) -> Done {
+        let edits = &cleared.facts().edits;
+        if edits.is_empty() {
+            return Done::failed("there is nothing to change");
+        }
+        let mut changed = Vec::new();
+        for edit in edits {
+            if let Err(why) = self.edit_one(edit).await {
+                let done = match changed.len() {
+                    0 => "Nothing was changed.".to_string(),
+                    _ => format!("Changed before that: {}.", changed.join(", ")),
+                };
+                return Done {
+                    outcome: Outcome::Failed(format!("{}: {why}. {done}", edit.file)),
+                    labels: OWN,
+                    changed,
+                };
+            }
+            changed.push(edit.file.clone());
+        }
+        Done { outcome: Outcome::Done(format!("Done: {} changed.", changed.join(", "))), labels: OWN, changed }
+    }
+
+    async fn edit_one(&self, edit: &EditFact) -> Result<(), String> {
+        let engine = &self.engine;
+        match engine.editor.buffer(&edit.file).await? {
+            Some(buffer) => {
+                if edit.before.as_deref() != Some(&*buffer.text) {
+                    return Err("its buffer changed after it was judged".to_string());
+                }
+                if let Some(splice) = difference(&buffer.text, &edit.after) {
+                    engine.editor.edit(&edit.file, buffer.tick, vec![splice]).await?;
+                }
+            }
+            None => {
+                let (file, before, after) = (edit.file.clone(), edit.before.clone(), edit.after.clone());
+                let write = move || super::write::replace(Path::new(&file), before.as_deref(), &after);
+                tokio::task::spawn_blocking(write).await.map_err(|_| "writing it broke".to_string())??;
+            }
+        }
+        engine.edited(&edit.file, edit.after.clone());
+        Ok(())
+    }
+}

@@ -1,0 +1,100 @@
+//! Writes a file whole: a temporary file beside it, synced, then renamed over it. No link is ever followed.
+#![allow(unsafe_code)] // openat2, which the standard library does not offer.
+
+use crate::domain::org::decode::{Format, decode};
+use std::ffi::{CString, OsStr};
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::{AsRawFd, FromRawFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// Replaces the text of a file, which must still be `before` (`None`: must not exist), by `after`.
+/// The encoding, the line ends and the mode of an existing file are kept.
+///
+/// # Errors
+/// In words; the file is then as it was.
+pub fn replace(path: &Path, before: Option<&str>, after: &str) -> Result<(), String> {
+    let (folder, name) = path.parent().zip(path.file_name()).ok_or_else(|| "it is no file name".to_string())?;
+    let folder = open_folder(folder).map_err(|error| format!("its folder cannot be opened: {error}"))?;
+    let name = c_string(name)?;
+    let (format, mode) = match (open_at(folder.as_raw_fd(), &name, libc::O_RDONLY | libc::O_NOFOLLOW, 0), before) {
+        (Ok(mut file), Some(before)) => {
+            let meta = file.metadata().map_err(|error| error.to_string())?;
+            if !meta.is_file() {
+                return Err("it is no regular file".to_string());
+            }
+            let mut bytes = Vec::new();
+            file.read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+            let decoded = decode(&bytes).map_err(|error| error.to_string())?;
+            if &*decoded.text != before {
+                return Err("it changed after it was judged".to_string());
+            }
+            use std::os::unix::fs::PermissionsExt;
+            (decoded.format, meta.permissions().mode() & 0o777)
+        }
+        (Ok(_), None) => return Err("it came into being after it was judged".to_string()),
+        (Err(error), None) if error.kind() == std::io::ErrorKind::NotFound => (Format::default(), 0o644),
+        (Err(error), _) => return Err(error.to_string()),
+    };
+    let bytes = format.encode(after).map_err(|error| error.to_string())?;
+    write_beside(&folder, &name, &bytes, mode).map_err(|error| error.to_string())
+}
+
+fn write_beside(folder: &File, name: &CString, bytes: &[u8], mode: u32) -> std::io::Result<()> {
+    let tail = format!(".passepartout-{}~", std::process::id());
+    let mut temporary = vec![b'.'];
+    temporary.extend_from_slice(name.as_bytes().get(..200).unwrap_or(name.as_bytes()));
+    temporary.extend_from_slice(tail.as_bytes());
+    let temporary = CString::new(temporary).map_err(|_| std::io::ErrorKind::InvalidInput)?;
+    let fd = folder.as_raw_fd();
+    let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW;
+    let written = open_at(fd, &temporary, flags, 0o600).and_then(|mut file| {
+        use std::os::unix::fs::PermissionsExt;
+        file.write_all(bytes)?;
+        file.set_permissions(std::fs::Permissions::from_mode(mode))?;
+        file.sync_all()?;
+        // SAFETY: both names are NUL-terminated and live over the call; the descriptor is open.
+        match unsafe { libc::renameat(fd, temporary.as_ptr(), fd, name.as_ptr()) } {
+            0 => folder.sync_all(),
+            _ => Err(std::io::Error::last_os_error()),
+        }
+    });
+    if written.is_err() {
+        // SAFETY: as above. The temporary file is ours; that it may not exist is fine.
+        unsafe { libc::unlinkat(fd, temporary.as_ptr(), 0) };
+    }
+    written
+}
+
+/// Opens a folder, refusing any link on the way: the path is canonical, so a link means that it was swapped.
+fn open_folder(path: &Path) -> std::io::Result<File> {
+    let name = CString::new(path.as_os_str().as_bytes()).map_err(|_| std::io::ErrorKind::InvalidInput)?;
+    // SAFETY: open_how is plain data, for which zero is a valid value.
+    let mut how: libc::open_how = unsafe { std::mem::zeroed() };
+    how.flags = (libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC) as u64;
+    how.resolve = libc::RESOLVE_NO_SYMLINKS | libc::RESOLVE_NO_MAGICLINKS;
+    // SAFETY: the name is NUL-terminated, `how` has the size that is named, and both live over the call.
+    let fd = unsafe {
+        libc::syscall(libc::SYS_openat2, libc::AT_FDCWD, name.as_ptr(), &how, std::mem::size_of::<libc::open_how>())
+    };
+    match RawFd::try_from(fd) {
+        // SAFETY: the kernel has just given this descriptor to us alone.
+        Ok(fd) if fd >= 0 => Ok(unsafe { File::from_raw_fd(fd) }),
+        _ => Err(std::io::Error::last_os_error()),
+    }
+}
+
+fn open_at(folder: RawFd, name: &CString, flags: i32, mode: libc::c_uint) -> std::io::Result<File> {
+    // SAFETY: the name is NUL-terminated and lives over the call; the descriptor is open.
+    let fd = unsafe { libc::openat(folder, name.as_ptr(), flags | libc::O_CLOEXEC, mode) };
+    if fd < 0 {
+        return Err(std::io::Error::last_os_error());
+    }
+    // SAFETY: the kernel has just given this descriptor to us alone.
+    Ok(unsafe { File::from_raw_fd(fd) })
+}
+
+fn c_string(name: &OsStr) -> Result<CString, String> {
+    CString::new(name.as_bytes()).map_err(|_| "its name holds a NUL".to_string())
+}

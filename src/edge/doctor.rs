@@ -1,0 +1,243 @@
+//! The doctor: what works, what does not, and how to repair it. Local checks use no network.
+
+use crate::domain::port::Locality;
+use crate::edge::engine::Engine;
+use std::sync::Arc;
+
+/// How one thing is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum State {
+    /// It works.
+    Healthy,
+    /// It could not be found out.
+    Unknown,
+    /// Something is missing, and the rest works.
+    Degraded,
+    /// It does not work.
+    Unhealthy,
+}
+
+impl State {
+    /// Returns the word.
+    pub fn name(self) -> &'static str {
+        match self {
+            State::Healthy => "healthy",
+            State::Unknown => "unknown",
+            State::Degraded => "degraded",
+            State::Unhealthy => "unhealthy",
+        }
+    }
+}
+
+/// One check.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Check {
+    /// Its name, for `doctor-fix`.
+    pub name: &'static str,
+    /// What it is about, for people.
+    pub title: &'static str,
+    /// How it is.
+    pub state: State,
+    /// What was found.
+    pub detail: String,
+    /// What to do.
+    pub repair: Option<String>,
+    /// Whether [`fix`] can do it.
+    pub fix: bool,
+}
+
+impl Check {
+    fn good(name: &'static str, title: &'static str, detail: impl Into<String>) -> Check {
+        Check { name, title, state: State::Healthy, detail: detail.into(), repair: None, fix: false }
+    }
+
+    fn bad(name: &'static str, title: &'static str, state: State, detail: impl Into<String>, repair: &str) -> Check {
+        Check { name, title, state, detail: detail.into(), repair: Some(repair.to_string()), fix: false }
+    }
+
+    fn fixable(mut self) -> Check {
+        self.fix = true;
+        self
+    }
+}
+
+/// Returns the worst state of all.
+pub fn verdict(checks: &[Check]) -> State {
+    checks.iter().map(|check| check.state).max().unwrap_or(State::Unknown)
+}
+
+/// Runs the local checks; with `providers`, also asks each one for its list of models.
+pub async fn examine(engine: &Arc<Engine>, providers: bool) -> Vec<Check> {
+    let mut checks = vec![store(engine).await, memex(engine), project(engine), settings(engine)];
+    checks.push(confinement(engine).await);
+    checks.push(models(engine));
+    if providers {
+        checks.extend(ask_providers(engine).await);
+    }
+    checks
+}
+
+async fn store(engine: &Engine) -> Check {
+    let path = engine.config.store.display().to_string();
+    if let Some(trouble) = engine.store_trouble() {
+        let repair =
+            "Until then nothing is remembered beyond this session. Repair what the line above says, then start again.";
+        return Check::bad("store", "Store", State::Unhealthy, trouble, repair);
+    }
+    let head = engine.head();
+    match engine.stored().await {
+        Some(stored) if stored == head => Check::good(
+            "store",
+            "Store",
+            format!("{path}; everything is saved (operation {}, {})", head.0, engine.saved_when()),
+        ),
+        Some(stored) => {
+            let detail = format!("{path}; saved up to operation {} of {}", stored.0, head.0);
+            Check::bad(
+                "store",
+                "Store",
+                State::Degraded,
+                detail,
+                "It is tried again with the next change; see the log for the reason.",
+            )
+        }
+        None => Check::bad(
+            "store",
+            "Store",
+            State::Unhealthy,
+            format!("{path}: the store has stopped"),
+            "Start Passepartout again.",
+        ),
+    }
+}
+
+fn memex(engine: &Engine) -> Check {
+    let view = engine.view();
+    let missing: Vec<String> =
+        engine.config.directories.iter().filter(|p| !p.exists()).map(|p| p.display().to_string()).collect();
+    if engine.config.directories.is_empty() {
+        let repair = "Set passepartout-directories in Emacs, MEMEX_DIR, or --memex.";
+        return Check::bad("memex", "Memex", State::Degraded, "no folder is set", repair);
+    }
+    if !missing.is_empty() {
+        let detail = format!("not there: {}", missing.join(", "));
+        return Check::bad(
+            "memex",
+            "Memex",
+            State::Degraded,
+            detail,
+            "Make the folder, or correct passepartout-directories.",
+        )
+        .fixable();
+    }
+    let problems = engine.problems();
+    let detail = format!("{} files, {} headings", view.len(), view.headings());
+    match problems.first() {
+        None => Check::good("memex", "Memex", detail),
+        Some(first) => {
+            let detail = format!("{detail}; {} could not be read, the first: {first}", problems.len());
+            Check::bad("memex", "Memex", State::Degraded, detail, "Repair the files that the log names, then rescan.")
+        }
+    }
+}
+
+fn project(engine: &Engine) -> Check {
+    match &engine.config.project {
+        None => {
+            Check::good("project", "Project", "worked out for each chat from its folder; a scratch folder without one")
+        }
+        Some(path) => match crate::edge::project::objection(&engine.config, path) {
+            None => Check::good("project", "Project", path.display().to_string()),
+            Some(why) => Check::bad(
+                "project",
+                "Project",
+                State::Degraded,
+                why,
+                "Choose a narrower folder; until then a scratch folder is used.",
+            ),
+        },
+    }
+}
+
+fn settings(engine: &Engine) -> Check {
+    match engine.config.notices.as_slice() {
+        [] => Check::good("settings", "Settings", "all of them were understood"),
+        notices => Check::bad(
+            "settings",
+            "Settings",
+            State::Degraded,
+            notices.join(" "),
+            "Remove or correct what is named; the manual has the table.",
+        ),
+    }
+}
+
+/// Confinement is tried, not assumed.
+async fn confinement(engine: &Engine) -> Check {
+    match engine.probe_confinement().await {
+        Ok(detail) => Check::good("confinement", "Confinement", detail),
+        Err(why) => Check::bad(
+            "confinement",
+            "Confinement",
+            State::Degraded,
+            why,
+            "Commands are refused until it works; everything else does. It needs Linux with user namespaces, Landlock and seccomp.",
+        ),
+    }
+}
+
+fn models(engine: &Engine) -> Check {
+    let (names, left) = engine.provider_names();
+    if names.is_empty() {
+        return Check::bad(
+            "models",
+            "Models",
+            State::Degraded,
+            left.join("; "),
+            "Set passepartout-provider-cascade, or add “recall” to it.",
+        );
+    }
+    let detail = format!("{}; not asked here", names.join(", "));
+    if left.is_empty() {
+        return Check::good("models", "Models", detail);
+    }
+    Check::bad(
+        "models",
+        "Models",
+        State::Degraded,
+        format!("{detail}; left out: {}", left.join("; ")),
+        "Do what the reason says, or take it out of the cascade.",
+    )
+}
+
+async fn ask_providers(engine: &Arc<Engine>) -> Vec<Check> {
+    let mut checks = Vec::new();
+    for (name, locality, answer) in engine.list_models().await {
+        let place = if locality == Locality::Local { "local" } else { "not local" };
+        checks.push(match answer {
+            Ok(models) => Check::good("provider", "Provider", format!("{name} ({place}): {} models", models)),
+            Err(why) => Check::bad(
+                "provider",
+                "Provider",
+                State::Degraded,
+                format!("{name} ({place}): {why}"),
+                "See what the line says.",
+            ),
+        });
+    }
+    checks
+}
+
+/// Repairs what can be repaired here; returns what was done.
+pub fn fix(engine: &Arc<Engine>, name: &str) -> Vec<String> {
+    let mut done = Vec::new();
+    if name == "memex" || name == "all" {
+        for folder in engine.config.directories.iter().filter(|path| !path.exists()) {
+            match std::fs::create_dir_all(folder) {
+                Ok(()) => done.push(format!("made {}", folder.display())),
+                Err(error) => done.push(format!("{} could not be made: {error}", folder.display())),
+            }
+        }
+    }
+    done
+}

@@ -1,0 +1,77 @@
+//! What the model is told beside the conversation, assembled once a turn for each audience.
+
+use crate::domain::context::{Audience, Rendered, Request, assemble};
+use crate::domain::id::NodeId;
+use crate::domain::label::Privacy;
+use crate::domain::turn::prompt::Briefing;
+use crate::edge::engine::Engine;
+use parking_lot::Mutex;
+use std::collections::HashMap;
+
+/// The briefings of one turn, from one snapshot of memory.
+pub struct Briefings<'a> {
+    engine: &'a Engine,
+    typed: String,
+    now: jiff::civil::DateTime,
+    made: Mutex<HashMap<Privacy, Briefing>>,
+}
+
+impl<'a> Briefings<'a> {
+    /// Prepares the briefings of a turn that `typed` set off.
+    pub fn new(engine: &'a Engine, typed: String, now: jiff::civil::DateTime) -> Briefings<'a> {
+        Briefings { engine, typed, now, made: Mutex::new(HashMap::new()) }
+    }
+
+    /// Returns what a reader may be told who may see texts up to a label.
+    pub fn get(&self, may_see: Privacy) -> Briefing {
+        let mut made = self.made.lock();
+        made.entry(may_see).or_insert_with(|| self.engine.briefing(&self.typed, self.now, may_see)).clone()
+    }
+}
+
+impl Engine {
+    /// Assembles the slice of memory that a question is answered from.
+    pub fn context(
+        &self,
+        query: Option<&str>,
+        focus: Option<&NodeId>,
+        now: jiff::civil::DateTime,
+        may_see: Privacy,
+        max_tokens: usize,
+    ) -> crate::domain::context::Context {
+        let changed = self.changed_nodes();
+        let request = Request {
+            focus,
+            query,
+            max_tokens,
+            audience: match may_see {
+                Privacy::Private => Audience::Local,
+                Privacy::Open => Audience::Remote,
+            },
+            now,
+            deadline_minutes: i64::from(self.config.deadline_minutes),
+            project_tag: "project",
+            changed: &changed,
+        };
+        assemble(&self.view(), &self.index(), &request, self.tokens.as_ref())
+    }
+
+    fn briefing(&self, typed: &str, now: jiff::civil::DateTime, may_see: Privacy) -> Briefing {
+        let focus = self.focus();
+        let context = self.context(Some(typed), focus.as_ref(), now, may_see, self.config.memory_tokens);
+        let log = match may_see {
+            // Lines of the log name notes: they stay here.
+            Privacy::Open => Vec::new(),
+            Privacy::Private => self.log_lines(self.config.log_lines).into_iter().map(|line| line.text).collect(),
+        };
+        Briefing {
+            name: self.config.assistant.clone(),
+            memory: self.vault.mask(&context.text),
+            privacy: (!context.nodes.is_empty()).then_some(context.privacy),
+            nodes: context.nodes.iter().filter(|n| n.rendered == Rendered::Full).map(|n| n.id.clone()).collect(),
+            log,
+            mandates: Vec::new(),
+            skill: None,
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Keeps intents, outcomes and plans: what must survive a crash is on disk before it counts.
+
+use crate::domain::action::{Observation, Outcome};
+use crate::domain::gate::clearance::Cleared;
+use crate::domain::gate::plan::{FlightPlan, PlanStatus};
+use crate::domain::gate::show;
+use crate::domain::hash::ContentHasher;
+use crate::domain::id::{PlanId, TurnId};
+use crate::domain::memory::store::NewRecord;
+use crate::domain::port::{Journal, LogLevel};
+use crate::domain::turn::Parking;
+use crate::domain::turn::proposal;
+use crate::edge::engine::record::{self, kind};
+use crate::edge::engine::{Engine, Notice};
+use async_trait::async_trait;
+use serde_json::json;
+
+/// How long a plan can be approved.
+const PLAN_LIFE: jiff::SignedDuration = jiff::SignedDuration::from_hours(24 * 7);
+
+#[async_trait]
+impl Journal for Engine {
+    async fn intent(&self, turn: &TurnId, cleared: &Cleared) -> Result<(), String> {
+        let action = cleared.action();
+        let body = json!({
+            "turn": turn.0, "tool": action.tool(), "summary": self.vault.mask(&proposal::summary(action)),
+            "facts": cleared.facts().hash().to_hex(),
+        });
+        self.append(kind::INTENT, &action.hash().to_hex(), body).await
+    }
+
+    async fn outcome(&self, turn: &TurnId, observation: &Observation) -> Result<(), String> {
+        let word = match &observation.outcome {
+            Outcome::Done(_) => "done",
+            Outcome::Failed(_) => "failed",
+            Outcome::Stale(_) => "stale",
+            Outcome::Cancelled(_) => "cancelled",
+        };
+        let body = json!({ "turn": turn.0, "outcome": word, "changed": observation.changed });
+        self.append(kind::OUTCOME, &observation.action.to_hex(), body).await
+    }
+
+    async fn park(&self, parking: Parking) -> Result<FlightPlan, String> {
+        let created = self.clock.now();
+        let plan = FlightPlan {
+            id: self.plan_id(&parking, created),
+            body: show::body(&parking.action, &parking.facts),
+            diff: show::diff(&parking.facts),
+            facts: parking.facts.hash(),
+            action: parking.action,
+            trace: parking.trace,
+            session: parking.session,
+            turn: parking.turn,
+            call: parking.call,
+            created,
+            expires: created.checked_add(PLAN_LIFE).unwrap_or(jiff::Timestamp::MAX),
+            status: PlanStatus::Pending,
+        };
+        self.append(kind::PLAN, &plan.id.0, record::plan(&plan)).await?;
+        self.plans.lock().insert(plan.id.clone(), plan.clone());
+        self.say(LogLevel::Info, &format!("plan {} waits: {}", plan.id, proposal::summary(&plan.action)));
+        (self.notify)(Notice::Parked(Box::new(plan.clone())));
+        (self.notify)(Notice::Status);
+        Ok(plan)
+    }
+
+    fn log(&self, level: LogLevel, text: &str) {
+        self.say(level, text);
+    }
+}
+
+impl Engine {
+    /// Stores one record; it is on disk when this returns.
+    pub(super) async fn append(&self, kind: &str, key: &str, body: serde_json::Value) -> Result<(), String> {
+        let record = NewRecord { at: self.clock.now(), kind: kind.to_string(), key: key.to_string(), body };
+        self.archive.append(vec![record]).await
+    }
+
+    /// Returns a short name that no known plan has.
+    fn plan_id(&self, parking: &Parking, created: jiff::Timestamp) -> PlanId {
+        let plans = self.plans.lock();
+        loop {
+            let mut hasher = ContentHasher::new("plan id");
+            hasher.bytes(parking.action.hash().as_bytes()).text(&created.to_string()).number(self.next_serial());
+            let hash = blake3::Hash::from_bytes(hasher.finish()).to_hex();
+            let id = PlanId(format!("P{}", hash.as_str().get(..6).unwrap_or_default().to_ascii_uppercase()));
+            if !plans.contains_key(&id) {
+                return id;
+            }
+        }
+    }
+
+    /// Stores a plan's new status, and tells everyone.
+    pub(super) async fn set_status(&self, id: &PlanId, status: PlanStatus) -> Result<FlightPlan, String> {
+        let mut plan = self.plans.lock().get(id).cloned().ok_or_else(|| format!("there is no plan {id}"))?;
+        plan.status = status;
+        self.append(kind::PLAN, &id.0, record::plan(&plan)).await?;
+        self.plans.lock().insert(id.clone(), plan.clone());
+        (self.notify)(Notice::Changed(Box::new(plan.clone())));
+        (self.notify)(Notice::Status);
+        Ok(plan)
+    }
+}

@@ -1,0 +1,214 @@
+//! How memory changes: files that were read, buffers that changed, and the point that moved.
+
+use crate::domain::id::NodeId;
+use crate::domain::memory::document::{Document, PrivacyOptions};
+use crate::domain::memory::operation::Why;
+use crate::domain::memory::store::Stamp;
+use crate::domain::memory::view::View;
+use crate::domain::org::scan::{ScanOptions, scan};
+use crate::domain::port::LogLevel;
+use crate::edge::engine::Reading;
+use crate::edge::engine::{Engine, Notice};
+use crate::edge::ingest::{IngestOptions, IngestReport, Known, ingest};
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The cause of operations that read the memex; they are no news.
+pub const READ: &str = "read";
+
+/// How many changed nodes are remembered.
+const CHANGED_KEPT: usize = 50;
+
+impl Engine {
+    /// Returns how Org files are scanned.
+    pub fn scan_options(&self) -> ScanOptions {
+        ScanOptions { sequences: self.config.todo_sequences.clone() }
+    }
+
+    /// Returns what makes a node private.
+    pub fn privacy_options(&self) -> PrivacyOptions {
+        PrivacyOptions { tags: self.config.private_tags.clone() }
+    }
+
+    /// Builds the document of a text, sharing what did not change with the one that memory has.
+    pub fn build(&self, file: &str, text: Arc<str>) -> Result<Document, String> {
+        let outline = scan(text, &self.scan_options()).map_err(|e| format!("{file}: {e}"))?;
+        let previous = self.memory.lock().head().document(file).cloned();
+        Ok(match previous {
+            Some(previous) => Document::rebuild(&previous, outline, &self.privacy_options()),
+            None => Document::build(file, outline, &self.privacy_options()),
+        })
+    }
+
+    /// Puts documents in and takes files out, as one operation. Nothing happens when nothing changed.
+    pub fn change_memory(
+        &self,
+        put: Vec<Arc<Document>>,
+        remove: &[String],
+        stamps: Vec<Stamp>,
+        cause: &str,
+        note: &str,
+    ) {
+        let why = Why {
+            cause: cause.to_string(),
+            origin: "engine".to_string(),
+            at: self.clock.now(),
+            note: note.to_string(),
+        };
+        let mut memory = self.memory.lock();
+        let before = memory.head().clone();
+        let mut transaction = memory.begin();
+        let mut changed = Vec::new();
+        for document in put {
+            if memory.head().document(&document.file).is_none_or(|old| old.root() != document.root()) {
+                changed.push(document.clone());
+                transaction.put(document);
+            }
+        }
+        let gone: Vec<&String> = remove.iter().filter(|file| memory.head().document(file).is_some()).collect();
+        for file in &gone {
+            transaction.remove(file);
+        }
+        if transaction.is_empty() {
+            drop(memory);
+            self.archive.stamps(stamps);
+            return;
+        }
+        match transaction.finish(why).publish(&mut memory) {
+            Ok(operation) => self.archive.step(operation, memory.head().clone()),
+            Err(conflict) => self.say(LogLevel::Error, &format!("BUG: {conflict:?} under the lock")),
+        }
+        drop(memory);
+        self.archive.stamps(stamps);
+        if cause != READ {
+            self.note_changes(&before, &changed);
+        }
+        let mut index = self.index.write();
+        for document in &changed {
+            *index = index.with(document);
+        }
+        for file in gone {
+            *index = index.without(file);
+        }
+        drop(index);
+        (self.notify)(Notice::Status);
+    }
+
+    /// Remembers the nodes that differ from before, latest first, without those that only hold a changed one.
+    fn note_changes(&self, before: &View, documents: &[Arc<Document>]) {
+        let mut list = self.changed.lock();
+        for document in documents {
+            let old: HashSet<_> =
+                before.document(&document.file).map(|d| d.hashes.iter().copied().collect()).unwrap_or_default();
+            for (index, id) in document.ids.iter().enumerate().skip(1) {
+                let differs = |i: usize| document.hashes.get(i).is_some_and(|hash| !old.contains(hash));
+                if differs(index) && !document.outline.children(index).any(differs) {
+                    list.retain(|known| known != id);
+                    list.push_front(id.clone());
+                }
+            }
+        }
+        list.truncate(CHANGED_KEPT);
+    }
+
+    /// Takes what an act of ours made of a file, when the file belongs to the memex.
+    pub fn edited(&self, file: &str, text: Arc<str>) {
+        let inside = self.config.directories.iter().any(|root| {
+            let root = root.canonicalize().unwrap_or_else(|_| root.clone());
+            std::path::Path::new(file).starts_with(root)
+        });
+        if inside
+            && file.ends_with(".org")
+            && let Err(why) = self.take_text(file, text, "act")
+        {
+            self.say(LogLevel::Warning, &why);
+        }
+    }
+
+    /// Says which files acts of a turn changed.
+    pub(super) fn report_changed(&self, files: &[String]) {
+        for file in files {
+            self.say(LogLevel::Info, &format!("changed {file}"));
+        }
+    }
+
+    /// Takes the text of one file as it stands in a buffer or on disk now.
+    ///
+    /// # Errors
+    /// When it is too large to be read; memory keeps what it had.
+    pub fn take_text(&self, file: &str, text: Arc<str>, cause: &str) -> Result<(), String> {
+        let document = self.build(file, text)?.changed_at(Some(self.clock.now()));
+        self.change_memory(vec![Arc::new(document)], &[], Vec::new(), cause, file);
+        Ok(())
+    }
+
+    /// Moves the focus to the heading at a byte of a file, and returns its id and title.
+    pub fn focus_at(&self, file: &str, byte: usize) -> Option<(NodeId, String)> {
+        let view = self.view();
+        let document = view.document(file)?.clone();
+        let index = document.outline.at(byte);
+        let node = crate::domain::memory::view::NodeRef { document, index };
+        let found = (node.id().clone(), node.title().to_string());
+        let mut focus = self.focus.lock();
+        let moved = focus.as_ref() != Some(&found.0);
+        *focus = Some(found.0.clone());
+        drop(focus);
+        if moved {
+            (self.notify)(Notice::Status);
+        }
+        Some(found)
+    }
+}
+
+impl Engine {
+    /// Takes a buffer's text, or the file's own when there is no buffer.
+    ///
+    /// # Errors
+    /// When the text cannot be read; memory keeps what it had.
+    pub fn take_buffer(&self, file: &str, text: Option<Arc<str>>) -> Result<(), String> {
+        match text {
+            Some(text) => self.take_text(file, text, "buffer-update"),
+            None => match crate::edge::org_file::read_text(Path::new(file)) {
+                Ok(decoded) => self.take_text(file, decoded.text, "buffer-update"),
+                Err(error) => Err(format!("{file}: {error}; memory keeps what it had")),
+            },
+        }
+    }
+
+    /// Reads the memex: what is new or has changed on disk. Blocks until it is done.
+    pub fn read_memex(&self, progress: &mut dyn FnMut(Reading)) -> IngestReport {
+        let known = Known { view: self.view(), stamps: self.stamps.lock().clone() };
+        let options =
+            IngestOptions { scan: self.scan_options(), privacy: self.privacy_options(), ..IngestOptions::default() };
+        let mut report = ingest(
+            &self.config.directories,
+            &known,
+            &options,
+            &mut |at| {
+                let reading = Reading { done: at.done, total: at.total };
+                *self.reading.lock() = Some(reading);
+                (self.notify)(Notice::Status);
+                progress(reading);
+            },
+            &self.stop,
+        );
+        *self.reading.lock() = None;
+        let removed: Vec<String> = report.removed.iter().map(|file| file.to_string()).collect();
+        self.stamps.lock().extend(report.stamps.iter().map(|stamp| (stamp.file.clone(), stamp.clone())));
+        let (documents, stamps) = (std::mem::take(&mut report.documents), std::mem::take(&mut report.stamps));
+        let note = format!("{} files read, {} gone", documents.len(), removed.len());
+        self.change_memory(documents, &removed, stamps, READ, &note);
+        for problem in &report.problems {
+            self.say(LogLevel::Warning, &problem.to_string());
+        }
+        *self.problems.lock() = report.problems.iter().map(ToString::to_string).collect();
+        let (files, headings, seconds) = (report.files, report.headings, report.seconds);
+        self.say(
+            LogLevel::Info,
+            &format!("the memex has {files} files with {headings} headings; read in {seconds:.2} s"),
+        );
+        (self.notify)(Notice::Status);
+        report
+    }
+}

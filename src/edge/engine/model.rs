@@ -1,0 +1,141 @@
+//! The cascade as one turn sees it: who may be asked, and what an answer drew on.
+
+use crate::domain::id::NodeId;
+use crate::domain::label::Privacy;
+use crate::domain::memory::view::View;
+use crate::domain::port::{
+    Answered, Locality, LogLevel, Model, ModelFailure, Prompt, Provider, ProviderError, ProviderErrorKind, Sink,
+};
+use crate::domain::turn::prompt;
+use crate::edge::engine::Engine;
+use crate::edge::provider::cascade::{Cascade, Permit};
+use crate::edge::provider::http::{Clients, Limits, Timeouts};
+use crate::edge::provider::known::{Declared, Place, places};
+use crate::edge::provider::models::list_models;
+use crate::edge::provider::recall::{RecallProvider, Source};
+use crate::edge::provider::served::Served;
+use async_trait::async_trait;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Weak};
+
+/// The cascade as one turn sees it.
+pub struct TurnModel<'a> {
+    /// The engine.
+    pub engine: &'a Engine,
+    /// Providers that are not local and that the user confirmed, as [`contact`] names them.
+    pub confirmed: BTreeSet<String>,
+}
+
+/// Returns what a confirmation of a provider is bound to: its name and where it is.
+pub fn contact(name: &str, url: &str) -> String {
+    format!("{name} {url}")
+}
+
+#[async_trait]
+impl Model for TurnModel<'_> {
+    async fn complete(
+        &self,
+        prompt: &(dyn Fn(Locality) -> Prompt + Send + Sync),
+        sink: Sink<'_>,
+    ) -> Result<Answered, ModelFailure> {
+        let cascade = self.engine.cascade.read().clone();
+        let permits = |provider: &dyn Provider, prompt: &Prompt| match provider.locality() {
+            Locality::Builtin | Locality::Local => Permit::Granted,
+            Locality::Remote if self.confirmed.contains(&contact(provider.name(), &provider.url())) => Permit::Granted,
+            Locality::Remote => Permit::Confirm { sent: prompt::shown(prompt) },
+        };
+        let mut log = |level: LogLevel, text: String| self.engine.say(level, &text);
+        let reply = cascade.complete(prompt, sink, &mut log, &permits).await?;
+        let privacy = match reply.locality {
+            // The built-in provider is given no context: it draws on what it names.
+            Locality::Builtin => self.privacy_of(&reply.completion.sources),
+            Locality::Local | Locality::Remote => reply.privacy,
+        };
+        Ok(Answered { completion: reply.completion, locality: reply.locality, privacy })
+    }
+}
+
+impl TurnModel<'_> {
+    fn privacy_of(&self, sources: &[NodeId]) -> Privacy {
+        let view = self.engine.view();
+        let labels = sources.iter().map(|id| view.get(id).map_or(Privacy::Private, |node| node.privacy()));
+        labels.max().unwrap_or(Privacy::Open)
+    }
+}
+
+/// Memory as the built-in provider sees it: the user's own, on this machine.
+struct Present(Weak<Engine>);
+
+impl Source for Present {
+    fn view(&self) -> View {
+        self.0.upgrade().map(|engine| engine.view()).unwrap_or_default()
+    }
+
+    fn search(&self, query: &str, limit: usize) -> Vec<(NodeId, f32)> {
+        let Some(engine) = self.0.upgrade() else { return Vec::new() };
+        let hits =
+            crate::domain::context::rank::search(&engine.view(), &engine.index(), query, limit, Privacy::Private);
+        hits.into_iter().map(|hit| (hit.id, hit.score)).collect()
+    }
+}
+
+impl Engine {
+    /// Builds the cascade from the settings.
+    pub(super) fn set_up_cascade(self: &Arc<Self>) {
+        let declared: Vec<Declared> = self.config.providers.iter().map(Declared::from).collect();
+        let order = self.config.cascade.clone().unwrap_or_default();
+        let mut timeouts = Timeouts::default();
+        timeouts.first = std::time::Duration::from_secs(self.config.request_timeout);
+        let (mut providers, mut left): (Vec<Arc<dyn Provider>>, Vec<ProviderError>) = (Vec::new(), Vec::new());
+        let refused =
+            |provider: String, text: String| ProviderError { provider, kind: ProviderErrorKind::Refused, text };
+        let clients = Clients::new(timeouts);
+        for place in places(&order, &declared, &self.vault) {
+            match (place, &clients) {
+                (Place::Recall, _) => {
+                    providers.push(Arc::new(RecallProvider::new(Arc::new(Present(Arc::downgrade(self))))))
+                }
+                (Place::Left { name, why }, _) => left.push(refused(name, why)),
+                (Place::Asked(config), Err(error)) => {
+                    left.push(refused(config.name, format!("no HTTP client: {error}")))
+                }
+                (Place::Asked(config), Ok(clients)) => {
+                    let name = config.name.clone();
+                    match Served::new(config, clients, Limits::default(), self.vault.clone()) {
+                        Ok(served) => providers.push(Arc::new(served)),
+                        Err(error) => left.push(refused(name, error.to_string())),
+                    }
+                }
+            }
+        }
+        for error in &left {
+            self.say(LogLevel::Info, &format!("provider left out: {error}"));
+        }
+        *self.cascade.write() = Cascade::new(providers, left);
+    }
+
+    /// Returns the names of the providers that are set up, and why others are left out.
+    pub fn provider_names(&self) -> (Vec<String>, Vec<String>) {
+        let cascade = self.cascade.read();
+        let names = cascade.providers().iter().map(|provider| provider.name().to_string()).collect();
+        (names, cascade.left().iter().map(ToString::to_string).collect())
+    }
+}
+
+impl Engine {
+    /// Asks each provider that has one for its list of models: how many there are, or why it cannot be used.
+    pub async fn list_models(&self) -> Vec<(String, Locality, Result<usize, String>)> {
+        let declared: Vec<Declared> = self.config.providers.iter().map(Declared::from).collect();
+        let order = self.config.cascade.clone().unwrap_or_default();
+        let Ok(clients) = Clients::new(Timeouts::default()) else { return Vec::new() };
+        let mut found = Vec::new();
+        for place in places(&order, &declared, &self.vault) {
+            if let Place::Asked(config) = place {
+                let answer = list_models(&config, &clients, &self.vault).await;
+                let answer = answer.map(|models| models.len()).map_err(|error| error.to_string());
+                found.push((config.name.clone(), config.locality(), answer));
+            }
+        }
+        found
+    }
+}

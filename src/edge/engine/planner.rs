@@ -1,0 +1,244 @@
+//! Predicts what an edit would change: on the text of the open buffer, or of the file.
+
+use crate::domain::action::Action;
+use crate::domain::gate::facts::{EditFact, PathFact};
+use crate::domain::id::NodeId;
+use crate::domain::label::Privacy;
+use crate::domain::memory::view::NodeRef;
+use crate::domain::org::edit::{Edit, EditOptions, NewHeading, Planning, apply, extract, splices};
+use crate::domain::org::outline::Outline;
+use crate::domain::org::scan::scan;
+use crate::domain::org::timestamp::Timestamp;
+use crate::domain::scope::Scope;
+use crate::domain::tool::{Effect, Tool};
+use crate::edge::engine::Engine;
+use crate::edge::survey::{EditPlanner, Whereabouts};
+use std::path::Path;
+use std::sync::{Arc, OnceLock, Weak};
+
+/// The engine as the survey sees it; it is filled in when the engine stands.
+#[derive(Clone, Default)]
+pub struct Lookout(Arc<OnceLock<Weak<Engine>>>);
+
+impl Lookout {
+    /// Lets the survey see an engine. The first one counts.
+    pub fn set(&self, engine: &Arc<Engine>) {
+        // A second engine would be a mistake of ours; the first goes on being seen.
+        let _ = self.0.set(Arc::downgrade(engine));
+    }
+
+    fn engine(&self) -> Option<Arc<Engine>> {
+        self.0.get()?.upgrade()
+    }
+}
+
+impl Whereabouts for Lookout {
+    fn privacy_of_node(&self, id: &str) -> Option<Privacy> {
+        let node = self.engine()?.view().get(&NodeId::new(id))?;
+        Some(node.privacy())
+    }
+
+    fn privacy_of_file(&self, path: &str) -> Option<Privacy> {
+        let document = self.engine()?.view().document(path)?.clone();
+        document.privacy.iter().copied().max()
+    }
+
+    fn is_open(&self, path: &str) -> bool {
+        // When Emacs does not say, the file is taken for open: then its buffer is asked for, and that fails clearly.
+        self.engine().is_some_and(|engine| engine.buffer_now(path).map_or(true, |buffer| buffer.is_some()))
+    }
+}
+
+impl EditPlanner for Lookout {
+    fn plan(&self, action: &Action, tool: &Tool, _scope: &Scope, paths: &[PathFact]) -> Result<Vec<EditFact>, String> {
+        let engine = self.engine().ok_or_else(|| "the engine is not there yet".to_string())?;
+        match tool.effect {
+            Effect::WriteFile => {
+                let path = paths.first().ok_or_else(|| "there is no path".to_string())?;
+                let before = engine.text_now(&path.resolved)?;
+                let after: Arc<str> = action.text("content").unwrap_or("").into();
+                Ok(vec![fact(path.resolved.clone(), before, after)])
+            }
+            Effect::EditOrg => engine.plan_org(action, paths),
+            Effect::Reply
+            | Effect::ReadMemory
+            | Effect::ReadFile
+            | Effect::Execute
+            | Effect::Evaluate
+            | Effect::Send => Ok(Vec::new()),
+        }
+    }
+}
+
+impl Engine {
+    /// Asks the editor for a buffer, from a thread that may block.
+    fn buffer_now(&self, file: &str) -> Result<Option<crate::edge::editor::Buffer>, String> {
+        match tokio::runtime::Handle::try_current() {
+            Ok(handle) => handle.block_on(self.editor.buffer(file)),
+            Err(_) => Err("no runtime".to_string()),
+        }
+    }
+
+    /// Returns a file's text as the user sees it: the buffer's where it is open, else the disk's; `None` when there is none.
+    fn text_now(&self, file: &str) -> Result<Option<Arc<str>>, String> {
+        if let Some(buffer) = self.buffer_now(file)? {
+            return match buffer.read_only {
+                true => Err(format!("{file} is open in a read-only buffer")),
+                false => Ok(Some(buffer.text)),
+            };
+        }
+        let path = Path::new(file);
+        match path.symlink_metadata() {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            _ => crate::edge::org_file::read_text(path)
+                .map(|decoded| Some(decoded.text))
+                .map_err(|e| format!("{file}: {e}")),
+        }
+    }
+
+    /// Finds a node and the outline of its file as it is now, which may be ahead of memory.
+    fn locate(&self, id: &str) -> Result<Located, String> {
+        let node = self.view().get(&NodeId::new(id)).ok_or_else(|| format!("there is no heading with the id {id}"))?;
+        let file = node.document.file.to_string();
+        let text = self.text_now(&file)?.ok_or_else(|| format!("{file} is gone"))?;
+        let outline = scan(text, &self.scan_options()).map_err(|e| format!("{file}: {e}"))?;
+        let index = index_now(&node, &outline).ok_or_else(|| {
+            format!("the heading {id} is not where memory has it; wait a moment until the file has been read again")
+        })?;
+        Ok(Located { file, outline, index })
+    }
+
+    /// The file that is named instead of a parent, or the target of the parent's id; a new file is empty.
+    fn destination(&self, action: &Action, paths: &[PathFact]) -> Result<Located, String> {
+        if let Some(parent) = action.text("parent") {
+            return self.locate(parent);
+        }
+        let path =
+            paths.iter().find(|path| path.arg == "file").ok_or_else(|| "say where: “parent” or “file”".to_string())?;
+        let text = self.text_now(&path.resolved)?.unwrap_or_else(|| "".into());
+        let outline = scan(text, &self.scan_options()).map_err(|e| format!("{}: {e}", path.resolved))?;
+        Ok(Located { file: path.resolved.clone(), outline, index: 0 })
+    }
+
+    fn plan_org(&self, action: &Action, paths: &[PathFact]) -> Result<Vec<EditFact>, String> {
+        let text = |name: &str| action.text(name).filter(|text| !text.trim().is_empty()).map(str::to_string);
+        let id = action.text("id").unwrap_or("");
+        match action.tool() {
+            "org-add-heading" => {
+                let at = self.destination(action, paths)?;
+                let tags = action.args().get("tags").and_then(|v| v.as_array());
+                let heading = NewHeading {
+                    parent: (at.index > 0).then_some(at.index),
+                    title: text("title").unwrap_or_default(),
+                    todo: text("todo"),
+                    tags: tags.into_iter().flatten().filter_map(|v| v.as_str()).map(str::to_string).collect(),
+                    body: text("body").unwrap_or_default(),
+                    scheduled: text("scheduled").map(|when| stamp(&when)).transpose()?,
+                    deadline: text("deadline").map(|when| stamp(&when)).transpose()?,
+                    ..NewHeading::default()
+                };
+                self.edited_text(at, &Edit::AddHeading(heading))
+            }
+            "org-set-todo" => {
+                let at = self.locate(id)?;
+                let edit = Edit::SetTodo { node: at.index, state: text("state") };
+                self.edited_text(at, &edit)
+            }
+            "org-set-property" => {
+                let at = self.locate(id)?;
+                let key = text("property").unwrap_or_default();
+                let edit = Edit::SetProperty { node: at.index, key, value: action.text("value").map(str::to_string) };
+                self.edited_text(at, &edit)
+            }
+            "org-schedule" => {
+                let at = self.locate(id)?;
+                let kind = match text("kind").as_deref() {
+                    None | Some("scheduled") => Planning::Scheduled,
+                    Some("deadline") => Planning::Deadline,
+                    Some(other) => return Err(format!("“kind” is scheduled or deadline, not “{other}”")),
+                };
+                let stamp = text("when").map(|when| stamp(&when)).transpose()?;
+                let edit = Edit::SetPlanning { node: at.index, kind, stamp };
+                self.edited_text(at, &edit)
+            }
+            "org-move" => self.plan_move(id, action, paths),
+            other => Err(format!("{other} changes no Org file")),
+        }
+    }
+
+    fn plan_move(&self, id: &str, action: &Action, paths: &[PathFact]) -> Result<Vec<EditFact>, String> {
+        let (from, to) = (self.locate(id)?, self.destination(action, paths)?);
+        let parent = (to.index > 0).then_some(to.index);
+        if from.file == to.file {
+            let edit = Edit::Move { node: from.index, parent };
+            return self.edited_text(from, &edit);
+        }
+        let subtree = extract(&from.outline, from.index).map_err(|e| e.to_string())?;
+        let remove = Edit::Remove { node: from.index };
+        // The new place is written first: if the second write fails, the heading stands twice, and is not lost.
+        let mut edits = self.edited_text(to, &Edit::Insert { parent, subtree })?;
+        edits.extend(self.edited_text(from, &remove)?);
+        Ok(edits)
+    }
+
+    fn edited_text(&self, at: Located, edit: &Edit) -> Result<Vec<EditFact>, String> {
+        let options = EditOptions { scan: self.scan_options(), ..EditOptions::at(self.clock.wall()) };
+        let splices = splices(&at.outline, edit, &options).map_err(|e| e.to_string())?;
+        let after = apply(&at.outline.text, &splices);
+        let before = (!at.outline.text.is_empty() || Path::new(&at.file).exists()).then(|| at.outline.text.clone());
+        Ok(vec![fact(at.file, before, after.into())])
+    }
+}
+
+struct Located {
+    file: String,
+    outline: Outline,
+    index: usize,
+}
+
+/// Returns a node's index in the present outline: by its :ID:, else by its path of titles.
+fn index_now(node: &NodeRef, outline: &Outline) -> Option<usize> {
+    let known = &node.document.outline;
+    if let Some(id) = known.property(node.node(), "ID") {
+        return (0..outline.nodes.len())
+            .find(|&i| outline.nodes.get(i).is_some_and(|n| outline.property(n, "ID") == Some(id)));
+    }
+    if *known.text == *outline.text {
+        return Some(node.index);
+    }
+    let wanted = path_of(known, node.index);
+    let mut same = (0..outline.nodes.len()).filter(|&i| path_of(outline, i) == wanted);
+    // Two headings of one path cannot be told apart in a text that has changed.
+    same.next().filter(|_| same.next().is_none())
+}
+
+fn path_of(outline: &Outline, mut index: usize) -> Vec<&str> {
+    let mut path = Vec::new();
+    while index != 0 {
+        let Some(node) = outline.nodes.get(index) else { break };
+        path.push(outline.slice(&node.title));
+        index = node.parent as usize;
+    }
+    path
+}
+
+/// Returns an active timestamp for `YYYY-MM-DD`, perhaps with a time and a repeater, or for a whole timestamp.
+fn stamp(when: &str) -> Result<String, String> {
+    let bare = when.trim().trim_start_matches(['<', '[']).trim_end_matches(['>', ']']);
+    let parsed = Timestamp::parse(&format!("<{bare}>"));
+    parsed
+        .map(|stamp| stamp.to_string())
+        .ok_or_else(|| format!("“{when}” is no date; write YYYY-MM-DD or YYYY-MM-DD HH:MM"))
+}
+
+fn fact(file: String, before: Option<Arc<str>>, after: Arc<str>) -> EditFact {
+    let old = before.as_deref().unwrap_or("");
+    let diff = similar::TextDiff::configure()
+        .timeout(std::time::Duration::from_millis(500))
+        .diff_lines(old, &*after)
+        .unified_diff()
+        .context_radius(3)
+        .header(&format!("a{file}"), &format!("b{file}"))
+        .to_string();
+    EditFact { file, before, after, diff }
+}

@@ -1,0 +1,326 @@
+//! Turns as clients start them: the user's words, and a human's decision about a plan.
+
+use crate::domain::gate::plan::{FlightPlan, PlanStatus};
+use crate::domain::id::{SessionId, TurnId};
+use crate::domain::label::{Labels, Privacy};
+use crate::domain::port::{LogLevel, Message, Sink, Usage};
+use crate::domain::scope::Scope;
+use crate::domain::signal::{Body, Depth, Origin, Said, Signal};
+use crate::domain::turn::error::Resolution;
+use crate::domain::turn::{Conversation, Decision, Desk, Ending, Start, TurnReport, proposal, run};
+use crate::edge::engine::Engine;
+use crate::edge::engine::model::TurnModel;
+use crate::edge::engine::record::{self, Finished, kind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What a client asks.
+#[derive(Clone, Debug)]
+pub struct Ask {
+    /// Where it came from, as the edge stamped it.
+    pub origin: Origin,
+    /// What was typed.
+    pub text: String,
+    /// The conversation so far, as the client shows it.
+    pub history: Vec<Said>,
+    /// The chat's file, if it has one: the project is worked out from its folder.
+    pub folder: Option<PathBuf>,
+}
+
+/// A human's decision, as a client sends it.
+#[derive(Clone, Debug)]
+pub enum Decided {
+    /// Yes, to what was shown under this hash.
+    Approve {
+        /// The hash.
+        shown: String,
+    },
+    /// No, and why.
+    Deny {
+        /// May be empty.
+        reason: String,
+    },
+}
+
+impl Engine {
+    /// Runs one turn for the user's words. Dropping the future interrupts it; see [`Engine::interrupted`].
+    pub async fn ask(self: &Arc<Self>, ask: Ask, turn: TurnId, sink: Sink<'_>) -> Finished {
+        let began = self.clock.now();
+        let asked = first_line(&ask.text);
+        if let Some(command) = ask.text.trim().strip_prefix('/') {
+            return self.command(&ask, command, turn, sink).await;
+        }
+        let private = self.is_private(&ask.origin.session).await
+            || ask.history.iter().any(|said| said.privacy == Privacy::Private);
+        let privacy = if private { Privacy::Private } else { Privacy::Open };
+        let signal = Signal {
+            origin: ask.origin.clone(),
+            depth: Depth::outermost(),
+            turn: turn.clone(),
+            at: began,
+            labels: Labels { privacy, ..Labels::USER },
+            body: Body::UserInput { text: ask.text.clone(), history: Vec::new() },
+        };
+        let history = ask.history.into_iter().map(|said| Message::Text { role: said.role, text: said.text }).collect();
+        let scope = self.scope(&ask.origin.session, ask.folder.as_deref(), ask.origin.rights.see_private);
+        let report = self.run(Start::Words { signal, history }, &scope, sink).await;
+        self.finish(turn, ask.origin.session, began, asked, report).await
+    }
+
+    /// Carries out a human's decision about a plan; the conversation goes on with what came of it.
+    ///
+    /// # Errors
+    /// When there is no such plan, or the decision does not count; nothing was changed then.
+    pub async fn decide(
+        self: &Arc<Self>,
+        origin: &Origin,
+        id: &str,
+        decided: Decided,
+        turn: TurnId,
+        sink: Sink<'_>,
+    ) -> Result<Finished, String> {
+        let began = self.clock.now();
+        let plan = self.plan(id).ok_or_else(|| format!("there is no plan {id}; the plans are listed by /plans"))?;
+        let conversation = self.conversation(&plan).await?;
+        let (decision, body) = match decided {
+            Decided::Approve { shown } => {
+                let body = Body::Approval { plan: plan.id.clone(), shown: shown.clone() };
+                (Decision::Approved(self.approve(&plan, &shown, origin).await?), body)
+            }
+            Decided::Deny { reason } => {
+                if !origin.rights.approve {
+                    return Err("this channel may not decide about plans".to_string());
+                }
+                if plan.status != PlanStatus::Pending {
+                    return Err(format!("plan {} no longer waits: it is {}", plan.id, plan.status.name()));
+                }
+                self.set_status(&plan.id, PlanStatus::Denied(reason.clone())).await?;
+                (Decision::Denied(reason.clone()), Body::Denial { plan: plan.id.clone(), reason })
+            }
+        };
+        let asked = format!("{} {}", body.sensor(), plan.id);
+        let approved = matches!(decision, Decision::Approved(_));
+        let signal = Signal {
+            origin: Origin { session: plan.session.clone(), ..origin.clone() },
+            depth: conversation.depth,
+            turn: turn.clone(),
+            at: began,
+            labels: conversation.labels,
+            body,
+        };
+        let scope = self.scope(&plan.session, None, origin.rights.see_private);
+        let start = Start::Decided { signal, plan: Box::new(plan.clone()), decision, conversation };
+        let report = self.run(start, &scope, sink).await;
+        if approved {
+            self.settle_status(&plan, &report).await;
+        }
+        Ok(self.finish(turn, plan.session, began, asked, report).await)
+    }
+
+    async fn settle_status(&self, plan: &FlightPlan, report: &TurnReport) {
+        let words =
+            report.deeds.first().map_or_else(|| "nothing was done".to_string(), |deed| first_line(&deed.outcome));
+        let status = match words.split(':').next() {
+            Some("stale") => PlanStatus::Stale(words),
+            Some("failed" | "cancelled" | "nothing was done" | "Refused. Nothing was done." | "refused") => {
+                PlanStatus::Failed(words)
+            }
+            _ => PlanStatus::Done(words),
+        };
+        if let Err(why) = self.set_status(&plan.id, status).await {
+            self.say(LogLevel::Error, &format!("what came of plan {} could not be stored: {why}", plan.id));
+        }
+    }
+
+    async fn run(self: &Arc<Self>, start: Start, scope: &Scope, sink: Sink<'_>) -> TurnReport {
+        let confirmed = match self.archive.list(kind::CONFIRMATION, 0).await {
+            Ok(records) => records.into_iter().map(|record| record.key).collect(),
+            Err(why) => {
+                self.say(LogLevel::Warning, &format!("the confirmed providers could not be read: {why}"));
+                Default::default()
+            }
+        };
+        let model = TurnModel { engine: self, confirmed };
+        let actuator = crate::edge::actuator::Actuators::new(self.clone());
+        let (now, began) = (self.clock.wall(), self.memory.lock().at());
+        let typed = match &start {
+            Start::Words { signal, .. } => match &signal.body {
+                Body::UserInput { text, .. } => text.clone(),
+                _ => String::new(),
+            },
+            Start::Decided { conversation, .. } => conversation.typed.clone(),
+        };
+        let briefings = crate::edge::engine::briefing::Briefings::new(self, typed, now);
+        let report = {
+            let desk = Desk {
+                gates: &self.gates,
+                toolbox: self.toolbox,
+                scope,
+                model: &model,
+                surveyor: self.surveyor.as_ref(),
+                actuator: &actuator,
+                journal: self.as_ref(),
+                briefing: &|may_see| briefings.get(may_see),
+                on_error: &|_| Resolution::Abort,
+                now,
+                clock: &|| self.clock.now(),
+            };
+            run(start, &desk, sink).await
+        };
+        if report.roll_back {
+            self.say(
+                LogLevel::Warning,
+                &format!("the turn failed; memory stands where it stood at operation {}", began.0),
+            );
+        }
+        report
+    }
+
+    /// Stores what came of a turn, and the conversation when plans wait.
+    async fn finish(
+        &self,
+        turn: TurnId,
+        session: SessionId,
+        at: jiff::Timestamp,
+        asked: String,
+        report: TurnReport,
+    ) -> Finished {
+        let seconds = self.clock.now().duration_since(at).as_secs_f64();
+        let conversation = report.conversation.clone();
+        let finished = Finished { turn: turn.clone(), session: session.clone(), at, asked, seconds, report };
+        let mut keep = vec![(kind::TURN, turn.0.clone(), record::turn(&finished))];
+        if finished.report.ending == Ending::Parked {
+            for plan in &finished.report.plans {
+                keep.push((kind::CONVERSATION, plan.0.clone(), record::conversation(&conversation)));
+            }
+        }
+        if conversation.labels.privacy == Privacy::Private {
+            keep.push((kind::LABEL, session.0, serde_json::json!({ "privacy": "private" })));
+        }
+        for (kind, key, body) in keep {
+            if let Err(why) = self.append(kind, &key, body).await {
+                self.say(LogLevel::Error, &format!("the {kind} of turn {turn} could not be stored: {why}"));
+            }
+        }
+        self.report_changed(&finished.report.changed);
+        finished
+    }
+
+    /// Says what became of a turn that was stopped: acts that were under way have no known outcome.
+    pub async fn interrupted(&self, turn: &TurnId, session: SessionId, asked: String, at: jiff::Timestamp) -> Finished {
+        let mut report = empty_report();
+        report.ending = Ending::Interrupted;
+        report.notice = Some("Stopped.".to_string());
+        self.say(LogLevel::Info, &format!("turn {turn} was stopped by the user"));
+        self.finish(turn.clone(), session, at, asked, report).await
+    }
+
+    /// Returns a name for a new turn.
+    pub fn new_turn(&self) -> TurnId {
+        let at = self.clock.now().as_millisecond();
+        TurnId(format!("T{at:x}-{}-{}", std::process::id(), self.next_serial()))
+    }
+
+    async fn is_private(&self, session: &SessionId) -> bool {
+        match self.archive.list(kind::LABEL, 0).await {
+            Ok(records) => records.iter().any(|record| record.key == session.0),
+            // What cannot be read is taken for the strictest.
+            Err(_) => true,
+        }
+    }
+
+    /// Handles a slash command of the user; no model sees it.
+    async fn command(self: &Arc<Self>, ask: &Ask, command: &str, turn: TurnId, sink: Sink<'_>) -> Finished {
+        let began = self.clock.now();
+        let (word, rest) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
+        let (id, reason) = rest.trim().split_once(char::is_whitespace).unwrap_or((rest.trim(), ""));
+        let decided = match word {
+            "approve" => {
+                // A plan is never changed: its name stands for exactly what was shown under it.
+                let shown = self.plan(id).map(|plan| plan.shown()).unwrap_or_default();
+                Some(Decided::Approve { shown })
+            }
+            "deny" => Some(Decided::Deny { reason: reason.trim().to_string() }),
+            _ => None,
+        };
+        let text = match decided {
+            Some(decided) => match self.decide(&ask.origin, id, decided, turn.clone(), sink).await {
+                Ok(finished) => return finished,
+                Err(why) => why,
+            },
+            None => match word {
+                "plans" => self.plan_lines(),
+                _ => HELP.to_string(),
+            },
+        };
+        sink(&text);
+        let mut report = empty_report();
+        report.text = text;
+        let session = ask.origin.session.clone();
+        Finished { turn, session, at: began, asked: first_line(&ask.text), seconds: 0.0, report }
+    }
+
+    fn plan_lines(&self) -> String {
+        let plans = self.plans(false);
+        if plans.is_empty() {
+            return "No plan waits.".to_string();
+        }
+        plans.iter().map(|plan| format!("- {}: {}\n", plan.id, proposal::summary(&plan.action))).collect()
+    }
+
+    /// Returns what a turn of a session may see and touch.
+    pub fn scope(&self, session: &SessionId, folder: Option<&Path>, see_private: bool) -> Scope {
+        let config = &self.config;
+        let text =
+            |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf()).to_string_lossy().into_owned();
+        Scope {
+            session: session.clone(),
+            memex: config.directories.iter().map(|path| text(path)).collect(),
+            project: text(&crate::edge::project::root(config, session, folder)),
+            home: text(&config.home),
+            own: [&config.store, &config.settings, &config.cache].iter().map(|path| text(path)).collect(),
+            permissions: config.permissions.clone(),
+            private_tags: config.private_tags.clone(),
+            self_build: config.self_build,
+            see_private,
+            hosts: Vec::new(),
+        }
+    }
+
+    /// Returns the last turns, newest first.
+    pub async fn turns(&self, limit: usize) -> Result<Vec<Finished>, String> {
+        let records = self.archive.list(kind::TURN, 0).await?;
+        Ok(records.iter().rev().filter_map(|record| record::read_turn(&record.body)).take(limit).collect())
+    }
+}
+
+const HELP: &str = "/approve PLAN · /deny PLAN REASON · /plans · /help";
+
+/// A report of a turn in which nothing happened.
+pub fn empty_report() -> TurnReport {
+    TurnReport {
+        ending: Ending::Answered,
+        text: String::new(),
+        notice: None,
+        deeds: Vec::new(),
+        plans: Vec::new(),
+        changed: Vec::new(),
+        sources: Vec::new(),
+        answered_by: None,
+        usage: Usage::default(),
+        conversation: Conversation {
+            messages: Vec::new(),
+            typed: String::new(),
+            depth: Depth::outermost(),
+            labels: Labels::USER,
+            local: true,
+            waiting: Vec::new(),
+        },
+        roll_back: false,
+    }
+}
+
+/// Returns the first line, at most 200 characters of it.
+pub fn first_line(text: &str) -> String {
+    text.trim().lines().next().unwrap_or("").chars().take(200).collect()
+}

@@ -1,0 +1,174 @@
+//! One lane a session: its turns run in the order in which they came, beside those of other sessions.
+
+use crate::domain::id::{SessionId, TurnId};
+use crate::domain::inert::Inert;
+use crate::domain::label::Privacy;
+use crate::domain::sexp::plist::Plist;
+use crate::domain::sexp::reader::Sexp;
+use crate::domain::signal::{Origin, Role, Said};
+use crate::edge::engine::Engine;
+use crate::edge::engine::record::{Finished, read_role};
+use crate::edge::engine::turns::{Ask, Decided, first_line};
+use crate::edge::runtime::outbox::Outbox;
+use crate::edge::runtime::{Event, show};
+use std::collections::{HashMap, VecDeque};
+use std::path::PathBuf;
+use std::sync::Arc;
+use tokio::sync::mpsc;
+
+/// What a lane has to do.
+enum Work {
+    Ask(Box<Ask>),
+    Decide { origin: Origin, plan: String, decided: Decided },
+}
+
+struct Running {
+    task: tokio::task::JoinHandle<()>,
+    turn: TurnId,
+    asked: String,
+    began: jiff::Timestamp,
+}
+
+#[derive(Default)]
+struct Lane {
+    queue: VecDeque<Work>,
+    running: Option<Running>,
+}
+
+/// The lanes of one client.
+pub(super) struct Lanes {
+    engine: Arc<Engine>,
+    outbox: Arc<Outbox>,
+    inbox: mpsc::UnboundedSender<Event>,
+    lanes: HashMap<SessionId, Lane>,
+}
+
+impl Lanes {
+    pub(super) fn new(engine: Arc<Engine>, outbox: Arc<Outbox>, inbox: mpsc::UnboundedSender<Event>) -> Lanes {
+        Lanes { engine, outbox, inbox, lanes: HashMap::new() }
+    }
+
+    /// Returns whether a turn is running.
+    pub(super) fn busy(&self) -> bool {
+        self.lanes.values().any(|lane| lane.running.is_some())
+    }
+
+    /// Queues the user's words.
+    pub(super) fn ask(&mut self, origin: Origin, payload: &Sexp) {
+        let history = payload
+            .list_at("history")
+            .iter()
+            .filter_map(|said| {
+                let role = match read_role(said.name_at("role")?) {
+                    // Whatever a chat file claims, a tool's answer does not come from there.
+                    Role::Tool | Role::Assistant => Role::Assistant,
+                    Role::User => Role::User,
+                };
+                Some(Said { role, text: said.text_at("text")?.to_string(), privacy: Privacy::Open })
+            })
+            .collect();
+        let folder = payload
+            .text_at("project")
+            .map(PathBuf::from)
+            .or_else(|| payload.text_at("file").and_then(|file| PathBuf::from(file).parent().map(PathBuf::from)));
+        let text = payload.text_at("text").unwrap_or("").to_string();
+        self.queue(origin.session.clone(), Work::Ask(Box::new(Ask { origin, text, history, folder })));
+    }
+
+    /// Queues a slash command, without its slash.
+    pub(super) fn command(&mut self, origin: Origin, line: &str) {
+        let ask = Ask { text: format!("/{line}"), origin: origin.clone(), history: Vec::new(), folder: None };
+        self.queue(origin.session, Work::Ask(Box::new(ask)));
+    }
+
+    /// Queues a human's decision, in the lane of the conversation that it belongs to.
+    pub(super) fn decide(&mut self, origin: Origin, plan: &str, decided: Decided) {
+        let session = self.engine.plan(plan).map_or_else(|| origin.session.clone(), |plan| plan.session);
+        self.queue(session, Work::Decide { origin, plan: plan.to_string(), decided });
+    }
+
+    /// Stops the running turn of a session. Turns behind it go on.
+    pub(super) async fn interrupt(&mut self, session: &SessionId) {
+        let Some(running) = self.lanes.get_mut(session).and_then(|lane| lane.running.take()) else { return };
+        running.task.abort();
+        let finished = self.engine.interrupted(&running.turn, session.clone(), running.asked, running.began).await;
+        done(&self.outbox, &self.engine, &finished);
+        self.finished(session);
+    }
+
+    /// Takes note that a session's turn has ended, and starts the next.
+    pub(super) fn finished(&mut self, session: &SessionId) {
+        if let Some(lane) = self.lanes.get_mut(session)
+            && lane.running.as_ref().is_none_or(|running| running.task.is_finished())
+        {
+            lane.running = None;
+            match lane.queue.pop_front() {
+                Some(work) => self.start(session.clone(), work),
+                None => {
+                    self.lanes.remove(session);
+                }
+            }
+        }
+        let _ = self.inbox.send(Event::Status);
+    }
+
+    fn queue(&mut self, session: SessionId, work: Work) {
+        let lane = self.lanes.entry(session.clone()).or_default();
+        if lane.running.is_some() {
+            lane.queue.push_back(work);
+        } else {
+            self.start(session, work);
+        }
+    }
+
+    fn start(&mut self, session: SessionId, work: Work) {
+        let (engine, outbox, inbox) = (self.engine.clone(), self.outbox.clone(), self.inbox.clone());
+        let turn = engine.new_turn();
+        let asked = match &work {
+            Work::Ask(ask) => first_line(&ask.text),
+            Work::Decide { plan, .. } => format!("decision about {plan}"),
+        };
+        let follows = match &work {
+            Work::Ask(_) => None,
+            Work::Decide { plan, .. } => self.engine.plan(plan).map(|plan| plan.turn.0),
+        };
+        let began = engine.clock.now();
+        let (lane, name) = (session.clone(), turn.clone());
+        let task = tokio::spawn(async move {
+            let started =
+                Plist::new().keyword("action", "turn-started").text("turn", name.0.as_str()).maybe("follows", follows);
+            outbox.send("event", Some(&lane.0), started);
+            let mut stream = Inert::default();
+            let mut sink = |text: &str| outbox.stream(&lane.0, &name.0, &stream.push(text));
+            let result = match work {
+                Work::Ask(ask) => Ok(engine.ask(*ask, name.clone(), &mut sink).await),
+                Work::Decide { origin, plan, decided } => {
+                    engine.decide(&origin, &plan, decided, name.clone(), &mut sink).await
+                }
+            };
+            outbox.stream(&lane.0, &name.0, &stream.finish());
+            match result {
+                Ok(finished) => done(&outbox, &engine, &finished),
+                Err(why) => {
+                    let text = crate::domain::inert::inert(&why);
+                    let payload = Plist::new().keyword("action", "turn-done").text("turn", name.0.as_str());
+                    end_stream(&outbox, &lane, &name);
+                    outbox.send("response", Some(&lane.0), payload.text("status", "failed").text("text", text));
+                }
+            }
+            let _ = inbox.send(Event::TurnDone(lane));
+        });
+        self.lanes.entry(session).or_default().running = Some(Running { task, turn, asked, began });
+        let _ = self.inbox.send(Event::Status);
+    }
+}
+
+fn end_stream(outbox: &Outbox, session: &SessionId, turn: &TurnId) {
+    outbox.send("stream-chunk", Some(&session.0), Plist::new().text("turn", turn.0.as_str()).text("text", ""));
+}
+
+fn done(outbox: &Outbox, engine: &Engine, finished: &Finished) {
+    end_stream(outbox, &finished.session, &finished.turn);
+    let payload = show::turn(finished, &engine.view()).keyword("action", "turn-done");
+    outbox.send("response", Some(&finished.session.0), payload);
+}

@@ -1,0 +1,465 @@
+//! The runtime: one loop takes every message, and one lane a session runs its turns in order.
+//!
+//! It is what a client talks to. Nothing here waits on the client's thread: a message is queued and that is all.
+
+mod editor;
+mod lanes;
+pub mod mirror;
+pub mod outbox;
+pub mod show;
+
+use crate::domain::id::SessionId;
+use crate::domain::port::LogLevel;
+use crate::domain::sexp::plist::Plist;
+use crate::domain::sexp::reader::Sexp;
+use crate::domain::signal::{Origin, Rights, Source};
+use crate::edge::clock::SystemClock;
+use crate::edge::config::{Config, Surroundings};
+use crate::edge::engine::boot::{self, Boot, Keep};
+use crate::edge::engine::{Engine, Notice};
+use crate::edge::runtime::editor::EmacsEditor;
+use crate::edge::runtime::lanes::Lanes;
+use crate::edge::runtime::mirror::{Mirrors, Update};
+use crate::edge::runtime::outbox::Outbox;
+use crate::edge::secret::{Secret, Vault};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tokio::sync::mpsc;
+
+/// How long a changed buffer rests before it is read, so that a burst of typing is read once.
+const REST: Duration = Duration::from_millis(30);
+/// How often the status is sent at most.
+const STATUS_PAUSE: Duration = Duration::from_millis(100);
+/// Messages that may wait for the loop, in bytes.
+const INBOX_MOST: usize = 256 * 1024 * 1024;
+
+/// A running core, as a client holds it.
+pub struct Core {
+    inbox: mpsc::UnboundedSender<Event>,
+    waiting: Arc<std::sync::atomic::AtomicUsize>,
+    outbox: Arc<Outbox>,
+    runtime: tokio::runtime::Runtime,
+}
+
+/// Everything that can wake the loop.
+pub(crate) enum Event {
+    /// A message of the client.
+    Message(String),
+    /// A buffer has rested: read what its mirror holds.
+    Rested(String),
+    /// A turn of a session ended.
+    TurnDone(SessionId),
+    /// The status may have changed.
+    Status,
+    /// The pause between two statuses is over.
+    StatusPause,
+}
+
+impl Core {
+    /// Starts a core for one client. `settings` is a plist; see `docs/PROTOCOL.org`.
+    /// It returns at once: the store is opened and the memex read in the background.
+    ///
+    /// # Errors
+    /// When the settings cannot be read or the system gives no threads.
+    pub fn start(settings: &str, wake: Box<dyn Fn() + Send + Sync>) -> Result<Core, String> {
+        let settings = match settings.trim() {
+            "" => Sexp::Nil,
+            text => Sexp::read(text).map_err(|error| format!("the settings cannot be read: {error}"))?,
+        };
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .max_blocking_threads(8)
+            .thread_name("passepartout")
+            .thread_stack_size(8 << 20)
+            .on_thread_start(crate::edge::thread::block_signals)
+            .enable_all()
+            .build()
+            .map_err(|error| format!("no threads: {error}"))?;
+        let outbox = Outbox::new(wake);
+        let (inbox, events) = mpsc::unbounded_channel();
+        let waiting = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+        runtime.spawn(serve(settings, outbox.clone(), inbox.clone(), events, waiting.clone()));
+        Ok(Core { inbox, waiting, outbox, runtime })
+    }
+
+    /// Queues one message.
+    ///
+    /// # Errors
+    /// When the core has stopped, or is so far behind that memory would run out.
+    pub fn send(&self, text: &str) -> Result<(), String> {
+        if self.waiting.fetch_add(text.len(), Ordering::Relaxed) > INBOX_MOST {
+            self.waiting.fetch_sub(text.len(), Ordering::Relaxed);
+            return Err("the core is too far behind; wait a moment".to_string());
+        }
+        self.inbox.send(Event::Message(text.to_string())).map_err(|_| "the core has stopped".to_string())
+    }
+
+    /// Returns messages that wait, at most about `bytes` of them.
+    pub fn receive(&self, bytes: usize) -> Vec<String> {
+        self.outbox.receive(bytes)
+    }
+
+    /// Stops within 300 ms. What was acknowledged is stored.
+    pub fn stop(self) {
+        self.runtime.shutdown_timeout(Duration::from_millis(250));
+    }
+}
+
+/// The loop's own state.
+struct Loop {
+    engine: Arc<Engine>,
+    outbox: Arc<Outbox>,
+    editor: Arc<EmacsEditor>,
+    inbox: mpsc::UnboundedSender<Event>,
+    mirrors: Mirrors,
+    resting: std::collections::HashSet<String>,
+    point: Option<(String, usize)>,
+    lanes: Lanes,
+    status: StatusSender,
+    health: Arc<parking_lot::Mutex<String>>,
+}
+
+#[derive(Default)]
+struct StatusSender {
+    last: String,
+    pausing: bool,
+    dirty: bool,
+}
+
+async fn serve(
+    settings: Sexp,
+    outbox: Arc<Outbox>,
+    inbox: mpsc::UnboundedSender<Event>,
+    mut events: mpsc::UnboundedReceiver<Event>,
+    waiting: Arc<std::sync::atomic::AtomicUsize>,
+) {
+    let editor = EmacsEditor::new(outbox.clone());
+    let engine = match start_engine(&settings, &outbox, &inbox, editor.clone()).await {
+        Ok(engine) => engine,
+        Err(why) => {
+            outbox.send("log", None, Plist::new().text("level", "error").text("text", why));
+            return;
+        }
+    };
+    let mut state = Loop {
+        engine: engine.clone(),
+        outbox: outbox.clone(),
+        editor,
+        inbox: inbox.clone(),
+        mirrors: Mirrors::default(),
+        resting: Default::default(),
+        point: None,
+        lanes: Lanes::new(engine.clone(), outbox.clone(), inbox.clone()),
+        status: StatusSender::default(),
+        health: Arc::new(parking_lot::Mutex::new("unknown".to_string())),
+    };
+    state.send_status();
+    state.read_memex();
+    state.examine_at_start();
+    while let Some(event) = events.recv().await {
+        match event {
+            Event::Message(text) => {
+                waiting.fetch_sub(text.len(), Ordering::Relaxed);
+                state.take(&text).await;
+            }
+            Event::Rested(file) => state.rested(file).await,
+            Event::TurnDone(session) => state.lanes.finished(&session),
+            Event::Status => state.send_status(),
+            Event::StatusPause => {
+                state.status.pausing = false;
+                if state.status.dirty {
+                    state.send_status();
+                }
+            }
+        }
+    }
+}
+
+async fn start_engine(
+    settings: &Sexp,
+    outbox: &Arc<Outbox>,
+    inbox: &mpsc::UnboundedSender<Event>,
+    editor: Arc<EmacsEditor>,
+) -> Result<Arc<Engine>, String> {
+    let surroundings = Surroundings::of_process();
+    let mut config = Config::read(&surroundings);
+    config.take_settings(settings);
+    let given = settings.list_at("keys").iter().filter_map(|entry| match entry {
+        Sexp::Dotted(items, key) => {
+            Some((items.first()?.as_name()?.to_string(), Secret::new(key.as_text()?.to_string())))
+        }
+        Sexp::List(items) => {
+            Some((items.first()?.as_name()?.to_string(), Secret::new(items.get(1)?.as_text()?.to_string())))
+        }
+        _ => None,
+    });
+    let env_file = crate::edge::secret::read_env_file(&config.settings.join(".env")).unwrap_or_default();
+    let vault = Vault::gather(given, surroundings.variables, env_file);
+    let (sender, status) = (outbox.clone(), inbox.clone());
+    let status_due = Arc::new(AtomicBool::new(false));
+    let notify = Arc::new(move |notice: Notice| match notice {
+        Notice::Parked(plan) => sender.send(
+            "event",
+            Some(&plan.session.0),
+            Plist::new().keyword("action", "plan-parked").plist("plan", show::plan(&plan)),
+        ),
+        Notice::Changed(plan) => sender.send(
+            "event",
+            Some(&plan.session.0),
+            Plist::new().keyword("action", "plan-changed").plist("plan", show::plan(&plan)),
+        ),
+        Notice::Logged(line) => sender.send("log", None, show::line(&line)),
+        Notice::Status => {
+            // The loop may have ended; then nobody needs a status.
+            let _ = status_due.swap(true, Ordering::Relaxed);
+            let _ = status.send(Event::Status);
+            status_due.store(false, Ordering::Relaxed);
+        }
+    });
+    let boot = Boot { config, vault, editor, clock: Arc::new(SystemClock), notify, keep: Keep::OnDisk };
+    boot::start(boot).await
+}
+
+impl Loop {
+    async fn take(&mut self, text: &str) {
+        let message = match Sexp::read(text) {
+            Ok(message) => message,
+            Err(error) => {
+                let payload = Plist::new().keyword("action", "protocol-error").text("text", error.to_string());
+                self.outbox.send("response", None, payload);
+                return;
+            }
+        };
+        let session = message.get("meta").and_then(|meta| meta.text_at("session-id")).unwrap_or("emacs").to_string();
+        let empty = Sexp::Nil;
+        let payload = message.get("payload").unwrap_or(&empty).clone();
+        match message.name_at("type") {
+            Some("event") => self.event(&session, &payload).await,
+            Some("request") => self.request(&session, payload),
+            Some("response") if payload.name_at("action") == Some("editor-reply") => self.editor.reply(&payload),
+            _ => {
+                let payload =
+                    Plist::new().keyword("action", "protocol-error").text("text", "a message of no known type");
+                self.outbox.send("response", Some(&session), payload);
+            }
+        }
+    }
+
+    /// Stamps the origin: this client is the user's own Emacs. What a message claims is ignored.
+    fn origin(&self, session: &str) -> Origin {
+        Origin { source: Source::Emacs, session: SessionId(session.to_string()), rights: Rights::HUMAN }
+    }
+
+    async fn event(&mut self, session: &str, payload: &Sexp) {
+        let origin = self.origin(session);
+        match payload.name_at("sensor") {
+            Some("user-input") => self.lanes.ask(origin, payload),
+            Some("user-command") => self.lanes.command(origin, payload.text_at("line").unwrap_or("")),
+            Some("approval") => {
+                let shown = payload.text_at("shown").unwrap_or("").to_string();
+                let decided = crate::edge::engine::turns::Decided::Approve { shown };
+                self.lanes.decide(origin, payload.text_at("plan").unwrap_or(""), decided);
+            }
+            Some("denial") => {
+                let reason = payload.text_at("reason").unwrap_or("").to_string();
+                let decided = crate::edge::engine::turns::Decided::Deny { reason };
+                self.lanes.decide(origin, payload.text_at("plan").unwrap_or(""), decided);
+            }
+            Some("interrupt") => self.lanes.interrupt(&origin.session).await,
+            Some("point-update") => {
+                let place = payload.text_at("file").map(str::to_string).zip(payload.count_at("byte"));
+                if let Some((file, byte)) = place {
+                    self.point = Some((file.clone(), byte));
+                    if !self.resting.contains(&file) {
+                        self.engine.focus_at(&file, byte);
+                    }
+                }
+            }
+            Some("buffer-update") => self.buffer_update(payload).await,
+            other => {
+                let name = other.unwrap_or("without a name").to_string();
+                self.engine.say(
+                    LogLevel::Warning,
+                    &format!("a client sent the sensor {name}, which is raised here only; it is ignored"),
+                );
+            }
+        }
+    }
+
+    async fn buffer_update(&mut self, payload: &Sexp) {
+        let Some(file) = payload.text_at("file").map(str::to_string) else { return };
+        // A buffer that was equal to its file has no mirror yet: its first change needs one.
+        if payload.name_at("part") == Some("change") && self.mirrors.text(&file).is_none() {
+            match self.engine.view().document(&file) {
+                Some(document) => self.mirrors.seed(&file, document.outline.text.to_string()),
+                None => {
+                    if let Ok(decoded) = crate::edge::org_file::read_text(std::path::Path::new(&file)) {
+                        self.mirrors.seed(&file, decoded.text.to_string());
+                    }
+                }
+            }
+        }
+        match self.mirrors.take(&file, payload) {
+            Update::Changed | Update::Disk => self.rest(file),
+            Update::Waiting => {}
+            Update::Lost => {
+                let payload = Plist::new().keyword("action", "resync").text("file", file);
+                self.outbox.send("request", None, payload);
+            }
+        }
+    }
+
+    /// Reads a file's new text when no further change has come for a moment.
+    fn rest(&mut self, file: String) {
+        if self.resting.insert(file.clone()) {
+            let inbox = self.inbox.clone();
+            tokio::spawn(async move {
+                tokio::time::sleep(REST).await;
+                let _ = inbox.send(Event::Rested(file));
+            });
+        }
+    }
+
+    async fn rested(&mut self, file: String) {
+        self.resting.remove(&file);
+        let text = self.mirrors.text(&file).map(Arc::<str>::from);
+        let (engine, name) = (self.engine.clone(), file.clone());
+        let taken = tokio::task::spawn_blocking(move || engine.take_buffer(&name, text)).await;
+        match taken {
+            Ok(Ok(())) => {}
+            Ok(Err(why)) => self.engine.say(LogLevel::Warning, &why),
+            Err(_) => self.engine.say(LogLevel::Error, &format!("{file}: reading it broke; memory keeps what it had")),
+        }
+        if let Some((at, byte)) = self.point.clone().filter(|(at, _)| *at == file) {
+            self.engine.focus_at(&at, byte);
+        }
+    }
+
+    fn request(&mut self, session: &str, payload: Sexp) {
+        let origin = self.origin(session);
+        let (engine, outbox, health) = (self.engine.clone(), self.outbox.clone(), self.health.clone());
+        let session = session.to_string();
+        if payload.name_at("action") == Some("rescan") {
+            self.read_memex();
+        }
+        tokio::spawn(async move {
+            let action = payload.name_at("action").unwrap_or("").to_string();
+            let answer = answer(&engine, &origin, &action, &payload, &health).await;
+            let answer = answer.unwrap_or_else(|why| Plist::new().text("error", why));
+            let answer = match payload.int_at("request") {
+                Some(number) => answer.int("request", number),
+                None => answer,
+            };
+            let known = if action.is_empty() { "unknown" } else { &action };
+            outbox.send("response", Some(&session), answer.keyword("action", known));
+        });
+    }
+
+    fn read_memex(&self) {
+        let engine = self.engine.clone();
+        tokio::task::spawn_blocking(move || engine.read_memex(&mut |_| {}));
+    }
+
+    /// The local checks run at start, without blocking and without network.
+    fn examine_at_start(&self) {
+        let (engine, health, inbox) = (self.engine.clone(), self.health.clone(), self.inbox.clone());
+        tokio::spawn(async move {
+            let checks = crate::edge::doctor::examine(&engine, false).await;
+            *health.lock() = crate::edge::doctor::verdict(&checks).name().to_string();
+            for check in checks.iter().filter(|check| check.state == crate::edge::doctor::State::Unhealthy) {
+                engine.say(LogLevel::Error, &format!("{}: {}", check.title, check.detail));
+            }
+            let _ = inbox.send(Event::Status);
+        });
+    }
+
+    fn send_status(&mut self) {
+        if self.status.pausing {
+            self.status.dirty = true;
+            return;
+        }
+        self.status.dirty = false;
+        let payload = status(&self.engine, self.lanes.busy(), &self.health.lock());
+        let text = payload.clone().build().to_string();
+        if text != self.status.last {
+            self.status.last = text;
+            self.outbox.send("status", None, payload);
+            self.status.pausing = true;
+            let inbox = self.inbox.clone();
+            tokio::spawn(async move {
+                tokio::time::sleep(STATUS_PAUSE).await;
+                let _ = inbox.send(Event::StatusPause);
+            });
+        }
+    }
+}
+
+fn status(engine: &Engine, busy: bool, health: &str) -> Plist {
+    let view = engine.view();
+    let reading = engine.reading();
+    let pending = engine.pending();
+    let state = match (busy, reading, pending) {
+        (true, _, _) => "thinking",
+        (false, Some(_), _) => "reading",
+        (false, None, 0) => "idle",
+        (false, None, _) => "waiting",
+    };
+    let focus = engine.focus().and_then(|id| view.get(&id));
+    let payload = Plist::new()
+        .text("state", state)
+        .int("pending", pending as i64)
+        .maybe("focus", focus.as_ref().map(|node| crate::domain::inert::exact(node.id().as_str())))
+        .maybe("focus-title", focus.as_ref().map(|node| crate::domain::inert::exact(node.title())))
+        .int("files", view.len() as i64)
+        .int("headings", view.headings() as i64)
+        .text("health", health)
+        .int("problems", engine.problems().len() as i64);
+    match reading {
+        Some(reading) => payload.list("reading", [Sexp::int(reading.done as i64), Sexp::int(reading.total as i64)]),
+        None => payload,
+    }
+}
+
+/// Answers a request. An error is words for the user.
+async fn answer(
+    engine: &Arc<Engine>,
+    origin: &Origin,
+    action: &str,
+    payload: &Sexp,
+    health: &parking_lot::Mutex<String>,
+) -> Result<Plist, String> {
+    let limit = payload.count_at("limit").unwrap_or(20).min(1_000);
+    match action {
+        "hello" => Ok(Plist::new().text("version", env!("CARGO_PKG_VERSION")).int("protocol", 1)),
+        "status" => Ok(status(engine, false, &health.lock())),
+        "plans" => {
+            let plans = engine.plans(payload.flag_at("all"));
+            Ok(Plist::new().list("plans", plans.iter().map(|plan| show::plan(plan).build())))
+        }
+        "edit-plan" => {
+            let args = show::read_arguments(payload.list_at("args"));
+            let plan = engine.edit_plan(origin, payload.text_at("plan").unwrap_or(""), args).await?;
+            Ok(Plist::new().plist("plan", show::plan(&plan)))
+        }
+        "trace" => {
+            let view = engine.view();
+            let turns = engine.turns(limit).await?;
+            Ok(Plist::new().list("turns", turns.iter().map(|turn| show::turn(turn, &view).build())))
+        }
+        "log" => Ok(Plist::new().list("lines", engine.log_lines(limit).iter().map(|line| show::line(line).build()))),
+        "doctor" | "doctor-fix" => {
+            if action == "doctor-fix" {
+                for line in crate::edge::doctor::fix(engine, payload.name_at("check").unwrap_or("")) {
+                    engine.say(LogLevel::Info, &line);
+                }
+            }
+            let checks = crate::edge::doctor::examine(engine, payload.flag_at("providers")).await;
+            let verdict = crate::edge::doctor::verdict(&checks).name().to_string();
+            *health.lock() = verdict.clone();
+            Ok(Plist::new().list("checks", checks.iter().map(show::check)).text("verdict", verdict))
+        }
+        "rescan" => Ok(Plist::new().text("text", "The memex is being read again.")),
+        other => Err(format!("there is no request “{}”", crate::domain::inert::exact(other))),
+    }
+}
