@@ -20,6 +20,84 @@ pub struct Facts {
     pub vault: Vec<String>,
     /// Why something could not be found out; anything here asks or denies.
     pub unknown: Vec<String>,
+    /// What a shell command was parsed into; `None` for what is no shell command.
+    pub shell: Option<ShellFact>,
+}
+
+/// A shell command as it was parsed, with every shell text that it hands to a shell in turn.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ShellFact {
+    /// The command itself first, then what `sh -c`, `eval` and script files would run.
+    pub scripts: Vec<ScriptFact>,
+}
+
+/// One shell text and what stands in it, wherever it stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ScriptFact {
+    /// The text as it would be handed to the shell, or the canonical name of a script file.
+    pub text: String,
+    /// Every simple command, in pipes, lists, substitutions, functions and conditions alike.
+    pub commands: Vec<CommandFact>,
+    /// Every redirection.
+    pub redirects: Vec<RedirectFact>,
+    /// Names of the functions that it defines.
+    pub functions: Vec<String>,
+    /// Whether something is left running in the background.
+    pub background: bool,
+    /// Why it, or a part of it, could not be read; anything here asks.
+    pub unknown: Vec<String>,
+}
+
+/// One simple command.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CommandFact {
+    /// Assignments that stand before it, or that are all of it.
+    pub assignments: Vec<(String, Word)>,
+    /// The program and its arguments; empty for a bare assignment.
+    pub words: Vec<Word>,
+    /// Which pipeline of the script it stands in.
+    pub pipeline: usize,
+    /// Where in the pipeline, from 0.
+    pub stage: usize,
+}
+
+/// One redirection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RedirectFact {
+    /// What it does.
+    pub kind: RedirectKind,
+    /// The file; `None` for heredocs and for copies of descriptors.
+    pub target: Option<Word>,
+    /// Which pipeline of the script it stands in.
+    pub pipeline: usize,
+}
+
+/// What a redirection does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RedirectKind {
+    /// Reads a file.
+    Read,
+    /// Writes a file, or may do so.
+    Write,
+    /// Copies or closes a descriptor.
+    Copy,
+    /// Hands over text that stands in the command.
+    Here,
+}
+
+/// One word of a command.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Word {
+    /// As it is spelt.
+    pub raw: String,
+    /// What the program would be given; `None` when that is known only at run time.
+    pub value: Option<String>,
+    /// Whether an unquoted pattern stands in it, so that it may become several words.
+    pub glob: bool,
+    /// The canonical paths that it, or a part of it, may name.
+    pub resolved: Vec<String>,
+    /// Secret files that its pattern matches in the folder it names.
+    pub matched: Vec<String>,
 }
 
 /// One path that an action names.
@@ -41,6 +119,27 @@ pub struct PathFact {
     pub content: Option<[u8; 32]>,
     /// Whether a buffer of the user's Emacs visits it.
     pub open: bool,
+    /// How the action spells it.
+    pub form: PathForm,
+    /// Whether everybody on this machine may read it; false for what does not exist.
+    pub shared: bool,
+}
+
+/// How an action spells a path. What is not plain is never taken for harmless.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PathForm {
+    /// An ordinary path, relative, absolute or from home.
+    Plain,
+    /// A file on another machine, in a container, or as another user, in Emacs's spelling.
+    Remote,
+    /// An address of the web: it names no file.
+    Web,
+    /// Variables, patterns, substitutions or percent escapes: which file is known only at run time.
+    Expands,
+    /// Control, invisible, look-alike or bidirectional characters.
+    Deceptive,
+    /// Links that turn in a circle, or a part of it could not be read.
+    Unresolved,
 }
 
 /// What stands at a path.
@@ -78,7 +177,7 @@ impl Facts {
         hasher.number(self.paths.len() as u64);
         for path in &self.paths {
             hasher.text(&path.arg).text(&path.asked).text(&path.resolved).number(path.kind as u64);
-            hasher.number(path.links.min(2));
+            hasher.number(path.links.min(2)).number(path.form as u64);
             match &path.content {
                 None => hasher.number(0),
                 Some(content) => hasher.number(1).bytes(content),
@@ -97,6 +196,22 @@ impl Facts {
         for unknown in &self.unknown {
             hasher.text(unknown);
         }
+        self.hash_shell(&mut hasher);
         FactsHash::new(hasher.finish())
+    }
+
+    /// Adds where the words of a command lead. What the words are follows from the action.
+    fn hash_shell(&self, hasher: &mut ContentHasher) {
+        let scripts = self.shell.iter().flat_map(|shell| &shell.scripts);
+        for script in scripts {
+            hasher.text(&script.text).number(script.commands.len() as u64);
+            let targets = script.redirects.iter().filter_map(|redirect| redirect.target.as_ref());
+            for word in script.commands.iter().flat_map(|command| &command.words).chain(targets) {
+                hasher.number(word.resolved.len() as u64);
+                for resolved in word.resolved.iter().chain(&word.matched) {
+                    hasher.text(resolved);
+                }
+            }
+        }
     }
 }

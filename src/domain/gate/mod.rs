@@ -3,10 +3,23 @@
 //! A gate never rewrites the action and never touches the world. All gates run on every action;
 //! the strictest verdict wins; order decides display only.
 
+pub mod archivist;
 pub mod clearance;
+pub mod dispatcher;
 pub mod facts;
+pub mod lisp;
+pub mod orchestrator;
+pub mod permissions;
+pub mod place;
 pub mod plan;
 pub mod show;
+pub mod policy;
+pub mod rule;
+pub mod secret;
+pub mod shell;
+pub mod standard;
+pub mod validator;
+pub mod vault;
 
 pub use facts::Facts;
 

@@ -2,3 +2,5 @@
 pub mod context;
 pub mod dump;
 pub mod ingest;
+
+pub mod gate;

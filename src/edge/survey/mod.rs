@@ -1,1 +1,203 @@
-//! Finds out what gates need to know.
+//! Finds out what gates need to know. It looks, and changes nothing.
+//!
+//! What cannot be found out in time becomes an `unknown` of the facts, which asks or denies.
+
+pub mod path;
+pub mod shell;
+mod vault;
+mod words;
+
+pub use vault::{NoVault, VaultScan};
+
+use crate::domain::action::Action;
+use crate::domain::gate::facts::{EditFact, Facts, PathFact, ScriptFact, ShellFact};
+use crate::domain::gate::shell as judge;
+use crate::domain::label::Privacy;
+use crate::domain::port::Surveyor;
+use crate::domain::scope::Scope;
+use crate::domain::tool::{Effect, Tool, Toolbox};
+use async_trait::async_trait;
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The most shell texts of one command that are parsed, those inside others included.
+const MAX_SCRIPTS: usize = 64;
+/// The largest script file that is read, in bytes.
+const MAX_SCRIPT_FILE: u64 = shell::MAX_LENGTH as u64;
+
+/// Predicts what an edit would change. Its errors go to the human and the model.
+pub trait EditPlanner: Send + Sync {
+    /// Returns what the action would change, file by file, without changing it.
+    fn plan(&self, action: &Action, tool: &Tool, scope: &Scope, paths: &[PathFact]) -> Result<Vec<EditFact>, String>;
+}
+
+/// Knows what the files and nodes of the user are: how private, and whether Emacs visits them.
+pub trait Whereabouts: Send + Sync {
+    /// Returns how private a node is; `None` when there is no such node.
+    fn privacy_of_node(&self, id: &str) -> Option<Privacy>;
+    /// Returns how private a file is as a whole; `None` when it is not part of memory.
+    fn privacy_of_file(&self, path: &str) -> Option<Privacy>;
+    /// Returns whether a buffer of the user's Emacs visits a file.
+    fn is_open(&self, path: &str) -> bool;
+}
+
+/// Knows of no memory and no Emacs, as the command line's `gate` does.
+#[derive(Clone, Copy, Debug)]
+pub struct Nowhere;
+
+impl Whereabouts for Nowhere {
+    fn privacy_of_node(&self, _: &str) -> Option<Privacy> {
+        None
+    }
+
+    fn privacy_of_file(&self, _: &str) -> Option<Privacy> {
+        None
+    }
+
+    fn is_open(&self, _: &str) -> bool {
+        false
+    }
+}
+
+/// Finds out what gates need to know of an action.
+#[derive(Clone)]
+pub struct Survey {
+    vault: Arc<dyn VaultScan>,
+    whereabouts: Arc<dyn Whereabouts>,
+    edits: Option<Arc<dyn EditPlanner>>,
+    patience: Duration,
+}
+
+impl Survey {
+    /// Makes a survey. Without a planner no edit is predicted, and an edit of Org files is unknown.
+    pub fn new(
+        vault: Arc<dyn VaultScan>,
+        whereabouts: Arc<dyn Whereabouts>,
+        edits: Option<Arc<dyn EditPlanner>>,
+        patience: Duration,
+    ) -> Survey {
+        Survey { vault, whereabouts, edits, patience }
+    }
+
+    /// Looks now, on this thread. It reads the disk and may take a while on a slow one.
+    pub fn look(&self, action: &Action, scope: &Scope) -> Facts {
+        let mut facts = Facts::default();
+        let Some(tool) = Toolbox::builtin().get(action.tool()) else {
+            facts.unknown.push("There is no such tool.".to_string());
+            return facts;
+        };
+        self.paths(action, tool, scope, &mut facts);
+        self.nodes(action, tool, &mut facts);
+        facts.vault = vault::scan(self.vault.as_ref(), &Value::Object(action.args().clone()));
+        match tool.effect {
+            Effect::Execute => {
+                let command = action.text("command").unwrap_or("");
+                facts.shell = Some(read_shell(command, scope));
+            }
+            Effect::EditOrg | Effect::WriteFile => self.predict(action, tool, scope, &mut facts),
+            Effect::Reply | Effect::ReadMemory | Effect::ReadFile | Effect::Evaluate | Effect::Send => {}
+        }
+        facts
+    }
+
+    fn paths(&self, action: &Action, tool: &Tool, scope: &Scope, facts: &mut Facts) {
+        let open = |path: &str| self.whereabouts.is_open(path);
+        for arg in tool.paths {
+            let texts: Vec<&str> = match action.args().get(*arg) {
+                Some(Value::String(text)) => vec![text],
+                Some(Value::Array(items)) => items.iter().filter_map(Value::as_str).collect(),
+                _ => Vec::new(),
+            };
+            facts.paths.extend(texts.into_iter().map(|text| path::look(arg, text, scope, &open)));
+        }
+        for path in &facts.paths {
+            facts.privacy = facts.privacy.max(self.whereabouts.privacy_of_file(&path.resolved));
+        }
+    }
+
+    fn nodes(&self, action: &Action, tool: &Tool, facts: &mut Facts) {
+        if !matches!(tool.effect, Effect::ReadMemory | Effect::EditOrg) {
+            return;
+        }
+        for name in ["id", "parent"] {
+            if let Some(id) = action.text(name) {
+                facts.privacy = facts.privacy.max(self.whereabouts.privacy_of_node(id));
+            }
+        }
+    }
+
+    fn predict(&self, action: &Action, tool: &Tool, scope: &Scope, facts: &mut Facts) {
+        let Some(planner) = &self.edits else { return };
+        match planner.plan(action, tool, scope, &facts.paths) {
+            Ok(edits) => facts.edits = edits,
+            Err(why) => facts.unknown.push(why),
+        }
+    }
+}
+
+#[async_trait]
+impl Surveyor for Survey {
+    async fn survey(&self, action: &Action, scope: &Scope) -> Facts {
+        let (survey, action, scope) = (self.clone(), action.clone(), scope.clone());
+        let patience = self.patience;
+        let looking = tokio::task::spawn_blocking(move || survey.look(&action, &scope));
+        match tokio::time::timeout(patience, looking).await {
+            Ok(Ok(facts)) => facts,
+            Ok(Err(_)) => unknown("Finding out what this would touch failed."),
+            Err(_) => unknown("Finding out what this would touch took too long."),
+        }
+    }
+}
+
+fn unknown(why: &str) -> Facts {
+    Facts { unknown: vec![why.to_string()], ..Facts::default() }
+}
+
+/// Parses a command and every shell text that it hands to a shell in turn.
+pub fn read_shell(command: &str, scope: &Scope) -> ShellFact {
+    let known = shell::Known { home: &scope.home, folder: &scope.project };
+    let mut fact = ShellFact::default();
+    let mut waiting = vec![command.to_string()];
+    let mut lookups = 0;
+    while let Some(text) = waiting.pop() {
+        if fact.scripts.iter().any(|script| script.text == text) {
+            continue;
+        }
+        if fact.scripts.len() >= MAX_SCRIPTS {
+            // What is not in the list counts as not parsed, and asks.
+            break;
+        }
+        let mut script = shell::read(&text, &known);
+        words::resolve_words(&mut script, scope, &mut lookups);
+        waiting.extend(script.commands.iter().flat_map(judge::inner_texts));
+        let files: Vec<ScriptFact> = script.commands.iter().filter_map(|c| script_file(c, scope, &known)).collect();
+        fact.scripts.push(script);
+        fact.scripts.extend(files);
+    }
+    fact
+}
+
+/// Reads a script file that a command would run, so that what it would do is judged as well.
+fn script_file(
+    command: &crate::domain::gate::facts::CommandFact,
+    scope: &Scope,
+    known: &shell::Known<'_>,
+) -> Option<ScriptFact> {
+    let path = judge::script_file(command)?.resolved.first()?;
+    let metadata = std::fs::metadata(path).ok()?;
+    if !metadata.is_file() || metadata.len() > MAX_SCRIPT_FILE {
+        return None;
+    }
+    let text = std::fs::read_to_string(path).ok()?;
+    let shebang = text.lines().next().unwrap_or("");
+    if shebang.starts_with("#!") && !shebang.contains("sh") {
+        return None;
+    }
+    let mut script = shell::read(&text, known);
+    let mut lookups = 0;
+    words::resolve_words(&mut script, scope, &mut lookups);
+    let hash = blake3::hash(text.as_bytes()).to_hex();
+    script.text = format!("{path} {hash}");
+    Some(script)
+}

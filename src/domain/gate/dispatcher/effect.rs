@@ -1,0 +1,84 @@
+//! Checks on what an action does: commands, connections, and what cannot easily be taken back.
+
+use super::Evidence;
+use crate::domain::gate::facts::EditFact;
+use crate::domain::gate::lisp::Found;
+use crate::domain::gate::place::{self, Zone};
+use crate::domain::gate::shell::{Concern, Harm, Matter};
+use crate::domain::gate::{Reason, Verdict};
+use crate::domain::tool::Effect;
+
+/// Passes commands that read only, denies what cannot be meant, asks about the rest.
+pub(super) fn shell_safety(evidence: &Evidence<'_>) -> Verdict {
+    verdict(evidence.concerns.iter().filter(|concern| concern.matter == Matter::Effect))
+}
+
+/// Asks about what connects; denies what would carry secrets out.
+pub(super) fn exfiltration(evidence: &Evidence<'_>) -> Verdict {
+    verdict(evidence.concerns.iter().filter(|concern| matches!(concern.matter, Matter::Network | Matter::Leak)))
+}
+
+fn verdict<'a>(concerns: impl Iterator<Item = &'a Concern>) -> Verdict {
+    let mut concerns: Vec<&Concern> = concerns.collect();
+    concerns.sort_by(|a, b| b.harm.cmp(&a.harm));
+    let Some(worst) = concerns.first() else { return Verdict::pass() };
+    let text = concerns.iter().take(4).map(|concern| concern.why.as_str()).collect::<Vec<_>>().join(" ");
+    match worst.harm {
+        Harm::Catastrophic => Verdict::Deny(Reason::instead(text, "Say what it is for, and choose a smaller step.")),
+        Harm::Dangerous | Harm::Moderate | Harm::Unknown => Verdict::Ask(Reason::new(text)),
+    }
+}
+
+/// Asks about what reaches far: files that run later, places outside, Lisp that is not pure, what makes
+/// notes less private, whatever could not be found out.
+pub(super) fn high_impact(evidence: &Evidence<'_>) -> Verdict {
+    let case = evidence.case;
+    let mut why: Vec<String> = case.facts.unknown.clone();
+    match case.tool.effect {
+        Effect::WriteFile | Effect::EditOrg => {
+            let named = case.facts.paths.iter().map(|path| path.resolved.as_str());
+            for file in named.chain(case.facts.edits.iter().map(|edit| edit.file.as_str())) {
+                why.extend(written(evidence, file));
+            }
+            why.extend(case.facts.edits.iter().filter_map(loosens));
+            let property = case.action.text("property").unwrap_or("").to_ascii_uppercase();
+            if property.starts_with("PP_") {
+                why.push(format!("{property} decides what Passepartout may do."));
+            }
+        }
+        Effect::Evaluate => {
+            why.extend(evidence.lisp.iter().filter(|found| !matches!(found, Found::Unreadable(_))).take(4).map(|found| found.why().to_string()));
+        }
+        Effect::Send => why.push("Something would leave this machine.".to_string()),
+        Effect::Reply | Effect::ReadMemory | Effect::ReadFile | Effect::Execute => {}
+    }
+    why.dedup();
+    if why.is_empty() {
+        return Verdict::pass();
+    }
+    Verdict::Ask(Reason::new(why.join(" ")))
+}
+
+fn written(evidence: &Evidence<'_>, file: &str) -> Option<String> {
+    let scope = evidence.case.scope;
+    if let Some(why) = place::guarded(file, scope) {
+        return Some(format!("“{file}”: {why}."));
+    }
+    match place::zone(file, scope) {
+        Zone::Project | Zone::Memex | Zone::Own => None,
+        Zone::Home | Zone::Scratch | Zone::System => Some(format!("“{file}” lies outside memex and project.")),
+    }
+}
+
+/// Returns what an edit loosens: privacy tags and properties that are there before and not after, or
+/// rules that are there after and not before.
+fn loosens(edit: &EditFact) -> Option<String> {
+    let count = |text: &str, word: &str| text.to_ascii_lowercase().matches(word).count();
+    let before = edit.before.as_deref().unwrap_or("");
+    let after: &str = &edit.after;
+    if count(before, ":private:") > count(after, ":private:") || count(before, ":pp_privacy:") > count(after, ":pp_privacy:") {
+        return Some(format!("It makes something in “{}” less private.", edit.file));
+    }
+    let rules = |text: &str| text.lines().filter(|line| line.trim_start().to_ascii_uppercase().starts_with(":PP_")).map(str::to_string).collect::<Vec<_>>();
+    (rules(before) != rules(after)).then(|| format!("It changes rules (PP_…) in “{}”.", edit.file))
+}

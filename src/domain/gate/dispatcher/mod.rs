@@ -1,0 +1,106 @@
+//! Gate: the eleven checks of what an action would do. All run; the strictest wins; each objection is named.
+
+mod code;
+mod effect;
+mod place;
+mod text;
+
+use crate::domain::gate::shell::{self, Concern};
+use crate::domain::gate::{Case, Gate, Reason, Verdict, lisp, secret};
+use crate::domain::tool::Effect;
+use serde_json::Value;
+
+/// What the checks share, found out once for an action.
+pub(super) struct Evidence<'a> {
+    case: &'a Case<'a>,
+    /// What speaks against a shell command.
+    concerns: Vec<Concern>,
+    /// What speaks against Lisp that would be evaluated.
+    lisp: Vec<lisp::Found>,
+    /// Secrets in the arguments: the argument and what was found.
+    secrets: Vec<(String, secret::Finding)>,
+}
+
+/// One check.
+type Check = fn(&Evidence<'_>) -> Verdict;
+
+/// The checks, in the order in which they are shown.
+const CHECKS: [(&str, Check); 11] = [
+    ("REPL lint", code::repl_lint),
+    ("Lisp syntax", code::lisp_syntax),
+    ("secret path", place::secret_path),
+    ("self-build", place::self_build),
+    ("content exposure", text::exposure),
+    ("vault secrets", text::vault_secrets),
+    ("privacy tags", text::privacy_tags),
+    ("privacy text", text::privacy_text),
+    ("shell safety", effect::shell_safety),
+    ("network exfiltration", effect::exfiltration),
+    ("high impact", effect::high_impact),
+];
+
+/// Runs the eleven checks.
+pub struct Dispatcher;
+
+impl Gate for Dispatcher {
+    fn name(&self) -> &str {
+        "dispatcher"
+    }
+
+    fn priority(&self) -> u16 {
+        150
+    }
+
+    fn judge(&self, case: &Case<'_>) -> Verdict {
+        let evidence = Evidence::gather(case);
+        combine(CHECKS.iter().map(|(name, check)| (*name, check(&evidence))).collect())
+    }
+}
+
+impl<'a> Evidence<'a> {
+    fn gather(case: &'a Case<'a>) -> Evidence<'a> {
+        let concerns = match case.tool.effect {
+            Effect::Execute => shell::examine(case.facts.shell.as_ref(), case.scope),
+            Effect::Reply | Effect::ReadMemory | Effect::ReadFile | Effect::EditOrg | Effect::WriteFile | Effect::Evaluate | Effect::Send => Vec::new(),
+        };
+        let lisp = match case.tool.effect {
+            Effect::Evaluate => lisp::examine(case.action.text("code").unwrap_or("(")),
+            Effect::Reply | Effect::ReadMemory | Effect::ReadFile | Effect::EditOrg | Effect::WriteFile | Effect::Execute | Effect::Send => Vec::new(),
+        };
+        let mut secrets = Vec::new();
+        for (name, value) in case.action.args() {
+            let texts: Vec<&str> = match value {
+                Value::String(text) => vec![text],
+                Value::Array(items) => items.iter().filter_map(Value::as_str).collect(),
+                Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => Vec::new(),
+            };
+            for text in texts {
+                secrets.extend(secret::scan(text).into_iter().map(|finding| (name.clone(), finding)));
+            }
+        }
+        Evidence { case, concerns, lisp, secrets }
+    }
+}
+
+/// Combines verdicts by the strictest; the reason names every check that was as strict.
+fn combine(verdicts: Vec<(&'static str, Verdict)>) -> Verdict {
+    let worst = verdicts.iter().map(|(_, verdict)| verdict.severity()).max().unwrap_or(2);
+    let mut texts = Vec::new();
+    let mut instead = None;
+    for (name, verdict) in &verdicts {
+        if verdict.severity() != worst {
+            continue;
+        }
+        if let Some(reason) = verdict.reason() {
+            texts.push(format!("{name}: {}", reason.text));
+            instead = instead.or_else(|| reason.instead.clone());
+        }
+    }
+    let reason = Reason { text: texts.join("\n"), instead };
+    match worst {
+        0 if texts.is_empty() => Verdict::pass(),
+        0 => Verdict::Pass(Some(reason)),
+        1 => Verdict::Ask(reason),
+        _ => Verdict::Deny(reason),
+    }
+}

@@ -1,0 +1,78 @@
+//! Checks on text: secrets in it, and what is private.
+
+use super::Evidence;
+use crate::domain::gate::secret::Certainty;
+use crate::domain::gate::{Case, Reason, Verdict};
+use crate::domain::label::Privacy;
+use crate::domain::tool::Effect;
+
+/// Denies what looks exactly like a secret, asks about what may be one, in any argument of any tool.
+pub(super) fn exposure(evidence: &Evidence<'_>) -> Verdict {
+    let Some((arg, finding)) = evidence.secrets.iter().max_by_key(|(_, finding)| finding.certainty) else {
+        return Verdict::pass();
+    };
+    let others = match evidence.secrets.len() {
+        1 => String::new(),
+        n => format!(" (and {} more)", n - 1),
+    };
+    let why = format!("The argument “{arg}” seems to hold a secret: {}{others}.", finding.kind);
+    let way = "Leave the secret out, or name where it is kept.";
+    match finding.certainty {
+        Certainty::Certain => Verdict::Deny(Reason::instead(why, way)),
+        Certainty::Likely => Verdict::Ask(Reason::instead(why, way)),
+    }
+}
+
+/// Denies when a value of the vault stands in a text that is shown, sent or written.
+pub(super) fn vault_secrets(evidence: &Evidence<'_>) -> Verdict {
+    match evidence.case.facts.vault.as_slice() {
+        [] => Verdict::pass(),
+        names => Verdict::Deny(Reason::new(format!("It holds the value of {}.", names.join(", ")))),
+    }
+}
+
+/// Denies private text on its way out, asks before it is written where it would no longer be private.
+pub(super) fn privacy_tags(evidence: &Evidence<'_>) -> Verdict {
+    let case = evidence.case;
+    let private = case.action.labels().privacy.max(case.facts.privacy.unwrap_or(Privacy::Open)) == Privacy::Private;
+    if !private {
+        return Verdict::pass();
+    }
+    match case.tool.effect {
+        Effect::Send => Verdict::Deny(Reason::new("Private notes led to this, and it would leave the machine.")),
+        Effect::Reply if is_outward(case) => {
+            Verdict::Deny(Reason::new("Private notes led to this, and it goes to somebody else."))
+        }
+        Effect::WriteFile => Verdict::Ask(Reason::new("Private notes led to this text, and a file does not keep them private.")),
+        Effect::Reply | Effect::ReadMemory | Effect::ReadFile | Effect::EditOrg | Effect::Execute | Effect::Evaluate => Verdict::pass(),
+    }
+}
+
+/// Asks when a text that goes out carries a privacy tag: it was copied from a private note.
+pub(super) fn privacy_text(evidence: &Evidence<'_>) -> Verdict {
+    let case = evidence.case;
+    if !(case.tool.effect == Effect::Send || is_outward(case)) {
+        return Verdict::pass();
+    }
+    for (_, value) in case.action.args() {
+        let Some(text) = value.as_str() else { continue };
+        if let Some(tag) = case.scope.private_tags.iter().find(|tag| carries(text, tag)) {
+            return Verdict::Deny(Reason::new(format!("The text carries the tag “{tag}”, which marks what is private.")));
+        }
+    }
+    Verdict::pass()
+}
+
+/// Returns whether a message goes to anybody but the user.
+fn is_outward(case: &Case<'_>) -> bool {
+    let to = case.action.text("to").unwrap_or("user").trim().to_ascii_lowercase();
+    case.tool.effect == Effect::Reply && !matches!(to.as_str(), "" | "user" | "me" | "you")
+}
+
+/// Returns whether a tag stands in a text as Org writes tags: `:tag:`.
+fn carries(text: &str, tag: &str) -> bool {
+    let tag = tag.trim_matches(':').to_lowercase();
+    let lower = text.to_lowercase();
+    let heading_tag = format!(":{tag}:");
+    !tag.is_empty() && (lower.contains(&heading_tag) || (tag.starts_with('@') && lower.contains(&tag)))
+}

@@ -1,0 +1,351 @@
+//! Walks what was read, form by form, with the variables that are bound where a form stands.
+
+use super::Found;
+use super::read::{Forms, Node};
+use super::tables;
+use std::rc::Rc;
+
+/// The variables that are bound where a form stands.
+type Bound = Rc<Vec<String>>;
+
+/// What is left to be walked.
+enum Task {
+    /// A form that is evaluated.
+    Value(usize, Bound),
+    /// A form that is called as a function: `'f`, `#'f`, a lambda.
+    Callee(usize, Bound),
+    /// A backquoted form: evaluated only where it is unquoted.
+    Template(usize, Bound),
+}
+
+/// Returns what speaks against the forms.
+pub fn walk(forms: &Forms) -> Vec<Found> {
+    let start: Bound = Rc::new(Vec::new());
+    let tasks = forms.top.iter().rev().map(|form| Task::Value(*form, start.clone())).collect();
+    let mut walker = Walker { forms, tasks, found: Vec::new() };
+    while let Some(task) = walker.tasks.pop() {
+        if walker.found.len() > 32 {
+            break;
+        }
+        match task {
+            Task::Value(form, bound) => walker.value(form, bound),
+            Task::Callee(form, bound) => walker.callee(form, bound),
+            Task::Template(form, bound) => walker.template(form, bound),
+        }
+    }
+    walker.found
+}
+
+struct Walker<'a> {
+    forms: &'a Forms,
+    tasks: Vec<Task>,
+    found: Vec<Found>,
+}
+
+impl<'a> Walker<'a> {
+    fn node(&self, index: usize) -> Option<&'a Node> {
+        self.forms.nodes.get(index)
+    }
+
+    fn symbol(&self, index: usize) -> Option<&'a str> {
+        match self.node(index) {
+            Some(Node::Symbol(name)) => Some(name),
+            _ => None,
+        }
+    }
+
+    fn items(&self, index: usize) -> Option<&'a [usize]> {
+        match self.node(index) {
+            Some(Node::List(items)) => Some(items),
+            _ => None,
+        }
+    }
+
+    fn unknown(&mut self, why: impl Into<String>) {
+        self.found.push(Found::Unknown(why.into()));
+    }
+
+    fn named(&mut self, name: &str) {
+        let shown: String = name.chars().take(60).collect();
+        self.found.push(match tables::harm(name) {
+            Some(what) => Found::Harmful(format!("“{shown}” reaches for {what}.")),
+            None => Found::Unknown(format!("“{shown}” is not among the functions that are known to be pure.")),
+        });
+    }
+
+    fn value(&mut self, form: usize, bound: Bound) {
+        match self.node(form) {
+            None | Some(Node::Constant | Node::Text | Node::Quote(_) | Node::Vector(_)) => {}
+            Some(Node::Symbol(name)) => self.variable(name, &bound),
+            Some(Node::Function(inner)) => self.tasks.push(Task::Callee(*inner, bound)),
+            Some(Node::Backquote(inner)) => self.tasks.push(Task::Template(*inner, bound)),
+            Some(Node::Unquote(inner)) => self.tasks.push(Task::Value(*inner, bound)),
+            Some(Node::List(items)) => self.call(items, bound),
+        }
+    }
+
+    fn variable(&mut self, name: &str, bound: &Bound) {
+        let local = bound.iter().any(|known| known == name);
+        // A name without a dash is a local by custom; Emacs's own variables have one.
+        let free = !name.contains('-') || tables::READABLE.contains(&name);
+        if !local && (!free || tables::harm(name).is_some() && !tables::READABLE.contains(&name)) {
+            match tables::harm(name) {
+                Some(what) => self.found.push(Found::Harmful(format!("The variable “{name}” reaches for {what}."))),
+                None => self.unknown(format!("The variable “{name}” is not bound here.")),
+            }
+        }
+    }
+
+    fn template(&mut self, form: usize, bound: Bound) {
+        match self.node(form) {
+            Some(Node::List(items) | Node::Vector(items)) => {
+                self.tasks.extend(items.iter().map(|item| Task::Template(*item, bound.clone())));
+            }
+            Some(Node::Unquote(inner)) => self.tasks.push(Task::Value(*inner, bound)),
+            Some(Node::Quote(inner) | Node::Function(inner) | Node::Backquote(inner)) => {
+                self.tasks.push(Task::Template(*inner, bound));
+            }
+            Some(Node::Symbol(_) | Node::Constant | Node::Text) | None => {}
+        }
+    }
+
+    fn callee(&mut self, form: usize, bound: Bound) {
+        match self.node(form) {
+            Some(Node::Quote(inner) | Node::Function(inner)) => self.tasks.push(Task::Callee(*inner, bound)),
+            Some(Node::Symbol(name)) if tables::PURE.contains(&name.as_str()) => {}
+            Some(Node::Symbol(name)) if tables::CALLERS.iter().any(|(caller, _)| caller == name) => {
+                self.unknown(format!("“{name}” would call what is known only at run time."));
+            }
+            Some(Node::Symbol(name)) => self.named(name),
+            Some(Node::List(items)) => match items.first().and_then(|head| self.symbol(*head)) {
+                Some("lambda") => self.lambda(items, bound),
+                Some("function" | "quote") => {
+                    if let Some(inner) = items.get(1) {
+                        self.tasks.push(Task::Callee(*inner, bound));
+                    }
+                }
+                _ => {
+                    self.unknown("A function is called that is known only at run time.");
+                    self.tasks.push(Task::Value(form, bound));
+                }
+            },
+            Some(Node::Constant) => {}
+            Some(Node::Text | Node::Vector(_) | Node::Backquote(_) | Node::Unquote(_)) | None => {
+                self.unknown("A function is called that is known only at run time.");
+            }
+        }
+    }
+
+    /// Walks the arguments as values.
+    fn values(&mut self, items: &[usize], bound: &Bound) {
+        self.tasks.extend(items.iter().rev().map(|item| Task::Value(*item, bound.clone())));
+    }
+
+    fn lambda(&mut self, items: &[usize], bound: Bound) {
+        let mut inner = bound.as_ref().clone();
+        let names = items.get(1).and_then(|params| self.items(*params)).unwrap_or(&[]);
+        for name in names {
+            inner.extend(self.symbol(*name).map(str::to_string));
+        }
+        self.values(items.get(2..).unwrap_or(&[]), &Rc::new(inner));
+    }
+
+    fn call(&mut self, items: &[usize], bound: Bound) {
+        let Some(head) = items.first() else { return };
+        let args = items.get(1..).unwrap_or(&[]);
+        let Some(name) = self.symbol(*head) else {
+            match self.node(*head) {
+                Some(Node::List(_)) => self.tasks.push(Task::Callee(*head, bound.clone())),
+                _ => self.unknown("A function is called that is known only at run time."),
+            }
+            return self.values(args, &bound);
+        };
+        match name {
+            "quote" => {}
+            "function" => self.tasks.extend(args.first().map(|inner| Task::Callee(*inner, bound))),
+            "lambda" => self.lambda(items, bound),
+            "let" | "let*" | "if-let" | "if-let*" | "when-let" | "when-let*" | "and-let*" => self.let_form(args, bound),
+            "setq" | "setf" | "cl-incf" | "cl-decf" | "incf" | "decf" | "cl-callf" => self.setq(name, args, bound),
+            "push" | "pop" | "cl-pushnew" | "add-to-list" => self.place(name, args, bound),
+            "dolist" | "dotimes" | "dolist-with-progress-reporter" | "seq-doseq" => self.doing(args, bound),
+            "cond" => {
+                for clause in args {
+                    match self.items(*clause) {
+                        Some(parts) => self.values(parts, &bound),
+                        None => self.unknown("A “cond” has a clause that is no list."),
+                    }
+                }
+            }
+            "condition-case" => self.condition(args, bound),
+            "pcase" => self.pcase(args, bound),
+            "cl-loop" => self.cl_loop(args, bound),
+            _ if tables::CALLERS.iter().any(|(caller, _)| *caller == name) => self.caller(name, args, bound),
+            _ if tables::PURE.contains(&name) || tables::PLAIN_FORMS.contains(&name) => {
+                self.keyword_callees(args, &bound);
+                self.values(args, &bound);
+            }
+            _ => {
+                self.named(name);
+                self.values(args, &bound);
+            }
+        }
+    }
+
+    /// `:test f`, `:key f` and the like call their value. Which keyword it is does not matter: a
+    /// function behind any keyword must be pure.
+    fn keyword_callees(&mut self, args: &[usize], bound: &Bound) {
+        for pair in args.windows(2) {
+            if let [word, next] = pair
+                && matches!(self.node(*word), Some(Node::Constant))
+                && matches!(self.node(*next), Some(Node::Quote(inner)) if self.symbol(*inner).is_some_and(|name| tables::harm(name).is_some()))
+            {
+                self.tasks.push(Task::Callee(*next, bound.clone()));
+            }
+        }
+    }
+
+    fn caller(&mut self, name: &str, args: &[usize], bound: Bound) {
+        self.keyword_callees(args, &bound);
+        for (n, arg) in args.iter().enumerate() {
+            let called = tables::CALLERS.iter().any(|(caller, place)| *caller == name && *place == n);
+            let text = name == "replace-regexp-in-string" && matches!(self.node(*arg), Some(Node::Text));
+            if called && !text {
+                self.tasks.push(Task::Callee(*arg, bound.clone()));
+            } else {
+                self.tasks.push(Task::Value(*arg, bound.clone()));
+            }
+        }
+    }
+
+    fn let_form(&mut self, args: &[usize], bound: Bound) {
+        let mut inner = bound.as_ref().clone();
+        let bindings = args.first().and_then(|list| self.items(*list)).unwrap_or(&[]);
+        for binding in bindings {
+            let (name, value) = match self.items(*binding) {
+                Some(parts) => (parts.first().and_then(|name| self.symbol(*name)), parts.get(1..).unwrap_or(&[])),
+                None => (self.symbol(*binding), [].as_slice()),
+            };
+            let scope = Rc::new(inner.clone());
+            self.values(value, &scope);
+            match name {
+                // Binding a variable of Emacs changes what its functions do.
+                Some(name) if name.contains('-') && tables::harm(name).is_some() => self.named(name),
+                Some(name) => inner.push(name.to_string()),
+                None => {}
+            }
+        }
+        self.values(args.get(1..).unwrap_or(&[]), &Rc::new(inner));
+    }
+
+    fn setq(&mut self, name: &str, args: &[usize], bound: Bound) {
+        let pairs = matches!(name, "setq" | "setf");
+        for (n, arg) in args.iter().enumerate() {
+            if (pairs && n % 2 == 0) || (!pairs && n == 0) {
+                self.target(*arg, &bound);
+            } else {
+                self.tasks.push(Task::Value(*arg, bound.clone()));
+            }
+        }
+    }
+
+    fn place(&mut self, name: &str, args: &[usize], bound: Bound) {
+        // `(push x place)`, `(pop place)`, `(add-to-list 'place x)`
+        let at = if name == "push" || name == "cl-pushnew" { 1 } else { 0 };
+        for (n, arg) in args.iter().enumerate() {
+            match self.node(*arg) {
+                Some(Node::Quote(inner)) if n == at && name == "add-to-list" => self.target(*inner, &bound),
+                _ if n == at && name == "add-to-list" => self.unknown("“add-to-list” changes a variable that is known only at run time."),
+                _ if n == at => self.target(*arg, &bound),
+                _ => self.tasks.push(Task::Value(*arg, bound.clone())),
+            }
+        }
+    }
+
+    /// Only what is bound here may be changed.
+    fn target(&mut self, place: usize, bound: &Bound) {
+        match self.symbol(place) {
+            Some(name) if bound.iter().any(|known| known == name) => {}
+            Some(name) => {
+                let why = format!("It changes “{name}”, which is not its own.");
+                self.found.push(if tables::harm(name).is_some() { Found::Harmful(why) } else { Found::Unknown(why) });
+            }
+            None => {
+                self.unknown("It changes a place that is known only at run time.");
+                let inner = self.items(place).unwrap_or(&[]);
+                if let Some(name) = inner.first().and_then(|head| self.symbol(*head))
+                    && tables::harm(name).is_some()
+                {
+                    self.named(name);
+                }
+            }
+        }
+    }
+
+    fn doing(&mut self, args: &[usize], bound: Bound) {
+        let mut inner = bound.as_ref().clone();
+        if let Some(parts) = args.first().and_then(|spec| self.items(*spec)) {
+            self.values(parts.get(1..2).unwrap_or(&[]), &bound);
+            inner.extend(parts.first().and_then(|name| self.symbol(*name)).map(str::to_string));
+            self.values(parts.get(2..).unwrap_or(&[]), &Rc::new(inner.clone()));
+        }
+        self.values(args.get(1..).unwrap_or(&[]), &Rc::new(inner));
+    }
+
+    fn condition(&mut self, args: &[usize], bound: Bound) {
+        let mut inner = bound.as_ref().clone();
+        inner.extend(args.first().and_then(|name| self.symbol(*name)).map(str::to_string));
+        self.values(args.get(1..2).unwrap_or(&[]), &bound);
+        let handlers = args.get(2..).unwrap_or(&[]);
+        let inner = Rc::new(inner);
+        for handler in handlers {
+            let body = self.items(*handler).and_then(|parts| parts.get(1..)).unwrap_or(&[]);
+            self.values(body, &inner);
+        }
+    }
+
+    /// Only patterns that call nothing are known: constants, quoted data, names, `_`.
+    fn pcase(&mut self, args: &[usize], bound: Bound) {
+        self.values(args.get(..1).unwrap_or(&[]), &bound);
+        for clause in args.get(1..).unwrap_or(&[]) {
+            let parts = self.items(*clause).unwrap_or(&[]);
+            let mut inner = bound.as_ref().clone();
+            match parts.first().and_then(|pattern| self.node(*pattern)) {
+                Some(Node::Symbol(name)) => inner.push(name.clone()),
+                Some(Node::Quote(_) | Node::Constant | Node::Text) => {}
+                _ => self.unknown("A “pcase” pattern can call functions."),
+            }
+            self.values(parts.get(1..).unwrap_or(&[]), &Rc::new(inner));
+        }
+    }
+
+    fn cl_loop(&mut self, args: &[usize], bound: Bound) {
+        const WORDS: &[&str] = &[
+            "for", "as", "in", "on", "from", "to", "upto", "below", "downto", "above", "downfrom", "upfrom", "by", "across", "repeat", "while", "until", "always", "never", "thereis", "collect", "collecting", "append",
+            "appending", "nconc", "concat", "vconcat", "count", "counting", "sum", "summing", "maximize", "minimize", "do", "doing", "if", "when", "unless", "else", "end", "and", "finally", "return", "with", "=", "then", "into", "initially", "being", "the", "elements", "of",
+            "hash-keys", "hash-values", "using", "index", "named",
+        ];
+        let mut inner = bound.as_ref().clone();
+        for pair in args.windows(2) {
+            let [word, next] = pair else { continue };
+            if matches!(self.symbol(*word), Some("for" | "as" | "with" | "into" | "named" | "and")) {
+                let names = self.items(*next).map_or_else(|| vec![*next], <[usize]>::to_vec);
+                inner.extend(names.iter().filter_map(|name| self.symbol(*name)).map(str::to_string));
+            }
+        }
+        let inner = Rc::new(inner);
+        for arg in args {
+            match self.symbol(*arg) {
+                Some(word) if WORDS.contains(&word) => {}
+                _ => {
+                    // A pattern of names after `for` looks like a call; its names are bound.
+                    let pattern = self.items(*arg).is_some_and(|items| {
+                        items.iter().all(|item| self.symbol(*item).is_some_and(|name| inner.iter().any(|known| known == name)))
+                    });
+                    if !pattern {
+                        self.tasks.push(Task::Value(*arg, inner.clone()));
+                    }
+                }
+            }
+        }
+    }
+}

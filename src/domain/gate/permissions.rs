@@ -1,0 +1,42 @@
+//! Gate: what the user allows each tool to do at all.
+
+use crate::domain::gate::{Case, Gate, Reason, Verdict};
+use crate::domain::scope::Level;
+use crate::domain::tool::{Effect, Tool};
+
+/// Judges by the level of the tool.
+pub struct Permissions;
+
+/// Returns the level of a tool that the user has set none for. Exhaustive: a new effect must be decided.
+pub fn default_level(tool: &Tool) -> Level {
+    match tool.effect {
+        Effect::Reply | Effect::ReadMemory | Effect::ReadFile => Level::Allow,
+        Effect::EditOrg | Effect::WriteFile | Effect::Send => Level::Ask,
+        Effect::Execute | Effect::Evaluate => Level::Auto,
+    }
+}
+
+impl Gate for Permissions {
+    fn name(&self) -> &str {
+        "permissions"
+    }
+
+    fn priority(&self) -> u16 {
+        600
+    }
+
+    fn judge(&self, case: &Case<'_>) -> Verdict {
+        let name = case.tool.name;
+        let set = case.scope.permissions.iter().find(|(tool, _)| tool.eq_ignore_ascii_case(name)).map(|(_, level)| *level);
+        let whose = if set.is_some() { "You set" } else { "By default" };
+        match set.unwrap_or_else(|| default_level(case.tool)) {
+            Level::Allow => Verdict::pass(),
+            Level::Auto => Verdict::Pass(Some(Reason::new(format!("{name} is judged by what it would do.")))),
+            Level::Ask => Verdict::Ask(Reason::new(match set {
+                Some(_) => format!("You set {name} to ask."),
+                None => format!("{whose} {name} asks first."),
+            })),
+            Level::Deny => Verdict::Deny(Reason::new(format!("You set {name} to deny."))),
+        }
+    }
+}

@@ -1,0 +1,404 @@
+//! What a parsed shell command would do, judged program by program.
+//!
+//! A command is harmless only when every simple command in it is a known program that reads, with
+//! options that are known to read. Everything else is a [`Concern`]. Nothing is matched against the
+//! text of the whole command.
+
+mod catastrophe;
+mod git;
+mod options;
+mod programs;
+mod scripts;
+mod tables;
+mod unwrap;
+
+use crate::domain::gate::facts::{CommandFact, RedirectFact, RedirectKind, ScriptFact, ShellFact, Word};
+use crate::domain::gate::place::{self, Zone};
+use crate::domain::scope::Scope;
+use unwrap::Inner;
+
+/// How bad a concern is. The order is by severity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Harm {
+    /// It is not known what it does.
+    Unknown,
+    /// It changes something that can be restored.
+    Moderate,
+    /// It destroys, or runs what nobody has read.
+    Dangerous,
+    /// It cannot be meant.
+    Catastrophic,
+}
+
+/// What a concern is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Matter {
+    /// What the command does.
+    Effect,
+    /// It names a file with keys or passwords.
+    Secret,
+    /// It reaches for Passepartout or its files.
+    Own,
+    /// It connects to somewhere.
+    Network,
+    /// It hands secrets to something that connects.
+    Leak,
+}
+
+/// One thing that speaks against a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Concern {
+    /// What it is about.
+    pub matter: Matter,
+    /// How bad it is.
+    pub harm: Harm,
+    /// Why, in a sentence.
+    pub why: String,
+}
+
+/// The deepest chain of wrappers that is followed: `env nice timeout 3 xargs …`.
+const MAX_WRAPPERS: usize = 24;
+
+/// Returns all that speaks against a command; nothing when it is known to read only.
+pub fn examine(fact: Option<&ShellFact>, scope: &Scope) -> Vec<Concern> {
+    let Some(shell) = fact.filter(|shell| !shell.scripts.is_empty()) else {
+        return vec![effect(Harm::Unknown, "The command was not parsed.")];
+    };
+    let mut concerns = Vec::new();
+    for script in &shell.scripts {
+        let look = Look { scope, shell, script };
+        look.script(&mut concerns);
+    }
+    let mut seen = std::collections::BTreeSet::new();
+    concerns.retain(|concern| seen.insert(concern.why.clone()));
+    concerns
+}
+
+/// Returns every shell text that a command hands to a shell, so that it can be parsed in turn.
+pub fn inner_texts(command: &CommandFact) -> Vec<String> {
+    let mut texts = Vec::new();
+    let mut stack: Vec<(&[Word], usize)> = vec![(&command.words, 0)];
+    while let Some((words, depth)) = stack.pop() {
+        let Some(unwrapped) = unwrap::unwrap(words).filter(|_| depth < MAX_WRAPPERS) else { continue };
+        for inner in unwrapped.inner {
+            match inner {
+                Inner::Argv { words, .. } => stack.push((words, depth + 1)),
+                Inner::Script(text) => texts.push(text),
+                Inner::Dynamic => {}
+            }
+        }
+    }
+    texts
+}
+
+/// Returns the script file that a command would run, as it is spelt; `None` when it runs none.
+pub fn script_file(command: &CommandFact) -> Option<&Word> {
+    let name = command.words.first()?.value.as_deref()?;
+    match base_name(name) {
+        "sh" | "bash" | "dash" | "ksh" | "zsh" | "source" | "." => {
+            command.words.iter().skip(1).find(|word| word.value.as_deref().is_some_and(|text| !text.starts_with('-')))
+        }
+        _ if name.starts_with("./") || name.starts_with("../") => command.words.first(),
+        _ => None,
+    }
+}
+
+fn effect(harm: Harm, why: impl Into<String>) -> Concern {
+    Concern { matter: Matter::Effect, harm, why: why.into() }
+}
+
+/// Returns a program's name without the folder that it lies in.
+fn base_name(name: &str) -> &str {
+    name.rsplit('/').next().unwrap_or(name)
+}
+
+/// Returns the program's name when it is spelt so that only the system's program can be meant.
+fn system_name(name: &str) -> Option<&str> {
+    if !name.contains('/') {
+        return Some(name);
+    }
+    let (folder, base) = name.rsplit_once('/')?;
+    ["/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin"].contains(&folder).then_some(base)
+}
+
+struct Look<'a> {
+    scope: &'a Scope,
+    shell: &'a ShellFact,
+    script: &'a ScriptFact,
+}
+
+/// What a simple command is given from around it.
+#[derive(Clone, Copy)]
+struct Given<'a> {
+    command: &'a CommandFact,
+    /// Whether arguments that are not known are added behind those that are.
+    appended: bool,
+}
+
+impl Look<'_> {
+    fn script(&self, concerns: &mut Vec<Concern>) {
+        concerns.extend(self.script.unknown.iter().map(|why| effect(Harm::Unknown, why.clone())));
+        self.functions(concerns);
+        if self.script.background {
+            concerns.push(effect(Harm::Moderate, "It leaves something running in the background."));
+        }
+        for command in &self.script.commands {
+            self.command(command, concerns);
+        }
+        for redirect in &self.script.redirects {
+            self.redirect(redirect, concerns);
+        }
+    }
+
+    fn functions(&self, concerns: &mut Vec<Concern>) {
+        for name in &self.script.functions {
+            let calls = self.script.commands.iter().filter(|c| value(c.words.first()) == Some(name.as_str())).count();
+            let piped = self.script.background && calls > 1;
+            if piped {
+                concerns.push(effect(Harm::Catastrophic, format!("“{name}” starts itself again and again (a fork bomb).")));
+            }
+            concerns.push(effect(Harm::Moderate, format!("It defines “{name}”, so that the word no longer means what it says.")));
+        }
+    }
+
+    fn command(&self, command: &CommandFact, concerns: &mut Vec<Concern>) {
+        for (name, word) in &command.assignments {
+            let bare = command.words.is_empty();
+            if !tables::harmless_variable(name, bare) {
+                concerns.push(effect(Harm::Dangerous, format!("Setting {name} can change what programs do.")));
+            }
+            self.secrets(word, Harm::Unknown, concerns);
+        }
+        if command.words.is_empty() {
+            return;
+        }
+        self.argv(&command.words, Given { command, appended: false }, concerns);
+    }
+
+    /// Judges one argument vector and all that it would run in turn.
+    fn argv(&self, words: &[Word], given: Given<'_>, concerns: &mut Vec<Concern>) {
+        let mut stack: Vec<(&[Word], Given<'_>, usize)> = vec![(words, given, 0)];
+        while let Some((words, given, depth)) = stack.pop() {
+            if depth > MAX_WRAPPERS {
+                concerns.push(effect(Harm::Unknown, "Too many programs start one another."));
+                return;
+            }
+            let before = concerns.len();
+            match unwrap::unwrap(words) {
+                Some(unwrapped) => {
+                    if let Some(why) = unwrapped.why {
+                        concerns.push(effect(Harm::Dangerous, why));
+                    }
+                    for inner in unwrapped.inner {
+                        match inner {
+                            Inner::Argv { words, appended } => {
+                                let given = Given { appended: given.appended || appended, ..given };
+                                stack.push((words, given, depth + 1));
+                            }
+                            Inner::Script(text) => self.inner_script(&text, concerns),
+                            Inner::Dynamic => {
+                                concerns.push(effect(Harm::Dangerous, "What a shell would run is known only at run time."));
+                            }
+                        }
+                    }
+                }
+                None => self.program(words, given, concerns),
+            }
+            if concerns.len() > before {
+                self.worst(words, concerns);
+            }
+        }
+    }
+
+    fn inner_script(&self, text: &str, concerns: &mut Vec<Concern>) {
+        if !self.shell.scripts.iter().any(|script| script.text == text) {
+            concerns.push(effect(Harm::Unknown, "What a shell would run in turn was not parsed."));
+        }
+    }
+
+    /// Looks for what cannot be meant, also behind a program that starts others.
+    fn worst(&self, words: &[Word], concerns: &mut Vec<Concern>) {
+        for n in 0..words.len().min(64) {
+            let Some(tail) = words.get(n..) else { return };
+            if let Some(why) = catastrophe::find(tail, self.scope) {
+                concerns.push(effect(Harm::Catastrophic, why));
+                return;
+            }
+        }
+    }
+
+    fn program(&self, words: &[Word], given: Given<'_>, concerns: &mut Vec<Concern>) {
+        let Some(first) = words.first() else {
+            concerns.push(effect(Harm::Unknown, "A program is started that is known only at run time."));
+            return;
+        };
+        let Some(spelt) = first.value.as_deref().filter(|_| !first.glob || first.raw == "[") else {
+            concerns.push(effect(Harm::Dangerous, format!("Which program “{}” is, is known only at run time.", clip(&first.raw))));
+            return;
+        };
+        if tables::OURS.contains(&base_name(spelt).to_ascii_lowercase().as_str()) || base_name(spelt).starts_with("passepartout") {
+            let why = format!("“{}” reaches for Passepartout or for this Emacs.", clip(base_name(spelt)));
+            concerns.push(Concern { matter: Matter::Own, harm: Harm::Catastrophic, why });
+        }
+        let name = base_name(spelt);
+        let connects = tables::NETWORK.contains(&name);
+        if connects {
+            let why = format!("“{name}” connects to somewhere; there is no network in the confined shell.");
+            concerns.push(Concern { matter: Matter::Network, harm: Harm::Moderate, why });
+        }
+        let verdict = match system_name(spelt) {
+            _ if connects => Vec::new(),
+            None => vec![effect(Harm::Dangerous, format!("“{}” is a program of its own making, not the system's.", clip(spelt)))],
+            Some(name) if self.script.functions.iter().any(|f| f == name) => Vec::new(),
+            Some(name) => programs::judge(name, words.get(1..).unwrap_or(&[]), given.appended),
+        };
+        let consumes = programs::reads_content(name) || connects || tables::COPIES.contains(&name);
+        self.arguments(name, words, given, consumes, concerns);
+        if connects && self.feeds_secrets(given.command) {
+            let why = format!("It would hand secrets or the environment to “{name}”.");
+            concerns.push(Concern { matter: Matter::Leak, harm: Harm::Catastrophic, why });
+        }
+        concerns.extend(verdict);
+    }
+
+    /// Judges the files that the arguments name.
+    fn arguments(&self, name: &str, words: &[Word], given: Given<'_>, consumes: bool, concerns: &mut Vec<Concern>) {
+        let (text_only, reads) = (programs::text_only(name), programs::reads_content(name));
+        let skip = programs::pattern_operand(name, words);
+        let listing = programs::lists(name);
+        for (n, word) in words.iter().enumerate().skip(1) {
+            if text_only || Some(n) == skip {
+                continue;
+            }
+            if listing {
+                // Names and sizes are no secret; our own files are nobody's business.
+                self.own(word, concerns);
+                continue;
+            }
+            self.secrets(word, if consumes { Harm::Catastrophic } else { Harm::Dangerous }, concerns);
+            if reads {
+                self.elsewhere(word, concerns);
+            }
+        }
+        if reads && given.appended && self.upstream_hides(given.command) {
+            concerns.push(effect(Harm::Unknown, format!("Which files “{name}” is given is known only at run time.")));
+        }
+        if reads && !listing && self.wanders() && words.iter().skip(1).any(|w| value(Some(w)).is_some_and(|v| !v.starts_with(['/', '-']))) {
+            concerns.push(effect(Harm::Unknown, "It changes to a folder that is known only at run time, and reads there."));
+        }
+    }
+
+    /// Whether the script changes to a folder that is not known.
+    fn wanders(&self) -> bool {
+        self.script.commands.iter().any(|command| {
+            matches!(value(command.words.first()), Some("cd" | "pushd"))
+                && command.words.get(1).is_some_and(|word| word.value.is_none() || word.glob)
+        })
+    }
+
+    fn own(&self, word: &Word, concerns: &mut Vec<Concern>) {
+        if let Some(path) = word.resolved.iter().find(|path| place::zone(path, self.scope) == Zone::Own) {
+            let why = format!("“{}” belongs to Passepartout itself.", clip(path));
+            concerns.push(Concern { matter: Matter::Own, harm: Harm::Catastrophic, why });
+        }
+    }
+
+    fn secrets(&self, word: &Word, harm: Harm, concerns: &mut Vec<Concern>) {
+        self.own(word, concerns);
+        let named = word.resolved.iter().find_map(|path| Some((path, place::secret(path, self.scope)?)));
+        if let Some((path, why)) = named {
+            let why = format!("“{}” is not for reading: {why}.", clip(path));
+            concerns.push(Concern { matter: Matter::Secret, harm, why });
+        } else if let Some(path) = word.matched.first() {
+            let why = format!("“{}” also matches “{}”, a secret file.", clip(&word.raw), clip(path));
+            concerns.push(Concern { matter: Matter::Secret, harm: Harm::Dangerous, why });
+        } else if word.glob && value(Some(word)).is_some_and(place::pattern_may_be_secret) {
+            let why = format!("“{}” could name a secret file.", clip(&word.raw));
+            concerns.push(Concern { matter: Matter::Secret, harm: Harm::Dangerous, why });
+        }
+    }
+
+    fn elsewhere(&self, word: &Word, concerns: &mut Vec<Concern>) {
+        // Only the whole word counts here: parts of words are candidates for secrets alone.
+        let Some(path) = word.resolved.first().filter(|_| value(Some(word)).is_some_and(|v| !v.starts_with('-'))) else { return };
+        let concern = match place::zone(path, self.scope) {
+            Zone::Home => Some(format!("“{}” lies in somebody's home, outside the project.", clip(path))),
+            Zone::Memex => Some(format!("“{}” belongs to the memex, which the shell does not see.", clip(path))),
+            Zone::System if path.starts_with("/dev/") && !tables::harmless_device(path) => {
+                Some(format!("“{}” is a device.", clip(path)))
+            }
+            Zone::Own | Zone::Project | Zone::Scratch | Zone::System => None,
+        };
+        concerns.extend(concern.map(|why| effect(Harm::Unknown, why)));
+    }
+
+    fn redirect(&self, redirect: &RedirectFact, concerns: &mut Vec<Concern>) {
+        let Some(target) = &redirect.target else { return };
+        if matches!(redirect.kind, RedirectKind::Copy | RedirectKind::Here) {
+            return;
+        }
+        let Some(path) = target.value.as_deref() else {
+            concerns.push(effect(Harm::Dangerous, "A redirection's file is known only at run time."));
+            return;
+        };
+        if path.starts_with("/dev/tcp/") || path.starts_with("/dev/udp/") {
+            let why = format!("“{}” connects to somewhere.", clip(path));
+            concerns.push(Concern { matter: Matter::Network, harm: Harm::Dangerous, why });
+            return;
+        }
+        self.secrets(target, Harm::Catastrophic, concerns);
+        match redirect.kind {
+            RedirectKind::Read => self.elsewhere(target, concerns),
+            RedirectKind::Write if tables::harmless_sink(path) => {}
+            RedirectKind::Write => concerns.push(self.written(path, target)),
+            RedirectKind::Copy | RedirectKind::Here => {}
+        }
+    }
+
+    fn written(&self, path: &str, target: &Word) -> Concern {
+        let resolved = target.resolved.first().map_or(path, String::as_str);
+        if catastrophe::is_disk(resolved) {
+            return effect(Harm::Catastrophic, format!("It overwrites the device “{}”.", clip(path)));
+        }
+        match place::guarded(resolved, self.scope) {
+            Some(why) => effect(Harm::Dangerous, format!("It writes “{}”: {why}.", clip(path))),
+            None => effect(Harm::Moderate, format!("It writes “{}”.", clip(path))),
+        }
+    }
+
+    /// Whether what stands before a command in its pipe hides names: decoders, literal text with escapes.
+    fn upstream_hides(&self, command: &CommandFact) -> bool {
+        self.upstream(command).any(|before| {
+            let name = value(before.words.first()).map(base_name).unwrap_or("?");
+            tables::DECODERS.contains(&name)
+                || before.words.iter().any(|w| {
+                    w.resolved.iter().any(|path| place::secret(path, self.scope).is_some())
+                        || value(Some(w)).is_some_and(|text| text.split_whitespace().any(|part| place::secret_name(part).is_some()))
+                })
+        })
+    }
+
+    /// Whether what stands before a command in its pipe reads secrets or the environment.
+    fn feeds_secrets(&self, command: &CommandFact) -> bool {
+        self.upstream(command).any(|before| {
+            let name = value(before.words.first()).map(base_name).unwrap_or("");
+            matches!(name, "env" | "printenv" | "set" | "export" | "declare" | "history")
+                || before.words.iter().any(|w| w.resolved.iter().any(|path| place::secret(path, self.scope).is_some()))
+        }) || command.words.iter().any(|w| w.resolved.iter().any(|path| place::secret(path, self.scope).is_some()))
+    }
+
+    fn upstream<'b>(&'b self, command: &'b CommandFact) -> impl Iterator<Item = &'b CommandFact> {
+        self.script
+            .commands
+            .iter()
+            .filter(move |before| before.pipeline == command.pipeline && before.stage < command.stage)
+    }
+}
+
+fn value(word: Option<&Word>) -> Option<&str> {
+    word.and_then(|word| word.value.as_deref())
+}
+
+fn clip(text: &str) -> String {
+    text.chars().take(80).collect()
+}

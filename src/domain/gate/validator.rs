@@ -1,0 +1,60 @@
+//! Gate: arguments have a shape and a size that can be shown and carried out.
+
+use crate::domain::gate::{Case, Gate, Reason, Verdict};
+use crate::domain::tool::Effect;
+use serde_json::Value;
+
+/// The largest text argument, in bytes. What is larger cannot be shown to a human.
+pub const MAX_TEXT: usize = 4 * 1024 * 1024;
+/// The longest path, in bytes.
+const MAX_PATH: usize = 4_096;
+
+/// Denies what is too large, malformed, or hides what it says.
+pub struct Validator;
+
+impl Gate for Validator {
+    fn name(&self) -> &str {
+        "validator"
+    }
+
+    fn priority(&self) -> u16 {
+        95
+    }
+
+    fn judge(&self, case: &Case<'_>) -> Verdict {
+        for (name, value) in case.action.args() {
+            let texts: Vec<&str> = match value {
+                Value::String(text) => vec![text],
+                Value::Array(items) => items.iter().filter_map(Value::as_str).collect(),
+                Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => Vec::new(),
+            };
+            let is_path = case.tool.paths.contains(&name.as_str());
+            for text in texts {
+                if let Some(why) = odd(case, name, text, is_path) {
+                    return Verdict::Deny(why);
+                }
+            }
+        }
+        Verdict::pass()
+    }
+}
+
+fn odd(case: &Case<'_>, name: &str, text: &str, is_path: bool) -> Option<Reason> {
+    let most = if is_path { MAX_PATH } else { MAX_TEXT };
+    if text.len() > most {
+        return Some(Reason::instead(
+            format!("The argument “{name}” has {} bytes; at most {most} can be shown and judged.", text.len()),
+            "Send it in smaller parts.",
+        ));
+    }
+    if text.contains('\0') {
+        return Some(Reason::new(format!("The argument “{name}” holds a NUL character.")));
+    }
+    let control = |c: char| c.is_control() && !matches!(c, '\n' | '\t' | '\r' | '\u{c}');
+    let turns = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    // What is executed, evaluated or named must not hide anything; text for people may hold odd characters,
+    // which are shown as escapes.
+    let strict = is_path || matches!(case.tool.effect, Effect::Execute | Effect::Evaluate);
+    let found = text.chars().find(|c| control(*c) || (strict && turns(*c)))?;
+    strict.then(|| Reason::new(format!("The argument “{name}” holds the character U+{:04X}, which hides what it says.", found as u32)))
+}

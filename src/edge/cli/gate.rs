@@ -1,0 +1,143 @@
+//! `passepartout gate --jsonl`: judges actions line by line, with the gates of a session, and runs nothing.
+
+use crate::domain::action::Action;
+use crate::domain::gate::clearance::ask_all;
+use crate::domain::gate::{Case, Gates, Trace};
+use crate::domain::label::{Labels, Privacy, Provenance, Trust};
+use crate::domain::scope::Scope;
+use crate::domain::tool::Toolbox;
+use crate::edge::survey::Survey;
+use serde_json::{Map, Value, json};
+use std::io::{BufRead, Write};
+use std::path::Path;
+use std::time::Instant;
+
+/// The longest line that is read, in bytes.
+const MAX_LINE: u64 = 64 * 1024 * 1024;
+
+/// What the command judges with.
+pub struct GateCommand<'a> {
+    /// The gates.
+    pub gates: &'a Gates,
+    /// What finds out about the actions.
+    pub survey: &'a Survey,
+    /// What the actions may see and touch, unless a line says otherwise.
+    pub scope: Scope,
+}
+
+impl GateCommand<'_> {
+    /// Reads one JSON object a line and answers each with one; a line that cannot be read gets an
+    /// error object, and reading goes on. Fails only when reading or writing itself fails.
+    pub fn run(&self, input: &mut dyn BufRead, output: &mut dyn Write) -> std::io::Result<()> {
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            if std::io::Read::take(&mut *input, MAX_LINE).read_until(b'\n', &mut line)? == 0 {
+                return output.flush();
+            }
+            if line.iter().all(u8::is_ascii_whitespace) {
+                continue;
+            }
+            serde_json::to_writer(&mut *output, &self.answer(&line))?;
+            output.write_all(b"\n")?;
+        }
+    }
+
+    /// Returns the answer to one line.
+    pub fn answer(&self, line: &[u8]) -> Value {
+        let request = match serde_json::from_slice::<Value>(line) {
+            Ok(Value::Object(request)) => request,
+            Ok(_) => return json!({"error": "a line must be a JSON object"}),
+            Err(error) => return json!({"error": format!("the line is not JSON: {error}")}),
+        };
+        let id = request.get("id").cloned().unwrap_or(Value::Null);
+        let start = Instant::now();
+        let (verdict, trace) = match self.judge(&request) {
+            Ok(trace) => (trace.strictest().map_or("deny", |opinion| opinion.verdict.name()), opinions(&trace)),
+            // What cannot even be built as an action cannot happen.
+            Err(why) => ("deny", json!([{"gate": "action", "priority": 700, "verdict": "deny", "reason": why}])),
+        };
+        let micros = start.elapsed().as_nanos() as f64 / 1000.0;
+        json!({"id": id, "verdict": verdict, "micros": micros, "trace": trace})
+    }
+
+    fn judge(&self, request: &Map<String, Value>) -> Result<Trace, String> {
+        let text = |name: &str| request.get(name).and_then(Value::as_str);
+        let tool = text("tool").ok_or("“tool” is missing")?;
+        let args = match request.get("args") {
+            Some(Value::Object(args)) => args.clone(),
+            None | Some(Value::Null) => Map::new(),
+            Some(_) => return Err("“args” must be an object".to_string()),
+        };
+        let toolbox = Toolbox::builtin();
+        let labels = labels(request.get("labels"))?;
+        let action = Action::new(&toolbox, tool, args, text("explanation"), labels).map_err(|error| error.to_string())?;
+        let found = toolbox.get(action.tool()).ok_or("there is no such tool")?;
+        let scope = self.scope_of(request)?;
+        let facts = self.survey.look(&action, scope.as_ref());
+        Ok(ask_all(self.gates, &Case { action: &action, tool: found, scope: scope.as_ref(), facts: &facts }))
+    }
+
+    fn scope_of(&self, request: &Map<String, Value>) -> Result<std::borrow::Cow<'_, Scope>, String> {
+        let text = |name: &str| request.get(name).and_then(Value::as_str);
+        let project = text("project").or_else(|| text("cwd"));
+        let memex = request.get("memex");
+        if project.is_none() && memex.is_none() {
+            return Ok(std::borrow::Cow::Borrowed(&self.scope));
+        }
+        let mut scope = self.scope.clone();
+        if let Some(project) = project {
+            scope.project = canonical(project);
+        }
+        match memex {
+            None => {}
+            Some(Value::String(folder)) => scope.memex = vec![canonical(folder)],
+            Some(Value::Array(folders)) => scope.memex = folders.iter().filter_map(Value::as_str).map(canonical).collect(),
+            Some(_) => return Err("“memex” must be a folder or a list of folders".to_string()),
+        }
+        Ok(std::borrow::Cow::Owned(scope))
+    }
+}
+
+fn canonical(folder: &str) -> String {
+    std::fs::canonicalize(Path::new(folder)).map_or_else(|_| folder.to_string(), |path| path.to_string_lossy().into_owned())
+}
+
+fn opinions(trace: &Trace) -> Value {
+    let each = trace.opinions.iter().map(|opinion| {
+        json!({
+            "gate": opinion.gate,
+            "priority": opinion.priority,
+            "verdict": opinion.verdict.name(),
+            "reason": opinion.verdict.reason().map(|reason| reason.text.as_str()),
+        })
+    });
+    Value::Array(each.collect())
+}
+
+/// Reads labels; what is not said is what a model's words have. An unknown word is an error, never a default.
+fn labels(value: Option<&Value>) -> Result<Labels, String> {
+    let mut labels = Labels::MODEL;
+    let Some(value) = value.filter(|value| !value.is_null()) else { return Ok(labels) };
+    let map = value.as_object().ok_or("“labels” must be an object")?;
+    for (name, value) in map {
+        let word = value.as_str().ok_or("labels are words")?;
+        match (name.as_str(), word) {
+            ("provenance", "user") => labels.provenance = Provenance::User,
+            ("provenance", "note") => labels.provenance = Provenance::Note,
+            ("provenance", "file") => labels.provenance = Provenance::File,
+            ("provenance", "tool") => labels.provenance = Provenance::Tool,
+            ("provenance", "model") => labels.provenance = Provenance::Model,
+            ("provenance", "gateway") => labels.provenance = Provenance::Gateway,
+            ("provenance", "agent") => labels.provenance = Provenance::Agent,
+            ("provenance", "web") => labels.provenance = Provenance::Web,
+            ("trust", "untrusted") => labels.trust = Trust::Untrusted,
+            ("trust", "kept") => labels.trust = Trust::Kept,
+            ("trust", "own") => labels.trust = Trust::Own,
+            ("privacy", "open") => labels.privacy = Privacy::Open,
+            ("privacy", "private") => labels.privacy = Privacy::Private,
+            (name, word) => return Err(format!("the label “{name}” has no value “{word}”")),
+        }
+    }
+    Ok(labels)
+}

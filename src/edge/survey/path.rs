@@ -1,0 +1,283 @@
+//! Finds out which file a path means: links followed, home and parents resolved, odd spellings named.
+
+use super::shell::deceives;
+use crate::domain::gate::facts::{FileKind, PathFact, PathForm};
+use crate::domain::gate::place;
+use crate::domain::scope::Scope;
+use std::fs::{File, Metadata};
+use std::io::Read;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Component, Path, PathBuf};
+
+/// The largest file whose bytes are named, in bytes. What is larger is bound by size and time alone.
+const MAX_HASHED: u64 = 16 * 1024 * 1024;
+
+/// Returns what a path argument means now.
+pub fn look(arg: &str, asked: &str, scope: &Scope, open: &dyn Fn(&str) -> bool) -> PathFact {
+    let (spelt, mut form) = plain(asked, scope);
+    let mut fact = PathFact {
+        arg: arg.to_string(),
+        asked: asked.to_string(),
+        resolved: String::new(),
+        kind: FileKind::Unknown,
+        size: 0,
+        links: 0,
+        content: None,
+        open: false,
+        form,
+        shared: false,
+    };
+    let full = Path::new(&scope.project).join(&spelt);
+    let Some(resolved) = resolve(&full) else {
+        form = PathForm::Unresolved;
+        fact.form = form;
+        fact.resolved = lexical(&full).to_string_lossy().into_owned();
+        return fact;
+    };
+    fact.resolved = resolved.to_string_lossy().into_owned();
+    match std::fs::symlink_metadata(&resolved) {
+        Ok(metadata) => describe(&mut fact, &resolved, &metadata),
+        Err(error) if missing(&error) => fact.kind = FileKind::Missing,
+        Err(_) => {}
+    }
+    fact.open = open(&fact.resolved);
+    fact
+}
+
+fn missing(error: &std::io::Error) -> bool {
+    matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory)
+}
+
+fn describe(fact: &mut PathFact, path: &Path, metadata: &Metadata) {
+    let kind = metadata.file_type();
+    fact.kind = if kind.is_file() {
+        FileKind::File
+    } else if kind.is_dir() {
+        FileKind::Folder
+    } else if kind.is_char_device() || kind.is_block_device() || kind.is_fifo() || kind.is_socket() {
+        FileKind::Special
+    } else {
+        FileKind::Unknown
+    };
+    fact.size = metadata.len();
+    fact.links = metadata.nlink();
+    fact.shared = metadata.mode() & 0o004 != 0;
+    if fact.kind == FileKind::File && fact.size <= MAX_HASHED {
+        fact.content = name_bytes(path);
+    }
+}
+
+fn name_bytes(path: &Path) -> Option<[u8; 32]> {
+    let mut hasher = blake3::Hasher::new();
+    let mut file = File::open(path).ok()?.take(MAX_HASHED + 1);
+    std::io::copy(&mut file, &mut hasher).ok()?;
+    Some(*hasher.finalize().as_bytes())
+}
+
+/// Takes the spellings of Org links, `file:` addresses, quoting and home off a path.
+fn plain(asked: &str, scope: &Scope) -> (String, PathForm) {
+    let mut text = asked.trim_start_matches("[[").trim_end_matches("]]").to_string();
+    let mut form = PathForm::Plain;
+    if asked.chars().any(|c| deceives(c) || c == '\n' || c == '\t') || looks_alike(asked) {
+        form = PathForm::Deceptive;
+    }
+    text.retain(|c| !deceives(c) && c != '\n' && c != '\t');
+    if let Some(rest) = text.strip_prefix("/:") {
+        text = rest.to_string();
+    }
+    if let Some(rest) = strip_scheme(&text, "file:") {
+        let (host, path) = match rest.strip_prefix("//") {
+            Some(rest) => rest.split_once('/').map_or((rest, ""), |(host, _)| (host, rest.get(host.len()..).unwrap_or(""))),
+            None => ("", rest),
+        };
+        if !matches!(host, "" | "localhost") {
+            form = PathForm::Remote;
+        }
+        text = percent(path);
+    } else if strip_scheme(&text, "http://").or_else(|| strip_scheme(&text, "https://")).is_some() {
+        return (text, worse(form, PathForm::Web));
+    } else if has_scheme(&text) || is_tramp(&text) {
+        return (text, worse(form, PathForm::Remote));
+    }
+    if expands(&text) {
+        form = worse(form, PathForm::Expands);
+    }
+    (home(&text, scope), form)
+}
+
+fn worse(known: PathForm, new: PathForm) -> PathForm {
+    if known == PathForm::Plain { new } else { known }
+}
+
+fn strip_scheme<'a>(text: &'a str, scheme: &str) -> Option<&'a str> {
+    let head = text.get(..scheme.len())?;
+    head.eq_ignore_ascii_case(scheme).then(|| text.get(scheme.len()..).unwrap_or(""))
+}
+
+fn has_scheme(text: &str) -> bool {
+    text.split_once("://").is_some_and(|(scheme, _)| {
+        !scheme.is_empty() && scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))
+    })
+}
+
+/// Returns whether Emacs would take a name for one on another machine: `/method:…`.
+fn is_tramp(text: &str) -> bool {
+    let first = text.strip_prefix('/').map(|rest| rest.split('/').next().unwrap_or(rest));
+    first.is_some_and(|first| first.contains(':'))
+}
+
+/// Returns whether a shell, or `substitute-in-file-name`, would make another name of it.
+fn expands(text: &str) -> bool {
+    let variable = text.match_indices('$').any(|(at, _)| {
+        text.get(at + 1..).and_then(|rest| rest.chars().next()).is_some_and(|c| c.is_alphabetic() || matches!(c, '_' | '{' | '(' | '$'))
+    });
+    let windows = text.split('%').skip(1).step_by(2).any(|name| !name.is_empty() && name.chars().all(|c| c.is_ascii_uppercase() || c == '_'));
+    let braces = text.split_once('{').is_some_and(|(_, rest)| rest.split_once('}').is_some_and(|(inner, _)| inner.contains(',')));
+    variable || windows || braces || text.contains(['`', '*', '?'])
+}
+
+/// Returns whether letters of other scripts make the name look like that of a secret file.
+fn looks_alike(text: &str) -> bool {
+    if text.is_ascii() {
+        return false;
+    }
+    let skeleton: String = text.chars().map(look_alike).filter(|c| !deceives(*c)).collect();
+    let mixed = text.split(['/', '.']).any(|part| part.chars().any(|c| c.is_ascii_alphabetic()) && part.chars().any(|c| look_alike(c) != c));
+    mixed || (skeleton != text && place::secret_name(&skeleton).is_some())
+}
+
+/// Returns the ASCII letter that a letter of another script looks like; otherwise the letter itself.
+fn look_alike(c: char) -> char {
+    match c {
+        'а' | 'ɑ' | 'α' => 'a',
+        'е' | 'ҽ' => 'e',
+        'о' | 'ο' | 'օ' => 'o',
+        'р' | 'ρ' => 'p',
+        'с' | 'ϲ' => 'c',
+        'ѕ' => 's',
+        'у' | 'γ' => 'y',
+        'х' | 'χ' => 'x',
+        'і' | 'ι' | 'ı' => 'i',
+        'ј' => 'j',
+        'ԁ' => 'd',
+        'һ' => 'h',
+        'ո' => 'n',
+        'ν' | 'ѵ' => 'v',
+        'ԝ' => 'w',
+        'к' | 'κ' => 'k',
+        'т' | 'τ' => 't',
+        'м' => 'm',
+        'в' => 'b',
+        'н' => 'h',
+        'ԛ' => 'q',
+        'ɡ' => 'g',
+        'ӏ' => 'l',
+        '․' | '‥' | '。' | '．' => '.',
+        '∕' | '⁄' | '／' => '/',
+        '\u{ff01}'..='\u{ff5e}' => char::from_u32(c as u32 - 0xfee0).unwrap_or(c),
+        _ => c,
+    }
+}
+
+fn percent(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut i = 0;
+    while let Some(byte) = bytes.get(i) {
+        let hex = text.get(i + 1..i + 3).and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        match (byte, hex) {
+            (b'%', Some(value)) => {
+                out.push(value);
+                i += 3;
+            }
+            _ => {
+                out.push(*byte);
+                i += 1;
+            }
+        }
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+fn home(text: &str, scope: &Scope) -> String {
+    let Some(rest) = text.strip_prefix('~') else { return text.to_string() };
+    let (user, below) = rest.split_once('/').map_or((rest, ""), |(user, below)| (user, below));
+    let folder = if user.is_empty() { Some(scope.home.clone()) } else { home_of(user) };
+    match folder {
+        Some(folder) => format!("{folder}/{below}"),
+        None => text.to_string(),
+    }
+}
+
+/// Returns another user's home, as the system's list of users says.
+fn home_of(user: &str) -> Option<String> {
+    let users = std::fs::read_to_string("/etc/passwd").ok()?;
+    users.lines().find_map(|line| {
+        let fields: Vec<&str> = line.split(':').collect();
+        (fields.first() == Some(&user)).then(|| fields.get(5).map(|home| home.to_string())).flatten()
+    })
+}
+
+/// Returns the canonical path; for what does not exist, that of its nearest parent and the rest.
+/// `None` when links turn in a circle or a folder on the way may not be entered.
+pub fn resolve(path: &Path) -> Option<PathBuf> {
+    let mut head = path.to_path_buf();
+    let mut tail: Vec<std::ffi::OsString> = Vec::new();
+    for _ in 0..256 {
+        match std::fs::canonicalize(&head) {
+            Ok(found) => {
+                let mut found = found;
+                for part in tail.iter().rev() {
+                    match part.to_str() {
+                        Some("..") => {
+                            found.pop();
+                        }
+                        Some(".") => {}
+                        _ => found.push(part),
+                    }
+                }
+                return Some(found);
+            }
+            Err(error) if missing(&error) => {
+                // A link to what does not exist is followed by hand, one step at a time.
+                if let Ok(target) = std::fs::read_link(&head) {
+                    let parent = head.parent()?.to_path_buf();
+                    head = parent.join(target);
+                    continue;
+                }
+                let last = head.components().next_back()?;
+                match last {
+                    Component::ParentDir => tail.push("..".into()),
+                    Component::Normal(name) => tail.push(name.to_os_string()),
+                    Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
+                }
+                head = head.parent()?.to_path_buf();
+                if head.as_os_str().is_empty() {
+                    head = PathBuf::from("/");
+                }
+            }
+            Err(_) => return None,
+        }
+    }
+    None
+}
+
+/// Returns the path with `.` and `..` taken away by text alone.
+pub fn lexical(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => {
+                plain.pop();
+            }
+            Component::CurDir => {}
+            Component::RootDir | Component::Prefix(_) | Component::Normal(_) => plain.push(part),
+        }
+    }
+    plain
+}
+
+/// Returns the home that `~user` stands for, for words of commands.
+pub(super) fn expand_home(text: &str, scope: &Scope) -> String {
+    home(text, scope)
+}
