@@ -1,2 +1,23 @@
 //! The command line: the same library without Emacs.
-fn main() {}
+
+use clap::Parser;
+use passepartout::edge::cli::args::Arguments;
+use passepartout::edge::cli::run;
+use std::io::Write;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    // Wrong words end here, with exit status 2 and what would have been right.
+    let arguments = Arguments::parse();
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let result = run::run(arguments, &mut out);
+    let flushed = out.flush();
+    match result {
+        Ok(status) if flushed.is_ok() => ExitCode::from(status),
+        Ok(_) => ExitCode::from(run::FAILED),
+        Err(failure) => {
+            eprintln!("passepartout: {}", failure.text);
+            ExitCode::from(failure.status)
+        }
+    }
+}

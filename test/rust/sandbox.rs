@@ -467,6 +467,7 @@ fn scope(world: &World) -> Scope {
         permissions: BTreeMap::new(),
         private_tags: Vec::new(),
         self_build: false,
+        see_private: true,
         hosts: Vec::new(),
     }
 }

@@ -27,7 +27,8 @@ impl Gate for Permissions {
 
     fn judge(&self, case: &Case<'_>) -> Verdict {
         let name = case.tool.name;
-        let set = case.scope.permissions.iter().find(|(tool, _)| tool.eq_ignore_ascii_case(name)).map(|(_, level)| *level);
+        let set =
+            case.scope.permissions.iter().find(|(tool, _)| tool.eq_ignore_ascii_case(name)).map(|(_, level)| *level);
         let whose = if set.is_some() { "You set" } else { "By default" };
         match set.unwrap_or_else(|| default_level(case.tool)) {
             Level::Allow => Verdict::pass(),

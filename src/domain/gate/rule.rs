@@ -107,7 +107,10 @@ impl Rule {
         if self.pattern == Pattern::Always {
             return true;
         }
-        let args = action.args().iter().filter(|(name, _)| self.argument.as_ref().is_none_or(|wanted| wanted.eq_ignore_ascii_case(name)));
+        let args = action
+            .args()
+            .iter()
+            .filter(|(name, _)| self.argument.as_ref().is_none_or(|wanted| wanted.eq_ignore_ascii_case(name)));
         args.flat_map(|(_, value)| texts(value)).any(|text| self.pattern.fits(&text))
     }
 }
@@ -132,9 +135,14 @@ impl Pattern {
             Pattern::Begins(part) => lower.starts_with(&part.to_lowercase()),
             Pattern::Glob(pattern) => place::matches(&pattern.to_lowercase(), &lower),
             Pattern::Words(words) => {
-                let found: Vec<&str> = lower.split(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-'))).filter(|w| !w.is_empty()).collect();
+                let found: Vec<&str> = lower
+                    .split(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-')))
+                    .filter(|w| !w.is_empty())
+                    .collect();
                 let wanted: Vec<String> = words.iter().map(|word| word.to_lowercase()).collect();
-                found.windows(wanted.len().max(1)).any(|window| window.iter().zip(&wanted).all(|(a, b)| *a == b.as_str()))
+                found
+                    .windows(wanted.len().max(1))
+                    .any(|window| window.iter().zip(&wanted).all(|(a, b)| *a == b.as_str()))
             }
         }
     }

@@ -56,5 +56,10 @@ fn odd(case: &Case<'_>, name: &str, text: &str, is_path: bool) -> Option<Reason>
     // which are shown as escapes.
     let strict = is_path || matches!(case.tool.effect, Effect::Execute | Effect::Evaluate);
     let found = text.chars().find(|c| control(*c) || (strict && turns(*c)))?;
-    strict.then(|| Reason::new(format!("The argument “{name}” holds the character U+{:04X}, which hides what it says.", found as u32)))
+    strict.then(|| {
+        Reason::new(format!(
+            "The argument “{name}” holds the character U+{:04X}, which hides what it says.",
+            found as u32
+        ))
+    })
 }

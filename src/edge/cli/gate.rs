@@ -71,7 +71,8 @@ impl GateCommand<'_> {
         };
         let toolbox = Toolbox::builtin();
         let labels = labels(request.get("labels"))?;
-        let action = Action::new(&toolbox, tool, args, text("explanation"), labels).map_err(|error| error.to_string())?;
+        let action =
+            Action::new(&toolbox, tool, args, text("explanation"), labels).map_err(|error| error.to_string())?;
         let found = toolbox.get(action.tool()).ok_or("there is no such tool")?;
         let scope = self.scope_of(request)?;
         let facts = self.survey.look(&action, scope.as_ref());
@@ -92,7 +93,9 @@ impl GateCommand<'_> {
         match memex {
             None => {}
             Some(Value::String(folder)) => scope.memex = vec![canonical(folder)],
-            Some(Value::Array(folders)) => scope.memex = folders.iter().filter_map(Value::as_str).map(canonical).collect(),
+            Some(Value::Array(folders)) => {
+                scope.memex = folders.iter().filter_map(Value::as_str).map(canonical).collect()
+            }
             Some(_) => return Err("“memex” must be a folder or a list of folders".to_string()),
         }
         Ok(std::borrow::Cow::Owned(scope))
@@ -100,7 +103,8 @@ impl GateCommand<'_> {
 }
 
 fn canonical(folder: &str) -> String {
-    std::fs::canonicalize(Path::new(folder)).map_or_else(|_| folder.to_string(), |path| path.to_string_lossy().into_owned())
+    std::fs::canonicalize(Path::new(folder))
+        .map_or_else(|_| folder.to_string(), |path| path.to_string_lossy().into_owned())
 }
 
 fn opinions(trace: &Trace) -> Value {

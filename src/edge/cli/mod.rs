@@ -1,6 +1,9 @@
 //! The functions behind the command line.
+pub mod args;
 pub mod context;
 pub mod dump;
 pub mod ingest;
+pub mod plans;
+pub mod run;
 
 pub mod gate;

@@ -207,6 +207,14 @@ impl Engine {
         self.archive.stored().await
     }
 
+    /// Waits until everything that was queued is on disk.
+    ///
+    /// # Errors
+    /// When it could not be stored.
+    pub async fn flush(&self) -> Result<(), String> {
+        self.archive.append(Vec::new()).await
+    }
+
     /// Returns when the last operation was made, in words.
     pub fn saved_when(&self) -> String {
         match self.memory.lock().last() {

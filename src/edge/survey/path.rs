@@ -87,7 +87,9 @@ fn plain(asked: &str, scope: &Scope) -> (String, PathForm) {
     }
     if let Some(rest) = strip_scheme(&text, "file:") {
         let (host, path) = match rest.strip_prefix("//") {
-            Some(rest) => rest.split_once('/').map_or((rest, ""), |(host, _)| (host, rest.get(host.len()..).unwrap_or(""))),
+            Some(rest) => {
+                rest.split_once('/').map_or((rest, ""), |(host, _)| (host, rest.get(host.len()..).unwrap_or("")))
+            }
             None => ("", rest),
         };
         if !matches!(host, "" | "localhost") {
@@ -129,10 +131,18 @@ fn is_tramp(text: &str) -> bool {
 /// Returns whether a shell, or `substitute-in-file-name`, would make another name of it.
 fn expands(text: &str) -> bool {
     let variable = text.match_indices('$').any(|(at, _)| {
-        text.get(at + 1..).and_then(|rest| rest.chars().next()).is_some_and(|c| c.is_alphabetic() || matches!(c, '_' | '{' | '(' | '$'))
+        text.get(at + 1..)
+            .and_then(|rest| rest.chars().next())
+            .is_some_and(|c| c.is_alphabetic() || matches!(c, '_' | '{' | '(' | '$'))
     });
-    let windows = text.split('%').skip(1).step_by(2).any(|name| !name.is_empty() && name.chars().all(|c| c.is_ascii_uppercase() || c == '_'));
-    let braces = text.split_once('{').is_some_and(|(_, rest)| rest.split_once('}').is_some_and(|(inner, _)| inner.contains(',')));
+    let windows = text
+        .split('%')
+        .skip(1)
+        .step_by(2)
+        .any(|name| !name.is_empty() && name.chars().all(|c| c.is_ascii_uppercase() || c == '_'));
+    let braces = text
+        .split_once('{')
+        .is_some_and(|(_, rest)| rest.split_once('}').is_some_and(|(inner, _)| inner.contains(',')));
     variable || windows || braces || text.contains(['`', '*', '?'])
 }
 
@@ -142,7 +152,9 @@ fn looks_alike(text: &str) -> bool {
         return false;
     }
     let skeleton: String = text.chars().map(look_alike).filter(|c| !deceives(*c)).collect();
-    let mixed = text.split(['/', '.']).any(|part| part.chars().any(|c| c.is_ascii_alphabetic()) && part.chars().any(|c| look_alike(c) != c));
+    let mixed = text
+        .split(['/', '.'])
+        .any(|part| part.chars().any(|c| c.is_ascii_alphabetic()) && part.chars().any(|c| look_alike(c) != c));
     mixed || (skeleton != text && place::secret_name(&skeleton).is_some())
 }
 

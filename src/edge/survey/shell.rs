@@ -210,11 +210,33 @@ impl<'a> Walk<'a> {
                 self.push(node, place, stack);
             }
             "command_substitution" | "process_substitution" => self.push(node, None, stack),
-            "string" | "concatenation" | "word" | "raw_string" | "ansi_c_string" | "translated_string" | "array"
-            | "brace_expression" | "simple_expansion" | "string_content" | "number" | "variable_name"
-            | "special_variable_name" | "subscript" | "command_name" | "comment" | "extglob_pattern" | "regex"
-            | "test_operator" | "unary_expression" | "binary_expression" | "parenthesized_expression"
-            | "heredoc_body" | "heredoc_start" | "heredoc_end" | "heredoc_content" | "file_descriptor" => {
+            "string"
+            | "concatenation"
+            | "word"
+            | "raw_string"
+            | "ansi_c_string"
+            | "translated_string"
+            | "array"
+            | "brace_expression"
+            | "simple_expansion"
+            | "string_content"
+            | "number"
+            | "variable_name"
+            | "special_variable_name"
+            | "subscript"
+            | "command_name"
+            | "comment"
+            | "extglob_pattern"
+            | "regex"
+            | "test_operator"
+            | "unary_expression"
+            | "binary_expression"
+            | "parenthesized_expression"
+            | "heredoc_body"
+            | "heredoc_start"
+            | "heredoc_end"
+            | "heredoc_content"
+            | "file_descriptor" => {
                 self.push(node, place, stack);
             }
             other => {
@@ -346,7 +368,8 @@ impl<'a> Walk<'a> {
             named_children(node).into_iter().filter(|child| child.kind() != "file_descriptor").collect();
         let target = targets.first().map(|child| self.word(*child));
         let number = target.as_ref().and_then(|word| word.value.as_deref());
-        let copies = number.is_some_and(|text| text == "-" || (!text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())));
+        let copies =
+            number.is_some_and(|text| text == "-" || (!text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())));
         let kind = match operator {
             "<" => RedirectKind::Read,
             ">&" | "<&" if copies => RedirectKind::Copy,
@@ -586,7 +609,8 @@ fn ansi_c(text: &str) -> Option<String> {
 }
 
 fn arithmetic_is_plain(text: &str) -> bool {
-    !text.chars().any(|c| c.is_alphabetic() || matches!(c, '_' | '`' | '=' | '[')) && !text.trim_start_matches('$').contains('$')
+    !text.chars().any(|c| c.is_alphabetic() || matches!(c, '_' | '`' | '=' | '['))
+        && !text.trim_start_matches('$').contains('$')
 }
 
 /// Allows `${name}`, `${#name}`, defaults and cuts; not assignment, indirection or prompt expansion.
@@ -599,7 +623,11 @@ fn expansion_is_plain(text: &str) -> bool {
         return matches!(rest, "" | "@" | "*" | "?" | "!" | "$" | "#" | "-");
     }
     let simple = ["", "[@]", "[*]"].contains(&rest);
-    simple || rest.starts_with(":-") || rest.starts_with('-') || rest.starts_with('#') || rest.starts_with('%')
+    simple
+        || rest.starts_with(":-")
+        || rest.starts_with('-')
+        || rest.starts_with('#')
+        || rest.starts_with('%')
         || (rest.starts_with('/') && !rest.contains('@'))
         || rest.starts_with(":+")
 }
@@ -645,7 +673,16 @@ mod tests {
         assert_eq!(names("cat < $(a) > \"$(b)\" <<< \"$(c)\""), ["a", "b", "c", "cat"]);
         assert_eq!(names("[ -n \"$(a)\" ] && [[ $(b) = x ]]"), ["a", "b"]);
         assert_eq!(names("f() { a; }; export X=$(b)"), ["a", "b", "export"]);
-        assert_eq!(names("echo ${x:-$(a)} $((1+$(b)))"), ["a", "echo"].to_vec().into_iter().chain(["b"]).collect::<std::collections::BTreeSet<_>>().into_iter().collect::<Vec<_>>());
+        assert_eq!(
+            names("echo ${x:-$(a)} $((1+$(b)))"),
+            ["a", "echo"]
+                .to_vec()
+                .into_iter()
+                .chain(["b"])
+                .collect::<std::collections::BTreeSet<_>>()
+                .into_iter()
+                .collect::<Vec<_>>()
+        );
     }
 
     #[test]
@@ -653,7 +690,9 @@ mod tests {
         let known = Known { home: "/home/u", folder: "/work" };
         let long = "x".repeat(MAX_LENGTH + 1);
         let deep = "(".repeat(200);
-        for text in ["echo 'x", "a\u{200b}b", "ls \u{1b}[2J", "echo ${x:=y}", "echo ${!x}", "echo $((a[0]))", &long, &deep] {
+        for text in
+            ["echo 'x", "a\u{200b}b", "ls \u{1b}[2J", "echo ${x:=y}", "echo ${!x}", "echo $((a[0]))", &long, &deep]
+        {
             assert!(!read(text, &known).unknown.is_empty(), "{text:.40}");
         }
     }

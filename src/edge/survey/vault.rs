@@ -70,7 +70,8 @@ fn disguises(text: &str) -> Vec<String> {
 
 /// Returns the runs of letters that base64 and hexadecimal are written in.
 fn runs(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '-' | '_'))).filter(|run| run.len() >= 8)
+    text.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '-' | '_')))
+        .filter(|run| run.len() >= 8)
 }
 
 fn percent(text: &str) -> String {

@@ -16,9 +16,10 @@ const MAX_ENTRIES: usize = 4_096;
 pub fn resolve_words(script: &mut ScriptFact, scope: &Scope, lookups: &mut usize) {
     let folders = folders(script, scope);
     let mut late = false;
-    let words = script.commands.iter_mut().flat_map(|command| {
-        command.assignments.iter_mut().map(|(_, word)| word).chain(command.words.iter_mut())
-    });
+    let words = script
+        .commands
+        .iter_mut()
+        .flat_map(|command| command.assignments.iter_mut().map(|(_, word)| word).chain(command.words.iter_mut()));
     for word in words.chain(script.redirects.iter_mut().filter_map(|redirect| redirect.target.as_mut())) {
         late |= !resolve_word(word, &folders, scope, lookups);
     }

@@ -6,7 +6,9 @@ use crate::domain::tool::Effect;
 
 /// Warns when definitions are written that nobody tried in the worker.
 pub(super) fn repl_lint(evidence: &Evidence<'_>) -> Verdict {
-    let defines = ["(defun ", "(defmacro ", "(cl-defun ", "(define-"].iter().any(|word| written(evidence).any(|(_, text)| text.contains(word)));
+    let defines = ["(defun ", "(defmacro ", "(cl-defun ", "(define-"]
+        .iter()
+        .any(|word| written(evidence).any(|(_, text)| text.contains(word)));
     if !defines {
         return Verdict::pass();
     }
@@ -52,7 +54,9 @@ fn written<'a>(evidence: &'a Evidence<'_>) -> Box<dyn Iterator<Item = (String, &
             Box::new(case.action.text("content").into_iter().map(move |text| (file.clone(), text)))
         }
         Effect::EditOrg => Box::new(case.action.text("body").into_iter().map(|text| ("body.org".to_string(), text))),
-        Effect::Reply | Effect::ReadMemory | Effect::ReadFile | Effect::Execute | Effect::Evaluate | Effect::Send => Box::new(std::iter::empty()),
+        Effect::Reply | Effect::ReadMemory | Effect::ReadFile | Effect::Execute | Effect::Evaluate | Effect::Send => {
+            Box::new(std::iter::empty())
+        }
     }
 }
 

@@ -47,7 +47,14 @@ pub(super) fn high_impact(evidence: &Evidence<'_>) -> Verdict {
             }
         }
         Effect::Evaluate => {
-            why.extend(evidence.lisp.iter().filter(|found| !matches!(found, Found::Unreadable(_))).take(4).map(|found| found.why().to_string()));
+            why.extend(
+                evidence
+                    .lisp
+                    .iter()
+                    .filter(|found| !matches!(found, Found::Unreadable(_)))
+                    .take(4)
+                    .map(|found| found.why().to_string()),
+            );
         }
         Effect::Send => why.push("Something would leave this machine.".to_string()),
         Effect::Reply | Effect::ReadMemory | Effect::ReadFile | Effect::Execute => {}
@@ -76,9 +83,16 @@ fn loosens(edit: &EditFact) -> Option<String> {
     let count = |text: &str, word: &str| text.to_ascii_lowercase().matches(word).count();
     let before = edit.before.as_deref().unwrap_or("");
     let after: &str = &edit.after;
-    if count(before, ":private:") > count(after, ":private:") || count(before, ":pp_privacy:") > count(after, ":pp_privacy:") {
+    if count(before, ":private:") > count(after, ":private:")
+        || count(before, ":pp_privacy:") > count(after, ":pp_privacy:")
+    {
         return Some(format!("It makes something in “{}” less private.", edit.file));
     }
-    let rules = |text: &str| text.lines().filter(|line| line.trim_start().to_ascii_uppercase().starts_with(":PP_")).map(str::to_string).collect::<Vec<_>>();
+    let rules = |text: &str| {
+        text.lines()
+            .filter(|line| line.trim_start().to_ascii_uppercase().starts_with(":PP_"))
+            .map(str::to_string)
+            .collect::<Vec<_>>()
+    };
     (rules(before) != rules(after)).then(|| format!("It changes rules (PP_…) in “{}”.", edit.file))
 }

@@ -61,11 +61,23 @@ impl<'a> Evidence<'a> {
     fn gather(case: &'a Case<'a>) -> Evidence<'a> {
         let concerns = match case.tool.effect {
             Effect::Execute => shell::examine(case.facts.shell.as_ref(), case.scope),
-            Effect::Reply | Effect::ReadMemory | Effect::ReadFile | Effect::EditOrg | Effect::WriteFile | Effect::Evaluate | Effect::Send => Vec::new(),
+            Effect::Reply
+            | Effect::ReadMemory
+            | Effect::ReadFile
+            | Effect::EditOrg
+            | Effect::WriteFile
+            | Effect::Evaluate
+            | Effect::Send => Vec::new(),
         };
         let lisp = match case.tool.effect {
             Effect::Evaluate => lisp::examine(case.action.text("code").unwrap_or("(")),
-            Effect::Reply | Effect::ReadMemory | Effect::ReadFile | Effect::EditOrg | Effect::WriteFile | Effect::Execute | Effect::Send => Vec::new(),
+            Effect::Reply
+            | Effect::ReadMemory
+            | Effect::ReadFile
+            | Effect::EditOrg
+            | Effect::WriteFile
+            | Effect::Execute
+            | Effect::Send => Vec::new(),
         };
         let mut secrets = Vec::new();
         for (name, value) in case.action.args() {

@@ -35,9 +35,11 @@ pub(super) fn secret_path(evidence: &Evidence<'_>) -> Verdict {
 
 /// A path that was not looked up is not harmless.
 fn unsurveyed(case: &Case<'_>) -> Option<Verdict> {
-    let missing = case.tool.paths.iter().find(|arg| {
-        case.action.text(arg).is_some() && !case.facts.paths.iter().any(|path| path.arg == **arg)
-    })?;
+    let missing = case
+        .tool
+        .paths
+        .iter()
+        .find(|arg| case.action.text(arg).is_some() && !case.facts.paths.iter().any(|path| path.arg == **arg))?;
     Some(Verdict::Deny(Reason::new(format!("Which file “{missing}” means was not found out."))))
 }
 
@@ -66,7 +68,10 @@ fn one(case: &Case<'_>, path: &PathFact) -> Verdict {
         _ if path.resolved.starts_with("/dev/") && !harmless_device(&path.resolved) => "it is a device",
         _ if path.links > 1 && path.kind == FileKind::File => "the same file has another name as well (a hard link)",
         _ if elsewhere(case, path) => "only its owner may read it, and it lies outside memex and project",
-        (PathForm::Plain | PathForm::Web, FileKind::Missing | FileKind::File | FileKind::Folder | FileKind::Special) => {
+        (
+            PathForm::Plain | PathForm::Web,
+            FileKind::Missing | FileKind::File | FileKind::Folder | FileKind::Special,
+        ) => {
             return Verdict::pass();
         }
     };
@@ -90,7 +95,12 @@ pub(super) fn self_build(evidence: &Evidence<'_>) -> Verdict {
         return Verdict::Deny(Reason::new(concern.why.clone()));
     }
     let writes = matches!(case.tool.effect, Effect::WriteFile | Effect::EditOrg);
-    let touched = case.facts.paths.iter().map(|path| path.resolved.as_str()).chain(case.facts.edits.iter().map(|edit| edit.file.as_str()));
+    let touched = case
+        .facts
+        .paths
+        .iter()
+        .map(|path| path.resolved.as_str())
+        .chain(case.facts.edits.iter().map(|edit| edit.file.as_str()));
     for file in touched.filter(|_| writes) {
         if place::zone(file, case.scope) == Zone::Own {
             return Verdict::Deny(Reason::new(format!("“{file}” belongs to Passepartout itself.")));
@@ -112,8 +122,13 @@ fn is_ours(file: &str) -> bool {
     let lower = file.to_lowercase();
     let parts: Vec<&str> = lower.split('/').collect();
     let base = parts.last().copied().unwrap_or("");
-    let named = base.starts_with("passepartout") && (base.ends_with(".el") || base.ends_with(".so") || base.ends_with(".elc"));
-    let core = base.starts_with("core-") && (base.ends_with(".org") || base.ends_with(".lisp")) && parts.contains(&"passepartout");
-    let skill = parts.windows(2).any(|pair| pair == ["passepartout", "skills"] || pair == ["passepartout", "src"] || pair == ["passepartout", "lisp"]);
+    let named =
+        base.starts_with("passepartout") && (base.ends_with(".el") || base.ends_with(".so") || base.ends_with(".elc"));
+    let core = base.starts_with("core-")
+        && (base.ends_with(".org") || base.ends_with(".lisp"))
+        && parts.contains(&"passepartout");
+    let skill = parts.windows(2).any(|pair| {
+        pair == ["passepartout", "skills"] || pair == ["passepartout", "src"] || pair == ["passepartout", "lisp"]
+    });
     named || core || skill || base == "rules.org" && parts.contains(&"passepartout")
 }

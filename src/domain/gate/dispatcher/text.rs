@@ -43,8 +43,15 @@ pub(super) fn privacy_tags(evidence: &Evidence<'_>) -> Verdict {
         Effect::Reply if is_outward(case) => {
             Verdict::Deny(Reason::new("Private notes led to this, and it goes to somebody else."))
         }
-        Effect::WriteFile => Verdict::Ask(Reason::new("Private notes led to this text, and a file does not keep them private.")),
-        Effect::Reply | Effect::ReadMemory | Effect::ReadFile | Effect::EditOrg | Effect::Execute | Effect::Evaluate => Verdict::pass(),
+        Effect::WriteFile => {
+            Verdict::Ask(Reason::new("Private notes led to this text, and a file does not keep them private."))
+        }
+        Effect::Reply
+        | Effect::ReadMemory
+        | Effect::ReadFile
+        | Effect::EditOrg
+        | Effect::Execute
+        | Effect::Evaluate => Verdict::pass(),
     }
 }
 
@@ -57,7 +64,9 @@ pub(super) fn privacy_text(evidence: &Evidence<'_>) -> Verdict {
     for (_, value) in case.action.args() {
         let Some(text) = value.as_str() else { continue };
         if let Some(tag) = case.scope.private_tags.iter().find(|tag| carries(text, tag)) {
-            return Verdict::Deny(Reason::new(format!("The text carries the tag “{tag}”, which marks what is private.")));
+            return Verdict::Deny(Reason::new(format!(
+                "The text carries the tag “{tag}”, which marks what is private."
+            )));
         }
     }
     Verdict::pass()

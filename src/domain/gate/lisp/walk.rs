@@ -254,7 +254,9 @@ impl<'a> Walker<'a> {
         for (n, arg) in args.iter().enumerate() {
             match self.node(*arg) {
                 Some(Node::Quote(inner)) if n == at && name == "add-to-list" => self.target(*inner, &bound),
-                _ if n == at && name == "add-to-list" => self.unknown("“add-to-list” changes a variable that is known only at run time."),
+                _ if n == at && name == "add-to-list" => {
+                    self.unknown("“add-to-list” changes a variable that is known only at run time.")
+                }
                 _ if n == at => self.target(*arg, &bound),
                 _ => self.tasks.push(Task::Value(*arg, bound.clone())),
             }
@@ -320,9 +322,63 @@ impl<'a> Walker<'a> {
 
     fn cl_loop(&mut self, args: &[usize], bound: Bound) {
         const WORDS: &[&str] = &[
-            "for", "as", "in", "on", "from", "to", "upto", "below", "downto", "above", "downfrom", "upfrom", "by", "across", "repeat", "while", "until", "always", "never", "thereis", "collect", "collecting", "append",
-            "appending", "nconc", "concat", "vconcat", "count", "counting", "sum", "summing", "maximize", "minimize", "do", "doing", "if", "when", "unless", "else", "end", "and", "finally", "return", "with", "=", "then", "into", "initially", "being", "the", "elements", "of",
-            "hash-keys", "hash-values", "using", "index", "named",
+            "for",
+            "as",
+            "in",
+            "on",
+            "from",
+            "to",
+            "upto",
+            "below",
+            "downto",
+            "above",
+            "downfrom",
+            "upfrom",
+            "by",
+            "across",
+            "repeat",
+            "while",
+            "until",
+            "always",
+            "never",
+            "thereis",
+            "collect",
+            "collecting",
+            "append",
+            "appending",
+            "nconc",
+            "concat",
+            "vconcat",
+            "count",
+            "counting",
+            "sum",
+            "summing",
+            "maximize",
+            "minimize",
+            "do",
+            "doing",
+            "if",
+            "when",
+            "unless",
+            "else",
+            "end",
+            "and",
+            "finally",
+            "return",
+            "with",
+            "=",
+            "then",
+            "into",
+            "initially",
+            "being",
+            "the",
+            "elements",
+            "of",
+            "hash-keys",
+            "hash-values",
+            "using",
+            "index",
+            "named",
         ];
         let mut inner = bound.as_ref().clone();
         for pair in args.windows(2) {
@@ -339,7 +395,9 @@ impl<'a> Walker<'a> {
                 _ => {
                     // A pattern of names after `for` looks like a call; its names are bound.
                     let pattern = self.items(*arg).is_some_and(|items| {
-                        items.iter().all(|item| self.symbol(*item).is_some_and(|name| inner.iter().any(|known| known == name)))
+                        items
+                            .iter()
+                            .all(|item| self.symbol(*item).is_some_and(|name| inner.iter().any(|known| known == name)))
                     });
                     if !pattern {
                         self.tasks.push(Task::Value(*arg, inner.clone()));

@@ -7,16 +7,84 @@ const WINDOW: usize = 512;
 
 /// Endings of names whose values are secret, in lower case without separators.
 const SECRET_ENDS: &[&str] = &[
-    "apikey", "apitoken", "token", "secret", "password", "passwd", "passwort", "pwd", "passphrase", "credential", "credentials", "accesskey", "secretkey", "authkey", "privatekey",
-    "clientsecret", "licensekey", "encryptionkey", "signingkey", "masterkey", "accesskeyid", "accessid", "authtoken", "userauth", "key", "pw", "pass", "auth", "login",
-    "contribsyscom", "secretvalue", "srt",
+    "apikey",
+    "apitoken",
+    "token",
+    "secret",
+    "password",
+    "passwd",
+    "passwort",
+    "pwd",
+    "passphrase",
+    "credential",
+    "credentials",
+    "accesskey",
+    "secretkey",
+    "authkey",
+    "privatekey",
+    "clientsecret",
+    "licensekey",
+    "encryptionkey",
+    "signingkey",
+    "masterkey",
+    "accesskeyid",
+    "accessid",
+    "authtoken",
+    "userauth",
+    "key",
+    "pw",
+    "pass",
+    "auth",
+    "login",
+    "contribsyscom",
+    "secretvalue",
+    "srt",
 ];
 
 /// Endings that look like the above and are not secret.
 const OPEN_ENDS: &[&str] = &[
-    "publickey", "pubkey", "publictoken", "csrftoken", "xsrftoken", "primarykey", "foreignkey", "sortkey", "cachekey", "partitionkey", "hotkey", "monkey", "turkey", "keyboardkey", "bypass", "compass",
-    "indexkey", "eventkey", "rowkey", "mapkey", "objectkey", "groupkey", "routingkey", "idempotencykey", "nexttoken", "pagetoken", "continuationtoken", "idxkey", "surpass", "trespass", "passthrough", "hashkey", "keykey",
-    "sequencekey", "lookupkey", "kmskey", "hostkey", "sitekey", "stringkey", "entrykey", "translationkey", "i18nkey",
+    "publickey",
+    "pubkey",
+    "publictoken",
+    "csrftoken",
+    "xsrftoken",
+    "primarykey",
+    "foreignkey",
+    "sortkey",
+    "cachekey",
+    "partitionkey",
+    "hotkey",
+    "monkey",
+    "turkey",
+    "keyboardkey",
+    "bypass",
+    "compass",
+    "indexkey",
+    "eventkey",
+    "rowkey",
+    "mapkey",
+    "objectkey",
+    "groupkey",
+    "routingkey",
+    "idempotencykey",
+    "nexttoken",
+    "pagetoken",
+    "continuationtoken",
+    "idxkey",
+    "surpass",
+    "trespass",
+    "passthrough",
+    "hashkey",
+    "keykey",
+    "sequencekey",
+    "lookupkey",
+    "kmskey",
+    "hostkey",
+    "sitekey",
+    "stringkey",
+    "entrykey",
+    "translationkey",
+    "i18nkey",
 ];
 
 /// Returns the secrets of a text that are told by what stands before them.
@@ -27,7 +95,9 @@ pub(super) fn scan(text: &str) -> Vec<Finding> {
         match byte {
             b'=' | b':' => found.extend(assigned(text, at)),
             b',' => found.extend(pair(text, at)),
-            b'-' if bytes.get(at + 1) == Some(&b'-') && at.checked_sub(1).is_none_or(|n| bytes.get(n).is_some_and(u8::is_ascii_whitespace)) => {
+            b'-' if bytes.get(at + 1) == Some(&b'-')
+                && at.checked_sub(1).is_none_or(|n| bytes.get(n).is_some_and(u8::is_ascii_whitespace)) =>
+            {
                 found.extend(option(text, at));
             }
             b'@' => found.extend(address(text, at)),
@@ -56,13 +126,21 @@ fn before(text: &str, at: usize) -> &str {
 /// Reads a value behind a sign: quoted, or up to white space. Returns where it starts, and whether it was quoted.
 fn value_at(text: &str, from: usize) -> Option<(usize, &str, bool)> {
     let rest = text.get(from..)?;
-    let skip = rest.bytes().take(16).take_while(|b| matches!(b, b' ' | b'\t' | b'=' | b':' | b'>' | b'\\' | b'?' | b'(')).count();
+    let skip = rest
+        .bytes()
+        .take(16)
+        .take_while(|b| matches!(b, b' ' | b'\t' | b'=' | b':' | b'>' | b'\\' | b'?' | b'('))
+        .count();
     let start = from + skip;
     let rest = text.get(start..)?;
     let first = rest.chars().next()?;
     if matches!(first, '"' | '\'' | '`') {
         let inner = rest.get(1..)?;
-        let end = inner.bytes().take(4 * WINDOW).position(|b| b == first as u8 || b == b'\n' || (b == b'\\' && first == '"')).unwrap_or(inner.len().min(4 * WINDOW));
+        let end = inner
+            .bytes()
+            .take(4 * WINDOW)
+            .position(|b| b == first as u8 || b == b'\n' || (b == b'\\' && first == '"'))
+            .unwrap_or(inner.len().min(4 * WINDOW));
         return Some((start + 1, inner.get(..end)?, true));
     }
     let end = rest
@@ -145,8 +223,10 @@ fn user_option(text: &str, at: usize) -> Option<Finding> {
         (start + user.len() + 1, password)
     };
     let known = matches!(password, "pass" | "password" | "passwd" | "secret" | "pw" | "mypassword" | "x");
-    let variable = password.starts_with(['$', '{', '<', '%', '(']) || password.contains("${") || password.contains("$(");
-    (password.len() >= 5 && !known && !variable && !is_placeholder(&password.replace('$', ""))).then(|| likely("password", start, password))
+    let variable =
+        password.starts_with(['$', '{', '<', '%', '(']) || password.contains("${") || password.contains("$(");
+    (password.len() >= 5 && !known && !variable && !is_placeholder(&password.replace('$', "")))
+        .then(|| likely("password", start, password))
 }
 
 /// `scheme://name:password@host`
@@ -158,8 +238,21 @@ fn address(text: &str, at: usize) -> Option<Finding> {
         return None;
     }
     let (user, password) = inside.split_once(':')?;
-    let telling = password.len() >= 6 && password.bytes().any(|b| b.is_ascii_digit()) || entropy(password) > 3.0 && password.len() >= 8;
-    let known = matches!(password.to_ascii_lowercase().as_str(), "password" | "passwd" | "secret" | "pass" | "postgres" | "root" | "admin" | "mypassword" | "example" | "changeme");
+    let telling = password.len() >= 6 && password.bytes().any(|b| b.is_ascii_digit())
+        || entropy(password) > 3.0 && password.len() >= 8;
+    let known = matches!(
+        password.to_ascii_lowercase().as_str(),
+        "password"
+            | "passwd"
+            | "secret"
+            | "pass"
+            | "postgres"
+            | "root"
+            | "admin"
+            | "mypassword"
+            | "example"
+            | "changeme"
+    );
     if user.is_empty() || known || !telling || is_placeholder(password) || password.contains('@') {
         return None;
     }
@@ -204,7 +297,10 @@ fn judge(name: &str, value: &str, quoted: bool) -> Option<&'static str> {
     if value.len() < 8 || value.len() > 4 * WINDOW || is_placeholder(value) || !value.is_ascii() {
         return None;
     }
-    if value.contains(char::is_whitespace) || value.contains("://") || value.starts_with(['/', '.', '~', '!', '(', '[', '&', '*', '@', '#']) {
+    if value.contains(char::is_whitespace)
+        || value.contains("://")
+        || value.starts_with(['/', '.', '~', '!', '(', '[', '&', '*', '@', '#'])
+    {
         return None;
     }
     let password = matches!(*ends, "password" | "passwd" | "passwort" | "pwd" | "passphrase" | "pw" | "pass");
@@ -223,7 +319,11 @@ fn judge(name: &str, value: &str, quoted: bool) -> Option<&'static str> {
     if value.len() < least || code || is_slug(value) || is_file(value) {
         return None;
     }
-    let telling = if password { mixed || signs } else { mixed && entropy(value) >= 2.4 || (value.len() >= 20 && entropy(value) >= 4.0 && letters < value.len()) };
+    let telling = if password {
+        mixed || signs
+    } else {
+        mixed && entropy(value) >= 2.4 || (value.len() >= 20 && entropy(value) >= 4.0 && letters < value.len())
+    };
     telling.then_some(if password { "password" } else { "secret under a telling name" })
 }
 
@@ -245,5 +345,8 @@ fn is_slug(value: &str) -> bool {
 
 fn is_file(value: &str) -> bool {
     let extension = value.rsplit_once('.').map(|(_, extension)| extension).unwrap_or("");
-    matches!(extension, "pem" | "key" | "cer" | "crt" | "json" | "yml" | "yaml" | "txt" | "env" | "com" | "org" | "net" | "io")
+    matches!(
+        extension,
+        "pem" | "key" | "cer" | "crt" | "json" | "yml" | "yaml" | "txt" | "env" | "com" | "org" | "net" | "io"
+    )
 }

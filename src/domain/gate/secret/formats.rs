@@ -54,7 +54,13 @@ const fn format(kind: &'static str, prefix: &'static str, letters: Letters, leas
     Format { kind, prefix, letters, least, most, check: any }
 }
 
-const fn checked(kind: &'static str, prefix: &'static str, letters: Letters, least: usize, check: fn(&str) -> bool) -> Format {
+const fn checked(
+    kind: &'static str,
+    prefix: &'static str,
+    letters: Letters,
+    least: usize,
+    check: fn(&str) -> bool,
+) -> Format {
     Format { kind, prefix, letters, least, most: usize::MAX, check }
 }
 
@@ -150,14 +156,28 @@ const FORMATS: &[Format] = &[
     checked("Google token", "ya29.", Letters::Dotted, 30, varied),
     format("Google client secret", "GOCSPX-", Letters::Url, 28, 28),
     checked("OpenAI key", "sk-", Letters::Url, 40, names_openai),
-    Format { kind: "Anthropic key", prefix: "sk-ant-", letters: Letters::Url, least: 90, most: MANY, check: ends_in_aa },
+    Format {
+        kind: "Anthropic key",
+        prefix: "sk-ant-",
+        letters: Letters::Url,
+        least: 90,
+        most: MANY,
+        check: ends_in_aa,
+    },
     checked("OpenRouter key", "sk-or-v1-", Letters::Hex, 64, varied),
     checked("Groq key", "gsk_", Letters::Alnum, 48, varied),
     checked("xAI key", "xai-", Letters::Alnum, 70, varied),
     checked("Perplexity key", "pplx-", Letters::Alnum, 48, varied),
     format("Hugging Face token", "hf_", Letters::Alpha, 34, 34),
     checked("Hugging Face token", "hf_", Letters::Alnum, 34, has_digits),
-    Format { kind: "Hugging Face token", prefix: "api_org_", letters: Letters::Alpha, least: 34, most: 34, check: varied },
+    Format {
+        kind: "Hugging Face token",
+        prefix: "api_org_",
+        letters: Letters::Alpha,
+        least: 34,
+        most: 34,
+        check: varied,
+    },
     checked("Replicate token", "r8_", Letters::Alnum, 37, varied),
     checked("Stripe key", "sk_live_", Letters::Alnum, 16, varied),
     checked("Stripe key", "sk_test_", Letters::Alnum, 16, varied),
@@ -266,7 +286,11 @@ pub(super) fn scan(text: &str) -> Vec<Finding> {
     let mut found = Vec::new();
     let Some(finder) = finder() else {
         // Without the table nothing is known to be clean.
-        return vec![Finding { kind: "text that could not be searched", range: 0..text.len(), certainty: Certainty::Certain }];
+        return vec![Finding {
+            kind: "text that could not be searched",
+            range: 0..text.len(),
+            certainty: Certainty::Certain,
+        }];
     };
     let mut ends: Vec<usize> = vec![0; FORMATS.len()];
     for hit in finder.find_overlapping_iter(text) {
@@ -300,7 +324,9 @@ fn starts_word(text: &str, at: usize, prefix: &str) -> bool {
     let before = at.checked_sub(1).and_then(|n| text.as_bytes().get(n)).copied().unwrap_or(b' ');
     // Letters after an escape such as `\n` belong to the escape.
     let escaped = at >= 2 && text.as_bytes().get(at - 2) == Some(&b'\\') && matches!(before, b'n' | b't' | b'r');
-    !first.is_ascii_alphanumeric() || escaped || !(before.is_ascii_alphanumeric() || before == b'_' || before == b'/' && prefix.len() < 4)
+    !first.is_ascii_alphanumeric()
+        || escaped
+        || !(before.is_ascii_alphanumeric() || before == b'_' || before == b'/' && prefix.len() < 4)
 }
 
 fn run(text: &str, from: usize, letters: Letters) -> &str {

@@ -32,7 +32,9 @@ pub struct Finding {
 pub fn scan(text: &str) -> Vec<Finding> {
     let mut found = formats::scan(text);
     found.extend(assignment::scan(text));
-    found.sort_by(|a, b| a.range.start.cmp(&b.range.start).then(b.certainty.cmp(&a.certainty)).then(b.range.end.cmp(&a.range.end)));
+    found.sort_by(|a, b| {
+        a.range.start.cmp(&b.range.start).then(b.certainty.cmp(&a.certainty)).then(b.range.end.cmp(&a.range.end))
+    });
     let mut kept: Vec<Finding> = Vec::new();
     for finding in found {
         match kept.last_mut() {
@@ -69,9 +71,42 @@ fn is_placeholder(value: &str) -> bool {
     }
     let lower = value.to_ascii_lowercase();
     let words = [
-        "xxxx", "****", "....", "####", "example", "placeholder", "redacted", "your_", "your-", "yourkey", "yourtoken", "changeme", "change_me", "change-me",
-        "insert", "dummy", "notreal", "not_real", "todo", "replace", "abcdefghijkl", "my-secret", "mysecret", "my_secret", "put_your", "token_here", "key_here", "tokenhere", "keyhere", "_here", "0000000000", "1111111111",
-        "undefined", "process.env", "os.environ", "getenv",
+        "xxxx",
+        "****",
+        "....",
+        "####",
+        "example",
+        "placeholder",
+        "redacted",
+        "your_",
+        "your-",
+        "yourkey",
+        "yourtoken",
+        "changeme",
+        "change_me",
+        "change-me",
+        "insert",
+        "dummy",
+        "notreal",
+        "not_real",
+        "todo",
+        "replace",
+        "abcdefghijkl",
+        "my-secret",
+        "mysecret",
+        "my_secret",
+        "put_your",
+        "token_here",
+        "key_here",
+        "tokenhere",
+        "keyhere",
+        "_here",
+        "0000000000",
+        "1111111111",
+        "undefined",
+        "process.env",
+        "os.environ",
+        "getenv",
     ];
     words.iter().any(|word| lower.contains(word)) || lower.ends_with("...")
 }

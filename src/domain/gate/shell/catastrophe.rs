@@ -40,9 +40,24 @@ pub fn find(words: &[Word], scope: &Scope) -> Option<String> {
 /// Returns whether a path is a whole disk or a partition.
 pub fn is_disk(path: &str) -> bool {
     let Some(device) = path.strip_prefix("/dev/") else { return false };
-    ["sd[a-z]*", "hd[a-z]*", "vd[a-z]*", "xvd[a-z]*", "nvme*", "mmcblk*", "disk*", "rdisk*", "mapper/*", "dm-*", "md[0-9]*", "mem", "kmem", "port"]
-        .iter()
-        .any(|pattern| matches(pattern, device))
+    [
+        "sd[a-z]*",
+        "hd[a-z]*",
+        "vd[a-z]*",
+        "xvd[a-z]*",
+        "nvme*",
+        "mmcblk*",
+        "disk*",
+        "rdisk*",
+        "mapper/*",
+        "dm-*",
+        "md[0-9]*",
+        "mem",
+        "kmem",
+        "port",
+    ]
+    .iter()
+    .any(|pattern| matches(pattern, device))
 }
 
 fn has_short(args: &[Word], letters: &[char], long: &str) -> bool {
@@ -75,6 +90,28 @@ fn is_vital(word: &Word, scope: &Scope) -> Option<String> {
 }
 
 const SYSTEM: &[&str] = &[
-    "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib64", "/opt", "/proc", "/root", "/sbin", "/srv", "/sys",
-    "/usr", "/usr/bin", "/usr/lib", "/usr/local", "/usr/share", "/var", "/var/lib", "/System", "/Users", "/Library", "/Applications",
+    "/bin",
+    "/boot",
+    "/dev",
+    "/etc",
+    "/home",
+    "/lib",
+    "/lib64",
+    "/opt",
+    "/proc",
+    "/root",
+    "/sbin",
+    "/srv",
+    "/sys",
+    "/usr",
+    "/usr/bin",
+    "/usr/lib",
+    "/usr/local",
+    "/usr/share",
+    "/var",
+    "/var/lib",
+    "/System",
+    "/Users",
+    "/Library",
+    "/Applications",
 ];

@@ -7,15 +7,72 @@ use crate::domain::gate::facts::Word;
 
 /// Subcommands that read, whatever their operands.
 const READS: &[&str] = &[
-    "status", "log", "diff", "show", "blame", "annotate", "shortlog", "whatchanged", "describe", "rev-parse", "rev-list", "ls-files", "ls-tree", "cat-file", "for-each-ref",
-    "show-ref", "show-branch", "merge-base", "name-rev", "count-objects", "diff-files", "diff-index", "diff-tree", "grep", "check-ignore", "check-attr", "check-ref-format", "cherry", "range-diff",
-    "get-tar-commit-id", "help", "version", "var", "stripspace", "patch-id", "verify-commit", "verify-tag", "merge-tree", "fsck", "annotate",
+    "status",
+    "log",
+    "diff",
+    "show",
+    "blame",
+    "annotate",
+    "shortlog",
+    "whatchanged",
+    "describe",
+    "rev-parse",
+    "rev-list",
+    "ls-files",
+    "ls-tree",
+    "cat-file",
+    "for-each-ref",
+    "show-ref",
+    "show-branch",
+    "merge-base",
+    "name-rev",
+    "count-objects",
+    "diff-files",
+    "diff-index",
+    "diff-tree",
+    "grep",
+    "check-ignore",
+    "check-attr",
+    "check-ref-format",
+    "cherry",
+    "range-diff",
+    "get-tar-commit-id",
+    "help",
+    "version",
+    "var",
+    "stripspace",
+    "patch-id",
+    "verify-commit",
+    "verify-tag",
+    "merge-tree",
+    "fsck",
+    "annotate",
 ];
 
 /// Long options that write, run or connect, without their dashes.
 const REFUSED: &[&str] = &[
-    "output", "ext-diff", "textconv", "open-files-in-pager", "upload-pack", "receive-pack", "exec", "filters", "contents", "paginate", "config-env", "exec-path", "git-dir",
-    "work-tree", "super-prefix", "edit", "write-bitmap", "lost-found", "web", "no-index", "file", "remote",
+    "output",
+    "ext-diff",
+    "textconv",
+    "open-files-in-pager",
+    "upload-pack",
+    "receive-pack",
+    "exec",
+    "filters",
+    "contents",
+    "paginate",
+    "config-env",
+    "exec-path",
+    "git-dir",
+    "work-tree",
+    "super-prefix",
+    "edit",
+    "write-bitmap",
+    "lost-found",
+    "web",
+    "no-index",
+    "file",
+    "remote",
 ];
 
 /// Returns what speaks against a git command; `None` when it reads only.
@@ -26,13 +83,20 @@ pub fn judge(args: &[Word], appended: bool) -> Option<String> {
     loop {
         match rest {
             ["-C", _, tail @ ..] => rest = tail,
-            ["--no-pager" | "-P" | "--no-optional-locks" | "--literal-pathspecs" | "--no-replace-objects", tail @ ..] => rest = tail,
+            [
+                "--no-pager" | "-P" | "--no-optional-locks" | "--literal-pathspecs" | "--no-replace-objects",
+                tail @ ..,
+            ] => rest = tail,
             ["--version" | "--help" | "-v" | "-h"] | [] if !appended => return None,
-            [option, ..] if option.starts_with('-') => return Some(format!("“git {}” can change what git runs.", super::clip(option))),
+            [option, ..] if option.starts_with('-') => {
+                return Some(format!("“git {}” can change what git runs.", super::clip(option)));
+            }
             _ => break,
         }
     }
-    let [sub, tail @ ..] = rest else { return Some("Which git command is meant, is known only at run time.".to_string()) };
+    let [sub, tail @ ..] = rest else {
+        return Some("Which git command is meant, is known only at run time.".to_string());
+    };
     if let Some(option) = tail.iter().take_while(|text| **text != "--").find(|text| refused(sub, text)) {
         return Some(format!("“git {sub} {}” does more than read.", super::clip(option)));
     }
@@ -46,10 +110,13 @@ fn refused(sub: &str, text: &str) -> bool {
     if let Some(long) = text.strip_prefix("--") {
         let name = long.split('=').next().unwrap_or(long);
         // `--o` could be meant as `--output`; `--output-indicator-new` could not.
-        return !name.is_empty() && name != "e" && REFUSED.iter().any(|refused| refused.starts_with(name) && !allowed_prefix(sub, name));
+        return !name.is_empty()
+            && name != "e"
+            && REFUSED.iter().any(|refused| refused.starts_with(name) && !allowed_prefix(sub, name));
     }
     let short = text.strip_prefix('-').unwrap_or("");
-    matches!(sub, "grep") && short.chars().take_while(|c| !matches!(c, 'e' | 'f' | 'A' | 'B' | 'C' | 'm')).any(|c| c == 'O')
+    matches!(sub, "grep")
+        && short.chars().take_while(|c| !matches!(c, 'e' | 'f' | 'A' | 'B' | 'C' | 'm')).any(|c| c == 'O')
 }
 
 /// Whole option names that happen to begin a refused one.
@@ -63,15 +130,40 @@ fn reads_with(sub: &str, tail: &[&str]) -> bool {
     match sub {
         "branch" | "tag" => {
             const SHOWS: &[&str] = &[
-                "-a", "-r", "-v", "-vv", "-l", "--list", "--all", "--remotes", "--verbose", "--merged", "--no-merged", "--contains", "--no-contains", "--show-current", "--sort", "--format",
-                "--column", "--no-column", "--color", "--no-color", "--points-at", "-n", "--ignore-case", "-i", "--abbrev", "--no-abbrev",
+                "-a",
+                "-r",
+                "-v",
+                "-vv",
+                "-l",
+                "--list",
+                "--all",
+                "--remotes",
+                "--verbose",
+                "--merged",
+                "--no-merged",
+                "--contains",
+                "--no-contains",
+                "--show-current",
+                "--sort",
+                "--format",
+                "--column",
+                "--no-column",
+                "--color",
+                "--no-color",
+                "--points-at",
+                "-n",
+                "--ignore-case",
+                "-i",
+                "--abbrev",
+                "--no-abbrev",
             ];
             let options = tail.iter().filter(|text| text.starts_with('-'));
             let lists = ["-l", "--list", "--merged", "--no-merged", "--contains", "--no-contains", "--points-at"];
             let operands = tail.iter().any(|text| !text.starts_with('-'));
             let known = options.clone().all(|text| {
                 let name = text.split('=').next().unwrap_or(text);
-                SHOWS.contains(&name) || (sub == "tag" && name.strip_prefix("-n").is_some_and(|n| n.chars().all(|c| c.is_ascii_digit())))
+                SHOWS.contains(&name)
+                    || (sub == "tag" && name.strip_prefix("-n").is_some_and(|n| n.chars().all(|c| c.is_ascii_digit())))
             });
             let listing = tail.iter().any(|text| lists.contains(&text.split('=').next().unwrap_or(text)));
             // `git branch --sort key` takes its value as the next word: without a listing option it asks.
@@ -79,12 +171,44 @@ fn reads_with(sub: &str, tail: &[&str]) -> bool {
         }
         "remote" => matches!(tail, [] | ["-v" | "--verbose" | "show"] | ["get-url", _]),
         "stash" => matches!(first, "list" | "show"),
-        "reflog" => matches!(first, "" | "show" | "exists") || first.starts_with('-') || (tail.len() == 1 && !matches!(first, "expire" | "delete" | "drop" | "write")),
+        "reflog" => {
+            matches!(first, "" | "show" | "exists")
+                || first.starts_with('-')
+                || (tail.len() == 1 && !matches!(first, "expire" | "delete" | "drop" | "write"))
+        }
         "config" => {
-            const SHOWS: &[&str] = &["--list", "-l", "--get", "--get-all", "--get-regexp", "--get-urlmatch", "--show-origin", "--show-scope", "--name-only", "--global", "--local", "--system", "--worktree", "-z", "--null", "--type", "--bool", "--int", "--path", "--includes", "--default", "get", "list"];
+            const SHOWS: &[&str] = &[
+                "--list",
+                "-l",
+                "--get",
+                "--get-all",
+                "--get-regexp",
+                "--get-urlmatch",
+                "--show-origin",
+                "--show-scope",
+                "--name-only",
+                "--global",
+                "--local",
+                "--system",
+                "--worktree",
+                "-z",
+                "--null",
+                "--type",
+                "--bool",
+                "--int",
+                "--path",
+                "--includes",
+                "--default",
+                "get",
+                "list",
+            ];
             let asks = ["--list", "-l", "--get", "--get-all", "--get-regexp", "--get-urlmatch", "get", "list"];
             let shows = tail.iter().any(|text| asks.contains(&text.split('=').next().unwrap_or(text)));
-            shows && tail.iter().filter(|text| text.starts_with('-')).all(|text| SHOWS.contains(&text.split('=').next().unwrap_or(text)))
+            shows
+                && tail
+                    .iter()
+                    .filter(|text| text.starts_with('-'))
+                    .all(|text| SHOWS.contains(&text.split('=').next().unwrap_or(text)))
         }
         "submodule" => matches!(first, "" | "status" | "summary"),
         "worktree" => first == "list",

@@ -155,9 +155,13 @@ impl Look<'_> {
             let calls = self.script.commands.iter().filter(|c| value(c.words.first()) == Some(name.as_str())).count();
             let piped = self.script.background && calls > 1;
             if piped {
-                concerns.push(effect(Harm::Catastrophic, format!("“{name}” starts itself again and again (a fork bomb).")));
+                concerns
+                    .push(effect(Harm::Catastrophic, format!("“{name}” starts itself again and again (a fork bomb).")));
             }
-            concerns.push(effect(Harm::Moderate, format!("It defines “{name}”, so that the word no longer means what it says.")));
+            concerns.push(effect(
+                Harm::Moderate,
+                format!("It defines “{name}”, so that the word no longer means what it says."),
+            ));
         }
     }
 
@@ -197,7 +201,8 @@ impl Look<'_> {
                             }
                             Inner::Script(text) => self.inner_script(&text, concerns),
                             Inner::Dynamic => {
-                                concerns.push(effect(Harm::Dangerous, "What a shell would run is known only at run time."));
+                                concerns
+                                    .push(effect(Harm::Dangerous, "What a shell would run is known only at run time."));
                             }
                         }
                     }
@@ -233,10 +238,15 @@ impl Look<'_> {
             return;
         };
         let Some(spelt) = first.value.as_deref().filter(|_| !first.glob || first.raw == "[") else {
-            concerns.push(effect(Harm::Dangerous, format!("Which program “{}” is, is known only at run time.", clip(&first.raw))));
+            concerns.push(effect(
+                Harm::Dangerous,
+                format!("Which program “{}” is, is known only at run time.", clip(&first.raw)),
+            ));
             return;
         };
-        if tables::OURS.contains(&base_name(spelt).to_ascii_lowercase().as_str()) || base_name(spelt).starts_with("passepartout") {
+        if tables::OURS.contains(&base_name(spelt).to_ascii_lowercase().as_str())
+            || base_name(spelt).starts_with("passepartout")
+        {
             let why = format!("“{}” reaches for Passepartout or for this Emacs.", clip(base_name(spelt)));
             concerns.push(Concern { matter: Matter::Own, harm: Harm::Catastrophic, why });
         }
@@ -248,7 +258,10 @@ impl Look<'_> {
         }
         let verdict = match system_name(spelt) {
             _ if connects => Vec::new(),
-            None => vec![effect(Harm::Dangerous, format!("“{}” is a program of its own making, not the system's.", clip(spelt)))],
+            None => vec![effect(
+                Harm::Dangerous,
+                format!("“{}” is a program of its own making, not the system's.", clip(spelt)),
+            )],
             Some(name) if self.script.functions.iter().any(|f| f == name) => Vec::new(),
             Some(name) => programs::judge(name, words.get(1..).unwrap_or(&[]), given.appended),
         };
@@ -283,8 +296,13 @@ impl Look<'_> {
         if reads && given.appended && self.upstream_hides(given.command) {
             concerns.push(effect(Harm::Unknown, format!("Which files “{name}” is given is known only at run time.")));
         }
-        if reads && !listing && self.wanders() && words.iter().skip(1).any(|w| value(Some(w)).is_some_and(|v| !v.starts_with(['/', '-']))) {
-            concerns.push(effect(Harm::Unknown, "It changes to a folder that is known only at run time, and reads there."));
+        if reads
+            && !listing
+            && self.wanders()
+            && words.iter().skip(1).any(|w| value(Some(w)).is_some_and(|v| !v.starts_with(['/', '-'])))
+        {
+            concerns
+                .push(effect(Harm::Unknown, "It changes to a folder that is known only at run time, and reads there."));
         }
     }
 
@@ -320,7 +338,10 @@ impl Look<'_> {
 
     fn elsewhere(&self, word: &Word, concerns: &mut Vec<Concern>) {
         // Only the whole word counts here: parts of words are candidates for secrets alone.
-        let Some(path) = word.resolved.first().filter(|_| value(Some(word)).is_some_and(|v| !v.starts_with('-'))) else { return };
+        let Some(path) = word.resolved.first().filter(|_| value(Some(word)).is_some_and(|v| !v.starts_with('-')))
+        else {
+            return;
+        };
         let concern = match place::zone(path, self.scope) {
             Zone::Home => Some(format!("“{}” lies in somebody's home, outside the project.", clip(path))),
             Zone::Memex => Some(format!("“{}” belongs to the memex, which the shell does not see.", clip(path))),
@@ -373,7 +394,8 @@ impl Look<'_> {
             tables::DECODERS.contains(&name)
                 || before.words.iter().any(|w| {
                     w.resolved.iter().any(|path| place::secret(path, self.scope).is_some())
-                        || value(Some(w)).is_some_and(|text| text.split_whitespace().any(|part| place::secret_name(part).is_some()))
+                        || value(Some(w))
+                            .is_some_and(|text| text.split_whitespace().any(|part| place::secret_name(part).is_some()))
                 })
         })
     }

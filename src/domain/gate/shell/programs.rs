@@ -44,92 +44,584 @@ const ANY: Flags = Flags::Any;
 const PROGRAMS: &[Program] = &[
     Program {
         names: &[
-            "echo", "true", "false", ":", "sleep", "seq", "factor", "numfmt", "basename", "dirname", "uptime", "free", "ps", "pstree", "pgrep", "pidof", "w",
-            "who", "users", "id", "groups", "whoami", "logname", "tty", "nproc", "arch", "uname", "getconf", "locale", "lscpu", "lsmod", "lspci",
-            "lsusb", "vmstat", "iostat", "mpstat", "top", "type", "which", "whereis", "whatis", "apropos", "command", "env", "printenv", "tldr", "cal",
-            "ncal", "expr", "pwd", "tput", "sw_vers", "netstat", "help", "uuidgen", "mesg", "lsb_release", "hostid", "runlevel", "jobs", "times", "dirs", "builtin",
-            "last", "lastlog", "nice", "timeout", "time", "ionice", "stdbuf", "busybox", "toybox", "xargs", "exit", "return", "break", "continue", "pathchk", "clear",
+            "echo",
+            "true",
+            "false",
+            ":",
+            "sleep",
+            "seq",
+            "factor",
+            "numfmt",
+            "basename",
+            "dirname",
+            "uptime",
+            "free",
+            "ps",
+            "pstree",
+            "pgrep",
+            "pidof",
+            "w",
+            "who",
+            "users",
+            "id",
+            "groups",
+            "whoami",
+            "logname",
+            "tty",
+            "nproc",
+            "arch",
+            "uname",
+            "getconf",
+            "locale",
+            "lscpu",
+            "lsmod",
+            "lspci",
+            "lsusb",
+            "vmstat",
+            "iostat",
+            "mpstat",
+            "top",
+            "type",
+            "which",
+            "whereis",
+            "whatis",
+            "apropos",
+            "command",
+            "env",
+            "printenv",
+            "tldr",
+            "cal",
+            "ncal",
+            "expr",
+            "pwd",
+            "tput",
+            "sw_vers",
+            "netstat",
+            "help",
+            "uuidgen",
+            "mesg",
+            "lsb_release",
+            "hostid",
+            "runlevel",
+            "jobs",
+            "times",
+            "dirs",
+            "builtin",
+            "last",
+            "lastlog",
+            "nice",
+            "timeout",
+            "time",
+            "ionice",
+            "stdbuf",
+            "busybox",
+            "toybox",
+            "xargs",
+            "exit",
+            "return",
+            "break",
+            "continue",
+            "pathchk",
+            "clear",
         ],
         flags: ANY,
         operands: Operands::Text,
     },
     Program {
-        names: &["ls", "dir", "vdir", "stat", "du", "df", "readlink", "realpath", "exa", "eza", "lsd", "cd", "lsblk", "findmnt", "blkid", "namei", "mountpoint", "locate", "mdfind", "pushd", "popd", "getfacl", "lsattr", "sync"],
+        names: &[
+            "ls",
+            "dir",
+            "vdir",
+            "stat",
+            "du",
+            "df",
+            "readlink",
+            "realpath",
+            "exa",
+            "eza",
+            "lsd",
+            "cd",
+            "lsblk",
+            "findmnt",
+            "blkid",
+            "namei",
+            "mountpoint",
+            "locate",
+            "mdfind",
+            "pushd",
+            "popd",
+            "getfacl",
+            "lsattr",
+            "sync",
+        ],
         flags: ANY,
         operands: Operands::Listed,
     },
-    Program { names: &["tree"], flags: Flags::But { short: "oR", long: &["output"], valued: "LPIHT" }, operands: Operands::Listed },
-    Program { names: &["file"], flags: Flags::But { short: "C", long: &["compile"], valued: "feFmPM" }, operands: Operands::Listed },
+    Program {
+        names: &["tree"],
+        flags: Flags::But { short: "oR", long: &["output"], valued: "LPIHT" },
+        operands: Operands::Listed,
+    },
+    Program {
+        names: &["file"],
+        flags: Flags::But { short: "C", long: &["compile"], valued: "feFmPM" },
+        operands: Operands::Listed,
+    },
     Program {
         names: &[
-            "cat", "tac", "nl", "wc", "head", "tail", "cut", "paste", "join", "comm", "fold", "rev", "expand", "unexpand", "fmt", "pr", "od", "hexdump", "hd",
-            "strings", "cksum", "sum", "md5sum", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum", "b2sum", "md5", "md5deep", "cmp", "diff", "colordiff",
-            "zcat", "bzcat", "xzcat", "zstdcat", "lz4cat", "gzcat", "column", "tsort", "nm", "objdump", "readelf", "size", "zdiff", "zcmp", "base32", "basenc", "look", "cloc", "tokei",
+            "cat",
+            "tac",
+            "nl",
+            "wc",
+            "head",
+            "tail",
+            "cut",
+            "paste",
+            "join",
+            "comm",
+            "fold",
+            "rev",
+            "expand",
+            "unexpand",
+            "fmt",
+            "pr",
+            "od",
+            "hexdump",
+            "hd",
+            "strings",
+            "cksum",
+            "sum",
+            "md5sum",
+            "sha1sum",
+            "sha224sum",
+            "sha256sum",
+            "sha384sum",
+            "sha512sum",
+            "b2sum",
+            "md5",
+            "md5deep",
+            "cmp",
+            "diff",
+            "colordiff",
+            "zcat",
+            "bzcat",
+            "xzcat",
+            "zstdcat",
+            "lz4cat",
+            "gzcat",
+            "column",
+            "tsort",
+            "nm",
+            "objdump",
+            "readelf",
+            "size",
+            "zdiff",
+            "zcmp",
+            "base32",
+            "basenc",
+            "look",
+            "cloc",
+            "tokei",
         ],
         flags: ANY,
         operands: Operands::Read,
     },
     Program { names: &["shasum"], flags: ANY, operands: Operands::Read },
     Program { names: &["tr"], flags: ANY, operands: Operands::Text },
-    Program { names: &["grep", "egrep", "fgrep", "zgrep", "bzgrep", "xzgrep", "zegrep", "zfgrep"], flags: ANY, operands: Operands::PatternRead },
-    Program { names: &["base64"], flags: Flags::But { short: "o", long: &["output"], valued: "wbi" }, operands: Operands::Read },
-    Program { names: &["bat", "batcat"], flags: Flags::But { short: "", long: &["pager", "diff", "config-file", "generate-config-file"], valued: "lHrm" }, operands: Operands::Read },
-    Program { names: &["rg", "ripgrep"], flags: Flags::But { short: "z", long: &["pre", "hostname-bin", "search-zip"], valued: "efgtTmjABCEMr" }, operands: Operands::PatternRead },
-    Program { names: &["ag"], flags: Flags::But { short: "z", long: &["pager", "search-zip"], valued: "ABCGmgp" }, operands: Operands::PatternRead },
-    Program { names: &["fd", "fdfind"], flags: Flags::But { short: "xX", long: &["exec", "exec-batch"], valued: "deEtScjog" }, operands: Operands::Listed },
-    Program { names: &["diff3"], flags: Flags::But { short: "", long: &["diff-program"], valued: "L" }, operands: Operands::Read },
-    Program { names: &["journalctl"], flags: Flags::But {
-        short: "",
-        long: &["vacuum-size", "vacuum-time", "vacuum-files", "rotate", "flush", "sync", "update-catalog", "setup-keys", "relinquish-var", "smart-relinquish-var", "cursor-file", "directory", "file", "root", "image"],
-        valued: "unpotgSUDMbc",
-    }, operands: Operands::Text },
-    Program { names: &["dmesg"], flags: Flags::But { short: "CcDEn", long: &["clear", "read-clear", "console-off", "console-on", "console-level", "file", "kmsg-file"], valued: "flsF" }, operands: Operands::Text },
-    Program { names: &["ss"], flags: Flags::But { short: "KDF", long: &["kill", "diag", "filter"], valued: "fAN" }, operands: Operands::Text },
-    Program { names: &["lsof"], flags: Flags::But { short: "", long: &[], valued: "pucdisgF" }, operands: Operands::Listed },
-    Program { names: &["man"], flags: Flags::But { short: "PHTXlCp", long: &["pager", "html", "troff-device", "gxditview", "local-file", "config-file", "preprocessor"], valued: "SsmLMRer" }, operands: Operands::Text },
+    Program {
+        names: &["grep", "egrep", "fgrep", "zgrep", "bzgrep", "xzgrep", "zegrep", "zfgrep"],
+        flags: ANY,
+        operands: Operands::PatternRead,
+    },
+    Program {
+        names: &["base64"],
+        flags: Flags::But { short: "o", long: &["output"], valued: "wbi" },
+        operands: Operands::Read,
+    },
+    Program {
+        names: &["bat", "batcat"],
+        flags: Flags::But {
+            short: "",
+            long: &["pager", "diff", "config-file", "generate-config-file"],
+            valued: "lHrm",
+        },
+        operands: Operands::Read,
+    },
+    Program {
+        names: &["rg", "ripgrep"],
+        flags: Flags::But { short: "z", long: &["pre", "hostname-bin", "search-zip"], valued: "efgtTmjABCEMr" },
+        operands: Operands::PatternRead,
+    },
+    Program {
+        names: &["ag"],
+        flags: Flags::But { short: "z", long: &["pager", "search-zip"], valued: "ABCGmgp" },
+        operands: Operands::PatternRead,
+    },
+    Program {
+        names: &["fd", "fdfind"],
+        flags: Flags::But { short: "xX", long: &["exec", "exec-batch"], valued: "deEtScjog" },
+        operands: Operands::Listed,
+    },
+    Program {
+        names: &["diff3"],
+        flags: Flags::But { short: "", long: &["diff-program"], valued: "L" },
+        operands: Operands::Read,
+    },
+    Program {
+        names: &["journalctl"],
+        flags: Flags::But {
+            short: "",
+            long: &[
+                "vacuum-size",
+                "vacuum-time",
+                "vacuum-files",
+                "rotate",
+                "flush",
+                "sync",
+                "update-catalog",
+                "setup-keys",
+                "relinquish-var",
+                "smart-relinquish-var",
+                "cursor-file",
+                "directory",
+                "file",
+                "root",
+                "image",
+            ],
+            valued: "unpotgSUDMbc",
+        },
+        operands: Operands::Text,
+    },
+    Program {
+        names: &["dmesg"],
+        flags: Flags::But {
+            short: "CcDEn",
+            long: &["clear", "read-clear", "console-off", "console-on", "console-level", "file", "kmsg-file"],
+            valued: "flsF",
+        },
+        operands: Operands::Text,
+    },
+    Program {
+        names: &["ss"],
+        flags: Flags::But { short: "KDF", long: &["kill", "diag", "filter"], valued: "fAN" },
+        operands: Operands::Text,
+    },
+    Program {
+        names: &["lsof"],
+        flags: Flags::But { short: "", long: &[], valued: "pucdisgF" },
+        operands: Operands::Listed,
+    },
+    Program {
+        names: &["man"],
+        flags: Flags::But {
+            short: "PHTXlCp",
+            long: &["pager", "html", "troff-device", "gxditview", "local-file", "config-file", "preprocessor"],
+            valued: "SsmLMRer",
+        },
+        operands: Operands::Text,
+    },
     Program { names: &["printf"], flags: Flags::But { short: "v", long: &[], valued: "" }, operands: Operands::Text },
     Program { names: &["getent"], flags: Flags::Own(getent), operands: Operands::Text },
     Program { names: &["test", "["], flags: Flags::Own(test), operands: Operands::Listed },
     Program { names: &["date", "gdate"], flags: Flags::Own(date), operands: Operands::Text },
-    Program { names: &["history"], flags: Flags::Only(Options { short: "", valued: "", long: &[], long_valued: &[] }, 1), operands: Operands::Text },
-    Program { names: &["hostname"], flags: Flags::Only(Options { short: "IifsdAyaV", valued: "", long: &["all-ip-addresses", "ip-address", "fqdn", "long", "short", "domain", "alias", "version", "help"], long_valued: &[] }, 0), operands: Operands::Text },
-    Program { names: &["hostnamectl", "timedatectl", "localectl"], flags: Flags::Own(status_only), operands: Operands::Text },
-    Program { names: &["ifconfig"], flags: Flags::Only(Options { short: "aslv", valued: "", long: &[], long_valued: &[] }, 1), operands: Operands::Text },
-    Program { names: &["mount"], flags: Flags::Only(Options { short: "lvV", valued: "t", long: &["show-labels", "verbose", "version", "help"], long_valued: &["types"] }, 0), operands: Operands::Text },
-    Program { names: &["uniq"], flags: Flags::Only(Options {
-        short: "cdDiuz0123456789", valued: "fsw",
-        long: &["count", "repeated", "all-repeated", "all-repeat", "group", "ignore-case", "unique", "zero-terminated", "help", "version"],
-        long_valued: &["skip-fields", "skip-chars", "check-chars"],
-    }, 1), operands: Operands::Read },
-    Program { names: &["xxd"], flags: Flags::Only(Options { short: "abeEipuCdv", valued: "cglnos", long: &[], long_valued: &[] }, 1), operands: Operands::Read },
-    Program { names: &["sort", "gsort"], flags: Flags::Only(Options {
-        short: "bdfghiMnRrVcCmsuz", valued: "ktSB",
-        long: &["ignore-leading-blanks", "dictionary-order", "ignore-case", "general-numeric-sort", "ignore-nonprinting", "month-sort", "human-numeric-sort", "numeric-sort", "random-sort", "reverse", "version-sort", "check", "merge", "stable", "unique", "zero-terminated", "debug", "help", "version"],
-        long_valued: &["key", "field-separator", "buffer-size", "parallel", "sort", "batch-size"],
-    }, usize::MAX), operands: Operands::Read },
-    Program { names: &["shuf"], flags: Flags::Only(Options { short: "erz", valued: "in", long: &["echo", "repeat", "zero-terminated"], long_valued: &["input-range", "head-count"] }, usize::MAX), operands: Operands::Read },
-    Program { names: &["iconv"], flags: Flags::Only(Options { short: "cls", valued: "ft", long: &["list", "silent"], long_valued: &["from-code", "to-code"] }, usize::MAX), operands: Operands::Read },
-    Program { names: &["bc"], flags: Flags::Only(Options { short: "lqsw", valued: "", long: &["mathlib", "quiet", "standard"], long_valued: &[] }, 0), operands: Operands::Text },
+    Program {
+        names: &["history"],
+        flags: Flags::Only(Options { short: "", valued: "", long: &[], long_valued: &[] }, 1),
+        operands: Operands::Text,
+    },
+    Program {
+        names: &["hostname"],
+        flags: Flags::Only(
+            Options {
+                short: "IifsdAyaV",
+                valued: "",
+                long: &[
+                    "all-ip-addresses",
+                    "ip-address",
+                    "fqdn",
+                    "long",
+                    "short",
+                    "domain",
+                    "alias",
+                    "version",
+                    "help",
+                ],
+                long_valued: &[],
+            },
+            0,
+        ),
+        operands: Operands::Text,
+    },
+    Program {
+        names: &["hostnamectl", "timedatectl", "localectl"],
+        flags: Flags::Own(status_only),
+        operands: Operands::Text,
+    },
+    Program {
+        names: &["ifconfig"],
+        flags: Flags::Only(Options { short: "aslv", valued: "", long: &[], long_valued: &[] }, 1),
+        operands: Operands::Text,
+    },
+    Program {
+        names: &["mount"],
+        flags: Flags::Only(
+            Options {
+                short: "lvV",
+                valued: "t",
+                long: &["show-labels", "verbose", "version", "help"],
+                long_valued: &["types"],
+            },
+            0,
+        ),
+        operands: Operands::Text,
+    },
+    Program {
+        names: &["uniq"],
+        flags: Flags::Only(
+            Options {
+                short: "cdDiuz0123456789",
+                valued: "fsw",
+                long: &[
+                    "count",
+                    "repeated",
+                    "all-repeated",
+                    "all-repeat",
+                    "group",
+                    "ignore-case",
+                    "unique",
+                    "zero-terminated",
+                    "help",
+                    "version",
+                ],
+                long_valued: &["skip-fields", "skip-chars", "check-chars"],
+            },
+            1,
+        ),
+        operands: Operands::Read,
+    },
+    Program {
+        names: &["xxd"],
+        flags: Flags::Only(Options { short: "abeEipuCdv", valued: "cglnos", long: &[], long_valued: &[] }, 1),
+        operands: Operands::Read,
+    },
+    Program {
+        names: &["sort", "gsort"],
+        flags: Flags::Only(
+            Options {
+                short: "bdfghiMnRrVcCmsuz",
+                valued: "ktSB",
+                long: &[
+                    "ignore-leading-blanks",
+                    "dictionary-order",
+                    "ignore-case",
+                    "general-numeric-sort",
+                    "ignore-nonprinting",
+                    "month-sort",
+                    "human-numeric-sort",
+                    "numeric-sort",
+                    "random-sort",
+                    "reverse",
+                    "version-sort",
+                    "check",
+                    "merge",
+                    "stable",
+                    "unique",
+                    "zero-terminated",
+                    "debug",
+                    "help",
+                    "version",
+                ],
+                long_valued: &["key", "field-separator", "buffer-size", "parallel", "sort", "batch-size"],
+            },
+            usize::MAX,
+        ),
+        operands: Operands::Read,
+    },
+    Program {
+        names: &["shuf"],
+        flags: Flags::Only(
+            Options {
+                short: "erz",
+                valued: "in",
+                long: &["echo", "repeat", "zero-terminated"],
+                long_valued: &["input-range", "head-count"],
+            },
+            usize::MAX,
+        ),
+        operands: Operands::Read,
+    },
+    Program {
+        names: &["iconv"],
+        flags: Flags::Only(
+            Options { short: "cls", valued: "ft", long: &["list", "silent"], long_valued: &["from-code", "to-code"] },
+            usize::MAX,
+        ),
+        operands: Operands::Read,
+    },
+    Program {
+        names: &["bc"],
+        flags: Flags::Only(
+            Options { short: "lqsw", valued: "", long: &["mathlib", "quiet", "standard"], long_valued: &[] },
+            0,
+        ),
+        operands: Operands::Text,
+    },
     Program { names: &["jq", "gojq"], flags: Flags::Own(jq), operands: Operands::PatternRead },
     Program { names: &["unzip"], flags: Flags::Own(unzip), operands: Operands::Listed },
     Program { names: &["zipinfo"], flags: ANY, operands: Operands::Listed },
-    Program { names: &["gzip", "xz", "bzip2", "zstd"], flags: Flags::Only(Options { short: "lv", valued: "", long: &["list", "verbose", "version", "help"], long_valued: &[] }, usize::MAX), operands: Operands::Listed },
+    Program {
+        names: &["gzip", "xz", "bzip2", "zstd"],
+        flags: Flags::Only(
+            Options { short: "lv", valued: "", long: &["list", "verbose", "version", "help"], long_valued: &[] },
+            usize::MAX,
+        ),
+        operands: Operands::Listed,
+    },
     Program { names: &["tar", "bsdtar", "gtar"], flags: Flags::Own(tar), operands: Operands::Listed },
-    Program { names: &["dpkg", "dpkg-query"], flags: Flags::Only(Options { short: "lLsSWpV", valued: "f", long: &["list", "listfiles", "status", "search", "show", "print-avail", "verify", "version", "help", "get-selections", "print-architecture"], long_valued: &["showformat"] }, usize::MAX), operands: Operands::Text },
-    Program { names: &["pacman"], flags: Flags::Only(Options { short: "Qieqlmnokpst", valued: "", long: &["query", "info", "list", "owns"], long_valued: &[] }, usize::MAX), operands: Operands::Text },
+    Program {
+        names: &["dpkg", "dpkg-query"],
+        flags: Flags::Only(
+            Options {
+                short: "lLsSWpV",
+                valued: "f",
+                long: &[
+                    "list",
+                    "listfiles",
+                    "status",
+                    "search",
+                    "show",
+                    "print-avail",
+                    "verify",
+                    "version",
+                    "help",
+                    "get-selections",
+                    "print-architecture",
+                ],
+                long_valued: &["showformat"],
+            },
+            usize::MAX,
+        ),
+        operands: Operands::Text,
+    },
+    Program {
+        names: &["pacman"],
+        flags: Flags::Only(
+            Options { short: "Qieqlmnokpst", valued: "", long: &["query", "info", "list", "owns"], long_valued: &[] },
+            usize::MAX,
+        ),
+        operands: Operands::Text,
+    },
     Program { names: &["find", "gfind"], flags: Flags::Own(find), operands: Operands::Listed },
     Program { names: &["sed", "gsed"], flags: Flags::Own(scripts::sed), operands: Operands::PatternRead },
-    Program { names: &["awk", "gawk", "mawk", "nawk"], flags: Flags::Own(scripts::awk), operands: Operands::PatternRead },
+    Program {
+        names: &["awk", "gawk", "mawk", "nawk"],
+        flags: Flags::Own(scripts::awk),
+        operands: Operands::PatternRead,
+    },
     Program { names: &["git"], flags: Flags::Own(git::judge), operands: Operands::Read },
     Program { names: &["ip"], flags: Flags::Own(ip), operands: Operands::Text },
 ];
 
 /// Programs that are harmless when asked for their version or help alone.
 const TELLS: &[&str] = &[
-    "python", "python3", "python2", "node", "nodejs", "npm", "npx", "pip", "pip3", "cargo", "rustc", "rustup", "go", "java", "javac", "ruby", "gem", "perl", "php",
-    "gcc", "g++", "cc", "clang", "make", "cmake", "docker", "kubectl", "helm", "terraform", "gh", "aws", "gcloud", "az", "bash", "zsh", "sh", "tmux", "vim", "nvim", "ssh", "curl", "wget",
-    "openssl", "sqlite3", "psql", "mysql", "jq", "yq", "brew", "apt", "dpkg", "deno", "bun", "uv", "poetry", "pytest", "ruff", "black", "mypy", "eslint", "tsc", "yarn", "pnpm", "gpg",
-    "rsync", "ansible", "podman", "tee", "cp", "mv", "rm", "mkdir", "touch", "ln", "chmod", "chown", "dd", "split", "xz", "gzip", "zip", "unzip", "systemctl", "journalctl", "ffmpeg", "convert", "pandoc", "gdb", "strace", "lua", "ghc", "stack", "swift", "dotnet", "mvn", "gradle", "tsx", "prettier",
+    "python",
+    "python3",
+    "python2",
+    "node",
+    "nodejs",
+    "npm",
+    "npx",
+    "pip",
+    "pip3",
+    "cargo",
+    "rustc",
+    "rustup",
+    "go",
+    "java",
+    "javac",
+    "ruby",
+    "gem",
+    "perl",
+    "php",
+    "gcc",
+    "g++",
+    "cc",
+    "clang",
+    "make",
+    "cmake",
+    "docker",
+    "kubectl",
+    "helm",
+    "terraform",
+    "gh",
+    "aws",
+    "gcloud",
+    "az",
+    "bash",
+    "zsh",
+    "sh",
+    "tmux",
+    "vim",
+    "nvim",
+    "ssh",
+    "curl",
+    "wget",
+    "openssl",
+    "sqlite3",
+    "psql",
+    "mysql",
+    "jq",
+    "yq",
+    "brew",
+    "apt",
+    "dpkg",
+    "deno",
+    "bun",
+    "uv",
+    "poetry",
+    "pytest",
+    "ruff",
+    "black",
+    "mypy",
+    "eslint",
+    "tsc",
+    "yarn",
+    "pnpm",
+    "gpg",
+    "rsync",
+    "ansible",
+    "podman",
+    "tee",
+    "cp",
+    "mv",
+    "rm",
+    "mkdir",
+    "touch",
+    "ln",
+    "chmod",
+    "chown",
+    "dd",
+    "split",
+    "xz",
+    "gzip",
+    "zip",
+    "unzip",
+    "systemctl",
+    "journalctl",
+    "ffmpeg",
+    "convert",
+    "pandoc",
+    "gdb",
+    "strace",
+    "lua",
+    "ghc",
+    "stack",
+    "swift",
+    "dotnet",
+    "mvn",
+    "gradle",
+    "tsx",
+    "prettier",
 ];
 
 /// A program with subcommands: those that read, options before them, and words that are refused.
@@ -149,55 +641,295 @@ const FAMILIES: &[Family] = &[
         globals: NO_GLOBALS,
         refused: &["--config", "--config="],
     },
-    Family { name: "rustup", reads: &["which", "help", "show", "toolchain list", "target list", "component list", "--help",], globals: NO_GLOBALS, refused: &[] },
+    Family {
+        name: "rustup",
+        reads: &["which", "help", "show", "toolchain list", "target list", "component list", "--help"],
+        globals: NO_GLOBALS,
+        refused: &[],
+    },
     Family { name: "go", reads: &["version", "help"], globals: NO_GLOBALS, refused: &[] },
     Family {
         name: "npm",
-        reads: &["ls", "list", "ll", "la", "view", "info", "show", "v", "outdated", "whoami", "help", "help-search", "prefix", "root", "bin", "ping", "explain", "why", "fund", "search", "find", "query", "config list", "config get", "config ls", "get"],
+        reads: &[
+            "ls",
+            "list",
+            "ll",
+            "la",
+            "view",
+            "info",
+            "show",
+            "v",
+            "outdated",
+            "whoami",
+            "help",
+            "help-search",
+            "prefix",
+            "root",
+            "bin",
+            "ping",
+            "explain",
+            "why",
+            "fund",
+            "search",
+            "find",
+            "query",
+            "config list",
+            "config get",
+            "config ls",
+            "get",
+        ],
         globals: NO_GLOBALS,
         refused: &["--script-shell", "--userconfig", "--globalconfig"],
     },
     Family { name: "yarn", reads: &["list", "why", "info", "outdated", "licenses"], globals: NO_GLOBALS, refused: &[] },
     Family { name: "pnpm", reads: &["list", "ls", "why", "outdated"], globals: NO_GLOBALS, refused: &[] },
-    Family { name: "pip", reads: &["list", "show", "freeze", "help", "check", "inspect", "debug", "index versions"], globals: NO_GLOBALS, refused: &["--log", "--python", "--config-settings", "--index-url", "-i", "--extra-index-url", "--proxy", "--trusted-host"] },
-    Family { name: "pip3", reads: &["list", "show", "freeze", "help", "check"], globals: NO_GLOBALS, refused: &["--log", "--python", "--index-url", "-i", "--extra-index-url", "--proxy"] },
-    Family { name: "gem", reads: &["list", "info", "environment", "contents", "which", "dependency", "help"], globals: NO_GLOBALS, refused: &[] },
-    Family { name: "brew", reads: &["list", "ls", "info", "deps", "uses", "outdated", "search", "config", "doctor", "leaves", "desc", "--prefix", "--version", "--cellar", "casks", "formulae"], globals: NO_GLOBALS, refused: &[] },
-    Family { name: "apt", reads: &["list", "show", "search", "policy", "depends", "rdepends"], globals: NO_GLOBALS, refused: &["-o", "-c", "--option", "--config-file"] },
-    Family { name: "apt-cache", reads: &["show", "search", "policy", "depends", "rdepends", "showpkg", "stats", "madison", "pkgnames"], globals: NO_GLOBALS, refused: &["-o", "-c", "--option", "--config-file"] },
+    Family {
+        name: "pip",
+        reads: &["list", "show", "freeze", "help", "check", "inspect", "debug", "index versions"],
+        globals: NO_GLOBALS,
+        refused: &[
+            "--log",
+            "--python",
+            "--config-settings",
+            "--index-url",
+            "-i",
+            "--extra-index-url",
+            "--proxy",
+            "--trusted-host",
+        ],
+    },
+    Family {
+        name: "pip3",
+        reads: &["list", "show", "freeze", "help", "check"],
+        globals: NO_GLOBALS,
+        refused: &["--log", "--python", "--index-url", "-i", "--extra-index-url", "--proxy"],
+    },
+    Family {
+        name: "gem",
+        reads: &["list", "info", "environment", "contents", "which", "dependency", "help"],
+        globals: NO_GLOBALS,
+        refused: &[],
+    },
+    Family {
+        name: "brew",
+        reads: &[
+            "list",
+            "ls",
+            "info",
+            "deps",
+            "uses",
+            "outdated",
+            "search",
+            "config",
+            "doctor",
+            "leaves",
+            "desc",
+            "--prefix",
+            "--version",
+            "--cellar",
+            "casks",
+            "formulae",
+        ],
+        globals: NO_GLOBALS,
+        refused: &[],
+    },
+    Family {
+        name: "apt",
+        reads: &["list", "show", "search", "policy", "depends", "rdepends"],
+        globals: NO_GLOBALS,
+        refused: &["-o", "-c", "--option", "--config-file"],
+    },
+    Family {
+        name: "apt-cache",
+        reads: &["show", "search", "policy", "depends", "rdepends", "showpkg", "stats", "madison", "pkgnames"],
+        globals: NO_GLOBALS,
+        refused: &["-o", "-c", "--option", "--config-file"],
+    },
     Family { name: "snap", reads: &["list", "info", "version"], globals: NO_GLOBALS, refused: &[] },
     Family { name: "flatpak", reads: &["list", "info", "remotes", "history"], globals: NO_GLOBALS, refused: &[] },
     Family {
         name: "docker",
-        reads: &["ps", "images", "logs", "inspect", "info", "version", "diff", "history", "stats", "top", "port", "container ls", "container list", "container ps", "container inspect", "container logs", "container stats", "container top", "container diff", "container port", "image ls", "image list", "image inspect", "image history", "network ls", "network list", "network inspect", "volume ls", "volume list", "volume inspect", "compose ps", "compose logs", "compose config", "compose ls", "compose images", "compose top", "compose version", "system df", "system info", "context ls", "context show", "search", "events", "node ls", "service ls", "stack ls", "buildx ls", "manifest inspect"],
+        reads: &[
+            "ps",
+            "images",
+            "logs",
+            "inspect",
+            "info",
+            "version",
+            "diff",
+            "history",
+            "stats",
+            "top",
+            "port",
+            "container ls",
+            "container list",
+            "container ps",
+            "container inspect",
+            "container logs",
+            "container stats",
+            "container top",
+            "container diff",
+            "container port",
+            "image ls",
+            "image list",
+            "image inspect",
+            "image history",
+            "network ls",
+            "network list",
+            "network inspect",
+            "volume ls",
+            "volume list",
+            "volume inspect",
+            "compose ps",
+            "compose logs",
+            "compose config",
+            "compose ls",
+            "compose images",
+            "compose top",
+            "compose version",
+            "system df",
+            "system info",
+            "context ls",
+            "context show",
+            "search",
+            "events",
+            "node ls",
+            "service ls",
+            "stack ls",
+            "buildx ls",
+            "manifest inspect",
+        ],
         globals: NO_GLOBALS,
         refused: &["-o", "--output"],
     },
-    Family { name: "podman", reads: &["ps", "images", "logs", "inspect", "info", "version", "diff", "history", "stats", "top", "port"], globals: NO_GLOBALS, refused: &[] },
     Family {
-        name: "kubectl",
-        reads: &["get", "describe", "logs", "version", "api-resources", "api-versions", "cluster-info", "top", "explain", "config current-context", "config get-contexts", "config get-clusters", "rollout status", "rollout history", "auth can-i", "auth whoami", "events"],
-        globals: Options { short: "", valued: "n", long: &[], long_valued: &["namespace", "context"] },
-        refused: &["secret", "secrets", "--kubeconfig", "--server", "-s", "--token", "--as", "--raw"],
-    },
-    Family { name: "helm", reads: &["list", "ls", "status", "history", "search", "show", "version", "repo list", "get notes", "get manifest", "help"], globals: NO_GLOBALS, refused: &["--post-renderer", "--kubeconfig"] },
-    Family { name: "terraform", reads: &["version", "providers", "state list", "workspace list", "workspace show", "validate"], globals: NO_GLOBALS, refused: &[] },
-    Family {
-        name: "gh",
-        reads: &["pr list", "pr view", "pr diff", "pr checks", "pr status", "issue list", "issue view", "issue status", "run list", "run view", "workflow list", "workflow view", "release list", "release view", "repo list", "repo view", "gist list", "label list", "cache list", "search", "status", "org list", "ruleset list", "ruleset view", "help", "version"],
+        name: "podman",
+        reads: &["ps", "images", "logs", "inspect", "info", "version", "diff", "history", "stats", "top", "port"],
         globals: NO_GLOBALS,
         refused: &[],
     },
-    Family { name: "glab", reads: &["mr list", "mr view", "mr diff", "issue list", "issue view", "ci list", "ci status", "repo view"], globals: NO_GLOBALS, refused: &[] },
+    Family {
+        name: "kubectl",
+        reads: &[
+            "get",
+            "describe",
+            "logs",
+            "version",
+            "api-resources",
+            "api-versions",
+            "cluster-info",
+            "top",
+            "explain",
+            "config current-context",
+            "config get-contexts",
+            "config get-clusters",
+            "rollout status",
+            "rollout history",
+            "auth can-i",
+            "auth whoami",
+            "events",
+        ],
+        globals: Options { short: "", valued: "n", long: &[], long_valued: &["namespace", "context"] },
+        refused: &["secret", "secrets", "--kubeconfig", "--server", "-s", "--token", "--as", "--raw"],
+    },
+    Family {
+        name: "helm",
+        reads: &[
+            "list",
+            "ls",
+            "status",
+            "history",
+            "search",
+            "show",
+            "version",
+            "repo list",
+            "get notes",
+            "get manifest",
+            "help",
+        ],
+        globals: NO_GLOBALS,
+        refused: &["--post-renderer", "--kubeconfig"],
+    },
+    Family {
+        name: "terraform",
+        reads: &["version", "providers", "state list", "workspace list", "workspace show", "validate"],
+        globals: NO_GLOBALS,
+        refused: &[],
+    },
+    Family {
+        name: "gh",
+        reads: &[
+            "pr list",
+            "pr view",
+            "pr diff",
+            "pr checks",
+            "pr status",
+            "issue list",
+            "issue view",
+            "issue status",
+            "run list",
+            "run view",
+            "workflow list",
+            "workflow view",
+            "release list",
+            "release view",
+            "repo list",
+            "repo view",
+            "gist list",
+            "label list",
+            "cache list",
+            "search",
+            "status",
+            "org list",
+            "ruleset list",
+            "ruleset view",
+            "help",
+            "version",
+        ],
+        globals: NO_GLOBALS,
+        refused: &[],
+    },
+    Family {
+        name: "glab",
+        reads: &["mr list", "mr view", "mr diff", "issue list", "issue view", "ci list", "ci status", "repo view"],
+        globals: NO_GLOBALS,
+        refused: &[],
+    },
     Family {
         name: "systemctl",
-        reads: &["status", "is-active", "is-enabled", "is-failed", "is-system-running", "list-units", "list-unit-files", "list-timers", "list-sockets", "list-dependencies", "list-jobs", "show", "cat", "get-default", "--version"],
-        globals: Options { short: "", valued: "t", long: &["user", "all", "no-pager", "failed"], long_valued: &["type", "state"] },
+        reads: &[
+            "status",
+            "is-active",
+            "is-enabled",
+            "is-failed",
+            "is-system-running",
+            "list-units",
+            "list-unit-files",
+            "list-timers",
+            "list-sockets",
+            "list-dependencies",
+            "list-jobs",
+            "show",
+            "cat",
+            "get-default",
+            "--version",
+        ],
+        globals: Options {
+            short: "",
+            valued: "t",
+            long: &["user", "all", "no-pager", "failed"],
+            long_valued: &["type", "state"],
+        },
         refused: &["-H", "--host", "-M", "--machine", "--root", "--image"],
     },
     Family { name: "service", reads: &["--status-all"], globals: NO_GLOBALS, refused: &[] },
     Family { name: "launchctl", reads: &["list", "print", "blame", "version"], globals: NO_GLOBALS, refused: &[] },
-    Family { name: "tmux", reads: &["ls", "list-sessions", "list-windows", "list-panes", "info"], globals: NO_GLOBALS, refused: &[] },
+    Family {
+        name: "tmux",
+        reads: &["ls", "list-sessions", "list-windows", "list-panes", "info"],
+        globals: NO_GLOBALS,
+        refused: &[],
+    },
 ];
 
 /// Returns what speaks against a program with these arguments; nothing when it is known to read only.
@@ -209,7 +941,10 @@ pub fn judge(name: &str, args: &[Word], appended: bool) -> Vec<Concern> {
         return concern(by_family(family, args));
     }
     let Some(program) = lookup(name) else {
-        return vec![effect(Harm::Moderate, format!("“{}” is not among the programs that are known to read only.", super::clip(name)))];
+        return vec![effect(
+            Harm::Moderate,
+            format!("“{}” is not among the programs that are known to read only.", super::clip(name)),
+        )];
     };
     let dynamic = args.iter().find(|word| word.value.is_none());
     let reads = matches!(program.operands, Operands::Read | Operands::PatternRead);
@@ -262,8 +997,9 @@ pub fn pattern_operand(name: &str, words: &[Word]) -> Option<usize> {
     lookup(name).filter(|program| program.operands == Operands::PatternRead)?;
     let given = |text: &str| {
         let letters = text.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
-        letters.is_some_and(|letters| letters.contains(['e', 'f']) && !matches!(name, "awk" | "gawk" | "mawk" | "nawk" | "jq"))
-            || ["--regexp", "--file", "--expression", "--files"].iter().any(|long| text.starts_with(long))
+        letters.is_some_and(|letters| {
+            letters.contains(['e', 'f']) && !matches!(name, "awk" | "gawk" | "mawk" | "nawk" | "jq")
+        }) || ["--regexp", "--file", "--expression", "--files"].iter().any(|long| text.starts_with(long))
     };
     let texts = || words.iter().enumerate().skip(1).filter_map(|(n, word)| Some((n, value(Some(word))?)));
     if texts().any(|(_, text)| given(text)) {
@@ -275,19 +1011,26 @@ pub fn pattern_operand(name: &str, words: &[Word]) -> Option<usize> {
 fn tells(name: &str, args: &[Word]) -> bool {
     let known = TELLS.contains(&name) || lookup(name).is_some();
     let [only] = args else { return false };
-    known && (matches!(value(Some(only)), Some("--version" | "--help")) || (TELLS.contains(&name) && matches!(value(Some(only)), Some("-V" | "-h")) && !matches!(name, "tmux" | "ssh" | "sh" | "bash" | "zsh" | "gpg" | "psql" | "mysql")))
+    known
+        && (matches!(value(Some(only)), Some("--version" | "--help"))
+            || (TELLS.contains(&name)
+                && matches!(value(Some(only)), Some("-V" | "-h"))
+                && !matches!(name, "tmux" | "ssh" | "sh" | "bash" | "zsh" | "gpg" | "psql" | "mysql")))
 }
 
 fn refused_option(name: &str, args: &[Word], short: &str, long: &[&str], valued: &str) -> Option<String> {
     let bad = |text: &str| {
         if let Some(rest) = text.strip_prefix("--") {
             let option = rest.split('=').next().unwrap_or(rest);
-            return long.iter().any(|refused| !option.is_empty() && (refused.starts_with(option) || option.starts_with(&format!("{refused}-"))));
+            return long.iter().any(|refused| {
+                !option.is_empty() && (refused.starts_with(option) || option.starts_with(&format!("{refused}-")))
+            });
         }
         let Some(letters) = text.strip_prefix('-') else { return false };
         letters.chars().take_while(|letter| !valued.contains(*letter)).any(|letter| short.contains(letter))
     };
-    let hit = args.iter().filter_map(|word| value(Some(word))).take_while(|text| *text != "--").find(|text| bad(text))?;
+    let hit =
+        args.iter().filter_map(|word| value(Some(word))).take_while(|text| *text != "--").find(|text| bad(text))?;
     Some(format!("“{name} {}” does more than read.", super::clip(hit)))
 }
 
@@ -308,7 +1051,11 @@ fn by_family(family: &Family, args: &[Word]) -> Option<String> {
     }
     let hit = words.iter().find(|word| {
         family.refused.iter().any(|refused| {
-            *word == refused || word.split(['/', ',', '=']).any(|part| part == *refused) || (refused.starts_with("--") && word.len() > 4 && refused.starts_with(word.split('=').next().unwrap_or(word)))
+            *word == refused
+                || word.split(['/', ',', '=']).any(|part| part == *refused)
+                || (refused.starts_with("--")
+                    && word.len() > 4
+                    && refused.starts_with(word.split('=').next().unwrap_or(word)))
         })
     })?;
     Some(format!("“{} … {}” does more than read.", family.name, super::clip(hit)))
@@ -332,14 +1079,99 @@ pub fn find_without_exec(args: &[Word]) -> Option<String> {
 
 /// Tests and actions of `find` that read only; those of the second list take one argument.
 const FIND_ALONE: &[&str] = &[
-    "-print", "-print0", "-ls", "-prune", "-quit", "-depth", "-d", "-true", "-false", "-a", "-o", "-and", "-or", "-not", "!", "(", ")", ",", "-empty", "-executable",
-    "-readable", "-writable", "-nouser", "-nogroup", "-xdev", "-mount", "-daystart", "-follow", "-noleaf", "-ignore_readdir_race", "-noignore_readdir_race",
-    "-warn", "-nowarn", "-H", "-L", "-P", "-X", "-E", "-s", "-x", "-O0", "-O1", "-O2", "-O3", "--help", "-help", "--version", "-version",
+    "-print",
+    "-print0",
+    "-ls",
+    "-prune",
+    "-quit",
+    "-depth",
+    "-d",
+    "-true",
+    "-false",
+    "-a",
+    "-o",
+    "-and",
+    "-or",
+    "-not",
+    "!",
+    "(",
+    ")",
+    ",",
+    "-empty",
+    "-executable",
+    "-readable",
+    "-writable",
+    "-nouser",
+    "-nogroup",
+    "-xdev",
+    "-mount",
+    "-daystart",
+    "-follow",
+    "-noleaf",
+    "-ignore_readdir_race",
+    "-noignore_readdir_race",
+    "-warn",
+    "-nowarn",
+    "-H",
+    "-L",
+    "-P",
+    "-X",
+    "-E",
+    "-s",
+    "-x",
+    "-O0",
+    "-O1",
+    "-O2",
+    "-O3",
+    "--help",
+    "-help",
+    "--version",
+    "-version",
 ];
 const FIND_VALUED: &[&str] = &[
-    "-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-lname", "-ilname", "-regex", "-iregex", "-regextype", "-type", "-xtype", "-size", "-mtime",
-    "-atime", "-ctime", "-mmin", "-amin", "-cmin", "-newer", "-anewer", "-cnewer", "-perm", "-user", "-group", "-uid", "-gid", "-links", "-inum", "-samefile", "-maxdepth", "-mindepth",
-    "-printf", "-fstype", "-used", "-context", "-D", "-Bmin", "-Btime", "-flags", "-depth-n", "-f",
+    "-name",
+    "-iname",
+    "-path",
+    "-ipath",
+    "-wholename",
+    "-iwholename",
+    "-lname",
+    "-ilname",
+    "-regex",
+    "-iregex",
+    "-regextype",
+    "-type",
+    "-xtype",
+    "-size",
+    "-mtime",
+    "-atime",
+    "-ctime",
+    "-mmin",
+    "-amin",
+    "-cmin",
+    "-newer",
+    "-anewer",
+    "-cnewer",
+    "-perm",
+    "-user",
+    "-group",
+    "-uid",
+    "-gid",
+    "-links",
+    "-inum",
+    "-samefile",
+    "-maxdepth",
+    "-mindepth",
+    "-printf",
+    "-fstype",
+    "-used",
+    "-context",
+    "-D",
+    "-Bmin",
+    "-Btime",
+    "-flags",
+    "-depth-n",
+    "-f",
 ];
 
 fn find(args: &[Word], appended: bool) -> Option<String> {
@@ -369,17 +1201,25 @@ fn getent(args: &[Word], _: bool) -> Option<String> {
 
 fn test(args: &[Word], _: bool) -> Option<String> {
     let runs = |text: &str| matches!(text, "-v" | "-R") || text.contains("$(") || text.contains('`');
-    args.iter().filter_map(|word| value(Some(word))).any(runs).then(|| "A test on a variable's name can run commands.".to_string())
+    args.iter()
+        .filter_map(|word| value(Some(word)))
+        .any(runs)
+        .then(|| "A test on a variable's name can run commands.".to_string())
 }
 
 fn date(args: &[Word], appended: bool) -> Option<String> {
     let texts: Option<Vec<&str>> = args.iter().map(|word| word.value.as_deref()).collect();
-    let Some(texts) = texts.filter(|_| !appended) else { return Some("What “date” is given is known only at run time.".to_string()) };
+    let Some(texts) = texts.filter(|_| !appended) else {
+        return Some("What “date” is given is known only at run time.".to_string());
+    };
     let shows = texts.contains(&"-j");
     let sets = |text: &&str| {
         let long = text.strip_prefix("--").map(|rest| rest.split('=').next().unwrap_or(rest));
         long.is_some_and(|long| !long.is_empty() && "set".starts_with(long))
-            || text.strip_prefix('-').is_some_and(|rest| !rest.starts_with('-') && rest.chars().take_while(|c| !matches!(c, 'd' | 'r' | 'I' | 'v' | 'f')).any(|c| c == 's'))
+            || text.strip_prefix('-').is_some_and(|rest| {
+                !rest.starts_with('-')
+                    && rest.chars().take_while(|c| !matches!(c, 'd' | 'r' | 'I' | 'v' | 'f')).any(|c| c == 's')
+            })
     };
     let mut at = 0;
     while let Some(text) = texts.get(at) {
@@ -397,14 +1237,39 @@ fn date(args: &[Word], appended: bool) -> Option<String> {
 }
 
 fn status_only(args: &[Word], _: bool) -> Option<String> {
-    let fine = args.iter().all(|word| matches!(value(Some(word)), Some("status" | "show" | "list-timezones" | "list-locales" | "--no-pager" | "hostname")));
+    let fine = args.iter().all(|word| {
+        matches!(
+            value(Some(word)),
+            Some("status" | "show" | "list-timezones" | "list-locales" | "--no-pager" | "hostname")
+        )
+    });
     (!fine || args.len() > 2).then(|| "It may set something of the system.".to_string())
 }
 
 const JQ: Options = Options {
     short: "rcjaCMSeRsn0h",
     valued: "",
-    long: &["raw-output", "compact-output", "join-output", "ascii-output", "color-output", "monochrome-output", "sort-keys", "exit-status", "raw-input", "slurp", "null-input", "tab", "args", "jsonargs", "stream", "seq", "unbuffered", "help", "version"],
+    long: &[
+        "raw-output",
+        "compact-output",
+        "join-output",
+        "ascii-output",
+        "color-output",
+        "monochrome-output",
+        "sort-keys",
+        "exit-status",
+        "raw-input",
+        "slurp",
+        "null-input",
+        "tab",
+        "args",
+        "jsonargs",
+        "stream",
+        "seq",
+        "unbuffered",
+        "help",
+        "version",
+    ],
     long_valued: &["indent"],
 };
 
@@ -432,7 +1297,9 @@ fn jq(args: &[Word], appended: bool) -> Option<String> {
 
 fn unzip(args: &[Word], appended: bool) -> Option<String> {
     let listing = args.first().and_then(|word| value(Some(word))).is_some_and(|text| {
-        text.strip_prefix('-').is_some_and(|letters| !letters.is_empty() && letters.chars().all(|c| matches!(c, 'l' | 'v' | 'Z' | '1' | 't' | 'q')))
+        text.strip_prefix('-').is_some_and(|letters| {
+            !letters.is_empty() && letters.chars().all(|c| matches!(c, 'l' | 'v' | 'Z' | '1' | 't' | 'q'))
+        })
     });
     (!listing || appended).then(|| "“unzip” writes files.".to_string())
 }
@@ -440,7 +1307,27 @@ fn unzip(args: &[Word], appended: bool) -> Option<String> {
 const TAR: Options = Options {
     short: "tvzjJZaPkpOhSR",
     valued: "fCTXb",
-    long: &["list", "verbose", "gzip", "bzip2", "xz", "zstd", "lzma", "lzip", "auto-compress", "wildcards", "no-wildcards", "anchored", "ignore-case", "full-time", "utc", "numeric-owner", "help", "version", "absolute-names"],
+    long: &[
+        "list",
+        "verbose",
+        "gzip",
+        "bzip2",
+        "xz",
+        "zstd",
+        "lzma",
+        "lzip",
+        "auto-compress",
+        "wildcards",
+        "no-wildcards",
+        "anchored",
+        "ignore-case",
+        "full-time",
+        "utc",
+        "numeric-owner",
+        "help",
+        "version",
+        "absolute-names",
+    ],
     long_valued: &["file", "directory", "exclude", "strip-components", "show-transformed-names"],
 };
 
@@ -457,24 +1344,41 @@ fn tar(args: &[Word], appended: bool) -> Option<String> {
         first.value = Some(format!("-{text}"));
     }
     let lists = words.iter().filter_map(|word| value(Some(word))).any(|text| {
-        text == "--list" || (text.starts_with('-') && !text.starts_with("--") && text.chars().take_while(|c| *c != 'f').any(|c| c == 't'))
+        text == "--list"
+            || (text.starts_with('-')
+                && !text.starts_with("--")
+                && text.chars().take_while(|c| *c != 'f').any(|c| c == 't'))
     });
-    let remote = words.iter().filter_map(|word| value(Some(word))).any(|text| text.contains(':') && !text.contains('/'));
+    let remote =
+        words.iter().filter_map(|word| value(Some(word))).any(|text| text.contains(':') && !text.contains('/'));
     if operands(&TAR, &words).is_none() || !lists || remote || appended { odd } else { None }
 }
 
 fn ip(args: &[Word], appended: bool) -> Option<String> {
-    let options = Options {
-        short: "460shdrotpcjNaB",
-        valued: "fl",
-        long: &[],
-        long_valued: &[],
-    };
+    let options = Options { short: "460shdrotpcjNaB", valued: "fl", long: &[], long_valued: &[] };
     let odd = Some("“ip” may change the network.".to_string());
     let mut rest = args;
     while let Some(text) = rest.first().and_then(|word| value(Some(word))).filter(|text| text.starts_with('-')) {
-        let known = ["-br", "-brief", "-details", "-oneline", "-stats", "-statistics", "-human", "-family", "-json", "-pretty", "-color", "-resolve", "-iec", "-timestamp"].contains(&text)
-            || text.strip_prefix('-').is_some_and(|letters| letters.chars().all(|c| options.short.contains(c)) && letters.len() == 1);
+        let known = [
+            "-br",
+            "-brief",
+            "-details",
+            "-oneline",
+            "-stats",
+            "-statistics",
+            "-human",
+            "-family",
+            "-json",
+            "-pretty",
+            "-color",
+            "-resolve",
+            "-iec",
+            "-timestamp",
+        ]
+        .contains(&text)
+            || text
+                .strip_prefix('-')
+                .is_some_and(|letters| letters.chars().all(|c| options.short.contains(c)) && letters.len() == 1);
         if !known {
             return odd;
         }

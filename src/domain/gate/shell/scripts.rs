@@ -131,7 +131,20 @@ fn skip_quoted(chars: &[char], start: usize, quote: char) -> Option<usize> {
 const SED: Options = Options {
     short: "nErsuzl",
     valued: "e",
-    long: &["quiet", "silent", "regexp-extended", "separate", "unbuffered", "null-data", "posix", "sandbox", "debug", "help", "version", "zero-terminated"],
+    long: &[
+        "quiet",
+        "silent",
+        "regexp-extended",
+        "separate",
+        "unbuffered",
+        "null-data",
+        "posix",
+        "sandbox",
+        "debug",
+        "help",
+        "version",
+        "zero-terminated",
+    ],
     long_valued: &["expression"],
 };
 
@@ -189,7 +202,8 @@ fn sed_script(script: &str) -> Option<&'static str> {
         i += 1;
         match command {
             '{' | '}' => {}
-            '=' | 'd' | 'D' | 'g' | 'G' | 'h' | 'H' | 'n' | 'N' | 'p' | 'P' | 'x' | 'z' | 'F' | 'l' | 'q' | 'Q' | 'L' => {
+            '=' | 'd' | 'D' | 'g' | 'G' | 'h' | 'H' | 'n' | 'N' | 'p' | 'P' | 'x' | 'z' | 'F' | 'l' | 'q' | 'Q'
+            | 'L' => {
                 while chars.get(i).is_some_and(|c| c.is_ascii_digit() || *c == ' ') {
                     i += 1;
                 }
@@ -312,20 +326,66 @@ mod tests {
 
     #[test]
     fn sed_scripts() {
-        for fine in ["s/a/b/g", "1,10p", "/x/,/y/d", "$d", r"s;\(a[^/]*/\);\1;p", ":a; s/x/y/; ta", "4,6d", "1~2p", "s|a|w|", "a hello w x", "s/[^]x]/b/2p;d", r"\#x#Id", "/x/!d;=", "y/abc/xyz/"] {
+        for fine in [
+            "s/a/b/g",
+            "1,10p",
+            "/x/,/y/d",
+            "$d",
+            r"s;\(a[^/]*/\);\1;p",
+            ":a; s/x/y/; ta",
+            "4,6d",
+            "1~2p",
+            "s|a|w|",
+            "a hello w x",
+            "s/[^]x]/b/2p;d",
+            r"\#x#Id",
+            "/x/!d;=",
+            "y/abc/xyz/",
+        ] {
             assert_eq!(sed_script(fine), None, "{fine}");
         }
-        for bad in ["s/a/b/w out", "s/a/id/e", "w out", "1e id", "r /etc/x", "/x/{s/a/b/;w y\n}", "s/a/b", "k", "s/[/]/b/w x", "1!e", "n;e id", "s/a/b/gpe"] {
+        for bad in [
+            "s/a/b/w out",
+            "s/a/id/e",
+            "w out",
+            "1e id",
+            "r /etc/x",
+            "/x/{s/a/b/;w y\n}",
+            "s/a/b",
+            "k",
+            "s/[/]/b/w x",
+            "1!e",
+            "n;e id",
+            "s/a/b/gpe",
+        ] {
             assert!(sed_script(bad).is_some(), "{bad}");
         }
     }
 
     #[test]
     fn awk_programs() {
-        for fine in ["{print $1}", "NR > 5", "{if ($1 > 10) print}", "/a|b/ {n++} END {print n/2}", "{print ($1 > 2)}", "{print \"a > b | c\"}", "a || b", "/system(x)/"] {
+        for fine in [
+            "{print $1}",
+            "NR > 5",
+            "{if ($1 > 10) print}",
+            "/a|b/ {n++} END {print n/2}",
+            "{print ($1 > 2)}",
+            "{print \"a > b | c\"}",
+            "a || b",
+            "/system(x)/",
+        ] {
             assert_eq!(awk_program(fine), None, "{fine}");
         }
-        for bad in ["BEGIN{system(\"id\")}", "{print > \"x\"}", "{print $1 | \"sh\"}", "{\"id\" | getline x}", "@load \"x\"", "{print ENVIRON[\"K\"]}", "{print \"a\" > \"/dev/tcp\"}", "{while ((getline l < f) > 0) print l}"] {
+        for bad in [
+            "BEGIN{system(\"id\")}",
+            "{print > \"x\"}",
+            "{print $1 | \"sh\"}",
+            "{\"id\" | getline x}",
+            "@load \"x\"",
+            "{print ENVIRON[\"K\"]}",
+            "{print \"a\" > \"/dev/tcp\"}",
+            "{while ((getline l < f) > 0) print l}",
+        ] {
             assert!(awk_program(bad).is_some(), "{bad}");
         }
     }

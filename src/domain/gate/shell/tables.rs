@@ -5,10 +5,69 @@ pub const OURS: &[&str] = &["emacsclient", "emacs", "passepartout", "passepartou
 
 /// Programs that connect to somewhere.
 pub const NETWORK: &[&str] = &[
-    "curl", "wget", "wget2", "nc", "ncat", "netcat", "nc.openbsd", "nc.traditional", "socat", "telnet", "ftp", "tftp", "sftp", "scp", "ssh", "rsync", "lftp",
-    "aria2c", "axel", "http", "https", "httpie", "xh", "ping", "ping6", "dig", "nslookup", "host", "whois", "traceroute", "tracepath", "mtr",
-    "nmap", "sshfs", "rclone", "ngrok", "cloudflared", "mail", "mailx", "sendmail", "mutt", "swaks", "openvpn", "tor", "rsh", "rlogin", "rexec",
-    "lynx", "w3m", "links", "elinks", "youtube-dl", "yt-dlp", "smbclient", "ldapsearch", "snmpwalk", "mosh", "autossh", "finger", "ab", "hey", "websocat", "grpcurl",
+    "curl",
+    "wget",
+    "wget2",
+    "nc",
+    "ncat",
+    "netcat",
+    "nc.openbsd",
+    "nc.traditional",
+    "socat",
+    "telnet",
+    "ftp",
+    "tftp",
+    "sftp",
+    "scp",
+    "ssh",
+    "rsync",
+    "lftp",
+    "aria2c",
+    "axel",
+    "http",
+    "https",
+    "httpie",
+    "xh",
+    "ping",
+    "ping6",
+    "dig",
+    "nslookup",
+    "host",
+    "whois",
+    "traceroute",
+    "tracepath",
+    "mtr",
+    "nmap",
+    "sshfs",
+    "rclone",
+    "ngrok",
+    "cloudflared",
+    "mail",
+    "mailx",
+    "sendmail",
+    "mutt",
+    "swaks",
+    "openvpn",
+    "tor",
+    "rsh",
+    "rlogin",
+    "rexec",
+    "lynx",
+    "w3m",
+    "links",
+    "elinks",
+    "youtube-dl",
+    "yt-dlp",
+    "smbclient",
+    "ldapsearch",
+    "snmpwalk",
+    "mosh",
+    "autossh",
+    "finger",
+    "ab",
+    "hey",
+    "websocat",
+    "grpcurl",
 ];
 
 /// Programs that copy content somewhere, so that naming a secret among their files gives it away.
@@ -16,14 +75,34 @@ pub const COPIES: &[&str] = &["install", "dd", "xxd", "less", "more", "tee", "gp
 
 /// Programs that turn one text into another, so that names hidden in it come out behind them.
 pub const DECODERS: &[&str] = &[
-    "base64", "base32", "basenc", "xxd", "openssl", "rev", "tr", "gunzip", "gzip", "zcat", "uudecode", "python", "python3", "perl", "ruby", "node", "curl",
+    "base64", "base32", "basenc", "xxd", "openssl", "rev", "tr", "gunzip", "gzip", "zcat", "uudecode", "python",
+    "python3", "perl", "ruby", "node", "curl",
 ];
 
 /// Variables that change only how output looks.
 const HARMLESS: &[&str] = &[
-    "LANG", "LANGUAGE", "TZ", "COLUMNS", "LINES", "TERM", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "FORCE_COLOR", "CI",
-    "GREP_COLORS", "LS_COLORS", "TIME_STYLE", "BLOCKSIZE", "BLOCK_SIZE", "POSIXLY_CORRECT", "RUST_BACKTRACE", "RUST_LOG",
-    "DEBUG", "VERBOSE", "QUIET",
+    "LANG",
+    "LANGUAGE",
+    "TZ",
+    "COLUMNS",
+    "LINES",
+    "TERM",
+    "NO_COLOR",
+    "CLICOLOR",
+    "CLICOLOR_FORCE",
+    "FORCE_COLOR",
+    "CI",
+    "GREP_COLORS",
+    "LS_COLORS",
+    "TIME_STYLE",
+    "BLOCKSIZE",
+    "BLOCK_SIZE",
+    "POSIXLY_CORRECT",
+    "RUST_BACKTRACE",
+    "RUST_LOG",
+    "DEBUG",
+    "VERBOSE",
+    "QUIET",
 ];
 
 /// Returns whether setting a variable changes nothing that runs. A bare assignment of a name in
@@ -31,7 +110,10 @@ const HARMLESS: &[&str] = &[
 pub fn harmless_variable(name: &str, bare: bool) -> bool {
     HARMLESS.contains(&name)
         || name.starts_with("LC_")
-        || (bare && !name.is_empty() && name.chars().all(|c| c.is_ascii_lowercase() || c == '_' || c.is_ascii_digit()) && !is_proxy(name))
+        || (bare
+            && !name.is_empty()
+            && name.chars().all(|c| c.is_ascii_lowercase() || c == '_' || c.is_ascii_digit())
+            && !is_proxy(name))
 }
 
 fn is_proxy(name: &str) -> bool {
@@ -52,5 +134,15 @@ pub fn harmless_sink(path: &str) -> bool {
 
 /// Returns whether reading a device is harmless.
 pub fn harmless_device(path: &str) -> bool {
-    matches!(path, "/dev/null" | "/dev/zero" | "/dev/full" | "/dev/random" | "/dev/urandom" | "/dev/stdin" | "/dev/fd/0" | "/dev/tty")
+    matches!(
+        path,
+        "/dev/null"
+            | "/dev/zero"
+            | "/dev/full"
+            | "/dev/random"
+            | "/dev/urandom"
+            | "/dev/stdin"
+            | "/dev/fd/0"
+            | "/dev/tty"
+    )
 }

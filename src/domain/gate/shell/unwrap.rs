@@ -42,13 +42,34 @@ const NONE: Options = Options { short: "", valued: "", long: &[], long_valued: &
 const WRAPPERS: &[Wrapper] = &[
     Wrapper {
         name: "timeout",
-        options: Options { short: "v", valued: "ks", long: &["preserve-status", "foreground", "verbose"], long_valued: &["kill-after", "signal"] },
+        options: Options {
+            short: "v",
+            valued: "ks",
+            long: &["preserve-status", "foreground", "verbose"],
+            long_valued: &["kill-after", "signal"],
+        },
         skip: 1,
     },
-    Wrapper { name: "nice", options: Options { short: "0123456789", valued: "n", long: &[], long_valued: &["adjustment"] }, skip: 0 },
-    Wrapper { name: "ionice", options: Options { short: "t", valued: "cn", long: &["ignore"], long_valued: &["class", "classdata"] }, skip: 0 },
-    Wrapper { name: "stdbuf", options: Options { short: "", valued: "ioe", long: &[], long_valued: &["input", "output", "error"] }, skip: 0 },
-    Wrapper { name: "time", options: Options { short: "pv", valued: "f", long: &["portability", "verbose"], long_valued: &["format"] }, skip: 0 },
+    Wrapper {
+        name: "nice",
+        options: Options { short: "0123456789", valued: "n", long: &[], long_valued: &["adjustment"] },
+        skip: 0,
+    },
+    Wrapper {
+        name: "ionice",
+        options: Options { short: "t", valued: "cn", long: &["ignore"], long_valued: &["class", "classdata"] },
+        skip: 0,
+    },
+    Wrapper {
+        name: "stdbuf",
+        options: Options { short: "", valued: "ioe", long: &[], long_valued: &["input", "output", "error"] },
+        skip: 0,
+    },
+    Wrapper {
+        name: "time",
+        options: Options { short: "pv", valued: "f", long: &["portability", "verbose"], long_valued: &["format"] },
+        skip: 0,
+    },
     Wrapper { name: "command", options: Options { short: "p", valued: "", long: &[], long_valued: &[] }, skip: 0 },
     Wrapper { name: "builtin", options: NONE, skip: 0 },
     Wrapper { name: "busybox", options: NONE, skip: 0 },
@@ -109,7 +130,10 @@ fn plain<'a>(wrapper: &Wrapper, args: &'a [Word], system: bool) -> Option<Unwrap
 }
 
 fn odd(name: &str) -> Unwrapped<'static> {
-    Unwrapped { inner: Vec::new(), why: Some(format!("“{name}” is used with options that are not known to be harmless.")) }
+    Unwrapped {
+        inner: Vec::new(),
+        why: Some(format!("“{name}” is used with options that are not known to be harmless.")),
+    }
 }
 
 fn xargs(args: &[Word]) -> Unwrapped<'_> {
@@ -168,12 +192,20 @@ fn shell(args: &[Word]) -> Option<Unwrapped<'_>> {
     let first = args.first().and_then(|word| word.value.as_deref());
     let Some("-c") = first else {
         // Other options, script files and standard input: the program table knows none of them.
-        return args.iter().any(|word| word.value.as_deref().is_some_and(|v| v.starts_with('-') && !v.starts_with("--") && v.contains('c'))).then(|| {
-            let text = args.iter().skip_while(|w| w.value.as_deref().is_some_and(|v| v.starts_with('-'))).find_map(|w| w.value.clone());
-            let mut odd = odd("sh");
-            odd.inner = text.map(Inner::Script).into_iter().collect();
-            odd
-        });
+        return args
+            .iter()
+            .any(|word| {
+                word.value.as_deref().is_some_and(|v| v.starts_with('-') && !v.starts_with("--") && v.contains('c'))
+            })
+            .then(|| {
+                let text = args
+                    .iter()
+                    .skip_while(|w| w.value.as_deref().is_some_and(|v| v.starts_with('-')))
+                    .find_map(|w| w.value.clone());
+                let mut odd = odd("sh");
+                odd.inner = text.map(Inner::Script).into_iter().collect();
+                odd
+            });
     };
     let inner = match args.get(1).map(|word| word.value.clone()) {
         Some(Some(text)) => Inner::Script(text),

@@ -1,0 +1,86 @@
+//! Flight plans on a terminal: shown whole, approved only by a human whose terminal the agent did not start.
+
+use crate::domain::gate::plan::FlightPlan;
+use crate::domain::inert::exact;
+use crate::domain::turn::proposal;
+use serde_json::{Value, json};
+use std::io::{BufRead, IsTerminal, Write};
+
+/// Returns the plans in lines, or as JSON.
+pub fn list(plans: &[FlightPlan], as_json: bool) -> String {
+    if as_json {
+        return format!("{}\n", json!({ "plans": plans.iter().map(self::json).collect::<Vec<_>>() }));
+    }
+    if plans.is_empty() {
+        return "No plan waits.\n".to_string();
+    }
+    plans
+        .iter()
+        .map(|plan| format!("{}  {:<9} {}\n", plan.id, plan.status.name(), exact(&proposal::summary(&plan.action))))
+        .collect()
+}
+
+/// Returns everything of a plan that a human must see.
+pub fn whole(plan: &FlightPlan) -> String {
+    let mut text =
+        format!("Plan {} ({})\nWhy: {}\n", plan.id, plan.status.name(), exact(plan.action.explanation().as_str()));
+    for (gate, reason) in plan.asks() {
+        text.push_str(&format!("Asked by {gate}: {}\n", exact(&reason)));
+    }
+    text.push_str(&plan.body);
+    if !plan.diff.is_empty() {
+        text.push_str(&format!("\n{}", plan.diff));
+    }
+    text
+}
+
+/// Returns a plan as JSON.
+pub fn json(plan: &FlightPlan) -> Value {
+    json!({
+        "id": plan.id.0, "status": plan.status.name(), "tool": plan.action.tool(), "args": plan.action.args(),
+        "why": plan.action.explanation().as_str(), "asked_by": plan.asks(), "body": plan.body, "diff": plan.diff,
+        "shown": plan.shown(), "created": plan.created.to_string(), "expires": plan.expires.to_string(),
+    })
+}
+
+/// Asks the human to type the plan's name; nothing else approves.
+pub fn confirmed(id: &str) -> std::io::Result<bool> {
+    print!("\nType {id} to approve exactly this, anything else to leave it: ");
+    std::io::stdout().flush()?;
+    let mut line = String::new();
+    std::io::stdin().lock().read_line(&mut line)?;
+    Ok(line.trim().eq_ignore_ascii_case(id))
+}
+
+/// Whether a human sits at this terminal: both ends are a terminal, and no process above us was started by the agent.
+///
+/// # Errors
+/// In words, when it is not so or cannot be found out.
+pub fn human_terminal() -> Result<(), String> {
+    if !(std::io::stdin().is_terminal() && std::io::stdout().is_terminal()) {
+        return Err("plans are decided about in Emacs or at a terminal; this is neither".to_string());
+    }
+    let mut process = std::process::id();
+    for _ in 0..256 {
+        let Some((parent, name)) = parent_of(process) else {
+            return Err("the processes above this one cannot be read, so nothing is approved here".to_string());
+        };
+        if name.starts_with("passepartout-ru") {
+            return Err("the agent started this terminal, so nothing is approved here".to_string());
+        }
+        if parent <= 1 {
+            return Ok(());
+        }
+        process = parent;
+    }
+    Err("there are too many processes above this one, so nothing is approved here".to_string())
+}
+
+/// Returns a process's parent and its name (at most 15 characters, as the kernel keeps it).
+fn parent_of(process: u32) -> Option<(u32, String)> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    let (begin, end) = (stat.find('(')?, stat.rfind(')')?);
+    let name = stat.get(begin + 1..end)?.to_string();
+    let parent = stat.get(end + 1..)?.split_whitespace().nth(1)?.parse().ok()?;
+    Some((parent, name))
+}

@@ -1,0 +1,383 @@
+//! Carries out a command: the same functions that a chat turn uses, on the same stored objects.
+
+use crate::domain::gate::standard::standard;
+use crate::domain::id::SessionId;
+use crate::domain::inert::exact;
+use crate::domain::memory::view::View;
+use crate::domain::port::LogLevel;
+use crate::domain::scope::Scope;
+use crate::domain::signal::{Origin, Rights, Source};
+use crate::domain::turn::Ending;
+use crate::edge::cli::args::{Arguments, Command, Place, Plans};
+use crate::edge::cli::context::{ContextEngine, answer_lines, print_json, print_text};
+use crate::edge::cli::gate::GateCommand;
+use crate::edge::cli::{dump, ingest, plans};
+use crate::edge::clock::{Clock, SystemClock};
+use crate::edge::config::{Config, Surroundings};
+use crate::edge::doctor;
+use crate::edge::editor::NoEditor;
+use crate::edge::engine::boot::{self, Boot, Keep};
+use crate::edge::engine::record::Finished;
+use crate::edge::engine::turns::{Ask, Decided};
+use crate::edge::engine::{Engine, Notice};
+use crate::edge::secret::{Vault, read_env_file};
+use crate::edge::survey::{NoVault, Nowhere, Survey};
+use crate::edge::tokens::Tokens;
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// The run went well.
+pub const DONE: u8 = 0;
+/// The run failed.
+pub const FAILED: u8 = 1;
+/// The words of the command were off.
+pub const USAGE: u8 = 2;
+/// A plan waits for approval.
+pub const PENDING: u8 = 3;
+
+/// Why a run failed, in words; the exit status is [`FAILED`] unless it says otherwise.
+pub struct Failure {
+    /// What went wrong and what to do.
+    pub text: String,
+    /// The exit status.
+    pub status: u8,
+}
+
+impl<T: ToString> From<T> for Failure {
+    fn from(text: T) -> Failure {
+        Failure { text: text.to_string(), status: FAILED }
+    }
+}
+
+/// Carries out a command; returns the exit status.
+///
+/// # Errors
+/// In words for the user.
+pub fn run(arguments: Arguments, out: &mut dyn Write) -> Result<u8, Failure> {
+    match arguments.command {
+        Command::Ingest { path, store: None, json } => {
+            let config = Config::read(&Surroundings::of_process());
+            let report = read(&path, &config, !json);
+            print_ingest(&report, json, out)?;
+            Ok(if report.files == 0 && !report.problems.is_empty() { FAILED } else { DONE })
+        }
+        Command::Ingest { path, store, json } => {
+            let place = Place { store, memex: path, project: None };
+            block_on(async move {
+                let engine = engine(&place, Keep::OnDiskOnly).await?;
+                let report =
+                    blocking(&engine, move |engine| engine.read_memex(&mut |at| progress(at.done, at.total, !json)))
+                        .await?;
+                engine.flush().await?;
+                print_ingest(&report, json, out)?;
+                Ok(if report.files == 0 && !report.problems.is_empty() { FAILED } else { DONE })
+            })
+        }
+        Command::Dump { path, jsonl: _ } => {
+            let config = Config::read(&Surroundings::of_process());
+            let options = crate::domain::org::scan::ScanOptions { sequences: config.todo_sequences };
+            let report = dump::run_with(&path, &options, out)?;
+            for problem in &report.problems {
+                eprintln!("{problem}");
+            }
+            Ok(if report.files == 0 && !report.problems.is_empty() { FAILED } else { DONE })
+        }
+        Command::Context { place, focus, query, max_tokens, jsonl, json } => {
+            let mut engine = context_engine(&place)?;
+            engine.max_tokens = max_tokens;
+            if jsonl {
+                answer_lines(std::io::stdin().lock(), out, &engine)?;
+                return Ok(DONE);
+            }
+            let begun = std::time::Instant::now();
+            let context = engine.context(query.as_deref(), focus.as_deref());
+            let micros = u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX);
+            if json {
+                print_json(&context, micros, out)?
+            } else {
+                print_text(&context, out)?
+            }
+            Ok(DONE)
+        }
+        Command::Gate { jsonl: _, place } => gate(&place, out),
+        Command::Ask { text, place, json } => ask(text.join(" "), &place, json, out),
+        Command::Plans { command } => run_plans(command, out),
+        Command::Doctor { place, fix, providers, json } => run_doctor(&place, fix, providers, json, out),
+    }
+}
+
+fn print_ingest(report: &crate::edge::ingest::IngestReport, json: bool, out: &mut dyn Write) -> std::io::Result<()> {
+    if json {
+        eprint!("{}", ingest::problems(report));
+        writeln!(out, "{}", ingest::json(report))
+    } else {
+        write!(out, "{}", ingest::report(report))
+    }
+}
+
+/// Reads a memex into memory, without a store.
+fn read(paths: &[PathBuf], config: &Config, show: bool) -> crate::edge::ingest::IngestReport {
+    let options = crate::edge::ingest::IngestOptions {
+        scan: crate::domain::org::scan::ScanOptions { sequences: config.todo_sequences.clone() },
+        privacy: crate::domain::memory::document::PrivacyOptions { tags: config.private_tags.clone() },
+        ..Default::default()
+    };
+    let known = crate::edge::ingest::Known::default();
+    crate::edge::ingest::ingest(
+        paths,
+        &known,
+        &options,
+        &mut |at| progress(at.done, at.total, show),
+        &AtomicBool::new(false),
+    )
+}
+
+/// Shows how far reading has come, on a terminal only.
+fn progress(done: usize, total: usize, show: bool) {
+    use std::io::IsTerminal;
+    if show && std::io::stderr().is_terminal() && (done == total || done.is_multiple_of(64)) {
+        eprint!("\rreading {done}/{total}{}", if done == total { "\r\x1b[K" } else { "" });
+    }
+}
+
+fn configured(place: &Place) -> Config {
+    let mut config = Config::read(&Surroundings::of_process());
+    let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
+    if !place.memex.is_empty() {
+        config.directories = place.memex.iter().map(absolute).collect();
+    }
+    if let Some(store) = &place.store {
+        config.store = absolute(store);
+    }
+    config.project = place.project.as_ref().map(absolute).or(config.project);
+    config
+}
+
+fn context_engine(place: &Place) -> Result<ContextEngine, Failure> {
+    let config = configured(place);
+    let tokens = Arc::new(Tokens::new());
+    let view = match &place.store {
+        Some(_) => block_on(async {
+            let engine = engine(place, Keep::OnDiskOnly).await?;
+            blocking(&engine, |engine| engine.read_memex(&mut |_| {})).await?;
+            Ok(engine.view())
+        })?,
+        None => {
+            let report = read(&config.directories, &config, false);
+            for problem in &report.problems {
+                eprintln!("{problem}");
+            }
+            let mut view = View::default();
+            for document in report.documents {
+                view.put(document);
+            }
+            view
+        }
+    };
+    let mut engine = ContextEngine::new(view, tokens, SystemClock.wall());
+    engine.deadline_minutes = i64::from(config.deadline_minutes);
+    Ok(engine)
+}
+
+fn gate(place: &Place, out: &mut dyn Write) -> Result<u8, Failure> {
+    let config = configured(place);
+    let here = std::env::current_dir()?;
+    let text = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone()).to_string_lossy().into_owned();
+    let memex = if place.memex.is_empty() { vec![here.clone()] } else { config.directories.clone() };
+    let scope = Scope {
+        session: SessionId("gate".to_string()),
+        memex: memex.iter().map(text).collect(),
+        project: text(place.project.as_ref().unwrap_or(&here)),
+        home: text(&config.home),
+        own: [&config.store, &config.settings, &config.cache].into_iter().map(text).collect(),
+        permissions: config.permissions.clone(),
+        private_tags: config.private_tags.clone(),
+        self_build: config.self_build,
+        see_private: true,
+        hosts: Vec::new(),
+    };
+    let survey = Survey::new(Arc::new(NoVault), Arc::new(Nowhere), None, Duration::from_secs(5));
+    let command = GateCommand { gates: &standard(Vec::new()), survey: &survey, scope };
+    command.run(&mut std::io::stdin().lock(), out)?;
+    Ok(DONE)
+}
+
+/// Starts an engine for one command.
+async fn engine(place: &Place, keep: Keep) -> Result<Arc<Engine>, Failure> {
+    let config = configured(place);
+    let surroundings = Surroundings::of_process();
+    let env_file = read_env_file(&config.settings.join(".env")).unwrap_or_default();
+    let vault = Vault::gather([], surroundings.variables, env_file);
+    let notify = Arc::new(|notice: Notice| {
+        if let Notice::Logged(line) = notice
+            && line.level != LogLevel::Info
+        {
+            eprintln!("{}: {}", line.level.name(), exact(&line.text));
+        }
+    });
+    let boot = Boot { config, vault, editor: Arc::new(NoEditor), clock: Arc::new(SystemClock), notify, keep };
+    Ok(boot::start(boot).await?)
+}
+
+fn block_on<T>(future: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .thread_stack_size(8 << 20)
+        .on_thread_start(crate::edge::thread::block_signals)
+        .enable_all()
+        .build()?;
+    let result = runtime.block_on(future);
+    runtime.shutdown_timeout(Duration::from_millis(250));
+    result
+}
+
+async fn blocking<T: Send + 'static>(
+    engine: &Arc<Engine>,
+    work: impl FnOnce(&Engine) -> T + Send + 'static,
+) -> Result<T, Failure> {
+    let engine = engine.clone();
+    tokio::task::spawn_blocking(move || work(&engine)).await.map_err(|_| Failure::from("reading broke"))
+}
+
+/// The origin of what is typed here. A human's right to approve is worked out, not claimed.
+fn origin(may_approve: bool) -> Origin {
+    let rights = Rights { approve: may_approve, ..Rights::HUMAN };
+    Origin { source: Source::Cli, session: SessionId(format!("cli-{}", std::process::id())), rights }
+}
+
+fn ask(text: String, place: &Place, json: bool, out: &mut dyn Write) -> Result<u8, Failure> {
+    block_on(async move {
+        let engine = engine(place, Keep::OnDiskOnly).await?;
+        blocking(&engine, |engine| engine.read_memex(&mut |_| {})).await?;
+        let folder = std::env::current_dir().ok();
+        let ask = Ask { origin: origin(false), text, history: Vec::new(), folder };
+        let turn = engine.new_turn();
+        let mut answer = String::new();
+        let finished = engine.ask(ask, turn, &mut |piece| answer.push_str(piece)).await;
+        engine.flush().await?;
+        print_turn(&engine, &finished, &answer, json, out)
+    })
+}
+
+fn print_turn(
+    engine: &Engine,
+    finished: &Finished,
+    answer: &str,
+    json: bool,
+    out: &mut dyn Write,
+) -> Result<u8, Failure> {
+    let report = &finished.report;
+    let status = match report.ending {
+        Ending::Answered => DONE,
+        Ending::Parked => PENDING,
+        Ending::Interrupted | Ending::Failed => FAILED,
+    };
+    let plans: Vec<_> = report.plans.iter().filter_map(|id| engine.plan(&id.0)).collect();
+    if json {
+        let all = serde_json::json!({
+            "status": report.ending.name(), "text": answer, "notice": report.notice,
+            "sources": report.sources.iter().map(|id| id.as_str()).collect::<Vec<_>>(),
+            "plans": plans.iter().map(plans::json).collect::<Vec<_>>(),
+            "turn": crate::edge::engine::record::turn(finished),
+        });
+        writeln!(out, "{all}")?;
+        return Ok(status);
+    }
+    if !answer.trim().is_empty() {
+        writeln!(out, "{}", readable(answer.trim_end()))?;
+    }
+    if let Some(notice) = &report.notice {
+        writeln!(out, "{}", readable(notice))?;
+    }
+    for plan in &plans {
+        writeln!(out, "\n{}", plans::whole(plan))?;
+        writeln!(out, "It waits. Approve it with: passepartout plans approve {}", plan.id)?;
+    }
+    Ok(status)
+}
+
+/// Text for a terminal: no control or bidirectional characters of anyone's making.
+fn readable(text: &str) -> String {
+    exact(text)
+}
+
+fn run_plans(command: Plans, out: &mut dyn Write) -> Result<u8, Failure> {
+    match command {
+        Plans::List { place, all, json } => block_on(async move {
+            let engine = engine(&place, Keep::OnDiskOnly).await?;
+            write!(out, "{}", plans::list(&engine.plans(all), json))?;
+            Ok(DONE)
+        }),
+        Plans::Show { plan, place, json } => block_on(async move {
+            let engine = engine(&place, Keep::OnDiskOnly).await?;
+            let plan =
+                engine.plan(&plan).ok_or_else(|| format!("there is no plan {plan}; see: passepartout plans list"))?;
+            if json {
+                writeln!(out, "{}", plans::json(&plan))?
+            } else {
+                writeln!(out, "{}", plans::whole(&plan))?
+            }
+            Ok(DONE)
+        }),
+        Plans::Approve { plan, place } => block_on(async move {
+            plans::human_terminal()?;
+            let engine = engine(&place, Keep::OnDiskOnly).await?;
+            let found =
+                engine.plan(&plan).ok_or_else(|| format!("there is no plan {plan}; see: passepartout plans list"))?;
+            writeln!(out, "{}", plans::whole(&found))?;
+            if !plans::confirmed(&found.id.0)? {
+                writeln!(out, "Nothing was done.")?;
+                return Ok(DONE);
+            }
+            decide(&engine, &plan, Decided::Approve { shown: found.shown() }, out).await
+        }),
+        Plans::Deny { plan, reason, place } => block_on(async move {
+            plans::human_terminal()?;
+            let engine = engine(&place, Keep::OnDiskOnly).await?;
+            decide(&engine, &plan, Decided::Deny { reason: reason.join(" ") }, out).await
+        }),
+    }
+}
+
+async fn decide(engine: &Arc<Engine>, plan: &str, decided: Decided, out: &mut dyn Write) -> Result<u8, Failure> {
+    blocking(engine, |engine| engine.read_memex(&mut |_| {})).await?;
+    let mut answer = String::new();
+    let turn = engine.new_turn();
+    let finished = engine.decide(&origin(true), plan, decided, turn, &mut |piece| answer.push_str(piece)).await?;
+    engine.flush().await?;
+    print_turn(engine, &finished, &answer, false, out)
+}
+
+fn run_doctor(place: &Place, fix: bool, providers: bool, json: bool, out: &mut dyn Write) -> Result<u8, Failure> {
+    block_on(async move {
+        let engine = engine(place, Keep::OnDisk).await?;
+        if fix {
+            for line in doctor::fix(&engine, "all") {
+                writeln!(out, "{line}")?;
+            }
+        }
+        blocking(&engine, |engine| engine.read_memex(&mut |_| {})).await?;
+        let _ = engine.flush().await; // The store's own check says what is wrong with it.
+        let checks = doctor::examine(&engine, providers).await;
+        let verdict = doctor::verdict(&checks);
+        if json {
+            let checks: Vec<_> = checks
+                .iter()
+                .map(|c| serde_json::json!({"name": c.name, "state": c.state.name(), "detail": c.detail, "repair": c.repair, "fix": c.fix}))
+                .collect();
+            writeln!(out, "{}", serde_json::json!({"verdict": verdict.name(), "checks": checks}))?;
+        } else {
+            for check in &checks {
+                writeln!(out, "{:<10} {:<12} {}", check.state.name(), check.title, exact(&check.detail))?;
+                if let Some(repair) = &check.repair {
+                    writeln!(out, "{:23} {}", "", exact(repair))?;
+                }
+            }
+            writeln!(out, "\nIn all: {}.", verdict.name())?;
+        }
+        Ok(if verdict == doctor::State::Unhealthy { FAILED } else { DONE })
+    })
+}
