@@ -84,8 +84,7 @@ fn survey(text: &str) -> Result<Survey, TooLarge> {
     let mut survey = Survey { heads: Vec::new(), settings: Vec::new() };
     let mut number = 0u32;
     let mut at = 0;
-    while at < bytes.len() {
-        let (end, next) = line_at(text, at, bytes.len());
+    for end in memchr::memchr_iter(b'\n', bytes).chain([bytes.len()]) {
         number += 1;
         match bytes.get(at) {
             Some(b'*') if headline::stars(bytes.get(at..end).unwrap_or_default()).is_some() => {
@@ -102,7 +101,7 @@ fn survey(text: &str) -> Result<Survey, TooLarge> {
             }
             Some(_) | None => {}
         }
-        at = next;
+        at = end + 1;
     }
     survey.heads.shrink_to_fit();
     Ok(survey)

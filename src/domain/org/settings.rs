@@ -190,8 +190,13 @@ fn events(text: &str, section: Range<usize>, lines: &[Line]) -> Vec<Event> {
     let mut names: HashMap<String, u32> = HashMap::new();
     let mut events = Vec::new();
     let mut next_line = 0;
+    let mut opened = false;
     let mut at = section.start;
     while at < section.end {
+        // Settings stand mostly at the top, before any block: then the rest does not matter.
+        if next_line == lines.len() && !opened {
+            break;
+        }
         let (end, next) = line_at(text, at, section.end);
         if lines.get(next_line).is_some_and(|line| line.begin == at) {
             events.push(Event::Setting(next_line));
@@ -201,6 +206,7 @@ fn events(text: &str, section: Range<usize>, lines: &[Line]) -> Vec<Event> {
             if let Some((kind, name)) = marker(line) {
                 let count = names.len() as u32;
                 let name = *names.entry(name).or_insert(count);
+                opened |= !matches!(kind, Marker::Close);
                 events.push(match kind {
                     Marker::Verbatim => Event::Open { name, verbatim: true },
                     Marker::Container => Event::Open { name, verbatim: false },

@@ -236,11 +236,12 @@ fn minute(time: Time) -> Time {
 fn single(text: &str) -> Option<(Timestamp, usize)> {
     let active = text.starts_with('<');
     let inner = text.strip_prefix(if active { '<' } else { '[' })?;
+    // The date first: most brackets hold none, and are left at once.
+    let date = date(inner.get(..10)?)?;
     let end = if active { b'>' } else { b']' };
     let head = inner.as_bytes().get(..inner.len().min(MAX_LENGTH)).unwrap_or_default();
     let close = head.iter().position(|byte| *byte == end || *byte == b'\n').filter(|at| head.get(*at) == Some(&end))?;
     let inner = inner.get(..close)?;
-    let date = date(inner.get(..10)?)?;
     let rest = inner.get(10..)?;
     if !rest.is_empty() && !rest.starts_with(' ') {
         return None;

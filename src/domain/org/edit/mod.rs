@@ -240,7 +240,7 @@ struct Plan<'a> {
 fn plan<'a>(outline: &'a Outline, edit: &Edit, options: &EditOptions) -> Result<Plan<'a>, EditError> {
     match edit {
         Edit::AddHeading(new) => place::add(outline, new),
-        Edit::Insert { parent, subtree } => place::insert(outline, *parent, subtree, &options.scan),
+        Edit::Insert { parent, subtree } => place::insert(outline, *parent, subtree),
         Edit::Remove { node } => place::remove(outline, *node),
         Edit::Move { node, parent } => place::shift(outline, *node, *parent),
         Edit::SetTodo { node, state } => repeat::set_todo(outline, *node, state.as_deref(), options),

@@ -50,7 +50,6 @@ pub(super) fn insert<'a>(
     outline: &'a Outline,
     parent: Option<usize>,
     subtree: &Subtree,
-    options: &ScanOptions,
 ) -> Result<Plan<'a>, EditError> {
     let parent = parent_of(outline, parent)?;
     for keyword in &subtree.keywords {
@@ -64,7 +63,7 @@ pub(super) fn insert<'a>(
         let (open, done): (Vec<&str>, Vec<&str>) = (names(false).collect(), names(true).collect());
         format!("{} | {}", open.join(" "), done.join(" "))
     });
-    let options = ScanOptions { sequences: sequences.collect(), ..options.clone() };
+    let options = ScanOptions { sequences: sequences.collect() };
     let inner = scan(subtree.text.as_str().into(), &options)?;
     let whole = inner.nodes.get(1).is_some_and(|top| top.begin == 0 && inner.after(1) == inner.nodes.len());
     if !whole {
