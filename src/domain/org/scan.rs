@@ -82,16 +82,14 @@ struct Head {
 fn survey(text: &str) -> Result<Survey, TooLarge> {
     let bytes = text.as_bytes();
     let mut survey = Survey { heads: Vec::new(), settings: Vec::new() };
-    let mut number = 0u32;
     let mut at = 0;
-    for end in memchr::memchr_iter(b'\n', bytes).chain([bytes.len()]) {
-        number += 1;
+    for (before, end) in memchr::memchr_iter(b'\n', bytes).chain([bytes.len()]).enumerate() {
         match bytes.get(at) {
             Some(b'*') if headline::stars(bytes.get(at..end).unwrap_or_default()).is_some() => {
                 if survey.heads.len() == MAX_HEADINGS {
                     return Err(TooLarge::Headings);
                 }
-                survey.heads.push(Head { begin: at as u32, line: number });
+                survey.heads.push(Head { begin: at as u32, line: before as u32 + 1 });
             }
             Some(b'#' | b' ' | b'\t') => {
                 let line = text.get(at..end).unwrap_or_default();

@@ -82,7 +82,7 @@ fn hostile_text_is_read_in_one_pass() {
         ": \n",
         "http:::",
     ] {
-        let text = piece.repeat(1_000_000 / piece.len());
+        let text = piece.repeat(250_000 / piece.len());
         let found = links(&text);
         assert!(found.windows(2).all(|pair| pair[0].range.end <= pair[1].range.start), "{piece}");
     }
