@@ -339,7 +339,10 @@ pub fn secret(path: &str, scope: &Scope) -> Option<&'static str> {
 /// Returns why the last parts of a path name a secret file, by name alone.
 pub fn secret_name(path: &str) -> Option<&'static str> {
     let lower = path.to_lowercase();
-    let parts: Vec<&str> = lower.split(['/', '\\']).filter(|part| !part.is_empty() && *part != ".").collect();
+    // Only in names from Windows does a backslash part folders.
+    let windows = lower.get(1..2) == Some(":") || lower.starts_with("\\\\");
+    let parts: Vec<&str> =
+        lower.split(|c| c == '/' || (windows && c == '\\')).filter(|part| !part.is_empty() && *part != ".").collect();
     let last = parts.last().copied().unwrap_or("");
     let forms = plain_forms(last);
     let vendored = parts.iter().rev().skip(1).any(|part| matches!(*part, "node_modules" | "vendor" | "site-packages"));
@@ -348,10 +351,12 @@ pub fn secret_name(path: &str) -> Option<&'static str> {
     if below_secret {
         return Some("keys or passwords are kept there");
     }
-    let hit = forms.iter().any(|form| {
-        !OPEN_NAMES.iter().any(|pattern| matches(pattern, form))
-            && SECRET_NAMES.iter().any(|pattern| matches(pattern, form))
-    });
+    let prose = last.split_whitespace().count() > 3;
+    let hit = !prose
+        && forms.iter().any(|form| {
+            !OPEN_NAMES.iter().any(|pattern| matches(pattern, form))
+                && SECRET_NAMES.iter().any(|pattern| matches(pattern, form))
+        });
     (hit && !vendored).then_some("its name is that of a file with keys or passwords")
 }
 
@@ -595,9 +600,7 @@ fn matches_place(pattern: &str, path: &str) -> bool {
             matches(folder, &head.join("/"))
         }
         Some(folder) => path == folder || path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/')),
-        None => {
-            matches(pattern, path) || (!pattern.contains('*') && plain_forms(path).iter().any(|form| form == pattern))
-        }
+        None => matches(pattern, path),
     }
 }
 

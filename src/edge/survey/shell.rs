@@ -180,10 +180,7 @@ impl<'a> Walk<'a> {
                 self.push(node, place, stack);
             }
             "pipeline" => self.pipeline(node, place, stack),
-            "redirected_statement" => {
-                let here = self.place(place);
-                self.push(node, Some(here), stack);
-            }
+            "redirected_statement" => self.redirected(node, place, stack),
             "command" => self.command(node, place, stack),
             "declaration_command" | "unset_command" => self.declaration(node, place, stack),
             "variable_assignment" | "variable_assignments" => self.bare_assignment(node, place, stack),
@@ -277,9 +274,38 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// In `tr < file a b` the grammar gives the words behind the file to the redirection: they are arguments.
+    fn redirected(&mut self, node: Node<'a>, place: Option<Place>, stack: &mut Vec<(Node<'a>, Option<Place>)>) {
+        let here = self.place(place);
+        let children = named_children(node);
+        let simple = children.iter().find(|child| child.kind() == "command");
+        let index = simple.map(|body| {
+            self.command(*body, Some(here), stack);
+            self.script.commands.len() - 1
+        });
+        for child in children.iter().rev().filter(|child| child.kind() != "command") {
+            let targets: Vec<Node<'a>> =
+                named_children(*child).into_iter().filter(|part| part.kind() != "file_descriptor").collect();
+            if child.kind() == "file_redirect" && targets.len() > 1 {
+                let extra: Vec<Word> = targets.iter().skip(1).map(|target| self.word(*target)).collect();
+                match index.and_then(|index| self.script.commands.get_mut(index)) {
+                    Some(command) => command.words.extend(extra),
+                    None => self.unknown("A redirection has more than one target."),
+                }
+            }
+            stack.push((*child, Some(here)));
+        }
+    }
+
     /// A pipe after a heredoc stands inside its node: `cat <<E | sh`.
     fn heredoc(&mut self, node: Node<'a>, place: Option<Place>, stack: &mut Vec<(Node<'a>, Option<Place>)>) {
         let here = self.place(place);
+        let start = named_children(node).into_iter().find(|child| child.kind() == "heredoc_start");
+        let literal = start.is_some_and(|start| self.slice(start).contains(['\'', '"', '\\']));
+        if !literal && self.slice(node).contains('`') {
+            // The grammar does not look for backquotes there.
+            self.unknown("A backquote in a heredoc can run something.");
+        }
         for child in named_children(node) {
             let below = match child.kind() {
                 "pipeline" | "command" | "redirected_statement" => Place { stage: here.stage + 1, ..here },
@@ -377,9 +403,6 @@ impl<'a> Walk<'a> {
             _ => RedirectKind::Write,
         };
         self.script.redirects.push(RedirectFact { kind, target, pipeline });
-        if targets.len() > 1 {
-            self.unknown("A redirection has more than one target.");
-        }
         for child in targets {
             stack.extend(named_children(child).into_iter().map(|part| (part, None)));
             if is_substitution(child) {
@@ -447,6 +470,7 @@ impl<'a> Walk<'a> {
                 continue;
             }
             let before = self.text.get(at..child.start_byte()).unwrap_or("");
+            self.overlooked(before);
             append(word, Some(&unescape_double(before)));
             let value = match child.kind() {
                 "simple_expansion" | "expansion" => self.variable(self.slice(child)),
@@ -456,7 +480,21 @@ impl<'a> Walk<'a> {
             at = child.end_byte();
         }
         let rest = self.text.get(at..end).unwrap_or("");
+        self.overlooked(rest);
         append(word, Some(&unescape_double(rest)));
+    }
+
+    /// What a shell would substitute must have been seen by the grammar as well.
+    fn overlooked(&mut self, plain: &str) {
+        let mut escaped = false;
+        let mut before = ' ';
+        for c in plain.chars() {
+            if !escaped && (c == '`' || (before == '$' && matches!(c, '(' | '{' | '['))) {
+                self.unknown("Something in quotes is substituted that was not understood.");
+            }
+            before = if escaped { ' ' } else { c };
+            escaped = c == '\\' && !escaped;
+        }
     }
 
     fn tilde(&self, plain: String) -> Option<String> {

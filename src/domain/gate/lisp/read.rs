@@ -156,7 +156,8 @@ fn close(forms: &mut Forms, open: &mut Vec<Open>, node: Node) {
 
 fn atom(text: &str) -> Node {
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
-    let number = digits.starts_with(|c: char| c.is_ascii_digit() || c == '.')
+    let number = !text.ends_with(['+', '-'])
+        && digits.starts_with(|c: char| c.is_ascii_digit() || c == '.')
         && digits.bytes().any(|b| b.is_ascii_digit())
         && digits.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '+' | '-'));
     if number || text.starts_with(':') || matches!(text, "t" | "nil") {

@@ -319,7 +319,9 @@ fn judge(name: &str, value: &str, quoted: bool) -> Option<&'static str> {
     if value.len() < least || code || is_slug(value) || is_file(value) {
         return None;
     }
-    let telling = if password {
+    let telling = if *ends == "contribsyscom" {
+        value.contains(':')
+    } else if password {
         mixed || signs
     } else {
         mixed && entropy(value) >= 2.4 || (value.len() >= 20 && entropy(value) >= 4.0 && letters < value.len())

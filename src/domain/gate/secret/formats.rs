@@ -306,7 +306,10 @@ pub(super) fn scan(text: &str) -> Vec<Finding> {
         }
         let trimmed = body.trim_end_matches('.');
         let fits = trimmed.len() >= format.least && trimmed.len() <= format.most;
-        if fits && (format.check)(trimmed) && !is_placeholder(trimmed) {
+        // `xoxp-572370529330-####`: the rest is crossed out.
+        let after = text.get(hit.end() + body.len()..).unwrap_or("");
+        let crossed = ["##", "**", "…"].iter().any(|mark| after.starts_with(mark));
+        if fits && !crossed && (format.check)(trimmed) && !is_placeholder(trimmed) {
             found.push(certain(format.kind, hit.start()..hit.end() + trimmed.len()));
         }
     }
@@ -326,7 +329,7 @@ fn starts_word(text: &str, at: usize, prefix: &str) -> bool {
     let escaped = at >= 2 && text.as_bytes().get(at - 2) == Some(&b'\\') && matches!(before, b'n' | b't' | b'r');
     !first.is_ascii_alphanumeric()
         || escaped
-        || !(before.is_ascii_alphanumeric() || before == b'_' || before == b'/' && prefix.len() < 4)
+        || !(before.is_ascii_alphanumeric() || before == b'_' || before == b'+' || before == b'/' && prefix.len() < 4)
 }
 
 fn run(text: &str, from: usize, letters: Letters) -> &str {

@@ -102,7 +102,6 @@ fn is_placeholder(value: &str) -> bool {
         "keyhere",
         "_here",
         "0000000000",
-        "1111111111",
         "undefined",
         "process.env",
         "os.environ",

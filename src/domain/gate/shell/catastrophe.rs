@@ -76,6 +76,9 @@ fn is_vital(word: &Word, scope: &Scope) -> Option<String> {
     let bare = text.trim_end_matches('*').trim_end_matches('.');
     let whole = |path: &str| {
         let path = path.trim_end_matches('/');
+        if matches!(path, "/tmp" | "/var/tmp") {
+            return false;
+        }
         path.is_empty()
             || SYSTEM.contains(&path)
             || path == scope.home.trim_end_matches('/')

@@ -128,6 +128,7 @@ fn reads_with(sub: &str, tail: &[&str]) -> bool {
     let plain = |allowed: &[&str]| tail.iter().all(|text| allowed.contains(&text.split('=').next().unwrap_or(text)));
     let first = tail.first().copied().unwrap_or("");
     match sub {
+        "tag" if tail.iter().any(|text| matches!(*text, "-a" | "-r" | "-v" | "-vv" | "--verbose")) => false,
         "branch" | "tag" => {
             const SHOWS: &[&str] = &[
                 "-a",

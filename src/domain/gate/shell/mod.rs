@@ -168,7 +168,7 @@ impl Look<'_> {
     fn command(&self, command: &CommandFact, concerns: &mut Vec<Concern>) {
         for (name, word) in &command.assignments {
             let bare = command.words.is_empty();
-            if !tables::harmless_variable(name, bare) {
+            if !tables::harmless_variable(name, word.value.as_deref(), bare) {
                 concerns.push(effect(Harm::Dangerous, format!("Setting {name} can change what programs do.")));
             }
             self.secrets(word, Harm::Unknown, concerns);
@@ -293,7 +293,14 @@ impl Look<'_> {
                 self.elsewhere(word, concerns);
             }
         }
-        if reads && given.appended && self.upstream_hides(given.command) {
+        let own_words = given.command.words.iter();
+        let picks_secret = own_words.clone().any(|word| {
+            value(Some(word)).is_some_and(|text| {
+                place::secret_name(text).is_some()
+                    || (word.raw.contains(['*', '?', '[']) && place::pattern_may_be_secret(text))
+            })
+        });
+        if reads && given.appended && (picks_secret || self.upstream_hides(given.command)) {
             concerns.push(effect(Harm::Unknown, format!("Which files “{name}” is given is known only at run time.")));
         }
         if reads

@@ -69,7 +69,6 @@ const PROGRAMS: &[Program] = &[
             "logname",
             "tty",
             "nproc",
-            "arch",
             "uname",
             "getconf",
             "locale",
@@ -227,6 +226,11 @@ const PROGRAMS: &[Program] = &[
         operands: Operands::Read,
     },
     Program { names: &["shasum"], flags: ANY, operands: Operands::Read },
+    Program {
+        names: &["arch"],
+        flags: Flags::Only(Options { short: "", valued: "", long: &["help", "version"], long_valued: &[] }, 0),
+        operands: Operands::Text,
+    },
     Program { names: &["tr"], flags: ANY, operands: Operands::Text },
     Program {
         names: &["grep", "egrep", "fgrep", "zgrep", "bzgrep", "xzgrep", "zegrep", "zfgrep"],
@@ -469,14 +473,7 @@ const PROGRAMS: &[Program] = &[
     Program { names: &["jq", "gojq"], flags: Flags::Own(jq), operands: Operands::PatternRead },
     Program { names: &["unzip"], flags: Flags::Own(unzip), operands: Operands::Listed },
     Program { names: &["zipinfo"], flags: ANY, operands: Operands::Listed },
-    Program {
-        names: &["gzip", "xz", "bzip2", "zstd"],
-        flags: Flags::Only(
-            Options { short: "lv", valued: "", long: &["list", "verbose", "version", "help"], long_valued: &[] },
-            usize::MAX,
-        ),
-        operands: Operands::Listed,
-    },
+    Program { names: &["gzip", "xz", "bzip2", "zstd"], flags: Flags::Own(lists_archive), operands: Operands::Listed },
     Program { names: &["tar", "bsdtar", "gtar"], flags: Flags::Own(tar), operands: Operands::Listed },
     Program {
         names: &["dpkg", "dpkg-query"],
@@ -1298,10 +1295,21 @@ fn jq(args: &[Word], appended: bool) -> Option<String> {
 fn unzip(args: &[Word], appended: bool) -> Option<String> {
     let listing = args.first().and_then(|word| value(Some(word))).is_some_and(|text| {
         text.strip_prefix('-').is_some_and(|letters| {
-            !letters.is_empty() && letters.chars().all(|c| matches!(c, 'l' | 'v' | 'Z' | '1' | 't' | 'q'))
+            !letters.is_empty()
+                && letters.chars().all(|c| matches!(c, 'l' | 'v' | 'Z' | '1' | 't' | 'q'))
+                && letters.contains(['l', 'v', 'Z', 't'])
         })
     });
     (!listing || appended).then(|| "“unzip” writes files.".to_string())
+}
+
+fn lists_archive(args: &[Word], appended: bool) -> Option<String> {
+    let options = Options { short: "lv", valued: "", long: &["list", "verbose"], long_valued: &[] };
+    let lists = args
+        .iter()
+        .filter_map(|word| value(Some(word)))
+        .any(|text| text == "--list" || (text.starts_with('-') && !text.starts_with("--") && text.contains('l')));
+    (!lists || appended || operands(&options, args).is_none()).then(|| "It replaces files by packed ones.".to_string())
 }
 
 const TAR: Options = Options {

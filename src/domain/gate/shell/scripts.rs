@@ -181,9 +181,19 @@ pub fn sed(args: &[Word], _: bool) -> Option<String> {
     scripts.iter().find_map(|script| sed_script(script)).and_then(odd)
 }
 
-/// Walks a sed script command by command.
+const NOT_UNDERSTOOD: &str = "is not understood";
+
+/// Walks a sed script in both readings of a delimiter inside brackets: some seds end the pattern
+/// there. It is harmless when one reading is, and neither does anything else.
 fn sed_script(script: &str) -> Option<&'static str> {
-    const LOST: Option<&'static str> = Some("is not understood");
+    let (aware, unaware) = (sed_reading(script, true), sed_reading(script, false));
+    let harmful = [aware, unaware].into_iter().flatten().find(|why| *why != NOT_UNDERSTOOD);
+    harmful.or_else(|| aware.and(unaware))
+}
+
+/// Walks a sed script command by command.
+fn sed_reading(script: &str, brackets: bool) -> Option<&'static str> {
+    const LOST: Option<&'static str> = Some(NOT_UNDERSTOOD);
     let chars: Vec<char> = script.chars().collect();
     let mut i = 0;
     loop {
@@ -193,7 +203,7 @@ fn sed_script(script: &str) -> Option<&'static str> {
         if i >= chars.len() {
             return None;
         }
-        let Some(next) = sed_addresses(&chars, i) else { return LOST };
+        let Some(next) = sed_addresses(&chars, i, brackets) else { return LOST };
         i = next;
         while chars.get(i).is_some_and(|c| c.is_whitespace() || *c == '!') {
             i += 1;
@@ -225,7 +235,7 @@ fn sed_script(script: &str) -> Option<&'static str> {
             }
             's' | 'y' => {
                 let Some(delimiter) = chars.get(i).copied() else { return LOST };
-                let Some(middle) = sed_part(&chars, i + 1, delimiter, *command == 's') else { return LOST };
+                let Some(middle) = sed_part(&chars, i + 1, delimiter, brackets && *command == 's') else { return LOST };
                 let Some(end) = sed_part(&chars, middle, delimiter, false) else { return LOST };
                 i = end;
                 while let Some(flag) = chars.get(i) {
@@ -251,8 +261,8 @@ fn line_end(chars: &[char], from: usize) -> usize {
 }
 
 /// Returns the place behind the addresses at a place; the place itself when there are none.
-fn sed_addresses(chars: &[char], from: usize) -> Option<usize> {
-    let mut i = sed_address(chars, from)?;
+fn sed_addresses(chars: &[char], from: usize, brackets: bool) -> Option<usize> {
+    let mut i = sed_address(chars, from, brackets)?;
     while chars.get(i) == Some(&' ') {
         i += 1;
     }
@@ -261,12 +271,12 @@ fn sed_addresses(chars: &[char], from: usize) -> Option<usize> {
         while matches!(chars.get(i), Some(' ' | '+' | '~')) {
             i += 1;
         }
-        i = sed_address(chars, i)?;
+        i = sed_address(chars, i, brackets)?;
     }
     Some(i)
 }
 
-fn sed_address(chars: &[char], from: usize) -> Option<usize> {
+fn sed_address(chars: &[char], from: usize, brackets: bool) -> Option<usize> {
     let mut i = from;
     match chars.get(i) {
         Some('$') => Some(i + 1),
@@ -276,10 +286,10 @@ fn sed_address(chars: &[char], from: usize) -> Option<usize> {
             }
             Some(i)
         }
-        Some('/') => sed_flags(chars, sed_part(chars, i + 1, '/', true)?),
+        Some('/') => sed_flags(chars, sed_part(chars, i + 1, '/', brackets)?),
         Some('\\') => {
             let delimiter = *chars.get(i + 1)?;
-            sed_flags(chars, sed_part(chars, i + 2, delimiter, true)?)
+            sed_flags(chars, sed_part(chars, i + 2, delimiter, brackets)?)
         }
         _ => Some(from),
     }
@@ -293,8 +303,7 @@ fn sed_flags(chars: &[char], from: usize) -> Option<usize> {
     Some(i)
 }
 
-/// Returns the place behind the next delimiter. In a pattern, one inside `[…]` does not count for
-/// some seds and does for others; a pattern in which it matters is not understood.
+/// Returns the place behind the next delimiter, perhaps leaving out those inside `[…]`.
 fn sed_part(chars: &[char], from: usize, delimiter: char, pattern: bool) -> Option<usize> {
     let mut i = from;
     let mut class = false;
@@ -312,7 +321,6 @@ fn sed_part(chars: &[char], from: usize, delimiter: char, pattern: bool) -> Opti
             }
             ']' if class => class = false,
             c if *c == delimiter && !class => return Some(i + 1),
-            c if *c == delimiter => return None,
             _ => {}
         }
         i += 1;

@@ -1,7 +1,7 @@
 //! Names of variables, devices and programs that the shell judge knows.
 
 /// Programs that reach this Emacs, this agent, or what starts things for the user.
-pub const OURS: &[&str] = &["emacsclient", "emacs", "passepartout", "passepartout-run"];
+pub const OURS: &[&str] = &["emacsclient", "passepartout", "passepartout-run"];
 
 /// Programs that connect to somewhere.
 pub const NETWORK: &[&str] = &[
@@ -86,7 +86,6 @@ const HARMLESS: &[&str] = &[
     "TZ",
     "COLUMNS",
     "LINES",
-    "TERM",
     "NO_COLOR",
     "CLICOLOR",
     "CLICOLOR_FORCE",
@@ -107,9 +106,10 @@ const HARMLESS: &[&str] = &[
 
 /// Returns whether setting a variable changes nothing that runs. A bare assignment of a name in
 /// lower case is the script's own affair: where it is used, it counts as unknown.
-pub fn harmless_variable(name: &str, bare: bool) -> bool {
-    HARMLESS.contains(&name)
-        || name.starts_with("LC_")
+pub fn harmless_variable(name: &str, value: Option<&str>, bare: bool) -> bool {
+    // Locales, time zones and the like may name files: a value with a path in it is no mere setting.
+    let plain = value.is_some_and(|value| !value.contains(['/', '%', '$', '`']));
+    (plain && (HARMLESS.contains(&name) || name.starts_with("LC_")))
         || (bare
             && !name.is_empty()
             && name.chars().all(|c| c.is_ascii_lowercase() || c == '_' || c.is_ascii_digit())

@@ -77,9 +77,9 @@ const WRAPPERS: &[Wrapper] = &[
 ];
 
 const XARGS: Options = Options {
-    short: "0rtox",
+    short: "0rtx",
     valued: "dEILnPs",
-    long: &["null", "no-run-if-empty", "verbose", "exit", "open-tty", "show-limits"],
+    long: &["null", "no-run-if-empty", "verbose", "exit", "show-limits"],
     long_valued: &["delimiter", "max-args", "max-procs", "max-chars", "max-lines", "replace", "eof"],
 };
 
@@ -151,7 +151,8 @@ fn env(args: &[Word]) -> Option<Unwrapped<'_>> {
     let mut why = None;
     while let Some(word) = rest.first() {
         let Some((name, _)) = word.raw.split_once('=').filter(|(name, _)| super::tables::is_name(name)) else { break };
-        if !super::tables::harmless_variable(name, false) {
+        let value = word.value.as_deref().and_then(|text| text.split_once('=')).map(|(_, value)| value);
+        if !super::tables::harmless_variable(name, value, false) {
             why = Some(format!("Setting {name} can change what programs do."));
         }
         rest = rest.get(1..).unwrap_or(&[]);
@@ -211,7 +212,8 @@ fn shell(args: &[Word]) -> Option<Unwrapped<'_>> {
         Some(Some(text)) => Inner::Script(text),
         Some(None) | None => Inner::Dynamic,
     };
-    Some(Unwrapped { inner: vec![inner], why: None })
+    // A shell inside a shell hides more than it helps; what it would run is judged as well.
+    Some(Unwrapped { inner: vec![inner], why: Some("It starts a shell of its own.".to_string()) })
 }
 
 fn eval(args: &[Word]) -> Unwrapped<'_> {
@@ -220,5 +222,5 @@ fn eval(args: &[Word]) -> Unwrapped<'_> {
         Some(values) => Inner::Script(values.join(" ")),
         None => Inner::Dynamic,
     };
-    Unwrapped { inner: vec![inner], why: None }
+    Unwrapped { inner: vec![inner], why: Some("“eval” runs text as a command.".to_string()) }
 }
