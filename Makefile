@@ -1,0 +1,57 @@
+# The one menu of commands, for people and for CI. `make help` lists them.
+#
+# MEMEX=DIR   the Org files that `make run` reads; without it, the demo memex
+# YES=1       install what is missing without asking
+
+SHELL := /bin/sh
+CARGO ?= cargo
+EMACS ?= emacs
+export CARGO EMACS YES MEMEX
+
+.DEFAULT_GOAL := help
+.PHONY: help build run demo-fresh test test-rust test-lisp lint soak bench agreement clean
+
+help: ## Lists these commands
+	@echo "Passepartout. Commands:"
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
+	@echo "Options: MEMEX=DIR for run; YES=1 installs what is missing without asking."
+
+build: ## Builds the release module, the launcher and the command line
+	@test/scripts/need.sh rust cc
+	@$(CARGO) build --release --locked
+	@test/scripts/place.sh release
+
+run: ## Installs what is missing, builds, reads a memex, opens the chat in Emacs
+	@test/scripts/need.sh rust cc emacs
+	@$(CARGO) build --release --locked
+	@test/scripts/run.sh
+
+demo-fresh: ## Puts the demo memex back to how it is shipped
+	@rm -rf .build/demo-memex .build/demo-memex.sum
+
+test: ## Installs what is missing and runs all tests
+	@test/scripts/need.sh rust cc emacs
+	@test/scripts/test.sh fmt clippy rust lisp
+
+test-rust: ## Only the tests in Rust
+	@test/scripts/test.sh rust
+
+test-lisp: ## Only compiling, checking and testing the Lisp, in batch Emacs with the module
+	@test/scripts/test.sh lisp
+
+lint: ## Formatting, clippy, checkdoc, dependencies (cargo-deny where present)
+	@test/scripts/test.sh fmt clippy lisp-compile lisp-checkdoc deny
+
+soak: ## What takes long: many property cases, many starts, kills
+	@test/scripts/test.sh soak
+
+bench: ## What is timed
+	@test/scripts/bench.sh
+
+agreement: ## Compares with Emacs's own Org, and scores gates and recall on the corpora beside the project
+	@test/scripts/agreement.sh
+
+clean: ## Removes what was built
+	@$(CARGO) clean
+	@rm -rf .build
+	@rm -f lisp/*.elc test/lisp/*.elc

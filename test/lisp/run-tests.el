@@ -1,0 +1,63 @@
+;;; run-tests.el --- Run all Lisp tests in a batch Emacs  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026  The Passepartout authors
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;;; Commentary:
+
+;; Loads the package and every file *-tests.el beside this one, and runs
+;; what they define, in a world of its own: home, store, settings and
+;; cache are fresh folders.  The environment variable
+;; PASSEPARTOUT_MODULE names the module to test.
+
+;;; Code:
+
+(require 'ert)
+
+(defconst passepartout-tests--folder
+  (file-name-directory (or load-file-name buffer-file-name))
+  "Folder of the tests.")
+
+(defvar passepartout-module-file)
+
+(defun passepartout-tests--world ()
+  "Make a fresh world and return its folder."
+  (let ((world (file-name-as-directory
+                (make-temp-file "passepartout-tests-" t))))
+    (dolist (place '(("HOME" . "home") ("XDG_STATE_HOME" . "state")
+                     ("XDG_CONFIG_HOME" . "config")
+                     ("XDG_CACHE_HOME" . "cache")))
+      (let ((folder (expand-file-name (cdr place) world)))
+        (make-directory folder)
+        (setenv (car place) folder)))
+    (setq user-emacs-directory (expand-file-name "home/.emacs.d/" world))
+    world))
+
+(defun passepartout-tests-run ()
+  "Load and run everything, then end Emacs with the result."
+  (let ((world (passepartout-tests--world))
+        (module (getenv "PASSEPARTOUT_MODULE")))
+    (add-hook 'kill-emacs-hook
+              (lambda () (ignore-errors (delete-directory world t))))
+    (unless (and module (file-readable-p module))
+      (message "PASSEPARTOUT_MODULE=%s cannot be read" module)
+      (kill-emacs 1))
+    (setq passepartout-module-file module)
+    (require 'passepartout)
+    (let ((files (directory-files passepartout-tests--folder t
+                                  "-tests\\.el\\'")))
+      (setq files (delete (expand-file-name "run-tests.el"
+                                            passepartout-tests--folder)
+                          files))
+      (when (null files)
+        (message "There are no tests in %s" passepartout-tests--folder)
+        (kill-emacs 1))
+      (dolist (file files)
+        (load file nil t)))
+    (let ((ert-batch-backtrace-right-margin 200)
+          (selector (getenv "PASSEPARTOUT_TESTS")))
+      (ert-run-tests-batch-and-exit (or selector t)))))
+
+(provide 'run-tests)
+;;; run-tests.el ends here

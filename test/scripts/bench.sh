@@ -1,0 +1,28 @@
+#!/bin/sh
+# Prints what is timed: starts of the launcher, and the benches of Rust and Lisp that there are.
+set -eu
+cd "$(dirname "$0")/../.."
+cargo=${CARGO:-cargo}
+
+$cargo build --release --locked
+placed=$PWD/$(test/scripts/place.sh release)
+project=$(mktemp -d)
+trap 'rm -rf "$project"' EXIT
+
+echo "Launcher: $(wc -c < "$placed/passepartout-run") bytes; 50 starts of “true”, confined, in milliseconds:"
+# shellcheck disable=SC2016
+bash -c '
+    for n in $(seq 50); do
+        from=$EPOCHREALTIME
+        "$0" --project "$1" --parent $$ -- true || exit 1
+        to=$EPOCHREALTIME
+        echo $(( (${to/[.,]/} - ${from/[.,]/}) ))
+    done' "$placed/passepartout-run" "$project" | sort -n |
+    awk '{ t[NR] = $1 } END { printf "  least %.1f  median %.1f  most %.1f\n", t[1]/1000, t[int((NR+1)/2)]/1000, t[NR]/1000 }'
+
+if [ -d test/bench ] && grep -q '^\[\[bench\]\]' Cargo.toml; then $cargo bench --locked; fi
+if [ -f test/lisp/bench.el ]; then
+    PASSEPARTOUT_MODULE=$(ls "$placed"/libpassepartout.*)
+    export PASSEPARTOUT_MODULE
+    "${EMACS:-emacs}" -Q --batch -L lisp -L test/lisp -l test/lisp/bench.el -f passepartout-bench-run
+fi

@@ -1,0 +1,77 @@
+#!/bin/sh
+# Runs the named groups of tests, all of them even when one fails, and ends with one line that says how it went.
+set -u
+cd "$(dirname "$0")/../.."
+
+cargo=${CARGO:-cargo}
+emacs=${EMACS:-emacs}
+results=
+failed=0
+begin=$(date +%s)
+
+step() { # name command…
+    name=$1
+    shift
+    printf '\n=== %s\n' "$name"
+    from=$(date +%s)
+    if "$@"; then word=ok; else word=FAILED; failed=1; fi
+    results="$results$name $word ($(($(date +%s) - from)) s), "
+}
+
+clippy() {
+    $cargo clippy --locked --all-targets -- -D warnings && $cargo clippy --locked --no-default-features --lib -- -D warnings
+}
+
+rust() {
+    if $cargo nextest --version >/dev/null 2>&1; then $cargo nextest run --locked --no-fail-fast; else $cargo test --locked --no-fail-fast; fi
+}
+
+module() {
+    $cargo build --locked || return 1
+    placed=$(test/scripts/place.sh debug) || return 1
+    PASSEPARTOUT_MODULE=$(ls "$PWD/$placed"/libpassepartout.*) || return 1
+    export PASSEPARTOUT_MODULE
+}
+
+batch() { "$emacs" -Q --batch -L lisp -L test/lisp "$@"; }
+
+# Compiled files go to a folder of their own, so that nothing stale is ever loaded.
+compile() {
+    rm -rf .build/elc && mkdir -p .build/elc || return 1
+    batch --eval '(setq byte-compile-error-on-warn t)' -l test/lisp/run-checks.el -f passepartout-checks-compile
+}
+
+checkdoc() { batch -l test/lisp/run-checks.el -f passepartout-checks-checkdoc; }
+
+ert() { module && batch --module-assertions -l test/lisp/run-tests.el -f passepartout-tests-run; }
+
+deny() {
+    if $cargo deny --version >/dev/null 2>&1; then $cargo deny --locked check; else echo "cargo-deny is not installed; skipped."; fi
+}
+
+soak() {
+    round=1
+    while [ $round -le "${ROUNDS:-5}" ]; do
+        echo "--- round $round"
+        PASSEPARTOUT_SOAK=1 PROPTEST_CASES="${CASES:-5000}" $cargo test --locked --release --no-fail-fast -- --test-threads=2 || return 1
+        ert || return 1
+        round=$((round + 1))
+    done
+}
+
+for group in "$@"; do
+    case $group in
+        fmt) step formatting $cargo fmt --check ;;
+        clippy) step clippy clippy ;;
+        rust) step rust rust ;;
+        lisp) step byte-compile compile; step checkdoc checkdoc; step ert ert ;;
+        lisp-compile) step byte-compile compile ;;
+        lisp-checkdoc) step checkdoc checkdoc ;;
+        deny) step dependencies deny ;;
+        soak) step soak soak ;;
+        *) echo "test.sh: unknown group: $group" >&2; exit 2 ;;
+    esac
+done
+
+printf '\n%s: %s%s s in all\n' "$([ $failed = 0 ] && echo PASSED || echo FAILED)" "$results" "$(($(date +%s) - begin))"
+exit $failed
