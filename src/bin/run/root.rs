@@ -92,7 +92,9 @@ pub fn build(policy: &Policy) -> Result<Vec<String>, String> {
     let nothing = unreadable_file()?;
     put(&memory(policy.limits.scratch, 0o700)?, Path::new("/tmp"))?;
     make_folder(Path::new("/tmp/home"))?;
-    make_link(Path::new("/tmp"), Path::new("/var/tmp"))?;
+    if !policy.read.iter().chain([&policy.project]).any(|root| root.starts_with("/var/tmp")) {
+        make_link(Path::new("/tmp"), Path::new("/var/tmp"))?;
+    }
     for (path, layer) in &layers {
         apply(path, layer, &nothing)?;
     }
@@ -140,8 +142,13 @@ fn collect(policy: &Policy) -> Result<Vec<(PathBuf, Layer)>, String> {
             Err(e) => return Err(format!("{} cannot be protected: {e}", path.display())),
         }
     }
-    layers.extend(policy.hide.iter().map(|path| (path.clone(), Layer::Nothing)));
-    layers.extend(policy.mask.iter().map(|path| (path.clone(), Layer::Masked)));
+    // What lies in nothing that is shown needs no cover: it is not there.
+    let shown = |path: &&PathBuf| {
+        let system = SYSTEM.iter().any(|root| path.starts_with(root));
+        system || policy.read.iter().chain([&policy.project]).any(|root| path.starts_with(root))
+    };
+    layers.extend(policy.hide.iter().filter(shown).map(|path| (path.clone(), Layer::Nothing)));
+    layers.extend(policy.mask.iter().filter(shown).map(|path| (path.clone(), Layer::Masked)));
     layers.sort_by_key(|(path, layer)| (path.components().count(), matches!(layer, Layer::Nothing | Layer::Masked)));
     Ok(layers)
 }
