@@ -194,6 +194,3 @@ fn clipped(text: &str) -> String {
     }
     format!("{}\n[cut: {} of {} bytes are shown]", text.get(..end).unwrap_or(""), end, text.len())
 }
-//! Carries out what was cleared.
-
-pub mod shell;
