@@ -230,11 +230,10 @@ impl Running {
     /// Waits for a launcher whose pipes have closed; one that has not ended by itself is killed, and the
     /// kernel then kills what it confined.
     fn reap(&mut self) {
-        if let Some(mut child) = self.0.take() {
-            if !matches!(child.try_wait(), Ok(Some(_))) {
-                let _ = child.kill();
-                let _ = child.wait();
-            }
+        let Some(mut child) = self.0.take() else { return };
+        if !matches!(child.try_wait(), Ok(Some(_))) {
+            let _ = child.kill();
+            let _ = child.wait();
         }
     }
 }
