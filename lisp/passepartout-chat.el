@@ -319,7 +319,7 @@ ID is the core's name of the turn, or nil when it is not known yet."
   (let ((start (point)) at note)
     (insert "\n** Answer\n:PROPERTIES:\n:PP_ROLE: assistant\n:END:\n")
     (setq at (point-marker))
-    (insert "\n")
+    (insert (if (eobp) "\n" "\n\n"))
     (set-marker-insertion-type at t)
     (setq note (make-overlay at at nil t t))
     (overlay-put note 'before-string
@@ -423,33 +423,28 @@ last turn, after a plan was approved or denied."
     (cond
      ((or (null buffer) (passepartout-chat--find-turn id)))
      (waiting (setf (passepartout-chat--turn-id waiting) id))
-     (t (passepartout-chat--go-on buffer id)))
+     (t (passepartout-chat--go-on buffer id (plist-get payload :follows))))
     (when buffer
       (with-current-buffer buffer (passepartout-chat--show-state)))))
 
-(defun passepartout-chat--go-on (buffer id)
-  "Open a further answer, of the turn ID, below the last question of BUFFER."
+(defun passepartout-chat--go-on (buffer id follows)
+  "Open a further answer, of the turn ID, in BUFFER.
+It stands below the question that the turn FOLLOWS belongs to, or below
+the last question when that turn cannot be found."
   (with-current-buffer buffer
     (org-with-wide-buffer
      (goto-char (point-max))
-     (let ((found nil))
-       (while (and (not found) (passepartout-chat--to-turn))
-         (if (passepartout-chat--role)
-             (setq found t)
-           (when (bobp) (setq found t))))
-       (when (equal (passepartout-chat--role) "user")
-         (let ((prompt (save-excursion
-                         (goto-char (passepartout-chat--turn-end))
-                         (not (eobp)))))
-           (passepartout-chat--open-answer id)
-           (when prompt
-             (save-excursion (passepartout-chat--separate)))))))))
+     (when (passepartout-chat--to-asked follows)
+       (passepartout-chat--open-answer id)))))
 
-(defun passepartout-chat--separate ()
-  "Leave an empty line between the answer that point is in and what follows."
-  (goto-char (passepartout-chat--turn-end))
-  (unless (or (eobp) (looking-back "\n\n" (- (point) 2)))
-    (insert "\n")))
+(defun passepartout-chat--to-asked (turn)
+  "Go to the question that TURN answers, or to the last one that was asked."
+  (when turn
+    (re-search-backward (concat "^- turn :: " (regexp-quote turn) "$") nil t))
+  (let ((found nil))
+    (while (and (not found) (re-search-backward "^\\* " nil t))
+      (setq found (equal (passepartout-chat--role) "user")))
+    found))
 
 (defun passepartout-chat--chunk (payload _meta)
   "Insert the text in PAYLOAD into its answer."

@@ -263,7 +263,13 @@ edits, \\[passepartout-view-refresh] asks again, \\[quit-window] leaves.\n\n"))
 
 (defun passepartout-plan--start (id)
   "Return where the plan ID begins in the current buffer, or nil."
-  (text-property-any (point-min) (point-max) 'passepartout-plan id))
+  (let ((position (point-min)))
+    (while (and position
+                (not (equal id (get-text-property position
+                                                  'passepartout-plan))))
+      (setq position (next-single-property-change position
+                                                  'passepartout-plan)))
+    position))
 
 (defun passepartout-plan--put-back (place function)
   "Call FUNCTION with the position of PLACE in the buffer as it is now.

@@ -1,0 +1,408 @@
+;;; passepartout-chat-tests.el --- Tests of the chat  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026  The Passepartout authors
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;; This file is not part of GNU Emacs.
+
+;; This program is free software: you can redistribute it and/or modify
+;; it under the terms of the GNU General Public License as published by
+;; the Free Software Foundation, either version 3 of the License, or
+;; (at your option) any later version.
+;;
+;; This program is distributed in the hope that it will be useful,
+;; but WITHOUT ANY WARRANTY; without even the implied warranty of
+;; MERCHANTABILITY or FITNESS FOR A PARTICULAR PURPOSE.  See the
+;; GNU General Public License for more details.
+;;
+;; You should have received a copy of the GNU General Public License
+;; along with this program.  If not, see <https://www.gnu.org/licenses/>.
+
+;;; Commentary:
+
+;; Sending, streaming, finishing, interrupting, reopening, going on.
+
+;;; Code:
+
+(require 'passepartout-fake)
+
+(defun passepartout-chat-tests--open ()
+  "Open a fresh chat in the selected window and return its session."
+  (passepartout-chat t)
+  (should passepartout-chat-mode)
+  (passepartout-chat--session))
+
+(defun passepartout-chat-tests--ask (text)
+  "Ask TEXT in the current chat and return what was sent."
+  (goto-char (point-max))
+  (insert text)
+  (passepartout-chat-send)
+  (car (last (passepartout-fake-sent :user-input))))
+
+(defun passepartout-chat-tests--answer (session turn chunks &rest done)
+  "Let TURN of SESSION answer with CHUNKS and end with the payload DONE."
+  (passepartout-fake-inject :event `(:action :turn-started :turn ,turn) session)
+  (dolist (chunk chunks)
+    (passepartout-fake-inject :stream-chunk `(:turn ,turn :text ,chunk) session))
+  (passepartout-fake-inject :stream-chunk `(:turn ,turn :text "") session)
+  (passepartout-fake-inject
+   :response `(:action :turn-done :turn ,turn
+               ,@(unless (plist-member done :status) '(:status "answered"))
+               ,@done)
+   session))
+
+(defun passepartout-chat-tests--text ()
+  "Return the text of the current chat with its session left out."
+  (replace-regexp-in-string "^:PP_CHAT: .*$" ":PP_CHAT: S"
+                            (save-restriction
+                              (widen)
+                              (buffer-substring-no-properties
+                               (point-min) (point-max)))))
+
+(ert-deftest passepartout-chat-a-turn-as-text ()
+  (passepartout-fake-with
+    (let* ((session (passepartout-chat-tests--open))
+           (sent (passepartout-chat-tests--ask "What is due?")))
+      (should (equal (plist-get sent :text) "What is due?"))
+      (should-not (plist-get sent :history))
+      (passepartout-chat-tests--answer
+       session "t1" '("Two things" " are due:\n" "- a\n- b")
+       :model "m1" :provider "p" :tokens-in 12 :tokens-out 3 :cost "0.0012"
+       :seconds 1.25
+       :sources '((:id "abc-1" :title "A [x] note" :file "/tmp/no.org")
+                  (:id "/tmp/n.org::*B" :title "B" :file "/tmp/n.org"))
+       :trace '((:tool "memory-search" :summary "due" :verdict "pass"
+                 :outcome "2 found"
+                 :opinions ((:gate "permissions" :priority 600 :verdict "pass"
+                             :reason "reads pass")))))
+      (should (equal (passepartout-chat-tests--text)
+                     ":PROPERTIES:
+:PP_CHAT: S
+:END:
+#+TITLE: Chat
+
+* What is due?
+:PROPERTIES:
+:PP_ROLE: user
+:END:
+** Answer
+:PROPERTIES:
+:PP_ROLE: assistant
+:END:
+Two things are due:
+- a
+- b
+
+Sources: [[id:abc-1][A x note]], [[file:/tmp/n.org::*B][B]]
+
+:PASSEPARTOUT:
+- turn :: t1
+- result :: answered
+- model :: m1 (p)
+- tokens :: 12 in, 3 out
+- cost :: 0.0012
+- time :: 1.2 s
+- pass: memory-search due, 2 found
+  - permissions pass: reads pass
+:END:
+
+* "))
+      ;; The drawer is folded, the answer is not.
+      (goto-char (point-min))
+      (search-forward "- turn ::")
+      (should (org-invisible-p))
+      (search-backward "Two things")
+      (should-not (org-invisible-p))
+      ;; What is only for machines cannot be seen.
+      (search-backward ":PP_ROLE: user")
+      (should (invisible-p (point))))))
+
+(ert-deftest passepartout-chat-history-is-what-the-file-says ()
+  (passepartout-fake-with
+    (let ((session (passepartout-chat-tests--open)))
+      (passepartout-chat-tests--ask "One\nwith a body")
+      (passepartout-chat-tests--answer session "t1" '("First answer") :model "m")
+      (passepartout-chat-tests--ask "Two")
+      (passepartout-chat-tests--answer session "t2" '("Second answer"))
+      (goto-char (point-min))
+      (search-forward "First answer")
+      (replace-match "Edited answer")
+      (let ((sent (passepartout-chat-tests--ask "Three")))
+        (should (equal (plist-get sent :history)
+                       '((:role :user :text "One\nwith a body")
+                         (:role :assistant :text "Edited answer")
+                         (:role :user :text "Two")
+                         (:role :assistant :text "Second answer"))))))))
+
+(ert-deftest passepartout-chat-history-keeps-to-its-size ()
+  (passepartout-fake-with
+    (let ((session (passepartout-chat-tests--open)))
+      (dolist (turn '("t1" "t2" "t3" "t4"))
+        (passepartout-chat-tests--ask turn)
+        (passepartout-chat-tests--answer
+         session turn (list (make-string 4000 ?語))))
+      (let* ((history (plist-get (passepartout-chat-tests--ask "x") :history))
+             (bytes (apply #'+ (mapcar (lambda (turn)
+                                         (string-bytes (plist-get turn :text)))
+                                       history))))
+        (should (<= 20000 bytes passepartout-chat--history-bytes))
+        (should (string-prefix-p "語" (plist-get (car (last history)) :text)))))))
+
+(ert-deftest passepartout-chat-streaming-moves-nothing ()
+  (passepartout-fake-with
+    (let* ((session (passepartout-chat-tests--open))
+           (other nil))
+      (passepartout-chat-tests--ask "Question")
+      (passepartout-fake-inject :event '(:action :turn-started :turn "t") session)
+      (setq other (split-window))
+      (set-window-buffer other (current-buffer))
+      (dolist (place '("Question" "Answer" end))
+        (if (eq place 'end)
+            (goto-char (point-max))
+          (goto-char (point-min))
+          (search-forward place))
+        (set-window-point other (point))
+        (let ((point (point)) (window (window-point other))
+              (start (window-start)) (other-start (window-start other))
+              (line (buffer-substring (line-beginning-position) (point))))
+          (dotimes (i 50)
+            (passepartout-fake-inject
+             :stream-chunk `(:turn "t" :text ,(format "line %d\n" i)) session))
+          (unless (eq place 'end)
+            (should (= point (point)))
+            (should (= window (window-point other))))
+          (should (equal line (buffer-substring (line-beginning-position)
+                                                (point))))
+          (should (= start (window-start)))
+          (should (= other-start (window-start other)))))
+      (narrow-to-region 1 5)
+      (passepartout-fake-inject :stream-chunk '(:turn "t" :text "last") session)
+      (should (= (point-max) 5)))))
+
+(ert-deftest passepartout-chat-typing-while-it-streams ()
+  (passepartout-fake-with
+    (let ((session (passepartout-chat-tests--open)))
+      (passepartout-chat-tests--ask "First")
+      (passepartout-fake-inject :event '(:action :turn-started :turn "t") session)
+      (passepartout-fake-inject :stream-chunk '(:turn "t" :text "ans") session)
+      (passepartout-chat-next)
+      (insert "My next")
+      (passepartout-fake-inject :stream-chunk '(:turn "t" :text "wer") session)
+      (insert " question")
+      (passepartout-fake-inject
+       :response '(:action :turn-done :turn "t" :status "answered") session)
+      (insert "?")
+      (should (string-match-p "^answer$" (buffer-string)))
+      (should (string-suffix-p "\n* My next question?" (buffer-string)))
+      (passepartout-chat-send)
+      (should (equal (plist-get (car (last (passepartout-fake-sent :user-input)))
+                                :text)
+                     "My next question?")))))
+
+(ert-deftest passepartout-chat-two-questions-are-answered-in-order ()
+  (passepartout-fake-with
+    (let ((session (passepartout-chat-tests--open)))
+      (passepartout-chat-tests--ask "Q1")
+      (passepartout-chat-next)
+      (insert "Q2")
+      (passepartout-chat-send)
+      (passepartout-chat-tests--answer session "t1" '("A1"))
+      (passepartout-chat-tests--answer session "t2" '("A2"))
+      (should (string-match-p
+               "\\* Q1\n[^*]*\\*\\* Answer\n[^*]*\nA1\n[^*]*\\* Q2\n[^*]*\\*\\* Answer\n[^*]*\nA2\n"
+               (buffer-string))))))
+
+(ert-deftest passepartout-chat-sending-again-goes-to-the-next-question ()
+  (passepartout-fake-with
+    (let ((session (passepartout-chat-tests--open)))
+      (passepartout-chat-tests--ask "Q1")
+      (passepartout-chat-tests--answer session "t1" '("A1"))
+      (goto-char (point-min))
+      (search-forward "Q1")
+      (passepartout-chat-send)
+      (should (= 1 (length (passepartout-fake-sent :user-input))))
+      (should (= (point) (point-max)))
+      (should-error (passepartout-chat-send) :type 'user-error)
+      (goto-char (point-min))
+      (search-forward "Q1")
+      (passepartout-chat-send t)
+      (should (= 2 (length (passepartout-fake-sent :user-input)))))))
+
+(ert-deftest passepartout-chat-too-long-a-question-is-refused ()
+  (passepartout-fake-with
+    (passepartout-chat-tests--open)
+    (should-error (passepartout-chat-tests--ask (make-string 70000 ?x))
+                  :type 'user-error)
+    (should-not (passepartout-fake-sent :user-input))
+    (should-not (string-match-p "Answer" (buffer-string)))))
+
+(ert-deftest passepartout-chat-interrupt-and-failure-say-so ()
+  (passepartout-fake-with
+    (let ((session (passepartout-chat-tests--open)))
+      (passepartout-chat-tests--ask "Q1")
+      (passepartout-chat-interrupt)
+      (should (passepartout-fake-sent :interrupt))
+      (passepartout-chat-tests--answer session "t1" '("half an ")
+                                       :status "interrupted")
+      (should (string-match-p "^half an \n\n: Interrupted.$" (buffer-string)))
+      (passepartout-chat-tests--ask "Q2")
+      (passepartout-chat-tests--answer session "t2" nil :status "failed"
+                                       :text "No provider\n* answered")
+      (should (string-match-p "^: No provider\n: \\* answered$"
+                              (buffer-string))))))
+
+(ert-deftest passepartout-chat-the-end-of-the-core-ends-the-turns ()
+  (passepartout-fake-with
+    (passepartout-chat-tests--open)
+    (passepartout-chat-tests--ask "Q1")
+    (passepartout-stop)
+    (should (string-match-p ": The core was stopped" (buffer-string)))
+    (should-not passepartout-chat--turns)))
+
+(ert-deftest passepartout-chat-a-killed-chat-interrupts ()
+  (passepartout-fake-with
+    (let ((session (passepartout-chat-tests--open)))
+      (passepartout-chat-tests--ask "Q1")
+      (set-buffer-modified-p nil)
+      (kill-buffer)
+      (should (passepartout-fake-sent :interrupt))
+      (passepartout-chat-tests--answer session "t1" '("late"))
+      (should-not passepartout-events--notes))))
+
+(ert-deftest passepartout-chat-a-parked-plan-goes-on-below ()
+  (passepartout-fake-with
+    (let ((session (passepartout-chat-tests--open)))
+      (passepartout-chat-tests--ask "Write it")
+      (passepartout-chat-tests--answer session "t1" '("I would write it.")
+                                       :status "parked" :plans '("P1"))
+      (should (string-match-p
+               (regexp-quote "- Waits for approval :: \
+[[passepartout-plan:P1][flight plan P1]]")
+               (buffer-string)))
+      (passepartout-fake-inject
+       :event `(:action :plan-changed
+                :plan (:id "P1" :status "done" :session ,session)))
+      (should (string-match-p "^- Done :: \\[\\[passepartout-plan:P1\\]"
+                              (buffer-string)))
+      (goto-char (point-max))
+      (insert "half a question")
+      (passepartout-fake-inject
+       :event '(:action :turn-started :turn "t2" :follows "t1") session)
+      (passepartout-fake-inject :stream-chunk '(:turn "t2" :text "It is written.")
+                                session)
+      (passepartout-fake-inject
+       :response '(:action :turn-done :turn "t2" :status "answered") session)
+      (should (string-match-p "^It is written\\.$" (buffer-string)))
+      (should (string-suffix-p ":END:\n\n* half a question" (buffer-string)))
+      (should (= (point) (point-max))))))
+
+(ert-deftest passepartout-chat-a-folded-answer-stays-folded ()
+  (passepartout-fake-with
+    (let ((session (passepartout-chat-tests--open)))
+      (passepartout-chat-tests--ask "Q")
+      (passepartout-fake-inject :event '(:action :turn-started :turn "t") session)
+      (passepartout-fake-inject :stream-chunk '(:turn "t" :text "one\ntwo\n")
+                                session)
+      (goto-char (point-min))
+      (re-search-forward "^\\*\\* Answer")
+      (org-cycle)
+      (passepartout-fake-inject :stream-chunk '(:turn "t" :text "three\n")
+                                session)
+      (passepartout-fake-inject :stream-chunk '(:turn "t" :text "four\n")
+                                session)
+      (search-forward "four")
+      (should (org-invisible-p)))))
+
+(ert-deftest passepartout-chat-long-streams-cost-the-same-at-the-end ()
+  (passepartout-fake-with
+    (let* ((session (passepartout-chat-tests--open))
+           (chunk (concat (make-string 78 ?x) "\n"))
+           (time (lambda (count)
+                   (garbage-collect)
+                   (let ((gc-cons-threshold most-positive-fixnum)
+                         (start (float-time)))
+                     (dotimes (_ count)
+                       (passepartout-chat--chunk
+                        (list :turn "t" :text chunk) nil))
+                     (- (float-time) start))))
+           first last)
+      (passepartout-chat-tests--ask "Q")
+      (passepartout-fake-inject :event '(:action :turn-started :turn "t") session)
+      (setq first (funcall time 1000))
+      (funcall time 10000)
+      (setq last (funcall time 1000))
+      (should (> (buffer-size) 900000))
+      (should (< last (+ 0.05 (* 4 first)))))))
+
+(ert-deftest passepartout-chat-saved-reopened-continued ()
+  (let ((file (make-temp-file "passepartout-chat" nil ".org"))
+        (make-backup-files nil)
+        (create-lockfiles nil))
+    (delete-file file)
+    (unwind-protect
+        (passepartout-fake-with
+          (let ((session (passepartout-chat-tests--open)))
+            (passepartout-chat-tests--ask "Q1")
+            (passepartout-chat-tests--answer session "t1" '("A1") :model "m")
+            (write-file file)
+            (kill-buffer)
+            (passepartout-chat-open file)
+            (should passepartout-chat-mode)
+            (should (equal session (passepartout-chat--session)))
+            (goto-char (point-min))
+            (search-forward "- turn ::")
+            (should (org-invisible-p))
+            (let ((sent (passepartout-chat-tests--ask "Q2")))
+              (should (equal (plist-get sent :file) file))
+              (should (equal (plist-get sent :history)
+                             '((:role :user :text "Q1")
+                               (:role :assistant :text "A1")))))
+            (passepartout-chat-tests--answer session "t2" '("A2"))
+            (should (string-match-p "^A2$" (buffer-string)))
+            (save-buffer)))
+      (when (file-exists-p file) (delete-file file)))))
+
+(ert-deftest passepartout-chat-global-mode-adopts-saved-chats ()
+  (let ((file (make-temp-file "passepartout-chat" nil ".org"
+                              ":PROPERTIES:\n:PP_CHAT: s1\n:END:\n* Q\n")))
+    (unwind-protect
+        (passepartout-fake-with
+          (unwind-protect
+              (progn
+                (passepartout-global-mode 1)
+                (with-current-buffer (find-file-noselect file)
+                  (should passepartout-chat-mode)))
+            (passepartout-global-mode -1)))
+      (delete-file file))))
+
+(ert-deftest passepartout-chat-ctrl-c-ctrl-c-sends-where-it-means-nothing-else ()
+  (passepartout-fake-with
+    (let ((session (passepartout-chat-tests--open)))
+      (goto-char (point-max))
+      (insert "A question\nwith text")
+      (org-ctrl-c-ctrl-c)
+      (should (= 1 (length (passepartout-fake-sent :user-input))))
+      (passepartout-chat-tests--answer session "t1" '("plain text"))
+      (goto-char (point-min))
+      (search-forward "plain")
+      (ignore-errors (org-ctrl-c-ctrl-c))
+      (should (= 1 (length (passepartout-fake-sent :user-input))))
+      (goto-char (point-max))
+      (insert "Q\n- [ ] box")
+      (org-ctrl-c-ctrl-c)
+      (should (= 1 (length (passepartout-fake-sent :user-input))))
+      (should (string-suffix-p "- [X] box" (buffer-string))))))
+
+(ert-deftest passepartout-chat-mode-off-leaves-an-org-buffer ()
+  (passepartout-fake-with
+    (passepartout-chat-tests--open)
+    (passepartout-chat-mode -1)
+    (should-not header-line-format)
+    (should-not (memq 'passepartout-chat--ctrl-c-ctrl-c
+                      org-ctrl-c-ctrl-c-hook))
+    (should-not (local-variable-p 'org-confirm-babel-evaluate))
+    (should-error (passepartout-chat-send) :type 'user-error)))
+
+(provide 'passepartout-chat-tests)
+;;; passepartout-chat-tests.el ends here
