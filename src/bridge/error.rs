@@ -1,0 +1,72 @@
+//! Faults at the border, as Lisp error symbols below `passepartout-error`, and panics that keep their text.
+
+use emacs::{Env, Result, define_errors};
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
+
+define_errors! {
+    passepartout_error "Passepartout" (error)
+    passepartout_not_running "Passepartout's core is not running" (passepartout_error)
+    passepartout_start_error "Passepartout's core cannot start" (passepartout_error)
+    passepartout_protocol_error "A message that cannot be read" (passepartout_error)
+    passepartout_panic "A fault inside Passepartout's module" (passepartout_error)
+}
+
+/// What can go wrong in a function of the module.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// There is no core.
+    NotRunning,
+    /// The core did not start; the text says why and what to do.
+    Start(String),
+    /// The core did not take a message; the text says why.
+    Protocol(String),
+}
+
+/// Runs the work of a function; a fault or a panic in it becomes a Lisp error with its text.
+pub(super) fn guarded<T>(env: &Env, work: impl FnOnce() -> std::result::Result<T, Fault>) -> Result<T> {
+    // The work owns what it changes or holds it behind a lock that releases itself, so nothing half-done is seen.
+    match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(Fault::NotRunning)) => env.signal(passepartout_not_running, ("Start it with passepartout-restart",)),
+        Ok(Err(Fault::Start(text))) => env.signal(passepartout_start_error, (text,)),
+        Ok(Err(Fault::Protocol(text))) => env.signal(passepartout_protocol_error, (text,)),
+        Err(payload) => env.signal(passepartout_panic, (panic_text(payload.as_ref()),)),
+    }
+}
+
+/// Returns what a panic said.
+pub(super) fn panic_text(payload: &(dyn Any + Send)) -> String {
+    if let Some(text) = payload.downcast_ref::<&str>() {
+        (*text).to_string()
+    } else if let Some(text) = payload.downcast_ref::<String>() {
+        text.clone()
+    } else {
+        "panic without a text".to_string()
+    }
+}
+
+/// Sends panics to the log: on standard error they would be drawn over Emacs's terminal.
+pub(super) fn silence_panics() {
+    set_hook(Box::new(|panic| {
+        let place = panic.location().map(ToString::to_string).unwrap_or_default();
+        tracing::error!(place, "panic: {}", panic_text(panic.payload()));
+    }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_keeps_its_text() {
+        let cases: Vec<(Box<dyn Any + Send>, &str)> = vec![
+            (Box::new("a literal"), "a literal"),
+            (Box::new("a made one".to_string()), "a made one"),
+            (Box::new(7_u8), "panic without a text"),
+        ];
+        for (payload, text) in cases {
+            assert_eq!(panic_text(payload.as_ref()), text);
+        }
+    }
+}
