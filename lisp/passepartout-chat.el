@@ -48,13 +48,11 @@
 
 (declare-function passepartout-plan-visit "passepartout-plan" (id))
 (declare-function passepartout-status-text "passepartout-status" ())
-(declare-function org-id-add-location "org-id" (id file))
 (declare-function org-fold-region "ext:org-fold"
                   (from to flag &optional spec))
 (declare-function org-flag-region "org-compat" (from to flag spec))
 (defvar org-export-use-babel)
 (defvar org-export-before-processing-hook)
-(defvar org-id-track-globally)
 
 (defconst passepartout-chat--history-bytes 32768
   "How many bytes of earlier turns are sent with a question.")
@@ -167,7 +165,7 @@ The match data then has its beginning; point is after the heading."
        (buffer-substring-no-properties start (or drawer end))))))
 
 (defun passepartout-chat--history ()
-  "Return the turns before the one whose heading point is at, the oldest first.
+  "Return what was said before the turn that point is at, the oldest first.
 They are plists of :role and :text, and no more of them than fit."
   (let ((left passepartout-chat--history-bytes)
         (history nil)
@@ -373,7 +371,7 @@ This happens once, when you send; afterwards the window stays."
   (message "Interrupting…"))
 
 (defun passepartout-chat--ctrl-c-ctrl-c ()
-  "Send the question at point when \\`C-c C-c' would mean nothing else."
+  "Send the question at point when nothing else is there to act on."
   (when passepartout-chat-mode
     (let ((start (save-excursion (passepartout-chat--to-turn)))
           (element (org-element-context)))
@@ -500,10 +498,11 @@ Point and windows stay; in a folded answer the text is folded too."
           (passepartout-chat--show-state))))))
 
 (defun passepartout-chat--finish (turn payload)
-  "Write below the answer of TURN what PAYLOAD says about it."
+  "Write below the answer of TURN what PAYLOAD reports about it."
   (let ((notice (plist-get payload :text))
         (status (plist-get payload :status))
-        (below (passepartout-chat--below payload)))
+        (below (passepartout-chat--below
+                payload (passepartout-chat--so-far turn))))
     (setf (passepartout-chat--turn-gap turn) t)
     (when (equal status "interrupted")
       (setq notice (or notice "Interrupted.")))
@@ -525,6 +524,15 @@ Point and windows stay; in a folded answer the text is folded too."
            (passepartout-chat--fold (line-end-position) end 'drawer))))
       (set-marker (passepartout-chat--turn-at turn) nil))))
 
+(defun passepartout-chat--so-far (turn)
+  "Return the text of the answer of TURN so far."
+  (with-current-buffer (passepartout-chat--turn-buffer turn)
+    (org-with-wide-buffer
+     (goto-char (passepartout-chat--turn-at turn))
+     (let ((end (point)))
+       (re-search-backward "^\\*\\* " nil t)
+       (buffer-substring-no-properties (point) end)))))
+
 (defun passepartout-chat--link-text (text)
   "Return TEXT as one line that can stand in a link."
   (let ((text (passepartout-view-line text 120)))
@@ -532,17 +540,17 @@ Point and windows stay; in a folded answer the text is folded too."
         "untitled"
       (replace-regexp-in-string "[][]" "" text))))
 
+(defun passepartout-chat--own-id-p (id)
+  "Return non-nil when ID is the property ID of a heading, not a path to it."
+  (string-match-p "\\`[[:alnum:]][[:alnum:]._-]*\\'" id))
+
 (defun passepartout-chat--source-link (source)
   "Return an Org link to SOURCE, a plist of :id, :title and :file."
   (let* ((id (or (plist-get source :id) ""))
          (title (passepartout-chat--link-text (plist-get source :title)))
          (file (plist-get source :file)))
     (cond
-     ((string-match-p "\\`[[:alnum:]][[:alnum:]._:-]*\\'" id)
-      (when (and file (file-name-absolute-p file)
-                 (require 'org-id nil t)
-                 org-id-track-globally)
-        (ignore-errors (org-id-add-location id file)))
+     ((passepartout-chat--own-id-p id)
       (org-link-make-string (concat "id:" id) title))
      (file
       (org-link-make-string
@@ -551,21 +559,23 @@ Point and windows stay; in a folded answer the text is folded too."
        title))
      (t title))))
 
-(defun passepartout-chat--below (payload)
-  "Return the lines below an answer: plans that wait, and sources.
+(defun passepartout-chat--below (payload answer)
+  "Return the lines below ANSWER: plans that wait, and sources not named in it.
 PAYLOAD is that of the end of the turn."
-  (string-join
-   (append
-    (mapcar (lambda (id)
-              (format "- Waits for approval :: %s"
-                      (passepartout-chat--plan-link id)))
-            (plist-get payload :plans))
-    (let ((sources (plist-get payload :sources)))
+  (let ((sources (seq-remove
+                  (lambda (link) (string-search link answer))
+                  (delete-dups
+                   (mapcar #'passepartout-chat--source-link
+                           (plist-get payload :sources))))))
+    (string-join
+     (append
+      (mapcar (lambda (id)
+                (format "- Waits for approval :: %s"
+                        (passepartout-chat--plan-link id)))
+              (plist-get payload :plans))
       (and sources
-           (list (concat "Sources: "
-                         (mapconcat #'passepartout-chat--source-link
-                                    sources ", "))))))
-   "\n"))
+           (list (concat "Sources: " (string-join sources ", ")))))
+     "\n")))
 
 (defun passepartout-chat--plan-link (id)
   "Return an Org link to the plan ID."
@@ -575,7 +585,7 @@ PAYLOAD is that of the end of the turn."
                                 (passepartout-chat--link-text id))))
 
 (defun passepartout-chat--drawer (payload)
-  "Return the drawer that says how the answer in PAYLOAD came about."
+  "Return the drawer about how the answer in PAYLOAD came to be."
   (let ((line (lambda (label value)
                 (and value
                      (format "- %s :: %s\n" label
@@ -600,9 +610,48 @@ PAYLOAD is that of the end of the turn."
      (let ((seconds (plist-get payload :seconds)))
        (and (numberp seconds)
             (funcall line "time" (format "%.1f s" seconds))))
+     (mapconcat (lambda (source)
+                  (let ((id (or (plist-get source :id) "")))
+                    (if (passepartout-chat--own-id-p id)
+                        (or (funcall line "source"
+                                     (format "%s in %s" id
+                                             (plist-get source :file)))
+                            "")
+                      "")))
+                (plist-get payload :sources) "")
      (mapconcat #'passepartout-chat--drawer-action
                 (plist-get payload :trace) "")
      ":END:")))
+
+(defun passepartout-chat--open-source ()
+  "Follow the id link at point by what the drawers of this chat say.
+Emacs need not have seen the file before; its own register of ids is
+neither needed nor changed."
+  (let* ((link (org-element-context))
+         (target (and (eq (org-element-type link) 'link)
+                      (org-element-property :raw-link link)))
+         (id (and target
+                  (string-prefix-p "id:" target)
+                  (substring target 3)))
+         (file (and id
+                    (org-with-wide-buffer
+                     (goto-char (point-max))
+                     (and (re-search-backward
+                           (format "^- source :: %s in \\(/.*\\)$"
+                                   (regexp-quote id))
+                           nil t)
+                          (match-string-no-properties 1))))))
+    (when (and file (file-readable-p file))
+      (org-mark-ring-push)
+      (find-file file)
+      (widen)
+      (goto-char (point-min))
+      (when (re-search-forward
+             (format "^[ \t]*:ID:[ \t]+%s[ \t]*$" (regexp-quote id)) nil t)
+        (unless (org-before-first-heading-p)
+          (org-back-to-heading t))
+        (org-show-context))
+      t)))
 
 (defun passepartout-chat--drawer-action (action)
   "Return the lines of the drawer about ACTION and what the gates said."
@@ -644,7 +693,7 @@ PAYLOAD is that of the end of the turn."
                             t t nil 1))))))))
 
 (defun passepartout-chat--stopped (payload _meta)
-  "End the turns that are going on when PAYLOAD says that the core stopped."
+  "End every turn that is going on when the core in PAYLOAD has stopped."
   (when (equal (plist-get payload :state) "stopped")
     (dolist (turn passepartout-chat--turns)
       (unless (passepartout-chat--turn-id turn)
@@ -774,6 +823,7 @@ question at point; \\[passepartout-chat-interrupt] stops the answer."
   (add-hook 'org-ctrl-c-ctrl-c-hook #'passepartout-chat--ctrl-c-ctrl-c nil t)
   (add-hook 'org-export-before-processing-hook
             #'passepartout-chat--before-export nil t)
+  (add-hook 'org-open-at-point-functions #'passepartout-chat--open-source nil t)
   (add-hook 'kill-buffer-hook #'passepartout-chat--killed nil t)
   (setq header-line-format '(:eval passepartout-chat--header))
   (org-with-wide-buffer
@@ -800,11 +850,12 @@ question at point; \\[passepartout-chat-interrupt] stops the answer."
   (remove-hook 'org-ctrl-c-ctrl-c-hook #'passepartout-chat--ctrl-c-ctrl-c t)
   (remove-hook 'org-export-before-processing-hook
                #'passepartout-chat--before-export t)
+  (remove-hook 'org-open-at-point-functions #'passepartout-chat--open-source t)
   (remove-hook 'kill-buffer-hook #'passepartout-chat--killed t)
   (kill-local-variable 'header-line-format))
 
 (defun passepartout-chat--killed ()
-  "Stop the turns of the chat that is being killed."
+  "Stop every turn of the chat that is being killed."
   (unless (buffer-base-buffer)
     (let ((mine (seq-filter (lambda (turn)
                               (eq (passepartout-chat--turn-buffer turn)

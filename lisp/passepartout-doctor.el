@@ -41,7 +41,7 @@
   "The states of a check, the worst first.")
 
 (defun passepartout-doctor--local ()
-  "Return the checks that Emacs makes by itself."
+  "Return what Emacs can find out by itself."
   (let ((obstacle (passepartout-module-obstacle)))
     (delq
      nil
@@ -68,12 +68,12 @@
                                  (cdar passepartout-events--notes))
                  :repair "M-x passepartout-log shows them."))))))
 
-(defun passepartout-doctor--worst (checks)
-  "Return the worst state of CHECKS."
+(defun passepartout-doctor--worst (findings)
+  "Return the worst state of FINDINGS."
   (or (seq-find (lambda (state)
                   (seq-some (lambda (check)
                               (equal state (plist-get check :state)))
-                            checks))
+                            findings))
                 passepartout-doctor--order)
       "unknown"))
 
@@ -104,9 +104,9 @@
          "Let Passepartout repair this")
         (insert "\n")))))
 
-(defun passepartout-doctor--draw (checks note)
-  "Draw CHECKS of the core after those of Emacs; NOTE is said below them."
-  (let* ((checks (append (passepartout-doctor--local) checks))
+(defun passepartout-doctor--draw (findings note)
+  "Draw FINDINGS of the core after those of Emacs, and NOTE below them."
+  (let* ((checks (append (passepartout-doctor--local) findings))
          (worst (passepartout-doctor--worst checks)))
     (passepartout-view-draw
       (insert (propertize "Doctor: " 'face 'passepartout-title)
@@ -125,14 +125,14 @@
        "This uses the network"))))
 
 (defun passepartout-doctor--show (payload)
-  "Draw the checks in PAYLOAD when the doctor's buffer is there."
+  "Draw the findings in PAYLOAD when the doctor's buffer is there."
   (let ((buffer (get-buffer passepartout-doctor--buffer-name)))
     (when buffer
       (with-current-buffer buffer
         (passepartout-doctor--draw (plist-get payload :checks) nil)))))
 
 (defun passepartout-doctor--fetch (&optional providers)
-  "Ask the core for its checks, also of PROVIDERS when that is non-nil."
+  "Ask the core for its findings, also about PROVIDERS when that is non-nil."
   (with-current-buffer (get-buffer passepartout-doctor--buffer-name)
     (passepartout-doctor--draw nil "Checking…"))
   (condition-case problem

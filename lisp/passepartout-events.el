@@ -268,7 +268,7 @@ handed over at once, the rest after Emacs has had its turn."
         (passepartout-events--call function (list payload meta))))))
 
 (defun passepartout-events--call (function arguments)
-  "Call FUNCTION with ARGUMENTS; an error is noted and goes no further."
+  "Call FUNCTION with ARGUMENTS; note an error and contain it."
   (condition-case problem
       (save-current-buffer (apply function arguments))
     (error

@@ -120,7 +120,7 @@ what cargo built."
     (substring (secure-hash 'sha256 (current-buffer)) 0 20)))
 
 (defun passepartout-module--cache ()
-  "Return the folder that holds the copies of the module."
+  "Return the folder for the copies of the module."
   (expand-file-name
    "passepartout/module/"
    (or (let ((cache (getenv "XDG_CACHE_HOME")))
@@ -141,7 +141,7 @@ what cargo built."
     copy))
 
 (defun passepartout-module--copy (file)
-  "Return a copy of FILE whose name holds the hash of its contents.
+  "Return a copy of FILE that is named by the hash of its contents.
 The launcher, when it lies beside FILE, is copied under the same hash."
   (let ((hash (passepartout-module--hash file))
         (launcher (expand-file-name "passepartout-run"
@@ -169,7 +169,7 @@ The launcher, when it lies beside FILE, is copied under the same hash."
   (fboundp 'passepartout--mod-start))
 
 (defun passepartout-module-obstacle ()
-  "Return a sentence that says why the module cannot be used, or nil."
+  "Return a sentence on why the module cannot be used, or nil."
   (cond
    ((passepartout-module-loaded-p)
     (unless (equal (passepartout--mod-version) passepartout-version)
@@ -210,7 +210,7 @@ Build it with M-x passepartout-module-build")))
 ;;;; Building
 
 (defun passepartout-module--offer ()
-  "Offer to build the module; leave with an error that says how it goes on."
+  "Offer to build the module; leave with an error about how to go on."
   (when (and (not noninteractive)
              (executable-find "cargo")
              (y-or-n-p "Passepartout's module is not built yet.  \

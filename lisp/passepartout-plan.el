@@ -374,7 +374,7 @@ When another plan is there now, approving has to wait."
                (passepartout-view-line (plist-get plan :title) 60))))))
 
 (defun passepartout-plan-deny (reason)
-  "Deny the plan at point; REASON goes back to the agent."
+  "Deny the plan at point; the agent is told the REASON."
   (interactive
    (progn (passepartout-plan--at-point)
           (list (read-string "Deny, because (may be empty): "))))
@@ -386,7 +386,7 @@ When another plan is there now, approving has to wait."
     (message "Denied")))
 
 (defun passepartout-plan--decided (id status)
-  "Show the plan ID with STATUS until the core says what became of it."
+  "Show the plan ID with STATUS until the core has news of it."
   (passepartout-plan--store
    (plist-put (copy-sequence (passepartout-plan--find id)) :status status))
   (setq passepartout-plan--moved (funcall passepartout-plan--clock))

@@ -75,7 +75,7 @@ was sent last."
 ;;;; Bytes
 
 (defun passepartout-sense--base ()
-  "Return the buffer that holds the state for the current buffer."
+  "Return the buffer with the state for the current buffer."
   (or (buffer-base-buffer) (current-buffer)))
 
 (defun passepartout-sense--byte (position)
@@ -112,7 +112,7 @@ was sent last."
 ;;;; Starting and stopping
 
 (defun passepartout-sense-suitable-p ()
-  "Return nil when this buffer can be mirrored, else a sentence that says why not."
+  "Return nil when this buffer can be mirrored, else a sentence on why not."
   (let ((file (buffer-file-name (passepartout-sense--base))))
     (cond
      ((not (derived-mode-p 'org-mode))

@@ -115,18 +115,18 @@
         (pop-to-buffer buffer)
       (user-error "The chat of this turn is not open"))))
 
-(defun passepartout-trace--draw (turns)
-  "Draw TURNS in the current buffer."
+(defun passepartout-trace--draw (recent)
+  "Draw RECENT, a list of what was asked, in the current buffer."
   (passepartout-view-draw
     (insert (propertize "Gate trace\n" 'face 'passepartout-title)
             (propertize "TAB folds, RET follows, g asks again, q leaves.\n\n"
                         'face 'passepartout-quiet))
-    (if (null turns)
+    (if (null recent)
         (insert "There has been no turn yet.\n")
-      (mapc #'passepartout-trace--insert-turn turns))))
+      (mapc #'passepartout-trace--insert-turn recent))))
 
 (defun passepartout-trace--fetch ()
-  "Ask the core for the last turns and draw them."
+  "Ask the core for what it did last and draw it."
   (passepartout-request
    :trace `(:limit ,passepartout-trace--limit)
    (lambda (payload)

@@ -99,7 +99,7 @@
     (propertize word 'face (passepartout-view-face word))))
 
 (defun passepartout-view-button (label function help)
-  "Insert a button LABEL that calls FUNCTION; HELP says what it does."
+  "Insert a button LABEL for calling FUNCTION, with HELP as its tool tip."
   (insert-text-button label
                       'action (lambda (_button) (funcall function))
                       'follow-link t
@@ -126,7 +126,7 @@
   "Keys of the buffers that show what Passepartout does.")
 
 (defun passepartout-view-refresh ()
-  "Ask again for what this buffer shows."
+  "Ask again for the contents of this buffer."
   (interactive)
   (when passepartout-view--refresh
     (funcall passepartout-view--refresh)))
@@ -176,7 +176,7 @@ The hooks of Org mode are not run: they could change what is shown."
         (current-buffer))))
 
 (defmacro passepartout-view-draw (&rest body)
-  "Draw the current buffer anew with BODY, which inserts its text.
+  "Draw the current buffer anew with BODY, which has to insert its text.
 Point and the start of each window stay on their lines."
   (declare (indent 0) (debug t))
   `(let ((inhibit-read-only t)

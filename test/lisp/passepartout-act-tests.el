@@ -28,7 +28,7 @@
 (require 'passepartout-fake)
 
 (defmacro passepartout-act-tests--in (text &rest body)
-  "Run BODY in a buffer of a file that holds TEXT."
+  "Run BODY in a buffer of a file with TEXT in it."
   (declare (indent 1) (debug t))
   `(let* ((file (make-temp-file "passepartout" nil ".org"))
           (create-lockfiles nil))

@@ -103,6 +103,7 @@ Sources: [[id:abc-1][A x note]], [[file:/tmp/n.org::*B][B]]
 - tokens :: 12 in, 3 out
 - cost :: 0.0012
 - time :: 1.2 s
+- source :: abc-1 in /tmp/no.org
 - pass: memory-search due, 2 found
   - permissions pass: reads pass
 :END:
@@ -117,6 +118,35 @@ Sources: [[id:abc-1][A x note]], [[file:/tmp/n.org::*B][B]]
       ;; What is only for machines cannot be seen.
       (search-backward ":PP_ROLE: user")
       (should (invisible-p (point))))))
+
+(ert-deftest passepartout-chat-sources-that-the-answer-names-are-not-repeated ()
+  (passepartout-fake-with
+    (let ((session (passepartout-chat-tests--open)))
+      (passepartout-chat-tests--ask "Q")
+      (passepartout-chat-tests--answer
+       session "t1" '("See [[id:abc-1][A]] and more")
+       :sources '((:id "abc-1" :title "A" :file "/tmp/a.org")
+                  (:id "abc-2" :title "B" :file "/tmp/b.org")))
+      (should (string-match-p "^Sources: \\[\\[id:abc-2\\]\\[B\\]\\]$"
+                              (buffer-string))))))
+
+(ert-deftest passepartout-chat-sources-can-be-followed ()
+  (let ((file (make-temp-file "passepartout" nil ".org"
+                              "* x\n* Noted\n:PROPERTIES:\n:ID: abc-1\n:END:\n")))
+    (unwind-protect
+        (passepartout-fake-with
+          (let ((session (passepartout-chat-tests--open)))
+            (passepartout-chat-tests--ask "Q")
+            (passepartout-chat-tests--answer
+             session "t1" '("Yes.")
+             :sources `((:id "abc-1" :title "Noted" :file ,file)))
+            (goto-char (point-min))
+            (search-forward "[[id:abc-1")
+            (org-open-at-point)
+            (should (equal (buffer-file-name) file))
+            (should (looking-at-p "\\* Noted"))
+            (kill-buffer)))
+      (delete-file file))))
 
 (ert-deftest passepartout-chat-history-is-what-the-file-says ()
   (passepartout-fake-with

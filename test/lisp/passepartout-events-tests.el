@@ -25,6 +25,7 @@
 
 ;;; Code:
 
+(require 'auth-source)
 (require 'passepartout-fake)
 
 (defun passepartout-events-tests--round (value)

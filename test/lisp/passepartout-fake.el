@@ -53,7 +53,7 @@
   "The time in seconds that the plan buffer sees.")
 
 (defun passepartout-fake-transport ()
-  "Return a transport that keeps and hands over."
+  "Return a transport of paper."
   (list :start (lambda (_pipe settings)
                  (setq passepartout-fake-settings (read settings)))
         :send (lambda (text)

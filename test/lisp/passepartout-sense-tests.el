@@ -76,7 +76,7 @@
                    (save-restriction (widen) (buffer-string)))))))
 
 (defmacro passepartout-sense-tests--in (text &rest body)
-  "Run BODY in a mirrored buffer of a file that holds TEXT."
+  "Run BODY in a mirrored buffer of a file with TEXT in it."
   (declare (indent 1) (debug t))
   `(let* ((file (make-temp-file "passepartout" nil ".org"))
           (passepartout-sense-tests--mirror nil)
