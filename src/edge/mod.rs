@@ -15,6 +15,7 @@ pub mod provider;
 pub mod runtime;
 pub mod sandbox;
 pub mod secret;
+pub mod skills;
 pub mod store;
 pub mod survey;
 pub mod thread;

@@ -12,4 +12,5 @@ mod recall;
 mod sandbox;
 mod store;
 mod support;
+mod skill;
 mod wire;

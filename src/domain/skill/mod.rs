@@ -1,1 +1,127 @@
-//! Placeholder; see docs/PLAN.org.
+//! Skills: Org files with a prompt, mandates, rules with examples, and declarative triggers.
+//!
+//! A skill can tighten what is allowed and cannot loosen it: a rule has no word for “pass”,
+//! and the tools that it lists are only ever taken away from those that there are.
+
+pub mod gate;
+pub mod order;
+pub mod parse;
+pub mod rule;
+pub mod trigger;
+
+mod table;
+
+use crate::domain::skill::rule::Rule;
+use crate::domain::skill::trigger::{SignalFacts, Trigger};
+use crate::domain::tool::{Effect, Tool, Toolbox};
+use std::collections::BTreeSet;
+
+/// What a skill without `#+PRIORITY` has.
+pub const DEFAULT_PRIORITY: u16 = 10;
+
+/// One skill.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Skill {
+    /// Its name: the file's, without `.org`.
+    pub name: String,
+    /// The `:ID:` of its file.
+    pub id: Option<String>,
+    /// Its title, for people.
+    pub title: String,
+    /// Higher is triggered first; at most 1000.
+    pub priority: u16,
+    /// Names, or `id:` links, of the skills that it needs.
+    pub depends_on: Vec<String>,
+    /// It is triggered when one of them matches.
+    pub triggers: Vec<Trigger>,
+    /// The only tools that a turn of this skill may use; `None` leaves all.
+    pub tools: Option<BTreeSet<String>>,
+    /// What the model is told when it is triggered.
+    pub prompt: Option<String>,
+    /// Standing text for the system prompt.
+    pub mandates: Vec<Mandate>,
+    /// What it asks about and denies.
+    pub rules: Vec<Rule>,
+    /// What is odd but does not keep it out, for people.
+    pub remarks: Vec<String>,
+}
+
+/// Standing text for the system prompt.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mandate {
+    /// When it stands there; always without.
+    pub when: Option<Trigger>,
+    /// The text.
+    pub text: String,
+}
+
+/// Why a skill is kept out, with what and where.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SkillProblem {
+    /// A line of the front matter cannot be read.
+    #[error("line {line}: #+{key}: {text}")]
+    FrontMatter {
+        /// One-based.
+        line: u32,
+        /// The keyword.
+        key: String,
+        /// What is wrong and what would be right.
+        text: String,
+    },
+    /// A table or property under one of the skill's headings cannot be read.
+    #[error("line {line}: {text}")]
+    Section {
+        /// One-based.
+        line: u32,
+        /// What is wrong and what would be right.
+        text: String,
+    },
+    /// An example does not hold.
+    #[error("line {line}: the example “{example}” of {tool} should give {expected}, but gives {found}")]
+    Example {
+        /// One-based.
+        line: u32,
+        /// The tool.
+        tool: String,
+        /// The example as it is written.
+        example: String,
+        /// What the table says.
+        expected: String,
+        /// What the rules say.
+        found: String,
+    },
+    /// Something is larger than may be.
+    #[error("the {what} is larger than {limit}")]
+    TooLarge {
+        /// What.
+        what: &'static str,
+        /// The limit, with its unit.
+        limit: &'static str,
+    },
+}
+
+/// Returns the skill for a signal: of those with a prompt whose trigger matches, the one with the highest priority;
+/// the first by name among equals.
+pub fn triggered<'a>(skills: &'a [Skill], facts: &SignalFacts<'_>) -> Option<&'a Skill> {
+    let fits = |skill: &&Skill| skill.prompt.is_some() && skill.triggers.iter().any(|trigger| trigger.matches(facts));
+    skills.iter().filter(fits).min_by(|a, b| b.priority.cmp(&a.priority).then_with(|| a.name.cmp(&b.name)))
+}
+
+/// Returns the standing texts that hold for a signal, in the order of the skills.
+pub fn mandates(skills: &[Skill], facts: &SignalFacts<'_>) -> Vec<String> {
+    let holds = |mandate: &&Mandate| mandate.when.as_ref().is_none_or(|when| when.matches(facts));
+    skills.iter().flat_map(|skill| skill.mandates.iter().filter(holds)).map(|mandate| mandate.text.clone()).collect()
+}
+
+/// Returns the tools that a turn may offer: those of the toolbox, less what the triggered skill does not list.
+pub fn offered(toolbox: &Toolbox, skill: Option<&Skill>) -> Vec<&'static Tool> {
+    toolbox.offered().filter(|tool| skill.is_none_or(|skill| skill.may_use(tool))).collect()
+}
+
+impl Skill {
+    /// Returns whether a turn of this skill may use a tool. Speaking to the user is always left.
+    pub fn may_use(&self, tool: &Tool) -> bool {
+        let speaks = tool.effect == Effect::Reply;
+        speaks || self.tools.as_ref().is_none_or(|tools| tools.contains(tool.name))
+    }
+}

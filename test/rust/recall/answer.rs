@@ -165,7 +165,6 @@ fn an_ambiguous_or_missing_target_proposes_nothing() {
         "set order tiles to someday",
         "add a todo x under Nowhere",
         "move order tiles to Nowhere",
-        "mark done done",
     ] {
         assert!(ask(phrase).calls.is_empty(), "{phrase} proposes something");
     }

@@ -1,0 +1,246 @@
+//! From an Org file to a skill: front matter, prompt, mandates, rules and their examples.
+
+use crate::domain::org::outline::{Node, Outline};
+use crate::domain::skill::rule::{Rule, RuleVerdict};
+use crate::domain::skill::table::{Row, line_of, rows};
+use crate::domain::skill::trigger::Trigger;
+use crate::domain::skill::{DEFAULT_PRIORITY, Mandate, Skill, SkillProblem};
+use crate::domain::tool::{Kind, Toolbox};
+use serde_json::{Map, Value};
+use std::collections::BTreeSet;
+
+/// Longest prompt, in bytes.
+const MAX_PROMPT: usize = 32 * 1024;
+/// Longest mandates of one skill, in bytes.
+const MAX_MANDATES: usize = 8 * 1024;
+/// How many rules a skill has at most.
+const MAX_RULES: usize = 500;
+
+/// Reads a skill and runs its examples; a failing one is a problem that names it.
+///
+/// # Errors
+///
+/// The first thing that is wrong, with its line and the way out. Nothing is guessed: a rule or trigger that
+/// cannot be read keeps the whole skill out.
+pub fn parse(name: &str, outline: &Outline) -> Result<Skill, SkillProblem> {
+    let toolbox = Toolbox::builtin();
+    let file = outline.nodes.first();
+    let mut skill = Skill {
+        name: name.to_string(),
+        id: file.and_then(|node| outline.property(node, "ID")).map(str::to_string),
+        title: outline.title.as_deref().unwrap_or(name).to_string(),
+        priority: DEFAULT_PRIORITY,
+        depends_on: Vec::new(),
+        triggers: Vec::new(),
+        tools: None,
+        prompt: None,
+        mandates: Vec::new(),
+        rules: Vec::new(),
+        remarks: Vec::new(),
+    };
+    front_matter(outline, &toolbox, &mut skill)?;
+    for (index, node) in outline.nodes.iter().enumerate().skip(1) {
+        let top = node.parent == 0 && !node.commented;
+        match outline.slice(&node.title).trim().to_lowercase().as_str() {
+            "prompt" if top => skill.prompt = prompt(outline, node)?,
+            "mandates" if top => mandates(outline, index, &mut skill)?,
+            "rules" if top => rules_of(outline, node, &toolbox, &mut skill)?,
+            _ => {}
+        }
+    }
+    examples(outline, &toolbox, &mut skill)?;
+    remarks(outline, &mut skill);
+    Ok(skill)
+}
+
+fn front_matter(outline: &Outline, toolbox: &Toolbox, skill: &mut Skill) -> Result<(), SkillProblem> {
+    let Some(file) = outline.nodes.first() else { return Ok(()) };
+    let first = line_of(outline, file.section.start);
+    for (offset, line) in outline.slice(&file.section).lines().enumerate() {
+        let Some((key, value)) = line.trim_start().strip_prefix("#+").and_then(|rest| rest.split_once(':')) else {
+            continue;
+        };
+        let (key, value) = (key.trim().to_uppercase(), value.trim());
+        let line = first.saturating_add(u32::try_from(offset).unwrap_or(u32::MAX));
+        let wrong = |text: String| SkillProblem::FrontMatter { line, key: key.clone(), text };
+        match key.as_str() {
+            "PRIORITY" => {
+                let number = value.parse::<u16>().ok().filter(|number| *number <= 1000);
+                skill.priority = number.ok_or_else(|| wrong(format!("“{value}” is no number from 0 to 1000")))?;
+            }
+            "DEPENDS_ON" => skill.depends_on.extend(words(value).map(|word| bare_link(&word).to_string())),
+            "TRIGGER" => skill.triggers.push(Trigger::parse(value).map_err(wrong)?),
+            "TOOLS" => {
+                let tools = skill.tools.get_or_insert_with(BTreeSet::new);
+                for tool in words(value).filter(|word| word != "none") {
+                    if toolbox.get(&tool).is_none() {
+                        return Err(wrong(format!(
+                            "there is no tool “{tool}”; the tools are {}",
+                            toolbox.names().join(", ")
+                        )));
+                    }
+                    tools.insert(tool);
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn words(value: &str) -> impl Iterator<Item = String> + '_ {
+    value.split(|c: char| c.is_whitespace() || c == ',').filter(|word| !word.is_empty()).map(str::to_string)
+}
+
+/// Returns `id:X` of `[[id:X][name]]`, and other words as they stand.
+fn bare_link(word: &str) -> &str {
+    let word = word.trim_start_matches('[');
+    word.split(']').next().unwrap_or(word)
+}
+
+/// Returns all text below a heading, comments left out.
+fn text_below(outline: &Outline, node: &Node) -> String {
+    let text = outline.slice(&(node.body.start..node.end));
+    let kept = text.lines().filter(|line| !line.trim_start().starts_with("# ") && line.trim() != "#");
+    kept.collect::<Vec<_>>().join("\n").trim().to_string()
+}
+
+fn prompt(outline: &Outline, node: &Node) -> Result<Option<String>, SkillProblem> {
+    let text = text_below(outline, node);
+    if text.len() > MAX_PROMPT {
+        return Err(SkillProblem::TooLarge { what: "prompt", limit: "32 kB" });
+    }
+    if text.is_empty() {
+        return Err(SkillProblem::Section {
+            line: node.line,
+            text: "the prompt is empty; write it, or take the heading away".into(),
+        });
+    }
+    Ok(Some(text))
+}
+
+/// Reads the text of the heading, and each heading below it with its `:WHEN:`.
+fn mandates(outline: &Outline, index: usize, skill: &mut Skill) -> Result<(), SkillProblem> {
+    let node = outline.nodes.get(index).into_iter();
+    for node in node.chain(outline.children(index).filter_map(|child| outline.nodes.get(child))) {
+        let own = outline.slice(&node.body);
+        let text = own.lines().filter(|line| !line.trim_start().starts_with("# ")).collect::<Vec<_>>().join("\n");
+        let when = match outline.property(node, "WHEN") {
+            None => None,
+            Some(words) => Some(
+                Trigger::parse(words)
+                    .map_err(|why| SkillProblem::Section { line: node.line, text: format!("WHEN: {why}") })?,
+            ),
+        };
+        if !text.trim().is_empty() {
+            skill.mandates.push(Mandate { when, text: text.trim().to_string() });
+        }
+    }
+    let size: usize = skill.mandates.iter().map(|mandate| mandate.text.len()).sum();
+    if size > MAX_MANDATES {
+        return Err(SkillProblem::TooLarge { what: "text of the mandates", limit: "8 kB" });
+    }
+    Ok(())
+}
+
+fn rules_of(outline: &Outline, node: &Node, toolbox: &Toolbox, skill: &mut Skill) -> Result<(), SkillProblem> {
+    let wrong = |line: u32, text: String| SkillProblem::Section { line, text };
+    let table = rows(outline, &node.body).ok_or_else(|| {
+        wrong(node.line, "“Rules” needs a table with the columns tool, pattern, verdict, reason".into())
+    })?;
+    if let Some(row) = table.first() {
+        columns(row, &["tool", "pattern", "verdict", "reason"])?;
+    }
+    for row in &table {
+        let cell = |name| row.cell(name);
+        let rule = Rule::new(toolbox, cell("tool"), cell("pattern"), cell("verdict"), cell("reason"), row.line);
+        skill.rules.push(rule.map_err(|text| wrong(row.line, text))?);
+    }
+    if skill.rules.len() > MAX_RULES {
+        return Err(SkillProblem::TooLarge { what: "table of rules", limit: "500 rows" });
+    }
+    Ok(())
+}
+
+fn columns(row: &Row, names: &[&str]) -> Result<(), SkillProblem> {
+    match names.iter().find(|name| !row.has(name)) {
+        None => Ok(()),
+        Some(missing) => {
+            let text = format!("the table needs the column “{missing}”; its columns are {}", names.join(", "));
+            Err(SkillProblem::Section { line: row.line, text })
+        }
+    }
+}
+
+/// Runs the tables under every heading “Examples”.
+fn examples(outline: &Outline, toolbox: &Toolbox, skill: &mut Skill) -> Result<(), SkillProblem> {
+    let mut tried = vec![false; skill.rules.len()];
+    for node in outline.nodes.iter().skip(1).filter(|node| !node.commented) {
+        if !outline.slice(&node.title).trim().eq_ignore_ascii_case("examples") {
+            continue;
+        }
+        let table = rows(outline, &node.body).unwrap_or_default();
+        if let Some(row) = table.first() {
+            columns(row, &["tool", "example", "match"])?;
+        }
+        for row in &table {
+            let hits = run(row, toolbox, &skill.rules)?;
+            hits.into_iter().filter_map(|hit| tried.get_mut(hit).map(|t| *t = true)).for_each(drop);
+        }
+    }
+    let untried: Vec<String> =
+        skill.rules.iter().zip(&tried).filter(|(_, t)| !**t).map(|(r, _)| r.line.to_string()).collect();
+    if !untried.is_empty() {
+        skill.remarks.push(format!("No example matches the rule in line {}.", untried.join(", ")));
+    }
+    Ok(())
+}
+
+/// Runs one example; returns the rules that matched it.
+fn run(row: &Row, toolbox: &Toolbox, rules: &[Rule]) -> Result<Vec<usize>, SkillProblem> {
+    let wrong = |text: String| SkillProblem::Section { line: row.line, text };
+    let name = row.cell("tool");
+    let tool = toolbox.get(name).ok_or_else(|| wrong(format!("no tool is called “{name}”")))?;
+    let example = row.cell("example");
+    let named = example.split_once(':').filter(|(name, _)| tool.params.iter().any(|param| param.name == name.trim()));
+    let first = tool.params.iter().find(|param| param.kind == Kind::Text).map_or("", |param| param.name);
+    let (argument, value) = named.map_or((first, example), |(name, value)| (name.trim(), value.trim()));
+    let mut args = Map::new();
+    args.insert(argument.to_string(), Value::String(value.to_string()));
+    let hits: Vec<usize> =
+        rules.iter().enumerate().filter(|(_, rule)| rule.matches(name, &args, &[])).map(|(index, _)| index).collect();
+    let strictest = hits.iter().filter_map(|hit| rules.get(*hit)).map(|rule| rule.verdict).max();
+    let found = strictest.map_or("no", RuleVerdict::name);
+    let expected = row.cell("match").to_lowercase();
+    let holds = match expected.as_str() {
+        "yes" => strictest.is_some(),
+        "no" => strictest.is_none(),
+        "ask" | "deny" => found == expected,
+        other => return Err(wrong(format!("“{other}” is no expectation; there are yes, no, ask and deny"))),
+    };
+    if holds {
+        return Ok(hits);
+    }
+    let (tool, example) = (name.to_string(), example.to_string());
+    Err(SkillProblem::Example { line: row.line, tool, example, expected, found: found.to_string() })
+}
+
+fn remarks(outline: &Outline, skill: &mut Skill) {
+    let is_lisp = |line: &&str| {
+        let line = line.trim_start().to_lowercase();
+        let language =
+            line.strip_prefix("#+begin_src").and_then(|rest| rest.split_whitespace().next().map(str::to_string));
+        language.is_some_and(|language| matches!(language.as_str(), "emacs-lisp" | "elisp" | "lisp"))
+    };
+    let blocks = outline.text.lines().filter(is_lisp).count();
+    if blocks > 0 {
+        let noun = if blocks == 1 { "block is" } else { "blocks are" };
+        skill.remarks.push(format!("{blocks} Lisp {noun} not run in this version."));
+    }
+    if skill.prompt.is_some() && skill.triggers.is_empty() {
+        skill.remarks.push("It has a prompt but no #+TRIGGER, so it is never triggered.".to_string());
+    }
+    if !skill.triggers.is_empty() && skill.prompt.is_none() {
+        skill.remarks.push("It has a #+TRIGGER but no prompt, so it is never triggered.".to_string());
+    }
+}

@@ -1,0 +1,134 @@
+//! When a skill is triggered: conditions on sensor, words, and the heading in focus. No code.
+
+/// The sensors that a trigger may name.
+const SENSORS: &[&str] = &[
+    "user-input",
+    "chat-message",
+    "user-command",
+    "buffer-update",
+    "point-update",
+    "heartbeat",
+    "schedule",
+    "hook",
+    "interrupt",
+    "delegation",
+    "tool-output",
+    "tool-error",
+    "approval",
+    "denial",
+    "loop-error",
+    "syntax-error",
+    "repair-request",
+    "repl-eval",
+    "undo",
+    "redo",
+];
+
+/// Conditions that must all hold. An empty list of one kind does not restrict.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Trigger {
+    /// The signal's sensor is one of these.
+    pub sensors: Vec<String>,
+    /// The signal's text holds one of these words or phrases, whole, without regard to case.
+    pub words: Vec<String>,
+    /// The heading in focus has one of these tags, own or inherited, without regard to case.
+    pub tags: Vec<String>,
+    /// Its keyword is one of these.
+    pub todo: Vec<String>,
+    /// The path of its file ends in one of these.
+    pub files: Vec<String>,
+}
+
+/// What a trigger is matched against.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SignalFacts<'a> {
+    /// The sensor's name.
+    pub sensor: &'a str,
+    /// The signal's text, or nothing.
+    pub text: &'a str,
+    /// Tags of the heading in focus, own and inherited.
+    pub tags: &'a [String],
+    /// Its keyword.
+    pub todo: Option<&'a str>,
+    /// Its file.
+    pub file: Option<&'a str>,
+}
+
+impl Trigger {
+    /// Reads `sensor:user-input words:"weekly review, review my week" tag:project todo:NEXT file:work.org`.
+    ///
+    /// # Errors
+    ///
+    /// Words that say what is wrong, and what would be right.
+    pub fn parse(text: &str) -> Result<Trigger, String> {
+        let mut trigger = Trigger::default();
+        for (key, value) in conditions(text)? {
+            let values: Vec<String> =
+                value.split(',').map(|part| part.trim().to_string()).filter(|part| !part.is_empty()).collect();
+            if values.is_empty() {
+                return Err(format!("“{key}:” has no value"));
+            }
+            match key.as_str() {
+                "sensor" => {
+                    if let Some(unknown) = values.iter().find(|value| !SENSORS.contains(&value.as_str())) {
+                        return Err(format!("there is no sensor “{unknown}”; the sensors are {}", SENSORS.join(", ")));
+                    }
+                    trigger.sensors.extend(values);
+                }
+                "words" => {
+                    trigger.words.extend(values.iter().map(|value| normal(value)).filter(|value| !value.is_empty()))
+                }
+                "tag" => trigger.tags.extend(values),
+                "todo" => trigger.todo.extend(values),
+                "file" => trigger.files.extend(values),
+                _ => return Err(format!("“{key}:” is no condition; there are sensor:, words:, tag:, todo: and file:")),
+            }
+        }
+        if trigger == Trigger::default() {
+            return Err("a trigger needs a condition, such as sensor:user-input words:\"weekly review\"".to_string());
+        }
+        Ok(trigger)
+    }
+
+    /// Returns whether all conditions hold.
+    pub fn matches(&self, facts: &SignalFacts<'_>) -> bool {
+        let text = if self.words.is_empty() { String::new() } else { format!(" {} ", normal(facts.text)) };
+        let any = |list: &[String], holds: &dyn Fn(&String) -> bool| list.is_empty() || list.iter().any(holds);
+        any(&self.sensors, &|sensor| sensor == facts.sensor)
+            && any(&self.words, &|words| text.contains(&format!(" {words} ")))
+            && any(&self.tags, &|tag| facts.tags.iter().any(|own| own.eq_ignore_ascii_case(tag)))
+            && any(&self.todo, &|todo| facts.todo.is_some_and(|own| own == todo))
+            && any(&self.files, &|file| facts.file.is_some_and(|own| own == file || own.ends_with(&format!("/{file}"))))
+    }
+}
+
+/// Splits into keys and values; a value with spaces stands in quotation marks.
+fn conditions(text: &str) -> Result<Vec<(String, String)>, String> {
+    let mut found = Vec::new();
+    let mut rest = text.trim();
+    while !rest.is_empty() {
+        let (key, behind) = rest.split_once(':').ok_or_else(|| format!("“{rest}” is no condition; write key:value"))?;
+        let key = key.trim().to_lowercase();
+        if key.contains(char::is_whitespace) {
+            return Err(format!(
+                "“{key}” is no condition; write key:value, with quotation marks around a value with spaces"
+            ));
+        }
+        let (value, after) = match behind.strip_prefix('"') {
+            Some(quoted) => {
+                quoted.split_once('"').ok_or_else(|| format!("the value of “{key}:” has no closing quotation mark"))?
+            }
+            None => behind.split_at(behind.find(char::is_whitespace).unwrap_or(behind.len())),
+        };
+        found.push((key, value.to_string()));
+        rest = after.trim_start();
+    }
+    Ok(found)
+}
+
+/// Returns lower-case words with single spaces.
+fn normal(text: &str) -> String {
+    let lower = text.to_lowercase().replace('’', "'");
+    let words = lower.split(|c: char| !(c.is_alphanumeric() || c == '\'' || c == '-')).filter(|word| !word.is_empty());
+    words.collect::<Vec<_>>().join(" ")
+}
