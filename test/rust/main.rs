@@ -10,7 +10,7 @@ mod org;
 mod provider;
 mod recall;
 mod sandbox;
+mod skill;
 mod store;
 mod support;
-mod skill;
 mod wire;

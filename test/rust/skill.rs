@@ -1,16 +1,16 @@
 //! Skills: reading, examples, triggers, order, gates, and those that ship.
 
 use passepartout::domain::action::Action;
-use passepartout::domain::gate::facts::{Facts, FileKind, PathFact};
+use passepartout::domain::gate::facts::{Facts, FileKind, PathFact, PathForm};
+use passepartout::domain::gate::rule::Rules;
 use passepartout::domain::gate::{Case, Gate};
 use passepartout::domain::id::SessionId;
 use passepartout::domain::label::Labels;
 use passepartout::domain::org::scan::{ScanOptions, scan};
 use passepartout::domain::scope::Scope;
-use passepartout::domain::skill::gate::{SkillGate, ToolsGate};
+use passepartout::domain::skill::gate::{ToolsGate, gates};
 use passepartout::domain::skill::order::order;
 use passepartout::domain::skill::parse::parse;
-use passepartout::domain::skill::rule::Glob;
 use passepartout::domain::skill::trigger::{SignalFacts, Trigger};
 use passepartout::domain::skill::{Skill, mandates, offered, triggered};
 use passepartout::domain::tool::Toolbox;
@@ -96,7 +96,8 @@ fn lisp_is_not_run_and_said_so() {
     let text = format!("{PUSH}* Code\n#+begin_src emacs-lisp\n(delete-file \"x\")\n#+end_src\n");
     assert_eq!(read("push", &text).unwrap().remarks, ["1 Lisp block is not run in this version."]);
     let untried = PUSH.replacen("| shell | git push --force    | deny  |\n", "", 1);
-    assert_eq!(read("push", &untried).unwrap().remarks, ["No example matches the rule in line 19."]);
+    let why = read("push", &untried).expect_err("a rule without an example is kept out");
+    assert!(why.starts_with("line 19: no example matches this rule"), "{why}");
 }
 
 #[test]
@@ -204,6 +205,10 @@ fn scope() -> Scope {
     }
 }
 
+fn only_gate(skill: &Skill) -> Rules {
+    gates(std::slice::from_ref(skill)).unwrap().pop().unwrap()
+}
+
 fn verdict(gate: &dyn Gate, tool: &str, args: serde_json::Value, facts: &Facts) -> &'static str {
     let toolbox = Toolbox::builtin();
     let args = args.as_object().unwrap().clone();
@@ -214,7 +219,7 @@ fn verdict(gate: &dyn Gate, tool: &str, args: serde_json::Value, facts: &Facts) 
 
 #[test]
 fn the_gate_of_a_skill_asks_and_denies() {
-    let gate = SkillGate::new(&read("push", PUSH).unwrap()).unwrap();
+    let gate = only_gate(&read("push", PUSH).unwrap());
     let none = Facts::default();
     for (command, expected) in [
         ("git push", "ask"),
@@ -225,13 +230,14 @@ fn the_gate_of_a_skill_asks_and_denies() {
     ] {
         assert_eq!(verdict(&gate, "shell", serde_json::json!({"command": command}), &none), expected, "{command}");
     }
-    assert_eq!((gate.name(), gate.priority()), ("skill:push", 70));
+    assert_eq!((gate.name(), gate.priority()), ("skill push", 70));
 }
 
 #[test]
 fn a_rule_for_a_path_sees_where_it_leads() {
-    let text = "* Rules\n| tool | pattern | verdict | reason |\n| read-file | path: */secret/* | deny | No. |\n";
-    let gate = SkillGate::new(&read("s", text).unwrap()).unwrap();
+    let text = "* Rules\n| tool | pattern | verdict | reason |\n| read-file | path: */secret/* | deny | No. |\n\
+        * Examples\n| tool | example | match |\n| read-file | /m/secret/y | yes |\n";
+    let gate = only_gate(&read("s", text).unwrap());
     let path = PathFact {
         arg: "path".to_string(),
         asked: "link".to_string(),
@@ -241,6 +247,8 @@ fn a_rule_for_a_path_sees_where_it_leads() {
         links: 1,
         content: None,
         open: false,
+        form: PathForm::Plain,
+        shared: false,
     };
     let facts = Facts { paths: vec![path], ..Facts::default() };
     assert_eq!(verdict(&gate, "read-file", serde_json::json!({"path": "link"}), &facts), "deny");
@@ -339,24 +347,7 @@ fn a_bad_file_keeps_no_other_out() {
     assert_eq!(loaded.skills.iter().find(|skill| skill.name == "good").unwrap().title, "Good");
 }
 
-/// What a pattern matches, told in the slowest and plainest way.
-fn slow(pattern: &[char], text: &[char]) -> bool {
-    match (pattern.first(), text.first()) {
-        (None, None) => true,
-        (Some('*'), _) => slow(&pattern[1..], text) || (!text.is_empty() && slow(pattern, &text[1..])),
-        (Some('?'), Some(_)) => slow(&pattern[1..], &text[1..]),
-        (Some(p), Some(c)) if p == c => slow(&pattern[1..], &text[1..]),
-        _ => false,
-    }
-}
-
 proptest! {
-    #[test]
-    fn patterns_match_as_told(pattern in "[ab*?]{1,8}", text in "[ab*é]{0,10}") {
-        let (p, t): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
-        prop_assert_eq!(Glob::new(&pattern).unwrap().matches(&text), slow(&p, &t));
-    }
-
     #[test]
     fn any_text_is_a_skill_or_a_problem(text in "(\\* |#\\+|\\||Rules|Prompt|TOOLS: |[a-z:\" \n]){0,40}") {
         let _ = read("any", &text);

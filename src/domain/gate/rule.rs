@@ -113,6 +113,14 @@ impl Rule {
             .filter(|(name, _)| self.argument.as_ref().is_none_or(|wanted| wanted.eq_ignore_ascii_case(name)));
         args.flat_map(|(_, value)| texts(value)).any(|text| self.pattern.fits(&text))
     }
+
+    /// Returns whether the rule speaks of a case: of the action as it is spelled, or of a path as it was resolved.
+    fn reaches(&self, case: &Case<'_>) -> bool {
+        let tool = self.tool == "*" || self.tool.eq_ignore_ascii_case(case.action.tool());
+        let named = |name: &str| self.argument.as_ref().is_none_or(|wanted| wanted.eq_ignore_ascii_case(name));
+        let mut paths = case.facts.paths.iter().filter(|path| named(&path.arg));
+        self.applies(case.action) || (tool && paths.any(|path| self.pattern.fits(&path.resolved)))
+    }
 }
 
 fn texts(value: &Value) -> Vec<String> {
@@ -126,8 +134,13 @@ fn texts(value: &Value) -> Vec<String> {
 }
 
 impl Pattern {
-    /// Returns whether a text fits.
+    /// Returns whether a text fits, as it stands or with single spaces between its words.
     pub fn fits(&self, text: &str) -> bool {
+        let single = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        self.fits_exactly(text) || (single != text && self.fits_exactly(&single))
+    }
+
+    fn fits_exactly(&self, text: &str) -> bool {
         let lower = text.to_lowercase();
         match self {
             Pattern::Always => true,
@@ -176,7 +189,7 @@ impl Gate for Rules {
 
     fn judge(&self, case: &Case<'_>) -> Verdict {
         let mut verdict = Verdict::pass();
-        for rule in self.rules.iter().filter(|rule| rule.applies(case.action)) {
+        for rule in self.rules.iter().filter(|rule| rule.reaches(case)) {
             let reason = Reason::new(rule.reason.clone());
             verdict = verdict.stricter(match rule.ruling {
                 Ruling::Ask => Verdict::Ask(reason),

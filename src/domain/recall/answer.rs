@@ -14,12 +14,15 @@ use jiff::civil::DateTime;
 /// What is said at the end of every answer.
 pub const CLOSING: &str = "No language model took part: this was read from your notes by fixed rules.";
 
+/// Ranked full-text search: query and limit to nodes with scores, best first.
+pub type Search<'a> = dyn Fn(&str, usize) -> Vec<(NodeId, f32)> + 'a;
+
 /// All that an answer is made from.
 pub struct Notes<'a> {
     /// The memory.
     pub view: &'a View,
-    /// Ranked full-text search: query and limit to nodes with scores, best first.
-    pub search: &'a dyn Fn(&str, usize) -> Vec<(NodeId, f32)>,
+    /// Finds nodes by text.
+    pub search: &'a Search<'a>,
     /// The user's civil time.
     pub now: DateTime,
     /// Turns the time of a file into the user's civil time.

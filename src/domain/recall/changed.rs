@@ -45,7 +45,7 @@ fn headings(reply: &mut Reply, document: &Arc<Document>, since: DateTime, now: D
         .map(|index| NodeRef { document: document.clone(), index })
         .filter_map(|node| latest(&node, since, now).map(|at| (at, node)))
         .collect();
-    dated.sort_by(|a, b| b.0.cmp(&a.0));
+    dated.sort_by_key(|(at, _)| std::cmp::Reverse(*at));
     for (_, node) in dated.iter().take(MAX_HEADINGS) {
         reply.line(node, &format!("  - {}", headline(node)));
     }
@@ -59,11 +59,7 @@ fn latest(node: &NodeRef, since: DateTime, now: DateTime) -> Option<DateTime> {
     let outline = &node.document.outline;
     let title = outline.slice(&node.node().title);
     let found = stamps(title).into_iter().chain(stamps(outline.slice(&node.node().section)));
-    found
-        .filter(|(_, stamp)| !stamp.active)
-        .map(|(_, stamp)| moment(&stamp))
-        .filter(|at| *at >= since && *at <= now)
-        .max()
+    found.filter(|stamp| !stamp.active).map(|stamp| moment(&stamp)).filter(|at| *at >= since && *at <= now).max()
 }
 
 /// Returns the moment of a stamp; a day without an hour counts from its beginning.

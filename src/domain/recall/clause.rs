@@ -72,11 +72,12 @@ fn peel_date(tokens: &Tokens<'_>, found: &mut Clauses, now: DateTime) -> bool {
     let Range { start, end } = found.rest.clone();
     let first = (start + 1).max(end.saturating_sub(LONGEST));
     for at in first..end {
-        if let Some((planning, when, used)) = date_clause(tokens, at..end, now) {
-            if at + used == end && place(found, planning, when) {
-                found.rest.end = without_joint(tokens, start, at);
-                return true;
-            }
+        if let Some((planning, when, used)) = date_clause(tokens, at..end, now)
+            && at + used == end
+            && place(found, planning, when)
+        {
+            found.rest.end = without_joint(tokens, start, at);
+            return true;
         }
     }
     false

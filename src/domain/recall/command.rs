@@ -468,7 +468,7 @@ impl Words<'_, '_> {
 
     fn ends(&self, range: &Range<usize>, phrases: &[&str]) -> Option<usize> {
         let fits = |phrase: &&str| crate::domain::recall::grammar::stands_before(self.tokens, range.end, phrase);
-        let length = phrases.iter().filter_map(|phrase| fits(phrase)).max()?;
+        let length = phrases.iter().filter_map(fits).max()?;
         range.end.checked_sub(length).filter(|end| *end > range.start)
     }
 
@@ -519,10 +519,10 @@ impl Words<'_, '_> {
     /// Reads a keyword at the end: a word for one, or one typed in capitals behind “to” or “as”.
     fn state_at_end(&self, start: usize, end: usize) -> Option<(Option<String>, usize)> {
         for (words, state) in STATES {
-            if let Some(length) = crate::domain::recall::grammar::stands_before(self.tokens, end, words) {
-                if end - length > start {
-                    return Some((state.map(str::to_string), end - length));
-                }
+            if let Some(length) = crate::domain::recall::grammar::stands_before(self.tokens, end, words)
+                && end - length > start
+            {
+                return Some((state.map(str::to_string), end - length));
             }
         }
         let word = self.tokens.text(end.checked_sub(1)?..end);

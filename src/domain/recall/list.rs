@@ -219,7 +219,7 @@ fn is_live(node: &NodeRef) -> bool {
 fn appointments(node: &NodeRef) -> Vec<Stamp> {
     let texts = [node.document.outline.slice(&node.node().title), node.body()];
     let found = texts.into_iter().filter(|text| text.contains('<')).flat_map(stamps);
-    found.map(|(_, stamp)| stamp).filter(|stamp| stamp.active).collect()
+    found.filter(|stamp| stamp.active).collect()
 }
 
 /// Returns words for a window, with a space before them: “ on Wed 2026-11-25”, “ from … to …”.

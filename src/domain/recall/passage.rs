@@ -106,8 +106,7 @@ fn dates(notes: &Notes<'_>, node: &NodeRef) -> Vec<String> {
     let read = |(word, range): (&str, &Option<std::ops::Range<u32>>)| {
         let stamp = Stamp::parse(outline.slice(range.as_ref()?))?;
         let hour = stamp.time.map(|time| format!(" {}", time.strftime("%H:%M"))).unwrap_or_default();
-        let again =
-            stamp.repeat.map(|repeat| format!(", again every {}{}", repeat.count, repeat.unit)).unwrap_or_default();
+        let again = stamp.repeat.map(|repeat| format!(", again every {}", repeat.words())).unwrap_or_default();
         Some(format!("{word} {}{hour} ({}{again})", day(stamp.date), distance(notes.now.date(), stamp.date)))
     };
     pairs.into_iter().filter_map(read).collect()

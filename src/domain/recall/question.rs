@@ -581,18 +581,18 @@ fn hours_back(tokens: &Tokens<'_>, at: usize, now: DateTime) -> Option<(DateTime
 fn window(tokens: &Tokens<'_>, range: Range<usize>, now: DateTime, lean: Lean) -> Option<(Window, usize)> {
     let Range { start, end } = range;
     let read = |at: usize, introduced: bool| days(tokens.list.get(at..end)?, now, lean, introduced);
-    if is(tokens, start, &["between", "from"]) {
-        if let Some((first, used)) = read(start + 1, true) {
-            let joint = start + 1 + used;
-            if is(tokens, joint, &["and", "to", "until", "till", "through", "-"]) {
-                if let Some((last, more)) = read(joint + 1, true) {
-                    // “between Monday and Friday”: the Friday behind that Monday.
-                    let to = if last.to < first.from { last.to.checked_add(7.days()).ok()? } else { last.to };
-                    return Some((Window { from: Some(first.from), to: Some(to) }, 2 + used + more));
-                }
-            }
-            return Some((Window { from: Some(first.from), to: None }, 1 + used));
+    if is(tokens, start, &["between", "from"])
+        && let Some((first, used)) = read(start + 1, true)
+    {
+        let joint = start + 1 + used;
+        if is(tokens, joint, &["and", "to", "until", "till", "through", "-"])
+            && let Some((last, more)) = read(joint + 1, true)
+        {
+            // “between Monday and Friday”: the Friday behind that Monday.
+            let to = if last.to < first.from { last.to.checked_add(7.days()).ok()? } else { last.to };
+            return Some((Window { from: Some(first.from), to: Some(to) }, 2 + used + more));
         }
+        return Some((Window { from: Some(first.from), to: None }, 1 + used));
     }
     if is(tokens, start, &["by", "until", "till"]) {
         let (found, used) = read(start + 1, true)?;

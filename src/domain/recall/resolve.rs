@@ -51,12 +51,12 @@ pub fn resolve(view: &View, name: &str, among: Among) -> Resolved {
         return Resolved::One(node);
     }
     let whole = ranked(view, name, &[], among);
-    if whole.first().is_none_or(|(score, _)| *score < MATCH) {
-        if let Some((above, title)) = path(name) {
-            let inside = ranked(view, &title, &above, among);
-            if inside.first().is_some_and(|(score, _)| *score >= MATCH) {
-                return decide(inside, among);
-            }
+    if whole.first().is_none_or(|(score, _)| *score < MATCH)
+        && let Some((above, title)) = path(name)
+    {
+        let inside = ranked(view, &title, &above, among);
+        if inside.first().is_some_and(|(score, _)| *score >= MATCH) {
+            return decide(inside, among);
         }
     }
     decide(whole, among)

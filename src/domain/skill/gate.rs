@@ -1,46 +1,19 @@
 //! Gates of skills: their rules, and the tools that a triggered skill leaves.
 
+use crate::domain::gate::rule::{BadRule, Rules};
 use crate::domain::gate::{Case, Gate, Reason, Verdict};
 use crate::domain::skill::Skill;
-use crate::domain::skill::rule::{Rule, RuleVerdict};
 use crate::domain::tool::Effect;
 use std::collections::BTreeSet;
 
-/// The rules of one skill as a gate. It passes what no rule matches.
-pub struct SkillGate {
-    name: String,
-    priority: u16,
-    rules: Vec<Rule>,
-}
-
-impl SkillGate {
-    /// Makes the gate of a skill; `None` when it has no rules.
-    pub fn new(skill: &Skill) -> Option<SkillGate> {
-        let name = format!("skill:{}", skill.name);
-        (!skill.rules.is_empty()).then(|| SkillGate { name, priority: skill.priority, rules: skill.rules.clone() })
-    }
-}
-
-impl Gate for SkillGate {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn priority(&self) -> u16 {
-        self.priority
-    }
-
-    fn judge(&self, case: &Case<'_>) -> Verdict {
-        let matches = |rule: &&Rule| rule.matches(case.action.tool(), case.action.args(), &case.facts.paths);
-        let verdicts = self.rules.iter().filter(matches).map(|rule| {
-            let reason = Reason::new(rule.reason.clone());
-            match rule.verdict {
-                RuleVerdict::Ask => Verdict::Ask(reason),
-                RuleVerdict::Deny => Verdict::Deny(reason),
-            }
-        });
-        verdicts.fold(Verdict::pass(), Verdict::stricter)
-    }
+/// Returns the gates of skills: one for each that has rules.
+///
+/// # Errors
+///
+/// A rule whose examples do not hold; a skill that was parsed has none.
+pub fn gates(skills: &[Skill]) -> Result<Vec<Rules>, BadRule> {
+    let with_rules = skills.iter().filter(|skill| !skill.rules.is_empty());
+    with_rules.map(|skill| Rules::new(&skill.name, skill.priority, skill.rules.clone())).collect()
 }
 
 /// Denies what a triggered skill does not list in `#+TOOLS`. It belongs to that skill's turns alone.
@@ -53,7 +26,7 @@ impl ToolsGate {
     /// Makes the gate for turns of a skill; `None` when it lists no tools, which leaves all.
     pub fn new(skill: &Skill) -> Option<ToolsGate> {
         let tools = skill.tools.clone()?;
-        Some(ToolsGate { name: format!("skill:{}:tools", skill.name), tools })
+        Some(ToolsGate { name: format!("skill {}: tools", skill.name), tools })
     }
 }
 

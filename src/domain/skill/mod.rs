@@ -11,7 +11,7 @@ pub mod trigger;
 
 mod table;
 
-use crate::domain::skill::rule::Rule;
+use crate::domain::gate::rule::Rule;
 use crate::domain::skill::trigger::{SignalFacts, Trigger};
 use crate::domain::tool::{Effect, Tool, Toolbox};
 use std::collections::BTreeSet;
@@ -40,7 +40,7 @@ pub struct Skill {
     pub prompt: Option<String>,
     /// Standing text for the system prompt.
     pub mandates: Vec<Mandate>,
-    /// What it asks about and denies.
+    /// What it asks about and denies, each with its examples.
     pub rules: Vec<Rule>,
     /// What is odd but does not keep it out, for people.
     pub remarks: Vec<String>,

@@ -122,10 +122,10 @@ fn reach(index: usize, needs: &BTreeMap<usize, Vec<Need>>) -> BTreeSet<usize> {
     let mut open = vec![index];
     while let Some(at) = open.pop() {
         for need in needs.get(&at).map(Vec::as_slice).unwrap_or_default() {
-            if let Need::Skill(other) = need {
-                if found.insert(*other) {
-                    open.push(*other);
-                }
+            if let Need::Skill(other) = need
+                && found.insert(*other)
+            {
+                open.push(*other);
             }
         }
     }

@@ -1,12 +1,12 @@
 //! From an Org file to a skill: front matter, prompt, mandates, rules and their examples.
 
+use crate::domain::gate::rule::{Rule, Ruling};
 use crate::domain::org::outline::{Node, Outline};
-use crate::domain::skill::rule::{Rule, RuleVerdict};
+use crate::domain::skill::rule;
 use crate::domain::skill::table::{Row, line_of, rows};
 use crate::domain::skill::trigger::Trigger;
 use crate::domain::skill::{DEFAULT_PRIORITY, Mandate, Skill, SkillProblem};
 use crate::domain::tool::{Kind, Toolbox};
-use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
 /// Longest prompt, in bytes.
@@ -39,16 +39,17 @@ pub fn parse(name: &str, outline: &Outline) -> Result<Skill, SkillProblem> {
         remarks: Vec::new(),
     };
     front_matter(outline, &toolbox, &mut skill)?;
+    let mut lines = Vec::new();
     for (index, node) in outline.nodes.iter().enumerate().skip(1) {
         let top = node.parent == 0 && !node.commented;
         match outline.slice(&node.title).trim().to_lowercase().as_str() {
             "prompt" if top => skill.prompt = prompt(outline, node)?,
             "mandates" if top => mandates(outline, index, &mut skill)?,
-            "rules" if top => rules_of(outline, node, &toolbox, &mut skill)?,
+            "rules" if top => rules_of(outline, node, &toolbox, &mut skill, &mut lines)?,
             _ => {}
         }
     }
-    examples(outline, &toolbox, &mut skill)?;
+    examples(outline, &toolbox, &mut skill, &lines)?;
     remarks(outline, &mut skill);
     Ok(skill)
 }
@@ -143,7 +144,13 @@ fn mandates(outline: &Outline, index: usize, skill: &mut Skill) -> Result<(), Sk
     Ok(())
 }
 
-fn rules_of(outline: &Outline, node: &Node, toolbox: &Toolbox, skill: &mut Skill) -> Result<(), SkillProblem> {
+fn rules_of(
+    outline: &Outline,
+    node: &Node,
+    toolbox: &Toolbox,
+    skill: &mut Skill,
+    lines: &mut Vec<u32>,
+) -> Result<(), SkillProblem> {
     let wrong = |line: u32, text: String| SkillProblem::Section { line, text };
     let table = rows(outline, &node.body).ok_or_else(|| {
         wrong(node.line, "“Rules” needs a table with the columns tool, pattern, verdict, reason".into())
@@ -153,8 +160,9 @@ fn rules_of(outline: &Outline, node: &Node, toolbox: &Toolbox, skill: &mut Skill
     }
     for row in &table {
         let cell = |name| row.cell(name);
-        let rule = Rule::new(toolbox, cell("tool"), cell("pattern"), cell("verdict"), cell("reason"), row.line);
+        let rule = rule::read(toolbox, cell("tool"), cell("pattern"), cell("verdict"), cell("reason"));
         skill.rules.push(rule.map_err(|text| wrong(row.line, text))?);
+        lines.push(row.line);
     }
     if skill.rules.len() > MAX_RULES {
         return Err(SkillProblem::TooLarge { what: "table of rules", limit: "500 rows" });
@@ -172,9 +180,8 @@ fn columns(row: &Row, names: &[&str]) -> Result<(), SkillProblem> {
     }
 }
 
-/// Runs the tables under every heading “Examples”.
-fn examples(outline: &Outline, toolbox: &Toolbox, skill: &mut Skill) -> Result<(), SkillProblem> {
-    let mut tried = vec![false; skill.rules.len()];
+/// Runs the tables under every heading “Examples”, and gives each rule its own. A rule without one is a problem.
+fn examples(outline: &Outline, toolbox: &Toolbox, skill: &mut Skill, lines: &[u32]) -> Result<(), SkillProblem> {
     for node in outline.nodes.iter().skip(1).filter(|node| !node.commented) {
         if !outline.slice(&node.title).trim().eq_ignore_ascii_case("examples") {
             continue;
@@ -184,20 +191,20 @@ fn examples(outline: &Outline, toolbox: &Toolbox, skill: &mut Skill) -> Result<(
             columns(row, &["tool", "example", "match"])?;
         }
         for row in &table {
-            let hits = run(row, toolbox, &skill.rules)?;
-            hits.into_iter().filter_map(|hit| tried.get_mut(hit).map(|t| *t = true)).for_each(drop);
+            run(row, toolbox, &mut skill.rules)?;
         }
     }
-    let untried: Vec<String> =
-        skill.rules.iter().zip(&tried).filter(|(_, t)| !**t).map(|(r, _)| r.line.to_string()).collect();
-    if !untried.is_empty() {
-        skill.remarks.push(format!("No example matches the rule in line {}.", untried.join(", ")));
+    match skill.rules.iter().zip(lines).find(|(rule, _)| rule.matches.is_empty()) {
+        None => Ok(()),
+        Some((_, line)) => {
+            let text = "no example matches this rule; give one in a table under “Examples”".to_string();
+            Err(SkillProblem::Section { line: *line, text })
+        }
     }
-    Ok(())
 }
 
-/// Runs one example; returns the rules that matched it.
-fn run(row: &Row, toolbox: &Toolbox, rules: &[Rule]) -> Result<Vec<usize>, SkillProblem> {
+/// Runs one example, and keeps it with the rules that it matched or that it must spare.
+fn run(row: &Row, toolbox: &Toolbox, rules: &mut [Rule]) -> Result<(), SkillProblem> {
     let wrong = |text: String| SkillProblem::Section { line: row.line, text };
     let name = row.cell("tool");
     let tool = toolbox.get(name).ok_or_else(|| wrong(format!("no tool is called “{name}”")))?;
@@ -205,24 +212,27 @@ fn run(row: &Row, toolbox: &Toolbox, rules: &[Rule]) -> Result<Vec<usize>, Skill
     let named = example.split_once(':').filter(|(name, _)| tool.params.iter().any(|param| param.name == name.trim()));
     let first = tool.params.iter().find(|param| param.kind == Kind::Text).map_or("", |param| param.name);
     let (argument, value) = named.map_or((first, example), |(name, value)| (name.trim(), value.trim()));
-    let mut args = Map::new();
-    args.insert(argument.to_string(), Value::String(value.to_string()));
-    let hits: Vec<usize> =
-        rules.iter().enumerate().filter(|(_, rule)| rule.matches(name, &args, &[])).map(|(index, _)| index).collect();
-    let strictest = hits.iter().filter_map(|hit| rules.get(*hit)).map(|rule| rule.verdict).max();
-    let found = strictest.map_or("no", RuleVerdict::name);
+    let hit = |rule: &Rule| rule::fits(rule, name, argument, value);
+    let hits: Vec<Ruling> = rules.iter().filter(|rule| hit(rule)).map(|rule| rule.ruling).collect();
+    let found = match (hits.contains(&Ruling::Deny), hits.is_empty()) {
+        (true, _) => rule::name(Ruling::Deny),
+        (false, false) => rule::name(Ruling::Ask),
+        (false, true) => "no",
+    };
     let expected = row.cell("match").to_lowercase();
     let holds = match expected.as_str() {
-        "yes" => strictest.is_some(),
-        "no" => strictest.is_none(),
-        "ask" | "deny" => found == expected,
+        "yes" => found != "no",
+        "no" | "ask" | "deny" => found == expected,
         other => return Err(wrong(format!("“{other}” is no expectation; there are yes, no, ask and deny"))),
     };
-    if holds {
-        return Ok(hits);
+    if !holds {
+        let (tool, example) = (name.to_string(), example.to_string());
+        return Err(SkillProblem::Example { line: row.line, tool, example, expected, found: found.to_string() });
     }
-    let (tool, example) = (name.to_string(), example.to_string());
-    Err(SkillProblem::Example { line: row.line, tool, example, expected, found: found.to_string() })
+    for rule in rules.iter_mut().filter(|rule| hit(rule)) {
+        rule.matches.push(value.to_string());
+    }
+    Ok(())
 }
 
 fn remarks(outline: &Outline, skill: &mut Skill) {

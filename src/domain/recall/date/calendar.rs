@@ -180,10 +180,10 @@ impl Rules {
             Some("next" | "coming" | "following") => 1,
             Some(_) => -1,
         };
-        if which == Some("this") {
-            if let Some(time) = clock_part(&mut scan) {
-                return Some((Days { time: Some(time), ..Days::day(self.today) }, scan));
-            }
+        if which == Some("this")
+            && let Some(time) = clock_part(&mut scan)
+        {
+            return Some((Days { time: Some(time), ..Days::day(self.today) }, scan));
         }
         if scan.eat(&["weekend"]).is_some() {
             let monday = shift(monday_of(self.today)?, steps, Unit::Week)?;

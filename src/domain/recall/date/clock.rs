@@ -6,11 +6,9 @@ use jiff::civil::Time;
 /// Reads a time of day. A bare hour counts only when a word such as “at” stood before it.
 pub fn clock(scan: &mut Scan<'_>, introduced: bool) -> Option<Time> {
     let mut ahead = *scan;
-    if introduced {
-        if let Some(word) = ahead.eat(&["noon", "midday", "midnight", "lunchtime"]) {
-            *scan = ahead;
-            return time(if word == "midnight" { 0 } else { 12 }, 0);
-        }
+    if introduced && let Some(word) = ahead.eat(&["noon", "midday", "midnight", "lunchtime"]) {
+        *scan = ahead;
+        return time(if word == "midnight" { 0 } else { 12 }, 0);
     }
     let word = ahead.take()?;
     let (digits, half) = match word.strip_suffix("am").or_else(|| word.strip_suffix("a.m")) {
