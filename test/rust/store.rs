@@ -410,6 +410,18 @@ fn a_full_disk_loses_nothing_and_says_so() {
     assert_eq!(store.view_at(kept.at(), &build).unwrap().unwrap().root(), kept.head().root());
 }
 
+#[test]
+fn a_log_without_room_says_so() {
+    if !Path::new("/dev/full").exists() {
+        println!("skipped: no /dev/full here");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink("/dev/full", folder.path().join("memory.log")).unwrap();
+    let message = DiskStore::open(folder.path()).map(|_| ()).unwrap_err().to_string();
+    assert!(message.contains("memory.log") && message.contains("make room"), "{message}");
+}
+
 const CHILD: &str = "PASSEPARTOUT_TEST_STORE";
 
 /// The body of the process that is killed: it saves, and says what was acknowledged.

@@ -275,7 +275,14 @@ fn unique(name: NodeId, taken: &HashMap<NodeId, u32>, next_suffix: &mut HashMap<
 /// Returns each node's privacy: its own tags and properties, or those of anything above it.
 fn privacy(outline: &Outline, options: &PrivacyOptions) -> Vec<Privacy> {
     let wanted: Vec<String> = options.tags.iter().map(|tag| plain_tag(tag)).filter(|tag| !tag.is_empty()).collect();
-    let private_tag = |tag: &str| wanted.contains(&plain_tag(tag));
+    let private_tag = |tag: &str| {
+        let bare = tag.trim_start_matches('@');
+        match bare.is_ascii() {
+            // Nearly every tag of every file comes here: without an allocation.
+            true => wanted.iter().any(|wanted| wanted.eq_ignore_ascii_case(bare)),
+            false => wanted.contains(&plain_tag(tag)),
+        }
+    };
     let whole_file = outline.filetags.iter().any(|tag| private_tag(tag)) || private_keyword(&outline.text);
     let mut privacy = Vec::with_capacity(outline.nodes.len());
     for (index, node) in outline.nodes.iter().enumerate() {

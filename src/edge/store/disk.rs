@@ -5,7 +5,7 @@
 
 use crate::domain::id::{ObjectHash, OperationId};
 use crate::domain::memory::files::StoredEntry;
-use crate::domain::memory::operation::{Operation, Why};
+use crate::domain::memory::operation::Operation;
 use crate::domain::memory::store::{
     Build, Commit, Committed, Loaded, NewRecord, Record, Stamp, Store, StoreError, follows,
 };
@@ -13,19 +13,19 @@ use crate::domain::memory::view::View;
 use crate::edge::store::journal::{Entry, Journal, Reach, free_name};
 use crate::edge::store::lock::Lock;
 use crate::edge::store::objects::{self, ReadError, Writer};
-use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, params};
+use crate::edge::store::open::{cannot_open, check_header, make_folder, opening, set_up};
+use crate::edge::store::rows::{
+    OPERATION, insert_operation, insert_record, insert_stamp, operation_of, query_operations, query_records,
+    query_stamps, record_of, set_head, signed, unsigned,
+};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, OpenOptions};
-use std::io::Read;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The format that this version writes.
-pub const FORMAT: u32 = 1;
-/// Marks the file as ours (`PpMm`).
-const APPLICATION: i32 = 0x5070_4d6d;
 /// How many of the last operations are loaded at start.
 pub const LOADED_OPERATIONS: usize = 1000;
 /// How many rows go into one entry when the plain log is brought up to date.
@@ -33,22 +33,6 @@ const CATCH_UP: usize = 1000;
 
 /// How deep the body of a record may be nested.
 const MAX_NESTING: usize = 64;
-
-const SCHEMA: &str = "
-CREATE TABLE objects(hash BLOB PRIMARY KEY, kind INTEGER NOT NULL, bytes BLOB NOT NULL) WITHOUT ROWID;
-CREATE TABLE texts(document BLOB PRIMARY KEY, manifest BLOB NOT NULL) WITHOUT ROWID;
-CREATE TABLE operations(id INTEGER PRIMARY KEY, hash BLOB NOT NULL, parent BLOB, root BLOB NOT NULL,
-  cause TEXT NOT NULL, origin TEXT NOT NULL, at TEXT NOT NULL, note TEXT NOT NULL);
-CREATE TABLE heads(name TEXT PRIMARY KEY, operation INTEGER NOT NULL) WITHOUT ROWID;
-CREATE TABLE records(seq INTEGER PRIMARY KEY, at TEXT NOT NULL, kind TEXT NOT NULL, key TEXT NOT NULL, body TEXT NOT NULL);
-CREATE INDEX records_by_key ON records(kind, key, seq);
-CREATE TABLE stamps(file TEXT PRIMARY KEY, modified INTEGER NOT NULL, size INTEGER NOT NULL, document BLOB NOT NULL,
-  settled INTEGER NOT NULL) WITHOUT ROWID;
-CREATE TRIGGER operations_stay BEFORE DELETE ON operations BEGIN SELECT RAISE(ABORT, 'the log only grows'); END;
-CREATE TRIGGER operations_hold BEFORE UPDATE ON operations BEGIN SELECT RAISE(ABORT, 'the log only grows'); END;
-CREATE TRIGGER records_stay BEFORE DELETE ON records BEGIN SELECT RAISE(ABORT, 'records only grow'); END;
-CREATE TRIGGER records_hold BEFORE UPDATE ON records BEGIN SELECT RAISE(ABORT, 'records only grow'); END;
-";
 
 /// A store on disk, owned by this process, or opened to be read.
 pub struct DiskStore {
@@ -451,196 +435,6 @@ impl Store for DiskStore {
     fn path(&self) -> Option<PathBuf> {
         Some(self.folder.clone())
     }
-}
-
-/// Refuses what is not ours or is newer, by reading the file's head: nothing is touched, not even the lock.
-fn check_header(database: &Path) -> Result<(), StoreError> {
-    let mut header = Vec::new();
-    match fs::File::open(database) {
-        Err(why) if why.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        Err(why) => return Err(cannot_open(database, why)),
-        Ok(file) => file.take(100).read_to_end(&mut header).map_err(|why| cannot_open(database, why))?,
-    };
-    // An empty file is one that was made a moment before a crash.
-    if header.is_empty() {
-        return Ok(());
-    }
-    let number = |at: usize| {
-        let bytes = header.get(at..).and_then(|bytes| bytes.first_chunk::<4>());
-        bytes.map(|bytes| u32::from_be_bytes(*bytes)).unwrap_or(0)
-    };
-    let ours = header.starts_with(b"SQLite format 3\0") && matches!(number(68) as i32, 0 | APPLICATION);
-    if !ours {
-        let why = "it is not a database of Passepartout".to_string();
-        let cure = "move the file away (the store's log rebuilds it), or choose another store";
-        return Err(StoreError::Open { path: database.to_path_buf(), why, cure });
-    }
-    match number(60) {
-        found if found > FORMAT => Err(StoreError::Newer { path: database.to_path_buf(), found, known: FORMAT }),
-        _ => Ok(()),
-    }
-}
-
-/// Makes the folder, private to the user. A folder that holds other things keeps its mode; the files are private anyway.
-fn make_folder(folder: &Path) -> Result<(), StoreError> {
-    let failed = |why| cannot_open(folder, why);
-    if let Some(parent) = folder.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-        fs::create_dir_all(parent).map_err(failed)?;
-    }
-    match fs::DirBuilder::new().mode(0o700).create(folder) {
-        Ok(()) => return Ok(()),
-        Err(why) if why.kind() == std::io::ErrorKind::AlreadyExists => {}
-        Err(why) => return Err(failed(why)),
-    }
-    let mode = fs::metadata(folder).map_err(failed)?.mode();
-    let ours = folder.join("memory.sqlite").exists() || fs::read_dir(folder).map_err(failed)?.next().is_none();
-    if ours && mode & 0o077 != 0 {
-        fs::set_permissions(folder, fs::Permissions::from_mode(0o700)).map_err(failed)?;
-    }
-    Ok(())
-}
-
-fn set_up(connection: &mut Connection, database: &Path) -> Result<(), StoreError> {
-    let failed = |error| opening(database, error);
-    connection.busy_timeout(Duration::from_secs(5)).map_err(failed)?;
-    let found: u32 = connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(failed)?;
-    if found > FORMAT {
-        return Err(StoreError::Newer { path: database.to_path_buf(), found, known: FORMAT });
-    }
-    if found == 0 {
-        // Before the switch to WAL, so that the version stands in the file's own head.
-        let transaction = connection.transaction().map_err(failed)?;
-        transaction.execute_batch(SCHEMA).map_err(failed)?;
-        transaction.pragma_update(None, "application_id", APPLICATION).map_err(failed)?;
-        transaction.pragma_update(None, "user_version", FORMAT).map_err(failed)?;
-        transaction.commit().map_err(failed)?;
-    }
-    let mode: String =
-        connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0)).map_err(failed)?;
-    if mode != "wal" {
-        let why = format!("its journal cannot be set to WAL (it is {mode})");
-        let cure = "put the store on a local file system";
-        return Err(StoreError::Open { path: database.to_path_buf(), why, cure });
-    }
-    for (name, value) in [("synchronous", "FULL"), ("trusted_schema", "OFF"), ("cell_size_check", "ON")] {
-        connection.pragma_update(None, name, value).map_err(failed)?;
-    }
-    connection.set_prepared_statement_cache_capacity(32);
-    Ok(())
-}
-
-fn cannot_open(path: &Path, why: std::io::Error) -> StoreError {
-    let cure = match why.kind() {
-        std::io::ErrorKind::PermissionDenied => "give yourself the right to read and write it, or choose another store",
-        std::io::ErrorKind::ReadOnlyFilesystem => "the disk is read-only: choose a store on another one",
-        std::io::ErrorKind::NotADirectory => "a file stands where a folder is needed: choose another store",
-        std::io::ErrorKind::StorageFull => "the disk is full: make room",
-        _ => "see that the folder exists and is writable, or choose another store",
-    };
-    StoreError::Open { path: path.to_path_buf(), why: why.to_string(), cure }
-}
-
-fn opening(path: &Path, error: rusqlite::Error) -> StoreError {
-    let cure = match error.sqlite_error_code() {
-        Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
-            "`passepartout doctor --fix` puts it aside and rebuilds it from the store's log and the Org files"
-        }
-        Some(ErrorCode::DiskFull) => "the disk is full: make room",
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => "another program is using it: end that one first",
-        _ => "see that the folder is yours and writable, or choose another store",
-    };
-    StoreError::Open { path: path.to_path_buf(), why: error.to_string(), cure }
-}
-
-const OPERATION: &str = "id, hash, parent, root, cause, origin, at, note";
-
-fn query_operations(connection: &Connection, after: u64, limit: usize) -> rusqlite::Result<Vec<Operation>> {
-    let sql = format!("SELECT {OPERATION} FROM operations WHERE id > ?1 ORDER BY id LIMIT ?2");
-    let mut statement = connection.prepare_cached(&sql)?;
-    statement.query_map([signed(after), signed(limit as u64)], operation_of)?.collect()
-}
-
-fn query_records(connection: &Connection, after: u64, limit: usize) -> rusqlite::Result<Vec<Record>> {
-    let sql = "SELECT seq, at, kind, key, body FROM records WHERE seq > ?1 ORDER BY seq LIMIT ?2";
-    connection.prepare_cached(sql)?.query_map([signed(after), signed(limit as u64)], record_of)?.collect()
-}
-
-fn insert_operation(connection: &Connection, operation: &Operation) -> rusqlite::Result<usize> {
-    let sql = format!("INSERT INTO operations({OPERATION}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)");
-    connection.prepare_cached(&sql)?.execute(params![
-        signed(operation.id.0),
-        operation.hash().as_bytes(),
-        operation.parent.as_ref().map(ObjectHash::as_bytes),
-        operation.root.as_bytes(),
-        operation.why.cause,
-        operation.why.origin,
-        operation.why.at.to_string(),
-        operation.why.note
-    ])
-}
-
-fn insert_record(connection: &Connection, record: &Record) -> rusqlite::Result<usize> {
-    let sql = "INSERT INTO records(seq, at, kind, key, body) VALUES (?1, ?2, ?3, ?4, ?5)";
-    let body = record.body.to_string();
-    let values = params![signed(record.seq), record.at.to_string(), record.kind, record.key, body];
-    connection.prepare_cached(sql)?.execute(values)
-}
-
-fn query_stamps(connection: &Connection) -> rusqlite::Result<Vec<Stamp>> {
-    let mut statement = connection.prepare("SELECT file, modified, size, document, settled FROM stamps")?;
-    let stamps = statement.query_map([], |row| {
-        let file: String = row.get(0)?;
-        let (size, document) = (unsigned(row.get(2)?), ObjectHash::new(row.get(3)?));
-        Ok(Stamp { file: file.into(), modified: row.get(1)?, size, document, settled: row.get(4)? })
-    })?;
-    stamps.collect()
-}
-
-fn insert_stamp(connection: &Connection, stamp: &Stamp) -> rusqlite::Result<usize> {
-    let sql = "INSERT OR REPLACE INTO stamps(file, modified, size, document, settled) VALUES (?1, ?2, ?3, ?4, ?5)";
-    let size = signed(stamp.size);
-    let values = params![stamp.file.as_ref(), stamp.modified, size, stamp.document.as_bytes(), stamp.settled];
-    connection.prepare_cached(sql)?.execute(values)
-}
-
-fn set_head(connection: &Connection, id: OperationId) -> rusqlite::Result<usize> {
-    connection
-        .prepare_cached("INSERT OR REPLACE INTO heads(name, operation) VALUES ('memory', ?1)")?
-        .execute([signed(id.0)])
-}
-
-fn operation_of(row: &Row<'_>) -> rusqlite::Result<Operation> {
-    let parent: Option<[u8; 32]> = row.get(2)?;
-    let root: [u8; 32] = row.get(3)?;
-    Ok(Operation {
-        id: OperationId(unsigned(row.get(0)?)),
-        parent: parent.map(ObjectHash::new),
-        root: ObjectHash::new(root),
-        why: Why { cause: row.get(4)?, origin: row.get(5)?, at: time_of(row, 6)?, note: row.get(7)? },
-    })
-}
-
-fn record_of(row: &Row<'_>) -> rusqlite::Result<Record> {
-    let body: String = row.get(4)?;
-    let body = serde_json::from_str(&body)
-        .map_err(|error| rusqlite::Error::FromSqlConversionFailure(4, rusqlite::types::Type::Text, Box::new(error)))?;
-    Ok(Record { seq: unsigned(row.get(0)?), at: time_of(row, 1)?, kind: row.get(2)?, key: row.get(3)?, body })
-}
-
-fn time_of(row: &Row<'_>, column: usize) -> rusqlite::Result<jiff::Timestamp> {
-    let text: String = row.get(column)?;
-    text.parse().map_err(|error: jiff::Error| {
-        rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, Box::new(error))
-    })
-}
-
-/// SQLite knows signed numbers only; no place in a log comes near the limit.
-fn signed(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
-}
-
-fn unsigned(number: i64) -> u64 {
-    u64::try_from(number).unwrap_or(0)
 }
 
 fn numbered(record: &NewRecord, seq: u64) -> Record {

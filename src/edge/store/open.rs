@@ -1,0 +1,133 @@
+//! Opening a database: whose it is, which format, its folder, its tables, and what to say when it cannot be.
+
+use crate::domain::memory::store::StoreError;
+use rusqlite::{Connection, ErrorCode};
+use std::fs;
+use std::io::Read;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::Path;
+use std::time::Duration;
+
+/// The format that this version writes.
+pub const FORMAT: u32 = 1;
+/// Marks the file as ours (`PpMm`).
+const APPLICATION: i32 = 0x5070_4d6d;
+const SCHEMA: &str = "
+CREATE TABLE objects(hash BLOB PRIMARY KEY, kind INTEGER NOT NULL, bytes BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE texts(document BLOB PRIMARY KEY, manifest BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE operations(id INTEGER PRIMARY KEY, hash BLOB NOT NULL, parent BLOB, root BLOB NOT NULL,
+  cause TEXT NOT NULL, origin TEXT NOT NULL, at TEXT NOT NULL, note TEXT NOT NULL);
+CREATE TABLE heads(name TEXT PRIMARY KEY, operation INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE records(seq INTEGER PRIMARY KEY, at TEXT NOT NULL, kind TEXT NOT NULL, key TEXT NOT NULL, body TEXT NOT NULL);
+CREATE INDEX records_by_key ON records(kind, key, seq);
+CREATE TABLE stamps(file TEXT PRIMARY KEY, modified INTEGER NOT NULL, size INTEGER NOT NULL, document BLOB NOT NULL,
+  settled INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TRIGGER operations_stay BEFORE DELETE ON operations BEGIN SELECT RAISE(ABORT, 'the log only grows'); END;
+CREATE TRIGGER operations_hold BEFORE UPDATE ON operations BEGIN SELECT RAISE(ABORT, 'the log only grows'); END;
+CREATE TRIGGER records_stay BEFORE DELETE ON records BEGIN SELECT RAISE(ABORT, 'records only grow'); END;
+CREATE TRIGGER records_hold BEFORE UPDATE ON records BEGIN SELECT RAISE(ABORT, 'records only grow'); END;
+";
+
+/// Refuses what is not ours or is newer, by reading the file's head: nothing is touched, not even the lock.
+pub fn check_header(database: &Path) -> Result<(), StoreError> {
+    let mut header = Vec::new();
+    match fs::File::open(database) {
+        Err(why) if why.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(why) => return Err(cannot_open(database, why)),
+        Ok(file) => file.take(100).read_to_end(&mut header).map_err(|why| cannot_open(database, why))?,
+    };
+    // An empty file is one that was made a moment before a crash.
+    if header.is_empty() {
+        return Ok(());
+    }
+    let number = |at: usize| {
+        let bytes = header.get(at..).and_then(|bytes| bytes.first_chunk::<4>());
+        bytes.map(|bytes| u32::from_be_bytes(*bytes)).unwrap_or(0)
+    };
+    let ours = header.starts_with(b"SQLite format 3\0") && matches!(number(68) as i32, 0 | APPLICATION);
+    if !ours {
+        let why = "it is not a database of Passepartout".to_string();
+        let cure = "move the file away (the store's log rebuilds it), or choose another store";
+        return Err(StoreError::Open { path: database.to_path_buf(), why, cure });
+    }
+    match number(60) {
+        found if found > FORMAT => Err(StoreError::Newer { path: database.to_path_buf(), found, known: FORMAT }),
+        _ => Ok(()),
+    }
+}
+
+/// Makes the folder, private to the user. A folder that holds other things keeps its mode; the files are private anyway.
+pub fn make_folder(folder: &Path) -> Result<(), StoreError> {
+    let failed = |why| cannot_open(folder, why);
+    if let Some(parent) = folder.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        fs::create_dir_all(parent).map_err(failed)?;
+    }
+    match fs::DirBuilder::new().mode(0o700).create(folder) {
+        Ok(()) => return Ok(()),
+        Err(why) if why.kind() == std::io::ErrorKind::AlreadyExists => {}
+        Err(why) => return Err(failed(why)),
+    }
+    let mode = fs::metadata(folder).map_err(failed)?.mode();
+    let ours = folder.join("memory.sqlite").exists() || fs::read_dir(folder).map_err(failed)?.next().is_none();
+    if ours && mode & 0o077 != 0 {
+        fs::set_permissions(folder, fs::Permissions::from_mode(0o700)).map_err(failed)?;
+    }
+    Ok(())
+}
+
+/// Makes the tables of a new database, and sets what every connection needs.
+pub fn set_up(connection: &mut Connection, database: &Path) -> Result<(), StoreError> {
+    let failed = |error| opening(database, error);
+    connection.busy_timeout(Duration::from_secs(5)).map_err(failed)?;
+    let found: u32 = connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(failed)?;
+    if found > FORMAT {
+        return Err(StoreError::Newer { path: database.to_path_buf(), found, known: FORMAT });
+    }
+    if found == 0 {
+        // Before the switch to WAL, so that the version stands in the file's own head.
+        let transaction = connection.transaction().map_err(failed)?;
+        transaction.execute_batch(SCHEMA).map_err(failed)?;
+        transaction.pragma_update(None, "application_id", APPLICATION).map_err(failed)?;
+        transaction.pragma_update(None, "user_version", FORMAT).map_err(failed)?;
+        transaction.commit().map_err(failed)?;
+    }
+    let mode: String =
+        connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0)).map_err(failed)?;
+    if mode != "wal" {
+        let why = format!("its journal cannot be set to WAL (it is {mode})");
+        let cure = "put the store on a local file system";
+        return Err(StoreError::Open { path: database.to_path_buf(), why, cure });
+    }
+    for (name, value) in [("synchronous", "FULL"), ("trusted_schema", "OFF"), ("cell_size_check", "ON")] {
+        connection.pragma_update(None, name, value).map_err(failed)?;
+    }
+    // The companion file shrinks again after a large commit, to 16 MB.
+    connection.pragma_update(None, "journal_size_limit", 16 << 20).map_err(failed)?;
+    connection.set_prepared_statement_cache_capacity(32);
+    Ok(())
+}
+
+/// Says why the system would not open a path, and the way out.
+pub fn cannot_open(path: &Path, why: std::io::Error) -> StoreError {
+    let cure = match why.kind() {
+        std::io::ErrorKind::PermissionDenied => "give yourself the right to read and write it, or choose another store",
+        std::io::ErrorKind::ReadOnlyFilesystem => "the disk is read-only: choose a store on another one",
+        std::io::ErrorKind::NotADirectory => "a file stands where a folder is needed: choose another store",
+        std::io::ErrorKind::StorageFull => "the disk is full: make room",
+        _ => "see that the folder exists and is writable, or choose another store",
+    };
+    StoreError::Open { path: path.to_path_buf(), why: why.to_string(), cure }
+}
+
+/// Says why SQLite would not open a database, and the way out.
+pub fn opening(path: &Path, error: rusqlite::Error) -> StoreError {
+    let cure = match error.sqlite_error_code() {
+        Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
+            "`passepartout doctor --fix` puts it aside and rebuilds it from the store's log and the Org files"
+        }
+        Some(ErrorCode::DiskFull) => "the disk is full: make room",
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => "another program is using it: end that one first",
+        _ => "see that the folder is yours and writable, or choose another store",
+    };
+    StoreError::Open { path: path.to_path_buf(), why: error.to_string(), cure }
+}

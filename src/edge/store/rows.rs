@@ -1,0 +1,108 @@
+//! Rows of the tables ↔ our values. One place knows each statement.
+
+use crate::domain::id::{ObjectHash, OperationId};
+use crate::domain::memory::operation::{Operation, Why};
+use crate::domain::memory::store::{Record, Stamp};
+use rusqlite::{Connection, Row, params};
+
+/// The columns of an operation, in the order in which they are read.
+pub const OPERATION: &str = "id, hash, parent, root, cause, origin, at, note";
+
+/// Returns operations behind a place, oldest first.
+pub fn query_operations(connection: &Connection, after: u64, limit: usize) -> rusqlite::Result<Vec<Operation>> {
+    let sql = format!("SELECT {OPERATION} FROM operations WHERE id > ?1 ORDER BY id LIMIT ?2");
+    let mut statement = connection.prepare_cached(&sql)?;
+    statement.query_map([signed(after), signed(limit as u64)], operation_of)?.collect()
+}
+
+/// Returns records behind a place, oldest first.
+pub fn query_records(connection: &Connection, after: u64, limit: usize) -> rusqlite::Result<Vec<Record>> {
+    let sql = "SELECT seq, at, kind, key, body FROM records WHERE seq > ?1 ORDER BY seq LIMIT ?2";
+    connection.prepare_cached(sql)?.query_map([signed(after), signed(limit as u64)], record_of)?.collect()
+}
+
+/// Appends an operation.
+pub fn insert_operation(connection: &Connection, operation: &Operation) -> rusqlite::Result<usize> {
+    let sql = format!("INSERT INTO operations({OPERATION}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)");
+    connection.prepare_cached(&sql)?.execute(params![
+        signed(operation.id.0),
+        operation.hash().as_bytes(),
+        operation.parent.as_ref().map(ObjectHash::as_bytes),
+        operation.root.as_bytes(),
+        operation.why.cause,
+        operation.why.origin,
+        operation.why.at.to_string(),
+        operation.why.note
+    ])
+}
+
+/// Appends a record.
+pub fn insert_record(connection: &Connection, record: &Record) -> rusqlite::Result<usize> {
+    let sql = "INSERT INTO records(seq, at, kind, key, body) VALUES (?1, ?2, ?3, ?4, ?5)";
+    let body = record.body.to_string();
+    let values = params![signed(record.seq), record.at.to_string(), record.kind, record.key, body];
+    connection.prepare_cached(sql)?.execute(values)
+}
+
+/// Returns all stamps.
+pub fn query_stamps(connection: &Connection) -> rusqlite::Result<Vec<Stamp>> {
+    let mut statement = connection.prepare("SELECT file, modified, size, document, settled FROM stamps")?;
+    let stamps = statement.query_map([], |row| {
+        let file: String = row.get(0)?;
+        let (size, document) = (unsigned(row.get(2)?), ObjectHash::new(row.get(3)?));
+        Ok(Stamp { file: file.into(), modified: row.get(1)?, size, document, settled: row.get(4)? })
+    })?;
+    stamps.collect()
+}
+
+/// Puts a stamp in, or replaces the one of the same file.
+pub fn insert_stamp(connection: &Connection, stamp: &Stamp) -> rusqlite::Result<usize> {
+    let sql = "INSERT OR REPLACE INTO stamps(file, modified, size, document, settled) VALUES (?1, ?2, ?3, ?4, ?5)";
+    let size = signed(stamp.size);
+    let values = params![stamp.file.as_ref(), stamp.modified, size, stamp.document.as_bytes(), stamp.settled];
+    connection.prepare_cached(sql)?.execute(values)
+}
+
+/// Makes an operation the head.
+pub fn set_head(connection: &Connection, id: OperationId) -> rusqlite::Result<usize> {
+    connection
+        .prepare_cached("INSERT OR REPLACE INTO heads(name, operation) VALUES ('memory', ?1)")?
+        .execute([signed(id.0)])
+}
+
+/// Reads an operation from a row of [`OPERATION`].
+pub fn operation_of(row: &Row<'_>) -> rusqlite::Result<Operation> {
+    let parent: Option<[u8; 32]> = row.get(2)?;
+    let root: [u8; 32] = row.get(3)?;
+    Ok(Operation {
+        id: OperationId(unsigned(row.get(0)?)),
+        parent: parent.map(ObjectHash::new),
+        root: ObjectHash::new(root),
+        why: Why { cause: row.get(4)?, origin: row.get(5)?, at: time_of(row, 6)?, note: row.get(7)? },
+    })
+}
+
+/// Reads a record from a row.
+pub fn record_of(row: &Row<'_>) -> rusqlite::Result<Record> {
+    let body: String = row.get(4)?;
+    let body = serde_json::from_str(&body)
+        .map_err(|error| rusqlite::Error::FromSqlConversionFailure(4, rusqlite::types::Type::Text, Box::new(error)))?;
+    Ok(Record { seq: unsigned(row.get(0)?), at: time_of(row, 1)?, kind: row.get(2)?, key: row.get(3)?, body })
+}
+
+fn time_of(row: &Row<'_>, column: usize) -> rusqlite::Result<jiff::Timestamp> {
+    let text: String = row.get(column)?;
+    text.parse().map_err(|error: jiff::Error| {
+        rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, Box::new(error))
+    })
+}
+
+/// SQLite knows signed numbers only; no place in a log comes near the limit.
+pub fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// Reads a number that was never below zero.
+pub fn unsigned(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(0)
+}
