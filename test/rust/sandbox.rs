@@ -472,7 +472,6 @@ fn scope(world: &World) -> Scope {
         self_build: false,
         see_private: true,
         hosts: Vec::new(),
-        see_private: false,
     }
 }
 
