@@ -69,6 +69,7 @@ pub fn verdict(checks: &[Check]) -> State {
 /// Runs the local checks; with `providers`, also asks each one for its list of models.
 pub async fn examine(engine: &Arc<Engine>, providers: bool) -> Vec<Check> {
     let mut checks = vec![store(engine).await, memex(engine), project(engine), settings(engine)];
+    checks.push(skills(engine));
     checks.push(confinement(engine).await);
     checks.push(models(engine));
     if providers {
@@ -169,6 +170,17 @@ fn settings(engine: &Engine) -> Check {
             notices.join(" "),
             "Remove or correct what is named; the manual has the table.",
         ),
+    }
+}
+
+fn skills(engine: &Engine) -> Check {
+    let (loaded, problems) = engine.skill_report();
+    match problems.as_slice() {
+        [] => Check::good("skills", "Skills", format!("{loaded} loaded")),
+        problems => {
+            let detail = format!("{loaded} loaded; {}", problems.join("; "));
+            Check::bad("skills", "Skills", State::Degraded, detail, "Repair the skill's file, then start again.")
+        }
     }
 }
 

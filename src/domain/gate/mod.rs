@@ -158,6 +158,11 @@ impl Gates {
         Gates(gates)
     }
 
+    /// Returns these gates and one more.
+    pub fn and(self, gate: Box<dyn Gate>) -> Gates {
+        Gates::new(self.0.into_iter().chain([gate]).collect())
+    }
+
     /// Returns the gates.
     pub fn iter(&self) -> impl Iterator<Item = &dyn Gate> {
         self.0.iter().map(|gate| gate.as_ref())

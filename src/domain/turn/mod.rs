@@ -18,7 +18,7 @@ use crate::domain::port::{
 };
 use crate::domain::scope::Scope;
 use crate::domain::signal::{Body, Depth, Signal};
-use crate::domain::tool::Toolbox;
+use crate::domain::tool::{Tool, Toolbox};
 use error::{Fault, Resolution};
 use futures_util::FutureExt;
 use serde_json::{Map, Value};
@@ -33,6 +33,8 @@ pub struct Desk<'a> {
     pub gates: &'a Gates,
     /// The tools.
     pub toolbox: Toolbox,
+    /// The tools that the model is told of.
+    pub offered: &'a [&'static Tool],
     /// What the turn may see and touch.
     pub scope: &'a Scope,
     /// The model.

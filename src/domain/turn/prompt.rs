@@ -37,7 +37,7 @@ pub fn assemble(desk: &Desk<'_>, conversation: &Conversation, locality: Locality
     Prompt {
         system: system(&briefing, desk.now),
         messages: conversation.messages.clone(),
-        tools: desk.toolbox.offered().map(spec).collect(),
+        tools: desk.offered.iter().map(|tool| spec(tool)).collect(),
         privacy,
         typed: conversation.typed.clone(),
         now: desk.now,

@@ -66,10 +66,9 @@ pub fn run(arguments: Arguments, out: &mut dyn Write) -> Result<u8, Failure> {
         }
         Command::Ingest { path, store, json } => {
             let place = Place { store, memex: path, project: None };
-            block_on(async move {
-                let engine = engine(&place, Keep::OnDiskOnly).await?;
+            with_engine(&place, Keep::OnDiskOnly, async |engine| {
                 let report =
-                    blocking(&engine, move |engine| engine.read_memex(&mut |at| progress(at.done, at.total, !json)))
+                    blocking(engine, move |engine| engine.read_memex(&mut |at| progress(at.done, at.total, !json)))
                         .await?;
                 engine.flush().await?;
                 print_ingest(&report, json, out)?;
@@ -160,9 +159,8 @@ fn context_engine(place: &Place) -> Result<ContextEngine, Failure> {
     let config = configured(place);
     let tokens = Arc::new(Tokens::new());
     let view = match &place.store {
-        Some(_) => block_on(async {
-            let engine = engine(place, Keep::OnDiskOnly).await?;
-            blocking(&engine, |engine| engine.read_memex(&mut |_| {})).await?;
+        Some(_) => with_engine(place, Keep::OnDiskOnly, async |engine| {
+            blocking(engine, |engine| engine.read_memex(&mut |_| {})).await?;
             Ok(engine.view())
         })?,
         None => {
@@ -203,6 +201,20 @@ fn gate(place: &Place, out: &mut dyn Write) -> Result<u8, Failure> {
     let command = GateCommand { gates: &standard(Vec::new()), survey: &survey, scope };
     command.run(&mut std::io::stdin().lock(), out)?;
     Ok(DONE)
+}
+
+/// Runs work with an engine, and closes its store whatever comes of the work.
+fn with_engine<T>(
+    place: &Place,
+    keep: Keep,
+    work: impl AsyncFnOnce(&Arc<Engine>) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    block_on(async {
+        let engine = engine(place, keep).await?;
+        let result = work(&engine).await;
+        engine.close().await;
+        result
+    })
 }
 
 /// Starts an engine for one command.
@@ -249,16 +261,15 @@ fn origin(may_approve: bool) -> Origin {
 }
 
 fn ask(text: String, place: &Place, json: bool, out: &mut dyn Write) -> Result<u8, Failure> {
-    block_on(async move {
-        let engine = engine(place, Keep::OnDiskOnly).await?;
-        blocking(&engine, |engine| engine.read_memex(&mut |_| {})).await?;
+    with_engine(place, Keep::OnDiskOnly, async |engine| {
+        blocking(engine, |engine| engine.read_memex(&mut |_| {})).await?;
         let folder = std::env::current_dir().ok();
         let ask = Ask { origin: origin(false), text, history: Vec::new(), folder };
         let turn = engine.new_turn();
         let mut answer = String::new();
         let finished = engine.ask(ask, turn, &mut |piece| answer.push_str(piece)).await;
         engine.flush().await?;
-        print_turn(&engine, &finished, &answer, json, out)
+        print_turn(engine, &finished, &answer, json, out)
     })
 }
 
@@ -306,13 +317,11 @@ fn readable(text: &str) -> String {
 
 fn run_plans(command: Plans, out: &mut dyn Write) -> Result<u8, Failure> {
     match command {
-        Plans::List { place, all, json } => block_on(async move {
-            let engine = engine(&place, Keep::OnDiskOnly).await?;
+        Plans::List { place, all, json } => with_engine(&place, Keep::OnDiskOnly, async |engine| {
             write!(out, "{}", plans::list(&engine.plans(all), json))?;
             Ok(DONE)
         }),
-        Plans::Show { plan, place, json } => block_on(async move {
-            let engine = engine(&place, Keep::OnDiskOnly).await?;
+        Plans::Show { plan, place, json } => with_engine(&place, Keep::OnDiskOnly, async |engine| {
             let plan =
                 engine.plan(&plan).ok_or_else(|| format!("there is no plan {plan}; see: passepartout plans list"))?;
             if json {
@@ -322,23 +331,26 @@ fn run_plans(command: Plans, out: &mut dyn Write) -> Result<u8, Failure> {
             }
             Ok(DONE)
         }),
-        Plans::Approve { plan, place } => block_on(async move {
+        Plans::Approve { plan, place } => {
             plans::human_terminal()?;
-            let engine = engine(&place, Keep::OnDiskOnly).await?;
-            let found =
-                engine.plan(&plan).ok_or_else(|| format!("there is no plan {plan}; see: passepartout plans list"))?;
-            writeln!(out, "{}", plans::whole(&found))?;
-            if !plans::confirmed(&found.id.0)? {
-                writeln!(out, "Nothing was done.")?;
-                return Ok(DONE);
-            }
-            decide(&engine, &plan, Decided::Approve { shown: found.shown() }, out).await
-        }),
-        Plans::Deny { plan, reason, place } => block_on(async move {
+            with_engine(&place, Keep::OnDiskOnly, async |engine| {
+                let known = engine.plan(&plan);
+                let found = known.ok_or_else(|| format!("there is no plan {plan}; see: passepartout plans list"))?;
+                writeln!(out, "{}", plans::whole(&found))?;
+                out.flush()?;
+                if !plans::confirmed(&found.id.0)? {
+                    writeln!(out, "Nothing was done.")?;
+                    return Ok(DONE);
+                }
+                decide(engine, &plan, Decided::Approve { shown: found.shown() }, out).await
+            })
+        }
+        Plans::Deny { plan, reason, place } => {
             plans::human_terminal()?;
-            let engine = engine(&place, Keep::OnDiskOnly).await?;
-            decide(&engine, &plan, Decided::Deny { reason: reason.join(" ") }, out).await
-        }),
+            with_engine(&place, Keep::OnDiskOnly, async |engine| {
+                decide(engine, &plan, Decided::Deny { reason: reason.join(" ") }, out).await
+            })
+        }
     }
 }
 
@@ -352,16 +364,15 @@ async fn decide(engine: &Arc<Engine>, plan: &str, decided: Decided, out: &mut dy
 }
 
 fn run_doctor(place: &Place, fix: bool, providers: bool, json: bool, out: &mut dyn Write) -> Result<u8, Failure> {
-    block_on(async move {
-        let engine = engine(place, Keep::OnDisk).await?;
+    with_engine(place, Keep::OnDisk, async |engine| {
         if fix {
-            for line in doctor::fix(&engine, "all") {
+            for line in doctor::fix(engine, "all") {
                 writeln!(out, "{line}")?;
             }
         }
-        blocking(&engine, |engine| engine.read_memex(&mut |_| {})).await?;
+        blocking(engine, |engine| engine.read_memex(&mut |_| {})).await?;
         let _ = engine.flush().await; // The store's own check says what is wrong with it.
-        let checks = doctor::examine(&engine, providers).await;
+        let checks = doctor::examine(engine, providers).await;
         let verdict = doctor::verdict(&checks);
         if json {
             let checks: Vec<_> = checks

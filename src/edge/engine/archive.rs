@@ -19,6 +19,7 @@ enum Job {
     Commit(Vec<NewRecord>, oneshot::Sender<Result<(), String>>),
     List(String, u64, oneshot::Sender<Result<Vec<Record>, String>>),
     Head(oneshot::Sender<OperationId>),
+    Close(oneshot::Sender<()>),
 }
 
 /// What the lane holds that is not stored yet: after a failure it is tried again with the next commit.
@@ -44,9 +45,17 @@ impl Archive {
             let mut pending = Pending { stored: head, ..Pending::default() };
             while let Ok(first) = jobs.recv() {
                 // What waits already is stored with one sync.
-                let waiting: Vec<Job> =
+                let mut waiting: Vec<Job> =
                     std::iter::once(first).chain(std::iter::from_fn(|| jobs.try_recv().ok())).collect();
+                let close = waiting.iter().position(|job| matches!(job, Job::Close(_)));
+                let close = close.map(|at| waiting.swap_remove(at));
                 serve(store.as_mut(), &mut pending, waiting, &complain);
+                if let Some(Job::Close(done)) = close {
+                    drop(store);
+                    // Who asked may have given up waiting.
+                    let _ = done.send(());
+                    return;
+                }
             }
         };
         crate::edge::thread::spawn("passepartout-store", 8 << 20, work)
@@ -82,6 +91,15 @@ impl Archive {
         answer.await.map_err(|_| gone())?
     }
 
+    /// Stores what waits, closes the store and ends the lane.
+    pub async fn close(&self) {
+        let (reply, answer) = oneshot::channel();
+        if self.0.send(Job::Close(reply)).is_ok() {
+            // An error means that it is closed already.
+            let _ = answer.await;
+        }
+    }
+
     /// Returns the last operation that is stored.
     pub async fn stored(&self) -> Option<OperationId> {
         let (reply, answer) = oneshot::channel();
@@ -103,6 +121,8 @@ fn serve(store: &mut dyn Store, pending: &mut Pending, jobs: Vec<Job>, complain:
                 replies.push(reply);
             }
             Job::List(..) | Job::Head(_) => reads.push(job),
+            // At most one is left here, when two ask for it at once; the lane ends all the same.
+            Job::Close(_) => {}
         }
     }
     let outcome = flush(store, pending, &records);
@@ -121,7 +141,7 @@ fn serve(store: &mut dyn Store, pending: &mut Pending, jobs: Vec<Job>, complain:
             Job::Head(reply) => {
                 let _ = reply.send(pending.stored);
             }
-            Job::Step(_) | Job::Stamps(_) | Job::Commit(..) => {}
+            Job::Step(_) | Job::Stamps(_) | Job::Commit(..) | Job::Close(_) => {}
         }
     }
 }

@@ -1,10 +1,13 @@
 //! Puts an engine together: store, memory, gates, skills, providers.
 
+use crate::domain::gate::Gates;
+use crate::domain::gate::standard::standard;
 use crate::domain::memory::Memory;
 use crate::domain::memory::document::{Document, PrivacyOptions};
 use crate::domain::memory::store::{Loaded, RamStore, Store};
 use crate::domain::org::scan::{ScanOptions, scan};
 use crate::domain::port::LogLevel;
+use crate::domain::skill::Skill;
 use crate::edge::actuator::shell::Shell;
 use crate::edge::clock::Clock;
 use crate::edge::config::Config;
@@ -79,6 +82,8 @@ pub async fn start(boot: Boot) -> Result<Arc<Engine>, String> {
     let lookout = Lookout::default();
     let config_launcher = config.launcher.clone();
     let vault = Arc::new(vault);
+    let skills = crate::edge::skills::load(&skill_folders(&config));
+    let (gates, gate_trouble) = gates(&skills.skills);
     let survey = Survey::new(
         Arc::new(VaultNames(vault.clone())),
         Arc::new(lookout.clone()),
@@ -86,7 +91,7 @@ pub async fn start(boot: Boot) -> Result<Arc<Engine>, String> {
         SURVEY_PATIENCE,
     );
     let engine = Engine::new(Parts {
-        gates: crate::domain::gate::standard::standard(Vec::new()),
+        gates: gates,
         config,
         surveyor: Arc::new(survey),
         archive,
@@ -98,11 +103,15 @@ pub async fn start(boot: Boot) -> Result<Arc<Engine>, String> {
         vault,
         store_trouble: trouble.clone(),
         shell: shell(&config_launcher),
+        skills,
         notify,
     });
     lookout.set(&engine);
-    for problem in trouble.into_iter().chain(loaded.problems) {
+    for problem in trouble.into_iter().chain(gate_trouble) {
         engine.say(LogLevel::Error, &problem);
+    }
+    for problem in loaded.problems.into_iter().chain(engine.skill_report().1) {
+        engine.say(LogLevel::Warning, &problem);
     }
     for notice in engine.config.notices.clone() {
         engine.say(LogLevel::Warning, &notice);
@@ -123,6 +132,29 @@ fn shell(launcher: &Option<std::path::PathBuf>) -> Result<Shell, String> {
     found.map(|launcher| Shell::new(launcher, secret, Limits::USUAL)).map_err(|error| error.to_string())
 }
 
+/// The folders of skills: the shipped ones, those beside our settings, then the user's.
+fn skill_folders(config: &Config) -> Vec<std::path::PathBuf> {
+    let beside = || {
+        let program = std::env::current_exe().ok()?;
+        let near = program.ancestors().skip(1).take(4).map(|folder| folder.join("skills"));
+        near.into_iter().find(|folder| folder.join("policy.org").is_file())
+    };
+    let shipped = config.shipped_skills.clone().or_else(beside);
+    shipped
+        .into_iter()
+        .chain([config.settings.join("skills")])
+        .chain(config.skill_directories.iter().cloned())
+        .collect()
+}
+
+/// The gates with the rules of skills. When a rule is broken nothing may happen: an empty stack denies.
+pub(super) fn gates(skills: &[Skill]) -> (Gates, Option<String>) {
+    match crate::domain::skill::gate::gates(skills) {
+        Ok(rules) => (standard(rules), None),
+        Err(bad) => (Gates::new(Vec::new()), Some(format!("a skill's rule is broken, so nothing may happen: {bad}"))),
+    }
+}
+
 type Opened = (Box<dyn Store>, Loaded, Option<String>);
 
 fn open(
@@ -141,10 +173,7 @@ fn open(
     }
     let opened = DiskStore::open(folder).and_then(|mut store| store.load(&build).map(|loaded| (store, loaded)));
     match opened {
-        Ok((store, mut loaded)) => {
-            loaded.problems.extend(store.notices().iter().cloned());
-            Ok((Box::new(store), loaded, None))
-        }
+        Ok((store, loaded)) => Ok((Box::new(store), loaded, None)),
         Err(error) if keep == Keep::OnDiskOnly => Err(error.to_string()),
         Err(error) => in_memory(Some(error.to_string())),
     }

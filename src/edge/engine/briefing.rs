@@ -12,20 +12,33 @@ use std::collections::HashMap;
 pub struct Briefings<'a> {
     engine: &'a Engine,
     typed: String,
+    skill: Option<String>,
+    mandates: Vec<String>,
     now: jiff::civil::DateTime,
     made: Mutex<HashMap<Privacy, Briefing>>,
 }
 
 impl<'a> Briefings<'a> {
-    /// Prepares the briefings of a turn that `typed` set off.
-    pub fn new(engine: &'a Engine, typed: String, now: jiff::civil::DateTime) -> Briefings<'a> {
-        Briefings { engine, typed, now, made: Mutex::new(HashMap::new()) }
+    /// Prepares the briefings of a turn that `typed` set off, with the triggered skill's prompt and the mandates that hold.
+    pub fn new(
+        engine: &'a Engine,
+        typed: String,
+        skill: Option<String>,
+        mandates: Vec<String>,
+        now: jiff::civil::DateTime,
+    ) -> Briefings<'a> {
+        Briefings { engine, typed, skill, mandates, now, made: Mutex::new(HashMap::new()) }
     }
 
     /// Returns what a reader may be told who may see texts up to a label.
     pub fn get(&self, may_see: Privacy) -> Briefing {
         let mut made = self.made.lock();
-        made.entry(may_see).or_insert_with(|| self.engine.briefing(&self.typed, self.now, may_see)).clone()
+        let make = || Briefing {
+            mandates: self.mandates.clone(),
+            skill: self.skill.clone(),
+            ..self.engine.briefing(&self.typed, self.now, may_see)
+        };
+        made.entry(may_see).or_insert_with(make).clone()
     }
 }
 

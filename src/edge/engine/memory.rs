@@ -194,6 +194,13 @@ impl Engine {
             &self.stop,
         );
         *self.reading.lock() = None;
+        {
+            // What is open may be ahead of the disk.
+            let open = self.open.lock();
+            report.documents.retain(|document| !open.contains(&*document.file));
+            report.removed.retain(|file| !open.contains(&**file));
+            report.stamps.retain(|stamp| !open.contains(&*stamp.file));
+        }
         let removed: Vec<String> = report.removed.iter().map(|file| file.to_string()).collect();
         self.stamps.lock().extend(report.stamps.iter().map(|stamp| (stamp.file.clone(), stamp.clone())));
         let (documents, stamps) = (std::mem::take(&mut report.documents), std::mem::take(&mut report.stamps));

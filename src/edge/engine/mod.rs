@@ -31,6 +31,7 @@ use crate::edge::engine::archive::Archive;
 use crate::edge::log::{Line, Log};
 use crate::edge::provider::cascade::Cascade;
 use crate::edge::secret::Vault;
+use crate::edge::skills::{Loaded, SkillState};
 use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -86,6 +87,8 @@ pub struct Parts {
     pub store_trouble: Option<String>,
     /// Runs commands; `None` and why when the launcher is missing.
     pub shell: Result<Shell, String>,
+    /// Skills, and what became of each.
+    pub skills: Loaded,
     /// Tells subscribers.
     pub notify: Notify,
 }
@@ -107,6 +110,7 @@ pub struct Engine {
     pub(super) index: RwLock<Index>,
     pub(super) tokens: Arc<dyn CountTokens>,
     pub(super) vault: Arc<Vault>,
+    pub(super) skills: Loaded,
     pub(super) stamps: Mutex<HashMap<Arc<str>, Stamp>>,
     pub(super) store_trouble: Option<String>,
     pub(crate) shell: Result<Shell, String>,
@@ -116,6 +120,7 @@ pub struct Engine {
     pub(super) cascade: RwLock<Cascade>,
     pub(super) focus: Mutex<Option<NodeId>>,
     pub(super) reading: Mutex<Option<Reading>>,
+    pub(super) open: Mutex<std::collections::HashSet<String>>,
     pub(super) changed: Mutex<std::collections::VecDeque<NodeId>>,
     pub(super) log: Log,
     pub(super) notify: Notify,
@@ -138,6 +143,7 @@ impl Engine {
             index: RwLock::new(index),
             tokens: parts.tokens,
             vault: parts.vault,
+            skills: parts.skills,
             stamps: Mutex::new(parts.stamps.into_iter().map(|stamp| (stamp.file.clone(), stamp)).collect()),
             store_trouble: parts.store_trouble,
             shell: parts.shell,
@@ -147,6 +153,7 @@ impl Engine {
             cascade: RwLock::new(Cascade::default()),
             focus: Mutex::new(None),
             reading: Mutex::new(None),
+            open: Mutex::default(),
             changed: Mutex::default(),
             log: Log::default(),
             notify: parts.notify,
@@ -215,6 +222,12 @@ impl Engine {
         self.archive.append(Vec::new()).await
     }
 
+    /// Stores what waits and closes the store; nothing can be stored after that.
+    pub async fn close(&self) {
+        self.stop();
+        self.archive.close().await;
+    }
+
     /// Returns when the last operation was made, in words.
     pub fn saved_when(&self) -> String {
         match self.memory.lock().last() {
@@ -226,6 +239,15 @@ impl Engine {
     /// Returns what of the memex could not be read, one line a file.
     pub fn problems(&self) -> Vec<String> {
         self.problems.lock().clone()
+    }
+
+    /// Returns how many skills are loaded, and what is wrong with the others.
+    pub fn skill_report(&self) -> (usize, Vec<String>) {
+        let failed = self.skills.reports.iter().filter_map(|report| match &report.state {
+            SkillState::Loaded => None,
+            SkillState::Failed(why) => Some(format!("{}: {why}", report.name)),
+        });
+        (self.skills.skills.len(), failed.chain(self.skills.problems.iter().cloned()).collect())
     }
 
     /// Tries whether commands can be confined.
@@ -258,6 +280,16 @@ impl Engine {
     /// Returns a text with every value of the vault masked.
     pub fn mask(&self, text: &str) -> String {
         self.vault.mask(text)
+    }
+
+    /// Notes whether a buffer of the user holds a file's text: then the file on disk does not count.
+    pub fn note_open(&self, file: &str, open: bool) {
+        let mut files = self.open.lock();
+        if open {
+            files.insert(file.to_string());
+        } else {
+            files.remove(file);
+        }
     }
 
     /// Returns the nodes that were changed in this session, latest first.

@@ -6,9 +6,14 @@ use crate::domain::label::{Labels, Privacy};
 use crate::domain::port::{LogLevel, Message, Sink, Usage};
 use crate::domain::scope::Scope;
 use crate::domain::signal::{Body, Depth, Origin, Said, Signal};
+use crate::domain::skill::gate::ToolsGate;
+use crate::domain::skill::trigger::SignalFacts;
+use crate::domain::skill::{mandates, offered, triggered};
 use crate::domain::turn::error::Resolution;
 use crate::domain::turn::{Conversation, Decision, Desk, Ending, Start, TurnReport, proposal, run};
 use crate::edge::engine::Engine;
+use crate::edge::engine::boot::gates;
+use crate::edge::engine::briefing::Briefings;
 use crate::edge::engine::model::TurnModel;
 use crate::edge::engine::record::{self, Finished, kind};
 use std::path::{Path, PathBuf};
@@ -150,11 +155,28 @@ impl Engine {
             },
             Start::Decided { conversation, .. } => conversation.typed.clone(),
         };
-        let briefings = crate::edge::engine::briefing::Briefings::new(self, typed, now);
+        let focus = self.focus().and_then(|id| self.view().get(&id));
+        let tags: Vec<String> =
+            focus.iter().flat_map(|node| node.document.outline.all_tags(node.index)).map(str::to_string).collect();
+        let facts = SignalFacts {
+            sensor: "user-input",
+            text: &typed,
+            tags: &tags,
+            todo: focus.as_ref().and_then(|node| node.document.outline.todo(node.node()).map(|k| &*k.name)),
+            file: focus.as_ref().map(|node| &*node.document.file),
+        };
+        let skill = triggered(&self.skills.skills, &facts);
+        let offered = offered(&self.toolbox, skill);
+        // A skill that lists its tools narrows the gates of its own turns.
+        let narrowed = skill.and_then(ToolsGate::new).map(|gate| gates(&self.skills.skills).0.and(Box::new(gate)));
+        let mandates = mandates(&self.skills.skills, &facts);
+        let prompt = skill.and_then(|skill| skill.prompt.clone());
+        let briefings = Briefings::new(self, typed.clone(), prompt, mandates, now);
         let report = {
             let desk = Desk {
-                gates: &self.gates,
+                gates: narrowed.as_ref().unwrap_or(&self.gates),
                 toolbox: self.toolbox,
+                offered: &offered,
                 scope,
                 model: &model,
                 surveyor: self.surveyor.as_ref(),

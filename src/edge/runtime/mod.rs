@@ -22,8 +22,8 @@ use crate::edge::runtime::lanes::Lanes;
 use crate::edge::runtime::mirror::{Mirrors, Update};
 use crate::edge::runtime::outbox::Outbox;
 use crate::edge::secret::{Secret, Vault};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::sync::mpsc;
 
@@ -31,6 +31,8 @@ use tokio::sync::mpsc;
 const REST: Duration = Duration::from_millis(30);
 /// How often the status is sent at most.
 const STATUS_PAUSE: Duration = Duration::from_millis(100);
+/// How long each half of stopping may take.
+const STOP_PATIENCE: Duration = Duration::from_millis(140);
 /// Messages that may wait for the loop, in bytes.
 const INBOX_MOST: usize = 256 * 1024 * 1024;
 
@@ -39,6 +41,7 @@ pub struct Core {
     inbox: mpsc::UnboundedSender<Event>,
     waiting: Arc<std::sync::atomic::AtomicUsize>,
     outbox: Arc<Outbox>,
+    engine: Arc<OnceLock<Arc<Engine>>>,
     runtime: tokio::runtime::Runtime,
 }
 
@@ -79,8 +82,10 @@ impl Core {
         let outbox = Outbox::new(wake);
         let (inbox, events) = mpsc::unbounded_channel();
         let waiting = Arc::new(std::sync::atomic::AtomicUsize::new(0));
-        runtime.spawn(serve(settings, outbox.clone(), inbox.clone(), events, waiting.clone()));
-        Ok(Core { inbox, waiting, outbox, runtime })
+        let engine = Arc::new(OnceLock::new());
+        let ears = Ears { inbox: inbox.clone(), events, waiting: waiting.clone() };
+        runtime.spawn(serve(settings, outbox.clone(), ears, engine.clone()));
+        Ok(Core { inbox, waiting, outbox, engine, runtime })
     }
 
     /// Queues one message.
@@ -102,8 +107,20 @@ impl Core {
 
     /// Stops within 300 ms. What was acknowledged is stored.
     pub fn stop(self) {
-        self.runtime.shutdown_timeout(Duration::from_millis(250));
+        if let Some(engine) = self.engine.get() {
+            let closed = async { tokio::time::timeout(STOP_PATIENCE, engine.close()).await };
+            // Late or not: what was acknowledged is on disk already.
+            let _ = self.runtime.block_on(closed);
+        }
+        self.runtime.shutdown_timeout(STOP_PATIENCE);
     }
+}
+
+/// How the loop hears.
+struct Ears {
+    inbox: mpsc::UnboundedSender<Event>,
+    events: mpsc::UnboundedReceiver<Event>,
+    waiting: Arc<std::sync::atomic::AtomicUsize>,
 }
 
 /// The loop's own state.
@@ -127,21 +144,18 @@ struct StatusSender {
     dirty: bool,
 }
 
-async fn serve(
-    settings: Sexp,
-    outbox: Arc<Outbox>,
-    inbox: mpsc::UnboundedSender<Event>,
-    mut events: mpsc::UnboundedReceiver<Event>,
-    waiting: Arc<std::sync::atomic::AtomicUsize>,
-) {
+async fn serve(settings: Sexp, outbox: Arc<Outbox>, ears: Ears, shared: Arc<OnceLock<Arc<Engine>>>) {
+    let Ears { inbox, mut events, waiting } = ears;
     let editor = EmacsEditor::new(outbox.clone());
     let engine = match start_engine(&settings, &outbox, &inbox, editor.clone()).await {
         Ok(engine) => engine,
         Err(why) => {
             outbox.send("log", None, Plist::new().text("level", "error").text("text", why));
+            outbox.send("status", None, Plist::new().text("state", "stopped").text("health", "unhealthy"));
             return;
         }
     };
+    let _ = shared.set(engine.clone());
     let mut state = Loop {
         engine: engine.clone(),
         outbox: outbox.clone(),
@@ -197,7 +211,6 @@ async fn start_engine(
     let env_file = crate::edge::secret::read_env_file(&config.settings.join(".env")).unwrap_or_default();
     let vault = Vault::gather(given, surroundings.variables, env_file);
     let (sender, status) = (outbox.clone(), inbox.clone());
-    let status_due = Arc::new(AtomicBool::new(false));
     let notify = Arc::new(move |notice: Notice| match notice {
         Notice::Parked(plan) => sender.send(
             "event",
@@ -212,9 +225,7 @@ async fn start_engine(
         Notice::Logged(line) => sender.send("log", None, show::line(&line)),
         Notice::Status => {
             // The loop may have ended; then nobody needs a status.
-            let _ = status_due.swap(true, Ordering::Relaxed);
             let _ = status.send(Event::Status);
-            status_due.store(false, Ordering::Relaxed);
         }
     });
     let boot = Boot { config, vault, editor, clock: Arc::new(SystemClock), notify, keep: Keep::OnDisk };
@@ -300,7 +311,9 @@ impl Loop {
                 }
             }
         }
-        match self.mirrors.take(&file, payload) {
+        let update = self.mirrors.take(&file, payload);
+        self.engine.note_open(&file, self.mirrors.text(&file).is_some());
+        match update {
             Update::Changed | Update::Disk => self.rest(file),
             Update::Waiting => {}
             Update::Lost => {
