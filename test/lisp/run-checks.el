@@ -49,6 +49,8 @@
   "Let checkdoc look at every file."
   (let ((found 0)
         (checkdoc-spellcheck-documentation-flag nil)
+        ;; It takes every verb of a first sentence for its main one.
+        (checkdoc-verb-check-experimental-flag nil)
         (checkdoc-package-keywords-flag nil))
     (dolist (file (passepartout-checks--files))
       (let ((checkdoc-diagnostic-buffer "*passepartout-checkdoc*"))
