@@ -27,6 +27,7 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
     ),
     ("src/edge", &["crate::bridge", "emacs::"]),
     ("src/bin/passepartout-run.rs", &["passepartout::"]),
+    ("src/bin/run", &["passepartout::"]),
 ];
 
 fn root() -> PathBuf {
