@@ -40,7 +40,10 @@ impl World {
             fs::create_dir_all(world.path(name)).unwrap();
             fs::set_permissions(world.path(name), fs::Permissions::from_mode(0o755)).unwrap();
         }
-        fs::copy(env!("CARGO_BIN_EXE_passepartout-run"), world.path("run")).unwrap();
+        // By another process: a file that this one has open for writing, even for a moment, may be inherited by a
+        // child of another test, and what is open for writing cannot be started.
+        let launcher = env!("CARGO_BIN_EXE_passepartout-run");
+        assert!(Command::new("cp").arg(launcher).arg(world.path("run")).status().unwrap().success());
         for (name, text) in [
             ("home/work/project/.env", "TOKEN=hunter2"),
             ("home/work/project/notes.txt", "open"),
