@@ -44,10 +44,10 @@
 (require 'passepartout)
 (require 'passepartout-events)
 (require 'passepartout-view)
+(require 'passepartout-status)
 (eval-when-compile (require 'subr-x))
 
 (declare-function passepartout-plan-visit "passepartout-plan" (id))
-(declare-function passepartout-status-text "passepartout-status" ())
 (declare-function org-fold-region "ext:org-fold"
                   (from to flag &optional spec))
 (declare-function org-flag-region "org-compat" (from to flag spec))
@@ -311,11 +311,15 @@ Put the text into a file and name the file"
 (defun passepartout-chat--open-answer (id)
   "Begin an answer at the end of the turn that point is in.
 ID is the core's name of the turn, or nil when it is not known yet."
-  (goto-char (passepartout-chat--turn-end))
-  (skip-chars-backward " \t\n")
-  (delete-region (point) (progn (skip-chars-forward " \t\n") (point)))
-  (let ((start (point)) at note)
-    (insert "\n** Answer\n:PROPERTIES:\n:PP_ROLE: assistant\n:END:\n")
+  (let ((start (point))
+        (further (save-excursion
+                   (passepartout-chat--find-answer
+                    (passepartout-chat--turn-end))))
+        at note)
+    (goto-char (passepartout-chat--turn-end))
+    (skip-chars-backward " \t\n")
+    (delete-region (point) (progn (skip-chars-forward " \t\n") (point)))
+    (insert (if further "\n" "") "\n** Answer\n:PROPERTIES:\n:PP_ROLE: assistant\n:END:\n")
     (setq at (point-marker))
     (insert (if (eobp) "\n" "\n\n"))
     (set-marker-insertion-type at t)
@@ -658,17 +662,20 @@ neither needed nor changed."
   (concat
    (format "- %s: %s%s\n"
            (passepartout-view-line (plist-get action :verdict) 20)
-           (passepartout-view-line
-            (concat (plist-get action :tool) " " (plist-get action :summary)))
+           (passepartout-view-action action)
            (let ((outcome (plist-get action :outcome)))
              (if outcome
                  (concat ", " (passepartout-view-line outcome))
                "")))
    (mapconcat (lambda (opinion)
-                (format "  - %s %s: %s\n"
-                        (passepartout-view-line (plist-get opinion :gate) 40)
-                        (passepartout-view-line (plist-get opinion :verdict) 20)
-                        (passepartout-view-line (plist-get opinion :reason))))
+                (let ((reason (passepartout-view-line
+                               (plist-get opinion :reason))))
+                  (format "  - %s %s%s%s\n"
+                          (passepartout-view-line (plist-get opinion :gate) 40)
+                          (passepartout-view-line
+                           (plist-get opinion :verdict) 20)
+                          (if (string-empty-p reason) "" ": ")
+                          reason)))
               (plist-get action :opinions) "")))
 
 (defun passepartout-chat--plan-changed (payload _meta)
@@ -714,14 +721,11 @@ neither needed nor changed."
                             (eq (passepartout-chat--turn-buffer turn)
                                 (current-buffer)))
                           passepartout-chat--turns))
-         (text (if (fboundp 'passepartout-status-text)
-                   (passepartout-status-text)
-                 ""))
          (header (concat
                   " Passepartout  "
                   (if going
                       (propertize "answering" 'face 'passepartout-attention)
-                    text)
+                    (passepartout-status-text))
                   (propertize (if going
                                   "  C-c C-k stops it"
                                 "  C-c RET sends")

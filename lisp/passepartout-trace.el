@@ -47,8 +47,9 @@
           (propertize (format " (%s) " (or (plist-get opinion :priority) "?"))
                       'face 'passepartout-quiet)
           (passepartout-view-word (plist-get opinion :verdict))
-          ": "
-          (passepartout-view-line (plist-get opinion :reason) 400)
+          (let ((reason (passepartout-view-line
+                         (plist-get opinion :reason) 400)))
+            (if (string-empty-p reason) "" (concat ": " reason)))
           "\n"))
 
 (defun passepartout-trace--insert-action (action)
@@ -56,9 +57,7 @@
   (insert (propertize "** " 'face 'passepartout-subtitle)
           (passepartout-view-word (plist-get action :verdict))
           " "
-          (propertize (passepartout-view-line
-                       (concat (plist-get action :tool) " "
-                               (plist-get action :summary)))
+          (propertize (passepartout-view-action action)
                       'face 'passepartout-subtitle)
           "\n")
   (mapc #'passepartout-trace--insert-opinion (plist-get action :opinions))

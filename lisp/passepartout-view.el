@@ -105,6 +105,14 @@
                       'follow-link t
                       'help-echo help))
 
+(defun passepartout-view-action (action)
+  "Return what ACTION, a plist of :tool and :summary, would do, as one line."
+  (let ((tool (or (plist-get action :tool) ""))
+        (summary (or (plist-get action :summary) "")))
+    (passepartout-view-line (if (string-prefix-p tool summary)
+                                summary
+                              (concat tool " " summary)))))
+
 ;;;; The mode
 
 (defvar-local passepartout-view--refresh nil
