@@ -535,6 +535,7 @@ When another plan is there now, approving has to wait."
 
 (define-derived-mode passepartout-plan-mode passepartout-view-mode "Plans"
   "Major mode of the buffer of flight plans."
+  (setq-local word-wrap nil)
   (setq passepartout-view--refresh
         (lambda () (passepartout-plan--fetch t)))
   (add-hook 'window-buffer-change-functions

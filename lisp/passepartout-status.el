@@ -114,7 +114,9 @@
              (let ((files (plist-get last :files))
                    (headings (plist-get last :headings)))
                (if (and files headings)
-                   (format "; %s headings in %s files" headings files)
+                   (format "; %s heading%s in %s file%s"
+                           headings (if (eql headings 1) "" "s")
+                           files (if (eql files 1) "" "s"))
                  ""))
              (let ((problems (or (plist-get last :problems) 0)))
                (if (> problems 0)

@@ -159,7 +159,7 @@
   (setq-local buffer-read-only t)
   (setq-local buffer-undo-list t)
   (setq-local truncate-lines nil)
-  (setq-local word-wrap nil)
+  (setq-local word-wrap t)
   (setq-local bidi-display-reordering nil)
   (setq-local org-link-descriptive nil)
   (setq-local org-pretty-entities nil)

@@ -1,0 +1,189 @@
+;;; passepartout-chat-text.el --- What a chat says, and how it is folded  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026  The Passepartout authors
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;; This file is not part of GNU Emacs.
+
+;; This program is free software: you can redistribute it and/or modify
+;; it under the terms of the GNU General Public License as published by
+;; the Free Software Foundation, either version 3 of the License, or
+;; (at your option) any later version.
+;;
+;; This program is distributed in the hope that it will be useful,
+;; but WITHOUT ANY WARRANTY; without even the implied warranty of
+;; MERCHANTABILITY or FITNESS FOR A PARTICULAR PURPOSE.  See the
+;; GNU General Public License for more details.
+;;
+;; You should have received a copy of the GNU General Public License
+;; along with this program.  If not, see <https://www.gnu.org/licenses/>.
+
+;;; Commentary:
+
+;; A chat is an Org file; this file reads it and hides in it what is
+;; only for machines.  It sends nothing and changes no text.
+
+;;; Code:
+
+(require 'cl-lib)
+(require 'org)
+(require 'passepartout)
+(eval-when-compile (require 'subr-x))
+
+(declare-function org-fold-region "ext:org-fold"
+                  (from to flag &optional spec))
+(declare-function org-flag-region "org-compat" (from to flag spec))
+
+(defconst passepartout-chat--history-bytes 32768
+  "How many bytes of earlier turns are sent with a question.")
+
+;;;; The text of a chat
+
+(defun passepartout-chat--session ()
+  "Return the name of the conversation of this buffer, or nil."
+  (org-with-wide-buffer
+   (goto-char (point-min))
+   (let ((case-fold-search t))
+     (when (re-search-forward "^:PP_CHAT:[ \t]+\\([^ \t\n]+\\)"
+                              (min (point-max) 2000) t)
+       (match-string-no-properties 1)))))
+
+(defun passepartout-chat--role ()
+  "Return the role of the heading at point as a string, or nil."
+  (save-excursion
+    (forward-line 1)
+    (when (looking-at-p org-property-drawer-re)
+      (let ((end (save-excursion
+                   (re-search-forward "^[ \t]*:END:" nil t)))
+            (case-fold-search t))
+        (when (re-search-forward "^[ \t]*:PP_ROLE:[ \t]+\\([a-z]+\\)" end t)
+          (match-string-no-properties 1))))))
+
+(defun passepartout-chat--to-turn ()
+  "Go to the heading of the turn that point is in; nil when there is none."
+  (end-of-line)
+  (when (re-search-backward "^\\* " nil t)
+    (point)))
+
+(defun passepartout-chat--turn-end ()
+  "Return the end of the turn whose heading point is at."
+  (save-excursion
+    (forward-line 1)
+    (if (re-search-forward "^\\* " nil t)
+        (match-beginning 0)
+      (point-max))))
+
+(defun passepartout-chat--body-start ()
+  "Return where the text begins below the heading at point."
+  (save-excursion
+    (forward-line 1)
+    (when (looking-at org-property-drawer-re)
+      (goto-char (match-end 0))
+      (forward-line 1))
+    (point)))
+
+(defun passepartout-chat--message ()
+  "Return what the turn whose heading point is at asks."
+  (let ((title (save-excursion
+                 (forward-char 2)
+                 (buffer-substring-no-properties
+                  (point) (line-end-position))))
+        (end (save-excursion
+               (let ((end (passepartout-chat--turn-end)))
+                 (if (passepartout-chat--find-answer end)
+                     (match-beginning 0)
+                   end))))
+        (start (passepartout-chat--body-start)))
+    (string-trim
+     (concat title "\n"
+             (and (< start end)
+                  (buffer-substring-no-properties start end))))))
+
+(defun passepartout-chat--find-answer (end)
+  "Search forward, up to END, for the heading of an answer.
+The match data then has its beginning; point is after the heading."
+  (let ((found nil))
+    (while (and (not found) (re-search-forward "^\\*\\* " end t))
+      (when (save-excursion
+              (save-match-data
+                (beginning-of-line)
+                (equal (passepartout-chat--role) "assistant")))
+        (setq found t)))
+    found))
+
+(defun passepartout-chat--answer-text (start end)
+  "Return the text of the answer between START and END, without its drawer."
+  (save-excursion
+    (goto-char start)
+    (let ((drawer (save-excursion
+                    (goto-char end)
+                    (and (re-search-backward "^:PASSEPARTOUT:[ \t]*$" start t)
+                         (point)))))
+      (string-trim
+       (buffer-substring-no-properties start (or drawer end))))))
+
+(defun passepartout-chat--history ()
+  "Return what was said before the turn that point is at, the oldest first.
+They are plists of :role and :text, and no more of them than fit."
+  (let ((left passepartout-chat--history-bytes)
+        (history nil)
+        (end (point)))
+    (save-excursion
+      (while (and (> left 0) (re-search-backward "^\\*\\*? " nil t))
+        (let ((role (passepartout-chat--role)))
+          (when (member role '("user" "assistant"))
+            (let* ((start (passepartout-chat--body-start))
+                   (limit (min end (+ start left)))
+                   (text (if (equal role "user")
+                             (passepartout-chat--message)
+                           (passepartout-chat--answer-text start limit)))
+                   (text (passepartout-chat--head text left)))
+              (setq left (- left (string-bytes text)))
+              (unless (string-empty-p text)
+                (push (list :role (intern (concat ":" role)) :text text)
+                      history)))
+            (setq end (point)))
+          (unless role
+            (when (eq (char-after (1+ (point))) ?\s)
+              (setq end (point)))))))
+    history))
+
+(defun passepartout-chat--head (text bytes)
+  "Return the beginning of TEXT that fits into BYTES."
+  (if (<= (string-bytes text) bytes)
+      text
+    (let ((count (min bytes (length text))))
+      (while (> (string-bytes (substring text 0 count)) bytes)
+        (setq count (- count (max 1 (/ (- (string-bytes (substring text 0 count))
+                                          bytes)
+                                       4)))))
+      (substring text 0 (max count 0)))))
+
+;;;; Hiding what is only for machines
+
+(defun passepartout-chat--hide-roles (beg end)
+  "Hide the property drawers between BEG and END that only name a role."
+  (remove-overlays beg end 'passepartout-chat-role t)
+  (save-excursion
+    (goto-char beg)
+    (let ((case-fold-search t))
+      (while (re-search-forward
+              "^:PROPERTIES:\n:PP_\\(?:ROLE\\|CHAT\\):[^\n]*\n:END:\n"
+              end t)
+        (let ((overlay (make-overlay (match-beginning 0) (match-end 0)
+                                     nil t nil)))
+          (overlay-put overlay 'passepartout-chat-role t)
+          (overlay-put overlay 'invisible 'passepartout-chat)
+          (overlay-put overlay 'evaporate t))))))
+
+(defun passepartout-chat--fold (beg end spec)
+  "Fold what is between BEG and END; SPEC is `drawer' or `headline'."
+  (when (< beg end)
+    (if (fboundp 'org-fold-region)
+        (org-fold-region beg end t spec)
+      (with-no-warnings
+        (org-flag-region beg end t 'outline)))))
+
+(provide 'passepartout-chat-text)
+;;; passepartout-chat-text.el ends here
