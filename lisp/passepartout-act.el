@@ -158,8 +158,10 @@ When one fails, none has happened."
                     (error "The edits are malformed"))))
     (if (stringp resolved)
         resolved
+      (undo-boundary)
+      ;; Only now: what the group holds becomes one step, and that must
+      ;; not include what the user did before.
       (let ((group (prepare-change-group)))
-        (undo-boundary)
         (condition-case problem
             (progn
               (activate-change-group group)

@@ -35,13 +35,13 @@
 (require 'passepartout)
 (eval-when-compile (require 'subr-x))
 
-(declare-function passepartout--mod-start "ext:passepartout-module"
+(declare-function passepartout--mod-start "ext:passepartout-native"
                   (pipe settings))
-(declare-function passepartout--mod-send "ext:passepartout-module" (text))
-(declare-function passepartout--mod-receive "ext:passepartout-module"
+(declare-function passepartout--mod-send "ext:passepartout-native" (text))
+(declare-function passepartout--mod-receive "ext:passepartout-native"
                   (bytes))
-(declare-function passepartout--mod-stop "ext:passepartout-module" ())
-(declare-function passepartout--mod-version "ext:passepartout-module" ())
+(declare-function passepartout--mod-stop "ext:passepartout-native" ())
+(declare-function passepartout--mod-version "ext:passepartout-native" ())
 (declare-function compilation-start "compile")
 
 (defconst passepartout-module--root

@@ -38,22 +38,19 @@
 (require 'passepartout)
 (require 'passepartout-events)
 (require 'passepartout-view)
+(require 'passepartout-plan-draw)
 (eval-when-compile (require 'subr-x))
 
-(declare-function passepartout-chat--find-buffer "passepartout-chat" (session))
+(declare-function passepartout-chat--find-buffer "passepartout-chat-answer"
+                  (session))
+(declare-function passepartout-plan-edit "passepartout-plan-edit" ())
+(autoload 'passepartout-plan-edit "passepartout-plan-edit" nil t)
 
 (defconst passepartout-plan--buffer-name "*Passepartout flight plans*"
   "The name of the buffer of flight plans.")
 
-(defconst passepartout-plan--keywords
-  '("APPROVED" "DONE" "DENIED" "FAILED" "STALE" "EXPIRED" "REPLACED")
-  "The Org keywords of plans that no longer wait.")
-
 (defvar passepartout-plan--clock #'float-time
   "Function that returns the time in seconds.")
-
-(defvar passepartout-plan--plans nil
-  "The plans that are known, the oldest first.")
 
 (defvar passepartout-plan--seen (make-hash-table :test #'equal)
   "When each plan was first displayed, by (ID . HASH).")
@@ -61,30 +58,7 @@
 (defvar passepartout-plan--moved 0
   "When the buffer last changed what point is on.")
 
-;;;; Data
-
-(defun passepartout-plan--find (id)
-  "Return the plan called ID, or nil."
-  (seq-find (lambda (plan) (equal id (plist-get plan :id)))
-            passepartout-plan--plans))
-
-(defun passepartout-plan--pending-p (plan)
-  "Return non-nil when PLAN waits."
-  (equal (plist-get plan :status) "pending"))
-
-(defun passepartout-plan-pending ()
-  "Return the plans that wait."
-  (seq-filter #'passepartout-plan--pending-p passepartout-plan--plans))
-
-(defun passepartout-plan--store (plan)
-  "Remember PLAN in the place of an older state of it."
-  (let* ((id (plist-get plan :id))
-         (old (passepartout-plan--find id)))
-    (setq passepartout-plan--plans
-          (if old
-              (mapcar (lambda (each) (if (eq each old) plan each))
-                      passepartout-plan--plans)
-            (append passepartout-plan--plans (list plan))))))
+;;;; What arrives
 
 (defun passepartout-plan--received (payload _meta)
   "Remember the plan in PAYLOAD and bring the buffer up to date."
@@ -112,96 +86,7 @@
      (passepartout-plan--redraw)
      (run-hooks 'passepartout-plan-changed-hook))))
 
-;;;; Drawing
-
-(defun passepartout-plan--keyword (plan)
-  "Return the Org keyword for the status of PLAN."
-  (if (passepartout-plan--pending-p plan)
-      "PLAN"
-    (let ((word (upcase (passepartout-view-line
-                         (format "%s" (plist-get plan :status)) 20))))
-      (or (car (member word passepartout-plan--keywords)) "STALE"))))
-
-(defun passepartout-plan--insert (plan)
-  "Insert PLAN as a heading with what is to be known about it."
-  (let ((start (point))
-        (pending (passepartout-plan--pending-p plan))
-        (keyword (passepartout-plan--keyword plan)))
-    (insert (propertize "* " 'face 'passepartout-title)
-            (propertize keyword 'face
-                        (passepartout-view-face
-                         (if pending "pending" (downcase keyword))))
-            " "
-            (propertize (passepartout-view-line (plist-get plan :title))
-                        'face 'passepartout-title)
-            (propertize " :FLIGHT_PLAN:" 'face 'passepartout-quiet)
-            "\n")
-    (if pending
-        (passepartout-plan--insert-body plan)
-      (passepartout-plan--insert-end plan))
-    (insert "\n")
-    (add-text-properties
-     start (point)
-     (list 'passepartout-plan (plist-get plan :id)
-           'passepartout-plan-shown (plist-get plan :shown)))))
-
-(defun passepartout-plan--insert-body (plan)
-  "Insert what PLAN would do and why it is asked about."
-  (insert (propertize "Plan " 'face 'passepartout-quiet)
-          (passepartout-view-line (plist-get plan :id) 60)
-          (propertize ", tool " 'face 'passepartout-quiet)
-          (passepartout-view-line (plist-get plan :tool) 60)
-          (propertize ", waits since " 'face 'passepartout-quiet)
-          (passepartout-view-time (plist-get plan :created))
-          (propertize ", expires " 'face 'passepartout-quiet)
-          (passepartout-view-time (plist-get plan :expires))
-          "\n")
-  (passepartout-plan--label "What will happen")
-  (passepartout-plan--insert-fixed (plist-get plan :body))
-  (let ((diff (plist-get plan :diff)))
-    (when diff
-      (passepartout-plan--label "The change")
-      (passepartout-plan--insert-diff diff)))
-  (passepartout-plan--label "Why the agent wants it")
-  (passepartout-plan--insert-fixed (or (plist-get plan :why) "(not said)"))
-  (passepartout-plan--label "Why you are asked")
-  (dolist (reason (plist-get plan :asked-by))
-    (insert "- " (passepartout-view-line (car reason) 40) ": "
-            (passepartout-view-line
-             (if (listp (cdr reason)) (cadr reason) (cdr reason)) 400)
-            "\n")))
-
-(defun passepartout-plan--insert-end (plan)
-  "Insert what has become of PLAN."
-  (insert (propertize "Plan " 'face 'passepartout-quiet)
-          (passepartout-view-line (plist-get plan :id) 60)
-          (propertize ", tool " 'face 'passepartout-quiet)
-          (passepartout-view-line (plist-get plan :tool) 60)
-          "\n")
-  (let ((result (plist-get plan :result)))
-    (when result
-      (passepartout-plan--insert-fixed result))))
-
-(defun passepartout-plan--label (text)
-  "Insert TEXT as a label above what follows."
-  (insert "\n" (propertize text 'face 'passepartout-subtitle) "\n"))
-
-(defun passepartout-plan--insert-fixed (text)
-  "Insert TEXT as a fixed-width area."
-  (insert (propertize (passepartout-view-fixed (or text ""))
-                      'face 'passepartout-literal)))
-
-(defun passepartout-plan--insert-diff (text)
-  "Insert TEXT, a diff, as a fixed-width area, in colours."
-  (require 'diff-mode)
-  (dolist (line (split-string (passepartout-view-fixed text) "\n" t))
-    (insert (propertize
-             line 'face
-             (cond ((string-prefix-p ": +" line) 'diff-added)
-                   ((string-prefix-p ": -" line) 'diff-removed)
-                   ((string-prefix-p ": @" line) 'diff-hunk-header)
-                   (t 'passepartout-literal)))
-            "\n")))
+;;;; Drawing anew
 
 (defun passepartout-plan--draw ()
   "Draw the plans in the current buffer."
@@ -436,89 +321,6 @@ When another plan is there now, approving has to wait."
                                              'passepartout-plan nil))))
       (when first (goto-char first)))
     (passepartout-plan--fetch t)))
-
-;;;; Editing the arguments
-
-(defvar-local passepartout-plan--edited nil
-  "The plan and the name of the argument that this buffer edits, as a cons.")
-
-(defvar passepartout-plan-edit-mode-map
-  (let ((map (make-sparse-keymap)))
-    (define-key map (kbd "C-c C-c") #'passepartout-plan-edit-finish)
-    (define-key map (kbd "C-c C-k") #'passepartout-plan-edit-cancel)
-    map)
-  "Keys of the buffer in which an argument of a plan is edited.")
-
-(define-derived-mode passepartout-plan-edit-mode fundamental-mode "Plan edit"
-  "Major mode for editing one argument of a flight plan."
-  (setq-local bidi-display-reordering nil)
-  (setq header-line-format
-        (substitute-command-keys
-         "\\<passepartout-plan-edit-mode-map> \
-\\[passepartout-plan-edit-finish] has the change judged anew; \
-\\[passepartout-plan-edit-cancel] leaves the plan as it is")))
-
-(defun passepartout-plan-edit ()
-  "Edit an argument of the plan at point; the result is judged anew."
-  (interactive)
-  (let* ((plan (passepartout-plan--at-point))
-         (arguments (plist-get plan :args))
-         (names (mapcar (lambda (argument) (plist-get argument :name))
-                        arguments))
-         (name (cond ((null names)
-                      (user-error "This plan has no arguments to edit"))
-                     ((cdr names)
-                      (completing-read "Edit which argument? " names nil t))
-                     (t (car names))))
-         (argument (passepartout-plan--argument plan name)))
-    (pop-to-buffer (format "*Passepartout edit: %s*"
-                           (passepartout-view-line name 40)))
-    (passepartout-plan-edit-mode)
-    (erase-buffer)
-    (insert (format "%s" (or (plist-get argument :value) "")))
-    (goto-char (point-min))
-    (set-buffer-modified-p nil)
-    (setq passepartout-plan--edited (cons plan name))))
-
-(defun passepartout-plan--argument (plan name)
-  "Return the argument called NAME of PLAN."
-  (seq-find (lambda (argument) (equal name (plist-get argument :name)))
-            (plist-get plan :args)))
-
-(defun passepartout-plan-edit-finish ()
-  "Have the plan judged anew with the argument as it is in this buffer."
-  (interactive)
-  (pcase-let* ((`(,plan . ,name)
-                (or passepartout-plan--edited
-                    (user-error "This buffer edits no plan")))
-               (value (buffer-substring-no-properties
-                       (point-min) (point-max))))
-    (when (> (string-bytes value) passepartout-events-text-limit)
-      (user-error "The text is %d kB long; at most %d kB can be sent"
-                  (/ (string-bytes value) 1024)
-                  (/ passepartout-events-text-limit 1024)))
-    (passepartout-request
-     :edit-plan
-     `(:plan ,(plist-get plan :id)
-       :args ,(mapcar
-               (lambda (argument)
-                 (let ((each (plist-get argument :name)))
-                   (list :name each
-                         :value (if (equal each name) value
-                                  (plist-get argument :value)))))
-               (plist-get plan :args)))
-     (lambda (payload)
-       (let ((problem (plist-get payload :error)))
-         (when problem
-           (message "The edit was not taken: %s"
-                    (passepartout-view-line problem)))))
-     (plist-get plan :session))
-    (quit-window t)))
-
-(defun passepartout-plan-edit-cancel ()
-  "Leave the plan as it is."
-  (interactive)
-  (quit-window t))
 
 ;;;; The mode
 

@@ -32,7 +32,8 @@
 (eval-when-compile (require 'subr-x))
 
 (declare-function passepartout-plan-visit "passepartout-plan" (id))
-(declare-function passepartout-chat--find-buffer "passepartout-chat" (session))
+(declare-function passepartout-chat--find-buffer "passepartout-chat-answer"
+                  (session))
 
 (defconst passepartout-trace--buffer-name "*Passepartout gate trace*"
   "The name of the buffer of the trace.")

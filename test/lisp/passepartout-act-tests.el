@@ -98,6 +98,20 @@
       (undo)
       (should (equal (buffer-string) before)))))
 
+(ert-deftest passepartout-act-undo-spares-what-the-user-did-before ()
+  (passepartout-act-tests--in "one\n"
+    (goto-char (point-max))
+    (insert "two\n")
+    (should (plist-get (passepartout-act-tests--edit
+                        file (buffer-chars-modified-tick)
+                        '((0 3 "ONE") (8 8 "three\n")))
+                       :ok))
+    (should (equal (buffer-string) "ONE\ntwo\nthree\n"))
+    (setq last-command 'ignore)
+    (undo-boundary)
+    (undo)
+    (should (equal (buffer-string) "one\ntwo\n"))))
+
 (ert-deftest passepartout-act-point-and-markers-stay ()
   (passepartout-act-tests--in "one two three\n"
     (goto-char 10)
