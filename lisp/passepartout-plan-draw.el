@@ -95,6 +95,7 @@
     (add-text-properties
      start (point)
      (list 'passepartout-plan (plist-get plan :id)
+           'passepartout-plan-waits pending
            'passepartout-plan-shown (plist-get plan :shown)))))
 
 (defun passepartout-plan--insert-body (plan)

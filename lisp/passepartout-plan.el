@@ -138,13 +138,13 @@ edits, \\[passepartout-view-refresh] asks again, \\[quit-window] leaves.\n\n"))
 
 (defun passepartout-plan--place (position)
   "Return where POSITION is: the plan there and how far into it."
-  (let ((id (get-text-property (min position (point-max))
-                               'passepartout-plan)))
+  (let ((id (get-text-property position 'passepartout-plan)))
     (if id
         (list id
               (get-text-property position 'passepartout-plan-shown)
-              (- position (passepartout-plan--start id)))
-      (list nil nil position))))
+              (- position (passepartout-plan--start id))
+              (get-text-property position 'passepartout-plan-waits))
+      (list nil nil position nil))))
 
 (defun passepartout-plan--start (id)
   "Return where the plan ID begins in the current buffer, or nil."
@@ -158,21 +158,25 @@ edits, \\[passepartout-view-refresh] asks again, \\[quit-window] leaves.\n\n"))
 
 (defun passepartout-plan--put-back (place function)
   "Call FUNCTION with the position of PLACE in the buffer as it is now.
-When another plan is there now, approving has to wait."
-  (pcase-let* ((`(,id ,shown ,offset) place)
+From a plan that no longer waits it goes to the first that does.  When
+another plan is there now, approving has to wait."
+  (pcase-let* ((`(,id ,shown ,offset ,waited) place)
                (start (and id (passepartout-plan--start id)))
-               (position (min (point-max)
-                              (if start (+ start offset)
-                                (max (point-min) offset)))))
-    (unless (and start
-                 (equal shown (get-text-property
-                               start 'passepartout-plan-shown))
-                 (equal id (get-text-property
-                            position 'passepartout-plan)))
-      (when (or id (get-text-property position 'passepartout-plan))
-        (setq passepartout-plan--moved (funcall passepartout-plan--clock))
-        (when id
-          (setq position (or start (point-min))))))
+               (gone (and id
+                          (or (not start)
+                              (and waited
+                                   (not (get-text-property
+                                         start 'passepartout-plan-waits))))))
+               (position
+                (cond (gone (or (text-property-any (point-min) (point-max)
+                                                   'passepartout-plan-waits t)
+                                (point-min)))
+                      (start (min (point-max) (+ start offset)))
+                      (t (min (point-max) (max (point-min) offset))))))
+    (unless (and (equal id (get-text-property position 'passepartout-plan))
+                 (equal shown (get-text-property position
+                                                 'passepartout-plan-shown)))
+      (setq passepartout-plan--moved (funcall passepartout-plan--clock)))
     (funcall function position)))
 
 ;;;; When a plan may be approved

@@ -60,6 +60,9 @@
     (should (equal (passepartout-fake-sent :approval)
                    '((:sensor :approval :plan "P1" :shown "hash-P1"))))
     (should-error (passepartout-plan-tests--key "C-c C-c") :type 'user-error)
+    (goto-char (point-min))
+    (search-forward "* APPROVED")
+    (should-error (passepartout-plan-tests--key "C-c C-c") :type 'user-error)
     (should (= 1 (length (passepartout-fake-sent :approval))))))
 
 (ert-deftest passepartout-plan-looks-as-it-should ()
@@ -159,9 +162,7 @@ Why you are asked
                                    :plan)))
     ;; The next plan came under point by itself: a second key at once
     ;; approves nothing.
-    (goto-char (point-min))
-    (search-forward "* PLAN")
-    (should (looking-at-p " Write P2"))
+    (should (looking-at-p "\\* PLAN Write P2"))
     (passepartout-plan-tests--key "C-c C-c")
     (should (= 1 (length (passepartout-fake-sent :approval))))
     (setq passepartout-fake-time (+ passepartout-fake-time 1.1))
