@@ -386,7 +386,22 @@ It holds keys: it is never printed or kept."
      (let ((keys (passepartout-events--keys cascade)))
        (and keys `(:keys ,keys)))
      (let ((words (passepartout-events--todo-keywords)))
-       (and words `(:todo-keywords ,words))))))
+       (and words `(:todo-keywords ,words)))
+     `(:environment ,(passepartout-events--environment)))))
+
+(defun passepartout-events--environment ()
+  "Return the variables of this Emacs's environment as an alist.
+The module sees only those that Emacs was started with."
+  (let ((known (make-hash-table :test #'equal)) variables)
+    (dolist (entry process-environment)
+      (let* ((end (string-search "=" entry))
+             (name (substring entry 0 end)))
+        ;; The first entry of a name counts; one without a value unsets it.
+        (unless (gethash name known)
+          (puthash name t known)
+          (when end
+            (push (cons name (substring entry (1+ end))) variables)))))
+    (nreverse variables)))
 
 (defun passepartout-events-project ()
   "Return the folder of the current project, or nil."

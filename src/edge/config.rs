@@ -149,6 +149,19 @@ impl Surroundings {
         Surroundings { variables: variables.collect() }
     }
 
+    /// Reads the environment that a client sent with its settings, else the process's.
+    /// Emacs keeps one of its own: what `setenv` changed there never reaches the process.
+    pub fn of_settings(settings: &Sexp) -> Surroundings {
+        if settings.get("environment").is_none() {
+            return Surroundings::of_process();
+        }
+        let entry = |entry: &Sexp| match entry {
+            Sexp::Dotted(items, value) => Some((items.first()?.as_text()?.to_string(), value.as_text()?.to_string())),
+            _ => None,
+        };
+        Surroundings { variables: settings.list_at("environment").iter().filter_map(entry).collect() }
+    }
+
     fn folder(&self, name: &str, home: &Path, fallback: &str) -> PathBuf {
         let set = self.variables.get(name).map(PathBuf::from).filter(|path| path.is_absolute());
         set.unwrap_or_else(|| home.join(fallback)).join("passepartout")
@@ -372,6 +385,15 @@ fn pair(entry: &Sexp) -> Option<(String, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_client_brings_its_own_environment() {
+        let settings = Sexp::read(r#"(:environment (("HOME" . "/h") ("A" . "") (7 . "x") "B"))"#);
+        let surroundings = Surroundings::of_settings(&settings.expect("a test's own settings"));
+        let found: Vec<_> = surroundings.variables.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        assert_eq!(found, [("A", ""), ("HOME", "/h")]);
+        assert_eq!(Surroundings::of_settings(&Sexp::Nil).variables, Surroundings::of_process().variables);
+    }
 
     #[test]
     fn variables_expand() {

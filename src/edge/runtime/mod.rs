@@ -196,7 +196,7 @@ async fn start_engine(
     inbox: &mpsc::UnboundedSender<Event>,
     editor: Arc<EmacsEditor>,
 ) -> Result<Arc<Engine>, String> {
-    let surroundings = Surroundings::of_process();
+    let surroundings = Surroundings::of_settings(settings);
     let mut config = Config::read(&surroundings);
     config.take_settings(settings);
     let given = settings.list_at("keys").iter().filter_map(|entry| match entry {
