@@ -216,7 +216,36 @@ Point and windows stay; in a folded answer the text is folded too."
           (save-restriction
             (widen)
             (passepartout-chat--ensure-prompt))
+          (passepartout-chat--go-on-if-idle)
           (passepartout-chat--show-state))))))
+
+;;;; Where the next question goes
+
+(defvar-local passepartout-chat--sent-at nil
+  "Where point was when a question was sent, while no command came since.")
+
+(defun passepartout-chat--note-sent ()
+  "Remember that a question was sent from here, until the next command."
+  (setq passepartout-chat--sent-at (point))
+  (add-hook 'pre-command-hook #'passepartout-chat--forget-sent nil t))
+
+(defun passepartout-chat--forget-sent ()
+  "Forget that a question was sent: you have done something since."
+  (setq passepartout-chat--sent-at nil)
+  (remove-hook 'pre-command-hook #'passepartout-chat--forget-sent t))
+
+(defun passepartout-chat--go-on-if-idle ()
+  "Put point where the next question goes, if you have only waited.
+Nothing happens when you gave any command since you sent, when the chat
+is not the window you are in, or when the place is not in view: point
+and scroll are yours."
+  (when (and passepartout-chat--sent-at
+             passepartout-chat-go-on
+             (= (point) passepartout-chat--sent-at)
+             (eq (current-buffer) (window-buffer (selected-window)))
+             (pos-visible-in-window-p (point-max)))
+    (goto-char (point-max))
+    (passepartout-chat--forget-sent)))
 
 (defun passepartout-chat--finish (turn payload)
   "Write below the answer of TURN what PAYLOAD reports about it."

@@ -59,7 +59,9 @@ with prefix argument AGAIN, ask that one once more."
         (passepartout-chat-next)
       (passepartout-start)
       (passepartout-chat--ask start)
-      (passepartout-chat--make-room start))))
+      (passepartout-chat--make-room start)
+      (unless noninteractive
+        (passepartout-chat--note-sent)))))
 
 (defun passepartout-chat--check ()
   "Leave with an error unless this buffer is a chat."

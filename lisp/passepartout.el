@@ -146,6 +146,13 @@ The value nil leaves a new chat without a file until you save it."
   :type '(choice (const :tag "Nowhere until I save" nil) directory)
   :package-version '(passepartout . "0.1.0"))
 
+(defcustom passepartout-chat-go-on t
+  "Whether point goes to the next question when an answer has ended.
+It does so only if you gave no command since you sent, and only if the
+place is in view; the window never scrolls for it."
+  :type 'boolean
+  :package-version '(passepartout . "0.1.0"))
+
 (defcustom passepartout-chat-code-languages
   '("emacs-lisp" "elisp" "lisp" "scheme" "clojure" "sh" "bash" "shell"
     "python" "c" "c++" "cpp" "java" "js" "javascript" "perl" "ruby"

@@ -390,7 +390,8 @@ mod tests {
     fn a_client_brings_its_own_environment() {
         let settings = Sexp::read(r#"(:environment (("HOME" . "/h") ("A" . "") (7 . "x") "B"))"#);
         let surroundings = Surroundings::of_settings(&settings.expect("a test's own settings"));
-        let found: Vec<_> = surroundings.variables.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let found: Vec<_> =
+            surroundings.variables.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         assert_eq!(found, [("A", ""), ("HOME", "/h")]);
         assert_eq!(Surroundings::of_settings(&Sexp::Nil).variables, Surroundings::of_process().variables);
     }

@@ -55,6 +55,7 @@ fn argument(value: &Value) -> String {
 }
 
 #[cfg(test)]
+#[expect(clippy::expect_used, reason = "a test may fail")]
 mod tests {
     use super::*;
     use crate::domain::label::Labels;
@@ -64,8 +65,9 @@ mod tests {
     fn everything_is_shown() {
         let mut args = serde_json::Map::new();
         args.insert("command".into(), "rm \u{202E}x\nls".into());
-        let action =
-            Action::new(&Toolbox::builtin(), "shell", args, Some("To tidy up the folder."), Labels::USER).unwrap();
+        let why = Some("To tidy up the folder.");
+        let action = Action::new(&Toolbox::builtin(), "shell", args, why, Labels::USER);
+        let action = action.expect("a test's own action is well-formed");
         assert_eq!(body(&action, &Facts::default()), "Tool: shell\ncommand:\n  | rm \\u{202E}x\n  | ls\n");
     }
 }

@@ -46,6 +46,8 @@ fn sentence(tool: &str, text: &str) -> String {
     }
     match said(text).as_str() {
         "" => format!("{tool} was carried out."),
+        // Edits say in full what became of them.
+        words if words.starts_with("Done. ") => words.to_string(),
         words => format!("{tool}: {words}"),
     }
 }

@@ -15,8 +15,10 @@ impl Actuators {
             return Done::failed("there is nothing to change");
         }
         let mut changed = Vec::new();
+        let mut said = Vec::new();
         for edit in edits {
-            if let Err(why) = self.edit_one(edit).await {
+            let done = self.edit_one(edit).await;
+            if let Err(why) = done {
                 let done = match changed.len() {
                     0 => "Nothing was changed.".to_string(),
                     _ => format!("Changed before that: {}.", changed.join(", ")),
@@ -27,14 +29,16 @@ impl Actuators {
                     changed,
                 };
             }
+            said.extend(done);
             changed.push(edit.file.clone());
         }
-        Done { outcome: Outcome::Done(format!("Done: {} changed.", changed.join(", "))), labels: OWN, changed }
+        Done { outcome: Outcome::Done(format!("Done. {}", said.join(" "))), labels: OWN, changed }
     }
 
-    async fn edit_one(&self, edit: &EditFact) -> Result<(), String> {
+    /// Makes one edit; returns a sentence on where the change is now.
+    async fn edit_one(&self, edit: &EditFact) -> Result<String, String> {
         let engine = &self.engine;
-        match engine.editor.buffer(&edit.file).await? {
+        let said = match engine.editor.buffer(&edit.file).await? {
             Some(buffer) => {
                 if edit.before.as_deref() != Some(&*buffer.text) {
                     return Err("its buffer changed after it was judged".to_string());
@@ -42,14 +46,17 @@ impl Actuators {
                 if let Some(splice) = difference(&buffer.text, &edit.after) {
                     engine.editor.edit(&edit.file, buffer.tick, vec![splice]).await?;
                 }
+                format!("The buffer of {} was changed; it is not saved yet.", edit.file)
             }
             None => {
                 let (file, before, after) = (edit.file.clone(), edit.before.clone(), edit.after.clone());
                 let write = move || super::write::replace(Path::new(&file), before.as_deref(), &after);
                 tokio::task::spawn_blocking(write).await.map_err(|_| "writing it broke".to_string())??;
+                let what = if edit.before.is_some() { "changed" } else { "written" };
+                format!("{} was {what}.", edit.file)
             }
-        }
+        };
         engine.edited(&edit.file, edit.after.clone());
-        Ok(())
+        Ok(said)
     }
 }

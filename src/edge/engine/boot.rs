@@ -91,7 +91,7 @@ pub async fn start(boot: Boot) -> Result<Arc<Engine>, String> {
         SURVEY_PATIENCE,
     );
     let engine = Engine::new(Parts {
-        gates: gates,
+        gates,
         config,
         surveyor: Arc::new(survey),
         archive,

@@ -84,8 +84,8 @@ impl Engine {
     pub(super) fn set_up_cascade(self: &Arc<Self>) {
         let declared: Vec<Declared> = self.config.providers.iter().map(Declared::from).collect();
         let order = self.config.cascade.clone().unwrap_or_default();
-        let mut timeouts = Timeouts::default();
-        timeouts.first = std::time::Duration::from_secs(self.config.request_timeout);
+        let first = std::time::Duration::from_secs(self.config.request_timeout);
+        let timeouts = Timeouts { first, ..Timeouts::default() };
         let (mut providers, mut left): (Vec<Arc<dyn Provider>>, Vec<ProviderError>) = (Vec::new(), Vec::new());
         let refused =
             |provider: String, text: String| ProviderError { provider, kind: ProviderErrorKind::Refused, text };
