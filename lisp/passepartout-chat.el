@@ -286,7 +286,19 @@ for a new one.  In a saved chat, go on with it."
                    (buffer-list))))
       (pop-to-buffer-same-window
        (or (and (not new) known)
-           (passepartout-chat--fresh name)))))))
+           (passepartout-chat--fresh name))))))
+  (unless noninteractive
+    (run-with-idle-timer 0.05 nil #'passepartout-chat--wake)))
+
+(defun passepartout-chat--wake ()
+  "Start the core while you write, so that the first answer comes sooner.
+Without a module nothing happens here: sending says what is missing."
+  (unless (passepartout-module-obstacle)
+    (condition-case problem
+        (passepartout-start)
+      (error
+       (message "%s; M-x passepartout-doctor says more"
+                (error-message-string problem))))))
 
 ;;;###autoload
 (defun passepartout-chat-open (file)
