@@ -4,6 +4,7 @@
 
 mod context;
 mod ingest;
+mod gate;
 mod layering;
 mod memory;
 mod org;

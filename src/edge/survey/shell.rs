@@ -386,7 +386,7 @@ impl<'a> Walk<'a> {
     fn redirect(&mut self, node: Node<'a>, place: Option<Place>, stack: &mut Vec<(Node<'a>, Option<Place>)>) {
         let pipeline = self.place(place).pipeline;
         let operator = (0..node.child_count())
-            .filter_map(|n| node.child(u32::try_from(n).ok()?))
+            .filter_map(|n| node.child(n))
             .find(|child| !child.is_named())
             .map(|child| self.slice(child))
             .unwrap_or("");

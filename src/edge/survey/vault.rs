@@ -94,7 +94,7 @@ fn percent(text: &str) -> String {
 }
 
 fn hexadecimal(run: &str) -> Option<String> {
-    if run.len() % 2 != 0 || !run.bytes().all(|b| b.is_ascii_hexdigit()) {
+    if !run.len().is_multiple_of(2) || !run.bytes().all(|b| b.is_ascii_hexdigit()) {
         return None;
     }
     let bytes: Option<Vec<u8>> =

@@ -20,7 +20,7 @@ pub(super) fn exfiltration(evidence: &Evidence<'_>) -> Verdict {
 
 fn verdict<'a>(concerns: impl Iterator<Item = &'a Concern>) -> Verdict {
     let mut concerns: Vec<&Concern> = concerns.collect();
-    concerns.sort_by(|a, b| b.harm.cmp(&a.harm));
+    concerns.sort_by_key(|concern| std::cmp::Reverse(concern.harm));
     let Some(worst) = concerns.first() else { return Verdict::pass() };
     let text = concerns.iter().take(4).map(|concern| concern.why.as_str()).collect::<Vec<_>>().join(" ");
     match worst.harm {

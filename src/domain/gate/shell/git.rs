@@ -94,13 +94,16 @@ pub fn judge(args: &[Word], appended: bool) -> Option<String> {
             _ => break,
         }
     }
+    if appended {
+        return Some("git would be given options that are known only at run time.".to_string());
+    }
     let [sub, tail @ ..] = rest else {
         return Some("Which git command is meant, is known only at run time.".to_string());
     };
     if let Some(option) = tail.iter().take_while(|text| **text != "--").find(|text| refused(sub, text)) {
         return Some(format!("“git {sub} {}” does more than read.", super::clip(option)));
     }
-    if READS.contains(sub) || (!appended && reads_with(sub, tail)) {
+    if READS.contains(sub) || reads_with(sub, tail) {
         return None;
     }
     Some(format!("“git {}” changes the repository or reaches out.", super::clip(sub)))
@@ -214,7 +217,7 @@ fn reads_with(sub: &str, tail: &[&str]) -> bool {
         "submodule" => matches!(first, "" | "status" | "summary"),
         "worktree" => first == "list",
         "notes" => matches!(first, "list" | "show"),
-        "bisect" => matches!(first, "log" | "view"),
+        "bisect" => matches!(first, "log"),
         "lfs" => matches!(first, "ls-files" | "status" | "env"),
         "symbolic-ref" => plain(&["--short", "HEAD", "-q", "--quiet"]),
         "bundle" => first == "verify",

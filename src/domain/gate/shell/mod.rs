@@ -4,7 +4,10 @@
 //! options that are known to read. Everything else is a [`Concern`]. Nothing is matched against the
 //! text of the whole command.
 
+mod catalogue;
 mod catastrophe;
+mod checks;
+mod families;
 mod git;
 mod options;
 mod programs;
@@ -300,6 +303,14 @@ impl Look<'_> {
                     || (word.raw.contains(['*', '?', '[']) && place::pattern_may_be_secret(text))
             })
         });
+        if reads && given.appended {
+            // What is found below a home is read by the program: `find ~ -exec cat {} +`.
+            let all =
+                self.upstream(given.command).chain([given.command]).flat_map(|command| command.words.iter().skip(1));
+            for word in all.filter(|word| value(Some(word)).is_some_and(|text| text.starts_with(['/', '.']))) {
+                self.elsewhere(word, concerns);
+            }
+        }
         if reads && given.appended && (picks_secret || self.upstream_hides(given.command)) {
             concerns.push(effect(Harm::Unknown, format!("Which files “{name}” is given is known only at run time.")));
         }

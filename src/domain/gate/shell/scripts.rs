@@ -29,7 +29,7 @@ pub fn awk(args: &[Word], appended: bool) -> Option<String> {
     if appended && program.is_empty() {
         return odd("is known only at run time");
     }
-    awk_program(program).and_then(|why| odd(why))
+    awk_program(program).and_then(odd)
 }
 
 /// Walks an awk program token by token.

@@ -185,7 +185,7 @@ fn find(args: &[Word]) -> Option<Unwrapped<'_>> {
     if inner.is_empty() {
         return None;
     }
-    let why = super::programs::find_without_exec(args);
+    let why = super::checks::find_without_exec(args);
     Some(Unwrapped { inner, why })
 }
 

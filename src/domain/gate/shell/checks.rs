@@ -1,0 +1,348 @@
+//! Programs whose harmless uses no table can say.
+
+use super::options::{Options, operands};
+use super::{clip, value};
+use crate::domain::gate::facts::Word;
+
+/// Returns what speaks against a `find`, the programs that it starts left out.
+pub(super) fn find_without_exec(args: &[Word]) -> Option<String> {
+    let mut rest = Vec::new();
+    let mut inside = false;
+    for word in args {
+        match value(Some(word)) {
+            Some("-exec" | "-execdir") => inside = true,
+            Some("-ok" | "-okdir") => return Some("“find -ok” waits for answers.".to_string()),
+            Some(";" | "+") if inside => inside = false,
+            _ if inside => {}
+            _ => rest.push(word.clone()),
+        }
+    }
+    find(&rest, false)
+}
+
+/// Tests and actions of `find` that read only; those of the second list take one argument.
+const FIND_ALONE: &[&str] = &[
+    "-print",
+    "-print0",
+    "-ls",
+    "-prune",
+    "-quit",
+    "-depth",
+    "-d",
+    "-true",
+    "-false",
+    "-a",
+    "-o",
+    "-and",
+    "-or",
+    "-not",
+    "!",
+    "(",
+    ")",
+    ",",
+    "-empty",
+    "-executable",
+    "-readable",
+    "-writable",
+    "-nouser",
+    "-nogroup",
+    "-xdev",
+    "-mount",
+    "-daystart",
+    "-follow",
+    "-noleaf",
+    "-ignore_readdir_race",
+    "-noignore_readdir_race",
+    "-warn",
+    "-nowarn",
+    "-H",
+    "-L",
+    "-P",
+    "-X",
+    "-E",
+    "-s",
+    "-x",
+    "-O0",
+    "-O1",
+    "-O2",
+    "-O3",
+    "--help",
+    "-help",
+    "--version",
+    "-version",
+];
+const FIND_VALUED: &[&str] = &[
+    "-name",
+    "-iname",
+    "-path",
+    "-ipath",
+    "-wholename",
+    "-iwholename",
+    "-lname",
+    "-ilname",
+    "-regex",
+    "-iregex",
+    "-regextype",
+    "-type",
+    "-xtype",
+    "-size",
+    "-mtime",
+    "-atime",
+    "-ctime",
+    "-mmin",
+    "-amin",
+    "-cmin",
+    "-newer",
+    "-anewer",
+    "-cnewer",
+    "-perm",
+    "-user",
+    "-group",
+    "-uid",
+    "-gid",
+    "-links",
+    "-inum",
+    "-samefile",
+    "-maxdepth",
+    "-mindepth",
+    "-printf",
+    "-fstype",
+    "-used",
+    "-context",
+    "-D",
+    "-Bmin",
+    "-Btime",
+    "-flags",
+    "-depth-n",
+    "-f",
+];
+
+pub(super) fn find(args: &[Word], appended: bool) -> Option<String> {
+    if appended {
+        return Some("“find” would be given tests and actions that are known only at run time.".to_string());
+    }
+    let mut at = 0;
+    while let Some(word) = args.get(at) {
+        let Some(text) = word.value.as_deref() else { return Some(super::programs::at_run_time("find", word)) };
+        let dashed = text.starts_with('-') || matches!(text, "!" | "(" | ")" | ",");
+        if !dashed || FIND_ALONE.contains(&text) {
+            at += 1;
+        } else if FIND_VALUED.contains(&text) || (text.starts_with("-newer") && text.len() == 8) {
+            at += 2;
+        } else {
+            return Some(format!("“find {}” does more than look.", clip(text)));
+        }
+    }
+    None
+}
+
+pub(super) fn getent(args: &[Word], _: bool) -> Option<String> {
+    args.iter()
+        .any(|word| value(Some(word)).is_none_or(|text| matches!(text, "shadow" | "gshadow")))
+        .then(|| "“getent” can show passwords.".to_string())
+}
+
+pub(super) fn test(args: &[Word], _: bool) -> Option<String> {
+    let runs = |text: &str| matches!(text, "-v" | "-R") || text.contains("$(") || text.contains('`');
+    args.iter()
+        .filter_map(|word| value(Some(word)))
+        .any(runs)
+        .then(|| "A test on a variable's name can run commands.".to_string())
+}
+
+pub(super) fn date(args: &[Word], appended: bool) -> Option<String> {
+    let texts: Option<Vec<&str>> = args.iter().map(|word| word.value.as_deref()).collect();
+    let Some(texts) = texts.filter(|_| !appended) else {
+        return Some("What “date” is given is known only at run time.".to_string());
+    };
+    let shows = texts.contains(&"-j");
+    let sets = |text: &&str| {
+        let long = text.strip_prefix("--").map(|rest| rest.split('=').next().unwrap_or(rest));
+        long.is_some_and(|long| !long.is_empty() && "set".starts_with(long))
+            || text.strip_prefix('-').is_some_and(|rest| {
+                !rest.starts_with('-')
+                    && rest.chars().take_while(|c| !matches!(c, 'd' | 'r' | 'I' | 'v' | 'f')).any(|c| c == 's')
+            })
+    };
+    let mut at = 0;
+    while let Some(text) = texts.get(at) {
+        if !shows && (matches!(*text, "-f") || text.starts_with("--f")) {
+            return Some("It shows what stands in a file.".to_string());
+        }
+        if sets(text) {
+            return Some("It sets the clock.".to_string());
+        }
+        if matches!(*text, "-d" | "-r" | "-f" | "-v" | "--date" | "--reference" | "--file" | "--rfc-3339") {
+            at += 1;
+        } else if !text.starts_with(['+', '-']) && !shows {
+            return Some("It may set the clock.".to_string());
+        }
+        at += 1;
+    }
+    None
+}
+
+pub(super) fn status_only(args: &[Word], _: bool) -> Option<String> {
+    let fine = args.iter().all(|word| {
+        matches!(
+            value(Some(word)),
+            Some("status" | "show" | "list-timezones" | "list-locales" | "--no-pager" | "hostname")
+        )
+    });
+    (!fine || args.len() > 2).then(|| "It may set something of the system.".to_string())
+}
+
+const JQ: Options = Options {
+    short: "rcjaCMSeRsn0h",
+    valued: "",
+    long: &[
+        "raw-output",
+        "compact-output",
+        "join-output",
+        "ascii-output",
+        "color-output",
+        "monochrome-output",
+        "sort-keys",
+        "exit-status",
+        "raw-input",
+        "slurp",
+        "null-input",
+        "tab",
+        "args",
+        "jsonargs",
+        "stream",
+        "seq",
+        "unbuffered",
+        "help",
+        "version",
+    ],
+    long_valued: &["indent"],
+};
+
+pub(super) fn jq(args: &[Word], appended: bool) -> Option<String> {
+    let mut kept: Vec<Word> = Vec::new();
+    let mut at = 0;
+    while let Some(word) = args.get(at) {
+        match value(Some(word)) {
+            // Two words follow: a name and a value.
+            Some("--arg" | "--argjson") => at += 3,
+            _ => {
+                kept.push(word.clone());
+                at += 1;
+            }
+        }
+    }
+    let odd = "“jq” is used in a way that is not known to read only.";
+    let Some(found) = operands(&JQ, &kept).filter(|_| !appended) else { return Some(odd.to_string()) };
+    let program = found.first().and_then(|n| kept.get(*n)).and_then(|word| value(Some(word))).unwrap_or("");
+    ["env", "$ENV", "include", "import", "input_filename", "debug", "$__prog"]
+        .iter()
+        .any(|word| program.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '$')).any(|token| token == *word))
+        .then(|| "The program of “jq” reaches beyond its input.".to_string())
+}
+
+pub(super) fn unzip(args: &[Word], appended: bool) -> Option<String> {
+    let listing = args.first().and_then(|word| value(Some(word))).is_some_and(|text| {
+        text.strip_prefix('-').is_some_and(|letters| {
+            !letters.is_empty()
+                && letters.chars().all(|c| matches!(c, 'l' | 'v' | 'Z' | '1' | 't' | 'q'))
+                && letters.contains(['l', 'v', 'Z', 't'])
+        })
+    });
+    (!listing || appended).then(|| "“unzip” writes files.".to_string())
+}
+
+pub(super) fn lists_archive(args: &[Word], appended: bool) -> Option<String> {
+    let options = Options { short: "lv", valued: "", long: &["list", "verbose"], long_valued: &[] };
+    let lists = args
+        .iter()
+        .filter_map(|word| value(Some(word)))
+        .any(|text| text == "--list" || (text.starts_with('-') && !text.starts_with("--") && text.contains('l')));
+    (!lists || appended || operands(&options, args).is_none()).then(|| "It replaces files by packed ones.".to_string())
+}
+
+const TAR: Options = Options {
+    short: "tvzjJZaPkpOhSR",
+    valued: "fCTXb",
+    long: &[
+        "list",
+        "verbose",
+        "gzip",
+        "bzip2",
+        "xz",
+        "zstd",
+        "lzma",
+        "lzip",
+        "auto-compress",
+        "wildcards",
+        "no-wildcards",
+        "anchored",
+        "ignore-case",
+        "full-time",
+        "utc",
+        "numeric-owner",
+        "help",
+        "version",
+        "absolute-names",
+    ],
+    long_valued: &["file", "directory", "exclude", "strip-components", "show-transformed-names"],
+};
+
+pub(super) fn tar(args: &[Word], appended: bool) -> Option<String> {
+    let odd = Some("“tar” does more than list.".to_string());
+    let mut words: Vec<Word> = args.to_vec();
+    // The old style has no dash: `tar tvf x`.
+    if let Some(first) = words.first_mut()
+        && let Some(text) = first.value.clone().filter(|text| !text.starts_with('-'))
+    {
+        if text.chars().any(|c| !"tvzjJZaf".contains(c)) || !text.contains('t') {
+            return odd;
+        }
+        first.value = Some(format!("-{text}"));
+    }
+    let lists = words.iter().filter_map(|word| value(Some(word))).any(|text| {
+        text == "--list"
+            || (text.starts_with('-')
+                && !text.starts_with("--")
+                && text.chars().take_while(|c| *c != 'f').any(|c| c == 't'))
+    });
+    let remote =
+        words.iter().filter_map(|word| value(Some(word))).any(|text| text.contains(':') && !text.contains('/'));
+    if operands(&TAR, &words).is_none() || !lists || remote || appended { odd } else { None }
+}
+
+pub(super) fn ip(args: &[Word], appended: bool) -> Option<String> {
+    let options = Options { short: "460shdrotpcjNaB", valued: "fl", long: &[], long_valued: &[] };
+    let odd = Some("“ip” may change the network.".to_string());
+    let mut rest = args;
+    while let Some(text) = rest.first().and_then(|word| value(Some(word))).filter(|text| text.starts_with('-')) {
+        let known = [
+            "-br",
+            "-brief",
+            "-details",
+            "-oneline",
+            "-stats",
+            "-statistics",
+            "-human",
+            "-family",
+            "-json",
+            "-pretty",
+            "-color",
+            "-resolve",
+            "-iec",
+            "-timestamp",
+        ]
+        .contains(&text)
+            || text
+                .strip_prefix('-')
+                .is_some_and(|letters| letters.chars().all(|c| options.short.contains(c)) && letters.len() == 1);
+        if !known {
+            return odd;
+        }
+        rest = rest.get(1..).unwrap_or(&[]);
+    }
+    let verb = rest.get(1).map(|word| value(Some(word)).unwrap_or("?"));
+    let object = rest.first().and_then(|word| value(Some(word))).unwrap_or("help");
+    let looks = matches!(verb, None | Some("show" | "list" | "ls" | "lst" | "get" | "s" | "sh" | "dev" | "help"));
+    if !looks || appended || matches!(object, "netns" | "vrf") { odd } else { None }
+}

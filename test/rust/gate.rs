@@ -1,0 +1,158 @@
+//! The gates: tables of cases, properties, and the promises that nothing may break.
+
+mod cases;
+mod properties;
+
+use passepartout::domain::action::{Action, Malformed};
+use passepartout::domain::gate::clearance::{Judgement, ask_all, judge};
+use passepartout::domain::gate::standard::standard;
+use passepartout::domain::gate::{Case, Facts, Gates, Trace};
+use passepartout::domain::id::SessionId;
+use passepartout::domain::label::Labels;
+use passepartout::domain::scope::Scope;
+use passepartout::domain::tool::{Tool, Toolbox};
+use passepartout::edge::survey::{NoVault, Nowhere, Survey};
+use serde_json::{Map, Value, json};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A home with a project, a memex and secrets in a temporary folder.
+pub struct World {
+    _folder: tempfile::TempDir,
+    pub scope: Scope,
+    pub survey: Survey,
+    pub gates: Gates,
+}
+
+impl World {
+    pub fn new() -> World {
+        let folder = tempfile::tempdir().unwrap();
+        let base = folder.path().canonicalize().unwrap();
+        let home = base.join("home/ada");
+        for (path, text) in [
+            ("project/README.md", "hello\n"),
+            ("project/src/main.rs", "fn main() {}\n"),
+            ("project/.env", "KEY=x\n"),
+            ("project/build.sh", "#!/bin/sh\nrm -rf /\n"),
+            ("memex/notes.org", "* Note\n"),
+            ("documents/letter.txt", "dear\n"),
+            ("documents/diary.txt", "dear diary\n"),
+            (".ssh/id_rsa", "key\n"),
+            (".bashrc", "\n"),
+            (".config/passepartout/settings", "x\n"),
+        ] {
+            let path = home.join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        let private = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+        std::fs::set_permissions(home.join("documents/diary.txt"), private).unwrap();
+        std::os::unix::fs::symlink(home.join(".ssh/id_rsa"), home.join("project/innocent.txt")).unwrap();
+        std::os::unix::fs::symlink("loop", home.join("project/loop")).unwrap();
+        std::fs::hard_link(home.join(".ssh/id_rsa"), home.join("project/hard.txt")).unwrap();
+        let text = |path: &Path| path.to_string_lossy().into_owned();
+        let scope = Scope {
+            session: SessionId("test".into()),
+            memex: vec![text(&home.join("memex"))],
+            project: text(&home.join("project")),
+            home: text(&home),
+            own: vec![text(&home.join(".config/passepartout"))],
+            permissions: Default::default(),
+            private_tags: vec!["private".into()],
+            self_build: false,
+            hosts: Vec::new(),
+        };
+        let survey = Survey::new(Arc::new(NoVault), Arc::new(Nowhere), None, Duration::from_secs(10));
+        World { _folder: folder, scope, survey, gates: standard(Vec::new()) }
+    }
+
+    pub fn action(&self, tool: &str, args: Value) -> Result<Action, Malformed> {
+        let args: Map<String, Value> = args.as_object().cloned().unwrap_or_default();
+        Action::new(&Toolbox::builtin(), tool, args, Some("A test asks for it."), Labels::MODEL)
+    }
+
+    pub fn facts(&self, action: &Action) -> Facts {
+        self.survey.look(action, &self.scope)
+    }
+
+    pub fn trace(&self, tool: &str, args: Value) -> Trace {
+        let action = self.action(tool, args).unwrap();
+        let facts = self.facts(&action);
+        ask_all(&self.gates, &self.case(&action, &facts))
+    }
+
+    pub fn case<'a>(&'a self, action: &'a Action, facts: &'a Facts) -> Case<'a> {
+        Case { action, tool: tool_of(action), scope: &self.scope, facts }
+    }
+
+    pub fn verdict(&self, tool: &str, args: Value) -> &'static str {
+        self.trace(tool, args).strictest().unwrap().verdict.name()
+    }
+}
+
+pub fn tool_of(action: &Action) -> &'static Tool {
+    Toolbox::builtin().get(action.tool()).unwrap()
+}
+
+/// Compares verdicts of a table with what is expected; all differences are shown at once.
+pub fn check(world: &World, tool: &str, argument: &str, expected: &str, cases: &[&str]) {
+    let mut wrong = Vec::new();
+    for case in cases {
+        let trace = world.trace(tool, json!({argument: case}));
+        let found = trace.strictest().unwrap();
+        let fits = expected.split('|').any(|verdict| verdict == found.verdict.name());
+        let explained =
+            found.verdict.name() == "pass" || found.verdict.reason().is_some_and(|reason| !reason.text.is_empty());
+        if !fits || !explained {
+            wrong.push(format!("{}: {case:?}: {:?}", found.verdict.name(), found.verdict.reason()));
+        }
+    }
+    assert!(wrong.is_empty(), "expected {expected}:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn unknown_tools_cannot_be_built() {
+    let world = World::new();
+    assert!(world.action("format-disk", json!({})).is_err());
+    assert!(world.action("shell", json!({"command": 7})).is_err());
+    assert!(world.action("shell", json!({"command": "ls", "sudo": true})).is_err());
+}
+
+#[test]
+fn no_gates_clear_nothing() {
+    let world = World::new();
+    let action = world.action("read-file", json!({"path": "README.md"})).unwrap();
+    let facts = world.facts(&action);
+    let judgement = judge(&Gates::new(Vec::new()), world.case(&action, &facts), None);
+    assert!(matches!(judgement, Judgement::Rejected(_)));
+}
+
+#[test]
+fn the_command_line_answers_every_line() {
+    use passepartout::edge::cli::gate::GateCommand;
+    let world = World::new();
+    let command = GateCommand { gates: &world.gates, survey: &world.survey, scope: world.scope.clone() };
+    let input = concat!(
+        r#"{"id":"1","tool":"shell","args":{"command":"ls"},"explanation":"look around here"}"#,
+        "\n",
+        "not json\n\n[1]\n",
+        r#"{"id":2,"tool":"launch","args":{},"explanation":"look around here"}"#,
+        "\n",
+        r#"{"id":3,"tool":"shell","args":{"command":"ls"},"explanation":""}"#,
+        "\n",
+        r#"{"id":4,"tool":"shell","args":{"command":"ls"},"explanation":"look around here","labels":{"trust":"total"}}"#,
+        "\n",
+        r#"{"id":5,"tool":"message","args":{"text":"hello","to":"bob"},"explanation":"greet somebody","memex":["/"]}"#,
+    );
+    let mut output = Vec::new();
+    command.run(&mut input.as_bytes(), &mut output).unwrap();
+    let answers: Vec<Value> =
+        String::from_utf8(output).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let verdicts: Vec<Value> = answers.iter().map(|a| a.get("verdict").cloned().unwrap_or(json!("error"))).collect();
+    assert_eq!(verdicts, ["pass", "error", "error", "deny", "deny", "deny", "pass"]);
+    let first = answers.first().unwrap();
+    let gates: Vec<&str> = first["trace"].as_array().unwrap().iter().map(|o| o["gate"].as_str().unwrap()).collect();
+    assert_eq!(gates, ["permissions", "vault", "policy", "dispatcher", "archivist", "validator", "event-orchestrator"]);
+    assert!(first["micros"].as_f64().unwrap() > 0.0);
+}
