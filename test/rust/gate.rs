@@ -61,6 +61,7 @@ impl World {
             permissions: Default::default(),
             private_tags: vec!["private".into()],
             self_build: false,
+            see_private: true,
             hosts: Vec::new(),
         };
         let survey = Survey::new(Arc::new(NoVault), Arc::new(Nowhere), None, Duration::from_secs(10));

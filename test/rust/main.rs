@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod context;
-mod ingest;
 mod gate;
+mod ingest;
 mod layering;
 mod memory;
 mod org;

@@ -235,7 +235,7 @@ fn cover(path: &Path, layer: &Layer, nothing: &OwnedFd) -> Result<(), String> {
 fn unreadable_file() -> Result<OwnedFd, String> {
     use std::os::unix::fs::OpenOptionsExt;
     let path = Path::new("/dev/.nothing");
-    let made = fs::OpenOptions::new().write(true).create_new(true).mode(0).open(path);
+    let made = fs::OpenOptions::new().write(true).create_new(true).mode(0o000).open(path);
     made.and_then(|_| sys::name(path)).map_err(|e| format!("no empty file could be made: {e}"))
 }
 

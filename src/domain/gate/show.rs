@@ -55,7 +55,6 @@ fn argument(value: &Value) -> String {
 }
 
 #[cfg(test)]
-#[expect(clippy::expect_used, reason = "a test may fail")]
 mod tests {
     use super::*;
     use crate::domain::label::Labels;

@@ -115,7 +115,9 @@ fn approval(world: &World, action: &passepartout::domain::action::Action, facts:
     let plan = FlightPlan {
         id: PlanId("p".into()),
         action: action.clone(),
-        facts: facts.clone(),
+        facts: facts.hash(),
+        body: String::new(),
+        diff: String::new(),
         trace: ask_all(&world.gates, &world.case(action, facts)),
         session: SessionId("s".into()),
         turn: TurnId("t".into()),
@@ -228,6 +230,7 @@ fn plain_scope() -> Scope {
         permissions: Default::default(),
         private_tags: Vec::new(),
         self_build: false,
+        see_private: true,
         hosts: Vec::new(),
     }
 }
