@@ -30,8 +30,8 @@ pub enum DueKind {
 pub struct Almanac {
     /// What is planned and not done, in the order of lines.
     pub due: Vec<Due>,
-    /// Headings that carry a tag of their own and are not done; projects are found among them.
-    pub tagged: Vec<u32>,
+    /// Tags of headings that are not done, in lower case, with the node; sorted.
+    tagged: Vec<(Box<str>, u32)>,
 }
 
 impl Almanac {
@@ -44,8 +44,9 @@ impl Almanac {
             if done || node.commented {
                 continue;
             }
-            if index > 0 && !node.tags.is_empty() {
-                almanac.tagged.push(index as u32);
+            if index > 0 {
+                let tags = node.tags.iter().map(|tag| (tag.to_lowercase().into_boxed_str(), index as u32));
+                almanac.tagged.extend(tags);
             }
             for (kind, range) in [(DueKind::Deadline, &node.deadline), (DueKind::Scheduled, &node.scheduled)] {
                 if let Some((date, time)) = range.as_ref().and_then(|range| timestamp(outline.slice(range))) {
@@ -53,7 +54,14 @@ impl Almanac {
                 }
             }
         }
+        almanac.tagged.sort_unstable();
         almanac
+    }
+
+    /// Returns the headings that carry a tag themselves and are not done, in the order of lines. The tag is lower case.
+    pub fn tagged(&self, tag: &str) -> impl Iterator<Item = u32> {
+        let begin = self.tagged.partition_point(|(known, _)| known.as_ref() < tag);
+        self.tagged[begin..].iter().take_while(move |(known, _)| known.as_ref() == tag).map(|(_, index)| *index)
     }
 
     /// Returns whether nothing is planned or tagged.

@@ -5,7 +5,7 @@
 //! what the changed document costs, and a question asks few segments.
 
 use crate::domain::context::almanac::Almanac;
-use crate::domain::context::segment::Segment;
+use crate::domain::context::segment::{Segment, bit};
 use crate::domain::context::words::Analyser;
 use crate::domain::memory::document::Document;
 use crate::domain::memory::view::View;
@@ -35,8 +35,8 @@ pub struct Index {
 #[derive(Clone)]
 struct Part {
     segment: Arc<Segment>,
-    /// By position in the segment's shares; `None` while all live.
-    dead: Option<Arc<Vec<bool>>>,
+    /// One bit for each node of the segment; `None` while all live.
+    dead: Option<Arc<Vec<u64>>>,
     /// Nodes that live.
     live: usize,
     /// Their lengths, summed.
@@ -199,26 +199,28 @@ impl Part {
     }
 
     fn merged(parts: &[Part]) -> Part {
-        let inputs: Vec<(&Segment, Option<&[bool]>)> =
+        let inputs: Vec<(&Segment, Option<&[u64]>)> =
             parts.iter().map(|part| (part.segment.as_ref(), part.dead.as_ref().map(|dead| dead.as_slice()))).collect();
         Part::new(Segment::merge(&inputs))
     }
 
-    fn is_dead(&self, share: usize) -> bool {
-        self.dead.as_ref().is_some_and(|dead| dead.get(share).copied().unwrap_or(false))
+    fn is_dead(&self, node: u32) -> bool {
+        self.dead.as_ref().is_some_and(|dead| bit(dead, node))
     }
 
     fn kill(&mut self, file: &str) {
-        let Some(at) = self.segment.position(file) else { return };
-        if self.is_dead(at) {
+        let Some(share) = self.segment.position(file).and_then(|at| self.segment.shares.get(at)) else { return };
+        if self.is_dead(share.first) {
             return;
         }
-        let mut dead = self.dead.as_ref().map_or_else(|| vec![false; self.segment.shares.len()], |dead| dead.to_vec());
-        dead[at] = true;
-        let share = &self.segment.shares[at];
-        let length = (share.first..share.first + share.count).map(|node| u64::from(self.segment.length(node)));
-        self.length -= length.sum::<u64>();
-        self.live -= share.count as usize;
+        let nodes = share.first..share.first + share.count;
+        let mut dead =
+            self.dead.as_ref().map_or_else(|| vec![0; self.segment.len().div_ceil(64)], |dead| dead.to_vec());
+        for node in nodes.clone() {
+            dead[node as usize / 64] |= 1 << (node % 64);
+        }
+        self.length -= nodes.clone().map(|node| u64::from(self.segment.length(node))).sum::<u64>();
+        self.live -= nodes.len();
         self.dead = Some(Arc::new(dead));
     }
 
@@ -226,7 +228,7 @@ impl Part {
         let (nodes, _) = self.segment.postings(term);
         match self.dead {
             None => nodes.len(),
-            Some(_) => nodes.iter().filter(|node| !self.is_dead(self.segment.share_of(**node))).count(),
+            Some(_) => nodes.iter().filter(|node| !self.is_dead(**node)).count(),
         }
     }
 
@@ -262,7 +264,7 @@ impl Part {
             let at = self.segment.share_of(node);
             let share = &self.segment.shares[at];
             let index = node - share.first;
-            if self.is_dead(at) || !admit(&share.file, index) {
+            if self.is_dead(node) || !admit(&share.file, index) {
                 continue;
             }
             best.push(Candidate { score, file: &share.file, index });

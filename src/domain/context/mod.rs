@@ -21,10 +21,12 @@ use crate::domain::context::reason::Reason;
 use crate::domain::context::tray::Tray;
 use crate::domain::id::{NodeId, ObjectHash};
 use crate::domain::label::Privacy;
+use crate::domain::memory::document::Document;
 use crate::domain::memory::view::{NodeRef, View};
 use crate::domain::port::CountTokens;
 use jiff::civil::DateTime;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// Who will read the context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -187,6 +189,13 @@ impl Desk<'_> {
         self.tray.used.saturating_add(more).min(self.request.max_tokens)
     }
 
+    /// Finds a node of a document; `None` when the index is older than the memory.
+    fn node(&self, file: &str, index: u32) -> Option<NodeRef> {
+        let document = self.view.document(file)?;
+        let index = index as usize;
+        (index < document.outline.nodes.len()).then(|| NodeRef { document: document.clone(), index })
+    }
+
     fn drop(&mut self, node: &NodeRef, reason: Reason) {
         if self.dropped.len() < MOST_DROPPED {
             self.dropped.push((node.id().clone(), reason));
@@ -255,15 +264,17 @@ impl Desk<'_> {
     fn due(&mut self) {
         let limit = self.limit(DUE_SHARE);
         let now = self.request.now;
+        // Days are compared first: most of what is planned is far away.
+        let day = |days: i64| jiff::Span::new().try_days(days).ok().and_then(|span| now.date().checked_add(span).ok());
+        let horizon = day(self.request.deadline_minutes.max(0) / 1440 + 1).unwrap_or(jiff::civil::Date::MAX);
+        let stale = day(-STALE_DAYS).unwrap_or(jiff::civil::Date::MIN);
         let mut found: Vec<(i64, NodeRef, Due)> = Vec::new();
         for (file, almanac) in self.index.almanacs() {
-            let Some(document) = self.view.document(file) else { continue };
-            for due in &almanac.due {
+            for due in almanac.due.iter().filter(|due| due.date <= horizon && due.date >= stale) {
                 let minutes = minutes_between(now, due.moment());
                 let soon = minutes <= self.request.deadline_minutes || (due.time.is_none() && due.date == now.date());
-                if soon && minutes > -STALE_DAYS * 1440 && (due.index as usize) < document.outline.nodes.len() {
-                    let node = NodeRef { document: document.clone(), index: due.index as usize };
-                    found.push((minutes, node, due.clone()));
+                if soon {
+                    found.extend(self.node(file, due.index).map(|node| (minutes, node, due.clone())));
                 }
             }
         }
@@ -286,15 +297,12 @@ impl Desk<'_> {
     fn projects(&mut self) {
         // Projects are always named: a small budget must not push them out.
         let limit = self.limit(PROJECT_SHARE).max(self.tray.used + PROJECT_FLOOR).min(self.request.max_tokens);
+        let tag = self.request.project_tag.to_lowercase();
         for (file, almanac) in self.index.almanacs() {
-            let Some(document) = self.view.document(file) else { continue };
-            for index in almanac.tagged.iter().map(|index| *index as usize) {
-                let Some(node) = document.outline.nodes.get(index) else { continue };
-                if node.tags.iter().any(|tag| tag.eq_ignore_ascii_case(self.request.project_tag)) {
-                    let node = NodeRef { document: document.clone(), index };
-                    if self.may_see(&node) && !self.tray.offer(&node, Rendered::Title, Reason::Project, limit) {
-                        self.drop(&node, Reason::OverBudget);
-                    }
+            for index in almanac.tagged(&tag) {
+                let Some(node) = self.node(file, index) else { continue };
+                if self.may_see(&node) && !self.tray.offer(&node, Rendered::Title, Reason::Project, limit) {
+                    self.drop(&node, Reason::OverBudget);
                 }
             }
         }
@@ -315,13 +323,10 @@ impl Desk<'_> {
     fn outline(&mut self, share: f32) {
         let limit = self.limit(share);
         let clearance = self.request.audience.clearance();
-        let mut files: Vec<NodeRef> =
-            self.view.documents().map(|document| NodeRef { document: document.clone(), index: 0 }).collect();
-        files.retain(|file| file.privacy() <= clearance);
-        let latest = |a: &NodeRef, b: &NodeRef| {
-            let by_name = || a.document.file.cmp(&b.document.file);
-            b.document.modified.cmp(&a.document.modified).then_with(by_name)
-        };
+        let open = |document: &&Arc<Document>| document.privacy.first().is_some_and(|label| *label <= clearance);
+        let mut files: Vec<&Arc<Document>> = self.view.documents().filter(open).collect();
+        let latest =
+            |a: &&Arc<Document>, b: &&Arc<Document>| b.modified.cmp(&a.modified).then_with(|| a.file.cmp(&b.file));
         // No more can fit than this; thousands of files need not be sorted for the first few.
         let most = limit.saturating_sub(self.tray.used) / SMALLEST + 1;
         if files.len() > most {
@@ -329,6 +334,8 @@ impl Desk<'_> {
             files.truncate(most);
         }
         files.sort_by(latest);
+        let files: Vec<NodeRef> =
+            files.into_iter().map(|document| NodeRef { document: document.clone(), index: 0 }).collect();
         let room = |desk: &Self| desk.tray.used + SMALLEST < limit;
         for file in &files {
             if !room(self) {

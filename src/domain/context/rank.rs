@@ -9,6 +9,7 @@ use crate::domain::label::Privacy;
 use crate::domain::memory::document::Document;
 use crate::domain::memory::view::{NodeRef, View};
 use crate::domain::org::outline::Outline;
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -97,22 +98,31 @@ pub fn rank(view: &View, index: &Index, question: &Question, clearance: Privacy,
     field.spread(weights);
     field.follow_links(weights, clearance);
     let mut ranked = field.finish(clearance);
+    ranked.sort_by(better);
     if question.wants_time {
-        for found in &mut ranked {
+        // Only what has a chance is read.
+        let top = ranked.len().min(READ_FOR_TIME);
+        for found in &mut ranked[..top] {
             if names_a_time(&found.node) {
                 found.score *= 1.0 + weights.time;
             }
         }
+        ranked.sort_by(better);
     }
-    ranked.sort_by(|a, b| {
-        let place = || (&a.node.document.file, a.node.index).cmp(&(&b.node.document.file, b.node.index));
-        b.score.total_cmp(&a.score).then_with(place)
-    });
     ranked
 }
 
+fn better(a: &Ranked, b: &Ranked) -> Ordering {
+    let place = || (&a.node.document.file, a.node.index).cmp(&(&b.node.document.file, b.node.index));
+    b.score.total_cmp(&a.score).then_with(place)
+}
+
+/// So many of the best nodes are read for the times they name.
+const READ_FOR_TIME: usize = 160;
 /// So many of the best nodes are read for kindred words.
 const READ: usize = 8;
+/// Out of so many.
+const LOOKED_UP: usize = 160;
 /// So many kindred words are asked for.
 const KINDRED: usize = 10;
 
@@ -142,6 +152,10 @@ fn kindred(
             *shares.entry(term).or_default() += found.score / sum * count / length;
         }
     }
+    // Looking up how rare a word is costs most; words that hardly count are not looked up.
+    let mut shares: Vec<(Box<str>, f32)> = shares.into_iter().collect();
+    shares.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    shares.truncate(LOOKED_UP);
     let nodes = index.len() as f32;
     let mut rare: Vec<QueryTerm> = Vec::new();
     for (term, share) in shares {
@@ -160,8 +174,8 @@ fn kindred(
 
 /// Keeps the few words of a very short node from counting as its whole meaning.
 const SHORT: f32 = 10.0;
-/// How much of a node is read for kindred words.
-const READ_BYTES: usize = 4 << 10;
+/// How many bytes of a node are read for kindred words, or for a time.
+const READ_BYTES: usize = 1 << 10;
 
 /// Scores by document and node, while evidence spreads.
 struct Field<'a> {

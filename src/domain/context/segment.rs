@@ -92,12 +92,13 @@ impl Segment {
             + size_of::<Share>() * self.shares.capacity()
     }
 
-    /// Joins segments, leaving out documents that are dead. Each part comes with its dead documents, by position.
-    pub fn merge(parts: &[(&Segment, Option<&[bool]>)]) -> Segment {
+    /// Joins segments, leaving out documents that are dead. Each part comes with its dead nodes, a bit each.
+    pub fn merge(parts: &[(&Segment, Option<&[u64]>)]) -> Segment {
         let mut order: Vec<(usize, usize)> = Vec::new();
         for (part, (segment, dead)) in parts.iter().enumerate() {
-            let alive = |at: usize| !dead.is_some_and(|dead| dead.get(at).copied().unwrap_or(false));
-            order.extend((0..segment.shares.len()).filter(|at| alive(*at)).map(|at| (part, at)));
+            let alive = |share: &Share| !dead.is_some_and(|dead| bit(dead, share.first));
+            let living = segment.shares.iter().enumerate().filter(|(_, share)| alive(share));
+            order.extend(living.map(|(at, _)| (part, at)));
         }
         order.sort_by(|a, b| parts[a.0].0.shares[a.1].file.cmp(&parts[b.0].0.shares[b.1].file));
         let mut merged = Segment::default();
@@ -182,6 +183,11 @@ impl Segment {
         }
         None
     }
+}
+
+/// Returns one bit of many; what is not there is 0.
+pub fn bit(bits: &[u64], at: u32) -> bool {
+    bits.get(at as usize / 64).is_some_and(|word| word >> (at % 64) & 1 == 1)
 }
 
 /// Marks a node that a merge leaves out.

@@ -61,15 +61,16 @@ impl<'a> Tray<'a> {
         if self.holds(node, rendered) {
             return true;
         }
+        // Long texts take long to count, and most of them cannot fit; only the focus is worth the time.
+        let hopeless = node.body().len() / BYTES_OF_TOKEN > limit.saturating_sub(self.used);
+        if rendered == Rendered::Full && reason != Reason::Focus && hopeless {
+            return false;
+        }
         let text = match (rendered, &reason) {
             (Rendered::Full, _) => render::full(node),
             (Rendered::Title, Reason::Root | Reason::Outline) => render::title_and_properties(node),
             (Rendered::Title, _) => render::title(node),
         };
-        // The least that a text can weigh is a token in a dozen bytes; much too long a text is not counted at all.
-        if text.len() / LONGEST_TOKEN > limit.saturating_sub(self.used) {
-            return false;
-        }
         self.put(node, rendered, reason, text, limit)
     }
 
@@ -151,5 +152,5 @@ impl<'a> Tray<'a> {
     }
 }
 
-/// No token of a text of words is longer than this many bytes on average.
-const LONGEST_TOKEN: usize = 16;
+/// Tokens of a text that people wrote are not longer than this many bytes on average.
+const BYTES_OF_TOKEN: usize = 6;
