@@ -2,6 +2,7 @@
 //!
 //! The vocabulary takes about 0.2 s to load, so it is loaded once, in a thread of its own.
 
+use crate::domain::context::segment::prefix;
 use crate::domain::port::CountTokens;
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -108,9 +109,11 @@ fn pieces(text: &str) -> impl Iterator<Item = &str> {
         if rest.is_empty() {
             return None;
         }
+        // No further than a piece may be long: looking at everything each time would take quadratic time.
+        let window = prefix(rest, LONGEST + 1).len();
         let mut from = 0;
         let end = loop {
-            let Some(at) = rest.get(from..).and_then(|tail| tail.find('\n')) else { break rest.len() };
+            let Some(at) = rest.get(from..window).and_then(|tail| tail.find('\n')) else { break window };
             let behind = from + at + 1;
             match rest.get(behind..).and_then(|tail| tail.chars().next()) {
                 Some(next) if next.is_whitespace() || next == '/' => from = behind,
