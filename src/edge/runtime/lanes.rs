@@ -14,7 +14,11 @@ use crate::edge::runtime::{Event, show};
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::mpsc;
+
+/// How long a stopped turn may take to end.
+const STOP_PATIENCE: Duration = Duration::from_secs(2);
 
 /// What a lane has to do.
 enum Work {
@@ -90,16 +94,21 @@ impl Lanes {
     /// Stops the running turn of a session. Turns behind it go on.
     pub(super) async fn interrupt(&mut self, session: &SessionId) {
         let Some(running) = self.lanes.get_mut(session).and_then(|lane| lane.running.take()) else { return };
-        running.task.abort();
+        let mut task = running.task;
+        task.abort();
+        // What is on its way on another thread ends at its next pause; a turn that had ended by itself counts.
+        if let Ok(Ok(())) = tokio::time::timeout(STOP_PATIENCE, &mut task).await {
+            return self.finished(session, &running.turn);
+        }
         let finished = self.engine.interrupted(&running.turn, session.clone(), running.asked, running.began).await;
         done(&self.outbox, &self.engine, &finished);
-        self.finished(session);
+        self.finished(session, &running.turn);
     }
 
-    /// Takes note that a session's turn has ended, and starts the next.
-    pub(super) fn finished(&mut self, session: &SessionId) {
+    /// Takes note that a turn of a session has ended, and starts the next.
+    pub(super) fn finished(&mut self, session: &SessionId, turn: &TurnId) {
         if let Some(lane) = self.lanes.get_mut(session)
-            && lane.running.as_ref().is_none_or(|running| running.task.is_finished())
+            && lane.running.as_ref().is_none_or(|running| running.turn == *turn)
         {
             lane.running = None;
             match lane.queue.pop_front() {
@@ -156,7 +165,7 @@ impl Lanes {
                     outbox.send("response", Some(&lane.0), payload.text("status", "failed").text("text", text));
                 }
             }
-            let _ = inbox.send(Event::TurnDone(lane));
+            let _ = inbox.send(Event::TurnDone(lane, name));
         });
         self.lanes.entry(session).or_default().running = Some(Running { task, turn, asked, began });
         let _ = self.inbox.send(Event::Status);

@@ -8,7 +8,7 @@ pub mod mirror;
 pub mod outbox;
 pub mod show;
 
-use crate::domain::id::SessionId;
+use crate::domain::id::{SessionId, TurnId};
 use crate::domain::port::LogLevel;
 use crate::domain::sexp::plist::Plist;
 use crate::domain::sexp::reader::Sexp;
@@ -52,7 +52,7 @@ pub(crate) enum Event {
     /// A buffer has rested: read what its mirror holds.
     Rested(String),
     /// A turn of a session ended.
-    TurnDone(SessionId),
+    TurnDone(SessionId, TurnId),
     /// The status may have changed.
     Status,
     /// The pause between two statuses is over.
@@ -178,7 +178,7 @@ async fn serve(settings: Sexp, outbox: Arc<Outbox>, ears: Ears, shared: Arc<Once
                 state.take(&text).await;
             }
             Event::Rested(file) => state.rested(file).await,
-            Event::TurnDone(session) => state.lanes.finished(&session),
+            Event::TurnDone(session, turn) => state.lanes.finished(&session, &turn),
             Event::Status => state.send_status(),
             Event::StatusPause => {
                 state.status.pausing = false;
@@ -352,13 +352,13 @@ impl Loop {
     fn request(&mut self, session: &str, payload: Sexp) {
         let origin = self.origin(session);
         let (engine, outbox, health) = (self.engine.clone(), self.outbox.clone(), self.health.clone());
-        let session = session.to_string();
+        let (session, busy) = (session.to_string(), self.lanes.busy());
         if payload.name_at("action") == Some("rescan") {
             self.read_memex();
         }
         tokio::spawn(async move {
             let action = payload.name_at("action").unwrap_or("").to_string();
-            let answer = answer(&engine, &origin, &action, &payload, &health).await;
+            let answer = answer(&engine, &origin, &action, &payload, (&health, busy)).await;
             let answer = answer.unwrap_or_else(|why| Plist::new().text("error", why));
             let answer = match payload.int_at("request") {
                 Some(number) => answer.int("request", number),
@@ -440,12 +440,12 @@ async fn answer(
     origin: &Origin,
     action: &str,
     payload: &Sexp,
-    health: &parking_lot::Mutex<String>,
+    (health, busy): (&parking_lot::Mutex<String>, bool),
 ) -> Result<Plist, String> {
     let limit = payload.count_at("limit").unwrap_or(20).min(1_000);
     match action {
         "hello" => Ok(Plist::new().text("version", env!("CARGO_PKG_VERSION")).int("protocol", 1)),
-        "status" => Ok(status(engine, false, &health.lock())),
+        "status" => Ok(status(engine, busy, &health.lock())),
         "plans" => {
             let plans = engine.plans(payload.flag_at("all"));
             Ok(Plist::new().list("plans", plans.iter().map(|plan| show::plan(plan).build())))
