@@ -229,6 +229,12 @@ pub trait Journal: Send + Sync {
         &self,
         parking: crate::domain::turn::Parking,
     ) -> Result<crate::domain::gate::plan::FlightPlan, String>;
+    /// Stores what became of a plan that a human approved, as soon as that is known.
+    async fn settled(
+        &self,
+        plan: &crate::domain::id::PlanId,
+        status: crate::domain::gate::plan::PlanStatus,
+    ) -> Result<(), String>;
     /// Writes a line to the log.
     fn log(&self, level: LogLevel, text: &str);
 }

@@ -8,7 +8,7 @@ pub mod proposal;
 
 use crate::domain::action::{Action, Observation, Outcome};
 use crate::domain::gate::clearance::{Cleared, Judgement, judge};
-use crate::domain::gate::plan::{Approval, FlightPlan};
+use crate::domain::gate::plan::{Approval, FlightPlan, PlanStatus};
 use crate::domain::gate::{Case, Facts, Gates, Trace};
 use crate::domain::id::{NodeId, PlanId, SessionId, TurnId};
 use crate::domain::label::{Labels, Privacy, Provenance, Trust};
@@ -232,14 +232,12 @@ pub async fn run(start: Start, desk: &Desk<'_>, sink: Sink<'_>) -> TurnReport {
             Ok(Err(fault)) => fault,
             Err(panic) => Fault::Pipeline(panic_text(panic.as_ref())),
         };
-        desk.journal.log(LogLevel::Error, &format!("{sensor}, depth {}: {fault}", depth.get()));
-        match (desk.on_error)(&fault) {
+        match resolve(&fault, &format!("{sensor}, depth {}: {fault}", depth.get()), desk, sink) {
             Resolution::Skip => {
                 turn.report.ending = Ending::Answered;
                 return turn.report;
             }
             Resolution::Fallback(text) => {
-                sink(&text);
                 turn.report.text = text;
                 turn.report.ending = Ending::Answered;
                 return turn.report;
@@ -254,6 +252,19 @@ pub async fn run(start: Start, desk: &Desk<'_>, sink: Sink<'_>) -> TurnReport {
             None => return turn.report,
         }
     }
+}
+
+/// Logs a fault and asks what ends it. Whoever is asked may break too: then the turn aborts.
+fn resolve(fault: &Fault, line: &str, desk: &Desk<'_>, sink: Sink<'_>) -> Resolution {
+    let asked = std::panic::catch_unwind(AssertUnwindSafe(|| {
+        desk.journal.log(LogLevel::Error, line);
+        let resolution = (desk.on_error)(fault);
+        if let Resolution::Fallback(text) = &resolution {
+            sink(text);
+        }
+        resolution
+    }));
+    asked.unwrap_or(Resolution::Abort)
 }
 
 /// Returns the loop-error signal that a fault raises; none when the chain is already deep or about an error.
@@ -358,7 +369,13 @@ impl Turn {
 
     async fn step(&mut self, step: Step, desk: &Desk<'_>, sink: Sink<'_>) -> Result<Flow, Fault> {
         match step {
-            Step::Pass(_) => Ok(Flow::End(self.report.ending)),
+            Step::Pass(signal) => {
+                if let Body::LoopError { text } = &signal.body {
+                    let depth = signal.depth.get();
+                    desk.journal.log(LogLevel::Warning, &format!("loop-error, depth {depth}: {text}"));
+                }
+                Ok(Flow::End(self.report.ending))
+            }
             Step::Reason(signal) => self.reason(signal, desk, sink).await,
             Step::Settle(signal, plan, decision) => self.settle(signal, *plan, decision, desk).await,
         }
@@ -419,9 +436,8 @@ impl Turn {
                     }
                     Ok(Judged::Cleared(cleared)) => {
                         // The user's rules allow it: it is performed like any other act, and asked again.
-                        self.perform(String::new(), cleared, desk).await?;
-                        let again = self.deepen(self.signal.clone())?;
-                        Ok(Err(Flow::Go(Box::new(Step::Reason(again)))))
+                        self.perform(cleared, None, desk).await?;
+                        Ok(Err(self.go_on(self.signal.clone())))
                     }
                     Err(words) => Err(Fault::Pipeline(words)),
                 }
@@ -522,8 +538,8 @@ impl Turn {
                     );
                 }
                 Judged::Cleared(cleared) => {
-                    let words = self.perform(call.id.clone(), cleared, desk).await?;
-                    self.result(call, words);
+                    let outcome = self.perform(cleared, None, desk).await?;
+                    self.result(call, proposal::outcome(&outcome));
                 }
             }
         }
@@ -534,8 +550,13 @@ impl Turn {
         self.feed_back(signal)
     }
 
-    /// Performs a cleared action: intent before, outcome after. Returns what it came to, in words.
-    async fn perform(&mut self, call: String, cleared: Box<Cleared>, desk: &Desk<'_>) -> Result<String, Fault> {
+    /// Performs a cleared action, of a plan or not: intent before, outcome after.
+    async fn perform(
+        &mut self,
+        cleared: Box<Cleared>,
+        plan: Option<&PlanId>,
+        desk: &Desk<'_>,
+    ) -> Result<Outcome, Fault> {
         desk.journal.intent(&self.signal.turn, &cleared).await.map_err(|why| {
             Fault::Pipeline(format!("the store could not keep the intent, so nothing was done ({why})"))
         })?;
@@ -556,20 +577,13 @@ impl Turn {
         self.report.changed.extend(observation.changed.iter().cloned());
         self.report.conversation.labels = self.report.conversation.labels.join(observation.labels);
         let words = proposal::outcome(&observation.outcome);
-        self.deed(tool, summary, Some(trace), words.clone(), None);
-        let _ = call;
-        Ok(words)
+        self.deed(tool, summary, Some(trace), words, plan.cloned());
+        Ok(observation.outcome)
     }
 
     /// Turns results into the next signal, one deeper; at the limit, ends with what was done.
     fn feed_back(&mut self, mut signal: Signal) -> Result<Flow, Fault> {
-        let Some(depth) = signal.depth.deeper() else {
-            self.report.notice = Some(format!(
-                "Stopped after {} steps. What was done is listed below; say “go on” to continue.",
-                Depth::MAX
-            ));
-            return Ok(Flow::End(Ending::Answered));
-        };
+        let Some(depth) = signal.depth.deeper() else { return Ok(self.offer()) };
         let (tool, text) = match self.report.conversation.messages.last() {
             Some(Message::Result { tool, text, .. }) => (tool.clone(), text.clone()),
             _ => (String::new(), String::new()),
@@ -622,8 +636,7 @@ impl Turn {
             self.report.plans = self.report.conversation.waiting.iter().map(|(_, id)| id.clone()).collect();
             return Ok(Flow::End(Ending::Parked));
         }
-        let next = self.deepen(signal)?;
-        Ok(Flow::Go(Box::new(Step::Reason(next))))
+        Ok(self.go_on(signal))
     }
 
     /// Judges an approved action anew on what holds now, and performs it when it is what was shown.
@@ -634,24 +647,41 @@ impl Turn {
         desk: &Desk<'_>,
     ) -> Result<String, Fault> {
         let facts = desk.surveyor.survey(&plan.action, &self.scope(desk)).await;
-        if facts.hash() != plan.facts {
-            let words = "stale: what the plan was about has changed since it was shown, so nothing was done. Propose it again if it is still wanted.";
-            let summary = proposal::summary(&plan.action);
-            self.deed(
-                plan.action.tool().to_string(),
-                summary,
-                Some(plan.trace.clone()),
-                words.to_string(),
-                Some(plan.id.clone()),
-            );
-            return Ok(words.to_string());
-        }
-        match self.judge(plan.action.clone(), desk, Some(approval)).await? {
-            Ok(Judged::Cleared(cleared)) => self.perform(plan.call.clone(), cleared, desk).await,
-            Ok(Judged::Parked(_)) => {
-                Ok("stale: it is judged otherwise now than when it was shown, so nothing was done.".to_string())
+        let outcome = if facts.hash() != plan.facts {
+            self.stale(plan, "what the plan was about has changed since it was shown, so nothing was done. Propose it again if it is still wanted.")
+        } else {
+            match self.judge(plan.action.clone(), desk, Some(approval)).await? {
+                Ok(Judged::Cleared(cleared)) => self.perform(cleared, Some(&plan.id), desk).await?,
+                Ok(Judged::Parked(_)) => {
+                    self.stale(plan, "it is judged otherwise now than when it was shown, so nothing was done.")
+                }
+                Err(words) => {
+                    self.settled(plan, PlanStatus::Failed(words.clone()), desk).await;
+                    return Ok(words);
+                }
             }
-            Err(words) => Ok(words),
+        };
+        let words = proposal::outcome(&outcome);
+        let status = match outcome {
+            Outcome::Done(text) => PlanStatus::Done(text),
+            Outcome::Stale(text) => PlanStatus::Stale(text),
+            Outcome::Failed(_) | Outcome::Cancelled(_) => PlanStatus::Failed(words.clone()),
+        };
+        self.settled(plan, status, desk).await;
+        Ok(words)
+    }
+
+    fn stale(&mut self, plan: &FlightPlan, why: &str) -> Outcome {
+        let (tool, summary) = (plan.action.tool().to_string(), proposal::summary(&plan.action));
+        self.deed(tool, summary, Some(plan.trace.clone()), format!("stale: {why}"), Some(plan.id.clone()));
+        Outcome::Stale(why.to_string())
+    }
+
+    /// Keeps what became of an approved plan before the model is asked again.
+    async fn settled(&self, plan: &FlightPlan, status: PlanStatus, desk: &Desk<'_>) {
+        if let Err(why) = desk.journal.settled(&plan.id, status).await {
+            let text = format!("what came of plan {} could not be stored: {why}", plan.id);
+            desk.journal.log(LogLevel::Error, &text);
         }
     }
 
@@ -687,11 +717,20 @@ impl Turn {
         self.report.deeds.push(Deed { tool, summary, trace, outcome, plan });
     }
 
-    /// Returns the signal one deeper than the conversation; a chain at its limit is a fault.
-    fn deepen(&mut self, mut signal: Signal) -> Result<Signal, Fault> {
-        let deeper = self.report.conversation.depth.deeper();
-        signal.depth = deeper.ok_or_else(|| Fault::Pipeline(format!("the chain is deeper than {}", Depth::MAX)))?;
-        self.report.conversation.depth = signal.depth;
-        Ok(signal)
+    /// Asks the model again, one deeper than the conversation; at the limit, ends with an offer.
+    fn go_on(&mut self, mut signal: Signal) -> Flow {
+        let Some(depth) = self.report.conversation.depth.deeper() else { return self.offer() };
+        signal.depth = depth;
+        self.report.conversation.depth = depth;
+        Flow::Go(Box::new(Step::Reason(signal)))
+    }
+
+    /// Ends a chain at its limit: with what was done, and an offer to go on.
+    fn offer(&mut self) -> Flow {
+        self.report.notice = Some(format!(
+            "Stopped after {} steps. What was done is listed below; say “go on” to continue.",
+            Depth::MAX
+        ));
+        Flow::End(Ending::Answered)
     }
 }

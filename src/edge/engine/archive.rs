@@ -83,6 +83,13 @@ impl Archive {
         answer.await.map_err(|_| gone())?
     }
 
+    /// Queues records without waiting until they are stored.
+    pub fn queue(&self, records: Vec<NewRecord>) {
+        let (reply, _) = oneshot::channel();
+        // As with steps: what comes after the end has nowhere to go.
+        let _ = self.0.send(Job::Commit(records, reply));
+    }
+
     /// Returns the records of a kind behind a place, oldest first.
     pub async fn list(&self, kind: &str, since: u64) -> Result<Vec<Record>, String> {
         let (reply, answer) = oneshot::channel();

@@ -2,9 +2,10 @@
 
 use crate::domain::gate::Gates;
 use crate::domain::gate::standard::standard;
+use crate::domain::id::TurnId;
 use crate::domain::memory::Memory;
 use crate::domain::memory::document::{Document, PrivacyOptions};
-use crate::domain::memory::store::{Loaded, RamStore, Store};
+use crate::domain::memory::store::{Loaded, RamStore, Record, Store};
 use crate::domain::org::scan::{ScanOptions, scan};
 use crate::domain::port::LogLevel;
 use crate::domain::skill::Skill;
@@ -191,24 +192,40 @@ impl crate::edge::survey::VaultScan for VaultNames {
 impl Engine {
     /// Says which acts of an earlier session have an intent and no outcome: nobody knows what came of them.
     async fn find_unfinished(&self) {
+        for intent in self.unfinished().await {
+            let what = intent.body["summary"].as_str().unwrap_or("an act").to_string();
+            let text = format!("an earlier session ended while this was being done: {what}; look whether it was");
+            self.say(LogLevel::Warning, &text);
+            self.end_intent(&intent, "unknown").await;
+        }
+    }
+
+    /// Ends the acts of a turn that was stopped, and returns them in words.
+    pub(super) async fn end_unfinished(&self, turn: &TurnId) -> Vec<String> {
+        let mut acts = Vec::new();
+        for intent in self.unfinished().await.into_iter().filter(|intent| intent.body["turn"] == turn.0.as_str()) {
+            acts.push(intent.body["summary"].as_str().unwrap_or("an act").to_string());
+            self.end_intent(&intent, "cancelled").await;
+        }
+        acts
+    }
+
+    /// Returns the intents that have no outcome.
+    async fn unfinished(&self) -> Vec<Record> {
         let (Ok(intents), Ok(outcomes)) =
             (self.archive.list(kind::INTENT, 0).await, self.archive.list(kind::OUTCOME, 0).await)
         else {
-            return;
+            return Vec::new();
         };
-        let ended: HashSet<(String, String)> =
-            outcomes.iter().map(|r| (r.key.clone(), r.body["turn"].as_str().unwrap_or("").to_string())).collect();
-        for intent in intents {
-            let turn = intent.body["turn"].as_str().unwrap_or("").to_string();
-            if !ended.contains(&(intent.key.clone(), turn)) {
-                let what = intent.body["summary"].as_str().unwrap_or("an act").to_string();
-                let text = format!("an earlier session ended while this was being done: {what}; look whether it was");
-                self.say(LogLevel::Warning, &text);
-                let body = serde_json::json!({ "turn": intent.body["turn"], "outcome": "unknown", "changed": [] });
-                if let Err(why) = self.append(kind::OUTCOME, &intent.key, body).await {
-                    self.say(LogLevel::Error, &why);
-                }
-            }
+        let of = |record: &Record| (record.key.clone(), record.body["turn"].as_str().unwrap_or("").to_string());
+        let ended: HashSet<(String, String)> = outcomes.iter().map(of).collect();
+        intents.into_iter().filter(|intent| !ended.contains(&of(intent))).collect()
+    }
+
+    async fn end_intent(&self, intent: &Record, word: &str) {
+        let body = serde_json::json!({ "turn": intent.body["turn"], "outcome": word, "changed": [] });
+        if let Err(why) = self.append(kind::OUTCOME, &intent.key, body).await {
+            self.say(LogLevel::Error, &why);
         }
     }
 }

@@ -11,6 +11,7 @@ use crate::domain::port::{Journal, LogLevel};
 use crate::domain::turn::Parking;
 use crate::domain::turn::proposal;
 use crate::edge::engine::record::{self, kind};
+use crate::edge::engine::turns::first_line;
 use crate::edge::engine::{Engine, Notice};
 use async_trait::async_trait;
 use serde_json::json;
@@ -62,6 +63,15 @@ impl Journal for Engine {
         (self.notify)(Notice::Parked(Box::new(plan.clone())));
         (self.notify)(Notice::Status);
         Ok(plan)
+    }
+
+    async fn settled(&self, plan: &PlanId, status: PlanStatus) -> Result<(), String> {
+        let status = match status {
+            PlanStatus::Done(words) => PlanStatus::Done(first_line(&words)),
+            PlanStatus::Failed(words) => PlanStatus::Failed(first_line(&words)),
+            other => other,
+        };
+        self.set_status(plan, status).await.map(|_| ())
     }
 
     fn log(&self, level: LogLevel, text: &str) {

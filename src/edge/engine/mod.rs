@@ -17,7 +17,7 @@ pub mod turns;
 use crate::domain::context::lexical::Index;
 use crate::domain::gate::Gates;
 use crate::domain::gate::plan::FlightPlan;
-use crate::domain::id::{NodeId, OperationId, PlanId};
+use crate::domain::id::{NodeId, OperationId, PlanId, SessionId};
 use crate::domain::memory::Memory;
 use crate::domain::memory::store::Stamp;
 use crate::domain::memory::view::View;
@@ -117,6 +117,8 @@ pub struct Engine {
     pub(super) problems: Mutex<Vec<String>>,
     pub(super) stop: std::sync::atomic::AtomicBool,
     pub(super) plans: Mutex<BTreeMap<PlanId, FlightPlan>>,
+    /// Conversations of this session of the program that drew on something private.
+    pub(super) private: Mutex<std::collections::HashSet<SessionId>>,
     pub(super) cascade: RwLock<Cascade>,
     pub(super) focus: Mutex<Option<NodeId>>,
     pub(super) reading: Mutex<Option<Reading>>,
@@ -150,6 +152,7 @@ impl Engine {
             problems: Mutex::default(),
             stop: Default::default(),
             plans: Mutex::new(BTreeMap::new()),
+            private: Mutex::default(),
             cascade: RwLock::new(Cascade::default()),
             focus: Mutex::new(None),
             reading: Mutex::new(None),

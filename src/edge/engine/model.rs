@@ -1,6 +1,6 @@
 //! The cascade as one turn sees it: who may be asked, and what an answer drew on.
 
-use crate::domain::id::NodeId;
+use crate::domain::id::{NodeId, SessionId};
 use crate::domain::label::Privacy;
 use crate::domain::memory::view::View;
 use crate::domain::port::{
@@ -8,6 +8,7 @@ use crate::domain::port::{
 };
 use crate::domain::turn::prompt;
 use crate::edge::engine::Engine;
+use crate::edge::engine::record::kind;
 use crate::edge::provider::cascade::{Cascade, Permit};
 use crate::edge::provider::http::{Clients, Limits, Timeouts};
 use crate::edge::provider::known::{Declared, Place, places};
@@ -16,14 +17,15 @@ use crate::edge::provider::recall::{RecallProvider, Source};
 use crate::edge::provider::served::Served;
 use async_trait::async_trait;
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
 /// The cascade as one turn sees it.
 pub struct TurnModel<'a> {
     /// The engine.
     pub engine: &'a Engine,
-    /// Providers that are not local and that the user confirmed, as [`contact`] names them.
-    pub confirmed: BTreeSet<String>,
+    /// The conversation: it is labelled as soon as something private stands in it.
+    pub session: SessionId,
 }
 
 /// Returns what a confirmation of a provider is bound to: its name and where it is.
@@ -39,18 +41,37 @@ impl Model for TurnModel<'_> {
         sink: Sink<'_>,
     ) -> Result<Answered, ModelFailure> {
         let cascade = self.engine.cascade.read().clone();
+        // Read each time: the user may have confirmed one since the turn began.
+        let confirmed = self.engine.confirmed().await;
+        let private = AtomicBool::new(false);
+        let watched = |locality: Locality| {
+            let made = prompt(locality);
+            let given = locality == Locality::Local && made.privacy == Privacy::Private;
+            private.store(given, Ordering::Relaxed);
+            made
+        };
+        let mut marking = |text: &str| {
+            // Half an answer stays in the chat, whatever becomes of the other half.
+            if private.load(Ordering::Relaxed) && !text.is_empty() {
+                self.engine.mark_private(&self.session);
+            }
+            sink(text);
+        };
         let permits = |provider: &dyn Provider, prompt: &Prompt| match provider.locality() {
             Locality::Builtin | Locality::Local => Permit::Granted,
-            Locality::Remote if self.confirmed.contains(&contact(provider.name(), &provider.url())) => Permit::Granted,
+            Locality::Remote if confirmed.contains(&contact(provider.name(), &provider.url())) => Permit::Granted,
             Locality::Remote => Permit::Confirm { sent: prompt::shown(prompt) },
         };
         let mut log = |level: LogLevel, text: String| self.engine.say(level, &text);
-        let reply = cascade.complete(prompt, sink, &mut log, &permits).await?;
+        let reply = cascade.complete(&watched, &mut marking, &mut log, &permits).await?;
         let privacy = match reply.locality {
             // The built-in provider is given no context: it draws on what it names.
             Locality::Builtin => self.privacy_of(&reply.completion.sources),
             Locality::Local | Locality::Remote => reply.privacy,
         };
+        if privacy == Privacy::Private {
+            self.engine.mark_private(&self.session);
+        }
         Ok(Answered { completion: reply.completion, locality: reply.locality, privacy })
     }
 }
@@ -80,6 +101,17 @@ impl Source for Present {
 }
 
 impl Engine {
+    /// Returns the providers that are not local and that the user confirmed, as [`contact`] names them.
+    async fn confirmed(&self) -> BTreeSet<String> {
+        match self.archive.list(kind::CONFIRMATION, 0).await {
+            Ok(records) => records.into_iter().map(|record| record.key).collect(),
+            Err(why) => {
+                self.say(LogLevel::Warning, &format!("the confirmed providers could not be read: {why}"));
+                BTreeSet::new()
+            }
+        }
+    }
+
     /// Builds the cascade from the settings.
     pub(super) fn set_up_cascade(self: &Arc<Self>) {
         let declared: Vec<Declared> = self.config.providers.iter().map(Declared::from).collect();

@@ -5,12 +5,13 @@ use crate::domain::gate::Case;
 use crate::domain::gate::clearance::{Judgement, judge};
 use crate::domain::gate::plan::{Approval, FlightPlan, PlanStatus};
 use crate::domain::id::PlanId;
-use crate::domain::port::{Journal, LogLevel};
+use crate::domain::port::{Journal, LogLevel, Message};
 use crate::domain::signal::Origin;
 use crate::domain::turn::{Conversation, Parking, proposal};
 use crate::edge::engine::Engine;
 use crate::edge::engine::record::{self, kind};
 use serde_json::{Map, Value};
+use std::sync::Arc;
 
 impl Engine {
     /// Reads the plans that the store kept; what has expired says so.
@@ -29,7 +30,20 @@ impl Engine {
                 }
             }
         }
+        self.settle_approved().await?;
         self.expire_plans().await
+    }
+
+    /// Ends plans that an earlier session approved and did not see to an end.
+    async fn settle_approved(&self) -> Result<(), String> {
+        let open: Vec<PlanId> = {
+            let plans = self.plans.lock();
+            plans.values().filter(|plan| plan.status == PlanStatus::Approved).map(|plan| plan.id.clone()).collect()
+        };
+        for id in open {
+            self.set_status(&id, PlanStatus::Failed(UNKNOWN_END.to_string())).await?;
+        }
+        Ok(())
     }
 
     /// Marks pending plans whose time is over.
@@ -64,10 +78,79 @@ impl Engine {
     /// Makes an approval of a plan and marks the plan as approved, so that it counts once.
     pub(super) async fn approve(&self, plan: &FlightPlan, shown: &str, origin: &Origin) -> Result<Approval, String> {
         self.expire_plans().await?;
-        let now = self.plan(&plan.id.0).ok_or_else(|| format!("there is no plan {}", plan.id))?;
-        let approval = Approval::new(&now, shown, origin, self.clock.now()).map_err(|refused| refused.to_string())?;
-        self.set_status(&plan.id, PlanStatus::Approved).await?;
+        let now = self.clock.now();
+        let approval = self.claim(&plan.id, PlanStatus::Approved, |plan| {
+            Approval::new(plan, shown, origin, now).map_err(|refused| refused.to_string())
+        })?;
+        self.keep_claim(&plan.id, PlanStatus::Approved).await?;
         Ok(approval)
+    }
+
+    /// Marks a plan as denied.
+    pub(super) async fn deny(&self, plan: &FlightPlan, reason: &str, origin: &Origin) -> Result<(), String> {
+        if !origin.rights.approve {
+            return Err("this channel may not decide about plans".to_string());
+        }
+        let status = PlanStatus::Denied(reason.to_string());
+        self.claim(&plan.id, status.clone(), pending)?;
+        self.keep_claim(&plan.id, status).await
+    }
+
+    /// Takes a plan out of waiting: of several who decide at once, one succeeds.
+    fn claim<T>(
+        &self,
+        id: &PlanId,
+        status: PlanStatus,
+        check: impl FnOnce(&FlightPlan) -> Result<T, String>,
+    ) -> Result<T, String> {
+        let mut plans = self.plans.lock();
+        let plan = plans.get_mut(id).ok_or_else(|| format!("there is no plan {id}"))?;
+        let checked = check(plan)?;
+        plan.status = status;
+        Ok(checked)
+    }
+
+    /// Stores what was claimed; what cannot be stored does not count, and the plan waits again.
+    async fn keep_claim(&self, id: &PlanId, status: PlanStatus) -> Result<(), String> {
+        let kept = self.set_status(id, status).await;
+        if kept.is_err()
+            && let Some(plan) = self.plans.lock().get_mut(id)
+        {
+            plan.status = PlanStatus::Pending;
+        }
+        kept.map(|_| ())
+    }
+
+    /// Ends a plan that is still marked as approved: nobody knows what came of it.
+    pub(super) fn give_up(self: &Arc<Self>, id: &PlanId) {
+        let status = PlanStatus::Failed(UNKNOWN_END.to_string());
+        let approved = |plan: &FlightPlan| match plan.status {
+            PlanStatus::Approved => Ok(()),
+            _ => Err(String::new()),
+        };
+        if self.claim(id, status.clone(), approved).is_ok()
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            let (engine, id) = (self.clone(), id.clone());
+            runtime.spawn(async move {
+                if let Err(why) = engine.set_status(&id, status).await {
+                    engine.say(LogLevel::Error, &format!("what came of plan {id} could not be stored: {why}"));
+                }
+            });
+        }
+    }
+
+    /// Takes calls out of a conversation that wait for plans which can no longer be decided about.
+    pub(super) fn drop_ended(&self, conversation: &mut Conversation, deciding: &PlanId) {
+        let plans = self.plans.lock();
+        let status = |id: &PlanId| plans.get(id).map_or("gone", |plan| plan.status.name());
+        let ended = |id: &PlanId| id != deciding && status(id) != "pending";
+        for (call, id) in conversation.waiting.iter().filter(|(_, id)| ended(id)) {
+            let tool = plans.get(id).map(|plan| plan.action.tool().to_string()).unwrap_or_default();
+            let text = format!("Nothing was done: its plan is {}.", status(id));
+            conversation.messages.push(Message::Result { call: call.clone(), tool, text });
+        }
+        conversation.waiting.retain(|(_, id)| !ended(id));
     }
 
     /// Parks an edited copy of a plan: judged anew, shown anew, approved anew. The old one is replaced.
@@ -79,9 +162,7 @@ impl Engine {
             return Err("this channel may not edit plans; edit in Emacs".to_string());
         }
         let old = self.plan(id).ok_or_else(|| format!("there is no plan {id}"))?;
-        if old.status != PlanStatus::Pending {
-            return Err(format!("plan {} no longer waits: it is {}", old.id, old.status.name()));
-        }
+        pending(&old)?;
         let why = Some(old.action.explanation().as_str());
         let action = Action::new(&self.toolbox, old.action.tool(), args, why, old.action.labels()).map_err(|m| m.0)?;
         let mut conversation = self.conversation(&old).await?;
@@ -99,8 +180,16 @@ impl Engine {
         for (_, waiting) in conversation.waiting.iter_mut().filter(|(_, waiting)| *waiting == old.id) {
             *waiting = new.id.clone();
         }
-        self.keep_conversation(&new, &conversation).await?;
-        self.set_status(&old.id, PlanStatus::Replaced(new.id.clone())).await?;
+        let replaced = PlanStatus::Replaced(new.id.clone());
+        if let Err(why) = self.claim(&old.id, replaced.clone(), pending) {
+            self.set_status(&new.id, PlanStatus::Replaced(old.id)).await?;
+            return Err(why);
+        }
+        // Other plans of the same answer wait in the same conversation.
+        for (_, waiting) in &conversation.waiting {
+            self.append(kind::CONVERSATION, &waiting.0, record::conversation(&conversation)).await?;
+        }
+        self.keep_claim(&old.id, replaced).await?;
         Ok(new)
     }
 
@@ -111,8 +200,14 @@ impl Engine {
         last.and_then(|record| record::read_conversation(&record.body))
             .ok_or_else(|| format!("the conversation of plan {} is not in the store, so it cannot go on", plan.id))
     }
+}
 
-    pub(super) async fn keep_conversation(&self, plan: &FlightPlan, conversation: &Conversation) -> Result<(), String> {
-        self.append(kind::CONVERSATION, &plan.id.0, record::conversation(conversation)).await
+/// What is said of a plan that was approved and whose end nobody saw.
+const UNKNOWN_END: &str = "it was stopped before anything was known of its end; look whether it was done";
+
+fn pending(plan: &FlightPlan) -> Result<(), String> {
+    match plan.status {
+        PlanStatus::Pending => Ok(()),
+        _ => Err(format!("plan {} no longer waits: it is {}", plan.id, plan.status.name())),
     }
 }

@@ -1,8 +1,8 @@
 //! Turns as clients start them: the user's words, and a human's decision about a plan.
 
-use crate::domain::gate::plan::{FlightPlan, PlanStatus};
-use crate::domain::id::{SessionId, TurnId};
+use crate::domain::id::{PlanId, SessionId, TurnId};
 use crate::domain::label::{Labels, Privacy};
+use crate::domain::memory::store::NewRecord;
 use crate::domain::port::{LogLevel, Message, Sink, Usage};
 use crate::domain::scope::Scope;
 use crate::domain::signal::{Body, Depth, Origin, Said, Signal};
@@ -86,25 +86,21 @@ impl Engine {
     ) -> Result<Finished, String> {
         let began = self.clock.now();
         let plan = self.plan(id).ok_or_else(|| format!("there is no plan {id}; the plans are listed by /plans"))?;
-        let conversation = self.conversation(&plan).await?;
+        let mut conversation = self.conversation(&plan).await?;
+        self.drop_ended(&mut conversation, &plan.id);
         let (decision, body) = match decided {
             Decided::Approve { shown } => {
                 let body = Body::Approval { plan: plan.id.clone(), shown: shown.clone() };
                 (Decision::Approved(self.approve(&plan, &shown, origin).await?), body)
             }
             Decided::Deny { reason } => {
-                if !origin.rights.approve {
-                    return Err("this channel may not decide about plans".to_string());
-                }
-                if plan.status != PlanStatus::Pending {
-                    return Err(format!("plan {} no longer waits: it is {}", plan.id, plan.status.name()));
-                }
-                self.set_status(&plan.id, PlanStatus::Denied(reason.clone())).await?;
+                self.deny(&plan, &reason, origin).await?;
                 (Decision::Denied(reason.clone()), Body::Denial { plan: plan.id.clone(), reason })
             }
         };
         let asked = format!("{} {}", body.sensor(), plan.id);
-        let approved = matches!(decision, Decision::Approved(_));
+        // Whatever becomes of the turn, the plan does not stay half decided.
+        let _settled = Unsettled { engine: self.clone(), plan: plan.id.clone() };
         let signal = Signal {
             origin: Origin { session: plan.session.clone(), ..origin.clone() },
             depth: conversation.depth,
@@ -116,36 +112,14 @@ impl Engine {
         let scope = self.scope(&plan.session, None, origin.rights.see_private);
         let start = Start::Decided { signal, plan: Box::new(plan.clone()), decision, conversation };
         let report = self.run(start, &scope, sink).await;
-        if approved {
-            self.settle_status(&plan, &report).await;
-        }
         Ok(self.finish(turn, plan.session, began, asked, report).await)
     }
 
-    async fn settle_status(&self, plan: &FlightPlan, report: &TurnReport) {
-        let words =
-            report.deeds.first().map_or_else(|| "nothing was done".to_string(), |deed| first_line(&deed.outcome));
-        let status = match words.split(':').next() {
-            Some("stale") => PlanStatus::Stale(words),
-            Some("failed" | "cancelled" | "nothing was done" | "Refused. Nothing was done." | "refused") => {
-                PlanStatus::Failed(words)
-            }
-            _ => PlanStatus::Done(words),
-        };
-        if let Err(why) = self.set_status(&plan.id, status).await {
-            self.say(LogLevel::Error, &format!("what came of plan {} could not be stored: {why}", plan.id));
-        }
-    }
-
     async fn run(self: &Arc<Self>, start: Start, scope: &Scope, sink: Sink<'_>) -> TurnReport {
-        let confirmed = match self.archive.list(kind::CONFIRMATION, 0).await {
-            Ok(records) => records.into_iter().map(|record| record.key).collect(),
-            Err(why) => {
-                self.say(LogLevel::Warning, &format!("the confirmed providers could not be read: {why}"));
-                Default::default()
-            }
+        let session = match &start {
+            Start::Words { signal, .. } | Start::Decided { signal, .. } => signal.origin.session.clone(),
         };
-        let model = TurnModel { engine: self, confirmed };
+        let model = TurnModel { engine: self, session };
         let actuator = crate::edge::actuator::Actuators::new(self.clone());
         let (now, began) = (self.clock.wall(), self.memory.lock().at());
         let typed = match &start {
@@ -190,10 +164,14 @@ impl Engine {
             run(start, &desk, sink).await
         };
         if report.roll_back {
-            self.say(
-                LogLevel::Warning,
-                &format!("the turn failed; memory stands where it stood at operation {}", began.0),
-            );
+            let stands = match self.memory.lock().at() {
+                now if now == began => format!("memory stands where it stood at operation {}", began.0),
+                now => format!(
+                    "memory was at operation {} when it began and is at {} now, as the files are",
+                    began.0, now.0
+                ),
+            };
+            self.say(LogLevel::Warning, &format!("the turn failed; {stands}"));
         }
         report
     }
@@ -232,7 +210,11 @@ impl Engine {
     pub async fn interrupted(&self, turn: &TurnId, session: SessionId, asked: String, at: jiff::Timestamp) -> Finished {
         let mut report = empty_report();
         report.ending = Ending::Interrupted;
-        report.notice = Some("Stopped.".to_string());
+        let under_way = self.end_unfinished(turn).await;
+        report.notice = Some(match under_way.as_slice() {
+            [] => "Stopped.".to_string(),
+            acts => format!("Stopped while this was being done: {}; look whether it was.", acts.join("; ")),
+        });
         self.say(LogLevel::Info, &format!("turn {turn} was stopped by the user"));
         self.finish(turn.clone(), session, at, asked, report).await
     }
@@ -243,7 +225,19 @@ impl Engine {
         TurnId(format!("T{at:x}-{}-{}", std::process::id(), self.next_serial()))
     }
 
+    /// Labels a conversation as private, now and in the store: nothing of it goes to a model elsewhere any more.
+    pub(super) fn mark_private(&self, session: &SessionId) {
+        if self.private.lock().insert(session.clone()) {
+            let body = serde_json::json!({ "privacy": "private" });
+            let (at, kind) = (self.clock.now(), kind::LABEL.to_string());
+            self.archive.queue(vec![NewRecord { at, kind, key: session.0.clone(), body }]);
+        }
+    }
+
     async fn is_private(&self, session: &SessionId) -> bool {
+        if self.private.lock().contains(session) {
+            return true;
+        }
         match self.archive.list(kind::LABEL, 0).await {
             Ok(records) => records.iter().any(|record| record.key == session.0),
             // What cannot be read is taken for the strictest.
@@ -313,6 +307,18 @@ impl Engine {
     pub async fn turns(&self, limit: usize) -> Result<Vec<Finished>, String> {
         let records = self.archive.list(kind::TURN, 0).await?;
         Ok(records.iter().rev().filter_map(|record| record::read_turn(&record.body)).take(limit).collect())
+    }
+}
+
+/// A plan whose approval is being carried out; when that ends without a word of what came of it, it failed.
+struct Unsettled {
+    engine: Arc<Engine>,
+    plan: PlanId,
+}
+
+impl Drop for Unsettled {
+    fn drop(&mut self) {
+        self.engine.give_up(&self.plan);
     }
 }
 
