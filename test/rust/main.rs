@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod context;
+mod engine;
+mod ingest;
 mod gate;
 mod ingest;
 mod layering;
@@ -14,4 +16,5 @@ mod sandbox;
 mod skill;
 mod store;
 mod support;
+mod turn;
 mod wire;

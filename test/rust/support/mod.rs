@@ -1,3 +1,4 @@
 //! What several tests share.
 
+pub mod engine;
 pub mod fake_server;

@@ -1,0 +1,589 @@
+//! The engine against a scripted model server: whole conversations, with plans, interruptions and providers that misbehave.
+
+use crate::support::engine::{Home, ask, origin, provide, status, tree, waiting};
+use crate::support::fake_server::{Dialect, FakeCall, FakeServer, Reply};
+use passepartout::domain::gate::clearance::{Judgement, judge};
+use passepartout::domain::gate::plan::PlanStatus;
+use passepartout::domain::gate::standard::standard;
+use passepartout::domain::gate::{Case, Facts};
+use passepartout::domain::id::{NodeId, SessionId};
+use passepartout::domain::label::{Labels, Privacy};
+use passepartout::domain::port::Journal;
+use passepartout::domain::signal::{Origin, Rights, Role, Said, Source};
+use passepartout::domain::tool::Toolbox;
+use passepartout::domain::turn::Ending;
+use passepartout::edge::engine::Engine;
+use passepartout::edge::engine::turns::{Ask, Decided};
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+
+const TILES: &str = "* Kitchen\n** TODO Order tiles\n:PROPERTIES:\n:ID: tiles\n:END:\nThe white ones.\n";
+/// Stands in private notes only.
+const CANARY: &str = "ZANZIBAR7";
+
+fn why(mut args: Value) -> Value {
+    args["explanation"] = json!("The user asked for exactly this.");
+    args
+}
+
+fn says(texts: &[&str]) -> Reply {
+    Reply::answer(Dialect::OpenAi, texts, &[])
+}
+
+fn calls(calls: &[FakeCall<'_>]) -> Reply {
+    Reply::answer(Dialect::OpenAi, &[], calls)
+}
+
+fn mark_done() -> Reply {
+    calls(&[("c3", "org-set-todo", why(json!({"id": "tiles", "state": "DONE"})))])
+}
+
+/// Returns the texts of the messages of the last request that have a role.
+fn sent(server: &FakeServer, role: &str) -> Vec<String> {
+    let requests = server.requests();
+    let body = requests.last().expect("there was a request").json();
+    let messages = body["messages"].as_array().expect("messages").clone();
+    let of_role = messages.iter().filter(|message| message["role"] == role);
+    of_role.map(|message| message["content"].as_str().unwrap_or_default().to_string()).collect()
+}
+
+/// Waits for a message of a channel; a test never hangs.
+async fn soon<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(20), future).await.expect("it comes in time")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn question_calls_plan_approval_change_result_answer() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let server = FakeServer::start([
+        calls(&[("c1", "memory-search", why(json!({"query": "tiles"})))]),
+        calls(&[("c2", "memory-read", why(json!({"id": "tiles"})))]),
+        mark_done(),
+        says(&["The tiles ", "are ordered."]),
+    ]);
+    let engine = home.served(&server, &["fake"], true).await;
+    let (asked, _) = home.ask(&engine, "the tiles are ordered").await;
+    assert_eq!(asked.report.ending, Ending::Parked);
+    assert_eq!(server.requests().len(), 3);
+    let results = sent(&server, "tool");
+    assert!(results[0].contains("Order tiles (id: tiles)"), "{results:?}");
+    assert!(results[1].contains("The white ones."), "{results:?}");
+    assert_eq!(home.read_file("home.org"), TILES, "nothing changes before the approval");
+
+    let plan = waiting(&engine);
+    let edit = plan
+        .diff
+        .lines()
+        .filter(|line| line.starts_with(['+', '-']) && !line.starts_with("+++") && !line.starts_with("---"));
+    let (plus, minus): (Vec<&str>, Vec<&str>) = edit.partition(|line| line.starts_with('+'));
+    assert_eq!(minus, ["-** TODO Order tiles"]);
+    assert_eq!(plus[0], "+** DONE Order tiles");
+    let decided = Decided::Approve { shown: plan.shown() };
+    let mut streamed = String::new();
+    let turn = engine.new_turn();
+    let done = engine.decide(&origin(), &plan.id.0, decided, turn, &mut |text| streamed.push_str(text)).await;
+    let done = done.expect("the approval counts");
+    assert_eq!((done.report.ending, streamed.as_str()), (Ending::Answered, "The tiles are ordered."));
+    let text = home.read_file("home.org");
+    let expected: Vec<&str> = TILES
+        .lines()
+        .flat_map(|line| match line {
+            "** TODO Order tiles" => plus.iter().map(|line| &line[1..]).collect(),
+            line => vec![line],
+        })
+        .collect();
+    assert_eq!(text.lines().collect::<Vec<_>>(), expected, "the file is changed exactly as shown");
+    assert!(sent(&server, "tool").last().is_some_and(|result| result.starts_with("Done: ")));
+    let node = engine.view().get(&NodeId::new("tiles")).expect("the heading is in memory");
+    assert_eq!(node.document.outline.todo(node.node()).map(|k| k.name.to_string()).as_deref(), Some("DONE"));
+    assert!(matches!(status(&engine, &plan), PlanStatus::Done(_)));
+    let deeds: Vec<_> = done.report.deeds.iter().map(|deed| (deed.tool.as_str(), deed.plan.clone())).collect();
+    assert_eq!(deeds, [("org-set-todo", Some(plan.id.clone()))]);
+    let turns = engine.turns(10).await.expect("the turns are stored");
+    assert_eq!(turns.iter().map(|t| t.report.ending).collect::<Vec<_>>(), [Ending::Answered, Ending::Parked]);
+
+    let again = home.approve(&engine, &plan).await.expect_err("an approval counts once");
+    assert!(again.contains("no longer waits: it is done"), "{again}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_denied_plan_changes_nothing_and_the_model_hears_why() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let server = FakeServer::start([mark_done(), says(&["Then not."])]);
+    let engine = home.served(&server, &["fake"], true).await;
+    let _ = home.ask(&engine, "the tiles are ordered").await;
+    let plan = waiting(&engine);
+    let done = home.deny(&engine, &plan, "not before Friday").await.expect("the denial counts");
+    assert_eq!((done.report.ending, done.report.text.as_str()), (Ending::Answered, "Then not."));
+    assert_eq!(sent(&server, "tool"), ["denied: the user said no: not before Friday. Nothing was done."]);
+    assert_eq!(home.read_file("home.org"), TILES);
+    assert_eq!(status(&engine, &plan), PlanStatus::Denied("not before Friday".to_string()));
+    assert!(home.approve(&engine, &plan).await.is_err(), "a denied plan cannot be approved");
+}
+
+/// Starts a turn, stops it as soon as something is streamed, and returns what is recorded of it.
+async fn interrupt(engine: &Arc<Engine>, text: &str) -> passepartout::edge::engine::record::Finished {
+    let (first, mut streamed) = tokio::sync::mpsc::unbounded_channel();
+    let turn = engine.new_turn();
+    let (running, name, ask) = (engine.clone(), turn.clone(), ask(text));
+    let at = ask.origin.session.clone();
+    let task = tokio::spawn(async move {
+        let mut sink = |text: &str| {
+            let _ = first.send(text.to_string());
+        };
+        running.ask(ask, name, &mut sink).await
+    });
+    assert!(soon(streamed.recv()).await.is_some_and(|text| !text.is_empty()));
+    task.abort();
+    assert!(soon(task).await.is_err(), "it was stopped in the middle");
+    engine.interrupted(&turn, at, text.to_string(), engine.clock.now()).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_interrupt_in_mid_stream_closes_the_connection_and_does_nothing() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let half = Reply::answer(
+        Dialect::OpenAi,
+        &["Half an ", "answer"],
+        &[("c1", "org-set-todo", why(json!({"id": "tiles", "state": "DONE"})))],
+    );
+    let server = FakeServer::start([half.silent_after("Half an ")]);
+    let engine = home.served(&server, &["fake"], true).await;
+    let finished = interrupt(&engine, "are the tiles ordered?").await;
+    assert!(server.wait_gone(1), "the server sees the connection closed");
+    assert_eq!((finished.report.ending, finished.report.notice.as_deref()), (Ending::Interrupted, Some("Stopped.")));
+    let turns = engine.turns(1).await.expect("the turns are stored");
+    assert_eq!(turns[0].report.ending, Ending::Interrupted);
+    assert!(engine.plans(true).is_empty());
+    assert_eq!(home.read_file("home.org"), TILES);
+    server.push(says(&["Still here."]));
+    assert_eq!(home.ask(&engine, "hello?").await.1, "Still here.");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_interrupt_after_an_approved_act_leaves_the_plan_done() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let server = FakeServer::start([mark_done(), says(&["It is ", "done."]).silent_after("It is ")]);
+    let engine = home.served(&server, &["fake"], true).await;
+    let _ = home.ask(&engine, "the tiles are ordered").await;
+    let plan = waiting(&engine);
+    let (first, mut streamed) = tokio::sync::mpsc::unbounded_channel();
+    let (running, turn, id, shown) = (engine.clone(), engine.new_turn(), plan.id.clone(), plan.shown());
+    let task = tokio::spawn(async move {
+        let mut sink = |_: &str| {
+            let _ = first.send(());
+        };
+        running.decide(&origin(), &id.0, Decided::Approve { shown }, turn, &mut sink).await.map(|_| ())
+    });
+    soon(streamed.recv()).await.expect("the answer begins");
+    task.abort();
+    assert!(soon(task).await.is_err());
+    assert!(home.read_file("home.org").contains("DONE Order tiles"));
+    assert!(matches!(status(&engine, &plan), PlanStatus::Done(_)), "{:?}", status(&engine, &plan));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_dies_in_mid_stream_is_followed_by_the_next() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let server = FakeServer::start([says(&["Half an ", "answer"]).cut_after("Half an ")]);
+    let engine = home.served(&server, &["fake", "recall"], true).await;
+    let (finished, streamed) = home.ask(&engine, "what is due?").await;
+    assert_eq!(finished.report.ending, Ending::Answered);
+    assert_eq!(finished.report.answered_by.as_ref().map(|(name, _)| name.as_str()), Some("recall"));
+    assert!(streamed.starts_with("Half an ") && streamed.contains("(The answer of fake broke off here."), "{streamed}");
+    let log: Vec<_> = engine.log_lines(20).into_iter().map(|line| line.text).collect();
+    assert!(log.iter().any(|line| line.contains("fake") && line.contains("the next provider is tried")), "{log:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_way_to_misbehave_is_one_clear_message_and_nothing_else() {
+    let huge = "x".repeat(100_000);
+    let ten_megabytes: Vec<&str> = std::iter::repeat_n(huge.as_str(), 100).collect();
+    let call = || [("c1", "org-set-todo", why(json!({"id": "tiles", "state": "DONE"})))];
+    let cases: Vec<(&str, Reply, u64)> = vec![
+        ("429", Reply::json(429, &json!({"error": {"message": "slow down"}})), 20),
+        ("401", Reply::json(401, &json!({"error": {"message": "no such key"}})), 20),
+        ("500", Reply::raw(500, "text/plain", "oops"), 20),
+        ("garbage", Reply::raw(200, "text/event-stream", vec![0xff, 0x00, 0x13, 0x37]), 20),
+        ("a page", Reply::raw(200, "text/html", "<html>log in</html>"), 20),
+        ("an empty stream", Reply::raw(200, "text/event-stream", ""), 20),
+        ("half a stream", says(&["Half ", "an answer"]).ended_after("Half "), 20),
+        ("half a call", Reply::answer(Dialect::OpenAi, &[], &call()).ended_after("tool_calls"), 20),
+        ("a cut call", Reply::answer(Dialect::OpenAi, &[], &call()).cut_after("tool_calls"), 20),
+        ("nothing at all", Reply::nothing(), 1),
+        ("10 MB of text", says(&ten_megabytes), 20),
+    ];
+    for (name, reply, seconds) in cases {
+        let home = Home::new(&[("home.org", TILES)]);
+        let server = FakeServer::start([reply]);
+        let engine = home
+            .engine_with(|config| {
+                provide(config, &[("fake", &server, true)], &["fake"]);
+                config.request_timeout = seconds;
+            })
+            .await;
+        home.read(&engine).await;
+        let before = tree(home.folder.path().join("memex").as_path());
+        let (finished, streamed) = soon(home.ask(&engine, "are the tiles ordered?")).await;
+        assert_eq!(finished.report.ending, Ending::Failed, "{name}");
+        let notice = finished.report.notice.unwrap_or_default();
+        assert!(notice.starts_with("no model answered.\n- fake: ") && notice.len() < 600, "{name}: {notice}");
+        assert!(streamed.len() < 9_000_000, "{name}: an answer has a bound, and {} bytes came", streamed.len());
+        assert!(engine.plans(true).is_empty(), "{name}");
+        assert_eq!(tree(home.folder.path().join("memex").as_path()), before, "{name}");
+        server.push(says(&["Here again."]));
+        assert_eq!(home.ask(&engine, "hello?").await.1, "Here again.", "{name}: the engine goes on");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn unknown_tools_and_wrong_types_go_back_to_the_model() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let server = FakeServer::start([
+        calls(&[("c1", "teleport", why(json!({"to": "the moon"}))), ("c2", "memory-read", why(json!({"id": 7})))]),
+        calls(&[("c3", "eval-lisp", why(json!({"code": "(delete-file \"/etc/passwd\")"})))]),
+        says(&["I cannot."]),
+    ]);
+    let engine = home.served(&server, &["fake"], true).await;
+    let (finished, _) = home.ask(&engine, "beam me up").await;
+    assert!(matches!(finished.report.ending, Ending::Answered | Ending::Parked), "{:?}", finished.report);
+    let second = server.requests()[1].json();
+    let told = second["messages"].to_string();
+    assert!(told.contains("There is no tool “teleport”."), "{told}");
+    assert!(told.contains("memory-read: the argument “id” must be text, not a number."), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_contact_with_a_provider_elsewhere_is_shown_and_confirmed_once() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let server = FakeServer::start([says(&["Hello."]), says(&["Again."]), says(&["And again."])]);
+    let engine = home.served(&server, &["fake"], false).await;
+    let (asked, _) = home.ask(&engine, "what about the tiles?").await;
+    assert_eq!(asked.report.ending, Ending::Parked);
+    assert_eq!(server.connections(), 0, "nothing is sent before it is confirmed");
+    let plan = waiting(&engine);
+    assert_eq!(plan.action.tool(), "contact-provider");
+    let shown = plan.action.text("sent").expect("what would be sent").to_string();
+    let done = home.approve(&engine, &plan).await.expect("the approval counts");
+    assert_eq!((done.report.ending, done.report.text.as_str()), (Ending::Answered, "Hello."), "{:?}", done.report);
+    assert_eq!(server.requests().len(), 1);
+    for role in ["system", "user"] {
+        for text in sent(&server, role) {
+            assert!(shown.contains(&text), "{role} was sent and not shown: {text}");
+        }
+    }
+    assert!(engine.plans(false).is_empty());
+    assert_eq!(home.ask(&engine, "and now?").await.1, "Again.", "it is asked once");
+    engine.close().await;
+    let engine = home.served(&server, &["fake"], false).await;
+    assert_eq!(home.ask(&engine, "and tomorrow?").await.1, "And again.", "it is kept in the store");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_denied_first_contact_sends_nothing() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let server = FakeServer::start([says(&["Hello."])]);
+    let engine = home.served(&server, &["fake"], false).await;
+    let _ = home.ask(&engine, "hello").await;
+    let done = home.deny(&engine, &waiting(&engine), "").await.expect("the denial counts");
+    assert_eq!(done.report.notice.as_deref(), Some("Nothing was sent."));
+    assert_eq!(home.ask(&engine, "hello?").await.0.report.ending, Ending::Parked, "it is asked again");
+    assert_eq!(server.connections(), 0);
+}
+
+/// A memex with the canary in every kind of private place, and open notes beside it.
+fn secret_home() -> Home {
+    Home::new(&[
+        ("home.org", TILES),
+        (
+            "inherited.org",
+            "* Health :private:\n** Doctor\n:PROPERTIES:\n:ID: doctor\n:END:\nThe result is ZANZIBAR7.\n* Open\nnothing\n",
+        ),
+        ("file.org", "#+FILETAGS: :private:\n* Diary\n:PROPERTIES:\n:ID: diary\n:END:\nZANZIBAR7 again.\n"),
+    ])
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn private_notes_reach_no_provider_elsewhere() {
+    let home = secret_home();
+    let tries = [
+        ("c1", "memory-search", why(json!({"query": "result"}))),
+        ("c2", "memory-search", why(json!({"query": "diary doctor result"}))),
+        ("c3", "memory-read", why(json!({"id": "doctor"}))),
+        ("c4", "memory-read", why(json!({"id": "diary"}))),
+    ];
+    let file = home.file("file.org");
+    let server = FakeServer::start([
+        says(&["Hello."]),
+        calls(&tries),
+        calls(&[("c5", "read-file", why(json!({"path": file})))]),
+        says(&["I give up."]),
+    ]);
+    let engine = home.served(&server, &["fake"], false).await;
+    let _ = home.ask(&engine, "hello").await;
+    let plan = waiting(&engine);
+    assert!(!plan.action.text("sent").expect("what would be sent").contains(CANARY));
+    home.approve(&engine, &plan).await.expect("the approval counts");
+    engine.focus_at(&home.file("inherited.org"), 30);
+    let _ = home.ask(&engine, "what do the doctor and my diary say?").await;
+    assert!(server.requests().len() >= 3, "{}", server.requests().len());
+    for request in server.requests() {
+        assert!(!request.body.contains(CANARY), "a private note left: {}", request.body);
+    }
+
+    // The same to a model of this machine shows that the test bites.
+    engine.close().await;
+    let near = FakeServer::start([calls(&tries), says(&["So it is."])]);
+    let engine = home.served(&near, &["fake"], true).await;
+    let _ = home.ask(&engine, "what do the doctor and my diary say?").await;
+    assert!(near.requests().iter().any(|request| request.body.contains(CANARY)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_conversation_that_drew_on_private_notes_goes_nowhere_else_even_when_it_was_cut_short() {
+    let confirm = |far: &FakeServer| {
+        far.push(says(&["Hello."]));
+    };
+    for interrupted in [false, true] {
+        let home = secret_home();
+        let (near, far) = (FakeServer::start([]), FakeServer::start([]));
+        confirm(&far);
+        let both = |config: &mut passepartout::edge::config::Config, order: &[&str]| {
+            provide(config, &[("near", &near, true), ("far", &far, false)], order);
+        };
+        let engine = home.engine_with(|config| both(config, &["far"])).await;
+        home.read(&engine).await;
+        let _ = home.ask(&engine, "hello").await;
+        home.approve(&engine, &waiting(&engine)).await.expect("the far one is confirmed");
+        engine.close().await;
+        let asked = far.requests().len();
+
+        let engine = home.engine_with(|config| both(config, &["near", "far"])).await;
+        home.read(&engine).await;
+        let answer = says(&["The result is ZANZIBAR7 ", "as you know."]);
+        if interrupted {
+            near.push(answer.silent_after("ZANZIBAR7 "));
+            let _ = interrupt(&engine, "what is the result of the doctor?").await;
+        } else {
+            near.push(answer.cut_after("ZANZIBAR7 "));
+            far.push(says(&["I do not know."]));
+            let _ = home.ask(&engine, "what is the result of the doctor?").await;
+        }
+        assert!(near.requests()[0].body.contains(CANARY), "the near one is told: the question is a fair one");
+        let before = far.requests().len();
+        assert!(before <= asked + 1 && far.requests().iter().all(|request| !request.body.contains(CANARY)));
+        // The near one is down now; the chat holds half of its answer.
+        for restart in [false, true] {
+            let engine = match restart {
+                false => engine.clone(),
+                true => {
+                    engine.close().await;
+                    home.engine_with(|config| both(config, &["near", "far"])).await
+                }
+            };
+            near.push(Reply::raw(500, "text/plain", "down"));
+            far.push(says(&["never"]));
+            let said = Said { role: Role::Assistant, text: format!("The result is {CANARY} "), privacy: Privacy::Open };
+            let again = Ask { history: vec![said], ..ask("go on") };
+            let finished = engine.ask(again, engine.new_turn(), &mut |_| {}).await;
+            assert_eq!(finished.report.ending, Ending::Failed, "{:?}", finished.report.notice);
+            assert!(finished.report.notice.as_deref().is_some_and(|n| n.contains("never leave this machine")));
+            assert_eq!(far.requests().len(), before, "interrupted {interrupted}, restarted {restart}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn plans_survive_a_restart_and_can_be_approved_then() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let server = FakeServer::start([mark_done(), says(&["It is done."])]);
+    let engine = home.served(&server, &["fake"], true).await;
+    let _ = home.ask(&engine, "the tiles are ordered").await;
+    let before = waiting(&engine);
+    engine.close().await;
+    let engine = home.served(&server, &["fake"], true).await;
+    let plan = waiting(&engine);
+    assert_eq!((plan.clone(), plan.shown()), (before.clone(), before.shown()));
+    let done = home.approve(&engine, &plan).await.expect("the approval counts");
+    assert_eq!(done.report.text, "It is done.");
+    assert!(home.read_file("home.org").contains("DONE Order tiles"));
+    assert!(sent(&server, "user").contains(&"the tiles are ordered".to_string()), "the conversation goes on");
+    engine.close().await;
+    let engine = home.served(&server, &["fake"], true).await;
+    assert!(home.approve(&engine, &plan).await.is_err(), "nor does it count again after a restart");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_many_approvals_at_once_one_counts() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let server = FakeServer::start([mark_done()].into_iter().chain((0..9).map(|_| says(&["Done."]))));
+    let engine = home.served(&server, &["fake"], true).await;
+    let _ = home.ask(&engine, "the tiles are ordered").await;
+    let plan = waiting(&engine);
+    let tasks: Vec<_> = (0..8)
+        .map(|n| {
+            let (engine, plan) = (engine.clone(), plan.clone());
+            tokio::spawn(async move {
+                let decided = match n % 4 {
+                    3 => Decided::Deny { reason: String::new() },
+                    _ => Decided::Approve { shown: plan.shown() },
+                };
+                engine.decide(&origin(), &plan.id.0, decided, engine.new_turn(), &mut |_| {}).await.is_ok()
+            })
+        })
+        .collect();
+    let mut counted = 0;
+    for task in tasks {
+        counted += usize::from(soon(task).await.expect("no panic"));
+    }
+    assert_eq!(counted, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_a_human_and_only_what_was_shown() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let server = FakeServer::start([mark_done()]);
+    let engine = home.served(&server, &["fake"], true).await;
+    let _ = home.ask(&engine, "the tiles are ordered").await;
+    let plan = waiting(&engine);
+    let weak = Origin { rights: Rights { approve: false, ..Rights::HUMAN }, source: Source::Cli, ..origin() };
+    for (from, decided, words) in [
+        (&weak, Decided::Approve { shown: plan.shown() }, "this channel may not approve"),
+        (&weak, Decided::Deny { reason: String::new() }, "this channel may not decide"),
+        (&origin(), Decided::Approve { shown: "00".repeat(32) }, "has changed since it was shown"),
+        (&origin(), Decided::Approve { shown: String::new() }, "has changed since it was shown"),
+    ] {
+        let refused = engine.decide(from, &plan.id.0, decided, engine.new_turn(), &mut |_| {}).await;
+        let refused = refused.expect_err("it does not count");
+        assert!(refused.contains(words), "{refused}");
+    }
+    let decided = Decided::Approve { shown: plan.shown() };
+    let unknown = engine.decide(&origin(), "P000000", decided, engine.new_turn(), &mut |_| {}).await;
+    assert!(unknown.expect_err("no such plan").contains("there is no plan P000000"));
+    let typed = Ask { origin: weak, ..ask(&format!("/approve {}", plan.id)) };
+    let typed = engine.ask(typed, engine.new_turn(), &mut |_| {}).await;
+    assert!(typed.report.text.contains("may not approve"));
+    assert_eq!(status(&engine, &plan), PlanStatus::Pending);
+    home.clock.advance(24 * 8);
+    let late = home.approve(&engine, &plan).await.expect_err("a week is over");
+    assert!(late.contains("expired"), "{late}");
+    assert_eq!(status(&engine, &plan), PlanStatus::Expired);
+    assert_eq!(home.read_file("home.org"), TILES);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_changed_since_makes_the_plan_stale() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let server = FakeServer::start([mark_done(), says(&["I see."])]);
+    let engine = home.served(&server, &["fake"], true).await;
+    let _ = home.ask(&engine, "the tiles are ordered").await;
+    let plan = waiting(&engine);
+    let changed = TILES.replace("white", "blue");
+    std::fs::write(home.file("home.org"), &changed).expect("the file is written");
+    let done = home.approve(&engine, &plan).await.expect("the approval is taken");
+    assert_eq!(done.report.text, "I see.");
+    assert_eq!(home.read_file("home.org"), changed, "nothing was done");
+    assert!(matches!(status(&engine, &plan), PlanStatus::Stale(_)), "{:?}", status(&engine, &plan));
+    assert!(sent(&server, "tool")[0].starts_with("stale: "));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edited_plan_is_judged_anew_and_replaces_the_old_one() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let file = home.project("note.txt");
+    let write = |id: &'static str, text: &str| (id, "write-file", why(json!({"path": file, "content": text})));
+    let server = FakeServer::start([calls(&[write("c1", "one\n"), mark("c2")]), says(&["Both."])]);
+    fn mark(id: &'static str) -> FakeCall<'static> {
+        (id, "org-set-todo", why(json!({"id": "tiles", "state": "DONE"})))
+    }
+    let engine = home.served(&server, &["fake"], true).await;
+    let _ = home.ask(&engine, "write it down").await;
+    let plans = engine.plans(false);
+    let (old, other) = match plans[0].action.tool() {
+        "write-file" => (plans[0].clone(), plans[1].clone()),
+        _ => (plans[1].clone(), plans[0].clone()),
+    };
+    let args = |content: &str| -> Map<String, Value> {
+        json!({"path": file, "content": content}).as_object().cloned().expect("an object")
+    };
+    let weak = Origin { rights: Rights { approve: false, ..Rights::HUMAN }, ..origin() };
+    assert!(engine.edit_plan(&weak, &old.id.0, args("x")).await.is_err());
+    let mut outside = args("x");
+    outside.insert("path".into(), home.store().join("objects").to_string_lossy().into_owned().into());
+    let denied = engine.edit_plan(&origin(), &old.id.0, outside).await.expect_err("the store is closed to everything");
+    assert!(denied.starts_with("Refused."), "{denied}");
+    assert!(engine.edit_plan(&origin(), &old.id.0, Map::new()).await.is_err(), "malformed");
+    assert_eq!(status(&engine, &old), PlanStatus::Pending);
+
+    let new = engine.edit_plan(&origin(), &old.id.0, args("two\n")).await.expect("it is judged anew");
+    assert_eq!(status(&engine, &old), PlanStatus::Replaced(new.id.clone()));
+    assert!(home.approve(&engine, &old).await.is_err(), "the old one cannot be approved");
+    // The other plan of the same answer knows of the change.
+    let done = home.approve(&engine, &other).await.expect("the approval counts");
+    assert_eq!((done.report.ending, done.report.plans), (Ending::Parked, vec![new.id.clone()]));
+    let done = home.approve(&engine, &new).await.expect("the approval counts");
+    assert_eq!((done.report.ending, done.report.text.as_str()), (Ending::Answered, "Both."));
+    assert_eq!(std::fs::read_to_string(&file).expect("it was written"), "two\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plan_that_can_no_longer_be_decided_about_holds_nothing_up() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let schedule = |id, when: &str| (id, "org-schedule", why(json!({"id": "tiles", "when": when})));
+    let server =
+        FakeServer::start([calls(&[schedule("c1", "2026-04-01"), schedule("c2", "2026-05-01")]), says(&["I see."])]);
+    let engine = home.served(&server, &["fake"], true).await;
+    let _ = home.ask(&engine, "schedule the tiles").await;
+    let plans = engine.plans(false);
+    let parked = home.deny(&engine, &plans[0], "no").await.expect("the denial counts");
+    assert_eq!(parked.report.ending, Ending::Parked);
+    home.clock.advance(24 * 8);
+    let late = home.deny(&engine, &plans[1], "no").await;
+    // A denial tightens: it may come late. Whatever it came to, the plan is not approved.
+    assert!(late.is_ok() || status(&engine, &plans[1]) == PlanStatus::Expired);
+    assert_eq!(home.read_file("home.org"), TILES);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_intent_without_an_outcome_is_reported_at_the_next_start() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let engine = home.engine().await;
+    let toolbox = Toolbox::builtin();
+    let args = json!({"query": "tiles", "explanation": "To find the tiles."}).as_object().cloned().expect("an object");
+    let action = passepartout::domain::action::Action::new(&toolbox, "memory-search", args, None, Labels::USER);
+    let action = action.expect("a proper action");
+    let scope = engine.scope(&SessionId("chat".into()), None, true);
+    let facts = Facts::default();
+    let tool = toolbox.get("memory-search").expect("a known tool");
+    let case = Case { action: &action, tool, scope: &scope, facts: &facts };
+    let Judgement::Cleared(cleared) = judge(&standard(Vec::new()), case, None) else { panic!("searching passes") };
+    engine.intent(&engine.new_turn(), &cleared).await.expect("it is stored");
+    engine.close().await;
+    for expected in [1, 0] {
+        let engine = home.engine().await;
+        let lines = engine.log_lines(50);
+        let found = lines.iter().filter(|line| {
+            line.text.starts_with("an earlier session ended while this was being done: memory-search tiles")
+        });
+        assert_eq!(found.count(), expected, "it is reported once: {lines:?}");
+        engine.close().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn slash_commands_reach_no_model() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let server = FakeServer::start([mark_done(), says(&["It is done."])]);
+    let engine = home.served(&server, &["fake"], true).await;
+    assert_eq!(home.ask(&engine, "/plans").await.1, "No plan waits.");
+    let _ = home.ask(&engine, "the tiles are ordered").await;
+    let plan = waiting(&engine);
+    assert!(home.ask(&engine, "/plans").await.1.starts_with(&format!("- {}: org-set-todo tiles", plan.id)));
+    assert!(home.ask(&engine, "/help").await.1.contains("/approve PLAN"));
+    assert!(home.ask(&engine, "/approve P000000").await.1.contains("there is no plan P000000"));
+    assert_eq!(server.requests().len(), 1);
+    let (done, streamed) = home.ask(&engine, &format!("/approve {}", plan.id.0.to_lowercase())).await;
+    assert_eq!((done.report.ending, streamed.as_str()), (Ending::Answered, "It is done."));
+    assert!(home.read_file("home.org").contains("DONE Order tiles"));
+}

@@ -1,0 +1,209 @@
+//! A whole engine in a folder of its own: home, memex, project, store, and a clock that tests can move.
+
+use crate::support::fake_server::FakeServer;
+use passepartout::domain::gate::plan::{FlightPlan, PlanStatus};
+use passepartout::domain::id::SessionId;
+use passepartout::domain::signal::{Origin, Rights, Source};
+use passepartout::edge::clock::Clock;
+use passepartout::edge::config::{Config, ProviderSetting, Surroundings};
+use passepartout::edge::editor::NoEditor;
+use passepartout::edge::engine::Engine;
+use passepartout::edge::engine::boot::{Boot, Keep, start};
+use passepartout::edge::engine::record::Finished;
+use passepartout::edge::engine::turns::{Ask, Decided};
+use passepartout::edge::secret::Vault;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+/// A clock that stands at 2026-03-02 09:00 until it is moved; each look is a millisecond later.
+#[derive(Default)]
+pub struct TestClock {
+    hours: AtomicI64,
+    looks: AtomicI64,
+}
+
+impl TestClock {
+    pub fn advance(&self, hours: i64) {
+        self.hours.fetch_add(hours, Ordering::Relaxed);
+    }
+}
+
+impl Clock for TestClock {
+    fn now(&self) -> jiff::Timestamp {
+        let looks = self.looks.fetch_add(1, Ordering::Relaxed);
+        let zoned = self.wall().to_zoned(jiff::tz::TimeZone::UTC).expect("a time in UTC");
+        zoned.timestamp() + jiff::SignedDuration::from_millis(looks)
+    }
+
+    fn wall(&self) -> jiff::civil::DateTime {
+        let begin = jiff::civil::date(2026, 3, 2).at(9, 0, 0, 0);
+        begin + jiff::SignedDuration::from_hours(self.hours.load(Ordering::Relaxed))
+    }
+}
+
+/// Folders of one test.
+pub struct Home {
+    pub folder: tempfile::TempDir,
+    pub clock: Arc<TestClock>,
+}
+
+impl Home {
+    /// Makes the folders, with files of the memex.
+    pub fn new(files: &[(&str, &str)]) -> Home {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        for name in ["home", "memex", "project", "config", "cache"] {
+            std::fs::create_dir(folder.path().join(name)).expect("a folder in the temporary one");
+        }
+        let home = Home { folder, clock: Arc::default() };
+        for (name, text) in files {
+            std::fs::write(home.file(name), text).expect("a file of the memex");
+        }
+        home
+    }
+
+    fn at(&self, name: &str) -> std::path::PathBuf {
+        self.folder.path().canonicalize().expect("the folder is there").join(name)
+    }
+
+    /// Returns the absolute name of a file of the memex.
+    pub fn file(&self, name: &str) -> String {
+        self.at("memex").join(name).to_string_lossy().into_owned()
+    }
+
+    /// Returns the absolute name of a file of the project.
+    pub fn project(&self, name: &str) -> String {
+        self.at("project").join(name).to_string_lossy().into_owned()
+    }
+
+    pub fn store(&self) -> std::path::PathBuf {
+        self.at("state/passepartout")
+    }
+
+    pub fn read_file(&self, name: &str) -> String {
+        std::fs::read_to_string(self.file(name)).expect("the file is there")
+    }
+
+    pub fn config(&self) -> Config {
+        let variables = [
+            ("HOME", self.at("home")),
+            ("XDG_STATE_HOME", self.at("state")),
+            ("XDG_CONFIG_HOME", self.at("config")),
+            ("XDG_CACHE_HOME", self.at("cache")),
+        ];
+        let variables = variables.map(|(name, path)| (name.to_string(), path.to_string_lossy().into_owned())).into();
+        let mut config = Config::read(&Surroundings { variables });
+        config.directories = vec![self.at("memex")];
+        config.project = Some(self.at("project"));
+        config.cascade = Some(vec!["recall".to_string()]);
+        config
+    }
+
+    pub async fn engine(&self) -> Arc<Engine> {
+        self.engine_with(|_| {}).await
+    }
+
+    /// Starts an engine on this store; the one before it must be closed.
+    pub async fn engine_with(&self, set: impl FnOnce(&mut Config)) -> Arc<Engine> {
+        let mut config = self.config();
+        set(&mut config);
+        let boot = Boot {
+            config,
+            vault: Vault::empty(),
+            editor: Arc::new(NoEditor),
+            clock: self.clock.clone(),
+            notify: Arc::new(|_| {}),
+            keep: Keep::OnDiskOnly,
+        };
+        start(boot).await.expect("the engine starts")
+    }
+
+    /// Starts an engine that asks a scripted server, and has read the memex.
+    pub async fn served(&self, server: &FakeServer, cascade: &[&str], local: bool) -> Arc<Engine> {
+        let engine = self.engine_with(|config| provide(config, &[("fake", server, local)], cascade)).await;
+        self.read(&engine).await;
+        engine
+    }
+
+    /// Reads the memex.
+    pub async fn read(&self, engine: &Arc<Engine>) {
+        let engine = engine.clone();
+        tokio::task::spawn_blocking(move || engine.read_memex(&mut |_| {})).await.expect("it is read");
+    }
+
+    /// Runs a turn of the chat; returns it and what was streamed.
+    pub async fn ask(&self, engine: &Arc<Engine>, text: &str) -> (Finished, String) {
+        let mut streamed = String::new();
+        let finished = engine.ask(ask(text), engine.new_turn(), &mut |text| streamed.push_str(text)).await;
+        (finished, streamed)
+    }
+
+    /// Approves a plan as it is shown now.
+    pub async fn approve(&self, engine: &Arc<Engine>, plan: &FlightPlan) -> Result<Finished, String> {
+        let decided = Decided::Approve { shown: plan.shown() };
+        engine.decide(&origin(), &plan.id.0, decided, engine.new_turn(), &mut |_| {}).await
+    }
+
+    /// Denies a plan.
+    pub async fn deny(&self, engine: &Arc<Engine>, plan: &FlightPlan, reason: &str) -> Result<Finished, String> {
+        let decided = Decided::Deny { reason: reason.to_string() };
+        engine.decide(&origin(), &plan.id.0, decided, engine.new_turn(), &mut |_| {}).await
+    }
+}
+
+/// Sets scripted servers up as providers.
+pub fn provide(config: &mut Config, servers: &[(&str, &FakeServer, bool)], cascade: &[&str]) {
+    config.providers = servers
+        .iter()
+        .map(|(name, server, local)| ProviderSetting {
+            name: name.to_string(),
+            kind: "openai".to_string(),
+            url: Some(server.url()),
+            model: Some("m".to_string()),
+            local: *local,
+        })
+        .collect();
+    config.cascade = Some(cascade.iter().map(|name| name.to_string()).collect());
+    config.request_timeout = 20;
+}
+
+/// Returns the origin of the chat: the human's own.
+pub fn origin() -> Origin {
+    Origin { source: Source::Emacs, session: SessionId("chat".to_string()), rights: Rights::HUMAN }
+}
+
+/// Returns words of the chat.
+pub fn ask(text: &str) -> Ask {
+    Ask { origin: origin(), text: text.to_string(), history: Vec::new(), folder: None }
+}
+
+/// Returns the only plan that waits.
+#[track_caller]
+pub fn waiting(engine: &Engine) -> FlightPlan {
+    let mut plans = engine.plans(false);
+    assert_eq!(plans.len(), 1, "{plans:?}");
+    plans.remove(0)
+}
+
+/// Returns a plan's status now.
+#[track_caller]
+pub fn status(engine: &Engine, plan: &FlightPlan) -> PlanStatus {
+    engine.plan(&plan.id.0).expect("the plan is known").status
+}
+
+/// Returns every file below a folder with its bytes, to see that nothing was touched.
+pub fn tree(folder: &Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("a readable folder") {
+            let path = entry.expect("a readable entry").path();
+            match path.is_dir() {
+                true => folders.push(path),
+                false => found.push((path.clone(), std::fs::read(&path).expect("a readable file"))),
+            }
+        }
+    }
+    found.sort();
+    found
+}

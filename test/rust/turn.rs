@@ -1,0 +1,591 @@
+//! Whole turns with scripted doubles: what the model says, what gates and humans decide, and all that comes of it.
+
+mod desk;
+mod original;
+
+use desk::{Broken, NOTE, SECRET, Say, World, call, signal, told};
+use passepartout::domain::action::Outcome;
+use passepartout::domain::gate::Facts;
+use passepartout::domain::gate::Gates;
+use passepartout::domain::label::{Labels, Privacy, Provenance, Trust};
+use passepartout::domain::port::{Call, Completion, Locality, Message};
+use passepartout::domain::signal::{Body, Depth, Role};
+use passepartout::domain::turn::error::Resolution;
+use passepartout::domain::turn::{Conversation, Ending, Start, proposal};
+use serde_json::json;
+
+fn search() -> Call {
+    call("c1", "memory-search", json!({"query": "boiler"}))
+}
+
+fn edit(id: &str) -> Call {
+    call(id, "org-set-todo", json!({"id": "n1", "state": "DONE"}))
+}
+
+fn shell(command: &str) -> Call {
+    call("c1", "shell", json!({ "command": command }))
+}
+
+/// Asks, and compares the whole report and everything that happened on the way.
+#[track_caller]
+fn check(world: &World, report: &str, expected_report: &str, expected_events: &[&str]) {
+    assert_eq!(report, expected_report.trim().replace("\n    ", "\n"));
+    assert_eq!(world.events(), expected_events);
+}
+
+#[tokio::test]
+async fn a_plain_answer_ends_the_turn() {
+    let world = World::new([Say::Words("It is in the cellar.")]);
+    let (report, streamed) = world.ask("where is the boiler?").await;
+    assert_eq!(streamed, "It is in the cellar.");
+    check(
+        &world,
+        &told(&report),
+        "
+    ending: answered
+    text: It is in the cellar.
+    by fake/m, tokens 10+5
+    typed: where is the boiler?
+      User: where is the boiler?
+      Assistant: It is in the cellar.
+    depth 0, local, User/Own/Open, waiting []",
+        &["model"],
+    );
+}
+
+#[tokio::test]
+async fn two_calls_in_a_row_feed_back_and_tokens_add_up() {
+    let second = call("c2", "memory-read", json!({"id": "n1"}));
+    let world = World::new([Say::Calls(vec![search()]), Say::Calls(vec![second]), Say::Words("Found.")]);
+    let (report, _) = world.ask("where is the boiler?").await;
+    check(
+        &world,
+        &told(&report),
+        "
+    ending: answered
+    text: Found.
+    deed: memory-search boiler (asker pass, denier pass): memory-search was carried out.
+    deed: memory-read n1 (asker pass, denier pass): memory-read was carried out.
+    by fake/m, tokens 30+15
+    typed: where is the boiler?
+      User: where is the boiler?
+      calls: c1=memory-search
+      c1 memory-search: memory-search was carried out.
+      calls: c2=memory-read
+      c2 memory-read: memory-read was carried out.
+      Assistant: Found.
+    depth 2, local, Note/Kept/Open, waiting []",
+        &[
+            "model",
+            "survey memory-search",
+            "intent memory-search",
+            "perform memory-search",
+            "outcome done",
+            "model",
+            "survey memory-read",
+            "intent memory-read",
+            "perform memory-read",
+            "outcome done",
+            "model",
+        ],
+    );
+}
+
+#[tokio::test]
+async fn an_ask_parks_and_what_stands_behind_it_is_not_performed() {
+    let calls = vec![search(), edit("c2"), call("c3", "memory-read", json!({"id": "n1"})), edit("c4")];
+    let world = World::new([Say::Calls(calls)]);
+    let (report, _) = world.ask("mark it done").await;
+    check(
+        &world,
+        &told(&report),
+        r#"
+    ending: parked
+    text: 
+    deed: memory-search boiler (asker pass, denier pass): memory-search was carried out.
+    deed: org-set-todo n1 (asker ask, denier pass) [P1]: waits for approval
+    deed: org-set-todo n1 (asker ask, denier pass) [P2]: waits for approval
+    plans [PlanId("P1"), PlanId("P2")], changed [], sources []
+    by fake/m, tokens 10+5
+    typed: mark it done
+      User: mark it done
+      calls: c1=memory-search c2=org-set-todo c3=memory-read c4=org-set-todo
+      c1 memory-search: memory-search was carried out.
+      c3 memory-read: Not carried out yet: an earlier call of this answer waits for the user.
+    depth 0, local, Note/Kept/Open, waiting [c2→P1 c4→P2]"#,
+        &[
+            "model",
+            "survey memory-search",
+            "survey org-set-todo",
+            "survey memory-read",
+            "survey org-set-todo",
+            "intent memory-search",
+            "perform memory-search",
+            "outcome done",
+            "park org-set-todo",
+            "park org-set-todo",
+        ],
+    );
+}
+
+#[tokio::test]
+async fn an_approval_is_carried_out_once_and_the_conversation_goes_on() {
+    let world = World::new([Say::Calls(vec![edit("c1")]), Say::Words("It is done.")]);
+    let (parked, _) = world.ask("mark it done").await;
+    world.events.lock().unwrap().clear();
+    let (report, _) = world.approve(parked.conversation).await;
+    check(
+        &world,
+        &told(&report),
+        "
+    ending: answered
+    text: It is done.
+    deed: org-set-todo n1 (asker ask, denier pass) [P1]: org-set-todo was carried out.
+    by fake/m, tokens 10+5
+    typed: mark it done
+      User: mark it done
+      calls: c1=org-set-todo
+      c1 org-set-todo: org-set-todo was carried out.
+      Assistant: It is done.
+    depth 1, local, Note/Kept/Open, waiting []",
+        &[
+            "survey org-set-todo",
+            "survey org-set-todo",
+            "intent org-set-todo",
+            "perform org-set-todo",
+            "outcome done",
+            "plan P1 done",
+            "model",
+        ],
+    );
+}
+
+#[tokio::test]
+async fn of_two_plans_the_first_waits_for_the_second() {
+    let world = World::new([Say::Calls(vec![edit("c1"), edit("c2")]), Say::Words("not asked yet")]);
+    let (parked, _) = world.ask("mark both done").await;
+    let (report, _) = world.approve(parked.conversation).await;
+    assert_eq!(report.ending, Ending::Parked);
+    assert_eq!(report.conversation.waiting.len(), 1);
+    assert_eq!(report.plans.len(), 1, "{:?}", report.plans);
+    assert_eq!(world.prompts().len(), 1, "the model is asked when nothing waits any more");
+}
+
+#[tokio::test]
+async fn a_denial_with_its_reason_goes_back_to_the_model() {
+    let world = World::new([Say::Calls(vec![edit("c1")]), Say::Words("Then I leave it.")]);
+    let (parked, _) = world.ask("mark it done").await;
+    world.events.lock().unwrap().clear();
+    let (report, _) = world.deny("not before Friday", parked.conversation).await;
+    check(
+        &world,
+        &told(&report),
+        "
+    ending: answered
+    text: Then I leave it.
+    deed: org-set-todo n1 (asker ask, denier pass) [P1]: denied: the user said no: not before Friday. Nothing was done.
+    by fake/m, tokens 10+5
+    typed: mark it done
+      User: mark it done
+      calls: c1=org-set-todo
+      c1 org-set-todo: denied: the user said no: not before Friday. Nothing was done.
+      Assistant: Then I leave it.
+    depth 1, local, User/Own/Open, waiting []",
+        &["model"],
+    );
+}
+
+#[tokio::test]
+async fn an_approval_on_changed_facts_is_stale_and_nothing_is_done() {
+    let world = World::new([Say::Calls(vec![edit("c1")]), Say::Words("I see.")]);
+    let (parked, _) = world.ask("mark it done").await;
+    world.events.lock().unwrap().clear();
+    *world.facts.lock().unwrap() = Facts { unknown: vec!["it was moved".into()], ..Facts::default() };
+    let (report, _) = world.approve(parked.conversation).await;
+    assert_eq!(world.events(), ["survey org-set-todo", "plan P1 stale", "model"]);
+    assert!(report.deeds[0].outcome.starts_with("stale: "), "{:?}", report.deeds);
+    let Some(Message::Result { text, .. }) = report.conversation.messages.get(2) else { panic!("no result") };
+    assert!(text.starts_with("stale: "), "{text}");
+}
+
+#[tokio::test]
+async fn an_approval_covers_only_the_asks_that_were_shown_and_no_denial() {
+    struct Later(bool);
+    impl passepartout::domain::gate::Gate for Later {
+        fn name(&self) -> &str {
+            "later"
+        }
+        fn priority(&self) -> u16 {
+            700
+        }
+        fn judge(&self, _: &passepartout::domain::gate::Case<'_>) -> passepartout::domain::gate::Verdict {
+            let why = passepartout::domain::gate::Reason::new("The rules are other ones now.");
+            match self.0 {
+                true => passepartout::domain::gate::Verdict::Ask(why),
+                false => passepartout::domain::gate::Verdict::Deny(why),
+            }
+        }
+    }
+    for (asks, status, outcome) in [(true, "plan P1 stale", "stale: "), (false, "plan P1 failed", "refused")] {
+        let mut world = World::new([Say::Calls(vec![edit("c1")]), Say::Words("I see.")]);
+        let (parked, _) = world.ask("mark it done").await;
+        world.events.lock().unwrap().clear();
+        world.gates = std::mem::replace(&mut world.gates, Gates::new(Vec::new())).and(Box::new(Later(asks)));
+        let (report, _) = world.approve(parked.conversation).await;
+        assert_eq!(world.events(), ["survey org-set-todo", "survey org-set-todo", status, "model"]);
+        assert!(report.deeds[0].outcome.starts_with(outcome), "{:?}", report.deeds);
+    }
+}
+
+#[tokio::test]
+async fn a_denied_proposal_goes_back_with_the_whole_trace_three_times_at_most() {
+    let no = || Say::Calls(vec![shell("rm -rf /")]);
+    let world = World::new([no(), no(), no(), Say::Words("never asked")]);
+    let (report, _) = world.ask("clean up").await;
+    check(
+        &world,
+        &told(&report),
+        "
+    ending: failed
+    text: 
+    notice: What the model wanted was refused 3 times, so nothing was done. The last reason:
+    Refused. Nothing was done.
+    - denier (deny): It deletes everything. Instead: Name one file.
+    deed: shell rm -rf / (asker pass, denier deny): refused
+    deed: shell rm -rf / (asker pass, denier deny): refused
+    deed: shell rm -rf / (asker pass, denier deny): refused
+    by fake/m, tokens 30+15
+    typed: clean up
+      User: clean up
+      calls: c1=shell
+      c1 shell: Refused. Nothing was done. / - denier (deny): It deletes everything. Instead: Name one file.
+      calls: c1=shell
+      c1 shell: Refused. Nothing was done. / - denier (deny): It deletes everything. Instead: Name one file.
+      calls: c1=shell
+      c1 shell: Refused. Nothing was done. / - denier (deny): It deletes everything. Instead: Name one file.
+    depth 0, local, User/Own/Open, waiting []",
+        &["model", "survey shell", "model", "survey shell", "model", "survey shell"],
+    );
+}
+
+#[tokio::test]
+async fn a_model_that_finds_another_way_after_a_denial_goes_on() {
+    let world = World::new([
+        Say::Calls(vec![shell("rm -rf /")]),
+        Say::Calls(vec![shell("ls")]),
+        Say::Calls(vec![shell("rm -rf /")]),
+        Say::Calls(vec![shell("rm -rf /")]),
+        Say::Words("Done."),
+    ]);
+    let (report, _) = world.ask("clean up").await;
+    assert_eq!(report.ending, Ending::Answered, "what passes starts the count afresh: {}", told(&report));
+}
+
+#[tokio::test]
+async fn of_one_answer_all_calls_are_carried_out_or_none() {
+    let world = World::new([Say::Calls(vec![search(), shell("rm -rf /")]), Say::Words("I see.")]);
+    let mut calls = match world.script.lock().unwrap().pop_front() {
+        Some(Say::Calls(calls)) => calls,
+        _ => unreachable!("it was put there"),
+    };
+    calls[1].id = "c2".into();
+    world.script.lock().unwrap().push_front(Say::Calls(calls));
+    let (report, _) = world.ask("clean up").await;
+    assert!(!world.events().iter().any(|event| event.starts_with("perform")), "{:?}", world.events());
+    let told = told(&report);
+    assert!(told.contains("c1 memory-search: Not carried out: another call of the same answer was refused."), "{told}");
+}
+
+#[tokio::test]
+async fn what_is_no_action_is_fed_back_in_words_that_a_model_can_act_on() {
+    for (bad, words) in [
+        (call("c1", "teleport", json!({})), "There is no tool “teleport”. The tools are: memory-search,"),
+        (call("c1", "memory-search", json!({})), "memory-search: the argument “query” is missing"),
+        (
+            call("c1", "memory-search", json!({"query": 7})),
+            "memory-search: the argument “query” must be text, not a number.",
+        ),
+        (
+            call("c1", "memory-search", json!({"query": "x", "depth": 1})),
+            "memory-search: there is no argument “depth”.",
+        ),
+        (
+            call("c1", "memory-search", json!({"query": "x", "explanation": "  "})),
+            "memory-search: every action needs an “explanation”",
+        ),
+        (
+            call("c1", "memory-search", json!({"query": "x", "limit": 1.5})),
+            "memory-search: the argument “limit” must be a whole number, not a number.",
+        ),
+    ] {
+        let world = World::new([Say::Calls(vec![bad]), Say::Words("I see.")]);
+        let (report, _) = world.ask("do it").await;
+        assert_eq!(world.events(), ["model", "model"], "{words}");
+        let Some(Message::Result { text, .. }) = report.conversation.messages.get(2) else { panic!("no result") };
+        assert!(text.starts_with(words), "{text} does not start with {words}");
+        assert_eq!(report.deeds.len(), 1);
+        assert!(report.deeds[0].trace.is_none() && report.deeds[0].outcome.starts_with("refused: "));
+    }
+}
+
+fn completion(text: &str) -> Completion {
+    Completion {
+        provider: "fake".into(),
+        model: "m".into(),
+        text: text.into(),
+        calls: Vec::new(),
+        usage: None,
+        sources: Vec::new(),
+    }
+}
+
+#[test]
+fn a_plist_in_text_is_one_call_and_nothing_else_is() {
+    let wanted = call("plist", "memory-search", json!({"query": "boiler", "explanation": "To find it."}));
+    for text in [
+        "(:type :request :target :tool :payload (:action :call :tool \"memory-search\" :args (:query \"boiler\") :explanation \"To find it.\"))",
+        "(:TYPE :REQUEST :TARGET :TOOL :PAYLOAD (:ACTION :CALL :TOOL \"MEMORY-SEARCH\" :ARGS (:QUERY \"boiler\") :EXPLANATION \"To find it.\"))",
+        "```lisp\n(:tool \"memory-search\" :args (:query \"boiler\") :explanation \"To find it.\")\n```",
+        "\n```\n(:Tool memory-search :Args (:Query \"boiler\") :Explanation \"To find it.\")\n```\n",
+    ] {
+        assert_eq!(proposal::parse(&completion(text)), (String::new(), vec![wanted.clone()]), "{text}");
+    }
+    let words = "(:type :request :payload (:action :message :text \"Hello.\"))";
+    assert_eq!(proposal::parse(&completion(words)), ("Hello.".to_string(), Vec::new()));
+    for text in [
+        "Call (:tool \"shell\" :args (:command \"ls\")).",
+        "(:tool \"shell\" :args (:command \"ls\")) and then",
+        "(:tool \"shell\" :args (:command \"ls\"",
+        "#.(delete-file \"/tmp/x\")",
+        "(:tool #.(shell-command \"id\") :args nil)",
+        "(:tool \"shell\" :args (:command #.(shell-command-to-string \"id\")))",
+        "(#1=(:tool . #1#))",
+        "```\nno list\n```",
+        "()",
+        "",
+        "(((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((",
+    ] {
+        assert_eq!(proposal::parse(&completion(text)), (text.to_string(), Vec::new()), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_plist_goes_the_same_road_as_a_native_call() {
+    let text = "```lisp\n(:TYPE :REQUEST :PAYLOAD (:TOOL \"shell\" :ARGS (:COMMAND \"rm -rf /\") :EXPLANATION \"To clean up.\"))\n```";
+    let world = World::new([Say::Words(text), Say::Words("I see.")]);
+    let (report, _) = world.ask("clean up").await;
+    assert_eq!(world.events(), ["model", "survey shell", "model"]);
+    assert_eq!(report.deeds[0].outcome, "refused");
+}
+
+#[tokio::test]
+async fn at_depth_ten_the_turn_ends_with_what_was_done_and_an_offer() {
+    let world = World::new((0..12).map(|_| Say::Calls(vec![search()])));
+    let (report, _) = world.ask("go on and on").await;
+    assert_eq!(report.ending, Ending::Answered);
+    assert_eq!(report.deeds.len(), 11, "depth 0 to 10");
+    assert_eq!(world.prompts().len(), 11);
+    let notice = report.notice.expect("an offer");
+    assert_eq!(notice, "Stopped after 10 steps. What was done is listed below; say “go on” to continue.");
+    assert!(!report.roll_back);
+}
+
+#[tokio::test]
+async fn an_approval_at_the_depth_limit_is_carried_out_and_ends_with_the_offer() {
+    let world = World::new([Say::Calls(vec![edit("c1")])]);
+    let (parked, _) = world.ask("mark it done").await;
+    let mut conversation = parked.conversation;
+    conversation.depth = Depth::from_number(10).expect("ten is allowed");
+    let (report, _) = world.approve(conversation).await;
+    assert_eq!((report.ending, report.roll_back), (Ending::Answered, false));
+    assert!(report.notice.is_some_and(|notice| notice.starts_with("Stopped after 10 steps.")));
+    assert!(world.events().contains(&"perform org-set-todo".to_string()));
+}
+
+/// Breaks one thing, and says what must come of it.
+#[tokio::test]
+async fn whatever_breaks_the_turn_ends_and_says_so() {
+    struct Case {
+        broken: Broken,
+        script: Vec<Say>,
+        ending: Ending,
+        roll_back: bool,
+        /// Part of what the user or the model is told.
+        says: &'static str,
+        performed: bool,
+    }
+    let failed =
+        |broken, script, says| Case { broken, script, ending: Ending::Failed, roll_back: true, says, performed: false };
+    let one = || vec![Say::Calls(vec![search()]), Say::Words("I see.")];
+    let cases = [
+        failed(Broken::Nothing, vec![Say::Panic("CRITICAL BRAIN FAILURE")], "CRITICAL BRAIN FAILURE"),
+        failed(Broken::Nothing, vec![Say::Exhausted], "no model answered.\n- fake: it is down"),
+        failed(Broken::Surveyor, one(), "the surveyor breaks"),
+        failed(Broken::Briefing, one(), "the briefing breaks"),
+        failed(Broken::OnError, vec![Say::Exhausted], "no model answered"),
+        failed(Broken::Log, vec![Say::Exhausted], "no model answered"),
+        failed(Broken::Intent, one(), "the store could not keep the intent, so nothing was done (the disk is full)"),
+        failed(
+            Broken::Park,
+            vec![Say::Calls(vec![edit("c1")])],
+            "the plan could not be kept, so nothing was done (the disk is full)",
+        ),
+        Case {
+            broken: Broken::Actuator,
+            script: one(),
+            ending: Ending::Answered,
+            roll_back: false,
+            says: "failed: memory-search broke: the actuator breaks",
+            performed: true,
+        },
+        Case {
+            broken: Broken::Outcome,
+            script: one(),
+            ending: Ending::Answered,
+            roll_back: false,
+            says: "the outcome of memory-search boiler could not be stored: the disk is full",
+            performed: true,
+        },
+        Case {
+            broken: Broken::Nothing,
+            script: vec![Say::Calls(vec![shell("break the gate")]), Say::Words("I see.")],
+            ending: Ending::Answered,
+            roll_back: false,
+            says: "denier (deny): The gate failed, and a gate that fails denies.",
+            performed: false,
+        },
+    ];
+    for case in cases {
+        let world = World { broken: case.broken, ..World::new(case.script) };
+        let (report, _) = world.ask("do it").await;
+        let all = format!("{}\n{}", told(&report), world.log().join("\n"));
+        assert_eq!((report.ending, report.roll_back), (case.ending, case.roll_back), "{all}");
+        assert!(all.contains(case.says), "{:?} is not in\n{all}", case.says);
+        let performed = world.events().iter().any(|event| event.starts_with("perform"));
+        assert_eq!(performed, case.performed, "{all}");
+    }
+}
+
+#[tokio::test]
+async fn a_fault_ends_as_was_chosen() {
+    for (resolution, ending, text, roll_back) in [
+        (Resolution::Skip, Ending::Answered, "", false),
+        (Resolution::Fallback("Ask me later.".into()), Ending::Answered, "Ask me later.", false),
+        (Resolution::Abort, Ending::Failed, "", true),
+    ] {
+        let world = World { resolution: resolution.clone(), ..World::new([Say::Exhausted]) };
+        let (report, streamed) = world.ask("do it").await;
+        assert_eq!(
+            (report.ending, report.text.as_str(), report.roll_back),
+            (ending, text, roll_back),
+            "{resolution:?}"
+        );
+        assert_eq!(streamed, text);
+        assert_eq!(world.events(), ["model", "fault passepartout-model-error"]);
+        assert_eq!(world.log()[0], "error: user-input, depth 0: no model answered.\n- fake: it is down");
+        let raised = world.log().iter().any(|line| line.starts_with("warning: loop-error"));
+        assert_eq!(raised, resolution == Resolution::Abort);
+    }
+}
+
+#[tokio::test]
+async fn a_loop_error_is_raised_once_one_deeper_and_not_beyond_depth_two() {
+    for depth in 0..=4 {
+        let mut script: Vec<Say> = (0..depth).map(|_| Say::Calls(vec![search()])).collect();
+        script.push(Say::Exhausted);
+        let world = World::new(script);
+        let (report, _) = world.ask("do it").await;
+        assert_eq!(report.ending, Ending::Failed);
+        let raised: Vec<_> = world.log().into_iter().filter(|line| line.contains("loop-error")).collect();
+        let expected = format!("warning: loop-error, depth {}: no model answered.\n- fake: it is down", depth + 1);
+        match depth {
+            0..=2 => assert_eq!(raised, [expected]),
+            _ => assert!(raised.is_empty(), "{raised:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn private_labels_travel_into_the_conversation_the_prompt_and_the_action() {
+    let calls = || Say::Calls(vec![search()]);
+    let world = World {
+        outcome: |_| (Outcome::Done("a private note".into()), SECRET),
+        ..World::new([calls(), Say::Calls(vec![edit("c2")])])
+    };
+    let (report, _) = world.ask("do it").await;
+    let privacies: Vec<_> = world.prompts().iter().map(|prompt| prompt.privacy).collect();
+    assert_eq!(privacies, [Privacy::Open, Privacy::Private]);
+    assert_eq!(report.conversation.labels, Labels { privacy: Privacy::Private, ..NOTE });
+    let labels = world.plan(0).action.labels();
+    assert_eq!(
+        (labels.provenance, labels.trust, labels.privacy),
+        (Provenance::Model, Trust::Untrusted, Privacy::Private)
+    );
+}
+
+#[tokio::test]
+async fn an_answer_from_a_private_slice_makes_the_conversation_private() {
+    for (locality, privacy) in [(Locality::Local, Privacy::Private), (Locality::Remote, Privacy::Open)] {
+        let world = World { locality, memory: Privacy::Private, ..World::new([Say::Words("So it is.")]) };
+        let (report, _) = world.ask("what do I hide?").await;
+        assert_eq!(report.conversation.labels.privacy, privacy, "{locality:?}");
+        assert_eq!(world.prompts()[0].system.contains("a private note"), privacy == Privacy::Private, "{locality:?}");
+    }
+}
+
+#[tokio::test]
+async fn for_a_model_that_is_not_local_private_notes_stay_shut() {
+    for (locality, shut) in [(Locality::Local, ""), (Locality::Remote, ", private notes shut")] {
+        let world = World {
+            locality,
+            ..World::new([Say::Calls(vec![search()]), Say::Calls(vec![edit("c2")]), Say::Words("")])
+        };
+        let (parked, _) = world.ask("do it").await;
+        assert_eq!(parked.conversation.local, locality == Locality::Local);
+        let _ = world.approve(parked.conversation).await;
+        let touched: Vec<String> =
+            world.events().into_iter().filter(|e| e.starts_with("survey") || e.starts_with("perform")).collect();
+        for event in &touched {
+            assert!(event.ends_with(shut) && (!shut.is_empty() || !event.contains(',')), "{event}");
+        }
+        assert_eq!(touched.len(), 6, "{touched:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_first_contact_parks_exactly_what_would_be_sent_and_goes_on_when_it_is_approved() {
+    let world = World { locality: Locality::Remote, ..World::new([Say::Confirm, Say::Words("Hello.")]) };
+    let (parked, _) = world.ask("hello").await;
+    assert_eq!((parked.ending, parked.plans.len()), (Ending::Parked, 1));
+    let plan = world.plan(0);
+    assert_eq!(plan.action.tool(), "contact-provider");
+    assert_eq!(plan.action.text("sent"), Some("all that would be sent"));
+    assert_eq!(plan.action.text("url"), Some("https://far.example/v1/"));
+    let (report, _) = world.approve(parked.conversation).await;
+    assert_eq!((report.ending, report.text.as_str()), (Ending::Answered, "Hello."));
+    let said: Vec<_> = report.conversation.messages.iter().map(|m| matches!(m, Message::Text { .. })).collect();
+    assert_eq!(said, [true, true], "the contact itself is no part of the conversation");
+}
+
+#[tokio::test]
+async fn a_denied_first_contact_ends_and_nothing_is_sent() {
+    let world = World { locality: Locality::Remote, ..World::new([Say::Confirm]) };
+    let (parked, _) = world.ask("hello").await;
+    let (report, _) = world.deny("no", parked.conversation).await;
+    assert_eq!((report.ending, report.notice.as_deref()), (Ending::Answered, Some("Nothing was sent.")));
+    assert_eq!(world.prompts().len(), 1);
+}
+
+#[tokio::test]
+async fn the_history_stands_before_the_words_and_is_sent() {
+    let world = World::new([Say::Words("Yes.")]);
+    let history = vec![
+        Message::Text { role: Role::User, text: "Hello.".into() },
+        Message::Text { role: Role::Assistant, text: "Hello!".into() },
+    ];
+    let body = Body::UserInput { text: "Again?".into(), history: Vec::new() };
+    let (report, _) = world.start(Start::Words { signal: signal(body), history }).await;
+    let Conversation { messages, .. } = &report.conversation;
+    assert_eq!(messages.len(), 4);
+    assert_eq!(world.prompts()[0].messages, messages[..3]);
+}
