@@ -2,6 +2,7 @@
 #![allow(missing_docs)]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod cli;
 mod context;
 mod engine;
 mod ingest;
@@ -9,9 +10,11 @@ mod gate;
 mod ingest;
 mod layering;
 mod memory;
+mod one_door;
 mod org;
 mod provider;
 mod recall;
+mod runtime;
 mod sandbox;
 mod skill;
 mod store;

@@ -1,0 +1,338 @@
+//! The built program: every command on a small memex, its exit statuses, and what it says of bad input.
+
+use crate::support::engine::{Home, TestClock};
+use passepartout::domain::id::NodeId;
+use passepartout::domain::label::Privacy;
+use passepartout::edge::clock::{Clock, SystemClock};
+use passepartout::edge::store::DiskStore;
+use serde_json::Value;
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
+
+const TILES: &str = "#+TITLE: Home\n* Kitchen :project:\n** TODO Order tiles\nDEADLINE: <2026-03-01 Sun>\n:PROPERTIES:\n:ID: tiles\n:END:\nThe white ones.\n";
+
+/// Returns the program, with folders of a home of its own and nothing else of the environment.
+fn program(home: &Home) -> Command {
+    let base = home.folder.path().canonicalize().expect("it is there");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_passepartout"));
+    command.env_clear().env("PATH", "/usr/bin:/bin").env("TZ", "UTC").current_dir(base.join("project"));
+    for (name, folder) in
+        [("HOME", "home"), ("XDG_STATE_HOME", "state"), ("XDG_CONFIG_HOME", "config"), ("XDG_CACHE_HOME", "cache")]
+    {
+        command.env(name, base.join(folder));
+    }
+    command.env("MEMEX_DIR", base.join("memex")).stdin(Stdio::null());
+    command
+}
+
+struct Ran {
+    status: i32,
+    out: String,
+    err: String,
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Ran {
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("the program writes UTF-8");
+        Ran { status: output.status.code().expect("it exits"), out: text(output.stdout), err: text(output.stderr) }
+    }
+}
+
+impl Ran {
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|e| panic!("{e}: {}\n{}", self.out, self.err))
+    }
+}
+
+fn run(home: &Home, words: &[&str]) -> Ran {
+    program(home).args(words).output().expect("it runs").into()
+}
+
+/// Runs it with lines on its input.
+fn feed(home: &Home, words: &[&str], lines: &str) -> Ran {
+    let mut child = program(home)
+        .args(words)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it runs");
+    child.stdin.take().expect("a pipe").write_all(lines.as_bytes()).expect("it reads");
+    child.wait_with_output().expect("it ends").into()
+}
+
+fn home() -> Home {
+    Home::new(&[("home.org", TILES)])
+}
+
+#[test]
+fn every_command_answers_in_json() {
+    let home = home();
+    let memex = home.file("");
+    let ran = run(&home, &["ingest", &memex, "--json"]);
+    let figures = ran.json();
+    assert_eq!(
+        (ran.status, &figures["files"], &figures["headings"], &figures["problems"]),
+        (0, &1.into(), &2.into(), &0.into())
+    );
+    assert!(figures["bytes"].is_u64() && figures["seconds"].is_number());
+
+    let ran = run(&home, &["dump", &memex, "--jsonl"]);
+    let lines: Vec<Value> = ran.out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(lines.iter().map(|l| l["level"].as_u64()).collect::<Vec<_>>(), [Some(0), Some(1), Some(2)]);
+    assert_eq!(
+        (lines[2]["id"].as_str(), lines[2]["todo"].as_str(), &lines[2]["all_tags"]),
+        (Some("tiles"), Some("TODO"), &serde_json::json!(["project"]))
+    );
+
+    let ran = run(&home, &["context", "--memex", &memex, "--query", "tiles", "--json"]);
+    let context = ran.json();
+    assert!(context["text"].as_str().is_some_and(|text| text.contains("Order tiles")), "{context}");
+    assert!(context["tokens"].as_u64().is_some_and(|n| n > 0) && context["micros"].is_u64());
+
+    let ran = feed(
+        &home,
+        &["context", "--memex", &memex, "--jsonl"],
+        "{\"id\": 1, \"query\": \"tiles\"}\nnonsense\n{\"id\": \"b\", \"focus\": \"tiles\"}\n",
+    );
+    let lines: Vec<Value> = ran.out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!((ran.status, lines.len()), (0, 3));
+    assert_eq!((&lines[0]["id"], &lines[2]["id"]), (&1.into(), &"b".into()));
+    assert!(lines[1]["error"].is_string());
+
+    let cases = "{\"id\": 1, \"tool\": \"shell\", \"args\": {\"command\": \"rm -rf /\"}, \"explanation\": \"To clean up the disk.\"}\n\
+                 {\"id\": 2, \"tool\": \"shell\", \"args\": {\"command\": \"ls\"}, \"explanation\": \"To look at the files.\"}\n\
+                 {\"id\": 3, \"tool\": \"teleport\", \"args\": {}, \"explanation\": \"To be elsewhere soon.\"}\n";
+    let ran = feed(&home, &["gate", "--jsonl"], cases);
+    let verdicts: Vec<Value> = ran.out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(
+        verdicts.iter().map(|v| v["verdict"].as_str()).collect::<Vec<_>>(),
+        [Some("deny"), Some("pass"), Some("deny")]
+    );
+    assert!(verdicts[0]["trace"].as_array().is_some_and(|trace| trace.len() >= 7));
+
+    let ran = run(&home, &["ask", "what is overdue?", "--json"]);
+    let answer = ran.json();
+    assert_eq!((ran.status, answer["status"].as_str()), (0, Some("answered")), "{}", ran.err);
+    assert!(answer["text"].as_str().is_some_and(|text| text.contains("Order tiles")), "{answer}");
+    assert_eq!(answer["sources"], serde_json::json!(["tiles"]));
+
+    let ran = run(&home, &["plans", "list", "--json"]);
+    assert_eq!((ran.status, ran.json()), (0, serde_json::json!({"plans": []})));
+    let ran = run(&home, &["doctor", "--json"]);
+    let doctor = ran.json();
+    let names: Vec<_> = doctor["checks"].as_array().expect("checks").iter().map(|c| c["name"].clone()).collect();
+    for name in ["store", "memex", "project", "settings", "confinement", "models"] {
+        assert!(names.contains(&name.into()), "{names:?}");
+    }
+    assert!(ran.status == 0 || doctor["verdict"] == "unhealthy");
+    for words in [&["--help"][..], &["--version"], &["ask", "--help"]] {
+        assert_eq!(run(&home, words).status, 0);
+    }
+}
+
+#[test]
+fn wrong_words_end_with_two_and_say_what_would_be_right() {
+    let home = home();
+    for words in [
+        &[][..],
+        &["teleport"],
+        &["ask"],
+        &["ingest"],
+        &["plans"],
+        &["plans", "show"],
+        &["context", "--max-tokens", "many"],
+        &["ask", "--teleport", "x"],
+    ] {
+        let ran = run(&home, words);
+        assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{words:?}");
+        assert!(ran.err.contains("Usage:"), "{words:?}: {}", ran.err);
+    }
+}
+
+/// Asks for a change and returns the plan that waits.
+fn pending(home: &Home) -> Value {
+    let ran = run(home, &["ask", "mark order tiles done", "--json"]);
+    assert_eq!(ran.status, 3, "{}\n{}", ran.out, ran.err);
+    let answer = ran.json();
+    assert_eq!(answer["status"], "parked");
+    answer["plans"][0].clone()
+}
+
+#[test]
+fn a_plan_is_left_waiting_and_can_be_seen() {
+    let home = home();
+    let plan = pending(&home);
+    let id = plan["id"].as_str().expect("an id");
+    assert_eq!((plan["tool"].as_str(), plan["args"]["id"].as_str()), (Some("org-set-todo"), Some("tiles")));
+    assert_eq!(home.read_file("home.org"), TILES);
+    assert_eq!(run(&home, &["plans", "list", "--json"]).json()["plans"], serde_json::json!([plan]));
+    let shown = run(&home, &["plans", "show", id]);
+    assert_eq!(shown.status, 0);
+    assert!(shown.out.contains("-** TODO Order tiles") && shown.out.contains("+** DONE Order tiles"), "{}", shown.out);
+    assert_eq!(run(&home, &["plans", "show", id, "--json"]).json(), plan);
+    let none = run(&home, &["plans", "show", "P0"]);
+    assert_eq!(
+        (none.status, none.err.as_str()),
+        (1, "passepartout: there is no plan P0; see: passepartout plans list\n")
+    );
+    let ran = run(&home, &["ask", "mark order tiles done"]);
+    assert_eq!(ran.status, 3);
+    assert!(ran.out.contains("It waits. Approve it with: passepartout plans approve P"), "{}", ran.out);
+
+    for words in [&["plans", "approve", id][..], &["plans", "deny", id, "no"]] {
+        let refused = feed(&home, words, &format!("{id}\n"));
+        assert_eq!(refused.status, 1);
+        assert!(refused.err.contains("in Emacs or at a terminal"), "{}", refused.err);
+    }
+    let typed = run(&home, &["ask", &format!("/approve {id}")]);
+    assert!(typed.out.contains("may not approve"), "{}", typed.out);
+    assert_eq!(run(&home, &["plans", "show", id, "--json"]).json()["status"], "pending");
+    assert_eq!(home.read_file("home.org"), TILES);
+}
+
+/// Runs it at a terminal of its own (that of `script`), where something is typed.
+fn at_terminal(home: &Home, words: &str, typed: &str) -> Ran {
+    let line = format!("{} {words}", env!("CARGO_BIN_EXE_passepartout"));
+    let plain = program(home);
+    let mut command = Command::new("script");
+    command.args(["-q", "-e", "-c", &line, "/dev/null"]).env_clear();
+    command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?)))).env("SHELL", "/bin/sh");
+    command.current_dir(plain.get_current_dir().expect("it was set"));
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("script is part of Debian");
+    child.stdin.take().expect("a pipe").write_all(typed.as_bytes()).expect("it reads");
+    child.wait_with_output().expect("it ends").into()
+}
+
+#[test]
+fn a_human_at_a_terminal_approves_what_was_shown_and_denies() {
+    let home = home();
+    let id = pending(&home)["id"].as_str().expect("an id").to_string();
+    let other = at_terminal(&home, &format!("plans approve {id}"), "yes\n");
+    assert!(other.out.contains("Nothing was done."), "{}{}", other.out, other.err);
+    assert_eq!(home.read_file("home.org"), TILES);
+
+    let ran = at_terminal(&home, &format!("plans approve {id}"), &format!("{id}\n"));
+    assert_eq!(ran.status, 0, "{}{}", ran.out, ran.err);
+    let (shown, asked) = (ran.out.find("+** DONE Order tiles"), ran.out.find("to approve exactly this"));
+    assert!(shown.is_some() && shown < asked, "it is shown before it is asked about: {}", ran.out);
+    assert!(home.read_file("home.org").contains("** DONE Order tiles"));
+    assert_eq!(run(&home, &["plans", "show", &id, "--json"]).json()["status"], "done");
+    let again = at_terminal(&home, &format!("plans approve {id}"), &format!("{id}\n"));
+    assert_eq!(again.status, 1, "{}", again.out);
+    assert!(again.out.contains("no longer waits"), "{}", again.out);
+
+    std::fs::write(home.file("home.org"), TILES).expect("a file");
+    let id = pending(&home)["id"].as_str().expect("an id").to_string();
+    let ran = at_terminal(&home, &format!("plans deny {id} not before Friday"), "");
+    assert_eq!(ran.status, 0, "{}", ran.out);
+    let plan = run(&home, &["plans", "list", "--all", "--json"]).json();
+    let denied =
+        plan["plans"].as_array().expect("plans").iter().find(|p| p["id"] == id.as_str()).expect("it is listed").clone();
+    assert_eq!(denied["status"], "denied");
+    assert_eq!(home.read_file("home.org"), TILES);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_command_line_and_the_engine_say_the_same() {
+    let home = home();
+    let engine = home.engine().await;
+    home.read(&engine).await;
+    let now = SystemClock.wall();
+    for (query, focus) in
+        [(Some("which tiles?"), None), (None, Some("tiles")), (Some("what is overdue?"), Some("tiles"))]
+    {
+        let node = focus.map(NodeId::new);
+        let ours = engine.context(query, node.as_ref(), now, Privacy::Open, 4_000);
+        let mut words = vec!["context", "--json"];
+        words.extend(query.iter().flat_map(|query| ["--query", query]));
+        words.extend(focus.iter().flat_map(|focus| ["--focus", focus]));
+        let theirs = run(&home, &words).json();
+        assert_eq!(theirs["text"].as_str(), Some(ours.text.as_str()), "{query:?} {focus:?}");
+        assert_eq!(theirs["tokens"].as_u64(), Some(ours.tokens as u64));
+    }
+    for question in
+        ["what is overdue?", "what do the notes say about tiles?", "which projects are there?", "teleport me"]
+    {
+        let (finished, streamed) = home.ask(&engine, question).await;
+        let other = Home { clock: Arc::<TestClock>::default(), ..self::home() };
+        let theirs = run(&other, &["ask", question, "--json"]).json();
+        assert_eq!(theirs["text"].as_str().map(str::trim_end), Some(streamed.trim_end()), "{question}");
+        assert_eq!(theirs["status"].as_str(), Some(finished.report.ending.name()));
+        let sources: Vec<_> = finished.report.sources.iter().map(|id| id.as_str().to_string()).collect();
+        assert_eq!(theirs["sources"], serde_json::json!(sources), "{question}");
+    }
+}
+
+#[test]
+fn bad_input_is_named_and_loses_nothing() {
+    let home = home();
+    std::fs::write(home.file("binary.org"), [0_u8, 159, 146, 150, 0, 1, 2]).expect("a file");
+    std::fs::write(home.file("latin.org"), b"* caf\xe9\n").expect("a file");
+    std::fs::write(home.file("empty.org"), "").expect("a file");
+    std::os::unix::fs::symlink("/nowhere", home.file("dangling.org")).expect("a link");
+    let ran = run(&home, &["ingest", &home.file(""), "--json"]);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    assert!(ran.json()["files"].as_u64().is_some_and(|n| n >= 2), "{}", ran.out);
+    assert!(ran.json()["problems"].as_u64().is_some_and(|n| n >= 1) && ran.err.contains("binary.org"), "{}", ran.err);
+
+    for words in
+        [&["ingest", "/nowhere/at/all"][..], &["ingest", "/nowhere/at/all", "--json"], &["dump", "/nowhere/at/all"]]
+    {
+        let ran = run(&home, words);
+        assert_eq!(ran.status, 1, "{words:?}: {}", ran.out);
+        assert!(format!("{}{}", ran.out, ran.err).contains("/nowhere/at/all"), "{words:?}: {}{}", ran.out, ran.err);
+    }
+    let ran = run(&home, &["ask", "what is overdue?", "--memex", "/nowhere/at/all"]);
+    assert!(ran.err.contains("/nowhere/at/all"), "{}{}", ran.out, ran.err);
+    let ran = run(&home, &["context", "--query", "tiles"]);
+    assert!(ran.out.contains("Order tiles") && ran.err.contains("binary.org"), "{}", ran.err);
+}
+
+#[test]
+fn a_store_that_cannot_be_opened_is_one_message() {
+    let home = home();
+    assert_eq!(run(&home, &["ask", "what is overdue?"]).status, 0);
+    let commands = [&["ask", "what is overdue?"][..], &["plans", "list"], &["ingest", "."]];
+    let with_store = |words: &[&str]| {
+        let mut words: Vec<String> = words.iter().map(|word| word.to_string()).collect();
+        words.extend(["--store".to_string(), home.store().to_string_lossy().into_owned()]);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        run(&home, &words)
+    };
+    {
+        let _held = DiskStore::open(&home.store()).expect("the store is free");
+        for words in commands {
+            let ran = with_store(words);
+            assert_eq!(ran.status, 1, "{words:?}");
+            let line = format!("{}", std::process::id());
+            assert!(ran.err.contains(&line) && ran.err.contains("state/passepartout"), "{words:?}: {}", ran.err);
+            assert_eq!(ran.err.trim_end().lines().count(), 1, "{}", ran.err);
+        }
+    }
+    let database = home.store().join("memory.sqlite");
+    let good = std::fs::read(&database).expect("the database");
+    let mut newer = good.clone();
+    newer[60..64].copy_from_slice(&99_u32.to_be_bytes());
+    for (bytes, words) in
+        [(newer, "newer version"), (b"not a database at all, but a text".to_vec(), "not a database of Passepartout")]
+    {
+        std::fs::write(&database, &bytes).expect("it is written");
+        for command in commands {
+            let ran = with_store(command);
+            assert_eq!(ran.status, 1, "{command:?}");
+            assert!(ran.err.contains(words) && ran.err.contains("memory.sqlite"), "{command:?}: {}", ran.err);
+        }
+        assert_eq!(std::fs::read(&database).expect("the database"), bytes, "nothing is touched");
+        let doctor = run(&home, &["doctor", "--json"]);
+        assert_eq!((doctor.status, doctor.json()["verdict"].clone()), (1, "unhealthy".into()));
+    }
+    std::fs::write(&database, &good).expect("it is written");
+    assert_eq!(with_store(&["ask", "what is overdue?"]).status, 0, "and then all is well again");
+}
