@@ -5,6 +5,8 @@
 mod cli;
 mod context;
 mod engine;
+#[path = "../fuzz/mod.rs"]
+mod fuzz;
 mod ingest;
 mod gate;
 mod ingest;

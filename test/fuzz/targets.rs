@@ -1,0 +1,616 @@
+//! The targets: what must hold for any bytes at all.
+
+use jiff::civil::{DateTime, date};
+use passepartout::domain::action::Action;
+use passepartout::domain::gate::clearance::ask_all;
+use passepartout::domain::gate::standard::standard;
+use passepartout::domain::gate::{Case, Verdict, lisp, secret};
+use passepartout::domain::id::SessionId;
+use passepartout::domain::inert::{Inert, exact, inert};
+use passepartout::domain::label::Labels;
+use passepartout::domain::memory::document::{Document, PrivacyOptions};
+use passepartout::domain::org::decode::decode;
+use passepartout::domain::org::edit::{Edit, EditOptions, NewHeading, apply, splices};
+use passepartout::domain::org::link::links;
+use passepartout::domain::org::outline::Outline;
+use passepartout::domain::org::scan::{ScanOptions, scan};
+use passepartout::domain::org::timestamp::timestamps;
+use passepartout::domain::port::Completion;
+use passepartout::domain::recall::grammar;
+use passepartout::domain::scope::Scope;
+use passepartout::domain::sexp::reader::Sexp;
+use passepartout::domain::tool::Toolbox;
+use passepartout::domain::turn::proposal;
+use passepartout::edge::config::{Config, Surroundings};
+use passepartout::edge::survey::{NoVault, Nowhere, Survey};
+use passepartout::edge::wire::frame::{self, Frames, Step};
+use serde_json::{Map, Value};
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+/// One target.
+pub struct Target {
+    /// Its name; its corpus stands in the folder of that name.
+    pub name: &'static str,
+    /// Words of its language.
+    pub words: &'static [&'static str],
+    /// Panics when something does not hold.
+    pub run: fn(&[u8]),
+}
+
+/// All targets.
+pub const TARGETS: &[Target] = &[
+    Target { name: "frame", words: FRAME, run: frame },
+    Target { name: "sexp", words: SEXP, run: sexp },
+    Target { name: "org_scan", words: ORG, run: org_scan },
+    Target { name: "org_edit", words: ORG, run: org_edit },
+    Target { name: "org_bytes", words: ORG, run: org_bytes },
+    Target { name: "proposal", words: SEXP, run: proposal_of },
+    Target { name: "shell", words: SHELL, run: shell },
+    Target { name: "lisp", words: LISP, run: lisp_code },
+    Target { name: "secret", words: SECRET, run: secrets },
+    Target { name: "inert", words: ORG, run: made_inert },
+    Target { name: "recall", words: RECALL, run: recall },
+    Target { name: "settings", words: SEXP, run: settings },
+];
+
+const FRAME: &[&str] = &["000003abc", "000000", "00000A", "400001", "\n", " ", "é", "00000", "000002é", "0x", "("];
+const SEXP: &[&str] = &[
+    "(",
+    ")",
+    "(",
+    ")",
+    ":type",
+    ":payload",
+    ":tool",
+    ":args",
+    " ",
+    " . ",
+    "\"",
+    "\"a\"",
+    "\\",
+    "nil",
+    "t",
+    "1",
+    "-0.5e3",
+    "1d0",
+    "#.(x)",
+    "#1=",
+    "'",
+    "`",
+    ",",
+    ";",
+    "\n",
+    "```",
+    "```lisp\n",
+    "(:action :call :tool \"shell\" :args (:command \"ls\"))",
+    ":environment",
+    ":providers",
+    "((\"a\" . \"b\"))",
+    ":cascade",
+    ":local t",
+    "9223372036854775807",
+    "é",
+    "\u{0}",
+];
+const ORG: &[&str] = &[
+    "* ",
+    "** ",
+    "*** ",
+    "*",
+    "\n",
+    "\n\n",
+    "TODO ",
+    "DONE ",
+    "COMMENT ",
+    "[#A] ",
+    " :a:b:",
+    ":PROPERTIES:\n",
+    ":END:\n",
+    ":ID: x\n",
+    ":ID: y\n",
+    ":DRAWER:\n",
+    "SCHEDULED: <2026-01-02 Fri>",
+    "DEADLINE: <2026-01-02 Fri +1w -2d>",
+    "CLOSED: [2026-01-02 Fri 10:00]",
+    "#+TODO: A(a) | B\n",
+    "#+FILETAGS: :private:\n",
+    "#+STARTUP: odd\n",
+    "#+SETUPFILE: x\n",
+    "#+begin_src sh\n",
+    "#+end_src\n",
+    "#+begin_quote\n",
+    "[[id:x][y]]",
+    "[[elisp:(x)]]",
+    "[[",
+    "]]",
+    "][",
+    "<elisp:x>",
+    "<<x>>",
+    "%%(x)",
+    "<%%(x)>",
+    "src_sh{x}",
+    "call_f(x)",
+    "{{{m}}}",
+    "[fn:1]",
+    "# Local Variables:\n",
+    "# End:\n",
+    "-*- mode: x -*-",
+    "| a |\n",
+    "#+TBLFM: $1=1\n",
+    "- [ ] a\n",
+    ": x\n",
+    "\t",
+    "\r\n",
+    "\u{202e}",
+    "\u{200b}",
+    "\u{1b}[2J",
+    "\u{0}",
+    "漢字",
+    "é",
+    "a",
+    "word ",
+    "http://a.b/c",
+    "@@html:x@@",
+    "\\begin{a}\n",
+    "$$x$$",
+    "[cite:@a]",
+];
+const SHELL: &[&str] = &[
+    "ls",
+    "rm -rf /",
+    "cat ",
+    "echo ",
+    "git ",
+    "sudo ",
+    "curl x | sh",
+    "|",
+    "||",
+    "&&",
+    ";",
+    "&",
+    "\n",
+    "$(",
+    ")",
+    "`",
+    "${",
+    "}",
+    "\"",
+    "'",
+    "\\",
+    "<<E\n",
+    "E\n",
+    ">",
+    ">>",
+    "<",
+    "2>&1",
+    "<(",
+    "$HOME",
+    "~",
+    "*",
+    "?",
+    "[a]",
+    "{a,b}",
+    "if ",
+    "then ",
+    "fi",
+    "for f in ",
+    "do ",
+    "done",
+    "while ",
+    "case x in ",
+    "esac",
+    "function f { ",
+    "f() { ",
+    "x=1 ",
+    "export ",
+    "eval ",
+    "exec ",
+    "bash -c ",
+    "xargs ",
+    "find . -exec ",
+    "$'\\x41'",
+    "$((1+",
+    "))",
+    "[[ ",
+    " ]]",
+    "#",
+    "!",
+    "/etc/passwd",
+    ".env",
+    "é",
+    "\u{202e}",
+];
+const LISP: &[&str] = &[
+    "(",
+    ")",
+    "'",
+    "`",
+    ",",
+    ",@",
+    "#'",
+    "#.",
+    "?a",
+    "?\\C-a",
+    "\"",
+    "\\",
+    "[",
+    "]",
+    " . ",
+    "(defun f (x) ",
+    "(lambda (x) ",
+    "(let ((a 1)) ",
+    "(funcall ",
+    "(apply ",
+    "(eval ",
+    "(delete-file \"x\")",
+    "(shell-command \"x\")",
+    "(intern \"x\")",
+    "(car x)",
+    "(+ 1 2)",
+    "nil",
+    "t",
+    "1.5",
+    ";",
+    "\n",
+    "#s(",
+    "#1=",
+    "#1#",
+    "é",
+    "(setq x ",
+    "(macroexpand ",
+];
+const SECRET: &[&str] = &[
+    "password",
+    " = ",
+    ": ",
+    "\"",
+    "'",
+    "AKIA",
+    "IOSFODNN7QXAMPLE",
+    "ghp_",
+    "sk-",
+    "xoxb-",
+    "-----BEGIN RSA PRIVATE KEY-----\n",
+    "-----END RSA PRIVATE KEY-----",
+    "eyJhbGciOiJIUzI1NiJ9.",
+    "aB3dE6gH9jK2mN5pQ8sT1vW4",
+    "0123456789abcdef",
+    "\n",
+    " ",
+    "token",
+    "api_key",
+    "https://user:",
+    "pass@host/",
+    "é",
+    "漢字",
+    "=",
+    "/",
+];
+const RECALL: &[&str] = &[
+    "what ",
+    "is ",
+    "due ",
+    "this week",
+    "today",
+    "tomorrow",
+    "on friday",
+    "scheduled ",
+    "agenda ",
+    "for ",
+    "find ",
+    "who is ",
+    "add ",
+    "todo ",
+    "under ",
+    "mark ",
+    "done ",
+    "as ",
+    "move ",
+    "to ",
+    "note ",
+    "schedule ",
+    "deadline ",
+    "in 3 days",
+    "next month",
+    "2026-02-30",
+    "2026-13-01",
+    "31.12.",
+    "at 25:00",
+    "99999999999 days",
+    "-1 weeks",
+    "“",
+    "”",
+    "\"",
+    "'s ",
+    "?",
+    ",",
+    " and ",
+    "please",
+    "projects",
+    "waiting",
+    "since ",
+    "changed ",
+    "remind me ",
+    "é",
+    "漢字",
+    "\n",
+    "last ",
+    "week",
+    "noon",
+    "[[id:x][y]]",
+    "* ",
+];
+
+/// Returns bytes as text, as lossy reading gives it.
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn now() -> DateTime {
+    date(2026, 3, 14).at(9, 26, 0, 0)
+}
+
+/// A stream gives the same frames however it is cut, and what is read is what is written.
+fn frame(bytes: &[u8]) {
+    let whole = all_frames(&[bytes]);
+    for at in [1, bytes.len() / 2, bytes.len().saturating_sub(1)] {
+        let (front, back) = bytes.split_at(at.min(bytes.len()));
+        assert_eq!(all_frames(&[front, back]), whole);
+    }
+    if let Ok(Step::Complete { text, used }) = frame::decode(bytes) {
+        assert!(used <= bytes.len());
+        let again = frame::encode(text).expect("it was short enough");
+        assert_eq!(frame::decode(&again), Ok(Step::Complete { text, used: again.len() }));
+    }
+}
+
+/// The frames of a stream, and whether it broke.
+fn all_frames(parts: &[&[u8]]) -> (Vec<String>, bool) {
+    let (mut frames, mut texts) = (Frames::default(), Vec::new());
+    for part in parts {
+        frames.push(part);
+        loop {
+            match frames.take() {
+                Ok(Some(text)) => texts.push(text),
+                Ok(None) => break,
+                Err(_) => return (texts, true),
+            }
+        }
+    }
+    (texts, false)
+}
+
+/// What is read can be written, and is read back the same.
+fn sexp(bytes: &[u8]) {
+    let text = text(bytes);
+    match Sexp::read(&text) {
+        Ok(value) => assert_eq!(Sexp::read(&value.to_string()), Ok(value.clone()), "{value}"),
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+}
+
+fn scanned(text: &str) -> Outline {
+    scan(Arc::from(text), &ScanOptions::default()).expect("a short text")
+}
+
+/// The outline is a tree whose ranges fit the text, and reading a changed text anew shares what it can.
+fn org_scan(bytes: &[u8]) {
+    let text = text(bytes);
+    let outline = scanned(&text);
+    check_outline(&outline);
+    for (range, _) in timestamps(&text) {
+        assert!(text.get(range).is_some());
+    }
+    for link in links(&text) {
+        assert!(!format!("{link:?}").is_empty());
+    }
+    let document = Document::build("a.org", outline, &PrivacyOptions::default());
+    let longer = format!("{text}\n* One more\n");
+    let rebuilt = Document::rebuild(&document, scanned(&longer), &PrivacyOptions::default());
+    let fresh = Document::build("a.org", scanned(&longer), &PrivacyOptions::default());
+    assert_eq!(rebuilt.root(), fresh.root());
+    assert_eq!(rebuilt.ids, fresh.ids);
+}
+
+fn check_outline(outline: &Outline) {
+    let size = outline.text.len() as u32;
+    let within = |range: &std::ops::Range<u32>| {
+        range.start <= range.end && outline.text.get(range.start as usize..range.end as usize).is_some()
+    };
+    for (index, node) in outline.nodes.iter().enumerate() {
+        assert!(node.begin <= size && node.end <= size && node.begin <= node.end, "node {index}: {node:?}");
+        let ranges = [Some(&node.section), Some(&node.title), Some(&node.body)].into_iter();
+        for range in ranges.chain([node.scheduled.as_ref(), node.deadline.as_ref(), node.closed.as_ref()]).flatten() {
+            assert!(within(range), "node {index}: {range:?} of {size}");
+        }
+        assert!(outline.todo(node).is_some() == node.todo.is_some());
+        if index > 0 {
+            let parent = &outline.nodes[node.parent as usize];
+            assert!((node.parent as usize) < index && parent.level < node.level);
+            assert!(parent.begin <= node.begin && node.end <= parent.end);
+            assert!(outline.at(node.begin as usize) == index);
+        }
+    }
+    let reached: usize = {
+        let (mut stack, mut count) = (vec![0], 0);
+        while let Some(index) = stack.pop() {
+            count += 1;
+            stack.extend(outline.children(index));
+        }
+        count
+    };
+    assert_eq!(reached, outline.nodes.len(), "every node is a child of one");
+}
+
+/// An edit is refused, or changes nothing but what it names.
+fn org_edit(bytes: &[u8]) {
+    let text = text(bytes);
+    let outline = scanned(&text);
+    let node = bytes.len() % outline.nodes.len();
+    let word = text.split_whitespace().next().unwrap_or("x").to_string();
+    let edits = [
+        Edit::SetTodo { node, state: Some("DONE".into()) },
+        Edit::SetTodo { node, state: None },
+        Edit::SetProperty { node, key: "EFFORT".into(), value: Some(word.clone()) },
+        Edit::SetBody { node, body: text.chars().rev().take(50).collect() },
+        Edit::AddHeading(NewHeading { parent: (node > 0).then_some(node), title: word, ..NewHeading::default() }),
+        Edit::Remove { node },
+    ];
+    for edit in edits {
+        let Ok(splices) = splices(&outline, &edit, &EditOptions::at(now())) else { continue };
+        let after = scanned(&apply(&text, &splices));
+        check_outline(&after);
+        let count = |edit: &Edit| match edit {
+            Edit::AddHeading(_) => outline.nodes.len() + 1,
+            Edit::Remove { node } => outline.nodes.len() - (outline.after(*node) - node),
+            _ => outline.nodes.len(),
+        };
+        assert_eq!(after.nodes.len(), count(&edit), "{edit:?} in {text:?}");
+    }
+}
+
+/// A file that is read gives the very same bytes when it is written unchanged.
+fn org_bytes(bytes: &[u8]) {
+    if let Ok(decoded) = decode(bytes) {
+        assert_eq!(decoded.encode(&decoded.text).expect("its own text"), bytes);
+    }
+}
+
+/// Whatever a model says is words or calls, and a call that is no action says why.
+fn proposal_of(bytes: &[u8]) {
+    let completion = Completion {
+        provider: "p".into(),
+        model: "m".into(),
+        text: text(bytes),
+        calls: Vec::new(),
+        usage: None,
+        sources: Vec::new(),
+    };
+    let (words, calls) = proposal::parse(&completion);
+    if calls.is_empty() && !completion.text.contains('(') {
+        assert_eq!(words, completion.text);
+    }
+    for call in calls {
+        match Action::new(&Toolbox::builtin(), &call.tool, call.args, None, Labels::MODEL) {
+            Ok(action) => assert!(!proposal::summary(&action).contains('\n')),
+            Err(malformed) => assert!(!malformed.to_string().is_empty()),
+        }
+    }
+}
+
+static SCOPE: LazyLock<Scope> = LazyLock::new(|| Scope {
+    session: SessionId("fuzz".into()),
+    memex: vec!["/nonexistent/home/memex".into()],
+    project: "/nonexistent/home/project".into(),
+    home: "/nonexistent/home".into(),
+    own: Vec::new(),
+    permissions: Default::default(),
+    private_tags: vec!["private".into()],
+    self_build: false,
+    see_private: true,
+    hosts: Vec::new(),
+});
+static SURVEY: LazyLock<Survey> =
+    LazyLock::new(|| Survey::new(Arc::new(NoVault), Arc::new(Nowhere), None, Duration::from_secs(10)));
+
+/// Judges an action with all gates; every gate says something and none breaks.
+fn verdict(tool: &str, argument: &str, value: &str) -> (Verdict, Vec<String>) {
+    let args = Map::from_iter([(argument.to_string(), Value::from(value))]);
+    let action =
+        Action::new(&Toolbox::builtin(), tool, args, Some("A test asks for it."), Labels::MODEL).expect("right types");
+    let facts = SURVEY.look(&action, &SCOPE);
+    let tool = Toolbox::builtin().get(tool).expect("a tool");
+    let gates = standard(Vec::new());
+    let trace = ask_all(&gates, &Case { action: &action, tool, scope: &SCOPE, facts: &facts });
+    assert_eq!(trace.opinions.len(), gates.iter().count());
+    for opinion in &trace.opinions {
+        let broke = opinion.verdict.reason().is_some_and(|reason| reason.text.contains("panic"));
+        assert!(!broke, "{}: {:?}", opinion.gate, opinion.verdict);
+    }
+    let unknown = facts.shell.iter().flat_map(|shell| &shell.scripts).flat_map(|script| script.unknown.clone());
+    (trace.strictest().expect("seven gates").verdict.clone(), unknown.collect())
+}
+
+/// What cannot be read for certain never passes.
+fn shell(bytes: &[u8]) {
+    let text = text(bytes);
+    let (verdict, unknown) = verdict("shell", "command", &text);
+    if !unknown.is_empty() {
+        assert!(!matches!(verdict, Verdict::Pass(_)), "{text:?} passes, though {unknown:?}");
+    }
+}
+
+fn lisp_code(bytes: &[u8]) {
+    let text = text(bytes);
+    let found = lisp::examine(&text);
+    let (verdict, _) = verdict("eval-lisp", "code", &text);
+    if !found.is_empty() {
+        assert!(!matches!(verdict, Verdict::Pass(_)), "{text:?} passes, though {found:?}");
+    }
+}
+
+/// A masked text holds no secret any more.
+fn secrets(bytes: &[u8]) {
+    let text = text(bytes);
+    let found = secret::scan(&text);
+    let (masked, taken) = secret::mask(&text);
+    assert_eq!(found.len(), taken.len());
+    if found.is_empty() {
+        assert_eq!(masked, text);
+    }
+    let (again, left) = secret::mask(&masked);
+    assert!(left.is_empty(), "{text:?} masked is {masked:?}, and masked again {again:?}");
+}
+
+/// Inert text has no structure, however it is cut while it streams.
+fn made_inert(bytes: &[u8]) {
+    let text = text(bytes);
+    let whole = inert(&text);
+    let outline = scanned(&whole);
+    assert_eq!(outline.nodes.len(), 1, "a heading in {whole:?}");
+    let node = &outline.nodes[0];
+    assert!(node.properties.is_empty() && node.scheduled.is_none() && node.deadline.is_none(), "{whole:?}");
+    assert!(outline.filetags.is_empty() && outline.title.is_none() && outline.startup.is_empty(), "{whole:?}");
+    let lower = whole.to_ascii_lowercase();
+    for bad in ["local variables:", "-*-", "[[elisp:", "[[shell:", "<elisp:", "\u{202e}", "\u{1b}", "\u{0}"] {
+        assert!(!lower.contains(bad), "{bad:?} in {whole:?}");
+    }
+    for line in whole.lines() {
+        let bare = line.trim_start();
+        assert!(!bare.starts_with("#+"), "a keyword in {whole:?}");
+        assert!(!bare.starts_with("%%("), "a diary sexp in {whole:?}");
+    }
+    // Any way of cutting a stream gives the same text.
+    for size in [1, 3, 7, 64] {
+        let (mut stream, mut streamed) = (Inert::default(), String::new());
+        let mut rest = text.as_str();
+        while !rest.is_empty() {
+            let end = (size.min(rest.len())..=rest.len()).find(|&at| rest.is_char_boundary(at)).unwrap_or(rest.len());
+            let (piece, later) = rest.split_at(end);
+            streamed.push_str(&stream.push(piece));
+            rest = later;
+        }
+        streamed.push_str(&stream.finish());
+        assert_eq!(streamed, whole, "in pieces of {size}");
+    }
+    let shown = exact(&text);
+    assert!(!shown.chars().any(|c| (c.is_control() && c != '\n' && c != '\t') || c == '\u{202e}'), "{shown:?}");
+    assert_eq!(exact(&shown), shown);
+}
+
+/// Every sentence is a request of some kind, and the same one each time.
+fn recall(bytes: &[u8]) {
+    let text = text(bytes);
+    let request = grammar::parse(&text, now());
+    assert_eq!(format!("{request:?}"), format!("{:?}", grammar::parse(&text, now())));
+}
+
+/// Settings that cannot be read change nothing and end nothing.
+fn settings(bytes: &[u8]) {
+    let Ok(settings) = Sexp::read(&text(bytes)) else { return };
+    let surroundings = Surroundings::of_settings(&settings);
+    let mut config = Config::read(&surroundings);
+    config.take_settings(&settings);
+    assert!(config.store.is_absolute() || config.store.as_os_str().is_empty() || settings.text_at("store").is_some());
+}
