@@ -7,6 +7,7 @@ mod context;
 mod engine;
 #[path = "../fuzz/mod.rs"]
 mod fuzz;
+mod documents;
 mod ingest;
 mod gate;
 mod ingest;
