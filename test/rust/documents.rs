@@ -156,7 +156,8 @@ fn quoted(text: &str, begin: &str, end: &str, keep: impl Fn(&str, &str) -> bool)
     for line in body.lines() {
         let parts: Vec<&str> = line.split('"').collect();
         for n in (1..parts.len()).step_by(2) {
-            if keep(parts[n - 1], parts.get(n + 1).unwrap_or(&"")) {
+            let is_name = parts[n].chars().all(|c| c.is_ascii_lowercase() || c == '-') && !parts[n].is_empty();
+            if is_name && keep(parts[n - 1], parts.get(n + 1).unwrap_or(&"")) {
                 found.insert(parts[n].to_string());
             }
         }
