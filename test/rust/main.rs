@@ -3,12 +3,12 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod cli;
+mod approval;
 mod context;
 mod engine;
 #[path = "../fuzz/mod.rs"]
 mod fuzz;
 mod documents;
-mod ingest;
 mod gate;
 mod ingest;
 mod layering;
