@@ -359,40 +359,25 @@ fn sources(folder: &str) -> Vec<(String, String)> {
 }
 
 #[test]
-fn a_clearance_is_made_in_one_file() {
-    let maker = "src/domain/gate/clearance.rs";
-    let text = read(maker);
+fn a_clearance_is_closed() {
+    // That no other file makes one is a test beside those of the turn; this is what makes it true.
+    let text = read("src/domain/gate/clearance.rs");
     let (before, behind) = text.split_once("pub struct Cleared {").expect("the clearance stands in its file");
     let fields = behind.split('}').next().unwrap_or_default();
     assert!(!fields.contains("pub"), "a field of the clearance is open:{fields}");
     let derives = before.lines().rev().take_while(|line| !line.is_empty()).collect::<Vec<_>>().join("\n");
-    assert!(
-        !derives.contains("Clone") && !derives.contains("Default") && !derives.contains("Deserialize"),
-        "{derives}"
-    );
+    for way in ["Clone", "Copy", "Default", "Deserialize"] {
+        assert!(
+            !derives.contains(way) && !text.contains(&format!("{way} for Cleared")),
+            "a clearance can be made by {way}"
+        );
+    }
     assert!(
         !text.contains("\nmod ") && !text.contains("\npub mod "),
         "a module below could open the clearance's fields"
     );
-    let elsewhere = |text: &str| {
-        text.lines().any(|line| {
-            let line = line.trim_start();
-            !line.starts_with("//")
-                && (line.contains("Cleared {") || line.contains("for Cleared"))
-                && !line.contains("->")
-        })
-    };
-    assert!(elsewhere("let x = Cleared { action };"), "the check does not bite");
-    let others: Vec<String> = sources("src")
-        .into_iter()
-        .filter(|(name, text)| name != maker && elsewhere(text))
-        .map(|(name, _)| name)
-        .collect();
-    assert!(others.is_empty(), "clearances are made elsewhere: {others:?}");
-    assert!(
-        read("src/domain/port.rs").contains("fn perform(&self, cleared: Cleared)"),
-        "an actuator takes a clearance, by value"
-    );
+    let port = read("src/domain/port.rs");
+    assert!(port.contains("fn perform(&self, cleared: Cleared)"), "an actuator takes a clearance, by value");
 }
 
 #[test]
