@@ -158,6 +158,7 @@ impl<'a> Walk<'a> {
     }
 
     fn visit(&mut self, node: Node<'a>, place: Option<Place>, stack: &mut Vec<(Node<'a>, Option<Place>)>) {
+        self.leftovers(node);
         match node.kind() {
             "program" | "list" | "compound_statement" | "subshell" | "do_group" | "if_statement" | "elif_clause"
             | "else_clause" | "while_statement" | "case_statement" | "case_item" | "negated_command" => {
@@ -306,7 +307,7 @@ impl<'a> Walk<'a> {
             // The grammar does not look for backquotes there.
             self.unknown("A backquote in a heredoc can run something.");
         }
-        for child in named_children(node) {
+        for child in named_children(node).into_iter().filter(|child| !literal || child.kind() != "heredoc_body") {
             let below = match child.kind() {
                 "pipeline" | "command" | "redirected_statement" => Place { stage: here.stage + 1, ..here },
                 _ => here,
@@ -333,11 +334,7 @@ impl<'a> Walk<'a> {
                 "comment" => continue,
                 _ => command.words.push(self.word(child)),
             }
-            // What a word substitutes is a pipe of its own.
-            stack.extend(named_children(child).into_iter().map(|part| (part, None)));
-            if is_substitution(child) {
-                stack.push((child, None));
-            }
+            substitutions(child, stack);
         }
         self.script.commands.push(command);
     }
@@ -353,10 +350,7 @@ impl<'a> Walk<'a> {
                 "comment" => {}
                 _ => command.words.push(self.word(child)),
             }
-            stack.extend(named_children(child).into_iter().map(|part| (part, None)));
-            if is_substitution(child) {
-                stack.push((child, None));
-            }
+            substitutions(child, stack);
         }
         self.script.commands.push(command);
     }
@@ -404,10 +398,7 @@ impl<'a> Walk<'a> {
         };
         self.script.redirects.push(RedirectFact { kind, target, pipeline });
         for child in targets {
-            stack.extend(named_children(child).into_iter().map(|part| (part, None)));
-            if is_substitution(child) {
-                stack.push((child, None));
-            }
+            substitutions(child, stack);
         }
     }
 
@@ -427,7 +418,7 @@ impl<'a> Walk<'a> {
         let mut word = Word { raw, value: Some(String::new()), ..Word::default() };
         // Concatenations and strings hold leaves; an explicit stack keeps even odd trees from recursing.
         let mut stack = vec![(node, false)];
-        let mut first = true;
+        let (mut first, mut open) = (true, false);
         while let Some((node, quoted)) = stack.pop() {
             let text = self.slice(node);
             match node.kind() {
@@ -441,7 +432,7 @@ impl<'a> Walk<'a> {
                 "raw_string" => append(&mut word, Some(text.get(1..text.len().saturating_sub(1)).unwrap_or(""))),
                 "ansi_c_string" => append(&mut word, ansi_c(text).as_deref()),
                 "word" | "number" | "test_operator" | "variable_name" | "regex" | "special_variable_name" => {
-                    let (plain, glob, braces) = unquote(text);
+                    let (plain, glob, braces) = unquote(text, &mut open);
                     word.glob |= glob;
                     let plain = if first { self.tilde(plain) } else { Some(plain) };
                     append(&mut word, if braces { None } else { plain.as_deref() });
@@ -470,7 +461,6 @@ impl<'a> Walk<'a> {
                 continue;
             }
             let before = self.text.get(at..child.start_byte()).unwrap_or("");
-            self.overlooked(before);
             append(word, Some(&unescape_double(before)));
             let value = match child.kind() {
                 "simple_expansion" | "expansion" => self.variable(self.slice(child)),
@@ -480,8 +470,22 @@ impl<'a> Walk<'a> {
             at = child.end_byte();
         }
         let rest = self.text.get(at..end).unwrap_or("");
-        self.overlooked(rest);
         append(word, Some(&unescape_double(rest)));
+    }
+
+    /// Looks through the text of a node that belongs to none of its children.
+    fn leftovers(&mut self, node: Node<'a>) {
+        if matches!(node.kind(), "raw_string" | "ansi_c_string" | "comment") {
+            return;
+        }
+        let mut at = node.start_byte();
+        let mut cursor = node.walk();
+        let children: Vec<Node<'a>> = node.children(&mut cursor).collect();
+        for child in children {
+            self.overlooked(self.text.get(at..child.start_byte()).unwrap_or(""));
+            at = child.end_byte().max(at);
+        }
+        self.overlooked(self.text.get(at..node.end_byte()).unwrap_or(""));
     }
 
     /// What a shell would substitute must have been seen by the grammar as well.
@@ -520,6 +524,11 @@ impl<'a> Walk<'a> {
     }
 }
 
+/// What a word substitutes is a pipe of its own.
+fn substitutions<'a>(word: Node<'a>, stack: &mut Vec<(Node<'a>, Option<Place>)>) {
+    stack.push((word, None));
+}
+
 fn append(word: &mut Word, part: Option<&str>) {
     match (part, &mut word.value) {
         (Some(part), Some(value)) => value.push_str(part),
@@ -537,13 +546,6 @@ fn has_token(node: Node<'_>, token: &str) -> bool {
     node.children(&mut cursor).any(|child| !child.is_named() && child.kind() == token)
 }
 
-fn is_substitution(node: Node<'_>) -> bool {
-    matches!(
-        node.kind(),
-        "command_substitution" | "process_substitution" | "expansion" | "arithmetic_expansion" | "simple_expansion"
-    )
-}
-
 /// Returns whether text stands between the children of a concatenation that belongs to none of them.
 fn gaps(node: Node<'_>, text: &str) -> bool {
     let children = named_children(node);
@@ -557,9 +559,10 @@ fn gaps(node: Node<'_>, text: &str) -> bool {
     at != node.end_byte()
 }
 
-/// Takes backslashes off an unquoted word; says whether a pattern or braces stand in it.
-fn unquote(text: &str) -> (String, bool, bool) {
-    let (mut plain, mut glob, mut open, mut braces) = (String::new(), false, false, false);
+/// Takes backslashes off an unquoted part of a word; says whether a pattern or braces stand in it.
+/// A brace that was opened in an earlier part stays open.
+fn unquote(text: &str, open: &mut bool) -> (String, bool, bool) {
+    let (mut plain, mut glob, mut braces) = (String::new(), false, false);
     let mut chars = text.chars();
     while let Some(c) = chars.next() {
         match c {
@@ -572,10 +575,10 @@ fn unquote(text: &str) -> (String, bool, bool) {
                 plain.push(c);
             }
             '{' => {
-                open = true;
+                *open = true;
                 plain.push(c);
             }
-            ',' | '.' if open => {
+            ',' | '.' if *open => {
                 braces = braces || c == ',' || plain.ends_with('.');
                 plain.push(c);
             }
@@ -708,19 +711,10 @@ mod tests {
         assert_eq!(names("case $(a) in x) b ;; esac"), ["a", "b"]);
         assert_eq!(names("cat <<E | sh\n$(a)\nE\n"), ["a", "cat", "sh"]);
         assert_eq!(names("x=$(a) b; y=$(c)"), ["a", "b", "c"]);
-        assert_eq!(names("cat < $(a) > \"$(b)\" <<< \"$(c)\""), ["a", "b", "c", "cat"]);
+        assert_eq!(names("cat < $(a) > \"$(b)\"; cat <<< \"$(c)\""), ["a", "b", "c", "cat", "cat"]);
         assert_eq!(names("[ -n \"$(a)\" ] && [[ $(b) = x ]]"), ["a", "b"]);
         assert_eq!(names("f() { a; }; export X=$(b)"), ["a", "b", "export"]);
-        assert_eq!(
-            names("echo ${x:-$(a)} $((1+$(b)))"),
-            ["a", "echo"]
-                .to_vec()
-                .into_iter()
-                .chain(["b"])
-                .collect::<std::collections::BTreeSet<_>>()
-                .into_iter()
-                .collect::<Vec<_>>()
-        );
+        assert_eq!(names("echo ${x:-$(a)} $((1+2))"), ["a", "echo"]);
     }
 
     #[test]
@@ -728,9 +722,19 @@ mod tests {
         let known = Known { home: "/home/u", folder: "/work" };
         let long = "x".repeat(MAX_LENGTH + 1);
         let deep = "(".repeat(200);
-        for text in
-            ["echo 'x", "a\u{200b}b", "ls \u{1b}[2J", "echo ${x:=y}", "echo ${!x}", "echo $((a[0]))", &long, &deep]
-        {
+        for text in [
+            "echo 'x",
+            "a\u{200b}b",
+            "ls \u{1b}[2J",
+            "echo ${x:=y}",
+            "echo ${!x}",
+            "echo $((a[0]))",
+            "echo ${y#$(b)}",
+            "echo \"${y%`b`}\"",
+            "cat <<E\n`b`\nE",
+            &long,
+            &deep,
+        ] {
             assert!(!read(text, &known).unknown.is_empty(), "{text:.40}");
         }
     }

@@ -34,6 +34,14 @@ pub(super) fn vault_secrets(evidence: &Evidence<'_>) -> Verdict {
 /// Denies private text on its way out, asks before it is written where it would no longer be private.
 pub(super) fn privacy_tags(evidence: &Evidence<'_>) -> Verdict {
     let case = evidence.case;
+    if case.facts.privacy == Some(Privacy::Private) && !case.scope.see_private {
+        let reads = "It is private, and the model that would be shown it is not local.";
+        match case.tool.effect {
+            Effect::ReadMemory | Effect::ReadFile => return Verdict::Deny(Reason::new(reads)),
+            Effect::Reply | Effect::EditOrg | Effect::WriteFile | Effect::Execute | Effect::Evaluate | Effect::Send => {
+            }
+        }
+    }
     let private = case.action.labels().privacy.max(case.facts.privacy.unwrap_or(Privacy::Open)) == Privacy::Private;
     if !private {
         return Verdict::pass();

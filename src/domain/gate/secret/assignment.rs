@@ -3,7 +3,7 @@
 use super::{Certainty, Finding, entropy, is_placeholder};
 
 /// The most characters that are looked at on either side of a sign.
-const WINDOW: usize = 512;
+const WINDOW: usize = 1_024;
 
 /// Endings of names whose values are secret, in lower case without separators.
 const SECRET_ENDS: &[&str] = &[
@@ -138,14 +138,14 @@ fn value_at(text: &str, from: usize) -> Option<(usize, &str, bool)> {
         let inner = rest.get(1..)?;
         let end = inner
             .bytes()
-            .take(4 * WINDOW)
+            .take(2 * WINDOW)
             .position(|b| b == first as u8 || b == b'\n' || (b == b'\\' && first == '"'))
-            .unwrap_or(inner.len().min(4 * WINDOW));
+            .unwrap_or(inner.len().min(2 * WINDOW));
         return Some((start + 1, inner.get(..end)?, true));
     }
     let end = rest
         .char_indices()
-        .take(4 * WINDOW)
+        .take(2 * WINDOW)
         .find(|(_, c)| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | ',' | ';' | ')' | '<' | '&' | ']' | '}'))
         .map_or(rest.len(), |(n, _)| n);
     Some((start, rest.get(..end)?, false))
@@ -156,7 +156,7 @@ fn assigned(text: &str, at: usize) -> Option<Finding> {
         return None;
     }
     let left = before(text, at);
-    let name = name_before(left)?;
+    let name = name_before(left).filter(|name| name == "authorization" || tells(name))?;
     let (start, value, quoted) = value_at(text, at + 1)?;
     if name == "authorization" {
         return header(text, start, value);
@@ -184,7 +184,7 @@ fn header(text: &str, start: usize, value: &str) -> Option<Finding> {
 fn pair(text: &str, at: usize) -> Option<Finding> {
     let left = before(text, at).trim_end();
     let left = left.strip_suffix(['"', '\''])?;
-    let name = name_before(left)?;
+    let name = name_before(left).filter(|name| tells(name))?;
     let rest = text.get(at + 1..)?.trim_start();
     if !rest.starts_with(['"', '\'']) {
         return None;
@@ -210,8 +210,7 @@ fn option(text: &str, at: usize) -> Option<Finding> {
 
 /// `-u name:password`, as curl takes it.
 fn user_option(text: &str, at: usize) -> Option<Finding> {
-    let line_start = before(text, at);
-    if !line_start.contains("curl") && !text.get(..at)?.contains("curl ") {
+    if !before(text, at).contains("curl") {
         return None;
     }
     let (start, value, quoted) = value_at(text, at)?;
@@ -287,6 +286,11 @@ fn plain_name(name: &str) -> String {
     plain.trim_end_matches(|c: char| c.is_ascii_digit()).to_string()
 }
 
+/// Returns whether the values under a name are secret, before any value is looked at.
+fn tells(name: &str) -> bool {
+    SECRET_ENDS.iter().any(|end| name.ends_with(end))
+}
+
 /// Returns the kind of secret when a value under a name looks like one.
 fn judge(name: &str, value: &str, quoted: bool) -> Option<&'static str> {
     let ends = SECRET_ENDS.iter().filter(|end| name.ends_with(**end)).max_by_key(|end| end.len())?;
@@ -294,7 +298,7 @@ fn judge(name: &str, value: &str, quoted: bool) -> Option<&'static str> {
         return None;
     }
     let value = value.trim_end_matches('.');
-    if value.len() < 8 || value.len() > 4 * WINDOW || is_placeholder(value) || !value.is_ascii() {
+    if value.len() < 8 || value.len() > 2 * WINDOW || is_placeholder(value) || !value.is_ascii() {
         return None;
     }
     if value.contains(char::is_whitespace)
