@@ -335,6 +335,43 @@ fn every_document_has_a_title_and_every_lisp_file_a_commentary() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Returns what the Lisp defines, of any kind, and its tests.
+fn lisp_names() -> BTreeSet<String> {
+    let heads =
+        ["(defun ", "(defcustom ", "(defvar ", "(defface ", "(define-minor-mode ", "(define-globalized-minor-mode "];
+    let all = texts("lisp", &["el"]).into_iter().chain(texts("test/lisp", &["el"]));
+    let mut found = BTreeSet::new();
+    for (_, text) in all {
+        for line in text.lines() {
+            let rest =
+                heads.iter().chain(&["(define-error '", "(ert-deftest "]).find_map(|head| line.strip_prefix(head));
+            found.extend(rest.and_then(|rest| rest.split_whitespace().next()).map(str::to_string));
+        }
+    }
+    found
+}
+
+#[test]
+fn what_documents_name_of_the_lisp_exists_and_every_command_is_in_the_manual() {
+    let defined = lisp_names();
+    let others = ["passepartout-run", "passepartout-scratch"];
+    for (name, text) in documents() {
+        for word in text.split(|c: char| !(c.is_ascii_alphanumeric() || "-/._".contains(c))) {
+            let is_name = word.starts_with("passepartout-") && !word.contains(['.', '/']) && !others.contains(&word);
+            assert!(!is_name || defined.contains(word) || word.contains("--"), "{name}: there is no {word}");
+        }
+    }
+    let manual = read("docs/manual.org");
+    let entry = read("lisp/passepartout.el");
+    let commands =
+        entry.split("(autoload '").skip(1).filter(|rest| rest.split(")\n").next().is_some_and(|a| a.ends_with(" t")));
+    let commands: Vec<&str> = commands.filter_map(|rest| rest.split_whitespace().next()).collect();
+    assert!(commands.len() > 8, "the commands are not found any more: {commands:?}");
+    for command in commands.into_iter().filter(|command| *command != "passepartout-chat-mode") {
+        assert!(manual.contains(&format!("M-x {command}=")), "the manual does not have {command}");
+    }
+}
+
 #[test]
 fn the_make_words_in_documents_exist() {
     let makefile = read("Makefile");
