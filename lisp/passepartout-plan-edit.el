@@ -97,6 +97,7 @@
                (lambda (argument)
                  (let ((each (plist-get argument :name)))
                    (list :name each
+                         :kind (plist-get argument :kind)
                          :value (if (equal each name) value
                                   (plist-get argument :value)))))
                (plist-get plan :args)))

@@ -225,8 +225,8 @@ Why you are asked
     (let ((sent (car (passepartout-fake-sent :edit-plan))))
       (should (equal (plist-get sent :plan) "P1"))
       (should (equal (plist-get sent :args)
-                     '((:name "path" :value "/tmp/x")
-                       (:name "content" :value "y\n語")))))
+                     '((:name "path" :kind "text" :value "/tmp/x")
+                       (:name "content" :kind "text" :value "y\n語")))))
     (should-not (passepartout-fake-sent :approval))))
 
 (ert-deftest passepartout-plan-takes-no-focus ()
