@@ -1,8 +1,12 @@
 //! The documents say what the code does: commands, settings, messages, invariants, paths and links are compared.
 
 use clap::CommandFactory;
+use passepartout::domain::gate::permissions::default_level;
+use passepartout::domain::gate::standard::standard;
+use passepartout::domain::tool::Toolbox;
 use passepartout::edge::cli::args::Arguments;
-use passepartout::edge::config::{IGNORED, READ};
+use passepartout::edge::config::{Config, IGNORED, READ, Surroundings};
+use passepartout::edge::provider::known::{KNOWN, RECALL};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -146,6 +150,44 @@ fn the_manual_has_every_setting() {
     }
     assert!(options.len() > 5, "the options of the Lisp are not found any more");
     same("options of Emacs", &options, &column(0));
+}
+
+#[test]
+fn the_defaults_in_the_manual_are_those_of_the_code() {
+    let config = Config::read(&Surroundings::default());
+    let manual = read("docs/manual.org");
+    let rows = table(&manual, "settings");
+    let told = |name: &str| rows.iter().find(|row| code(&row[1]).contains(&name.to_string())).map(|row| row[3].clone());
+    let real = [
+        ("MEMEX_ASSISTANT", config.assistant),
+        ("CONTEXT_MAX_TOKENS", config.context_tokens.to_string()),
+        ("CONTEXT_LOG_LIMIT", config.log_lines.to_string()),
+        ("DEADLINE_WARNING_MINUTES", config.deadline_minutes.to_string()),
+        ("REQUEST_TIMEOUT", config.request_timeout.to_string()),
+        ("SELF_BUILD_MODE", config.self_build.to_string()),
+    ];
+    for (name, default) in real {
+        assert_eq!(told(name), Some(default), "{name}");
+    }
+}
+
+#[test]
+fn the_tables_of_tools_providers_and_gates_are_those_of_the_code() {
+    let manual = read("docs/manual.org");
+    let first = |rows: Vec<Vec<String>>| -> BTreeSet<String> { rows.iter().flat_map(|row| code(&row[0])).collect() };
+    let tools = Toolbox::builtin().all().map(|tool| tool.name.to_string()).collect();
+    same("tools", &tools, &first(table(&manual, "tools")));
+    let providers = KNOWN.iter().map(|known| known.name).chain([RECALL]).map(str::to_string).collect();
+    same("providers", &providers, &first(table(&manual, "providers")));
+    for row in table(&manual, "tools") {
+        let tool = Toolbox::builtin().all().find(|tool| code(&row[0]).contains(&tool.name.to_string()));
+        let level = format!("{:?}", default_level(tool.expect("a tool of the table exists"))).to_lowercase();
+        assert_eq!(code(&row[1]).concat(), level, "{}", row[0]);
+    }
+    let gates =
+        standard(Vec::new()).iter().map(|gate| (gate.name().to_string(), gate.priority().to_string())).collect();
+    let told = table(&read("docs/SAFETY.org"), "gates").iter().map(|row| (row[0].clone(), row[1].clone())).collect();
+    same("gates", &gates, &told);
 }
 
 /// Returns the quoted names that stand in the body of a function, as a pattern of this file finds them.
