@@ -2,13 +2,13 @@
 #![allow(missing_docs)]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-mod cli;
 mod approval;
+mod cli;
 mod context;
+mod documents;
 mod engine;
 #[path = "../fuzz/mod.rs"]
 mod fuzz;
-mod documents;
 mod gate;
 mod ingest;
 mod layering;
