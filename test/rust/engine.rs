@@ -94,7 +94,7 @@ async fn question_calls_plan_approval_change_result_answer() {
         })
         .collect();
     assert_eq!(text.lines().collect::<Vec<_>>(), expected, "the file is changed exactly as shown");
-    assert!(sent(&server, "tool").last().is_some_and(|result| result.starts_with("Done: ")));
+    assert!(sent(&server, "tool").last().is_some_and(|result| result.starts_with("Done. ")));
     let node = engine.view().get(&NodeId::new("tiles")).expect("the heading is in memory");
     assert_eq!(node.document.outline.todo(node.node()).map(|k| k.name.to_string()).as_deref(), Some("DONE"));
     assert!(matches!(status(&engine, &plan), PlanStatus::Done(_)));
@@ -569,6 +569,19 @@ async fn an_intent_without_an_outcome_is_reported_at_the_next_start() {
         assert_eq!(found.count(), expected, "it is reported once: {lines:?}");
         engine.close().await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_channel_without_the_right_to_propose_reaches_no_model() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let server = FakeServer::start([mark_done()]);
+    let engine = home.served(&server, &["fake"], true).await;
+    for text in ["mark the tiles done", "/plans", "/approve P1"] {
+        let from = Origin { source: Source::Gateway, rights: Rights::NONE, ..origin() };
+        let finished = engine.ask(Ask { origin: from, ..ask(text) }, engine.new_turn(), &mut |_| {}).await;
+        assert_eq!(finished.report.notice.as_deref(), Some("This channel may not ask for anything."));
+    }
+    assert_eq!(server.connections(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]

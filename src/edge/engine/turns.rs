@@ -52,6 +52,12 @@ impl Engine {
     pub async fn ask(self: &Arc<Self>, ask: Ask, turn: TurnId, sink: Sink<'_>) -> Finished {
         let began = self.clock.now();
         let asked = first_line(&ask.text);
+        if !ask.origin.rights.propose {
+            let mut report = empty_report();
+            report.ending = Ending::Failed;
+            report.notice = Some("This channel may not ask for anything.".to_string());
+            return self.finish(turn, ask.origin.session, began, asked, report).await;
+        }
         if let Some(command) = ask.text.trim().strip_prefix('/') {
             return self.command(&ask, command, turn, sink).await;
         }

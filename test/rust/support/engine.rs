@@ -4,7 +4,7 @@ use crate::support::fake_server::FakeServer;
 use passepartout::domain::gate::plan::{FlightPlan, PlanStatus};
 use passepartout::domain::id::SessionId;
 use passepartout::domain::signal::{Origin, Rights, Source};
-use passepartout::edge::clock::Clock;
+use passepartout::edge::clock::{Clock, SystemClock};
 use passepartout::edge::config::{Config, ProviderSetting, Surroundings};
 use passepartout::edge::editor::NoEditor;
 use passepartout::edge::engine::Engine;
@@ -14,16 +14,22 @@ use passepartout::edge::engine::turns::{Ask, Decided};
 use passepartout::edge::secret::Vault;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 /// A clock that stands at 2026-03-02 09:00 until it is moved; each look is a millisecond later.
 #[derive(Default)]
 pub struct TestClock {
+    real: AtomicBool,
     hours: AtomicI64,
     looks: AtomicI64,
 }
 
 impl TestClock {
+    /// Tells the machine's time from now on, as a program beside the test does.
+    pub fn follow_the_machine(&self) {
+        self.real.store(true, Ordering::Relaxed);
+    }
+
     pub fn advance(&self, hours: i64) {
         self.hours.fetch_add(hours, Ordering::Relaxed);
     }
@@ -37,6 +43,9 @@ impl Clock for TestClock {
     }
 
     fn wall(&self) -> jiff::civil::DateTime {
+        if self.real.load(Ordering::Relaxed) {
+            return SystemClock.wall();
+        }
         let begin = jiff::civil::date(2026, 3, 2).at(9, 0, 0, 0);
         begin + jiff::SignedDuration::from_hours(self.hours.load(Ordering::Relaxed))
     }
