@@ -9,6 +9,10 @@ mod documents;
 mod engine;
 #[path = "../fuzz/mod.rs"]
 mod fuzz;
+mod documents;
+#[path = "../fuzz/mod.rs"]
+mod fuzz;
+mod ingest;
 mod gate;
 mod ingest;
 mod layering;
