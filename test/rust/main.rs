@@ -12,7 +12,6 @@ mod fuzz;
 mod documents;
 #[path = "../fuzz/mod.rs"]
 mod fuzz;
-mod ingest;
 mod gate;
 mod ingest;
 mod layering;
