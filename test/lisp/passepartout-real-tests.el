@@ -594,6 +594,57 @@ and the other way round."
     (passepartout-real-ask "what is due this week")
     (should (string-search "[[id:timber][" (passepartout-real-answer 1)))))
 
+;; PASSEPARTOUT_SOAK=1 makes it forty rounds.
+(ert-deftest passepartout-real-an-emacs-that-is-killed-loses-nothing ()
+  (passepartout-real-with
+    (passepartout-real--memex)
+    (random "kill")
+    (dotimes (_ (if (getenv "PASSEPARTOUT_SOAK") 40 2))
+      (let* ((process-environment
+              (cons (concat "PASSEPARTOUT_REAL_WORLD=" passepartout-real-world)
+                    process-environment))
+             (child (start-process
+                     "killed" nil
+                     (expand-file-name invocation-name invocation-directory)
+                     "-Q" "--batch" "-L" passepartout-real--here
+                     "-L" (expand-file-name "../../lisp"
+                                            passepartout-real--here)
+                     "-l" "passepartout-real" "-f" "passepartout-real-child"))
+             (known (passepartout-real--acknowledged)))
+        (set-process-query-on-exit-flag child nil)
+        ;; It is at work when one more is done; then it gets a moment.
+        (passepartout-real-until
+          (or (not (process-live-p child))
+              (> (length (passepartout-real--acknowledged)) (length known))))
+        (should (process-live-p child))
+        (let ((until (+ (float-time) (/ (random 800) 1000.0))))
+          (while (< (float-time) until)
+            (accept-process-output child 0.01)))
+        (signal-process child 'KILL)
+        (passepartout-real-until (not (process-live-p child)))))
+    (passepartout-real-start)
+    (let ((text (passepartout-real-read "memex/work.org"))
+          (acknowledged (passepartout-real--acknowledged)))
+      (message "%d acts were acknowledged" (length acknowledged))
+      (dolist (title acknowledged)
+        (should (= 1 (cl-count-if
+                      (lambda (line)
+                        (string-suffix-p (concat "TODO " title) line))
+                      (split-string text "\n")))))
+      (passepartout-real-until
+        (equal (plist-get passepartout-status--last :headings)
+               (cl-count-if (lambda (line) (string-match-p "\\`\\*+ " line))
+                            (split-string text "\n")))))
+    (should-not (seq-some (lambda (line)
+                            (equal (plist-get line :level) "error"))
+                          passepartout-real-lines))))
+
+(defun passepartout-real--acknowledged ()
+  "Return the titles that the killed Emacs has noted as done."
+  (let ((file (passepartout-real-file "acknowledged")))
+    (and (file-exists-p file)
+         (split-string (passepartout-real-read file) "\n" t))))
+
 (ert-deftest passepartout-real-stopping-and-starting-again ()
   (passepartout-real-with
     (passepartout-real--memex)

@@ -281,5 +281,30 @@
     (goto-char (passepartout-plan--start (plist-get plan :id)))
     plan))
 
+;;;; An Emacs that will be killed
+
+(defun passepartout-real-child ()
+  "Add headings by approved plans until this Emacs is killed.
+The title of each one that is done is written to the file acknowledged
+of the world that PASSEPARTOUT_REAL_WORLD names."
+  (setq passepartout-real-world (getenv "PASSEPARTOUT_REAL_WORLD")
+        passepartout-module-file (getenv "PASSEPARTOUT_MODULE")
+        passepartout-directories (list (passepartout-real-file "memex"))
+        passepartout-project (passepartout-real-file "project")
+        passepartout-provider-cascade '("recall")
+        create-lockfiles nil
+        inhibit-message t)
+  (passepartout-subscribe :log nil #'passepartout-real--log)
+  (passepartout-real-start)
+  (dotimes (number 1000000)
+    (let ((title (format "Item %d of process %d" number (emacs-pid))) id)
+      (passepartout-real-ask (format "add a todo “%s” under Boat" title))
+      (setq id (plist-get (passepartout-real-plan) :id))
+      (passepartout-real-key "C-c C-c")
+      (passepartout-real-until
+        (equal (plist-get (passepartout-plan--find id) :status) "done"))
+      (write-region (concat title "\n") nil
+                    (passepartout-real-file "acknowledged") t 'quiet))))
+
 (provide 'passepartout-real)
 ;;; passepartout-real.el ends here
