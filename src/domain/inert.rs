@@ -222,7 +222,12 @@ fn closes_reserved(before: &str, rest: &str) -> bool {
             value.is_empty() || value.starts_with(['<', '[', '=']) || value.starts_with(|c: char| c.is_ascii_digit())
         }
         "variables" => before.to_ascii_lowercase().ends_with("local variables"),
-        word => RUNS.contains(&word) && behind.starts_with(|c: char| c != ' ' && c != '\t'),
+        word => {
+            // Between angle brackets a link may begin with white space, and go on in the next line.
+            let angled = before.get(..start).is_some_and(|text| text.ends_with('<'));
+            let blank = behind.is_empty() || behind.starts_with([' ', '\t']);
+            (RUNS.contains(&word) && (angled || !blank)) || (word == "file" && angled && blank)
+        }
     }
 }
 
@@ -431,6 +436,8 @@ mod tests {
             ("[[elisp:(kill-emacs)][Notes]]", "[ [elisp :(kill-emacs)][Notes]]"),
             ("[[shell:rm -rf ~]]", "[ [shell :rm -rf ~]]"),
             ("see elisp:(x) and shell:ls", "see elisp :(x) and shell :ls"),
+            ("see <elisp: (x)> and <shell:", "see <elisp : (x)> and <shell :"),
+            ("help: x, man: y, <file:", "help: x, man: y, <file :"),
             ("[[id:abc][Abc]]", "[[id:abc][Abc]]"),
             ("[[https://example.org][site]]", "[[https://example.org][site]]"),
             ("[[https://example.org/x.png]]", "[ [https://example.org/x.png]]"),

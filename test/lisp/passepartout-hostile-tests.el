@@ -56,6 +56,8 @@
 (defconst passepartout-hostile-payloads
   '(("elisp link" . "[[elisp:(passepartout-hostile-mark)][click]]")
     ("bare elisp link" . "<elisp:(passepartout-hostile-mark)>")
+    ("angle link with a space" . "<elisp: (passepartout-hostile-mark)>")
+    ("angle link over two lines" . "<elisp:\n(passepartout-hostile-mark)>")
     ("shell link" . "[[shell:touch FILE][click]]")
     ("link abbreviation"
      . "#+LINK: x elisp:(passepartout-hostile-mark)\n[[x:y][z]]")
