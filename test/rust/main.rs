@@ -9,9 +9,7 @@ mod documents;
 mod engine;
 #[path = "../fuzz/mod.rs"]
 mod fuzz;
-mod documents;
 #[path = "../fuzz/mod.rs"]
-mod fuzz;
 mod gate;
 mod ingest;
 mod layering;
