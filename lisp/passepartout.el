@@ -6,7 +6,6 @@
 ;; Version: 0.1.0
 ;; Package-Requires: ((emacs "28.2"))
 ;; Keywords: outlines, tools, convenience
-;; URL: https://github.com/passepartout/passepartout
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -126,7 +125,7 @@ gates decide.  A tool that is not named keeps its default."
   :risky t
   :package-version '(passepartout . "0.1.0"))
 
-(defcustom passepartout-private-tags '("private" "personal")
+(defcustom passepartout-private-tags '("private")
   "Tags whose notes never reach a provider that is not local."
   :type '(repeat string)
   :risky t

@@ -21,8 +21,8 @@ bash -c '
     awk '{ t[NR] = $1 } END { printf "  least %.1f  median %.1f  most %.1f\n", t[1]/1000, t[int((NR+1)/2)]/1000, t[NR]/1000 }'
 
 if [ -d test/bench ] && grep -q '^\[\[bench\]\]' Cargo.toml; then $cargo bench --locked; fi
-if [ -f test/lisp/bench.el ]; then
+if [ -f test/bench/smooth.el ]; then
     PASSEPARTOUT_MODULE=$(ls "$placed"/libpassepartout.*)
     export PASSEPARTOUT_MODULE
-    "${EMACS:-emacs}" -Q --batch -L lisp -L test/lisp -l test/lisp/bench.el -f passepartout-bench-run
+    "${EMACS:-emacs}" -Q --batch -L lisp -L test/lisp -l test/bench/smooth.el
 fi
