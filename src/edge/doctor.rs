@@ -83,7 +83,8 @@ async fn store(engine: &Engine) -> Check {
     if let Some(trouble) = engine.store_trouble() {
         let repair =
             "Until then nothing is remembered beyond this session. Repair what the line above says, then start again.";
-        return Check::bad("store", "Store", State::Unhealthy, trouble, repair);
+        let check = Check::bad("store", "Store", State::Unhealthy, trouble.text, repair);
+        return if trouble.rebuild { check.fixable() } else { check };
     }
     let head = engine.head();
     match engine.stored().await {
@@ -243,6 +244,15 @@ async fn ask_providers(engine: &Arc<Engine>) -> Vec<Check> {
 /// Repairs what can be repaired here; returns what was done.
 pub fn fix(engine: &Arc<Engine>, name: &str) -> Vec<String> {
     let mut done = Vec::new();
+    if (name == "store" || name == "all") && engine.store_trouble().is_some_and(|trouble| trouble.rebuild) {
+        match crate::edge::store::DiskStore::rebuild(&engine.config.store) {
+            Ok(store) => {
+                done.extend(store.notices().iter().cloned());
+                done.push("The store was made anew from its log; start Passepartout again to use it.".to_string());
+            }
+            Err(error) => done.push(error.to_string()),
+        }
+    }
     if name == "memex" || name == "all" {
         for folder in engine.config.directories.iter().filter(|path| !path.exists()) {
             match std::fs::create_dir_all(folder) {

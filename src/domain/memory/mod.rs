@@ -35,7 +35,7 @@ pub struct Memory {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RollbackError {
     /// There is no such operation in the log.
-    #[error("there is no operation {} in the log; `passepartout memory log` lists them", .0.0)]
+    #[error("there is no operation {} in the log", .0.0)]
     Unknown(OperationId),
     /// The view is no longer in memory.
     #[error("operation {} is no longer in memory; load it from the store first", .0.0)]

@@ -5,7 +5,7 @@ use crate::domain::gate::standard::standard;
 use crate::domain::id::TurnId;
 use crate::domain::memory::Memory;
 use crate::domain::memory::document::{Document, PrivacyOptions};
-use crate::domain::memory::store::{Loaded, RamStore, Record, Store};
+use crate::domain::memory::store::{Loaded, RamStore, Record, Store, StoreError};
 use crate::domain::org::scan::{ScanOptions, scan};
 use crate::domain::port::LogLevel;
 use crate::domain::skill::Skill;
@@ -108,7 +108,7 @@ pub async fn start(boot: Boot) -> Result<Arc<Engine>, String> {
         notify,
     });
     lookout.set(&engine);
-    for problem in trouble.into_iter().chain(gate_trouble) {
+    for problem in trouble.into_iter().map(|trouble| trouble.text).chain(gate_trouble) {
         engine.say(LogLevel::Error, &problem);
     }
     for problem in loaded.problems.into_iter().chain(engine.skill_report().1) {
@@ -156,7 +156,16 @@ pub(super) fn gates(skills: &[Skill]) -> (Gates, Option<String>) {
     }
 }
 
-type Opened = (Box<dyn Store>, Loaded, Option<String>);
+/// Why this session goes on without its store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoreTrouble {
+    /// What is wrong and what to do.
+    pub text: String,
+    /// Whether the store can be made anew from its log and the Org files.
+    pub rebuild: bool,
+}
+
+type Opened = (Box<dyn Store>, Loaded, Option<StoreTrouble>);
 
 fn open(
     folder: &std::path::Path,
@@ -176,7 +185,20 @@ fn open(
     match opened {
         Ok((store, loaded)) => Ok((Box::new(store), loaded, None)),
         Err(error) if keep == Keep::OnDiskOnly => Err(error.to_string()),
-        Err(error) => in_memory(Some(error.to_string())),
+        Err(error) => {
+            let rebuild = match &error {
+                StoreError::Corrupt { .. }
+                | StoreError::Missing(_)
+                | StoreError::Open { .. }
+                | StoreError::Failed { .. } => true,
+                StoreError::Conflict { .. }
+                | StoreError::Newer { .. }
+                | StoreError::Locked { .. }
+                | StoreError::Full { .. }
+                | StoreError::ReadOnly { .. } => false,
+            };
+            in_memory(Some(StoreTrouble { text: error.to_string(), rebuild }))
+        }
     }
 }
 

@@ -69,9 +69,14 @@ impl Engine {
         assemble(&self.view(), &self.index(), &request, self.tokens.as_ref())
     }
 
+    /// Tokens of memory in a prompt: never more than half of the whole.
+    fn memory_budget(&self) -> usize {
+        self.config.memory_tokens.min(self.config.context_tokens / 2)
+    }
+
     fn briefing(&self, typed: &str, now: jiff::civil::DateTime, may_see: Privacy) -> Briefing {
         let focus = self.focus();
-        let context = self.context(Some(typed), focus.as_ref(), now, may_see, self.config.memory_tokens);
+        let context = self.context(Some(typed), focus.as_ref(), now, may_see, self.memory_budget());
         let log = match may_see {
             // Lines of the log name notes: they stay here.
             Privacy::Open => Vec::new(),

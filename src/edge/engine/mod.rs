@@ -28,6 +28,7 @@ use crate::edge::clock::Clock;
 use crate::edge::config::Config;
 use crate::edge::editor::Editor;
 use crate::edge::engine::archive::Archive;
+use crate::edge::engine::boot::StoreTrouble;
 use crate::edge::log::{Line, Log};
 use crate::edge::provider::cascade::Cascade;
 use crate::edge::secret::Vault;
@@ -84,7 +85,7 @@ pub struct Parts {
     /// What files on disk looked like when they were read.
     pub stamps: Vec<Stamp>,
     /// Why the store could not be opened, when this session goes on without it.
-    pub store_trouble: Option<String>,
+    pub store_trouble: Option<StoreTrouble>,
     /// Runs commands; `None` and why when the launcher is missing.
     pub shell: Result<Shell, String>,
     /// Skills, and what became of each.
@@ -112,7 +113,7 @@ pub struct Engine {
     pub(super) vault: Arc<Vault>,
     pub(super) skills: Loaded,
     pub(super) stamps: Mutex<HashMap<Arc<str>, Stamp>>,
-    pub(super) store_trouble: Option<String>,
+    pub(super) store_trouble: Option<StoreTrouble>,
     pub(crate) shell: Result<Shell, String>,
     pub(super) problems: Mutex<Vec<String>>,
     pub(super) stop: std::sync::atomic::AtomicBool,
@@ -203,7 +204,7 @@ impl Engine {
     }
 
     /// Returns why the store could not be opened, if it could not.
-    pub fn store_trouble(&self) -> Option<String> {
+    pub fn store_trouble(&self) -> Option<StoreTrouble> {
         self.store_trouble.clone()
     }
 

@@ -5,7 +5,7 @@ use crate::domain::label::{Labels, Privacy};
 use crate::domain::memory::store::NewRecord;
 use crate::domain::port::{LogLevel, Message, Sink, Usage};
 use crate::domain::scope::Scope;
-use crate::domain::signal::{Body, Depth, Origin, Said, Signal};
+use crate::domain::signal::{Body, Depth, Origin, Role, Said, Signal};
 use crate::domain::skill::gate::ToolsGate;
 use crate::domain::skill::trigger::SignalFacts;
 use crate::domain::skill::{mandates, offered, triggered};
@@ -18,6 +18,9 @@ use crate::edge::engine::model::TurnModel;
 use crate::edge::engine::record::{self, Finished, kind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// Tokens kept free for what is said of the agent, the tools and the log.
+const OVERHEAD: usize = 3_000;
 
 /// What a client asks.
 #[derive(Clone, Debug)]
@@ -72,7 +75,7 @@ impl Engine {
             labels: Labels { privacy, ..Labels::USER },
             body: Body::UserInput { text: ask.text.clone(), history: Vec::new() },
         };
-        let history = ask.history.into_iter().map(|said| Message::Text { role: said.role, text: said.text }).collect();
+        let history = self.fitting(ask.history, &ask.text);
         let scope = self.scope(&ask.origin.session, ask.folder.as_deref(), ask.origin.rights.see_private);
         let report = self.run(Start::Words { signal, history }, &scope, sink).await;
         self.finish(turn, ask.origin.session, began, asked, report).await
@@ -223,6 +226,25 @@ impl Engine {
         });
         self.say(LogLevel::Info, &format!("turn {turn} was stopped by the user"));
         self.finish(turn.clone(), session, at, asked, report).await
+    }
+
+    /// Returns the newest part of a conversation that leaves room for memory and tools; what is left out is said.
+    fn fitting(&self, history: Vec<Said>, asked: &str) -> Vec<Message> {
+        let reserved = self.config.memory_tokens + OVERHEAD + self.tokens.count(asked);
+        let mut room = self.config.context_tokens.saturating_sub(reserved);
+        let mut kept: Vec<Message> = Vec::new();
+        let all = history.len();
+        for said in history.into_iter().rev() {
+            let Some(rest) = room.checked_sub(self.tokens.count(&said.text)) else { break };
+            room = rest;
+            kept.push(Message::Text { role: said.role, text: said.text });
+        }
+        if kept.len() < all {
+            let text = format!("[{} earlier messages of this chat are left out, for lack of room.]", all - kept.len());
+            kept.push(Message::Text { role: Role::User, text });
+        }
+        kept.reverse();
+        kept
     }
 
     /// Returns a name for a new turn.
