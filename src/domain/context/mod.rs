@@ -19,6 +19,7 @@ use crate::domain::context::question::Question;
 use crate::domain::context::rank::{Ranked, Weights, rank};
 use crate::domain::context::reason::Reason;
 use crate::domain::context::tray::Tray;
+use crate::domain::gate::secret::mask;
 use crate::domain::id::{NodeId, ObjectHash};
 use crate::domain::label::Privacy;
 use crate::domain::memory::document::Document;
@@ -385,14 +386,14 @@ impl Desk<'_> {
         }
     }
 
-    /// Writes the text and counts it exactly; what came last goes when the sum was too hopeful.
+    /// Writes the text, with secrets masked, and counts it exactly; what came last goes when the sum was too hopeful.
     fn finish(mut self, counter: &dyn CountTokens) -> Context {
-        let mut text = self.tray.text();
+        let mut text = mask(&self.tray.text()).0;
         let mut tokens = counter.count(&text);
         while tokens > self.request.max_tokens {
             let Some(piece) = self.tray.drop_last() else { break };
             self.drop(&piece.node, Reason::OverBudget);
-            text = self.tray.text();
+            text = mask(&self.tray.text()).0;
             tokens = counter.count(&text);
         }
         if self.tray.due.is_empty() && self.tray.pieces.is_empty() {

@@ -3,6 +3,7 @@
 //! It reads what the user typed and the clock of a prompt, and of the conversation only what its own
 //! proposals came to.
 
+use crate::domain::gate::secret::mask;
 use crate::domain::id::NodeId;
 use crate::domain::memory::view::View;
 use crate::domain::port::{Completion, Locality, Prompt, Provider, ProviderError, ProviderErrorKind, Sink, Usage};
@@ -58,13 +59,15 @@ impl Provider for RecallProvider {
             Some(text) => Reply { text, ..Reply::default() },
             None => self.ask(prompt).await?,
         };
-        for piece in pieces(&reply.text) {
+        // An answer stands in a chat, and what stands there may be sent to another model later.
+        let (text, _) = mask(&reply.text);
+        for piece in pieces(&text) {
             sink(piece);
         }
         Ok(Completion {
             provider: NAME.to_string(),
             model: "no model".to_string(),
-            text: reply.text,
+            text,
             calls: reply.calls,
             usage: Some(Usage::default()),
             sources: reply.sources,
