@@ -2,6 +2,7 @@
 
 use crate::support::engine::{Home, ask, origin, provide, status, tree, waiting};
 use crate::support::fake_server::{Dialect, FakeCall, FakeServer, Reply};
+use passepartout::domain::action::Action;
 use passepartout::domain::gate::clearance::{Judgement, judge};
 use passepartout::domain::gate::plan::PlanStatus;
 use passepartout::domain::gate::standard::standard;
@@ -11,9 +12,9 @@ use passepartout::domain::label::{Labels, Privacy};
 use passepartout::domain::port::Journal;
 use passepartout::domain::signal::{Origin, Rights, Role, Said, Source};
 use passepartout::domain::tool::Toolbox;
-use passepartout::domain::turn::Ending;
-use passepartout::edge::engine::Engine;
+use passepartout::domain::turn::{Ending, Parking};
 use passepartout::edge::engine::turns::{Ask, Decided};
+use passepartout::edge::engine::{Engine, Notice};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -551,7 +552,7 @@ async fn an_intent_without_an_outcome_is_reported_at_the_next_start() {
     let engine = home.engine().await;
     let toolbox = Toolbox::builtin();
     let args = json!({"query": "tiles", "explanation": "To find the tiles."}).as_object().cloned().expect("an object");
-    let action = passepartout::domain::action::Action::new(&toolbox, "memory-search", args, None, Labels::USER);
+    let action = Action::new(&toolbox, "memory-search", args, None, Labels::USER);
     let action = action.expect("a proper action");
     let scope = engine.scope(&SessionId("chat".into()), None, true);
     let facts = Facts::default();
@@ -582,6 +583,104 @@ async fn a_channel_without_the_right_to_propose_reaches_no_model() {
         assert_eq!(finished.report.notice.as_deref(), Some("This channel may not ask for anything."));
     }
     assert_eq!(server.connections(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plan_of_a_turn_that_was_stopped_is_withdrawn() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let server = FakeServer::start([mark_done()]);
+    // The turn is stopped at the very moment when its plan is parked.
+    let running: Arc<std::sync::OnceLock<tokio::task::AbortHandle>> = Arc::default();
+    let handle = running.clone();
+    *home.notify.lock().expect("not poisoned") = Arc::new(move |notice| {
+        if matches!(notice, Notice::Parked(_))
+            && let Some(handle) = handle.get()
+        {
+            handle.abort();
+        }
+    });
+    let engine = home.served(&server, &["fake"], true).await;
+    let (turn, asking) = (engine.new_turn(), engine.clone());
+    let (go, wait) = tokio::sync::oneshot::channel();
+    let name = turn.clone();
+    let task = tokio::spawn(async move {
+        wait.await.expect("it goes on");
+        asking.ask(ask("the tiles are ordered"), name, &mut |_| {}).await
+    });
+    running.set(task.abort_handle()).expect("it is set once");
+    go.send(()).expect("it waits");
+    assert!(soon(task).await.is_err(), "it was stopped");
+    let plan = waiting(&engine);
+    let _ = engine.interrupted(&turn, origin().session, "the tiles".into(), engine.clock.now()).await;
+    let withdrawn = PlanStatus::Denied("the turn that asked for it was stopped".to_string());
+    assert_eq!(status(&engine, &plan), withdrawn);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plan_without_its_conversation_can_be_denied_and_not_approved() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let engine = home.engine().await;
+    home.read(&engine).await;
+    let toolbox = Toolbox::builtin();
+    let args = why(json!({"id": "tiles", "state": "DONE"})).as_object().cloned().expect("an object");
+    let action = Action::new(&toolbox, "org-set-todo", args, None, Labels::USER).expect("a proper action");
+    let trace = passepartout::domain::gate::Trace { action: action.hash(), opinions: Vec::new() };
+    let (session, turn) = (origin().session, engine.new_turn());
+    let parking = Parking { action, facts: Facts::default(), trace, session, turn, call: "c1".into() };
+    let plan = engine.park(parking).await.expect("it is kept");
+    let refused = home.approve(&engine, &plan).await.expect_err("it cannot go on");
+    assert!(refused.contains("is not in the store, so it cannot go on"), "{refused}");
+    assert_eq!(status(&engine, &plan), PlanStatus::Pending);
+    let denied = home.deny(&engine, &plan, "").await.expect("the denial counts");
+    assert_eq!(denied.report.notice.as_deref(), Some("Nothing was done."));
+    assert_eq!(status(&engine, &plan), PlanStatus::Denied(String::new()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_confirmation_holds_for_one_name_at_one_address() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let (here, there) = (FakeServer::start([says(&["Hello."])]), FakeServer::start([says(&["Never."])]));
+    let engine = home.served(&here, &["fake"], false).await;
+    let _ = home.ask(&engine, "hello").await;
+    home.approve(&engine, &waiting(&engine)).await.expect("the approval counts");
+    engine.close().await;
+    let engine = home.served(&there, &["fake"], false).await;
+    let (asked, _) = home.ask(&engine, "hello").await;
+    assert_eq!((asked.report.ending, there.connections()), (Ending::Parked, 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn secrets_in_notes_are_masked_wherever_they_leave_the_store() {
+    // Written in two halves: no whole secret of any shape stands in this project.
+    let token = format!("ghp_{}", "16C7e42F292c6912E7710c838347Ae178B4a");
+    let text = format!("* Router\n:PROPERTIES:\n:ID: router\n:END:\nThe token of the router is {token} for now.\n");
+    let home = Home::new(&[("home.org", &text)]);
+    let server = FakeServer::start([
+        says(&["Hello."]),
+        calls(&[("c1", "memory-read", why(json!({"id": "router"})))]),
+        calls(&[("c2", "memory-search", why(json!({"query": "token of the router"})))]),
+        calls(&[("c3", "read-file", why(json!({"path": home.file("home.org")})))]),
+        says(&["I see."]),
+    ]);
+    let engine = home.served(&server, &["fake"], false).await;
+    engine.focus_at(&home.file("home.org"), 3);
+    let _ = home.ask(&engine, "what is the token of the router?").await;
+    let plan = waiting(&engine);
+    assert!(!plan.body.contains(&token) && !plan.action.text("sent").unwrap_or_default().contains(&token));
+    home.approve(&engine, &plan).await.expect("the approval counts");
+    let _ = home.ask(&engine, "look again for the token of the router").await;
+    assert_eq!(server.requests().len(), 5);
+    for request in server.requests() {
+        assert!(!request.body.contains(&token), "a secret left: {}", request.body);
+        assert!(request.body.contains("Router"), "what is no secret is told");
+    }
+    for line in engine.log_lines(100) {
+        assert!(!line.text.contains(&token), "{}", line.text);
+    }
+    engine.close().await;
+    let engine = home.engine().await;
+    let (_, streamed) = home.ask(&engine, "what is the token of the router?").await;
+    assert!(streamed.contains("The token of the router is") && !streamed.contains(&token), "{streamed}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

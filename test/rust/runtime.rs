@@ -30,6 +30,8 @@ struct Client {
     requests: i64,
     buffers: HashMap<String, Buffer>,
     resyncs: Vec<String>,
+    /// Edits are not answered.
+    deaf: bool,
 }
 
 fn quoted(text: &str) -> String {
@@ -65,6 +67,7 @@ impl Client {
             requests: 0,
             buffers: HashMap::new(),
             resyncs: Vec::new(),
+            deaf: false,
         };
         client.wait("the memex to be read", |m| {
             m.name_at("type") == Some("log") && text(m, "text").starts_with("the memex has ")
@@ -135,6 +138,7 @@ impl Client {
                     ]
                 }
             },
+            Some("buffer-edit") if self.deaf => return,
             Some("buffer-edit") => vec![match self.buffers.get_mut(&file) {
                 Some(buffer) if asked.int_at("tick") == Some(buffer.tick) => {
                     for edit in asked.list_at("edits").iter().rev() {
@@ -495,6 +499,52 @@ fn an_interrupt_stops_the_turn_and_what_is_queued_behind_it_goes_on() {
     let turns = client.request("trace", Plist::new());
     let statuses: Vec<_> = turns.list_at("turns").iter().filter_map(|t| t.text_at("status")).collect();
     assert_eq!(statuses, ["answered", "interrupted"]);
+}
+
+#[test]
+fn an_interrupt_in_the_middle_of_an_act_says_that_its_end_is_unknown() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let server = FakeServer::start([mark_done()]);
+    let mut client = Client::start(&home, Some(&server), "\"fake\"");
+    client.buffers.insert(home.file("home.org"), Buffer { text: TILES.to_string(), tick: 7 });
+    client.deaf = true;
+    let plan = parked(&mut client);
+    approve(&client, &plan);
+    client.wait("the edit", |m| action(m) == Some("buffer-edit"));
+    client.event("interrupt", Plist::new());
+    let done = client.turn_done();
+    assert_eq!(done.text_at("status"), Some("interrupted"));
+    assert_eq!(
+        done.text_at("text"),
+        Some("Stopped while this was being done: org-set-todo tiles; look whether it was.")
+    );
+    let end = Instant::now() + PATIENCE;
+    let status = loop {
+        let plans = client.request("plans", Plist::new().flag("all", true));
+        let plan = plans.list_at("plans")[0].clone();
+        if plan.text_at("status") != Some("approved") || Instant::now() > end {
+            break plan;
+        }
+    };
+    assert_eq!(status.text_at("status"), Some("failed"), "{status}");
+    assert!(status.text_at("result").is_some_and(|result| result.contains("look whether it was done")), "{status}");
+}
+
+#[test]
+fn sessions_do_not_wait_for_each_other() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let server = FakeServer::start([says(&["Half an ", "answer"]).silent_after("Half an "), says(&["At once."])]);
+    let mut client = Client::start(&home, Some(&server), "\"fake\"");
+    client.say("first");
+    client.wait("a chunk", |m| m.name_at("type") == Some("stream-chunk"));
+    let other = Plist::new().text("session-id", "other");
+    let words = Plist::new().keyword("sensor", "user-input").text("text", "second");
+    client.send(&message("event", words).plist("meta", other).build().to_string());
+    let done = client.wait("the other turn", |m| action(m) == Some("turn-done"));
+    let session = done.get("meta").and_then(|meta| meta.text_at("session-id"));
+    assert_eq!((session, text(&done, "status")), (Some("other"), "answered"));
+    client.event("interrupt", Plist::new());
+    assert_eq!(client.turn_done().text_at("status"), Some("interrupted"));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use crate::domain::action::Action;
 use crate::domain::gate::Case;
 use crate::domain::gate::clearance::{Judgement, judge};
 use crate::domain::gate::plan::{Approval, FlightPlan, PlanStatus};
-use crate::domain::id::PlanId;
+use crate::domain::id::{PlanId, TurnId};
 use crate::domain::port::{Journal, LogLevel, Message};
 use crate::domain::signal::Origin;
 use crate::domain::turn::{Conversation, Parking, proposal};
@@ -137,6 +137,24 @@ impl Engine {
                     engine.say(LogLevel::Error, &format!("what came of plan {id} could not be stored: {why}"));
                 }
             });
+        }
+    }
+
+    /// Denies the plans that a stopped turn had parked: its conversation does not go on.
+    pub(super) async fn withdraw(&self, turn: &TurnId) {
+        let parked: Vec<PlanId> = {
+            let plans = self.plans.lock();
+            let of_turn = plans.values().filter(|plan| plan.turn == *turn && plan.status == PlanStatus::Pending);
+            of_turn.map(|plan| plan.id.clone()).collect()
+        };
+        let status = PlanStatus::Denied("the turn that asked for it was stopped".to_string());
+        for id in parked {
+            let claimed = self.claim(&id, status.clone(), pending);
+            if claimed.is_ok()
+                && let Err(why) = self.keep_claim(&id, status.clone()).await
+            {
+                self.say(LogLevel::Error, &format!("that plan {id} was withdrawn could not be stored: {why}"));
+            }
         }
     }
 

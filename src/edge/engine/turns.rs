@@ -95,7 +95,18 @@ impl Engine {
     ) -> Result<Finished, String> {
         let began = self.clock.now();
         let plan = self.plan(id).ok_or_else(|| format!("there is no plan {id}; the plans are listed by /plans"))?;
-        let mut conversation = self.conversation(&plan).await?;
+        let mut conversation = match (self.conversation(&plan).await, &decided) {
+            (Ok(conversation), _) => conversation,
+            // What cannot go on can still be denied.
+            (Err(_), Decided::Deny { reason }) => {
+                self.deny(&plan, reason, origin).await?;
+                let mut report = empty_report();
+                report.notice = Some("Nothing was done.".to_string());
+                let asked = format!("denial {}", plan.id);
+                return Ok(self.finish(turn, plan.session, began, asked, report).await);
+            }
+            (Err(why), Decided::Approve { .. }) => return Err(why),
+        };
         self.drop_ended(&mut conversation, &plan.id);
         let (decision, body) = match decided {
             Decided::Approve { shown } => {
@@ -220,6 +231,7 @@ impl Engine {
         let mut report = empty_report();
         report.ending = Ending::Interrupted;
         let under_way = self.end_unfinished(turn).await;
+        self.withdraw(turn).await;
         report.notice = Some(match under_way.as_slice() {
             [] => "Stopped.".to_string(),
             acts => format!("Stopped while this was being done: {}; look whether it was.", acts.join("; ")),

@@ -7,14 +7,14 @@ use passepartout::domain::signal::{Origin, Rights, Source};
 use passepartout::edge::clock::{Clock, SystemClock};
 use passepartout::edge::config::{Config, ProviderSetting, Surroundings};
 use passepartout::edge::editor::NoEditor;
-use passepartout::edge::engine::Engine;
 use passepartout::edge::engine::boot::{Boot, Keep, start};
 use passepartout::edge::engine::record::Finished;
 use passepartout::edge::engine::turns::{Ask, Decided};
+use passepartout::edge::engine::{Engine, Notify};
 use passepartout::edge::secret::Vault;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// A clock that stands at 2026-03-02 09:00 until it is moved; each look is a millisecond later.
 #[derive(Default)]
@@ -55,6 +55,8 @@ impl Clock for TestClock {
 pub struct Home {
     pub folder: tempfile::TempDir,
     pub clock: Arc<TestClock>,
+    /// Who is told of what happens in the next engine.
+    pub notify: Mutex<Notify>,
 }
 
 impl Home {
@@ -64,7 +66,7 @@ impl Home {
         for name in ["home", "memex", "project", "config", "cache"] {
             std::fs::create_dir(folder.path().join(name)).expect("a folder in the temporary one");
         }
-        let home = Home { folder, clock: Arc::default() };
+        let home = Home { folder, clock: Arc::default(), notify: Mutex::new(Arc::new(|_| {})) };
         for (name, text) in files {
             std::fs::write(home.file(name), text).expect("a file of the memex");
         }
@@ -121,7 +123,7 @@ impl Home {
             vault: Vault::empty(),
             editor: Arc::new(NoEditor),
             clock: self.clock.clone(),
-            notify: Arc::new(|_| {}),
+            notify: self.notify.lock().expect("not poisoned").clone(),
             keep: Keep::OnDiskOnly,
         };
         start(boot).await.expect("the engine starts")
