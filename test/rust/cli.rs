@@ -1,6 +1,7 @@
 //! The built program: every command on a small memex, its exit statuses, and what it says of bad input.
 
 use crate::support::engine::Home;
+use crate::support::fake_server::{Dialect, FakeServer, Reply};
 use passepartout::domain::id::NodeId;
 use passepartout::domain::label::Privacy;
 use passepartout::edge::clock::{Clock, SystemClock};
@@ -8,6 +9,7 @@ use passepartout::edge::store::DiskStore;
 use serde_json::Value;
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 const TILES: &str = "#+TITLE: Home\n* Kitchen :project:\n** TODO Order tiles\nDEADLINE: <2026-03-01 Sun>\n:PROPERTIES:\n:ID: tiles\n:END:\nThe white ones.\n";
 
@@ -269,6 +271,55 @@ async fn the_command_line_and_the_engine_say_the_same() {
         let sources: Vec<_> = finished.report.sources.iter().map(|id| id.as_str().to_string()).collect();
         assert_eq!(theirs["sources"], serde_json::json!(sources), "{question}");
     }
+}
+
+#[test]
+fn a_program_that_is_killed_in_the_middle_of_a_turn_loses_nothing() {
+    let home = home();
+    let plan = pending(&home);
+    let server = FakeServer::start([Reply::nothing()]);
+    let mut asking = program(&home);
+    asking.env("LOCAL_BASE_URL", server.url()).env("PROVIDER_CASCADE", "local").args(["ask", "are the tiles ordered?"]);
+    let mut child = asking.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it runs");
+    let end = Instant::now() + Duration::from_secs(30);
+    while server.requests().is_empty() && Instant::now() < end {
+        std::thread::yield_now();
+    }
+    child.kill().expect("it can be killed");
+    child.wait().expect("it ends");
+    assert!(server.wait_gone(1), "nothing is left running");
+    let list = run(&home, &["plans", "list", "--json"]);
+    assert_eq!((list.status, &list.json()["plans"]), (0, &serde_json::json!([plan])), "{}", list.err);
+    assert_eq!(run(&home, &["ask", "what is overdue?"]).status, 0);
+    assert_eq!(home.read_file("home.org"), TILES);
+}
+
+#[test]
+fn a_model_server_is_asked_streams_and_its_plan_waits() {
+    let home = home();
+    let args =
+        serde_json::json!({"id": "tiles", "state": "DONE", "explanation": "The user said that they are ordered."});
+    let server = FakeServer::start([
+        Reply::answer(Dialect::OpenAi, &[], &[("c1", "org-set-todo", args)]),
+        Reply::answer(Dialect::OpenAi, &["It is ", "done."], &[]),
+        Reply::raw(500, "text/plain", "oops"),
+    ]);
+    let settings = format!("LOCAL_BASE_URL={}\nPROVIDER_CASCADE=local\n", server.url());
+    let folder = home.folder.path().join("config/passepartout");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let file = folder.join(".env");
+    std::fs::write(&file, settings).expect("a file");
+    std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).expect("it is ours");
+    let ran = run(&home, &["ask", "the tiles are ordered", "--json"]);
+    assert_eq!(ran.status, 3, "{}{}", ran.out, ran.err);
+    let id = ran.json()["plans"][0]["id"].as_str().expect("an id").to_string();
+    let ran = at_terminal(&home, &format!("plans approve {id}"), &format!("{id}\n"));
+    assert_eq!(ran.status, 0, "{}{}", ran.out, ran.err);
+    assert!(ran.out.contains("It is done."), "the conversation goes on: {}", ran.out);
+    assert!(server.requests()[1].body.contains("was changed"), "the model sees the result");
+    let ran = run(&home, &["ask", "hello"]);
+    assert_eq!(ran.status, 1);
+    assert!(ran.out.contains("no model answered") && ran.out.contains("local"), "{}{}", ran.out, ran.err);
 }
 
 #[test]

@@ -13,6 +13,7 @@ use passepartout::domain::port::Journal;
 use passepartout::domain::signal::{Origin, Rights, Role, Said, Source};
 use passepartout::domain::tool::Toolbox;
 use passepartout::domain::turn::{Ending, Parking};
+use passepartout::edge::editor::{Buffer, Editor, NoEditor, Splice};
 use passepartout::edge::engine::turns::{Ask, Decided};
 use passepartout::edge::engine::{Engine, Notice};
 use serde_json::{Map, Value, json};
@@ -681,6 +682,116 @@ async fn secrets_in_notes_are_masked_wherever_they_leave_the_store() {
     let engine = home.engine().await;
     let (_, streamed) = home.ask(&engine, "what is the token of the router?").await;
     assert!(streamed.contains("The token of the router is") && !streamed.contains(&token), "{streamed}");
+}
+
+/// An editor in which every file is open, and which never comes back from an edit.
+struct Stuck {
+    text: &'static str,
+    asked: tokio::sync::Notify,
+}
+
+#[async_trait::async_trait]
+impl Editor for Stuck {
+    async fn buffer(&self, _file: &str) -> Result<Option<Buffer>, String> {
+        Ok(Some(Buffer { text: self.text.into(), tick: 1, read_only: false }))
+    }
+
+    async fn edit(&self, _file: &str, _tick: i64, _splices: Vec<Splice>) -> Result<(), String> {
+        self.asked.notify_one();
+        std::future::pending().await
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_approved_act_whose_end_nobody_saw_is_told_at_the_next_start() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let stuck = Arc::new(Stuck { text: TILES, asked: tokio::sync::Notify::new() });
+    *home.editor.lock().expect("not poisoned") = stuck.clone();
+    let server = FakeServer::start([mark_done()]);
+    let engine = home.served(&server, &["fake"], true).await;
+    let _ = home.ask(&engine, "the tiles are ordered").await;
+    let plan = waiting(&engine);
+    let (deciding, id, shown) = (engine.clone(), plan.id.clone(), plan.shown());
+    let task = tokio::spawn(async move {
+        let decided = Decided::Approve { shown };
+        deciding.decide(&origin(), &id.0, decided, deciding.new_turn(), &mut |_| {}).await.is_ok()
+    });
+    soon(stuck.asked.notified()).await;
+    // As if the program ended here: nothing more reaches the store.
+    engine.close().await;
+    task.abort();
+    assert!(soon(task).await.is_err());
+    *home.editor.lock().expect("not poisoned") = Arc::new(NoEditor);
+    let engine = home.served(&server, &["fake"], true).await;
+    let lines: Vec<_> = engine.log_lines(50).into_iter().map(|line| line.text).collect();
+    let told = "an earlier session ended while this was being done: org-set-todo tiles; look whether it was";
+    assert!(lines.iter().any(|line| line == told), "{lines:?}");
+    let PlanStatus::Failed(why) = status(&engine, &plan) else { panic!("{:?}", status(&engine, &plan)) };
+    assert!(why.contains("look whether it was done"), "{why}");
+    assert!(home.approve(&engine, &plan).await.is_err(), "an approval counts once");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn commands_run_confined_and_their_output_goes_back() {
+    let home = Home::new(&[("home.org", TILES)]);
+    std::fs::write(home.project("kept.txt"), "seventeen\n").expect("a file");
+    let shell = |id, command: &str| calls(&[(id, "shell", why(json!({ "command": command })))]);
+    let server = FakeServer::start([
+        shell("c1", "cat kept.txt"),
+        shell("c2", "echo eighteen > new.txt"),
+        says(&["It is written."]),
+        shell("c3", &format!("cat {}", home.file("home.org"))),
+        says(&["I see."]),
+    ]);
+    let engine = home.served(&server, &["fake"], true).await;
+    let (asked, _) = home.ask(&engine, "count on").await;
+    if let Err(missing) = engine.probe_confinement().await {
+        eprintln!("skipped: commands cannot be confined here: {missing}");
+        return;
+    }
+    assert_eq!(asked.report.ending, Ending::Parked, "reading passes, writing asks");
+    assert_eq!(sent(&server, "tool"), ["Exit status 0.\n--- output ---\nseventeen"]);
+    assert!(!std::path::Path::new(&home.project("new.txt")).exists());
+    let done = home.approve(&engine, &waiting(&engine)).await.expect("the approval counts");
+    assert_eq!(
+        (done.report.text.as_str(), done.report.changed.len()),
+        ("It is written.", 1),
+        "{:?}",
+        done.report.deeds
+    );
+    assert_eq!(std::fs::read_to_string(home.project("new.txt")).expect("it was written"), "eighteen\n");
+    let (finished, _) = home.ask(&engine, "read the notes by a command").await;
+    for plan in engine.plans(false) {
+        home.approve(&engine, &plan).await.expect("the approval counts");
+    }
+    let told = server.requests().last().map(|request| request.body.clone()).unwrap_or_default();
+    assert!(!told.contains("The white ones"), "the memex is not there for a command: {:?}", finished.report.deeds);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn when_a_turn_fails_after_an_act_memory_is_as_the_files_are() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let server = FakeServer::start([mark_done()]);
+    let engine = home
+        .engine_with(|config| {
+            provide(config, &[("fake", &server, true)], &["fake"]);
+            config.permissions.insert("org-set-todo".into(), passepartout::domain::scope::Level::Allow);
+        })
+        .await;
+    home.read(&engine).await;
+    let began = engine.head();
+    let (finished, _) = home.ask(&engine, "the tiles are ordered").await;
+    assert_eq!(finished.report.ending, Ending::Failed, "the script ends, and the server with it");
+    assert_eq!(finished.report.changed, [home.file("home.org")]);
+    let node = engine.view().get(&NodeId::new("tiles")).expect("the heading is in memory");
+    assert_eq!(home.read_file("home.org"), &*node.document.outline.text, "what was done is not forgotten");
+    let lines: Vec<_> = engine.log_lines(50).into_iter().map(|line| line.text).collect();
+    let told = format!(
+        "the turn failed; memory was at operation {} when it began and is at {} now, as the files are",
+        began.0,
+        engine.head().0
+    );
+    assert!(lines.contains(&told), "{lines:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -52,10 +52,11 @@ impl Client {
             format!(":providers ((\"fake\" :kind \"openai\" :url {} :model \"m\" :local t))", quoted(&server.url()))
         });
         let settings = format!(
-            "(:directories ({}) :store {} :project {} :cascade ({cascade}) {})",
+            "(:directories ({}) :store {} :project {} :launcher {} :cascade ({cascade}) {})",
             quoted(&config.directories[0].to_string_lossy()),
             quoted(&home.store().to_string_lossy()),
             quoted(&home.project("")),
+            quoted(env!("CARGO_BIN_EXE_passepartout-run")),
             provider.unwrap_or_default()
         );
         let core = Core::start(&settings, wake).expect("the core starts");

@@ -49,6 +49,8 @@ impl Drop for Lock {
     fn drop(&mut self) {
         // An emptied file says that the store was closed; if it cannot be emptied, the next owner is told.
         let _ = self.0.set_len(0);
+        // Closing alone would leave it held for as long as a process that was forked meanwhile has a copy.
+        let _ = self.0.unlock();
     }
 }
 

@@ -6,7 +6,7 @@ use passepartout::domain::id::SessionId;
 use passepartout::domain::signal::{Origin, Rights, Source};
 use passepartout::edge::clock::{Clock, SystemClock};
 use passepartout::edge::config::{Config, ProviderSetting, Surroundings};
-use passepartout::edge::editor::NoEditor;
+use passepartout::edge::editor::{Editor, NoEditor};
 use passepartout::edge::engine::boot::{Boot, Keep, start};
 use passepartout::edge::engine::record::Finished;
 use passepartout::edge::engine::turns::{Ask, Decided};
@@ -57,6 +57,8 @@ pub struct Home {
     pub clock: Arc<TestClock>,
     /// Who is told of what happens in the next engine.
     pub notify: Mutex<Notify>,
+    /// The editor of the next engine.
+    pub editor: Mutex<Arc<dyn Editor>>,
 }
 
 impl Home {
@@ -66,7 +68,12 @@ impl Home {
         for name in ["home", "memex", "project", "config", "cache"] {
             std::fs::create_dir(folder.path().join(name)).expect("a folder in the temporary one");
         }
-        let home = Home { folder, clock: Arc::default(), notify: Mutex::new(Arc::new(|_| {})) };
+        let home = Home {
+            folder,
+            clock: Arc::default(),
+            notify: Mutex::new(Arc::new(|_| {})),
+            editor: Mutex::new(Arc::new(NoEditor)),
+        };
         for (name, text) in files {
             std::fs::write(home.file(name), text).expect("a file of the memex");
         }
@@ -107,6 +114,7 @@ impl Home {
         config.directories = vec![self.at("memex")];
         config.project = Some(self.at("project"));
         config.cascade = Some(vec!["recall".to_string()]);
+        config.launcher = Some(env!("CARGO_BIN_EXE_passepartout-run").into());
         config
     }
 
@@ -121,7 +129,7 @@ impl Home {
         let boot = Boot {
             config,
             vault: Vault::empty(),
-            editor: Arc::new(NoEditor),
+            editor: self.editor.lock().expect("not poisoned").clone(),
             clock: self.clock.clone(),
             notify: self.notify.lock().expect("not poisoned").clone(),
             keep: Keep::OnDiskOnly,
