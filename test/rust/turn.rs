@@ -589,3 +589,110 @@ async fn the_history_stands_before_the_words_and_is_sent() {
     assert_eq!(messages.len(), 4);
     assert_eq!(world.prompts()[0].messages, messages[..3]);
 }
+
+/// What the model may say in a random conversation, by number.
+fn random_say(kind: u8, step: usize) -> Say {
+    let id = |n: usize| format!("c{step}-{n}");
+    let named = |mut call: Call, n: usize| {
+        call.id = id(n);
+        call
+    };
+    match kind {
+        0 => Say::Words("So it is."),
+        1 => Say::Calls(vec![named(search(), 0)]),
+        2 => Say::Calls(vec![named(edit("x"), 0), named(search(), 1)]),
+        3 => Say::Calls(vec![named(search(), 0), named(edit("x"), 1), named(edit("y"), 2)]),
+        4 => Say::Calls(vec![named(shell("rm -rf /"), 0)]),
+        5 => Say::Calls(vec![named(search(), 0), named(shell("rm -rf /"), 1)]),
+        6 => Say::Calls(vec![named(shell("break the gate"), 0)]),
+        7 => Say::Calls(vec![named(call("x", "teleport", json!({})), 0), named(search(), 1)]),
+        8 => Say::Words("(:tool \"shell\" :args (:command \"rm -rf /\") :explanation \"To clean up.\")"),
+        9 => Say::Panic("the model breaks"),
+        10 => Say::Exhausted,
+        _ => Say::Confirm,
+    }
+}
+
+const BROKEN: [Broken; 9] = [
+    Broken::Nothing,
+    Broken::Surveyor,
+    Broken::Actuator,
+    Broken::Briefing,
+    Broken::OnError,
+    Broken::Log,
+    Broken::Intent,
+    Broken::Outcome,
+    Broken::Park,
+];
+
+/// Checks what must hold after any turn.
+fn invariants(world: &World, report: &passepartout::domain::turn::TurnReport, approved: bool) {
+    let events = world.events();
+    for (n, event) in events.iter().enumerate() {
+        if let Some(tool) = event.strip_prefix("perform ") {
+            let tool = tool.split(',').next().unwrap_or(tool);
+            assert_eq!(events[n - 1], format!("intent {tool}"), "{events:?}");
+            assert!(events.get(n + 1).is_some_and(|next| next.starts_with("outcome ")), "{events:?}");
+            let free = matches!(tool, "memory-search");
+            assert!(free || approved, "{tool} was performed and nobody approved it: {events:?}");
+        }
+        assert_ne!(event, "perform shell", "what a gate denies is never performed");
+    }
+    assert!(world.prompts().len() <= 33, "three tries at each of eleven depths");
+    assert!(report.conversation.depth.get() <= 10);
+    assert_eq!(report.ending == Ending::Parked, !report.plans.is_empty() && report.ending != Ending::Failed);
+    let fault = report.ending == Ending::Failed || events.iter().any(|event| event.starts_with("fault"));
+    let messages = &report.conversation.messages;
+    let results =
+        |id: &str| messages.iter().filter(|m| matches!(m, Message::Result { call, .. } if call == id)).count();
+    for message in messages {
+        let Message::Calls { calls, .. } = message else { continue };
+        for call in calls.iter().filter(|call| call.id != "plist") {
+            let waits = report.conversation.waiting.iter().filter(|(id, _)| *id == call.id).count();
+            let told = results(&call.id) + waits;
+            // A fault may come before a call has its result; nothing ever has two.
+            assert!(told == 1 || (told == 0 && fault), "{} has {told}: {}", call.id, desk::told(report));
+        }
+    }
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(400))]
+    #[test]
+    fn whatever_is_said_and_whatever_breaks_a_turn_keeps_its_promises(
+        said in proptest::collection::vec(0_u8..12, 1..12),
+        broken in proptest::sample::select(&BROKEN[..]),
+        remote: bool,
+        resolution in 0_u8..3,
+        deny: bool,
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime starts");
+        runtime.block_on(async {
+            // What comes after the script is silence.
+            let script = said.iter().enumerate().map(|(step, kind)| random_say(*kind, step));
+            let world = World {
+                broken,
+                locality: if remote { Locality::Remote } else { Locality::Local },
+                resolution: match resolution {
+                    0 => Resolution::Skip,
+                    1 => Resolution::Fallback("Later.".into()),
+                    _ => Resolution::Abort,
+                },
+                ..World::new(script.chain((0..40).map(|_| Say::Words("That is all."))))
+            };
+            let (report, _) = world.ask("do it").await;
+            invariants(&world, &report, false);
+            if report.ending == Ending::Parked {
+                let first = report.plans[0].clone();
+                assert_eq!(world.plan(0).id, first);
+                let (report, _) = match deny {
+                    true => world.deny("no", report.conversation).await,
+                    false => world.approve(report.conversation).await,
+                };
+                invariants(&world, &report, !deny);
+                let fault = report.ending == Ending::Failed || world.events().iter().any(|event| event.starts_with("fault"));
+                assert!(fault || !report.conversation.waiting.iter().any(|(_, id)| *id == first));
+            }
+        });
+    }
+}
