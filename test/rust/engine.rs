@@ -795,6 +795,57 @@ async fn when_a_turn_fails_after_an_act_memory_is_as_the_files_are() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_approved_plan_is_carried_out_in_the_project_it_was_shown_for() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let work = home.folder.path().canonicalize().expect("it is there").join("work");
+    std::fs::create_dir_all(work.join(".git")).expect("a project");
+    let write = |id, text: &str| calls(&[(id, "write-file", why(json!({"path": "note.txt", "content": text})))]);
+    for edited in [false, true] {
+        let server = FakeServer::start([write("c1", "one\n"), write("c2", "two\n"), says(&["Both."])]);
+        let start = || {
+            home.engine_with(|config| {
+                provide(config, &[("fake", &server, true)], &["fake"]);
+                config.project = None;
+            })
+        };
+        let mut engine = start().await;
+        let asking = Ask { folder: Some(work.join("chats")), ..ask("write it down") };
+        std::fs::create_dir_all(work.join("chats")).expect("a folder");
+        let asked = engine.ask(asking, engine.new_turn(), &mut |_| {}).await;
+        assert_eq!(asked.report.ending, Ending::Parked);
+        for text in ["one\n", "two\n"] {
+            engine.close().await;
+            engine = start().await;
+            let mut plan = waiting(&engine);
+            if edited {
+                let args = plan.action.args().clone();
+                plan = engine.edit_plan(&origin(), &plan.id.0, args).await.expect("it is judged anew");
+            }
+            home.approve(&engine, &plan).await.expect("the approval counts");
+            assert!(matches!(status(&engine, &plan), PlanStatus::Done(_)), "{:?}", status(&engine, &plan));
+            assert_eq!(std::fs::read_to_string(work.join("note.txt")).expect("it was written"), text);
+        }
+        engine.close().await;
+    }
+
+    // A project that is gone is not replaced by another place.
+    let server = FakeServer::start([calls(&[("c1", "shell", why(json!({"command": "touch here"})))])]);
+    let engine = home
+        .engine_with(|config| {
+            provide(config, &[("fake", &server, true)], &["fake"]);
+            config.project = None;
+        })
+        .await;
+    let asking = Ask { folder: Some(work.clone()), ..ask("touch it") };
+    let _ = engine.ask(asking, engine.new_turn(), &mut |_| {}).await;
+    let plan = waiting(&engine);
+    std::fs::rename(&work, work.with_file_name("elsewhere")).expect("it is moved");
+    let refused = home.approve(&engine, &plan).await.expect_err("the project is gone");
+    assert!(refused.contains("work") && refused.contains("ask again"), "{refused}");
+    assert_eq!(status(&engine, &plan), PlanStatus::Pending);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn slash_commands_reach_no_model() {
     let home = Home::new(&[("home.org", TILES)]);
     let server = FakeServer::start([mark_done(), says(&["It is done."])]);

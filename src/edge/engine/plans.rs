@@ -183,8 +183,8 @@ impl Engine {
         pending(&old)?;
         let why = Some(old.action.explanation().as_str());
         let action = Action::new(&self.toolbox, old.action.tool(), args, why, old.action.labels()).map_err(|m| m.0)?;
-        let mut conversation = self.conversation(&old).await?;
-        let scope = self.scope(&old.session, None, conversation.local && origin.rights.see_private);
+        let (mut conversation, project) = self.conversation(&old).await?;
+        let scope = self.scope_of(&old, project.as_deref(), conversation.local && origin.rights.see_private)?;
         let facts = self.surveyor.survey(&action, &scope).await;
         let tool = self.toolbox.get(action.tool()).ok_or_else(|| "BUG: an action without a tool".to_string())?;
         let case = Case { action: &action, tool, scope: &scope, facts: &facts };
@@ -205,14 +205,15 @@ impl Engine {
         }
         // Other plans of the same answer wait in the same conversation.
         for (_, waiting) in &conversation.waiting {
-            self.append(kind::CONVERSATION, &waiting.0, record::conversation(&conversation)).await?;
+            self.append(kind::CONVERSATION, &waiting.0, record::conversation(&conversation, project.as_deref()))
+                .await?;
         }
         self.keep_claim(&old.id, replaced).await?;
         Ok(new)
     }
 
-    /// Returns the conversation that a plan belongs to.
-    pub(super) async fn conversation(&self, plan: &FlightPlan) -> Result<Conversation, String> {
+    /// Returns the conversation that a plan belongs to, and its project.
+    pub(super) async fn conversation(&self, plan: &FlightPlan) -> Result<(Conversation, Option<String>), String> {
         let records = self.archive.list(kind::CONVERSATION, 0).await?;
         let last = records.iter().rev().find(|record| record.key == plan.id.0);
         last.and_then(|record| record::read_conversation(&record.body))

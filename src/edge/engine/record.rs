@@ -221,10 +221,11 @@ struct ConversationRecord {
     labels: LabelsRecord,
     local: bool,
     waiting: Vec<(String, String)>,
+    project: Option<String>,
 }
 
-/// Returns a conversation for the store.
-pub fn conversation(conversation: &Conversation) -> Value {
+/// Returns a conversation for the store, with the project that it works in.
+pub fn conversation(conversation: &Conversation, project: Option<&str>) -> Value {
     let messages = conversation
         .messages
         .iter()
@@ -251,12 +252,13 @@ pub fn conversation(conversation: &Conversation) -> Value {
         labels: LabelsRecord::of(conversation.labels),
         local: conversation.local,
         waiting: conversation.waiting.iter().map(|(call, plan)| (call.clone(), plan.0.clone())).collect(),
+        project: project.map(str::to_string),
     };
     serde_json::to_value(record).unwrap_or(Value::Null)
 }
 
-/// Reads a conversation from the store.
-pub fn read_conversation(value: &Value) -> Option<Conversation> {
+/// Reads a conversation from the store, and its project.
+pub fn read_conversation(value: &Value) -> Option<(Conversation, Option<String>)> {
     let record: ConversationRecord = serde_json::from_value(value.clone()).ok()?;
     let messages = record
         .messages
@@ -270,14 +272,15 @@ pub fn read_conversation(value: &Value) -> Option<Conversation> {
             MessageRecord::Result { call, tool, text } => Message::Result { call, tool, text },
         })
         .collect();
-    Some(Conversation {
+    let conversation = Conversation {
         messages,
         typed: record.typed,
         depth: Depth::from_number(u64::from(record.depth))?,
         labels: record.labels.read(),
         local: record.local,
         waiting: record.waiting.into_iter().map(|(call, plan)| (call, PlanId(plan))).collect(),
-    })
+    };
+    Some((conversation, record.project))
 }
 
 /// Returns the word for a role.

@@ -1,5 +1,6 @@
 //! Turns as clients start them: the user's words, and a human's decision about a plan.
 
+use crate::domain::gate::plan::FlightPlan;
 use crate::domain::id::{PlanId, SessionId, TurnId};
 use crate::domain::label::{Labels, Privacy};
 use crate::domain::memory::store::NewRecord;
@@ -59,7 +60,7 @@ impl Engine {
             let mut report = empty_report();
             report.ending = Ending::Failed;
             report.notice = Some("This channel may not ask for anything.".to_string());
-            return self.finish(turn, ask.origin.session, began, asked, report).await;
+            return self.finish(turn, ask.origin.session, began, asked, report, None).await;
         }
         if let Some(command) = ask.text.trim().strip_prefix('/') {
             return self.command(&ask, command, turn, sink).await;
@@ -78,7 +79,7 @@ impl Engine {
         let history = self.fitting(ask.history, &ask.text);
         let scope = self.scope(&ask.origin.session, ask.folder.as_deref(), ask.origin.rights.see_private);
         let report = self.run(Start::Words { signal, history }, &scope, sink).await;
-        self.finish(turn, ask.origin.session, began, asked, report).await
+        self.finish(turn, ask.origin.session, began, asked, report, Some(&scope.project)).await
     }
 
     /// Carries out a human's decision about a plan; the conversation goes on with what came of it.
@@ -95,19 +96,25 @@ impl Engine {
     ) -> Result<Finished, String> {
         let began = self.clock.now();
         let plan = self.plan(id).ok_or_else(|| format!("there is no plan {id}; the plans are listed by /plans"))?;
-        let mut conversation = match (self.conversation(&plan).await, &decided) {
-            (Ok(conversation), _) => conversation,
+        let (mut conversation, project) = match (self.conversation(&plan).await, &decided) {
+            (Ok(kept), _) => kept,
             // What cannot go on can still be denied.
             (Err(_), Decided::Deny { reason }) => {
                 self.deny(&plan, reason, origin).await?;
                 let mut report = empty_report();
                 report.notice = Some("Nothing was done.".to_string());
                 let asked = format!("denial {}", plan.id);
-                return Ok(self.finish(turn, plan.session, began, asked, report).await);
+                return Ok(self.finish(turn, plan.session, began, asked, report, None).await);
             }
             (Err(why), Decided::Approve { .. }) => return Err(why),
         };
         self.drop_ended(&mut conversation, &plan.id);
+        let scope = match (self.scope_of(&plan, project.as_deref(), origin.rights.see_private), &decided) {
+            (Ok(scope), _) => scope,
+            // What is denied needs no project; what the model wants next is judged where nothing is.
+            (Err(_), Decided::Deny { .. }) => self.scope(&plan.session, None, origin.rights.see_private),
+            (Err(why), Decided::Approve { .. }) => return Err(why),
+        };
         let (decision, body) = match decided {
             Decided::Approve { shown } => {
                 let body = Body::Approval { plan: plan.id.clone(), shown: shown.clone() };
@@ -129,10 +136,9 @@ impl Engine {
             labels: conversation.labels,
             body,
         };
-        let scope = self.scope(&plan.session, None, origin.rights.see_private);
         let start = Start::Decided { signal, plan: Box::new(plan.clone()), decision, conversation };
         let report = self.run(start, &scope, sink).await;
-        Ok(self.finish(turn, plan.session, began, asked, report).await)
+        Ok(self.finish(turn, plan.session, began, asked, report, Some(&scope.project)).await)
     }
 
     async fn run(self: &Arc<Self>, start: Start, scope: &Scope, sink: Sink<'_>) -> TurnReport {
@@ -204,6 +210,7 @@ impl Engine {
         at: jiff::Timestamp,
         asked: String,
         report: TurnReport,
+        project: Option<&str>,
     ) -> Finished {
         let seconds = self.clock.now().duration_since(at).as_secs_f64();
         let conversation = report.conversation.clone();
@@ -211,7 +218,7 @@ impl Engine {
         let mut keep = vec![(kind::TURN, turn.0.clone(), record::turn(&finished))];
         if finished.report.ending == Ending::Parked {
             for plan in &finished.report.plans {
-                keep.push((kind::CONVERSATION, plan.0.clone(), record::conversation(&conversation)));
+                keep.push((kind::CONVERSATION, plan.0.clone(), record::conversation(&conversation, project)));
             }
         }
         if conversation.labels.privacy == Privacy::Private {
@@ -237,7 +244,7 @@ impl Engine {
             acts => format!("Stopped while this was being done: {}; look whether it was.", acts.join("; ")),
         });
         self.say(LogLevel::Info, &format!("turn {turn} was stopped by the user"));
-        self.finish(turn.clone(), session, at, asked, report).await
+        self.finish(turn.clone(), session, at, asked, report, None).await
     }
 
     /// Returns the newest part of a conversation that leaves room for memory and tools; what is left out is said.
@@ -322,6 +329,22 @@ impl Engine {
             return "No plan waits.".to_string();
         }
         plans.iter().map(|plan| format!("- {}: {}\n", plan.id, proposal::summary(&plan.action))).collect()
+    }
+
+    /// Returns what going on with a plan may see and touch: in the project that it was shown for, or not at all.
+    pub(super) fn scope_of(
+        &self,
+        plan: &FlightPlan,
+        project: Option<&str>,
+        see_private: bool,
+    ) -> Result<Scope, String> {
+        let scope = self.scope(&plan.session, None, see_private);
+        let Some(project) = project else { return Ok(scope) };
+        let path = Path::new(project);
+        if !path.is_dir() || crate::edge::project::objection(&self.config, path).is_some() {
+            return Err(format!("the project {project} of plan {} is not there any more; ask again", plan.id));
+        }
+        Ok(Scope { project: project.to_string(), ..scope })
     }
 
     /// Returns what a turn of a session may see and touch.
