@@ -9,7 +9,6 @@ mod documents;
 mod engine;
 #[path = "../fuzz/mod.rs"]
 mod fuzz;
-#[path = "../fuzz/mod.rs"]
 mod gate;
 mod ingest;
 mod layering;
