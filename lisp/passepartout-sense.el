@@ -26,8 +26,8 @@
 ;;
 ;; A change is known from `after-change-functions' alone: the bytes that
 ;; it replaced follow from how much the size of the buffer changed.
-;; Changes that lie close together are sent as one, a twentieth of a
-;; second after the first of them.  Whole buffers go in slices, from a
+;; Changes that lie close together are sent as one, a few hundredths of
+;; a second after the first of them.  Whole buffers go in slices, from a
 ;; copy of the text, with the changes made meanwhile sent afterwards.
 ;; When anything does not add up, the whole buffer is sent again.
 ;;
@@ -40,7 +40,7 @@
 (require 'passepartout-events)
 (eval-when-compile (require 'cl-lib))
 
-(defconst passepartout-sense--delay 0.05
+(defconst passepartout-sense--delay 0.03
   "Seconds between a change, or the last key, and what is sent about it.")
 
 (defconst passepartout-sense--gap 512

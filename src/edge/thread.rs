@@ -1,5 +1,5 @@
 //! Threads with every signal blocked: inside Emacs, signals are Emacs's.
-#![allow(unsafe_code)] // One call of pthread_sigmask, below.
+#![allow(unsafe_code)] // Calls of pthread_sigmask and setpriority, below.
 
 use std::io;
 use std::thread::JoinHandle;
@@ -22,5 +22,20 @@ pub fn block_signals() {
         let mut set = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
         libc::sigfillset(set.as_mut_ptr());
         libc::pthread_sigmask(libc::SIG_SETMASK, set.as_ptr(), std::ptr::null_mut());
+    }
+}
+
+/// How much less urgent than Emacs's own thread ours are, as a nice value.
+#[cfg(target_os = "linux")]
+const STEP: libc::c_int = 5;
+
+/// Makes the calling thread, and those that it starts, less urgent than Emacs's own: when cores are few, Emacs goes first.
+pub fn step_back() {
+    // Only Linux has a nice value for each thread; elsewhere it would be Emacs's own.
+    #[cfg(target_os = "linux")]
+    // SAFETY: both calls take and return integers and touch no memory of ours. That it is refused does no harm.
+    unsafe {
+        let now = libc::getpriority(libc::PRIO_PROCESS, 0);
+        libc::setpriority(libc::PRIO_PROCESS, 0, now + STEP);
     }
 }

@@ -28,7 +28,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 /// How long a changed buffer rests before it is read, so that a burst of typing is read once.
-const REST: Duration = Duration::from_millis(30);
+const REST: Duration = Duration::from_millis(10);
 /// How often the status is sent at most.
 const STATUS_PAUSE: Duration = Duration::from_millis(100);
 /// How long each half of stopping may take.
@@ -75,7 +75,10 @@ impl Core {
             .max_blocking_threads(8)
             .thread_name("passepartout")
             .thread_stack_size(8 << 20)
-            .on_thread_start(crate::edge::thread::block_signals)
+            .on_thread_start(|| {
+                crate::edge::thread::block_signals();
+                crate::edge::thread::step_back();
+            })
             .enable_all()
             .build()
             .map_err(|error| format!("no threads: {error}"))?;
