@@ -20,9 +20,12 @@ bash -c '
     done' "$placed/passepartout-run" "$project" | sort -n |
     awk '{ t[NR] = $1 } END { printf "  least %.1f  median %.1f  most %.1f\n", t[1]/1000, t[int((NR+1)/2)]/1000, t[NR]/1000 }'
 
-if [ -d test/bench ] && grep -q '^\[\[bench\]\]' Cargo.toml; then $cargo bench --locked; fi
-if [ -f test/bench/smooth.el ]; then
-    PASSEPARTOUT_MODULE=$(ls "$placed"/libpassepartout.*)
-    export PASSEPARTOUT_MODULE
-    "${EMACS:-emacs}" -Q --batch -L lisp -L test/lisp -l test/bench/smooth.el
-fi
+$cargo bench --locked
+
+# What else runs on the machine is not what is measured: where it is allowed, Emacs goes first.
+first=
+if nice -n -19 true 2>/dev/null; then first="nice -n -19"; fi
+PASSEPARTOUT_MODULE=$(ls "$placed"/libpassepartout.*)
+export PASSEPARTOUT_MODULE
+# shellcheck disable=SC2086
+$first "${EMACS:-emacs}" -Q --batch -l test/bench/smooth.el -f smooth-run
