@@ -18,11 +18,14 @@ help: ## Lists these commands
 
 build: ## Builds the release module, the launcher and the command line
 	@test/scripts/need.sh rust cc
+	@echo "Building; the first time takes some minutes."
 	@$(CARGO) build --release --locked
-	@test/scripts/place.sh release
+	@echo "The module, the launcher and the command line “passepartout” are in $$(test/scripts/place.sh release)"
 
 run: ## Installs what is missing, builds, reads a memex, opens the chat in Emacs
+	@[ -z "$$MEMEX" ] || [ -d "$$MEMEX" ] || { echo "MEMEX=$$MEMEX is no folder." >&2; exit 1; }
 	@test/scripts/need.sh rust cc emacs
+	@echo "Building; the first time takes some minutes."
 	@$(CARGO) build --release --locked
 	@test/scripts/run.sh
 

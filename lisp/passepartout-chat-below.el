@@ -51,7 +51,7 @@
   (string-match-p "\\`[[:alnum:]][[:alnum:]._-]*\\'" id))
 
 (defun passepartout-chat--source-link (source)
-  "Return an Org link to SOURCE, a plist of :id, :title and :file."
+  "Return an Org link to SOURCE, a plist of :id, :title, :file and :line."
   (let* ((id (or (plist-get source :id) ""))
          (title (passepartout-chat--link-text (plist-get source :title)))
          (file (plist-get source :file)))
@@ -60,7 +60,11 @@
       (org-link-make-string (concat "id:" id) title))
      (file
       (org-link-make-string
-       (concat "file:" (passepartout-view-line file 4000) "::*" title)
+       (concat "file:" (passepartout-view-line file 4000) "::"
+               ;; A bracket in a link's target would end it.
+               (if (string-match-p "[][<>{}%]" (or (plist-get source :title) ""))
+                   (format "%d" (or (plist-get source :line) 1))
+                 (concat "*" title)))
        title))
      (t title))))
 

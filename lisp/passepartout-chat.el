@@ -126,7 +126,16 @@ This happens once, when you send; afterwards the window stays."
   (widen)
   (push-mark nil t)
   (passepartout-chat--ensure-prompt)
-  (goto-char (point-max)))
+  (passepartout-chat--to-prompt))
+
+(defun passepartout-chat--to-prompt ()
+  "Go to where the next question is written."
+  (goto-char (point-max))
+  (when (save-excursion
+          (skip-chars-backward " \t\n")
+          (beginning-of-line)
+          (looking-at-p "\\* *$"))
+    (skip-chars-backward "\n")))
 
 (defun passepartout-chat-interrupt ()
   "Stop what the agent is doing in this chat."
@@ -320,7 +329,7 @@ Neither its local variables nor its set-up files are used."
     (user-error "%s is not a chat; it has no property PP_CHAT" file))
   (passepartout-chat-adopt)
   (org-with-wide-buffer (passepartout-chat--ensure-prompt))
-  (goto-char (point-max)))
+  (passepartout-chat--to-prompt))
 
 (provide 'passepartout-chat)
 ;;; passepartout-chat.el ends here

@@ -24,7 +24,9 @@ fn within(node: &NodeRef) -> String {
     let title = one_line(&without_cookies(node.title()));
     let outline = &node.document.outline;
     let same = |index: usize| outline.nodes.get(index).is_some_and(|other| outline.slice(&other.title) == node.title());
-    if title.is_empty() || (1..node.index).any(same) {
+    // A bracket in a link's target would end it, or make it something else.
+    let odd = title.contains(['[', ']', '<', '>', '{', '}', '%']);
+    if title.is_empty() || odd || (1..node.index).any(same) {
         return node.node().line.to_string();
     }
     format!("*{}", escape(&title))

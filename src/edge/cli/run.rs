@@ -269,7 +269,9 @@ fn ask(text: String, place: &Place, json: bool, out: &mut dyn Write) -> Result<u
         let mut answer = String::new();
         let finished = engine.ask(ask, turn, &mut |piece| answer.push_str(piece)).await;
         engine.flush().await?;
-        print_turn(engine, &finished, &answer, json, out)
+        let status = print_turn(engine, &finished, &answer, place, json, out)?;
+        // An answer from nothing is no answer.
+        Ok(if engine.view().is_empty() { FAILED } else { status })
     })
 }
 
@@ -277,6 +279,7 @@ fn print_turn(
     engine: &Engine,
     finished: &Finished,
     answer: &str,
+    place: &Place,
     json: bool,
     out: &mut dyn Write,
 ) -> Result<u8, Failure> {
@@ -305,9 +308,18 @@ fn print_turn(
     }
     for plan in &plans {
         writeln!(out, "\n{}", plans::whole(plan))?;
-        writeln!(out, "It waits. Approve it with: passepartout plans approve {}", plan.id)?;
+        writeln!(out, "It waits. Approve it with: passepartout plans approve {}{}", plan.id, options(place))?;
     }
     Ok(status)
+}
+
+/// The options that lead to the same store and memex again, quoted for a shell.
+fn options(place: &Place) -> String {
+    let quoted = |path: &PathBuf| format!("'{}'", path.display().to_string().replace('\'', "'\\''"));
+    let one = |name: &str, path: &Option<PathBuf>| path.as_ref().map(|path| format!(" {name} {}", quoted(path)));
+    let memex = (!place.memex.is_empty())
+        .then(|| format!(" --memex {}", place.memex.iter().map(quoted).collect::<Vec<_>>().join(" ")));
+    [one("--store", &place.store), memex, one("--project", &place.project)].into_iter().flatten().collect()
 }
 
 /// Text for a terminal: no control or bidirectional characters of anyone's making.
@@ -342,25 +354,31 @@ fn run_plans(command: Plans, out: &mut dyn Write) -> Result<u8, Failure> {
                     writeln!(out, "Nothing was done.")?;
                     return Ok(DONE);
                 }
-                decide(engine, &plan, Decided::Approve { shown: found.shown() }, out).await
+                decide(engine, &plan, Decided::Approve { shown: found.shown() }, &place, out).await
             })
         }
         Plans::Deny { plan, reason, place } => {
             plans::human_terminal()?;
             with_engine(&place, Keep::OnDiskOnly, async |engine| {
-                decide(engine, &plan, Decided::Deny { reason: reason.join(" ") }, out).await
+                decide(engine, &plan, Decided::Deny { reason: reason.join(" ") }, &place, out).await
             })
         }
     }
 }
 
-async fn decide(engine: &Arc<Engine>, plan: &str, decided: Decided, out: &mut dyn Write) -> Result<u8, Failure> {
+async fn decide(
+    engine: &Arc<Engine>,
+    plan: &str,
+    decided: Decided,
+    place: &Place,
+    out: &mut dyn Write,
+) -> Result<u8, Failure> {
     blocking(engine, |engine| engine.read_memex(&mut |_| {})).await?;
     let mut answer = String::new();
     let turn = engine.new_turn();
     let finished = engine.decide(&origin(true), plan, decided, turn, &mut |piece| answer.push_str(piece)).await?;
     engine.flush().await?;
-    print_turn(engine, &finished, &answer, false, out)
+    print_turn(engine, &finished, &answer, place, false, out)
 }
 
 fn run_doctor(place: &Place, fix: bool, providers: bool, json: bool, out: &mut dyn Write) -> Result<u8, Failure> {

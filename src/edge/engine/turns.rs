@@ -78,7 +78,10 @@ impl Engine {
         };
         let history = self.fitting(ask.history, &ask.text);
         let scope = self.scope(&ask.origin.session, ask.folder.as_deref(), ask.origin.rights.see_private);
-        let report = self.run(Start::Words { signal, history }, &scope, sink).await;
+        let mut report = self.run(Start::Words { signal, history }, &scope, sink).await;
+        if self.view().is_empty() {
+            report.notice.get_or_insert_with(|| self.nothing_read());
+        }
         self.finish(turn, ask.origin.session, began, asked, report, Some(&scope.project)).await
     }
 
@@ -264,6 +267,23 @@ impl Engine {
         }
         kept.reverse();
         kept
+    }
+
+    /// Says why there is nothing in memory.
+    pub fn nothing_read(&self) -> String {
+        let folders = &self.config.directories;
+        let named: Vec<String> = folders.iter().map(|path| path.display().to_string()).collect();
+        if self.reading().is_some() {
+            return "The notes are still being read; ask again in a moment.".to_string();
+        }
+        match (folders.is_empty(), folders.iter().any(|path| path.exists())) {
+            (true, _) => {
+                "No notes were read: no folder is set. Set passepartout-directories in Emacs, MEMEX_DIR, or --memex."
+                    .to_string()
+            }
+            (false, false) => format!("No notes were read: {} is not there.", named.join(", ")),
+            (false, true) => format!("No notes were read: there is no Org file in {}.", named.join(", ")),
+        }
     }
 
     /// Returns a name for a new turn.

@@ -83,6 +83,7 @@ pub fn turn(finished: &Finished, view: &View) -> Plist {
             .maybe("id", node.document.outline.property(node.node(), "ID").map(exact))
             .text("title", exact(node.title()))
             .text("file", &*node.document.file)
+            .int("line", i64::from(node.node().line))
             .build()
     });
     let (provider, model) = report.answered_by.clone().unzip();
