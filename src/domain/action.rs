@@ -181,7 +181,7 @@ fn kind_of(value: &Value) -> &'static str {
     }
 }
 
-fn clip(text: &str) -> String {
+pub(crate) fn clip(text: &str) -> String {
     text.chars().take(60).filter(|c| !c.is_control()).collect()
 }
 

@@ -300,6 +300,10 @@ async fn of_one_answer_all_calls_are_carried_out_or_none() {
 async fn what_is_no_action_is_fed_back_in_words_that_a_model_can_act_on() {
     for (bad, words) in [
         (call("c1", "teleport", json!({})), "There is no tool “teleport”. The tools are: memory-search,"),
+        (
+            call("c1", "contact-provider", json!({"provider": "far", "url": "https://far", "sent": "a lie"})),
+            "There is no tool “contact-provider”. The tools are: memory-search,",
+        ),
         (call("c1", "memory-search", json!({})), "memory-search: the argument “query” is missing"),
         (
             call("c1", "memory-search", json!({"query": 7})),

@@ -6,7 +6,7 @@ pub mod error;
 pub mod prompt;
 pub mod proposal;
 
-use crate::domain::action::{Action, Observation, Outcome};
+use crate::domain::action::{Action, Malformed, Observation, Outcome, clip};
 use crate::domain::gate::clearance::{Cleared, Judgement, judge};
 use crate::domain::gate::plan::{Approval, FlightPlan, PlanStatus};
 use crate::domain::gate::{Case, Facts, Gates, Trace};
@@ -289,6 +289,15 @@ pub fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
     words.unwrap_or_else(|| "something panicked without a word".to_string())
 }
 
+/// Refuses a tool that the model was not told of, though we have it: what only we may ask for is never a model's call.
+fn offered(desk: &Desk<'_>, tool: &str) -> Result<(), Malformed> {
+    if desk.offered.iter().any(|offered| offered.name == tool) {
+        return Ok(());
+    }
+    let names: Vec<&str> = desk.offered.iter().map(|offered| offered.name).collect();
+    Err(Malformed(format!("There is no tool “{}”. The tools are: {}.", clip(tool), names.join(", "))))
+}
+
 /// One signal on its way through the turn.
 enum Step {
     /// Ask the model.
@@ -451,7 +460,8 @@ impl Turn {
         let mut rejections: Vec<(String, String)> = Vec::new();
         for call in calls {
             let labels = self.report.conversation.labels.join(Labels::MODEL);
-            match Action::new(&desk.toolbox, &call.tool, call.args.clone(), None, labels) {
+            let offered = offered(desk, &call.tool);
+            match offered.and_then(|()| Action::new(&desk.toolbox, &call.tool, call.args.clone(), None, labels)) {
                 Err(malformed) => {
                     let outcome = format!("refused: {}", malformed.0);
                     self.deed(call.tool.clone(), malformed.0.clone(), None, outcome, None);
@@ -497,7 +507,8 @@ impl Turn {
             Judgement::Rejected(trace) => {
                 let words = proposal::rejection(&trace);
                 let summary = proposal::summary(&action);
-                desk.journal.log(LogLevel::Warning, &format!("refused: {summary}"));
+                let logged = proposal::logged(&action, facts.privacy);
+                desk.journal.log(LogLevel::Warning, &format!("refused: {logged}"));
                 self.deed(action.tool().to_string(), summary, Some(trace), "refused".to_string(), None);
                 Err(words)
             }
@@ -562,6 +573,7 @@ impl Turn {
         })?;
         let tool = cleared.action().tool().to_string();
         let summary = proposal::summary(cleared.action());
+        let logged = proposal::logged(cleared.action(), cleared.facts().privacy);
         let trace = cleared.trace().clone();
         let hash = cleared.action().hash();
         let performed = AssertUnwindSafe(desk.actuator.perform(*cleared)).catch_unwind().await;
@@ -572,7 +584,7 @@ impl Turn {
             changed: Vec::new(),
         });
         if let Err(why) = desk.journal.outcome(&self.signal.turn, &observation).await {
-            desk.journal.log(LogLevel::Error, &format!("the outcome of {summary} could not be stored: {why}"));
+            desk.journal.log(LogLevel::Error, &format!("the outcome of {logged} could not be stored: {why}"));
         }
         self.report.changed.extend(observation.changed.iter().cloned());
         self.report.conversation.labels = self.report.conversation.labels.join(observation.labels);

@@ -2,6 +2,7 @@
 
 use crate::domain::action::{Action, Outcome};
 use crate::domain::gate::{Trace, Verdict};
+use crate::domain::label::Privacy;
 use crate::domain::port::{Call, Completion};
 use crate::domain::sexp::reader::Sexp;
 use serde_json::{Map, Value};
@@ -82,6 +83,14 @@ pub fn summary(action: &Action) -> String {
     let line: String = argument.chars().map(|c| if c.is_control() { ' ' } else { c }).take(80).collect();
     let cut = if argument.chars().count() > 80 { "…" } else { "" };
     format!("{} {line}{cut}", action.tool()).trim_end().to_string()
+}
+
+/// Returns an action as the log may name it: the log is shown to any model, so of a private one only the tool.
+pub fn logged(action: &Action, privacy: Option<Privacy>) -> String {
+    match action.labels().privacy.max(privacy.unwrap_or(Privacy::Open)) {
+        Privacy::Open => summary(action),
+        Privacy::Private => action.tool().to_string(),
+    }
 }
 
 /// Returns a rejection with every objection, for the model.

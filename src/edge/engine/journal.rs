@@ -43,6 +43,7 @@ impl Journal for Engine {
 
     async fn park(&self, parking: Parking) -> Result<FlightPlan, String> {
         let created = self.clock.now();
+        let logged = proposal::logged(&parking.action, parking.facts.privacy);
         let plan = FlightPlan {
             id: self.plan_id(&parking, created),
             body: show::body(&parking.action, &parking.facts),
@@ -59,7 +60,7 @@ impl Journal for Engine {
         };
         self.append(kind::PLAN, &plan.id.0, record::plan(&plan)).await?;
         self.plans.lock().insert(plan.id.clone(), plan.clone());
-        self.say(LogLevel::Info, &format!("plan {} waits: {}", plan.id, proposal::summary(&plan.action)));
+        self.say(LogLevel::Info, &format!("plan {} waits: {logged}", plan.id));
         (self.notify)(Notice::Parked(Box::new(plan.clone())));
         (self.notify)(Notice::Status);
         Ok(plan)
