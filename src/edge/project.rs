@@ -5,7 +5,8 @@ use crate::edge::config::Config;
 use std::path::{Path, PathBuf};
 
 /// Returns the project root of a conversation: the one that was given, else the version-controlled folder around
-/// the chat's, else a scratch folder of the conversation's own. Never home, `/`, or an ancestor of memex, store or settings.
+/// the chat's, else a scratch folder of the conversation's own. Never home, `/`, a memex or a folder in one, or an
+/// ancestor of memex, store or settings.
 pub fn root(config: &Config, session: &SessionId, folder: Option<&Path>) -> PathBuf {
     let given = config.project.as_deref().filter(|path| is_allowed(config, path)).map(Path::to_path_buf);
     given
@@ -20,6 +21,15 @@ pub fn objection(config: &Config, path: &Path) -> Option<String> {
     let own = [&config.store, &config.settings, &config.cache];
     if root.parent().is_none() || root == canonical(&config.home) {
         return Some(format!("{} cannot be the project: it holds everything you have", path.display()));
+    }
+    if let Some(memex) = config.directories.iter().map(|p| canonical(p)).find(|memex| root.starts_with(memex)) {
+        let lies = if root == memex {
+            "it is a memex folder".into()
+        } else {
+            format!("it lies in the memex {}", memex.display())
+        };
+        // A command may read all of its project, and notes may be private.
+        return Some(format!("{} cannot be the project: {lies}, whose notes commands may not see", path.display()));
     }
     let kept = config.directories.iter().chain(own).map(|p| canonical(p)).find(|kept| kept.starts_with(&root));
     kept.map(|kept| format!("{} cannot be the project: {} lies in it", path.display(), kept.display()))

@@ -861,3 +861,28 @@ async fn slash_commands_reach_no_model() {
     assert_eq!((done.report.ending, streamed.as_str()), (Ending::Answered, "It is done."));
     assert!(home.read_file("home.org").contains("DONE Order tiles"));
 }
+
+#[test]
+fn no_project_shows_commands_what_memory_hides() {
+    let home = Home::new(&[("a.org", "* A\n")]);
+    let config = home.config();
+    let memex = config.directories[0].clone();
+    std::fs::create_dir(memex.join("below")).unwrap();
+    let link = memex.with_file_name("link");
+    std::os::unix::fs::symlink(memex.join("below"), &link).unwrap();
+    let parent = memex.parent().unwrap().to_path_buf();
+    for (path, words) in [
+        (memex.clone(), Some("it is a memex folder")),
+        (memex.join("below"), Some("it lies in the memex")),
+        (link, Some("it lies in the memex")),
+        (parent, Some("lies in it")),
+        (config.home.clone(), Some("it holds everything you have")),
+        (config.project.clone().unwrap(), None),
+    ] {
+        let objection = passepartout::edge::project::objection(&config, &path);
+        match words {
+            Some(words) => assert!(objection.as_ref().is_some_and(|o| o.contains(words)), "{path:?}: {objection:?}"),
+            None => assert_eq!(objection, None, "{path:?}"),
+        }
+    }
+}
