@@ -56,7 +56,14 @@ impl Actuator for Actuators {
     async fn perform(&self, cleared: Cleared) -> Observation {
         let action = cleared.action().hash();
         let done = self.act(&cleared).await;
-        Observation { action, outcome: done.outcome, labels: done.labels, changed: done.changed }
+        // Whatever an act says, it says it here: no value of the vault leaves by an arm that forgot.
+        let outcome = match done.outcome {
+            Outcome::Done(text) => Outcome::Done(self.masked(&text)),
+            Outcome::Failed(text) => Outcome::Failed(self.masked(&text)),
+            Outcome::Stale(text) => Outcome::Stale(self.masked(&text)),
+            Outcome::Cancelled(text) => Outcome::Cancelled(self.masked(&text)),
+        };
+        Observation { action, outcome, labels: done.labels, changed: done.changed }
     }
 }
 
@@ -105,7 +112,7 @@ impl Actuators {
             let excerpt: String = node.body().split_whitespace().take(24).collect::<Vec<_>>().join(" ");
             lines.push(format!("- {todo}{} (id: {})\n  {excerpt}", node.title(), node.id()));
         }
-        Done::said(self.masked(&lines.join("\n")), note(privacy))
+        Done::said(lines.join("\n"), note(privacy))
     }
 
     fn read_node(&self, action: &Action, cleared: &Cleared) -> Done {
@@ -114,7 +121,7 @@ impl Actuators {
             return Done::failed(format!("there is no heading with the id {id}; memory-search finds ids"));
         };
         let (text, privacy) = subtree(&node, may_see(cleared));
-        Done::said(self.masked(&clipped(&text)), note(privacy))
+        Done::said(clipped(&text), note(privacy))
     }
 
     async fn read_file(&self, cleared: &Cleared) -> Done {
@@ -141,7 +148,7 @@ impl Actuators {
         } else {
             Labels { provenance: Provenance::File, trust: Trust::Untrusted, privacy }
         };
-        Done::said(self.masked(&clipped(&text)), labels)
+        Done::said(clipped(&text), labels)
     }
 
     /// Keeps that the user confirmed a provider.
