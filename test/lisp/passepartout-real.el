@@ -269,15 +269,19 @@
 
 ;;;; Plans
 
-(defun passepartout-real-plan ()
-  "Wait for a plan, show it, let the time pass that it must be seen."
-  (passepartout-real-until (passepartout-plan-pending))
-  (let ((ahead 0))
+(defun passepartout-real-plan (&optional text)
+  "Wait for a plan, show it, let the time pass that it must be seen.
+With TEXT wait for one that shows it; another may wait from before."
+  (let ((ahead 0)
+        (plan (passepartout-real-until
+                (seq-find (lambda (plan)
+                            (or (null text)
+                                (string-search text (plist-get plan :body))))
+                          (passepartout-plan-pending)))))
     (setq passepartout-plan--clock (lambda () (+ (float-time) ahead)))
     (passepartout-flight-plans)
     (accept-process-output nil 0.05)
-    (setq ahead (* 3 passepartout-approval-delay)))
-  (let ((plan (car (passepartout-plan-pending))))
+    (setq ahead (* 3 passepartout-approval-delay))
     (goto-char (passepartout-plan--start (plist-get plan :id)))
     plan))
 
@@ -299,7 +303,7 @@ of the world that PASSEPARTOUT_REAL_WORLD names."
   (dotimes (number 1000000)
     (let ((title (format "Item %d of process %d" number (emacs-pid))) id)
       (passepartout-real-ask (format "add a todo “%s” under Boat" title))
-      (setq id (plist-get (passepartout-real-plan) :id))
+      (setq id (plist-get (passepartout-real-plan title) :id))
       (passepartout-real-key "C-c C-c")
       (passepartout-real-until
         (equal (plist-get (passepartout-plan--find id) :status) "done"))
