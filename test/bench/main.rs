@@ -176,7 +176,7 @@ mod text {
     #[divan::bench]
     fn read_a_message(bencher: Bencher) {
         let message = Sexp::list([Sexp::keyword("text"), Sexp::text(world::prose(64 * 1024))]).to_string();
-        bencher.counter(BytesCount::of_str(&message)).bench(|| Sexp::read(black_box(&message)));
+        bencher.counter(BytesCount::of_str(&message)).bench(|| Sexp::read(black_box(&message)).unwrap());
     }
 
     #[divan::bench(args = ["what is due this week", "add a todo “Call Ida” under Boat for tomorrow at 10:00"])]

@@ -38,7 +38,7 @@ pub fn print(world: &World) {
         ("ingest from disk", best(&|| world.ingest())),
         ("index", best(&|| world.index())),
         ("inert stream", best(&|| Inert::default().push(&prose).len())),
-        ("read a message", best(&|| Sexp::read(&message))),
+        ("read a message", best(&|| Sexp::read(&message).unwrap())),
     ];
     println!("\nRatios over {:.1} MB, best of {ROUNDS}; 1.0 is the time that blake3 takes", text.len() as f64 / 1e6);
     println!("{:<32} {:>10} {:>9}", "", "MB/s", "× blake3");
