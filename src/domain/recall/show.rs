@@ -104,7 +104,7 @@ pub fn distance(today: Date, date: Date) -> String {
     }
 }
 
-/// Returns a title as words: links by their description, no brackets, one line.
+/// Returns a title as words: links by their description, no brackets of any kind, one line.
 pub fn plain(title: &str) -> String {
     let mut out = String::new();
     let mut rest = title;
@@ -123,9 +123,9 @@ pub fn plain(title: &str) -> String {
     let out: String = out
         .chars()
         .map(|c| {
-            if c == '[' {
+            if matches!(c, '[' | '<') {
                 '('
-            } else if c == ']' {
+            } else if matches!(c, ']' | '>') {
                 ')'
             } else {
                 c

@@ -62,9 +62,9 @@ fn an_agenda_shows_appointments_and_what_is_late() {
     Wed 2026-11-18 (today)
     - NEXT [[id:tiles][Order tiles]] (scheduled earlier) — Kitchen, home.org
     - TODO [[file:/m/home.org::23][Call mum]] (scheduled earlier) — Family, home.org
-    - TODO [[file:/m/pasted.org::*\]\]\[\[elisp:(delete-file "x")\]\[click\]\]][))click]] (deadline) — pasted.org
+    - TODO [[file:/m/pasted.org::6][))click]] (deadline) — pasted.org
     Fri 2026-11-20 (in 2 days)
-    - 09:30 [[file:/m/home.org::*Dentist <2026-11-20 Fri 09:30>][Dentist <2026-11-20 Fri 09:30>]] (appointment) — Family, home.org
+    - 09:30 [[file:/m/home.org::31][Dentist (2026-11-20 Fri 09:30)]] (appointment) — Family, home.org
     "#);
 }
 
