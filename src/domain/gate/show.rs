@@ -5,11 +5,15 @@ use crate::domain::gate::Facts;
 use crate::domain::inert::exact;
 use serde_json::Value;
 
-/// Returns what would happen, as text: tool, arguments, resolved paths. It is shown and never read back.
-pub fn body(action: &Action, facts: &Facts) -> String {
+/// Returns what would happen, as text: tool, arguments, where a command runs, resolved paths.
+/// `project` is the root of the turn. It is shown and never read back.
+pub fn body(action: &Action, facts: &Facts, project: &str) -> String {
     let mut out = format!("Tool: {}\n", action.tool());
     for (name, value) in action.args() {
-        field(&mut out, name, &argument(value));
+        argument(&mut out, name, value);
+    }
+    if action.tool() == "shell" {
+        field(&mut out, "in", project);
     }
     for path in &facts.paths {
         if path.resolved != path.asked {
@@ -32,7 +36,7 @@ pub fn diff(facts: &Facts) -> String {
 }
 
 /// Writes a field; text of several lines stands below its name, each line behind a bar.
-fn field(out: &mut String, name: &str, value: &str) {
+pub(crate) fn field(out: &mut String, name: &str, value: &str) {
     let value = exact(value);
     if value.contains('\n') {
         out.push_str(&format!("{}:\n", exact(name)));
@@ -44,13 +48,18 @@ fn field(out: &mut String, name: &str, value: &str) {
     }
 }
 
-fn argument(value: &Value) -> String {
+fn argument(out: &mut String, name: &str, value: &Value) {
     match value {
-        Value::String(text) => text.clone(),
-        Value::Array(items) if items.iter().all(Value::is_string) => {
-            items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", ")
+        Value::String(text) => field(out, name, text),
+        Value::Array(items) if items.is_empty() => field(out, name, "nothing"),
+        // Item by item: joined, one item with a comma in it would look like two.
+        Value::Array(items) => {
+            for (n, item) in items.iter().enumerate() {
+                let text = item.as_str().map_or_else(|| item.to_string(), str::to_string);
+                field(out, &format!("{name} ({} of {})", n + 1, items.len()), &text);
+            }
         }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => value.to_string(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => field(out, name, &value.to_string()),
     }
 }
 
@@ -67,6 +76,20 @@ mod tests {
         let why = Some("To tidy up the folder.");
         let action = Action::new(&Toolbox::builtin(), "shell", args, why, Labels::USER);
         let action = action.expect("a test's own action is well-formed");
-        assert_eq!(body(&action, &Facts::default()), "Tool: shell\ncommand:\n  | rm \\u{202E}x\n  | ls\n");
+        let shown = "Tool: shell\ncommand:\n  | rm \\u{202E}x\n  | ls\nin: /work/garden\n";
+        assert_eq!(body(&action, &Facts::default(), "/work/garden"), shown);
+    }
+
+    #[test]
+    fn lists_are_shown_item_by_item() {
+        let shown = |value: Value| {
+            let mut out = String::new();
+            argument(&mut out, "tags", &value);
+            out
+        };
+        assert_eq!(shown(serde_json::json!(["a, b"])), "tags (1 of 1): a, b\n");
+        assert_eq!(shown(serde_json::json!(["a", "b"])), "tags (1 of 2): a\ntags (2 of 2): b\n");
+        assert_eq!(shown(serde_json::json!(["a\ntags (2 of 2): b"])), "tags (1 of 1):\n  | a\n  | tags (2 of 2): b\n");
+        assert_eq!(shown(serde_json::json!([])), "tags: nothing\n");
     }
 }

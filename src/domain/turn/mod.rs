@@ -70,6 +70,8 @@ pub struct Parking {
     pub turn: TurnId,
     /// The model's name for the call.
     pub call: String,
+    /// The root of the turn's project, in which a command would run.
+    pub project: String,
 }
 
 /// How a turn ended.
@@ -708,7 +710,8 @@ impl Turn {
         let (session, turn) = (self.signal.origin.session.clone(), self.signal.turn.clone());
         let tool = action.tool().to_string();
         let summary = proposal::summary(&action);
-        let parking = Parking { action, facts, trace: trace.clone(), session, turn, call: call.clone() };
+        let project = desk.scope.project.clone();
+        let parking = Parking { action, facts, trace: trace.clone(), session, turn, call: call.clone(), project };
         let plan = desk
             .journal
             .park(parking)

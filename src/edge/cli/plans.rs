@@ -1,6 +1,7 @@
 //! Flight plans on a terminal: shown whole, approved only by a human whose terminal the agent did not start.
 
 use crate::domain::gate::plan::FlightPlan;
+use crate::domain::gate::show::field;
 use crate::domain::inert::exact;
 use crate::domain::turn::proposal;
 use serde_json::{Value, json};
@@ -22,10 +23,11 @@ pub fn list(plans: &[FlightPlan], as_json: bool) -> String {
 
 /// Returns everything of a plan that a human must see.
 pub fn whole(plan: &FlightPlan) -> String {
-    let mut text =
-        format!("Plan {} ({})\nWhy: {}\n", plan.id, plan.status.name(), exact(plan.action.explanation().as_str()));
+    let mut text = format!("Plan {} ({})\n", plan.id, plan.status.name());
+    // The model's words stand behind bars: a plan that they draw cannot pass for this one.
+    field(&mut text, "Why", plan.action.explanation().as_str());
     for (gate, reason) in plan.asks() {
-        text.push_str(&format!("Asked by {gate}: {}\n", exact(&reason)));
+        field(&mut text, &format!("Asked by {gate}"), &reason);
     }
     text.push_str(&plan.body);
     if !plan.diff.is_empty() {

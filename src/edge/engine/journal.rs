@@ -46,7 +46,7 @@ impl Journal for Engine {
         let logged = proposal::logged(&parking.action, parking.facts.privacy);
         let plan = FlightPlan {
             id: self.plan_id(&parking, created),
-            body: show::body(&parking.action, &parking.facts),
+            body: show::body(&parking.action, &parking.facts, &parking.project),
             diff: show::diff(&parking.facts),
             facts: parking.facts.hash(),
             action: parking.action,

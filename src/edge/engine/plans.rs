@@ -194,7 +194,7 @@ impl Engine {
             Judgement::Rejected(trace) => return Err(proposal::rejection(&trace)),
         };
         let (session, turn, call) = (old.session.clone(), old.turn.clone(), old.call.clone());
-        let new = self.park(Parking { action, facts, trace, session, turn, call }).await?;
+        let new = self.park(Parking { action, facts, trace, session, turn, call, project: scope.project }).await?;
         for (_, waiting) in conversation.waiting.iter_mut().filter(|(_, waiting)| *waiting == old.id) {
             *waiting = new.id.clone();
         }
