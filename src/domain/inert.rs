@@ -38,19 +38,28 @@ pub struct Inert {
     given: usize,
 }
 
-/// A line longer than this is cut at white space, so that what is held back stays bounded.
+/// A line of more bytes than this is broken in two, so that what is held back stays bounded.
 const LONGEST: usize = 16 * 1024;
 
 impl Inert {
     /// Takes more text and returns what is safe to show now.
     pub fn push(&mut self, text: &str) -> String {
         let mut out = String::with_capacity(text.len());
-        for piece in text.split_inclusive('\n') {
+        for mut piece in text.split_inclusive('\n') {
+            // Where a line is cut must not depend on the pieces in which it came.
+            while self.line.len() + piece.trim_end_matches('\n').len() > LONGEST {
+                let mut room = LONGEST.saturating_sub(self.line.len());
+                while !piece.is_char_boundary(room) {
+                    room -= 1;
+                }
+                let (head, tail) = piece.split_at(room);
+                self.line.push_str(head);
+                self.cut(&mut out);
+                piece = tail;
+            }
             self.line.push_str(piece);
             if piece.ends_with('\n') {
                 self.end_line(&mut out);
-            } else if self.line.len() > LONGEST {
-                self.cut(&mut out);
             }
         }
         self.give_plain(&mut out);
@@ -76,11 +85,12 @@ impl Inert {
         self.given = 0;
     }
 
-    /// Cuts an overlong line at its last white space; both halves are made inert on their own,
-    /// and an unclosed link is broken up in either.
+    /// Breaks an overlong line behind its last blank, or where it stands if it has none.  The line break is a
+    /// real one: what is judged alone must also stand alone, or two harmless halves would make a live whole.
     fn cut(&mut self, out: &mut String) {
-        let at = self.line.rfind([' ', '\t']).map_or(self.line.len(), |at| at + 1).max(self.given);
+        let at = self.line.rfind([' ', '\t']).map_or(self.line.len(), |at| at + 1);
         let rest = self.line.split_off(at);
+        self.line.push('\n');
         self.end_line(out);
         self.line = rest;
     }
@@ -105,7 +115,7 @@ fn is_plain(c: char) -> bool {
 /// Returns one line, without its line break, made inert.
 fn inert_line(line: &str) -> String {
     let mut out = String::with_capacity(line.len() + 8);
-    let blank = line.len() - line.trim_start_matches([' ', '\t']).len();
+    let blank = line.len() - line.trim_start_matches(|c| c == ' ' || c == '\t' || is_odd_space(c)).len();
     let (indent, text) = line.split_at(blank);
     if blank == 0 && begins_heading(text) {
         out.push(' ');
@@ -147,7 +157,8 @@ fn is_drawer_line(text: &str) -> bool {
 /// Breaks up what stands at the start of `rest`, if it could become something.
 /// Returns how many bytes were taken.
 fn break_up(rest: &str, before: &str, out: &mut String) -> Option<usize> {
-    let word_starts = before.chars().next_back().is_none_or(|c| !c.is_alphanumeric() && c != '_');
+    // Emacs sees a word begin behind `_`, and between letters of two scripts.
+    let word_starts = before.chars().next_back().is_none_or(|c| !c.is_ascii_alphanumeric());
     match rest.as_bytes().first()? {
         b'[' if rest.starts_with("[[") => {
             if allowed_link(rest) {
@@ -160,6 +171,14 @@ fn break_up(rest: &str, before: &str, out: &mut String) -> Option<usize> {
         b'[' if rest.get(..4).is_some_and(|s| s.eq_ignore_ascii_case("[fn:")) => {
             out.push_str("[fn :");
             Some(4)
+        }
+        b'[' if ["[cite:", "[cite/"].iter().any(|c| rest.get(..6).is_some_and(|s| s.eq_ignore_ascii_case(c))) => {
+            out.push_str("[ ");
+            Some(1)
+        }
+        b'@' if is_snippet(rest) => {
+            out.push_str("@ ");
+            Some(1)
         }
         b'<' if rest.starts_with("<%%") => {
             out.push_str("<% ");
@@ -214,54 +233,122 @@ fn closes_reserved(before: &str, rest: &str) -> bool {
         .take_while(|(_, c)| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '_'))
         .last()
         .map_or(before.len(), |(at, _)| at);
-    let word = before.get(start..).unwrap_or("").to_ascii_lowercase();
+    let word = before.get(start..).unwrap_or("");
     let behind = rest.get(1..).unwrap_or("");
-    match word.as_str() {
-        "scheduled" | "deadline" | "closed" | "clock" => {
-            let value = behind.trim_start_matches([' ', '\t']);
-            value.is_empty() || value.starts_with(['<', '[', '=']) || value.starts_with(|c: char| c.is_ascii_digit())
-        }
-        "variables" => before.to_ascii_lowercase().ends_with("local variables"),
-        word => {
-            // Between angle brackets a link may begin with white space, and go on in the next line.
-            let angled = before.get(..start).is_some_and(|text| text.ends_with('<'));
-            let blank = behind.is_empty() || behind.starts_with([' ', '\t']);
-            (RUNS.contains(&word) && (angled || !blank)) || (word == "file" && angled && blank)
-        }
-    }
+    closes_line_word(before, word, behind) || closes_link_type(before, word, behind)
 }
 
-/// Org link types that run, send, or open something other than a page or a note.
-const RUNS: &[&str] = &[
-    "elisp",
-    "shell",
-    "file+sys",
-    "file+emacs",
-    "attachment",
-    "help",
-    "info",
-    "news",
-    "mailto",
-    "mhe",
-    "rmail",
-    "gnus",
-    "docview",
-    "bbdb",
-    "irc",
-    "eww",
-    "w3m",
-    "ftp",
-    "man",
-    "woman",
-    "orgit",
-    "orgit-rev",
-    "orgit-log",
-    "mu4e",
-    "notmuch",
-    "org-protocol",
-    "treemacs",
-    "projectile",
+fn closes_line_word(before: &str, word: &str, behind: &str) -> bool {
+    let is = |name: &str| ends_with_word(word, name);
+    if before.eq_ignore_ascii_case("clock") || ["SCHEDULED", "DEADLINE", "CLOSED"].contains(&before) {
+        return true;
+    }
+    if is("scheduled") || is("deadline") || is("closed") || is("clock") {
+        let value = behind.trim_start_matches([' ', '\t']);
+        return value.is_empty()
+            || value.starts_with(['<', '[', '='])
+            || value.starts_with(|c: char| c.is_ascii_digit());
+    }
+    is("variables") && ends_with_word(before, "local variables")
+}
+
+/// Whether a text ends with a name, in any case.
+fn ends_with_word(text: &str, name: &str) -> bool {
+    text.len()
+        .checked_sub(name.len())
+        .and_then(|start| text.get(start..))
+        .is_some_and(|end| end.eq_ignore_ascii_case(name))
+}
+
+/// Whether the colon behind `word` would make Org see a link of a kind that is not allowed.
+fn closes_link_type(before: &str, word: &str, behind: &str) -> bool {
+    let opened =
+        before.len().checked_sub(word.len() + 1).and_then(|at| before.get(at..)).is_some_and(|t| t.starts_with('<'));
+    // Between angle brackets a link may begin with white space, and go on in the next line.
+    let blank = behind.is_empty() || behind.starts_with([' ', '\t']);
+    if opened && word.len() > 1 && !behind.starts_with(':') && is_scheme(word) {
+        return !["http", "https"].iter().any(|allowed| word.eq_ignore_ascii_case(allowed));
+    }
+    if blank && !opened {
+        return false;
+    }
+    // A link may begin wherever a word does, so behind each sign within the run too.
+    let bytes = word.as_bytes();
+    let first = word.len().saturating_sub(LONGEST_TYPE);
+    (first..word.len())
+        .filter(|at| bytes[*at].is_ascii_alphabetic() && (*at == 0 || !bytes[*at - 1].is_ascii_alphanumeric()))
+        .filter_map(|at| word.get(at..))
+        .any(|name| is_refused_type(name, behind))
+}
+
+/// Whether Org or a known package gives this link type a meaning other than a page, a note, or a file;
+/// every scheme in front of `//` other than the web's counts too.
+fn is_refused_type(name: &str, behind: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    if ["http", "https", "id", "file"].contains(&name.as_str()) {
+        return false;
+    }
+    behind.starts_with("//") || name.starts_with("file+") || REFUSED.contains(&name.as_str())
+}
+
+fn is_scheme(word: &str) -> bool {
+    word.starts_with(|c: char| c.is_ascii_alphabetic())
+}
+
+/// The longest name of a link type that is looked for, in bytes.
+const LONGEST_TYPE: usize = 40;
+
+/// Link types of Org, of its contributed packages, and of packages that people install.
+#[rustfmt::skip]
+const REFUSED: &[&str] = &[
+    // Org itself, and what came with it once.
+    "attachment", "bbdb", "bibtex", "bookmark", "docview", "doi", "elisp", "eshell",
+    "eww", "ftp", "git", "gitbare", "gnus", "help", "info", "irc", "mac-iwork", "mac-outlook", "mac-evernote", "mac-mail",
+    "mailto", "mairix", "man", "message", "mew", "mhe", "news", "notmuch", "notmuch-search", "notmuch-tree", "org-protocol",
+    "rmail", "shell", "tel", "vm", "vm-imap", "wl", "w3m", "woman", "x-devonthink-item", "x-together-item",
+    "addressbook", "skim", "papers", "epub",
+    // Citations.
+    "cite", "nocite", "citet", "citep", "citealp", "citealt", "citeauthor", "citeyear", "citeyearpar", "citetitle", "citenum",
+    "citedate", "citetext", "citetalias", "citepalias", "autocite", "autocites", "parencite",
+    "parencites", "textcite", "textcites", "footcite", "footcites", "footcitetext", "smartcite", "supercite", "fullcite",
+    "footfullcite", "notecite", "pnotecite", "fnotecite", "volcite", "pvolcite", "ftvolcite", "svolcite", "tvolcite",
+    "avolcite", "cites", "citeurl", "bibentry", "bibliography", "bibliographystyle", "nobibliography", "addbibresource",
+    "printbibliography", "biblio", "ref", "eqref", "pageref", "nameref", "autoref", "cref", "label", "gls", "glspl", "ac",
+    "acrshort", "acrlong", "acrfull", "ebib", "zotero", "zotxt", "bibdesk", "citar", "pubmed", "pmid", "arxiv", "isbn", "orcid",
+    "wos", "scopus", "google-scholar", "list-of-figures", "list-of-tables", "index", "printindex",
+    // Notes and memory.
+    "roam", "denote", "denote-query", "orgnv", "notes", "note", "zk", "zettel", "zetteldeft", "deft", "howm",
+    "org-ql-search", "org-brain", "brain", "brain-parent", "brain-child", "brain-friend", "org-super-links", "super-link",
+    "transclude", "transclusion", "anki", "org-contact", "contact", "org-contacts", "passepartout", "passepartout-plan",
+    "wiki", "wikipedia", "curio", "agenda", "calfw", "diary", "swiper", "rg",
+    // Mail, chat, feeds.
+    "mu4e", "evernote", "gmail", "mail", "imap", "smtp", "nntp", "elfeed", "elfeed-search", "newsticker", "telega", "tg",
+    "slack", "slack-archives", "matrix", "ement", "mastodon", "jabber", "xmpp", "sms", "sip", "sips", "discord", "mid", "cid",
+    "wanderlust", "outlook", "rss", "twitter", "reddit", "hn", "whatsapp", "skype", "facetime", "zoommtg", "msteams",
+    // Documents and media.
+    "pdf", "pdfview", "pdf-tools", "noter", "org-noter", "nov", "djvu", "doc-view", "calibre", "calibredb", "mpv", "vlc", "emms",
+    "video", "audio", "media", "media-note", "youtube", "yt", "ytdl", "mpd", "spotify", "music", "bongo", "image", "img",
+    "download", "screenshot", "attach", "inkscape", "drawio", "krita", "xournal", "xournalpp", "excalidraw", "mindmap",
+    "onenote", "obsidian", "dired", "image-dired", "pass", "password-store", "auth-source", "keepass", "geo",
+    "maps", "osm", "google-maps",
+    // Programs and development.
+    "async-shell", "buffer", "call", "calc", "chrome", "command", "compile", "custom", "customize", "docker",
+    "ediff", "emacs", "emacsclient", "eval", "exec", "execute", "face", "firefox", "forge", "function", "gemini", "github",
+    "gitlab", "gopher", "grep", "helm", "helpful", "imenu", "info+", "interactive", "ipfs", "javascript",
+    "jira", "kubernetes", "lsp", "lisp", "macro", "magit", "magit-status", "magit-commit", "magit-log",
+    "orgit", "orgit-branch", "orgit-file", "orgit-log", "orgit-rev", "orgit-topic", "pr", "projectile", "proced",
+    "run", "sftp", "scp", "smb", "ssh", "sudo", "sh", "bash",
+    "stackoverflow", "su", "svn", "telnet", "tmux", "tramp", "treemacs", "variable", "vbscript",
+    "view-source", "vscode", "vterm", "eat", "webdav", "x-apple", "yas", "yasnippet", "kbd", "color",
 ];
+
+/// Whether `@@name:` begins a piece of text for one exporter.
+fn is_snippet(rest: &str) -> bool {
+    rest.strip_prefix("@@").is_some_and(|tail| {
+        let name = tail.len() - tail.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '-').len();
+        name > 0 && tail.get(name..).is_some_and(|behind| behind.starts_with(':'))
+    })
+}
 
 /// `src_lang{…}`, `call_name(…)`, and files whose name makes opening them an act.
 fn break_word(rest: &str, out: &mut String) -> Option<usize> {
@@ -338,15 +425,19 @@ fn is_image(target: &str) -> bool {
         .any(|end| path.ends_with(end))
 }
 
-/// A description that is itself a link of a kind that runs would be shown as one.
+/// A description that holds a link of a kind that runs would be shown as one.
 fn has_scheme(text: &str) -> bool {
-    text.split_once(':').is_some_and(|(scheme, _)| RUNS.contains(&scheme.to_ascii_lowercase().as_str()))
+    text.match_indices(':').any(|(at, _)| closes_reserved(text.get(..at).unwrap_or(""), text.get(at..).unwrap_or("")))
 }
 
 /// Whether this can stand in a timestamp: a colon only between digits, so that no link type hides in it.
 fn is_stamp(inner: &str) -> bool {
     let plain = |c: char| (c.is_alphanumeric() && !is_hidden(c)) || matches!(c, ' ' | ':' | '-' | '+' | '.' | '/');
-    inner.chars().all(plain) && inner.split(':').rev().skip(1).all(|part| part.ends_with(|c: char| c.is_ascii_digit()))
+    inner.chars().all(plain)
+        && inner.split(':').rev().skip(1).all(|part| {
+            let word = part.rsplit(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or("");
+            !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit())
+        })
 }
 
 fn is_date(text: &str) -> bool {
@@ -425,7 +516,7 @@ mod tests {
             ("* TODO heading", " * TODO heading"),
             ("*** x", " *** x"),
             ("*bold* text", "*bold* text"),
-            ("#+SETUPFILE: /ssh:evil:/x", ",#+SETUPFILE: /ssh:evil:/x"),
+            ("#+SETUPFILE: /ssh:evil:/x", ",#+SETUPFILE: /ssh :evil:/x"),
             ("  #+begin_src sh :eval yes", "  ,#+begin_src sh :eval yes"),
             (":PROPERTIES:", ",:PROPERTIES:"),
             (":END:", ",:END:"),
@@ -442,7 +533,7 @@ mod tests {
             ("[[https://example.org][site]]", "[[https://example.org][site]]"),
             ("[[https://example.org/x.png]]", "[ [https://example.org/x.png]]"),
             ("[[id:abc][https://example.org/x.png]]", "[ [id:abc][https://example.org/x.png]]"),
-            ("[[file:/ssh:host:/etc/passwd]]", "[ [file :/ssh:host:/etc/passwd]]"),
+            ("[[file:/ssh:host:/etc/passwd]]", "[ [file :/ssh :host:/etc/passwd]]"),
             ("[[file:a.org::*Heading][h]]", "[[file:a.org::*Heading][h]]"),
             ("src_elisp{(kill-emacs)} call_f()", "src_ elisp{(kill-emacs)} call_ f()"),
             ("# Local Variables:", "# Local Variables :"),
@@ -453,6 +544,24 @@ mod tests {
             ("a\u{202E}b\u{1b}[31m", "a\\u{202E}b\\u{1B}[31m"),
             ("note: this is plain: yes", "note: this is plain: yes"),
             ("CLOCK: [2026-11-21 Sat 10:00]", "CLOCK : [2026-11-21 Sat 10:00]"),
+            ("x-elisp:kill-emacs", "x-elisp :kill-emacs"),
+            ("<x-elisp:kill-emacs>", "<x-elisp :kill-emacs>"),
+            ("see +shell:ls a_elisp:b", "see +shell :ls a_elisp :b"),
+            ("[[id:a][x-elisp:kill-emacs]]", "[ [id:a][x-elisp :kill-emacs]]"),
+            ("漢elisp:x 漢src_x{y}", "漢elisp :x 漢src_ x{y}"),
+            ("_src_elisp{(message)}", "_src_ elisp{(message)}"),
+            ("x _call_f() e", "x _call_ f() e"),
+            ("_file:/ssh:evil:/x", "_file :/ssh :evil:/x"),
+            ("denote:x zotero://y gemini://z", "denote :x zotero ://y gemini ://z"),
+            ("<anything:x> <https://a.b> <std::fs>", "<anything :x> <https://a.b> <std::fs>"),
+            ("[cite:@k] [cite/t:@k]", "[ cite :@k] [ cite/t:@k]"),
+            ("@@html:<b>@@", "@ @html:<b>@@"),
+            ("\u{A0}#+title: x", "\u{A0},#+title: x"),
+            ("clock: soon", "clock : soon"),
+            ("SCHEDULED: soon", "SCHEDULED : soon"),
+            ("<<<radio>>>", "< < <radio>>>"),
+            ("<2026-11-21 Sat>--<2026-11-22 Sun>", "[2026-11-21 Sat]--[2026-11-22 Sun]"),
+            ("at 10:30, note:this, fs.rs:12", "at 10:30, note :this, fs.rs:12"),
         ] {
             assert_eq!(inert(given), shown, "for {given:?}");
         }
@@ -486,6 +595,16 @@ mod tests {
             Just(":END:".to_string()),
             Just("{{{".to_string()),
             Just("src_x{".to_string()),
+            Just("call_f(".to_string()),
+            Just("_".to_string()),
+            Just("-".to_string()),
+            Just("+".to_string()),
+            Just("<".to_string()),
+            Just("cite:@k]".to_string()),
+            Just("denote:x".to_string()),
+            Just("@@html:".to_string()),
+            Just("CLOCK:".to_string()),
+            Just("\u{A0}".to_string()),
             Just("Local Variables:".to_string()),
             Just("\u{202E}".to_string()),
             Just("-*-".to_string()),
@@ -514,6 +633,37 @@ mod tests {
             out.push_str(&stream.push(&text[at..]));
             out.push_str(&stream.finish());
             prop_assert_eq!(out, whole);
+        }
+
+        /// Lines longer than the longest, some without a blank, with something hostile about where they are cut.
+        #[test]
+        fn a_long_line_streams_the_same(
+            filler in prop_oneof![Just("a"), Just("ab "), Just("é"), Just("[["), Just("<")],
+            short in 0usize..40,
+            first in nasty(),
+            then in nasty(),
+            pieces in prop::collection::vec(1usize..9000, 1..8),
+        ) {
+            let length = LONGEST.saturating_sub(first.len() + short);
+            let text = format!("{}{first}shell:ls {then}elisp:x{}", filler.repeat(length / filler.len()), "b".repeat(LONGEST));
+            let whole = inert(&text);
+            let (mut stream, mut out, mut rest) = (Inert::default(), String::new(), text.as_str());
+            for size in pieces.iter().cycle() {
+                let end = (*size.min(&rest.len())..=rest.len()).find(|at| rest.is_char_boundary(*at)).unwrap_or(rest.len());
+                let (piece, later) = rest.split_at(end);
+                out.push_str(&stream.push(piece));
+                rest = later;
+                if rest.is_empty() {
+                    break;
+                }
+            }
+            out.push_str(&stream.finish());
+            prop_assert!(out == whole, "another text when it comes in pieces of {pieces:?}");
+            for live in ["shell:ls", "elisp:x"] {
+                for (at, _) in whole.match_indices(live) {
+                    prop_assert!(whole[..at].ends_with(|c: char| c.is_ascii_alphanumeric()), "{live} is a link");
+                }
+            }
         }
 
         #[test]
