@@ -333,7 +333,10 @@ fn gone(roots: &[PathBuf], known: &Known, listed: &BTreeSet<PathBuf>, unseen: &[
                     matches!(why.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory)
                 })
             };
-            below(path, roots) && !listed.contains(path) && !below(path, unseen) && missing()
+            // A file that was read under another name is known twice: the one that was listed stays.
+            let alias = || path.canonicalize().is_ok_and(|same| same != path && listed.contains(&same));
+            let lost = || below(path, roots) && !below(path, unseen) && missing();
+            !listed.contains(path) && (lost() || alias())
         })
         .cloned()
         .collect()

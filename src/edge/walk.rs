@@ -80,6 +80,25 @@ pub fn org_files(root: &Path) -> Vec<Result<PathBuf, WalkError>> {
     found
 }
 
+/// Returns the one name of a file or folder: folders are resolved, and so is what lies on the way to a file.
+///
+/// A linked file keeps its own name, as in [`org_files`]. What cannot be resolved stays as typed.
+pub fn canonical(path: &Path) -> PathBuf {
+    if !path.is_absolute() {
+        return path.to_path_buf();
+    }
+    let resolved = match (path.is_dir(), path.parent(), path.file_name()) {
+        (false, Some(folder), Some(name)) => folder.canonicalize().map(|folder| folder.join(name)),
+        (false, None, _) | (false, _, None) | (true, _, _) => path.canonicalize(),
+    };
+    resolved.unwrap_or_else(|_| path.to_path_buf())
+}
+
+/// Returns [`canonical`] of a name that came as text.
+pub fn canonical_name(file: &str) -> String {
+    canonical(Path::new(file)).to_str().unwrap_or(file).to_string()
+}
+
 /// Returns every Org file below several roots, in byte order, each file once.
 pub fn org_files_of(roots: &[PathBuf]) -> Vec<Result<PathBuf, WalkError>> {
     let mut found: Vec<_> = roots.iter().flat_map(|root| org_files(root)).collect();

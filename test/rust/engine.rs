@@ -887,3 +887,37 @@ fn no_project_shows_commands_what_memory_hides() {
         }
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_memex_behind_a_link_is_one_memex() {
+    let home = secret_home();
+    let real = home.config().directories[0].clone();
+    let link = real.with_file_name("org");
+    std::os::unix::fs::symlink(&real, &link).unwrap();
+    let typed = |name: &str| link.join(name).to_string_lossy().into_owned();
+    let server = FakeServer::start([
+        says(&["Hello."]),
+        calls(&[("c1", "read-file", why(json!({"path": typed("file.org")})))]),
+        mark_done(),
+    ]);
+    let engine = home
+        .engine_with(|config| {
+            config.directories = vec![link.clone()];
+            provide(config, &[("fake", &server, false)], &["fake"]);
+        })
+        .await;
+    home.read(&engine).await;
+    assert!(engine.view().document(&home.file("file.org")).is_some(), "memory names files canonically");
+    let (id, _) = engine.focus_at(&typed("home.org"), 15).expect("a point by the name that was typed");
+    assert_eq!(id, NodeId::new("tiles"));
+    let _ = home.ask(&engine, "hello").await;
+    let plan = waiting(&engine);
+    home.approve(&engine, &plan).await.expect("the approval counts");
+    let _ = home.ask(&engine, "what does the file say? then mark the tiles as done").await;
+    for request in server.requests() {
+        assert!(!request.body.contains(CANARY), "a private note left: {}", request.body);
+    }
+    let plan = waiting(&engine);
+    home.approve(&engine, &plan).await.expect("the approval counts");
+    assert!(home.read_file("home.org").contains("** DONE Order tiles"), "{}", home.read_file("home.org"));
+}

@@ -22,6 +22,7 @@ use crate::edge::secret::Vault;
 use crate::edge::store::DiskStore;
 use crate::edge::survey::Survey;
 use crate::edge::tokens::Tokens;
+use crate::edge::walk::canonical;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -61,7 +62,9 @@ pub enum Keep {
 /// # Errors
 /// When the system gives no threads, or the store must be on disk and cannot be opened.
 pub async fn start(boot: Boot) -> Result<Arc<Engine>, String> {
-    let Boot { config, vault, editor, clock, notify, keep } = boot;
+    let Boot { mut config, vault, editor, clock, notify, keep } = boot;
+    // Facts name files by their canonical paths: memory must too, or it would not know what is private.
+    config.directories = config.directories.iter().map(|path| canonical(path)).collect();
     let (scan_options, privacy) = (
         ScanOptions { sequences: config.todo_sequences.clone() },
         PrivacyOptions { tags: config.private_tags.clone() },

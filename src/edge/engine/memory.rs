@@ -10,6 +10,7 @@ use crate::domain::port::LogLevel;
 use crate::edge::engine::Reading;
 use crate::edge::engine::{Engine, Notice};
 use crate::edge::ingest::{IngestOptions, IngestReport, Known, ingest};
+use crate::edge::walk::canonical_name;
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
@@ -114,10 +115,7 @@ impl Engine {
 
     /// Takes what an act of ours made of a file, when the file belongs to the memex.
     pub fn edited(&self, file: &str, text: Arc<str>) {
-        let inside = self.config.directories.iter().any(|root| {
-            let root = root.canonicalize().unwrap_or_else(|_| root.clone());
-            std::path::Path::new(file).starts_with(root)
-        });
+        let inside = self.config.directories.iter().any(|root| Path::new(file).starts_with(root));
         if inside
             && file.ends_with(".org")
             && let Err(why) = self.take_text(file, text, "act")
@@ -146,7 +144,7 @@ impl Engine {
     /// Moves the focus to the heading at a byte of a file, and returns its id and title.
     pub fn focus_at(&self, file: &str, byte: usize) -> Option<(NodeId, String)> {
         let view = self.view();
-        let document = view.document(file)?.clone();
+        let document = view.document(&canonical_name(file))?.clone();
         let index = document.outline.at(byte);
         let node = crate::domain::memory::view::NodeRef { document, index };
         let found = (node.id().clone(), node.title().to_string());

@@ -22,6 +22,7 @@ use crate::edge::runtime::lanes::Lanes;
 use crate::edge::runtime::mirror::{Mirrors, Update};
 use crate::edge::runtime::outbox::Outbox;
 use crate::edge::secret::{Secret, Vault};
+use crate::edge::walk::canonical_name;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -282,7 +283,7 @@ impl Loop {
             }
             Some("interrupt") => self.lanes.interrupt(&origin.session).await,
             Some("point-update") => {
-                let place = payload.text_at("file").map(str::to_string).zip(payload.count_at("byte"));
+                let place = payload.text_at("file").map(canonical_name).zip(payload.count_at("byte"));
                 if let Some((file, byte)) = place {
                     self.point = Some((file.clone(), byte));
                     if !self.resting.contains(&file) {
@@ -302,7 +303,8 @@ impl Loop {
     }
 
     async fn buffer_update(&mut self, payload: &Sexp) {
-        let Some(file) = payload.text_at("file").map(str::to_string) else { return };
+        let Some(typed) = payload.text_at("file") else { return };
+        let file = canonical_name(typed);
         // A buffer that was equal to its file has no mirror yet: its first change needs one.
         if payload.name_at("part") == Some("change") && self.mirrors.text(&file).is_none() {
             match self.engine.view().document(&file) {
@@ -320,7 +322,7 @@ impl Loop {
             Update::Changed | Update::Disk => self.rest(file),
             Update::Waiting => {}
             Update::Lost => {
-                let payload = Plist::new().keyword("action", "resync").text("file", file);
+                let payload = Plist::new().keyword("action", "resync").text("file", typed);
                 self.outbox.send("request", None, payload);
             }
         }
