@@ -48,25 +48,56 @@ impl EmacsEditor {
         }
     }
 
-    async fn ask(&self, payload: Plist) -> Result<(Sexp, String), String> {
+    async fn ask(&self, payload: Plist) -> Result<(Sexp, String), Unanswered> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let (answer, coming) = oneshot::channel();
+        let (answer, mut coming) = oneshot::channel();
         self.waiting.lock().insert(number, Waiting { text: String::new(), answer });
-        self.outbox.send("request", None, payload.int("request", number as i64));
-        let result = tokio::time::timeout(PATIENCE, coming).await;
-        self.waiting.lock().remove(&number);
-        match result {
-            Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(_)) => Err("Emacs went away".to_string()),
-            Err(_) => Err("Emacs did not answer within 10 seconds; try again when it is idle".to_string()),
+        // A turn may be stopped while it waits here: then nothing is left behind.
+        let _question = Question { editor: self, number };
+        self.outbox.ask(number, payload.int("request", number as i64));
+        if let Ok(Ok(answer)) = tokio::time::timeout(PATIENCE, &mut coming).await {
+            return Ok(answer);
         }
+        let unanswered = if self.give_up(number) { Unanswered::Withdrawn } else { Unanswered::Taken };
+        // It may have come at the last moment.
+        coming.try_recv().map_err(|_| unanswered)
+    }
+
+    /// Stops waiting for an answer; returns whether Emacs will never see the question.
+    fn give_up(&self, number: u64) -> bool {
+        let waited = self.waiting.lock().remove(&number).is_some();
+        waited && self.outbox.withdraw(number)
+    }
+}
+
+/// Why there is no answer within the time.
+enum Unanswered {
+    /// Emacs did not take the question, and will not: it was withdrawn.
+    Withdrawn,
+    /// Emacs took it; what it did is not known.
+    Taken,
+}
+
+/// A question that is given up when nobody waits for its answer any more.
+struct Question<'a> {
+    editor: &'a EmacsEditor,
+    number: u64,
+}
+
+impl Drop for Question<'_> {
+    fn drop(&mut self) {
+        self.editor.give_up(self.number);
     }
 }
 
 #[async_trait]
 impl Editor for EmacsEditor {
     async fn buffer(&self, file: &str) -> Result<Option<Buffer>, String> {
-        let (answer, text) = self.ask(Plist::new().keyword("action", "buffer-state").text("file", file)).await?;
+        let question = Plist::new().keyword("action", "buffer-state").text("file", file);
+        let (answer, text) = self
+            .ask(question)
+            .await
+            .map_err(|_| "Emacs did not answer within 10 seconds; try again when it is idle".to_string())?;
         if !answer.flag_at("open") {
             return Ok(None);
         }
@@ -84,11 +115,52 @@ impl Editor for EmacsEditor {
             .map(|s| Sexp::list([Sexp::int(s.begin as i64), Sexp::int(s.end as i64), Sexp::text(s.text)]));
         let payload =
             Plist::new().keyword("action", "buffer-edit").text("file", file).int("tick", tick).list("edits", edits);
-        let (answer, text) = self.ask(payload).await?;
+        let (answer, text) = self.ask(payload).await.map_err(|unanswered| match unanswered {
+            Unanswered::Withdrawn => {
+                "Emacs was busy for 10 seconds, so the edit was withdrawn and nothing was changed; try again when it is idle"
+            }
+            Unanswered::Taken => {
+                "Emacs did not answer within 10 seconds after it took the edit: it may have been done; look at the buffer"
+            }
+        })?;
         if answer.flag_at("ok") {
             Ok(())
         } else {
             Err(if text.is_empty() { "Emacs refused the edit".to_string() } else { text })
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn editor() -> Arc<EmacsEditor> {
+        EmacsEditor::new(Outbox::new(Box::new(|| {})))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_edit_without_an_answer_is_withdrawn_or_said_to_be_uncertain() {
+        for (taken, said) in [(false, "nothing was changed"), (true, "may have been done; look at the buffer")] {
+            let editor = editor();
+            let other = editor.clone();
+            let take = async move { if taken { other.outbox.receive(1 << 20).len() } else { 0 } };
+            let (refused, count) = tokio::join!(editor.edit("/notes/home.org", 1, Vec::new()), take);
+            assert_eq!(count, usize::from(taken));
+            let why = refused.expect_err("nobody answered");
+            assert!(why.contains(said), "{why}");
+            assert!(editor.outbox.receive(1 << 20).is_empty(), "nothing is carried out later");
+            assert!(editor.waiting.lock().is_empty());
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_stopped_turn_leaves_nothing_behind() {
+        let editor = editor();
+        let edit = editor.edit("/notes/home.org", 1, Vec::new());
+        let stopped = tokio::time::timeout(Duration::from_secs(1), edit).await;
+        assert!(stopped.is_err());
+        assert!(editor.outbox.receive(1 << 20).is_empty());
+        assert!(editor.waiting.lock().is_empty());
     }
 }

@@ -12,7 +12,13 @@ const MOST: usize = 32 * 1024 * 1024;
 
 enum Item {
     Message(String),
-    Chunk { session: String, turn: String, text: String },
+    /// A question of ours by its number; it can be withdrawn until it is taken.
+    Question(u64, String),
+    Chunk {
+        session: String,
+        turn: String,
+        text: String,
+    },
 }
 
 #[derive(Default)]
@@ -40,10 +46,32 @@ impl Outbox {
         if let Some(session) = session {
             whole = whole.plist("meta", Plist::new().text("session-id", session));
         }
-        let text = whole.build().to_string();
+        self.put(Item::Message(whole.build().to_string()));
+    }
+
+    /// Puts a question in, under a number that no other question has.
+    pub fn ask(&self, number: u64, payload: Plist) {
+        self.put(Item::Question(number, message("request", payload).build().to_string()));
+    }
+
+    /// Takes a question back; returns whether it was still here, so that nobody will ever see it.
+    pub fn withdraw(&self, number: u64) -> bool {
         let mut queue = self.queue.lock();
-        queue.bytes += text.len();
-        queue.items.push_back(Item::Message(text));
+        let ours = |item: &Item| matches!(item, Item::Question(other, _) if *other == number);
+        let Some(Item::Question(_, text)) = queue.items.iter().position(ours).and_then(|at| queue.items.remove(at))
+        else {
+            return false;
+        };
+        queue.bytes = queue.bytes.saturating_sub(text.len());
+        true
+    }
+
+    fn put(&self, item: Item) {
+        let mut queue = self.queue.lock();
+        queue.bytes += match &item {
+            Item::Message(text) | Item::Question(_, text) | Item::Chunk { text, .. } => text.len(),
+        };
+        queue.items.push_back(item);
         drop(queue);
         (self.wake)();
     }
@@ -82,7 +110,7 @@ impl Outbox {
         while size < bytes.max(1) {
             let Some(item) = queue.items.pop_front() else { break };
             let (text, weight) = match item {
-                Item::Message(text) => {
+                Item::Message(text) | Item::Question(_, text) => {
                     let weight = text.len();
                     (text, weight)
                 }
