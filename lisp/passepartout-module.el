@@ -112,12 +112,15 @@ what cargo built."
 
 ;;;; Copying
 
-(defun passepartout-module--hash (file)
-  "Return the first characters of the hash of the contents of FILE."
-  (with-temp-buffer
-    (set-buffer-multibyte nil)
-    (insert-file-contents-literally file)
-    (substring (secure-hash 'sha256 (current-buffer)) 0 20)))
+(defun passepartout-module--hash (&rest files)
+  "Return the first characters of the hash of the contents of FILES."
+  (let ((hashes (mapcar (lambda (file)
+                          (with-temp-buffer
+                            (set-buffer-multibyte nil)
+                            (insert-file-contents-literally file)
+                            (secure-hash 'sha256 (current-buffer))))
+                        files)))
+    (substring (secure-hash 'sha256 (string-join hashes " ")) 0 20)))
 
 (defun passepartout-module--cache ()
   "Return the folder for the copies of the module."
@@ -142,11 +145,14 @@ what cargo built."
 
 (defun passepartout-module--copy (file)
   "Return a copy of FILE that is named by the hash of its contents.
-The launcher, when it lies beside FILE, is copied under the same hash."
-  (let ((hash (passepartout-module--hash file))
-        (launcher (expand-file-name "passepartout-run"
-                                    (file-name-directory file))))
-    (when (file-executable-p launcher)
+The launcher, when it lies beside FILE, is copied under the same hash,
+which is then the hash of both: a mended launcher alone is new as well."
+  (let* ((beside (expand-file-name "passepartout-run"
+                                   (file-name-directory file)))
+         (launcher (and (file-executable-p beside) beside))
+         (hash (apply #'passepartout-module--hash
+                      (delq nil (list file launcher)))))
+    (when launcher
       (passepartout-module--place launcher (concat "passepartout-run-" hash)))
     (passepartout-module--place
      file (concat "passepartout-" hash module-file-suffix))))

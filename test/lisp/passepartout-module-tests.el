@@ -80,6 +80,15 @@
                      "target/debug/libpassepartout.so"))
       (let ((passepartout-module--loaded first))
         (should (file-executable-p (passepartout-module-launcher))))
+      (write-region "mended" nil
+                    (expand-file-name "target/debug/passepartout-run" root)
+                    nil 'quiet)
+      (let ((passepartout-module--loaded (passepartout-module--copy file)))
+        (should-not (equal first passepartout-module--loaded))
+        (should (equal (with-temp-buffer
+                         (insert-file-contents (passepartout-module-launcher))
+                         (buffer-string))
+                       "mended")))
       (write-region "other" nil file nil 'quiet)
       (should-not (equal first (passepartout-module--copy file)))
       (should (file-exists-p first))
