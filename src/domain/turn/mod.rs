@@ -158,6 +158,39 @@ pub struct TurnReport {
     pub roll_back: bool,
 }
 
+impl Conversation {
+    /// Returns a conversation in which nothing was said.
+    pub fn empty() -> Conversation {
+        Conversation {
+            messages: Vec::new(),
+            typed: String::new(),
+            depth: Depth::outermost(),
+            labels: Labels::USER,
+            local: true,
+            waiting: Vec::new(),
+        }
+    }
+}
+
+impl TurnReport {
+    /// Returns the report of a turn in which nothing has happened yet.
+    pub fn of(conversation: Conversation) -> TurnReport {
+        TurnReport {
+            ending: Ending::Answered,
+            text: String::new(),
+            notice: None,
+            deeds: Vec::new(),
+            plans: Vec::new(),
+            changed: Vec::new(),
+            sources: Vec::new(),
+            answered_by: None,
+            usage: Usage::default(),
+            conversation,
+            roll_back: false,
+        }
+    }
+}
+
 /// What sets a turn going.
 pub enum Start {
     /// A signal that is reasoned about: the user's words, after the conversation so far.
@@ -357,19 +390,7 @@ impl Turn {
                 (signal, conversation, Some((plan, decision)))
             }
         };
-        let report = TurnReport {
-            ending: Ending::Answered,
-            text: String::new(),
-            notice: None,
-            deeds: Vec::new(),
-            plans: Vec::new(),
-            changed: Vec::new(),
-            sources: Vec::new(),
-            answered_by: None,
-            usage: Usage::default(),
-            conversation,
-            roll_back: false,
-        };
+        let report = TurnReport::of(conversation);
         let step = match settle {
             Some((plan, decision)) => Step::Settle(signal.clone(), plan, decision),
             None if is_reasoned(&signal.body) => Step::Reason(signal.clone()),

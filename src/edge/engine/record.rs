@@ -401,7 +401,6 @@ pub fn read_turn(value: &Value) -> Option<Finished> {
         .collect();
     let report = TurnReport {
         ending,
-        text: String::new(),
         notice: record.notice,
         deeds,
         plans: record.plans.into_iter().map(PlanId).collect(),
@@ -409,15 +408,7 @@ pub fn read_turn(value: &Value) -> Option<Finished> {
         sources: record.sources.into_iter().map(NodeId::new).collect(),
         answered_by: record.provider.zip(record.model),
         usage: crate::domain::port::Usage { input: record.input, output: record.output },
-        conversation: Conversation {
-            messages: Vec::new(),
-            typed: String::new(),
-            depth: Depth::outermost(),
-            labels: Labels::USER,
-            local: true,
-            waiting: Vec::new(),
-        },
-        roll_back: false,
+        ..TurnReport::of(Conversation::empty())
     };
     Some(Finished {
         turn: TurnId(record.turn),

@@ -4,7 +4,7 @@ use crate::domain::gate::plan::FlightPlan;
 use crate::domain::id::{PlanId, SessionId, TurnId};
 use crate::domain::label::{Labels, Privacy};
 use crate::domain::memory::store::NewRecord;
-use crate::domain::port::{LogLevel, Message, Sink, Usage};
+use crate::domain::port::{LogLevel, Message, Sink};
 use crate::domain::scope::Scope;
 use crate::domain::signal::{Body, Depth, Origin, Role, Said, Signal};
 use crate::domain::skill::gate::ToolsGate;
@@ -57,7 +57,7 @@ impl Engine {
         let began = self.clock.now();
         let asked = first_line(&ask.text);
         if !ask.origin.rights.propose {
-            let mut report = empty_report();
+            let mut report = TurnReport::of(Conversation::empty());
             report.ending = Ending::Failed;
             report.notice = Some("This channel may not ask for anything.".to_string());
             return self.finish(turn, ask.origin.session, began, asked, report, None).await;
@@ -104,7 +104,7 @@ impl Engine {
             // What cannot go on can still be denied.
             (Err(_), Decided::Deny { reason }) => {
                 self.deny(&plan, reason, origin).await?;
-                let mut report = empty_report();
+                let mut report = TurnReport::of(Conversation::empty());
                 report.notice = Some("Nothing was done.".to_string());
                 let asked = format!("denial {}", plan.id);
                 return Ok(self.finish(turn, plan.session, began, asked, report, None).await);
@@ -238,7 +238,7 @@ impl Engine {
 
     /// Says what became of a turn that was stopped: acts that were under way have no known outcome.
     pub async fn interrupted(&self, turn: &TurnId, session: SessionId, asked: String, at: jiff::Timestamp) -> Finished {
-        let mut report = empty_report();
+        let mut report = TurnReport::of(Conversation::empty());
         report.ending = Ending::Interrupted;
         let under_way = self.end_unfinished(turn).await;
         self.withdraw(turn).await;
@@ -337,7 +337,7 @@ impl Engine {
             },
         };
         sink(&text);
-        let mut report = empty_report();
+        let mut report = TurnReport::of(Conversation::empty());
         report.text = text;
         let session = ask.origin.session.clone();
         Finished { turn, session, at: began, asked: first_line(&ask.text), seconds: 0.0, report }
@@ -406,30 +406,6 @@ impl Drop for Unsettled {
 }
 
 const HELP: &str = "/approve PLAN · /deny PLAN REASON · /plans · /help";
-
-/// A report of a turn in which nothing happened.
-pub fn empty_report() -> TurnReport {
-    TurnReport {
-        ending: Ending::Answered,
-        text: String::new(),
-        notice: None,
-        deeds: Vec::new(),
-        plans: Vec::new(),
-        changed: Vec::new(),
-        sources: Vec::new(),
-        answered_by: None,
-        usage: Usage::default(),
-        conversation: Conversation {
-            messages: Vec::new(),
-            typed: String::new(),
-            depth: Depth::outermost(),
-            labels: Labels::USER,
-            local: true,
-            waiting: Vec::new(),
-        },
-        roll_back: false,
-    }
-}
 
 /// Returns the first line, at most 200 characters of it.
 pub fn first_line(text: &str) -> String {
