@@ -10,6 +10,7 @@ mod engine;
 #[path = "../fuzz/mod.rs"]
 mod fuzz;
 mod gate;
+mod inert;
 mod ingest;
 mod layering;
 mod memory;
