@@ -921,3 +921,29 @@ async fn a_memex_behind_a_link_is_one_memex() {
     home.approve(&engine, &plan).await.expect("the approval counts");
     assert!(home.read_file("home.org").contains("** DONE Order tiles"), "{}", home.read_file("home.org"));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_is_as_private_as_its_text_whatever_memory_knows() {
+    let secret = "* Health :private:\nThe result is ZANZIBAR7.\n";
+    let home = Home::new(&[("home.org", TILES), ("later.org", "* Health\nNothing yet.\n")]);
+    std::fs::write(home.project("unknown.org"), secret).unwrap();
+    std::fs::write(home.project("broken.org"), b"* Health :private:\n\xff\xfe ZANZIBAR7\n").unwrap();
+    std::os::unix::fs::symlink(home.project("unknown.org"), home.project("link.org")).unwrap();
+    let read = |id: &'static str, path: String| calls(&[(id, "read-file", why(json!({"path": path})))]);
+    let (later, names) = (home.file("later.org"), ["unknown.org", "broken.org", "link.org"]);
+    for file in names.map(|name| home.project(name)).into_iter().chain([later.clone()]) {
+        let server = FakeServer::start([says(&["Hello."]), read("c1", file.clone()), says(&["I see."])]);
+        let engine = home.served(&server, &["fake"], false).await;
+        std::fs::write(&later, secret).unwrap();
+        let _ = home.ask(&engine, "hello").await;
+        for plan in engine.plans(false) {
+            home.approve(&engine, &plan).await.expect("the approval counts");
+        }
+        let (finished, _) = home.ask(&engine, "read it").await;
+        assert_eq!(finished.report.deeds.len(), 1, "{file}");
+        assert_eq!(finished.report.deeds[0].outcome, "refused", "{file}");
+        assert!(server.requests().iter().all(|request| !request.body.contains(CANARY)), "{file} left");
+        engine.close().await;
+        std::fs::write(&later, "* Health\nNothing yet.\n").unwrap();
+    }
+}

@@ -13,6 +13,7 @@ use crate::domain::memory::view::NodeRef;
 use crate::domain::port::Actuator;
 use crate::domain::tool::Effect;
 use crate::edge::engine::Engine;
+use crate::edge::engine::planner::is_org;
 use async_trait::async_trait;
 use std::sync::Arc;
 
@@ -141,7 +142,16 @@ impl Actuators {
             }
             Err(why) => return Done::failed(why),
         };
-        let privacy = cleared.facts().privacy.unwrap_or(Privacy::Open);
+        let mut privacy = cleared.facts().privacy.unwrap_or(Privacy::Open);
+        if is_org(&path) {
+            // This very text, and not what was looked at a moment ago.
+            let (engine, file, text) = (self.engine.clone(), path.clone(), text.clone());
+            let found = tokio::task::spawn_blocking(move || engine.privacy_of_text(&file, text)).await;
+            privacy = privacy.max(found.unwrap_or(Privacy::Private));
+        }
+        if privacy > may_see(cleared) {
+            return Done::failed(format!("{path} is private, and what asks may not see that"));
+        }
         let kept = cleared.scope().memex.iter().any(|root| std::path::Path::new(&path).starts_with(root));
         let labels = if kept {
             note(privacy)

@@ -39,8 +39,10 @@ impl Whereabouts for Lookout {
     }
 
     fn privacy_of_file(&self, path: &str) -> Option<Privacy> {
-        let document = self.engine()?.view().document(path)?.clone();
-        document.privacy.iter().copied().max()
+        let Some(engine) = self.engine() else { return Some(Privacy::Private) };
+        let known = engine.view().document(path).and_then(|document| document.privacy.iter().copied().max());
+        // Memory may be behind, and does not know every file: the text that would be read decides as well.
+        if is_org(path) { known.max(engine.privacy_now(path)) } else { known }
     }
 
     fn is_open(&self, path: &str) -> bool {
@@ -94,6 +96,26 @@ impl Engine {
                 .map(|decoded| Some(decoded.text))
                 .map_err(|e| format!("{file}: {e}")),
         }
+    }
+
+    /// Returns how private an Org file is as it stands now; `None` when there is none. What cannot be read is private.
+    fn privacy_now(&self, file: &str) -> Option<Privacy> {
+        let text = match self.buffer_now(file) {
+            Ok(Some(buffer)) => buffer.text,
+            Ok(None) => match crate::edge::org_file::read_text(Path::new(file)) {
+                Ok(decoded) => decoded.text,
+                Err(_) if is_missing(file) => return None,
+                Err(_) => return Some(Privacy::Private),
+            },
+            Err(_) => return Some(Privacy::Private),
+        };
+        Some(self.privacy_of_text(file, text))
+    }
+
+    /// Returns how private an Org text is as a whole; one that cannot be scanned is private.
+    pub(crate) fn privacy_of_text(&self, file: &str, text: Arc<str>) -> Privacy {
+        let document = self.build(file, text).ok();
+        document.and_then(|document| document.privacy.iter().copied().max()).unwrap_or(Privacy::Private)
     }
 
     /// Finds a node and the outline of its file as it is now, which may be ahead of memory.
@@ -188,6 +210,16 @@ impl Engine {
         let before = (!at.outline.text.is_empty() || Path::new(&at.file).exists()).then(|| at.outline.text.clone());
         Ok(vec![fact(at.file, before, after.into())])
     }
+}
+
+/// Returns whether a file is named as Org files and their archives are.
+pub(crate) fn is_org(file: &str) -> bool {
+    let extension = Path::new(file).extension().and_then(|extension| extension.to_str());
+    extension.is_some_and(|e| ["org", "org_archive"].iter().any(|org| e.eq_ignore_ascii_case(org)))
+}
+
+fn is_missing(file: &str) -> bool {
+    Path::new(file).symlink_metadata().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
 }
 
 struct Located {
