@@ -6,7 +6,7 @@ mod properties;
 use passepartout::domain::action::{Action, Malformed};
 use passepartout::domain::gate::clearance::{Judgement, ask_all, judge};
 use passepartout::domain::gate::standard::standard;
-use passepartout::domain::gate::{Case, Facts, Gates, Trace};
+use passepartout::domain::gate::{Case, Facts, Gate, Gates, Trace, Verdict};
 use passepartout::domain::id::SessionId;
 use passepartout::domain::label::Labels;
 use passepartout::domain::scope::Scope;
@@ -125,8 +125,43 @@ fn no_gates_clear_nothing() {
     let world = World::new();
     let action = world.action("read-file", json!({"path": "README.md"})).unwrap();
     let facts = world.facts(&action);
-    let judgement = judge(&Gates::new(Vec::new()), world.case(&action, &facts), None);
-    assert!(matches!(judgement, Judgement::Rejected(_)));
+    for gates in [Gates::new(Vec::new()), Gates::for_tests(Vec::new())] {
+        let judgement = judge(&gates, world.case(&action, &facts), None);
+        assert!(matches!(judgement, Judgement::Rejected(_)));
+    }
+}
+
+#[test]
+fn each_mandatory_gate_must_be_there() {
+    use passepartout::domain::gate::standard::{MANDATORY, standard};
+    struct Silent(&'static str);
+    impl Gate for Silent {
+        fn name(&self) -> &str {
+            self.0
+        }
+        fn priority(&self) -> u16 {
+            1
+        }
+        fn judge(&self, _: &Case<'_>) -> Verdict {
+            Verdict::pass()
+        }
+    }
+    let silent = |missing: Option<&str>| {
+        let names = MANDATORY.iter().filter(|name| Some(**name) != missing);
+        Gates::new(names.map(|name| Box::new(Silent(name)) as Box<dyn Gate>).collect())
+    };
+    let world = World::new();
+    let action = world.action("read-file", json!({"path": "README.md"})).unwrap();
+    let facts = world.facts(&action);
+    let denied_by = |gates: &Gates| match judge(gates, world.case(&action, &facts), None) {
+        Judgement::Rejected(trace) => trace.strictest().map(|opinion| opinion.gate.clone()),
+        Judgement::Parked(_) | Judgement::Cleared(_) => None,
+    };
+    for name in MANDATORY {
+        assert_eq!(denied_by(&silent(Some(name))).as_deref(), Some(*name));
+    }
+    assert_eq!(denied_by(&silent(None)), None);
+    assert_eq!(standard(Vec::new()).missing().count(), 0);
 }
 
 #[test]

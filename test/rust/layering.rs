@@ -26,6 +26,8 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
         ],
     ),
     ("src/edge", &["crate::bridge", "emacs::"]),
+    // Gates of which none is mandatory are for tests only.
+    ("src", &["Gates::for_tests"]),
     ("src/bin/passepartout-run.rs", &["passepartout::"]),
     ("src/bin/run", &["passepartout::"]),
 ];

@@ -499,7 +499,7 @@ fn cleared(world: &World, command: &str) -> Cleared {
     let action = Action::new(&toolbox, "shell", args, Some("a test"), Labels::MODEL).unwrap();
     let (scope, facts) = (scope(world), Facts::default());
     let case = Case { action: &action, tool: toolbox.get("shell").unwrap(), scope: &scope, facts: &facts };
-    match judge(&Gates::new(vec![Box::new(Open)]), case, None) {
+    match judge(&Gates::for_tests(vec![Box::new(Open)]), case, None) {
         Judgement::Cleared(cleared) => *cleared,
         other => panic!("{other:?}"),
     }

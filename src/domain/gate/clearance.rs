@@ -53,7 +53,7 @@ pub enum Judgement {
 
 /// Runs all gates on a case and combines their verdicts by the strictest.
 ///
-/// A gate that panics denies. An empty stack denies. An approval covers exactly the asks that were
+/// A gate that panics denies. A mandatory gate that is missing denies, and so does an empty stack. An approval covers exactly the asks that were
 /// shown to the human, on exactly the action and facts that were shown; it never overrides a denial.
 pub fn judge(gates: &Gates, case: Case<'_>, approval: Option<Approval>) -> Judgement {
     let trace = ask_all(gates, &case);
@@ -86,6 +86,10 @@ pub fn ask_all(gates: &Gates, case: &Case<'_>) -> Trace {
             Opinion { gate: gate.name().to_string(), priority: gate.priority(), verdict }
         })
         .collect();
+    for name in gates.missing() {
+        let verdict = Verdict::Deny(Reason::new("This gate is not loaded, so nothing may happen."));
+        opinions.insert(0, Opinion { gate: name.to_string(), priority: u16::MAX, verdict });
+    }
     if opinions.is_empty() {
         let verdict = Verdict::Deny(Reason::new("No gates are loaded, so nothing may happen."));
         opinions.push(Opinion { gate: "clearance".to_string(), priority: u16::MAX, verdict });

@@ -149,27 +149,45 @@ impl Trace {
 }
 
 /// The gates of a session, by priority. Without the mandatory ones nothing is cleared.
-pub struct Gates(Vec<Box<dyn Gate>>);
+pub struct Gates {
+    gates: Vec<Box<dyn Gate>>,
+    mandatory: &'static [&'static str],
+}
 
 impl Gates {
     /// Orders gates by priority, highest first; gates of one priority by name.
-    pub fn new(mut gates: Vec<Box<dyn Gate>>) -> Gates {
+    pub fn new(gates: Vec<Box<dyn Gate>>) -> Gates {
+        Gates::ordered(gates, standard::MANDATORY)
+    }
+
+    /// Returns gates of which none is mandatory, for tests of how verdicts are combined. An empty stack still denies.
+    #[doc(hidden)]
+    pub fn for_tests(gates: Vec<Box<dyn Gate>>) -> Gates {
+        Gates::ordered(gates, &[])
+    }
+
+    fn ordered(mut gates: Vec<Box<dyn Gate>>, mandatory: &'static [&'static str]) -> Gates {
         gates.sort_by(|a, b| b.priority().cmp(&a.priority()).then_with(|| a.name().cmp(b.name())));
-        Gates(gates)
+        Gates { gates, mandatory }
     }
 
     /// Returns these gates and one more.
     pub fn and(self, gate: Box<dyn Gate>) -> Gates {
-        Gates::new(self.0.into_iter().chain([gate]).collect())
+        Gates::ordered(self.gates.into_iter().chain([gate]).collect(), self.mandatory)
     }
 
     /// Returns the gates.
     pub fn iter(&self) -> impl Iterator<Item = &dyn Gate> {
-        self.0.iter().map(|gate| gate.as_ref())
+        self.gates.iter().map(|gate| gate.as_ref())
+    }
+
+    /// Returns the names of the mandatory gates that are not there.
+    pub fn missing(&self) -> impl Iterator<Item = &'static str> {
+        self.mandatory.iter().copied().filter(|name| !self.iter().any(|gate| gate.name() == *name))
     }
 
     /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.gates.is_empty()
     }
 }

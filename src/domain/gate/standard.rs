@@ -10,6 +10,10 @@ use crate::domain::gate::validator::Validator;
 use crate::domain::gate::vault::Vault;
 use crate::domain::gate::{Gate, Gates};
 
+/// The gates without which nothing is cleared, by name.
+pub const MANDATORY: &[&str] =
+    &["permissions", "vault", "policy", "dispatcher", "archivist", "validator", "event-orchestrator"];
+
 /// Returns the seven gates, with the gates that skills add. What they add can only tighten.
 pub fn standard(rules: Vec<Rules>) -> Gates {
     let mut gates: Vec<Box<dyn Gate>> = vec![

@@ -35,7 +35,7 @@ impl Gate for Says {
 }
 
 fn stack(says: &[(u16, u8)]) -> Gates {
-    Gates::new(
+    Gates::for_tests(
         says.iter()
             .enumerate()
             .map(|(n, (priority, says))| Box::new(Says(format!("g{n}"), *priority, *says)) as Box<dyn Gate>)
@@ -104,7 +104,7 @@ proptest! {
         for (says, cleared) in [(1u8, false), (2, false)] {
             let mut gates: Vec<Box<dyn Gate>> = vec![Box::new(Says("new".into(), 1, says))];
             gates.push(Box::new(Says("permissions".into(), 600, 0)));
-            let judged = judge(&Gates::new(gates), world.case(&action, &facts), Some(approve()));
+            let judged = judge(&Gates::for_tests(gates), world.case(&action, &facts), Some(approve()));
             prop_assert_eq!(matches!(judged, Judgement::Cleared(_)), cleared);
         }
     }
