@@ -343,6 +343,8 @@ fn an_approval_changes_the_file_on_disk_when_no_buffer_visits_it() {
     let again = client.turn_done();
     assert_eq!(again.text_at("status"), Some("failed"));
     assert!(again.text_at("text").is_some_and(|t| t.contains("no longer waits")), "{again}");
+    let last = client.heard.iter().rfind(|m| action(m) == Some("plan-changed")).expect("its true state");
+    assert_eq!(payload_of(last).get("plan").and_then(|plan| plan.text_at("status")), Some("done"));
 }
 
 #[test]

@@ -315,24 +315,13 @@ impl Engine {
     /// Handles a slash command of the user; no model sees it.
     async fn command(self: &Arc<Self>, ask: &Ask, command: &str, turn: TurnId, sink: Sink<'_>) -> Finished {
         let began = self.clock.now();
-        let (word, rest) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
-        let (id, reason) = rest.trim().split_once(char::is_whitespace).unwrap_or((rest.trim(), ""));
-        let decided = match word {
-            "approve" => {
-                // A plan is never changed: its name stands for exactly what was shown under it.
-                let shown = self.plan(id).map(|plan| plan.shown()).unwrap_or_default();
-                Some(Decided::Approve { shown })
-            }
-            "deny" => Some(Decided::Deny { reason: reason.trim().to_string() }),
-            _ => None,
-        };
-        let text = match decided {
-            Some(decided) => match self.decide(&ask.origin, id, decided, turn.clone(), sink).await {
+        let text = match self.typed_decision(&ask.text) {
+            Some((id, decided)) => match self.decide(&ask.origin, id, decided, turn.clone(), sink).await {
                 Ok(finished) => return finished,
                 Err(why) => why,
             },
-            None => match word {
-                "plans" => self.plan_lines(),
+            None => match command.split_whitespace().next() {
+                Some("plans") => self.plan_lines(),
                 _ => HELP.to_string(),
             },
         };
@@ -341,6 +330,22 @@ impl Engine {
         report.text = text;
         let session = ask.origin.session.clone();
         Finished { turn, session, at: began, asked: first_line(&ask.text), seconds: 0.0, report }
+    }
+
+    /// Reads `/approve PLAN` or `/deny PLAN REASON`; returns the plan's name as it was typed, and the decision.
+    pub fn typed_decision<'a>(&self, text: &'a str) -> Option<(&'a str, Decided)> {
+        let command = text.trim().strip_prefix('/')?;
+        let (word, rest) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
+        let (id, reason) = rest.trim().split_once(char::is_whitespace).unwrap_or((rest.trim(), ""));
+        match word {
+            "approve" => {
+                // A plan is never changed: its name stands for exactly what was shown under it.
+                let shown = self.plan(id).map(|plan| plan.shown()).unwrap_or_default();
+                Some((id, Decided::Approve { shown }))
+            }
+            "deny" => Some((id, Decided::Deny { reason: reason.trim().to_string() })),
+            _ => None,
+        }
     }
 
     fn plan_lines(&self) -> String {

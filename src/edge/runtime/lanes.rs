@@ -8,7 +8,7 @@ use crate::domain::sexp::reader::Sexp;
 use crate::domain::signal::{Origin, Role, Said};
 use crate::edge::engine::Engine;
 use crate::edge::engine::record::{Finished, read_role};
-use crate::edge::engine::turns::{Ask, Decided, first_line};
+use crate::edge::engine::turns::{Ask, Decided, empty_report, first_line};
 use crate::edge::runtime::outbox::Outbox;
 use crate::edge::runtime::{Event, show};
 use std::collections::{HashMap, VecDeque};
@@ -23,7 +23,15 @@ const STOP_PATIENCE: Duration = Duration::from_secs(2);
 /// What a lane has to do.
 enum Work {
     Ask(Box<Ask>),
-    Decide { origin: Origin, plan: String, decided: Decided },
+    Decide {
+        origin: Origin,
+        plan: String,
+        decided: Decided,
+    },
+    /// Says where a decision that was typed here is carried out.
+    Elsewhere {
+        plan: String,
+    },
 }
 
 struct Running {
@@ -76,13 +84,30 @@ impl Lanes {
             .map(PathBuf::from)
             .or_else(|| payload.text_at("file").and_then(|file| PathBuf::from(file).parent().map(PathBuf::from)));
         let text = payload.text_at("text").unwrap_or("").to_string();
-        self.queue(origin.session.clone(), Work::Ask(Box::new(Ask { origin, text, history, folder })));
+        self.take(Ask { origin, text, history, folder });
     }
 
     /// Queues a slash command, without its slash.
     pub(super) fn command(&mut self, origin: Origin, line: &str) {
-        let ask = Ask { text: format!("/{line}"), origin: origin.clone(), history: Vec::new(), folder: None };
-        self.queue(origin.session, Work::Ask(Box::new(ask)));
+        self.take(Ask { text: format!("/{line}"), origin, history: Vec::new(), folder: None });
+    }
+
+    /// Queues what was typed; a decision about a plan of another conversation is carried out in that one's lane.
+    fn take(&mut self, ask: Ask) {
+        let here = ask.origin.session.clone();
+        let elsewhere = self
+            .engine
+            .typed_decision(&ask.text)
+            .and_then(|(id, decided)| Some((self.engine.plan(id)?, decided)))
+            .filter(|(plan, _)| plan.session != here);
+        match elsewhere {
+            Some((plan, decided)) => {
+                let id = plan.id.0;
+                self.decide(ask.origin, &id, decided);
+                self.queue(here, Work::Elsewhere { plan: id });
+            }
+            None => self.queue(here, Work::Ask(Box::new(ask))),
+        }
     }
 
     /// Queues a human's decision, in the lane of the conversation that it belongs to.
@@ -135,14 +160,19 @@ impl Lanes {
         let turn = engine.new_turn();
         let asked = match &work {
             Work::Ask(ask) => first_line(&ask.text),
-            Work::Decide { plan, .. } => format!("decision about {plan}"),
+            Work::Decide { plan, .. } | Work::Elsewhere { plan } => format!("decision about {plan}"),
         };
         let follows = match &work {
-            Work::Ask(_) => None,
+            Work::Ask(_) | Work::Elsewhere { .. } => None,
             Work::Decide { plan, .. } => self.engine.plan(plan).map(|plan| plan.turn.0),
         };
+        let decided = match &work {
+            Work::Decide { plan, .. } => Some(plan.clone()),
+            // Nothing is shown as decided because of what was typed.
+            Work::Ask(_) | Work::Elsewhere { .. } => None,
+        };
         let began = engine.clock.now();
-        let (lane, name) = (session.clone(), turn.clone());
+        let (lane, name, subject) = (session.clone(), turn.clone(), asked.clone());
         let task = tokio::spawn(async move {
             let started =
                 Plist::new().keyword("action", "turn-started").text("turn", name.0.as_str()).maybe("follows", follows);
@@ -154,11 +184,23 @@ impl Lanes {
                 Work::Decide { origin, plan, decided } => {
                     engine.decide(&origin, &plan, decided, name.clone(), &mut sink).await
                 }
+                Work::Elsewhere { plan } => {
+                    let mut report = empty_report();
+                    report.text = format!("{plan} belongs to another conversation; what comes of it stands there.");
+                    sink(&report.text);
+                    let (turn, session) = (name.clone(), lane.clone());
+                    Ok(Finished { turn, session, at: began, asked: subject, seconds: 0.0, report })
+                }
             };
             outbox.stream(&lane.0, &name.0, &stream.finish());
             match result {
                 Ok(finished) => done(&outbox, &engine, &finished),
                 Err(why) => {
+                    // A client may show the decision already; it hears how the plan really stands.
+                    if let Some(plan) = decided.and_then(|id| engine.plan(&id)) {
+                        let payload = Plist::new().keyword("action", "plan-changed").plist("plan", show::plan(&plan));
+                        outbox.send("event", Some(&plan.session.0), payload);
+                    }
                     let text = crate::domain::inert::inert(&why);
                     let payload = Plist::new().keyword("action", "turn-done").text("turn", name.0.as_str());
                     end_stream(&outbox, &lane, &name);
