@@ -452,7 +452,7 @@ async fn answer(
         "hello" => Ok(Plist::new().text("version", env!("CARGO_PKG_VERSION")).int("protocol", 1)),
         "status" => Ok(status(engine, busy, &health.lock())),
         "plans" => {
-            let plans = engine.plans(payload.flag_at("all"));
+            let plans = show::newest(engine.plans(payload.flag_at("all")));
             Ok(Plist::new().list("plans", plans.iter().map(|plan| show::plan(plan).build())))
         }
         "edit-plan" => {

@@ -13,6 +13,23 @@ use crate::edge::engine::record::Finished;
 use crate::edge::log::Line;
 use serde_json::Value;
 
+/// How many decided plans a client is sent.
+const DECIDED: usize = 50;
+
+/// Returns the plans that wait or are being carried out, with the newest of the others; the order, oldest first, stays.
+pub fn newest(plans: Vec<FlightPlan>) -> Vec<FlightPlan> {
+    let open = |plan: &FlightPlan| matches!(plan.status, PlanStatus::Pending | PlanStatus::Approved);
+    let mut surplus = plans.iter().filter(|plan| !open(plan)).count().saturating_sub(DECIDED);
+    plans
+        .into_iter()
+        .filter(|plan| {
+            let left_out = !open(plan) && surplus > 0;
+            surplus -= usize::from(left_out);
+            !left_out
+        })
+        .collect()
+}
+
 /// Returns a plan as clients show it.
 pub fn plan(plan: &FlightPlan) -> Plist {
     let result = match &plan.status {
