@@ -6,9 +6,10 @@ use crate::domain::label::Privacy;
 use crate::domain::sexp::plist::Plist;
 use crate::domain::sexp::reader::Sexp;
 use crate::domain::signal::{Origin, Role, Said};
+use crate::domain::turn::{Conversation, TurnReport};
 use crate::edge::engine::Engine;
 use crate::edge::engine::record::{Finished, read_role};
-use crate::edge::engine::turns::{Ask, Decided, empty_report, first_line};
+use crate::edge::engine::turns::{Ask, Decided, first_line};
 use crate::edge::runtime::outbox::Outbox;
 use crate::edge::runtime::{Event, show};
 use std::collections::{HashMap, VecDeque};
@@ -185,7 +186,7 @@ impl Lanes {
                     engine.decide(&origin, &plan, decided, name.clone(), &mut sink).await
                 }
                 Work::Elsewhere { plan } => {
-                    let mut report = empty_report();
+                    let mut report = TurnReport::of(Conversation::empty());
                     report.text = format!("{plan} belongs to another conversation; what comes of it stands there.");
                     sink(&report.text);
                     let (turn, session) = (name.clone(), lane.clone());
