@@ -267,12 +267,24 @@ and scroll are yours."
       (setf (passepartout-chat--turn-gap turn) t))
     (passepartout-chat--insert turn (passepartout-chat--drawer payload))
     (with-current-buffer (passepartout-chat--turn-buffer turn)
+      (when (plist-get payload :private)
+        (passepartout-chat--mark-private (passepartout-chat--turn-at turn)))
       (org-with-wide-buffer
        (goto-char (passepartout-chat--turn-at turn))
        (let ((end (point)))
          (when (re-search-backward "^:PASSEPARTOUT:$" nil t)
            (passepartout-chat--fold (line-end-position) end 'drawer))))
       (set-marker (passepartout-chat--turn-at turn) nil))))
+
+(defun passepartout-chat--mark-private (position)
+  "Mark the question whose answer is at POSITION as private.
+A chat that lies in the memex is then private there as well."
+  (org-with-wide-buffer
+   (goto-char position)
+   (when (passepartout-chat--to-turn)
+     (let ((inhibit-read-only t))
+       (org-entry-put nil "PRIVACY" "private"))
+     (passepartout-chat--hide-roles (point) position))))
 
 (defun passepartout-chat--so-far (turn)
   "Return the text of the answer of TURN so far."

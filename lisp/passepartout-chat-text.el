@@ -169,7 +169,7 @@ They are plists of :role and :text, and no more of them than fit."
     (goto-char beg)
     (let ((case-fold-search t))
       (while (re-search-forward
-              "^:PROPERTIES:\n:PP_\\(?:ROLE\\|CHAT\\):[^\n]*\n:END:\n"
+              "^:PROPERTIES:\n:PP_\\(?:ROLE\\|CHAT\\):[^\n]*\n\\(?::PRIVACY:[^\n]*\n\\)?:END:\n"
               end t)
         (let ((overlay (make-overlay (match-beginning 0) (match-end 0)
                                      nil t nil)))

@@ -14,8 +14,10 @@ use passepartout::domain::signal::{Origin, Rights, Role, Said, Source};
 use passepartout::domain::tool::Toolbox;
 use passepartout::domain::turn::{Ending, Parking};
 use passepartout::edge::editor::{Buffer, Editor, NoEditor, Splice};
+use passepartout::edge::engine::boot::{Boot, Keep, start};
 use passepartout::edge::engine::turns::{Ask, Decided};
 use passepartout::edge::engine::{Engine, Notice};
+use passepartout::edge::secret::Vault;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -946,4 +948,31 @@ async fn a_file_is_as_private_as_its_text_whatever_memory_knows() {
         engine.close().await;
         std::fs::write(&later, "* Health\nNothing yet.\n").unwrap();
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_its_store_a_conversation_that_went_before_is_taken_for_private() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let _first = home.engine().await;
+    let far = FakeServer::start([]);
+    let mut config = home.config();
+    provide(&mut config, &[("far", &far, false)], &["far"]);
+    let boot = Boot {
+        config,
+        vault: Vault::empty(),
+        editor: Arc::new(NoEditor),
+        clock: home.clock.clone(),
+        notify: Arc::new(|_| {}),
+        keep: Keep::OnDisk,
+    };
+    let engine = start(boot).await.expect("it goes on without a store");
+    assert!(engine.store_trouble().is_some(), "the first engine has the store");
+    let said = Said { role: Role::Assistant, text: format!("The result is {CANARY}."), privacy: Privacy::Open };
+    let finished = engine.ask(Ask { history: vec![said], ..ask("go on") }, engine.new_turn(), &mut |_| {}).await;
+    assert!(finished.report.notice.as_deref().is_some_and(|n| n.contains("never leave this machine")));
+    assert!(engine.plans(false).is_empty() && engine.is_known_private(&origin().session));
+    let other = Origin { session: SessionId("other".to_string()), ..origin() };
+    let finished = engine.ask(Ask { origin: other, ..ask("hello") }, engine.new_turn(), &mut |_| {}).await;
+    assert_eq!(finished.report.ending, Ending::Parked, "a new conversation is not: {:?}", finished.report.notice);
+    assert!(far.requests().is_empty());
 }

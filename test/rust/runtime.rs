@@ -635,3 +635,20 @@ fn a_core_that_was_stopped_finds_everything_again() {
     assert_eq!(client.turn_done().text_at("status"), Some("answered"));
     assert!(home.read_file("home.org").contains("** DONE Order tiles"));
 }
+
+#[test]
+fn the_end_of_a_turn_says_whether_it_drew_on_something_private() {
+    let home = Home::new(&[("home.org", TILES), ("diary.org", "* Bicycle :private:\nThe lock opens with 4711.\n")]);
+    let mut client = Client::start(&home, None, "\"recall\"");
+    let mut ask = |words: &str| {
+        client.say(words);
+        let done = client.turn_done();
+        (done.flag_at("private") && done.get("private") != Some(&Sexp::Nil), done.to_string())
+    };
+    let (private, done) = ask("what about the tiles?");
+    assert!(!private, "{done}");
+    let (private, done) = ask("what opens the lock of the bicycle?");
+    assert!(private, "{done}");
+    let (private, done) = ask("hello");
+    assert!(private, "the conversation stays private: {done}");
+}

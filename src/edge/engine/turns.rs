@@ -65,8 +65,14 @@ impl Engine {
         if let Some(command) = ask.text.trim().strip_prefix('/') {
             return self.command(&ask, command, turn, sink).await;
         }
-        let private = self.is_private(&ask.origin.session).await
+        // Without its store nobody knows what an earlier conversation drew on.
+        let forgotten = self.store_trouble.is_some() && !ask.history.is_empty();
+        let private = forgotten
+            || self.is_private(&ask.origin.session).await
             || ask.history.iter().any(|said| said.privacy == Privacy::Private);
+        if private {
+            self.mark_private(&ask.origin.session);
+        }
         let privacy = if private { Privacy::Private } else { Privacy::Open };
         let signal = Signal {
             origin: ask.origin.clone(),
@@ -112,6 +118,9 @@ impl Engine {
             (Err(why), Decided::Approve { .. }) => return Err(why),
         };
         self.drop_ended(&mut conversation, &plan.id);
+        if conversation.labels.privacy == Privacy::Private {
+            self.mark_private(&plan.session);
+        }
         let scope = match (self.scope_of(&plan, project.as_deref(), origin.rights.see_private), &decided) {
             (Ok(scope), _) => scope,
             // What is denied needs no project; what the model wants next is judged where nothing is.
@@ -299,6 +308,11 @@ impl Engine {
             let (at, kind) = (self.clock.now(), kind::LABEL.to_string());
             self.archive.queue(vec![NewRecord { at, kind, key: session.0.clone(), body }]);
         }
+    }
+
+    /// Returns whether a conversation drew on something private in this session of the program.
+    pub fn is_known_private(&self, session: &SessionId) -> bool {
+        self.private.lock().contains(session)
     }
 
     async fn is_private(&self, session: &SessionId) -> bool {

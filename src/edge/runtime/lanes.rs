@@ -221,6 +221,8 @@ fn end_stream(outbox: &Outbox, session: &SessionId, turn: &TurnId) {
 
 fn done(outbox: &Outbox, engine: &Engine, finished: &Finished) {
     end_stream(outbox, &finished.session, &finished.turn);
-    let payload = show::turn(finished, &engine.view()).keyword("action", "turn-done");
+    let labels = finished.report.conversation.labels;
+    let private = labels.privacy == Privacy::Private || engine.is_known_private(&finished.session);
+    let payload = show::turn(finished, &engine.view()).keyword("action", "turn-done").flag("private", private);
     outbox.send("response", Some(&finished.session.0), payload);
 }
