@@ -89,6 +89,13 @@ impl Client {
         self.send(&message("event", payload.keyword("sensor", sensor)).plist("meta", meta).build().to_string());
     }
 
+    /// Says words in another conversation.
+    fn say_in(&self, session: &str, words: &str) {
+        let payload = Plist::new().keyword("sensor", "user-input").text("text", words);
+        let meta = Plist::new().text("session-id", session);
+        self.send(&message("event", payload).plist("meta", meta).build().to_string());
+    }
+
     fn say(&self, words: &str) {
         self.event("user-input", Plist::new().text("text", words));
     }
@@ -345,6 +352,21 @@ fn an_approval_changes_the_file_on_disk_when_no_buffer_visits_it() {
     assert!(again.text_at("text").is_some_and(|t| t.contains("no longer waits")), "{again}");
     let last = client.heard.iter().rfind(|m| action(m) == Some("plan-changed")).expect("its true state");
     assert_eq!(payload_of(last).get("plan").and_then(|plan| plan.text_at("status")), Some("done"));
+}
+
+#[test]
+fn a_decision_typed_in_another_chat_runs_in_the_conversation_of_its_plan() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let server = FakeServer::start([mark_done(), says(&["It is done."])]);
+    let mut client = Client::start(&home, Some(&server), "\"fake\"");
+    let plan = parked(&mut client);
+    client.say_in("other", &format!("/approve {}", plan.text_at("id").unwrap_or_default().to_lowercase()));
+    let done = [client.turn_done(), client.turn_done()];
+    let of = |session| done.iter().find(|done| done.text_at("session") == Some(session)).expect("its turn");
+    assert_eq!(client.streamed(of("s").text_at("turn").unwrap_or_default()).concat(), "It is done.");
+    let said = client.streamed(of("other").text_at("turn").unwrap_or_default()).concat();
+    assert!(said.contains("belongs to another conversation"), "{said}");
+    assert!(home.read_file("home.org").contains("** DONE Order tiles"));
 }
 
 #[test]

@@ -179,3 +179,35 @@ fn first_lines(text: &str) -> String {
     let more = lines.count();
     if more > 0 { format!("{}\n… and {more} lines more", shown.join("\n")) } else { shown.join("\n") }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::gate::Facts;
+    use crate::domain::id::{PlanId, SessionId, TurnId};
+    use crate::domain::label::Labels;
+    use crate::domain::tool::Toolbox;
+
+    #[test]
+    fn of_decided_plans_the_newest_are_sent() {
+        let args = serde_json::json!({ "command": "ls" }).as_object().cloned().expect("an object");
+        let action = Action::new(&Toolbox::builtin(), "shell", args, Some("To look around."), Labels::USER);
+        let action = action.expect("a test's own action is well-formed");
+        let plans = (0..200u32).map(|n| FlightPlan {
+            id: PlanId(n.to_string()),
+            action: action.clone(),
+            facts: Facts::default().hash(),
+            body: String::new(),
+            diff: String::new(),
+            trace: Trace { action: action.hash(), opinions: Vec::new() },
+            session: SessionId("s".to_string()),
+            turn: TurnId("t".to_string()),
+            call: String::new(),
+            created: jiff::Timestamp::UNIX_EPOCH,
+            expires: jiff::Timestamp::MAX,
+            status: if n % 100 == 0 { PlanStatus::Pending } else { PlanStatus::Expired },
+        });
+        let sent: Vec<u32> = newest(plans.collect()).iter().filter_map(|plan| plan.id.0.parse().ok()).collect();
+        assert_eq!(sent, [0, 100].into_iter().chain(150..200).collect::<Vec<_>>());
+    }
+}
