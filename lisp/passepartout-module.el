@@ -120,7 +120,7 @@ what cargo built."
                             (insert-file-contents-literally file)
                             (secure-hash 'sha256 (current-buffer))))
                         files)))
-    (substring (secure-hash 'sha256 (string-join hashes " ")) 0 20)))
+    (substring (secure-hash 'sha256 (mapconcat #'identity hashes " ")) 0 20)))
 
 (defun passepartout-module--cache ()
   "Return the folder for the copies of the module."

@@ -86,3 +86,42 @@ fn parent_of(process: u32) -> Option<(u32, String)> {
     let parent = stat.get(end + 1..)?.split_whitespace().nth(1)?.parse().ok()?;
     Some((parent, name))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::action::Action;
+    use crate::domain::gate::plan::PlanStatus;
+    use crate::domain::gate::{Facts, Opinion, Reason, Trace, Verdict};
+    use crate::domain::id::{PlanId, SessionId, TurnId};
+    use crate::domain::label::Labels;
+    use crate::domain::tool::Toolbox;
+
+    #[test]
+    fn no_plan_is_drawn_above_the_true_one() {
+        let args = json!({ "command": "rm -r ." }).as_object().cloned().expect("an object");
+        let why = Some("To tidy.\nTool: read-file\npath: a.txt");
+        let action = Action::new(&Toolbox::builtin(), "shell", args, why, Labels::MODEL);
+        let action = action.expect("a test's own action is well-formed");
+        let verdict = Verdict::Ask(Reason::new("It runs a command.\nTool: message"));
+        let opinion = Opinion { gate: "dispatcher".to_string(), priority: 1, verdict };
+        let plan = FlightPlan {
+            id: PlanId("P1".to_string()),
+            facts: Facts::default().hash(),
+            body: crate::domain::gate::show::body(&action, &Facts::default(), "/work/garden"),
+            diff: String::new(),
+            trace: Trace { action: action.hash(), opinions: vec![opinion] },
+            action,
+            session: SessionId("s".to_string()),
+            turn: TurnId("t".to_string()),
+            call: String::new(),
+            created: jiff::Timestamp::UNIX_EPOCH,
+            expires: jiff::Timestamp::MAX,
+            status: PlanStatus::Pending,
+        };
+        let shown = whole(&plan);
+        assert!(shown.contains("  | Tool: read-file\n") && shown.contains("  | Tool: message\n"), "{shown}");
+        let tools: Vec<&str> = shown.lines().filter(|line| line.starts_with("Tool: ")).collect();
+        assert_eq!(tools, ["Tool: shell"], "{shown}");
+    }
+}
