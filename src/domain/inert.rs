@@ -553,7 +553,7 @@ mod tests {
             ("x _call_f() e", "x _call_ f() e"),
             ("_file:/ssh:evil:/x", "_file :/ssh :evil:/x"),
             ("denote:x zotero://y gemini://z", "denote :x zotero ://y gemini ://z"),
-            ("<anything:x> <https://a.b> <std::fs>", "<anything :x> <https://a.b> <std::fs>"),
+            ("<anything:x> <https://a.b> <std::vec>", "<anything :x> <https://a.b> <std::vec>"),
             ("[cite:@k] [cite/t:@k]", "[ cite :@k] [ cite/t:@k]"),
             ("@@html:<b>@@", "@ @html:<b>@@"),
             ("\u{A0}#+title: x", "\u{A0},#+title: x"),
