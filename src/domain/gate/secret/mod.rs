@@ -48,12 +48,33 @@ pub fn scan(text: &str) -> Vec<Finding> {
     kept
 }
 
-/// Returns the text with every secret replaced by the name of its kind, and what was replaced.
+/// How often a masked text is masked again; each time removes what an earlier mask uncovered.
+const PASSES: usize = 16;
+
+/// Returns the text with every secret replaced by the name of its kind, and what was replaced in it.
+///
+/// What stands beside a mask can look like a secret that was not seen before, so masking goes on until nothing is found.
 pub fn mask(text: &str) -> (String, Vec<Finding>) {
     let found = scan(text);
+    let mut masked = replaced(text, &found);
+    for _ in 1..PASSES {
+        let uncovered = scan(&masked);
+        if found.is_empty() || uncovered.is_empty() {
+            return (masked, found);
+        }
+        masked = replaced(&masked, &uncovered);
+    }
+    // A text that goes on uncovering secrets is hidden whole, unless it is clean now.
+    if !scan(&masked).is_empty() {
+        masked = "⟨hidden: a text full of secrets⟩".to_string();
+    }
+    (masked, found)
+}
+
+fn replaced(text: &str, found: &[Finding]) -> String {
     let mut masked = String::with_capacity(text.len());
     let mut at = 0;
-    for finding in &found {
+    for finding in found {
         masked.push_str(text.get(at..finding.range.start).unwrap_or(""));
         masked.push_str("⟨hidden: ");
         masked.push_str(finding.kind);
@@ -61,7 +82,7 @@ pub fn mask(text: &str) -> (String, Vec<Finding>) {
         at = finding.range.end;
     }
     masked.push_str(text.get(at..).unwrap_or(""));
-    (masked, found)
+    masked
 }
 
 /// Returns whether a value is written to show where a secret goes: `xxxx`, `<your key>`, `$KEY`, `EXAMPLE`.
