@@ -8,7 +8,7 @@ mod hostile;
 mod targets;
 
 use proptest::prelude::*;
-use proptest::test_runner::{TestError, TestRunner};
+use proptest::test_runner::{RngAlgorithm, TestError, TestRng, TestRunner};
 use std::path::{Path, PathBuf};
 use targets::{TARGETS, Target};
 
@@ -63,7 +63,12 @@ fn fuzz(name: &str) {
     };
     let cases = config.cases;
     let seeds = files.into_iter().map(|(_, bytes)| bytes).collect();
-    let found = TestRunner::new(config).run(&inputs(target, seeds), |bytes| {
+    // An ordinary run tries the same inputs each time; a soak tries new ones.
+    let mut runner = match soaking() {
+        false => TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha)),
+        true => TestRunner::new(config),
+    };
+    let found = runner.run(&inputs(target, seeds), |bytes| {
         (target.run)(&bytes);
         Ok(())
     });
