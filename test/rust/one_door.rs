@@ -297,11 +297,11 @@ fn actuators_are_called_by_the_turn_alone() {
         .filter(|(_, text)| text.contains(".perform(") || text.contains("::perform("))
         .map(|(name, _)| name)
         .collect();
-    assert_eq!(callers, ["domain/turn/mod.rs", "edge/actuator/mod.rs"]);
+    assert_eq!(callers, ["domain/turn/act.rs", "edge/actuator/mod.rs"]);
     let sources = sources();
     let text = |name: &str| sources.iter().find(|(n, _)| n == name).map(|(_, text)| text.clone()).expect("it is there");
     // The turn performs after the intent is stored, in one place.
-    let turn = text("domain/turn/mod.rs");
+    let turn = text("domain/turn/act.rs");
     assert_eq!(turn.matches("actuator.perform(").count(), 1);
     assert!(turn.find(".intent(").expect("an intent") < turn.find("actuator.perform(").expect("an act"));
     // Within the actuators it is the shell's part that is handed on, with the clearance.

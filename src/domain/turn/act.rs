@@ -1,0 +1,225 @@
+//! Acting: what is cleared is performed, what is asked about is parked, what a human decided is settled.
+
+use crate::domain::action::{Action, Observation, Outcome};
+use crate::domain::gate::clearance::Cleared;
+use crate::domain::gate::plan::{Approval, FlightPlan, PlanStatus};
+use crate::domain::gate::{Facts, Trace};
+use crate::domain::id::PlanId;
+use crate::domain::label::Labels;
+use crate::domain::port::{Call, LogLevel};
+use crate::domain::signal::{Body, Signal};
+use crate::domain::turn::error::Fault;
+use crate::domain::turn::faults::panic_text;
+use crate::domain::turn::reason::Judged;
+use crate::domain::turn::report::Ending;
+use crate::domain::turn::{Decision, Desk, Flow, Parking, Turn, proposal};
+use futures_util::FutureExt;
+use serde_json::{Map, Value};
+use std::panic::AssertUnwindSafe;
+
+impl Turn {
+    /// Acts on judged calls in order. From the first one that waits, nothing further is performed.
+    pub(super) async fn act_all(
+        &mut self,
+        signal: Signal,
+        calls: Vec<Call>,
+        judged: Vec<Judged>,
+        desk: &Desk<'_>,
+    ) -> Result<Flow, Fault> {
+        for (call, judged) in calls.iter().zip(judged) {
+            match judged {
+                Judged::Parked(parked) => {
+                    let (action, facts, trace) = *parked;
+                    self.park(action, facts, trace, call.id.clone(), desk).await?;
+                }
+                Judged::Cleared(_) if !self.report.plans.is_empty() => {
+                    self.result(
+                        call,
+                        "Not carried out yet: an earlier call of this answer waits for the user.".to_string(),
+                    );
+                }
+                Judged::Cleared(cleared) => {
+                    let outcome = self.perform(cleared, None, desk).await?;
+                    self.result(call, proposal::outcome(&outcome));
+                }
+            }
+        }
+        if !self.report.plans.is_empty() {
+            self.report.conversation.depth = signal.depth;
+            return Ok(Flow::End(Ending::Parked));
+        }
+        self.feed_back(signal)
+    }
+
+    /// Performs a cleared action, of a plan or not: intent before, outcome after.
+    pub(super) async fn perform(
+        &mut self,
+        cleared: Box<Cleared>,
+        plan: Option<&PlanId>,
+        desk: &Desk<'_>,
+    ) -> Result<Outcome, Fault> {
+        desk.journal.intent(&self.signal.turn, &cleared).await.map_err(|why| {
+            Fault::Pipeline(format!("the store could not keep the intent, so nothing was done ({why})"))
+        })?;
+        let tool = cleared.action().tool().to_string();
+        let summary = proposal::summary(cleared.action());
+        let logged = proposal::logged(cleared.action(), cleared.facts().privacy);
+        let trace = cleared.trace().clone();
+        let hash = cleared.action().hash();
+        let performed = AssertUnwindSafe(desk.actuator.perform(*cleared)).catch_unwind().await;
+        let observation = performed.unwrap_or_else(|panic| Observation {
+            action: hash,
+            outcome: Outcome::Failed(format!("{tool} broke: {}", panic_text(panic.as_ref()))),
+            labels: Labels::MODEL,
+            changed: Vec::new(),
+        });
+        if let Err(why) = desk.journal.outcome(&self.signal.turn, &observation).await {
+            desk.journal.log(LogLevel::Error, &format!("the outcome of {logged} could not be stored: {why}"));
+        }
+        self.report.changed.extend(observation.changed.iter().cloned());
+        self.report.conversation.labels = self.report.conversation.labels.join(observation.labels);
+        let words = proposal::outcome(&observation.outcome);
+        self.deed(tool, summary, Some(trace), words, plan.cloned());
+        Ok(observation.outcome)
+    }
+
+    /// Parks the first contact with a provider that is not local: a human sees what would be sent.
+    pub(super) async fn contact(
+        &mut self,
+        provider: String,
+        url: String,
+        sent: String,
+        desk: &Desk<'_>,
+    ) -> Result<Flow, Fault> {
+        let mut args = Map::new();
+        args.insert("provider".into(), Value::String(provider.clone()));
+        args.insert("url".into(), Value::String(url));
+        args.insert("sent".into(), Value::String(sent));
+        let why = format!("You asked something, and {provider} has never been sent anything from here before.");
+        let action = Action::new(&desk.toolbox, "contact-provider", args, Some(&why), Labels::USER)
+            .map_err(|malformed| Fault::Pipeline(malformed.0))?;
+        match self.judge(action, desk, None).await? {
+            Ok(Judged::Parked(parked)) => {
+                let (action, facts, trace) = *parked;
+                self.park(action, facts, trace, String::new(), desk).await?;
+                Ok(Flow::End(Ending::Parked))
+            }
+            Ok(Judged::Cleared(cleared)) => {
+                // The user's rules allow it: it is performed like any other act, and asked again.
+                self.perform(cleared, None, desk).await?;
+                Ok(self.go_on(self.signal.clone()))
+            }
+            Err(words) => Err(Fault::Pipeline(words)),
+        }
+    }
+
+    /// Carries out, or not, what a human decided; the conversation goes on when nothing waits any more.
+    pub(super) async fn settle(
+        &mut self,
+        signal: Signal,
+        plan: FlightPlan,
+        decision: Decision,
+        desk: &Desk<'_>,
+    ) -> Result<Flow, Fault> {
+        let words = match decision {
+            Decision::Denied(reason) => {
+                let summary = proposal::summary(&plan.action);
+                let words = proposal::denial(&reason);
+                self.deed(
+                    plan.action.tool().to_string(),
+                    summary,
+                    Some(plan.trace.clone()),
+                    words.clone(),
+                    Some(plan.id.clone()),
+                );
+                words
+            }
+            Decision::Approved(approval) => self.settle_approved(&plan, approval, desk).await?,
+        };
+        let contact = plan.call.is_empty();
+        let denied_contact = contact && matches!(signal.body, Body::Denial { .. });
+        self.report.conversation.waiting.retain(|(_, id)| *id != plan.id);
+        if !contact {
+            let call = Call { id: plan.call.clone(), tool: plan.action.tool().to_string(), args: Map::new() };
+            self.result(&call, words);
+        } else if denied_contact {
+            self.report.notice = Some("Nothing was sent.".to_string());
+            return Ok(Flow::End(Ending::Answered));
+        }
+        if !self.report.conversation.waiting.is_empty() {
+            self.report.plans = self.report.conversation.waiting.iter().map(|(_, id)| id.clone()).collect();
+            return Ok(Flow::End(Ending::Parked));
+        }
+        Ok(self.go_on(signal))
+    }
+
+    /// Judges an approved action anew on what holds now, and performs it when it is what was shown.
+    pub(super) async fn settle_approved(
+        &mut self,
+        plan: &FlightPlan,
+        approval: Approval,
+        desk: &Desk<'_>,
+    ) -> Result<String, Fault> {
+        let facts = desk.surveyor.survey(&plan.action, &self.scope(desk)).await;
+        let outcome = if facts.hash() != plan.facts {
+            self.stale(plan, "what the plan was about has changed since it was shown, so nothing was done. Propose it again if it is still wanted.")
+        } else {
+            match self.judge(plan.action.clone(), desk, Some(approval)).await? {
+                Ok(Judged::Cleared(cleared)) => self.perform(cleared, Some(&plan.id), desk).await?,
+                Ok(Judged::Parked(_)) => {
+                    self.stale(plan, "it is judged otherwise now than when it was shown, so nothing was done.")
+                }
+                Err(words) => {
+                    self.settled(plan, PlanStatus::Failed(words.clone()), desk).await;
+                    return Ok(words);
+                }
+            }
+        };
+        let words = proposal::outcome(&outcome);
+        let status = match outcome {
+            Outcome::Done(text) => PlanStatus::Done(text),
+            Outcome::Stale(text) => PlanStatus::Stale(text),
+            Outcome::Failed(_) | Outcome::Cancelled(_) => PlanStatus::Failed(words.clone()),
+        };
+        self.settled(plan, status, desk).await;
+        Ok(words)
+    }
+
+    pub(super) fn stale(&mut self, plan: &FlightPlan, why: &str) -> Outcome {
+        let (tool, summary) = (plan.action.tool().to_string(), proposal::summary(&plan.action));
+        self.deed(tool, summary, Some(plan.trace.clone()), format!("stale: {why}"), Some(plan.id.clone()));
+        Outcome::Stale(why.to_string())
+    }
+
+    /// Keeps what became of an approved plan before the model is asked again.
+    pub(super) async fn settled(&self, plan: &FlightPlan, status: PlanStatus, desk: &Desk<'_>) {
+        if let Err(why) = desk.journal.settled(&plan.id, status).await {
+            let text = format!("what came of plan {} could not be stored: {why}", plan.id);
+            desk.journal.log(LogLevel::Error, &text);
+        }
+    }
+
+    pub(super) async fn park(
+        &mut self,
+        action: Action,
+        facts: Facts,
+        trace: Trace,
+        call: String,
+        desk: &Desk<'_>,
+    ) -> Result<(), Fault> {
+        let (session, turn) = (self.signal.origin.session.clone(), self.signal.turn.clone());
+        let tool = action.tool().to_string();
+        let summary = proposal::summary(&action);
+        let project = desk.scope.project.clone();
+        let parking = Parking { action, facts, trace: trace.clone(), session, turn, call: call.clone(), project };
+        let plan = desk
+            .journal
+            .park(parking)
+            .await
+            .map_err(|why| Fault::Pipeline(format!("the plan could not be kept, so nothing was done ({why})")))?;
+        self.report.plans.push(plan.id.clone());
+        self.report.conversation.waiting.push((call, plan.id.clone()));
+        self.deed(tool, summary, Some(trace), "waits for approval".to_string(), Some(plan.id));
+        Ok(())
+    }
+}

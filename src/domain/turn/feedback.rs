@@ -1,0 +1,76 @@
+//! Feedback: what an act or a rejection came to is the next signal, one deeper or tried again, until a limit ends the chain.
+
+use crate::domain::gate::Trace;
+use crate::domain::id::PlanId;
+use crate::domain::label::{Labels, Provenance, Trust};
+use crate::domain::port::{Call, LogLevel, Message};
+use crate::domain::signal::{Body, Depth, Signal};
+use crate::domain::turn::error::Fault;
+use crate::domain::turn::report::{Deed, Ending};
+use crate::domain::turn::{Desk, Flow, MAX_TRIES, Step, Turn};
+
+impl Turn {
+    /// Gives a rejection back to the model; after the last try it is the outcome.
+    pub(super) fn rejected(&mut self, signal: Signal, last: String, desk: &Desk<'_>) -> Result<Flow, Fault> {
+        self.tries += 1;
+        if self.tries >= MAX_TRIES {
+            desk.journal.log(LogLevel::Warning, "the last of three proposals was refused; the turn ends");
+            self.report.notice = Some(format!(
+                "What the model wanted was refused {MAX_TRIES} times, so nothing was done. The last reason:\n{last}"
+            ));
+            return Ok(Flow::End(Ending::Failed));
+        }
+        Ok(Flow::Go(Box::new(Step::Reason(signal))))
+    }
+
+    /// Turns results into the next signal, one deeper; at the limit, ends with what was done.
+    pub(super) fn feed_back(&mut self, mut signal: Signal) -> Result<Flow, Fault> {
+        let Some(depth) = signal.depth.deeper() else { return Ok(self.offer()) };
+        let (tool, text) = match self.report.conversation.messages.last() {
+            Some(Message::Result { tool, text, .. }) => (tool.clone(), text.clone()),
+            _ => (String::new(), String::new()),
+        };
+        signal.depth = depth;
+        signal.labels = Labels {
+            provenance: Provenance::Tool,
+            trust: Trust::Untrusted,
+            privacy: self.report.conversation.labels.privacy,
+        };
+        signal.body = Body::ToolOutput { tool, text };
+        self.report.conversation.depth = depth;
+        Ok(Flow::Go(Box::new(Step::Reason(signal))))
+    }
+
+    /// Asks the model again, one deeper than the conversation; at the limit, ends with an offer.
+    pub(super) fn go_on(&mut self, mut signal: Signal) -> Flow {
+        let Some(depth) = self.report.conversation.depth.deeper() else { return self.offer() };
+        signal.depth = depth;
+        self.report.conversation.depth = depth;
+        Flow::Go(Box::new(Step::Reason(signal)))
+    }
+
+    /// Ends a chain at its limit: with what was done, and an offer to go on.
+    pub(super) fn offer(&mut self) -> Flow {
+        self.report.notice = Some(format!(
+            "Stopped after {} steps. What was done is listed below; say “go on” to continue.",
+            Depth::MAX
+        ));
+        Flow::End(Ending::Answered)
+    }
+
+    pub(super) fn result(&mut self, call: &Call, text: String) {
+        let (call, tool) = (call.id.clone(), call.tool.clone());
+        self.report.conversation.messages.push(Message::Result { call, tool, text });
+    }
+
+    pub(super) fn deed(
+        &mut self,
+        tool: String,
+        summary: String,
+        trace: Option<Trace>,
+        outcome: String,
+        plan: Option<PlanId>,
+    ) {
+        self.report.deeds.push(Deed { tool, summary, trace, outcome, plan });
+    }
+}

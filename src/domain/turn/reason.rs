@@ -1,0 +1,144 @@
+//! Reasoning: a completion is asked for, and every call in it is judged.
+
+use crate::domain::action::{Action, Malformed, clip};
+use crate::domain::gate::clearance::{Cleared, Judgement, judge};
+use crate::domain::gate::plan::Approval;
+use crate::domain::gate::{Case, Facts, Trace};
+use crate::domain::label::Labels;
+use crate::domain::port::{Answered, Call, Completion, Locality, LogLevel, Message, ModelFailure, Sink};
+use crate::domain::scope::Scope;
+use crate::domain::signal::{Role, Signal};
+use crate::domain::turn::error::Fault;
+use crate::domain::turn::report::Ending;
+use crate::domain::turn::{Desk, Flow, Turn, prompt, proposal};
+
+/// One action of an answer, judged.
+pub(super) enum Judged {
+    Cleared(Box<Cleared>),
+    Parked(Box<(Action, Facts, Trace)>),
+}
+
+impl Turn {
+    /// Asks the model, judges what it wants, and acts on it.
+    pub(super) async fn reason(&mut self, signal: Signal, desk: &Desk<'_>, sink: Sink<'_>) -> Result<Flow, Fault> {
+        let completion = match self.complete(desk, sink).await? {
+            Ok(completion) => completion,
+            Err(flow) => return Ok(flow),
+        };
+        let (text, calls) = proposal::parse(&completion);
+        self.report.text = text.clone();
+        if calls.is_empty() {
+            let role = Role::Assistant;
+            self.report.conversation.messages.push(Message::Text { role, text });
+            return Ok(Flow::End(Ending::Answered));
+        }
+        self.report.conversation.messages.push(Message::Calls { text, calls: calls.clone() });
+        let judged = match self.judge_all(&calls, desk).await? {
+            Ok(judged) => judged,
+            Err(last) => return self.rejected(signal, last, desk),
+        };
+        self.tries = 0;
+        self.act_all(signal, calls, judged, desk).await
+    }
+
+    /// Gets a completion; or parks the first contact with a provider that is not local.
+    pub(super) async fn complete(
+        &mut self,
+        desk: &Desk<'_>,
+        sink: Sink<'_>,
+    ) -> Result<Result<Completion, Flow>, Fault> {
+        let conversation = &self.report.conversation;
+        let prompt = |locality| prompt::assemble(desk, conversation, locality);
+        match desk.model.complete(&prompt, sink).await {
+            Ok(Answered { completion, locality, privacy }) => {
+                let conversation = &mut self.report.conversation;
+                conversation.labels.privacy = conversation.labels.privacy.max(privacy);
+                conversation.local = locality != Locality::Remote;
+                let usage = completion.usage.unwrap_or_default();
+                self.report.usage.input += usage.input;
+                self.report.usage.output += usage.output;
+                self.report.answered_by = Some((completion.provider.clone(), completion.model.clone()));
+                self.report.sources.extend(completion.sources.iter().cloned());
+                Ok(Ok(completion))
+            }
+            Err(ModelFailure::Exhausted(attempts)) => Err(Fault::Model { attempts }),
+            Err(ModelFailure::Confirm { provider, url, sent }) => {
+                self.contact(provider, url, sent, desk).await.map(Err)
+            }
+        }
+    }
+
+    /// Judges every call of an answer. `Err` says that one was rejected; every call then has a result.
+    pub(super) async fn judge_all(
+        &mut self,
+        calls: &[Call],
+        desk: &Desk<'_>,
+    ) -> Result<Result<Vec<Judged>, String>, Fault> {
+        let mut judged = Vec::with_capacity(calls.len());
+        let mut rejections: Vec<(String, String)> = Vec::new();
+        for call in calls {
+            let labels = self.report.conversation.labels.join(Labels::MODEL);
+            let offered = offered(desk, &call.tool);
+            match offered.and_then(|()| Action::new(&desk.toolbox, &call.tool, call.args.clone(), None, labels)) {
+                Err(malformed) => {
+                    let outcome = format!("refused: {}", malformed.0);
+                    self.deed(call.tool.clone(), malformed.0.clone(), None, outcome, None);
+                    rejections.push((call.id.clone(), malformed.0));
+                }
+                Ok(action) => match self.judge(action, desk, None).await? {
+                    Ok(one) => judged.push(one),
+                    Err(words) => rejections.push((call.id.clone(), words)),
+                },
+            }
+        }
+        let Some((_, last)) = rejections.last().cloned() else { return Ok(Ok(judged)) };
+        for call in calls {
+            let words = rejections.iter().find(|(id, _)| *id == call.id).map_or_else(
+                || "Not carried out: another call of the same answer was refused.".to_string(),
+                |(_, words)| words.clone(),
+            );
+            self.result(call, words);
+        }
+        Ok(Err(last))
+    }
+
+    /// Returns the turn's scope, narrowed to what the model that proposes may see.
+    pub(super) fn scope(&self, desk: &Desk<'_>) -> Scope {
+        Scope { see_private: desk.scope.see_private && self.report.conversation.local, ..desk.scope.clone() }
+    }
+
+    /// Surveys and judges one action. `Err` is the rejection in words, for the model.
+    pub(super) async fn judge(
+        &mut self,
+        action: Action,
+        desk: &Desk<'_>,
+        approval: Option<Approval>,
+    ) -> Result<Result<Judged, String>, Fault> {
+        let tool =
+            desk.toolbox.get(action.tool()).ok_or_else(|| Fault::Pipeline("BUG: an action without a tool".into()))?;
+        let scope = self.scope(desk);
+        let facts = desk.surveyor.survey(&action, &scope).await;
+        let case = Case { action: &action, tool, scope: &scope, facts: &facts };
+        Ok(match judge(desk.gates, case, approval) {
+            Judgement::Cleared(cleared) => Ok(Judged::Cleared(cleared)),
+            Judgement::Parked(trace) => Ok(Judged::Parked(Box::new((action, facts, trace)))),
+            Judgement::Rejected(trace) => {
+                let words = proposal::rejection(&trace);
+                let summary = proposal::summary(&action);
+                let logged = proposal::logged(&action, facts.privacy);
+                desk.journal.log(LogLevel::Warning, &format!("refused: {logged}"));
+                self.deed(action.tool().to_string(), summary, Some(trace), "refused".to_string(), None);
+                Err(words)
+            }
+        })
+    }
+}
+
+/// Refuses a tool that the model was not told of, though we have it: what only we may ask for is never a model's call.
+fn offered(desk: &Desk<'_>, tool: &str) -> Result<(), Malformed> {
+    if desk.offered.iter().any(|offered| offered.name == tool) {
+        return Ok(());
+    }
+    let names: Vec<&str> = desk.offered.iter().map(|offered| offered.name).collect();
+    Err(Malformed(format!("There is no tool “{}”. The tools are: {}.", clip(tool), names.join(", "))))
+}

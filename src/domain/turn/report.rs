@@ -1,0 +1,124 @@
+//! What came of a turn: its ending, its deeds, its plans, and the conversation for going on.
+
+use crate::domain::gate::Trace;
+use crate::domain::id::{NodeId, PlanId};
+use crate::domain::label::Labels;
+use crate::domain::port::{Message, Usage};
+use crate::domain::signal::Depth;
+
+/// How a turn ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Ending {
+    /// With an answer.
+    Answered,
+    /// With plans that wait.
+    Parked,
+    /// The user stopped it.
+    Interrupted,
+    /// With a fault.
+    Failed,
+}
+
+impl Ending {
+    /// Returns the word for the wire.
+    pub fn name(self) -> &'static str {
+        match self {
+            Ending::Answered => "answered",
+            Ending::Parked => "parked",
+            Ending::Interrupted => "interrupted",
+            Ending::Failed => "failed",
+        }
+    }
+}
+
+/// One action of a turn, with what was said of it and what it came to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Deed {
+    /// The tool.
+    pub tool: String,
+    /// The action in a line.
+    pub summary: String,
+    /// What the gates said; `None` for a call that is no action at all.
+    pub trace: Option<Trace>,
+    /// What it came to, in words.
+    pub outcome: String,
+    /// The plan that it waits in.
+    pub plan: Option<PlanId>,
+}
+
+/// A conversation that can go on: kept while plans wait.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Conversation {
+    /// The messages so far.
+    pub messages: Vec<Message>,
+    /// What the user typed to set it off.
+    pub typed: String,
+    /// How deep the next signal is.
+    pub depth: Depth,
+    /// The labels of everything in it.
+    pub labels: Labels,
+    /// Whether the last answer came from this machine; what a model elsewhere asks for is never private.
+    pub local: bool,
+    /// Calls of the last answer that still have no result, by call and plan.
+    pub waiting: Vec<(String, PlanId)>,
+}
+
+/// What came of a turn.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TurnReport {
+    /// How it ended.
+    pub ending: Ending,
+    /// What the model said last.
+    pub text: String,
+    /// A sentence for the user beside the text.
+    pub notice: Option<String>,
+    /// What was wanted and done.
+    pub deeds: Vec<Deed>,
+    /// Plans that wait.
+    pub plans: Vec<PlanId>,
+    /// Files that were changed.
+    pub changed: Vec<String>,
+    /// Nodes that the answer drew on.
+    pub sources: Vec<NodeId>,
+    /// Which provider and model answered last.
+    pub answered_by: Option<(String, String)>,
+    /// Tokens of all requests of the turn.
+    pub usage: Usage,
+    /// The conversation, for going on.
+    pub conversation: Conversation,
+    /// Whether memory must go back to where it stood when the turn began.
+    pub roll_back: bool,
+}
+
+impl Conversation {
+    /// Returns a conversation in which nothing was said.
+    pub fn empty() -> Conversation {
+        Conversation {
+            messages: Vec::new(),
+            typed: String::new(),
+            depth: Depth::outermost(),
+            labels: Labels::USER,
+            local: true,
+            waiting: Vec::new(),
+        }
+    }
+}
+
+impl TurnReport {
+    /// Returns the report of a turn in which nothing has happened yet.
+    pub fn of(conversation: Conversation) -> TurnReport {
+        TurnReport {
+            ending: Ending::Answered,
+            text: String::new(),
+            notice: None,
+            deeds: Vec::new(),
+            plans: Vec::new(),
+            changed: Vec::new(),
+            sources: Vec::new(),
+            answered_by: None,
+            usage: Usage::default(),
+            conversation,
+            roll_back: false,
+        }
+    }
+}
