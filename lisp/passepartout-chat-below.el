@@ -173,7 +173,9 @@ changed.  A heading that is gone opens its file."
     (when (re-search-forward regexp nil t)
       (unless (org-before-first-heading-p)
         (org-back-to-heading t))
-      (org-show-context))
+      (if (fboundp 'org-fold-show-context)
+          (org-fold-show-context)
+        (with-no-warnings (org-show-context))))
     t))
 
 (defun passepartout-chat--drawer-action (action)

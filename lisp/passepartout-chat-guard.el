@@ -34,7 +34,11 @@
 (require 'passepartout-chat-text)
 
 (defvar org-export-use-babel)
-(defvar org-export-before-processing-hook)
+(defconst passepartout-chat--export-hook
+  (if (version< (org-version) "9.6")
+      'org-export-before-processing-hook
+    'org-export-before-processing-functions)
+  "The hook that runs in the copy of a buffer that is to be exported.")
 
 (defconst passepartout-chat--guards
   '((enable-local-variables . nil)
@@ -87,14 +91,14 @@
   "Keep the text of the current buffer, a chat, from acting by itself."
   (pcase-dolist (`(,variable . ,value) passepartout-chat--guards)
     (set (make-local-variable variable) value))
-  (add-hook 'org-export-before-processing-hook
+  (add-hook passepartout-chat--export-hook
             #'passepartout-chat--before-export nil t))
 
 (defun passepartout-chat-guard-lift ()
   "Let the current buffer act as any Org buffer does."
   (pcase-dolist (`(,variable . ,_) passepartout-chat--guards)
     (kill-local-variable variable))
-  (remove-hook 'org-export-before-processing-hook
+  (remove-hook passepartout-chat--export-hook
                #'passepartout-chat--before-export t))
 
 (provide 'passepartout-chat-guard)

@@ -223,7 +223,9 @@ another plan is there now, approving has to wait."
                       position 'invisible nil end)))
     (when hidden
       (widen)
-      (org-show-all)
+      (if (fboundp 'org-fold-show-all)
+          (org-fold-show-all)
+        (with-no-warnings (org-show-all)))
       (goto-char start))
     hidden))
 

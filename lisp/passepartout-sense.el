@@ -104,8 +104,7 @@ was sent last."
        (let ((coding (or buffer-file-coding-system 'undecided)))
          (and (memq (coding-system-type coding) '(utf-8 undecided))
               (not (coding-system-get coding :bom))
-              (memq (coding-system-eol-type coding) '(0 [0]))
-              t))
+              (eql (coding-system-eol-type coding) 0)))
        (let ((size (file-attribute-size (file-attributes buffer-file-name))))
          (and size (= size (passepartout-sense--size))))))
 

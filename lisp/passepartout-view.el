@@ -35,6 +35,7 @@
 
 (require 'passepartout)
 (require 'org)
+(require 'iso8601)
 (eval-when-compile (require 'cl-lib) (require 'subr-x))
 
 (defconst passepartout-view--hidden
