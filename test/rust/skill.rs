@@ -12,8 +12,9 @@ use passepartout::domain::skill::gate::{ToolsGate, gates};
 use passepartout::domain::skill::order::order;
 use passepartout::domain::skill::parse::parse;
 use passepartout::domain::skill::trigger::{SignalFacts, Trigger};
-use passepartout::domain::skill::{Skill, mandates, offered, triggered};
+use passepartout::domain::skill::{Skill, mandates, offered, on_error, triggered};
 use passepartout::domain::tool::Toolbox;
+use passepartout::domain::turn::error::Resolution;
 use passepartout::edge::skills::{SkillState, load};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -62,6 +63,39 @@ fn a_skill_is_read_whole() {
     assert_eq!(skill.rules.len(), 2);
     assert_eq!(skill.tools.unwrap().into_iter().collect::<Vec<_>>(), ["memory-search", "shell"]);
     assert!(skill.remarks.is_empty(), "{:?}", skill.remarks);
+}
+
+#[test]
+fn a_skill_may_choose_what_ends_a_fault_and_without_a_choice_the_turn_is_aborted() {
+    let with = |line: &str| read("push", &PUSH.replace("#+PRIORITY: 70", line));
+    for (line, chosen) in [
+        ("#+PRIORITY: 70", Resolution::Abort),
+        ("#+ON_ERROR: abort", Resolution::Abort),
+        ("#+on_error: Skip", Resolution::Skip),
+        ("#+ON_ERROR:  fallback  Push it by hand. ", Resolution::Fallback("Push it by hand.".into())),
+        (
+            "#+ON_ERROR: fallback",
+            Resolution::Fallback("I could not do this now. Ask again later; the log says what failed.".into()),
+        ),
+    ] {
+        let skill = with(line).unwrap();
+        assert_eq!(on_error(Some(&skill)), chosen, "{line}");
+        assert!(skill.remarks.is_empty(), "{:?}", skill.remarks);
+    }
+    assert_eq!(on_error(None), Resolution::Abort);
+    let long = format!("#+ON_ERROR: fallback {}", "x".repeat(2_049));
+    for (line, expected) in [
+        ("#+ON_ERROR: retry", "line 2: #+ON_ERROR: “retry” does not end a fault; there are skip, fallback and abort"),
+        ("#+ON_ERROR:", "line 2: #+ON_ERROR: what ends a fault is missing; there are skip, fallback and abort"),
+        ("#+ON_ERROR: skip it", "line 2: #+ON_ERROR: skip stands alone, without “it”; only fallback is followed by"),
+        ("#+ON_ERROR: skip\n#+ON_ERROR: abort", "line 3: #+ON_ERROR: it stands there twice"),
+        (long.as_str(), "line 2: #+ON_ERROR: the text of fallback has at most 2048 bytes, not 2049"),
+    ] {
+        let why = with(line).unwrap_err();
+        assert!(why.starts_with(expected), "{why}");
+    }
+    let never = read("never", "#+ON_ERROR: skip\n* Mandates\nBe brief.\n").unwrap();
+    assert_eq!(never.remarks, ["It has #+ON_ERROR but is never triggered, so it ends no fault."]);
 }
 
 #[test]

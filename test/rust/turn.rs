@@ -439,9 +439,14 @@ async fn whatever_breaks_the_turn_ends_and_says_so() {
             script: one(),
             ending: Ending::Answered,
             roll_back: false,
-            says: "failed: memory-search broke: the actuator breaks",
+            says: "error: memory-search boiler broke: the actuator breaks",
             performed: true,
         },
+        failed(
+            Broken::SecondPark,
+            vec![Say::Calls(vec![edit("c1"), edit("c2")])],
+            "(asker ask, denier pass) [P1]: withdrawn: the turn failed behind it",
+        ),
         Case {
             broken: Broken::Outcome,
             script: one(),
@@ -467,29 +472,88 @@ async fn whatever_breaks_the_turn_ends_and_says_so() {
         assert!(all.contains(case.says), "{:?} is not in\n{all}", case.says);
         let performed = world.events().iter().any(|event| event.starts_with("perform"));
         assert_eq!(performed, case.performed, "{all}");
+        assert!(report.plans.is_empty(), "what failed waits for nothing: {all}");
+        let prompts = format!("{:?}", world.prompts());
+        assert!(!prompts.contains("the actuator breaks"), "what a panic says is for the log: {prompts}");
     }
 }
 
 #[tokio::test]
 async fn a_fault_ends_as_was_chosen() {
-    for (resolution, ending, text, roll_back) in [
-        (Resolution::Skip, Ending::Answered, "", false),
-        (Resolution::Fallback("Ask me later.".into()), Ending::Answered, "Ask me later.", false),
-        (Resolution::Abort, Ending::Failed, "", true),
+    let failed = "no model answered.\n- fake: it is down";
+    for (resolution, ending, text, done) in [
+        (Resolution::Skip, Ending::Answered, "", "\nThe skill that was at work leaves it at that."),
+        (
+            Resolution::Fallback("Ask me later.".into()),
+            Ending::Answered,
+            "Ask me later.",
+            "\nThe skill that was at work answered with its own text instead.",
+        ),
+        (Resolution::Abort, Ending::Failed, "", ""),
     ] {
         let world = World { resolution: resolution.clone(), ..World::new([Say::Exhausted]) };
         let (report, streamed) = world.ask("do it").await;
-        assert_eq!(
-            (report.ending, report.text.as_str(), report.roll_back),
-            (ending, text, roll_back),
-            "{resolution:?}"
-        );
+        assert_eq!((report.ending, report.text.as_str()), (ending, text), "{resolution:?}");
+        assert_eq!(report.notice, Some(format!("{failed}{done}")), "the user sees what failed and what was done");
+        assert!(report.roll_back, "whatever is chosen, memory goes back: {resolution:?}");
         assert_eq!(streamed, text);
         assert_eq!(world.events(), ["model", "fault passepartout-model-error"]);
-        assert_eq!(world.log()[0], "error: user-input, depth 0: no model answered.\n- fake: it is down");
-        let raised = world.log().iter().any(|line| line.starts_with("warning: loop-error"));
-        assert_eq!(raised, resolution == Resolution::Abort);
+        let log = [format!("error: user-input, depth 0: {failed}"), format!("warning: loop-error, depth 1: {failed}")];
+        assert_eq!(world.log(), log, "{resolution:?}");
     }
+}
+
+#[tokio::test]
+async fn a_fault_behind_a_tools_error_rolls_nothing_back_and_raises_nothing() {
+    for (outcome, sensor) in [
+        (Outcome::Failed("it is gone".into()), "tool-error"),
+        (Outcome::Stale("it has changed".into()), "tool-error"),
+        (Outcome::Cancelled("it was stopped".into()), "tool-error"),
+        (Outcome::Done("it is there".into()), "tool-output"),
+    ] {
+        let came_to = match &outcome {
+            Outcome::Failed(_) => |_: &_| (Outcome::Failed("it is gone".into()), NOTE),
+            Outcome::Stale(_) => |_: &_| (Outcome::Stale("it has changed".into()), NOTE),
+            Outcome::Cancelled(_) => |_: &_| (Outcome::Cancelled("it was stopped".into()), NOTE),
+            Outcome::Done(_) => |_: &_| (Outcome::Done("it is there".into()), NOTE),
+        };
+        let world = World { outcome: came_to, ..World::new([Say::Calls(vec![search()]), Say::Exhausted]) };
+        let (report, _) = world.ask("do it").await;
+        let about_error = sensor == "tool-error";
+        assert_eq!((report.ending, report.roll_back), (Ending::Failed, !about_error), "{outcome:?}");
+        assert_eq!(world.log()[0], format!("error: {sensor}, depth 1: no model answered.\n- fake: it is down"));
+        assert_eq!(world.log().iter().any(|line| line.contains("loop-error")), !about_error, "{:?}", world.log());
+    }
+}
+
+#[tokio::test]
+async fn calls_without_a_name_of_their_own_get_one() {
+    let named = |id: &str, query: &str| call(id, "memory-search", json!({ "query": query }));
+    let calls = vec![named("c", "a"), named("c", "b"), named("", "c"), named("call-1", "d"), edit("")];
+    let world = World::new([Say::Calls(calls), Say::Words("It is done.")]);
+    let (parked, _) = world.ask("do it").await;
+    let results: Vec<_> = parked
+        .conversation
+        .messages
+        .iter()
+        .filter_map(|message| match message {
+            Message::Result { call, .. } => Some(call.as_str()),
+            Message::Text { .. } | Message::Calls { .. } => None,
+        })
+        .collect();
+    assert_eq!(results, ["c", "call-2", "call-3", "call-1"]);
+    assert_eq!(parked.conversation.waiting[0].0, "call-4");
+    // A plan of a call without a name is no first contact: its result reaches the model.
+    let (report, _) = world.approve(parked.conversation).await;
+    let last = report.conversation.messages.iter().rev().nth(1);
+    assert!(matches!(last, Some(Message::Result { call, .. }) if call == "call-4"), "{}", told(&report));
+}
+
+#[tokio::test]
+async fn an_empty_answer_is_said_to_be_one() {
+    let world = World::new([Say::Words(" \n")]);
+    let (report, _) = world.ask("do it").await;
+    assert_eq!(report.notice.as_deref(), Some("The model answered nothing; ask again, or ask another one."));
 }
 
 #[tokio::test]
@@ -617,7 +681,7 @@ fn random_say(kind: u8, step: usize) -> Say {
     }
 }
 
-const BROKEN: [Broken; 9] = [
+const BROKEN: [Broken; 10] = [
     Broken::Nothing,
     Broken::Surveyor,
     Broken::Actuator,
@@ -627,6 +691,7 @@ const BROKEN: [Broken; 9] = [
     Broken::Intent,
     Broken::Outcome,
     Broken::Park,
+    Broken::SecondPark,
 ];
 
 /// Checks what must hold after any turn.

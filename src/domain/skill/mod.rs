@@ -14,6 +14,7 @@ mod table;
 use crate::domain::gate::rule::Rule;
 use crate::domain::skill::trigger::{SignalFacts, Trigger};
 use crate::domain::tool::{Effect, Tool, Toolbox};
+use crate::domain::turn::error::Resolution;
 use std::collections::BTreeSet;
 
 /// What a skill without `#+PRIORITY` has.
@@ -36,6 +37,8 @@ pub struct Skill {
     pub triggers: Vec<Trigger>,
     /// The only tools that a turn of this skill may use; `None` leaves all.
     pub tools: Option<BTreeSet<String>>,
+    /// What ends a fault of a turn that it was triggered for; without it, the turn is aborted.
+    pub on_error: Option<Resolution>,
     /// What the model is told when it is triggered.
     pub prompt: Option<String>,
     /// Standing text for the system prompt.
@@ -111,6 +114,11 @@ pub fn triggered<'a>(skills: &'a [Skill], facts: &SignalFacts<'_>) -> Option<&'a
 pub fn mandates(skills: &[Skill], facts: &SignalFacts<'_>) -> Vec<String> {
     let holds = |mandate: &&Mandate| mandate.when.as_ref().is_none_or(|when| when.matches(facts));
     skills.iter().flat_map(|skill| skill.mandates.iter().filter(holds)).map(|mandate| mandate.text.clone()).collect()
+}
+
+/// Returns what ends a fault: what the triggered skill chose, and without a choice the turn is aborted.
+pub fn on_error(skill: Option<&Skill>) -> Resolution {
+    skill.and_then(|skill| skill.on_error.clone()).unwrap_or(Resolution::Abort)
 }
 
 /// Returns the tools that a turn may offer: those of the toolbox, less what the triggered skill does not list.

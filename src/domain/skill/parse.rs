@@ -7,12 +7,17 @@ use crate::domain::skill::table::{Row, line_of, rows};
 use crate::domain::skill::trigger::Trigger;
 use crate::domain::skill::{DEFAULT_PRIORITY, Mandate, Skill, SkillProblem};
 use crate::domain::tool::{Kind, Toolbox};
+use crate::domain::turn::error::Resolution;
 use std::collections::BTreeSet;
 
 /// Longest prompt, in bytes.
 const MAX_PROMPT: usize = 32 * 1024;
 /// Longest mandates of one skill, in bytes.
 const MAX_MANDATES: usize = 8 * 1024;
+/// Longest text of `#+ON_ERROR: fallback`, in bytes.
+const MAX_FALLBACK: usize = 2 * 1024;
+/// What is answered for a skill that falls back and gives no text of its own.
+const FALLBACK: &str = "I could not do this now. Ask again later; the log says what failed.";
 /// How many rules a skill has at most.
 const MAX_RULES: usize = 500;
 
@@ -33,6 +38,7 @@ pub fn parse(name: &str, outline: &Outline) -> Result<Skill, SkillProblem> {
         depends_on: Vec::new(),
         triggers: Vec::new(),
         tools: None,
+        on_error: None,
         prompt: None,
         mandates: Vec::new(),
         rules: Vec::new(),
@@ -71,6 +77,10 @@ fn front_matter(outline: &Outline, toolbox: &Toolbox, skill: &mut Skill) -> Resu
             }
             "DEPENDS_ON" => skill.depends_on.extend(words(value).map(|word| bare_link(&word).to_string())),
             "TRIGGER" => skill.triggers.push(Trigger::parse(value).map_err(wrong)?),
+            "ON_ERROR" if skill.on_error.is_some() => {
+                return Err(wrong("it stands there twice; one line says what ends a fault".to_string()));
+            }
+            "ON_ERROR" => skill.on_error = Some(on_error(value).map_err(wrong)?),
             "TOOLS" => {
                 let tools = skill.tools.get_or_insert_with(BTreeSet::new);
                 for tool in words(value).filter(|word| word != "none") {
@@ -87,6 +97,25 @@ fn front_matter(outline: &Outline, toolbox: &Toolbox, skill: &mut Skill) -> Resu
         }
     }
     Ok(())
+}
+
+/// Reads what ends a fault: `skip`, `abort`, or `fallback` with the text that is answered.
+fn on_error(value: &str) -> Result<Resolution, String> {
+    let (word, text) = value.split_once(char::is_whitespace).unwrap_or((value, ""));
+    match (word.to_lowercase().as_str(), text.trim()) {
+        ("fallback", long) if long.len() > MAX_FALLBACK => {
+            Err(format!("the text of fallback has at most {MAX_FALLBACK} bytes, not {}", long.len()))
+        }
+        ("fallback", "") => Ok(Resolution::Fallback(FALLBACK.to_string())),
+        ("fallback", text) => Ok(Resolution::Fallback(text.to_string())),
+        ("skip", "") => Ok(Resolution::Skip),
+        ("abort", "") => Ok(Resolution::Abort),
+        (word @ ("skip" | "abort"), text) => {
+            Err(format!("{word} stands alone, without “{text}”; only fallback is followed by a text"))
+        }
+        ("", _) => Err("what ends a fault is missing; there are skip, fallback and abort".to_string()),
+        (word, _) => Err(format!("“{word}” does not end a fault; there are skip, fallback and abort")),
+    }
 }
 
 fn words(value: &str) -> impl Iterator<Item = String> + '_ {
@@ -249,6 +278,9 @@ fn remarks(outline: &Outline, skill: &mut Skill) {
     }
     if skill.prompt.is_some() && skill.triggers.is_empty() {
         skill.remarks.push("It has a prompt but no #+TRIGGER, so it is never triggered.".to_string());
+    }
+    if skill.on_error.is_some() && (skill.prompt.is_none() || skill.triggers.is_empty()) {
+        skill.remarks.push("It has #+ON_ERROR but is never triggered, so it ends no fault.".to_string());
     }
     if !skill.triggers.is_empty() && skill.prompt.is_none() {
         skill.remarks.push("It has a #+TRIGGER but no prompt, so it is never triggered.".to_string());

@@ -5,7 +5,7 @@ use crate::domain::gate::clearance::Cleared;
 use crate::domain::gate::plan::{Approval, FlightPlan, PlanStatus};
 use crate::domain::gate::{Facts, Trace};
 use crate::domain::id::PlanId;
-use crate::domain::label::Labels;
+use crate::domain::label::{Labels, Privacy};
 use crate::domain::port::{Call, LogLevel};
 use crate::domain::signal::{Body, Signal};
 use crate::domain::turn::error::Fault;
@@ -17,6 +17,9 @@ use futures_util::FutureExt;
 use serde_json::{Map, Value};
 use std::panic::AssertUnwindSafe;
 
+/// The tool that stands for the first contact with a provider that is not local. No model may call it.
+const CONTACT: &str = "contact-provider";
+
 impl Turn {
     /// Acts on judged calls in order. From the first one that waits, nothing further is performed.
     pub(super) async fn act_all(
@@ -26,6 +29,7 @@ impl Turn {
         judged: Vec<Judged>,
         desk: &Desk<'_>,
     ) -> Result<Flow, Fault> {
+        let mut outcomes = Vec::new();
         for (call, judged) in calls.iter().zip(judged) {
             match judged {
                 Judged::Parked(parked) => {
@@ -41,6 +45,7 @@ impl Turn {
                 Judged::Cleared(cleared) => {
                     let outcome = self.perform(cleared, None, desk).await?;
                     self.result(call, proposal::outcome(&outcome));
+                    outcomes.push((call.tool.clone(), outcome));
                 }
             }
         }
@@ -48,7 +53,7 @@ impl Turn {
             self.report.conversation.depth = signal.depth;
             return Ok(Flow::End(Ending::Parked));
         }
-        self.feed_back(signal)
+        Ok(self.feed_back(signal, outcomes))
     }
 
     /// Performs a cleared action, of a plan or not: intent before, outcome after.
@@ -66,20 +71,29 @@ impl Turn {
         let logged = proposal::logged(cleared.action(), cleared.facts().privacy);
         let trace = cleared.trace().clone();
         let hash = cleared.action().hash();
+        let facts_privacy = cleared.facts().privacy.unwrap_or(Privacy::Open);
+        let labels = Labels { privacy: cleared.action().labels().privacy.max(facts_privacy), ..Labels::MODEL };
         let performed = AssertUnwindSafe(desk.actuator.perform(*cleared)).catch_unwind().await;
-        let observation = performed.unwrap_or_else(|panic| Observation {
-            action: hash,
-            outcome: Outcome::Failed(format!("{tool} broke: {}", panic_text(panic.as_ref()))),
-            labels: Labels::MODEL,
-            changed: Vec::new(),
-        });
-        if let Err(why) = desk.journal.outcome(&self.signal.turn, &observation).await {
-            desk.journal.log(LogLevel::Error, &format!("the outcome of {logged} could not be stored: {why}"));
-        }
+        let (observation, broke) = match performed {
+            Ok(observation) => (observation, None),
+            Err(panic) => {
+                // What a panic says may quote what it was about: that is for the log, and no model hears it.
+                let words = format!("{tool} broke, and nobody knows how far it got; the log says where.");
+                let outcome = Outcome::Failed(words);
+                (Observation { action: hash, outcome, labels, changed: Vec::new() }, Some(panic_text(panic.as_ref())))
+            }
+        };
+        // First what the user is told: whatever else fails now, the act was done.
         self.report.changed.extend(observation.changed.iter().cloned());
         self.report.conversation.labels = self.report.conversation.labels.join(observation.labels);
         let words = proposal::outcome(&observation.outcome);
         self.deed(tool, summary, Some(trace), words, plan.cloned());
+        if let Err(why) = desk.journal.outcome(&self.signal.turn, &observation).await {
+            desk.journal.log(LogLevel::Error, &format!("the outcome of {logged} could not be stored: {why}"));
+        }
+        if let Some(panic) = broke {
+            desk.journal.log(LogLevel::Error, &format!("{logged} broke: {panic}"));
+        }
         Ok(observation.outcome)
     }
 
@@ -96,7 +110,7 @@ impl Turn {
         args.insert("url".into(), Value::String(url));
         args.insert("sent".into(), Value::String(sent));
         let why = format!("You asked something, and {provider} has never been sent anything from here before.");
-        let action = Action::new(&desk.toolbox, "contact-provider", args, Some(&why), Labels::USER)
+        let action = Action::new(&desk.toolbox, CONTACT, args, Some(&why), Labels::USER)
             .map_err(|malformed| Fault::Pipeline(malformed.0))?;
         match self.judge(action, desk, None).await? {
             Ok(Judged::Parked(parked)) => {
@@ -136,7 +150,7 @@ impl Turn {
             }
             Decision::Approved(approval) => self.settle_approved(&plan, approval, desk).await?,
         };
-        let contact = plan.call.is_empty();
+        let contact = plan.action.tool() == CONTACT;
         let denied_contact = contact && matches!(signal.body, Body::Denial { .. });
         self.report.conversation.waiting.retain(|(_, id)| *id != plan.id);
         if !contact {

@@ -63,10 +63,11 @@ impl Fault {
     }
 }
 
-/// What ends a fault. A skill may choose; without one it is [`Resolution::Abort`].
+/// What ends a fault. A skill may choose; without one it is [`Resolution::Abort`]. In each case memory goes back to
+/// where it stood, the log has the fault, and the user is told what failed and what was done about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Resolution {
-    /// Drop the signal quietly.
+    /// Drop the signal: the turn ends without an answer.
     Skip,
     /// Answer with this text instead.
     Fallback(String),

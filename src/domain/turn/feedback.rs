@@ -1,5 +1,6 @@
 //! Feedback: what an act or a rejection came to is the next signal, one deeper or tried again, until a limit ends the chain.
 
+use crate::domain::action::Outcome;
 use crate::domain::gate::Trace;
 use crate::domain::id::PlanId;
 use crate::domain::label::{Labels, Provenance, Trust};
@@ -7,7 +8,7 @@ use crate::domain::port::{Call, LogLevel, Message};
 use crate::domain::signal::{Body, Depth, Signal};
 use crate::domain::turn::error::Fault;
 use crate::domain::turn::report::{Deed, Ending};
-use crate::domain::turn::{Desk, Flow, MAX_TRIES, Step, Turn};
+use crate::domain::turn::{Desk, Flow, MAX_TRIES, Step, Turn, proposal};
 
 impl Turn {
     /// Gives a rejection back to the model; after the last try it is the outcome.
@@ -23,12 +24,15 @@ impl Turn {
         Ok(Flow::Go(Box::new(Step::Reason(signal))))
     }
 
-    /// Turns results into the next signal, one deeper; at the limit, ends with what was done.
-    pub(super) fn feed_back(&mut self, mut signal: Signal) -> Result<Flow, Fault> {
-        let Some(depth) = signal.depth.deeper() else { return Ok(self.offer()) };
-        let (tool, text) = match self.report.conversation.messages.last() {
-            Some(Message::Result { tool, text, .. }) => (tool.clone(), text.clone()),
-            _ => (String::new(), String::new()),
+    /// Turns what the calls of an answer came to into the next signal, one deeper; at the limit, ends with what was done.
+    /// One call that was not carried out makes it a tool's error.
+    pub(super) fn feed_back(&mut self, mut signal: Signal, outcomes: Vec<(String, Outcome)>) -> Flow {
+        let Some(depth) = signal.depth.deeper() else { return self.offer() };
+        let failed = outcomes.iter().find(|(_, outcome)| !matches!(outcome, Outcome::Done(_)));
+        signal.body = match (failed, outcomes.last()) {
+            (Some((tool, outcome)), _) => Body::ToolError { tool: tool.clone(), text: proposal::outcome(outcome) },
+            (None, Some((tool, outcome))) => Body::ToolOutput { tool: tool.clone(), text: proposal::outcome(outcome) },
+            (None, None) => Body::ToolOutput { tool: String::new(), text: String::new() },
         };
         signal.depth = depth;
         signal.labels = Labels {
@@ -36,9 +40,8 @@ impl Turn {
             trust: Trust::Untrusted,
             privacy: self.report.conversation.labels.privacy,
         };
-        signal.body = Body::ToolOutput { tool, text };
         self.report.conversation.depth = depth;
-        Ok(Flow::Go(Box::new(Step::Reason(signal))))
+        Flow::Go(Box::new(Step::Reason(signal)))
     }
 
     /// Asks the model again, one deeper than the conversation; at the limit, ends with an offer.

@@ -24,7 +24,6 @@ use crate::domain::scope::Scope;
 use crate::domain::signal::{Body, Role, Signal};
 use crate::domain::tool::{Tool, Toolbox};
 use error::{Fault, Resolution};
-use faults::{is_error_sensor, next_signal_of, raised, resolve};
 use futures_util::FutureExt;
 use std::panic::AssertUnwindSafe;
 
@@ -139,8 +138,7 @@ pub fn is_reasoned(body: &Body) -> bool {
 pub async fn run(start: Start, desk: &Desk<'_>, sink: Sink<'_>) -> TurnReport {
     let (mut turn, mut next) = Turn::begin(start);
     loop {
-        let sensor = next.signal().body.sensor();
-        let depth = next.signal().depth;
+        let signal = next.signal().clone();
         let step = AssertUnwindSafe(turn.step(next, desk, sink)).catch_unwind().await;
         let fault = match step {
             Ok(Ok(Flow::Go(following))) => {
@@ -154,23 +152,8 @@ pub async fn run(start: Start, desk: &Desk<'_>, sink: Sink<'_>) -> TurnReport {
             Ok(Err(fault)) => fault,
             Err(panic) => Fault::Pipeline(panic_text(panic.as_ref())),
         };
-        match resolve(&fault, &format!("{sensor}, depth {}: {fault}", depth.get()), desk, sink) {
-            Resolution::Skip => {
-                turn.report.ending = Ending::Answered;
-                return turn.report;
-            }
-            Resolution::Fallback(text) => {
-                turn.report.text = text;
-                turn.report.ending = Ending::Answered;
-                return turn.report;
-            }
-            Resolution::Abort => {}
-        }
-        turn.report.ending = Ending::Failed;
-        turn.report.notice.get_or_insert_with(|| fault.to_string());
-        turn.report.roll_back |= !is_error_sensor(sensor);
-        match raised(next_signal_of(&turn, depth, &fault), sensor, depth) {
-            Some(signal) => next = Step::Pass(signal),
+        match turn.fail(&fault, &signal, desk, sink) {
+            Some(loop_error) => next = Step::Pass(loop_error),
             None => return turn.report,
         }
     }
@@ -202,7 +185,10 @@ enum Flow {
 struct Turn {
     signal: Signal,
     report: TurnReport,
+    /// Proposals that were refused since the last one that was not.
     tries: usize,
+    /// Whether a fault has ended it; what follows only says so.
+    failed: bool,
 }
 
 impl Turn {
@@ -233,7 +219,7 @@ impl Turn {
             None if is_reasoned(&signal.body) => Step::Reason(signal.clone()),
             None => Step::Pass(signal.clone()),
         };
-        (Turn { signal, report, tries: 0 }, step)
+        (Turn { signal, report, tries: 0, failed: false }, step)
     }
 
     async fn step(&mut self, step: Step, desk: &Desk<'_>, sink: Sink<'_>) -> Result<Flow, Fault> {

@@ -6,6 +6,7 @@ use crate::domain::label::Privacy;
 use crate::domain::port::{Call, Completion};
 use crate::domain::sexp::reader::Sexp;
 use serde_json::{Map, Value};
+use std::collections::BTreeSet;
 
 /// Returns the words and the calls of a completion.
 ///
@@ -13,13 +14,26 @@ use serde_json::{Map, Value};
 /// one call; anything else is words.
 pub fn parse(completion: &Completion) -> (String, Vec<Call>) {
     if !completion.calls.is_empty() {
-        return (completion.text.clone(), completion.calls.clone());
+        return (completion.text.clone(), named(&completion.calls));
     }
     match plist_call(&completion.text) {
         Some(Plist::Call(call)) => (String::new(), vec![call]),
         Some(Plist::Words(words)) => (words, Vec::new()),
         None => (completion.text.clone(), Vec::new()),
     }
+}
+
+/// Gives every call of an answer a name of its own: a result is tied to its call by nothing else.
+fn named(calls: &[Call]) -> Vec<Call> {
+    let given: BTreeSet<&str> = calls.iter().map(|call| call.id.as_str()).collect();
+    let mut taken = BTreeSet::new();
+    let mut fresh = (1_usize..).map(|n| format!("call-{n}")).filter(|name| !given.contains(name.as_str()));
+    let own = |call: &Call| !call.id.trim().is_empty();
+    let one = |call: &Call| {
+        let id = Some(call.id.clone()).filter(|id| own(call) && taken.insert(id.clone()));
+        Call { id: id.or_else(|| fresh.next()).unwrap_or_default(), ..call.clone() }
+    };
+    calls.iter().map(one).collect()
 }
 
 enum Plist {

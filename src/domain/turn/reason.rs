@@ -28,6 +28,9 @@ impl Turn {
         let (text, calls) = proposal::parse(&completion);
         self.report.text = text.clone();
         if calls.is_empty() {
+            if text.trim().is_empty() {
+                self.report.notice = Some("The model answered nothing; ask again, or ask another one.".to_string());
+            }
             let role = Role::Assistant;
             self.report.conversation.messages.push(Message::Text { role, text });
             return Ok(Flow::End(Ending::Answered));

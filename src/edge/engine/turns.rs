@@ -9,8 +9,7 @@ use crate::domain::scope::Scope;
 use crate::domain::signal::{Body, Depth, Origin, Role, Said, Signal};
 use crate::domain::skill::gate::ToolsGate;
 use crate::domain::skill::trigger::SignalFacts;
-use crate::domain::skill::{mandates, offered, triggered};
-use crate::domain::turn::error::Resolution;
+use crate::domain::skill::{mandates, offered, on_error, triggered};
 use crate::domain::turn::{Conversation, Decision, Desk, Ending, Start, TurnReport, proposal, run};
 use crate::edge::engine::Engine;
 use crate::edge::engine::boot::gates;
@@ -195,7 +194,7 @@ impl Engine {
                 actuator: &actuator,
                 journal: self.as_ref(),
                 briefing: &|may_see| briefings.get(may_see),
-                on_error: &|_| Resolution::Abort,
+                on_error: &|_| on_error(skill),
                 now,
                 clock: &|| self.clock.now(),
             };

@@ -43,6 +43,7 @@ pub enum Broken {
     Intent,
     Outcome,
     Park,
+    SecondPark,
 }
 
 /// The world of one test.
@@ -329,6 +330,9 @@ impl Journal for World {
             return Err("the disk is full".into());
         }
         let mut plans = self.plans.lock().expect("not poisoned");
+        if self.broken == Broken::SecondPark && !plans.is_empty() {
+            return Err("the disk is full now".into());
+        }
         let plan = FlightPlan {
             id: PlanId(format!("P{}", plans.len() + 1)),
             facts: parking.facts.hash(),
