@@ -7,6 +7,7 @@ mod cli;
 mod context;
 mod documents;
 mod engine;
+mod faults;
 #[path = "../fuzz/mod.rs"]
 mod fuzz;
 mod gate;

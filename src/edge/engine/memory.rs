@@ -18,6 +18,9 @@ use std::sync::Arc;
 /// The cause of operations that read the memex; they are no news.
 pub const READ: &str = "read";
 
+/// The cause of operations that follow a buffer of the user.
+pub const BUFFER: &str = "buffer-update";
+
 /// How many changed nodes are remembered.
 const CHANGED_KEPT: usize = 50;
 
@@ -51,6 +54,19 @@ impl Engine {
         cause: &str,
         note: &str,
     ) {
+        self.change_memory_where(put, remove, stamps, cause, note, &|_, _| true);
+    }
+
+    /// Does the same, for those files alone of which `may` says so when it is given memory as it is at that moment.
+    pub(super) fn change_memory_where(
+        &self,
+        put: Vec<Arc<Document>>,
+        remove: &[String],
+        stamps: Vec<Stamp>,
+        cause: &str,
+        note: &str,
+        may: &dyn Fn(&View, &str) -> bool,
+    ) {
         let why = Why {
             cause: cause.to_string(),
             origin: "engine".to_string(),
@@ -61,13 +77,14 @@ impl Engine {
         let before = memory.head().clone();
         let mut transaction = memory.begin();
         let mut changed = Vec::new();
-        for document in put {
+        for document in put.into_iter().filter(|document| may(&before, &document.file)) {
             if memory.head().document(&document.file).is_none_or(|old| old.root() != document.root()) {
                 changed.push(document.clone());
                 transaction.put(document);
             }
         }
-        let gone: Vec<&String> = remove.iter().filter(|file| memory.head().document(file).is_some()).collect();
+        let there = |file: &&String| memory.head().document(file).is_some() && may(&before, file);
+        let gone: Vec<&String> = remove.iter().filter(there).collect();
         for file in &gone {
             transaction.remove(file);
         }
@@ -166,9 +183,9 @@ impl Engine {
     /// When the text cannot be read; memory keeps what it had.
     pub fn take_buffer(&self, file: &str, text: Option<Arc<str>>) -> Result<(), String> {
         match text {
-            Some(text) => self.take_text(file, text, "buffer-update"),
+            Some(text) => self.take_text(file, text, BUFFER),
             None => match crate::edge::org_file::read_text(Path::new(file)) {
-                Ok(decoded) => self.take_text(file, decoded.text, "buffer-update"),
+                Ok(decoded) => self.take_text(file, decoded.text, BUFFER),
                 Err(error) => Err(format!("{file}: {error}; memory keeps what it had")),
             },
         }

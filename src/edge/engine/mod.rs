@@ -12,6 +12,7 @@ pub mod model;
 pub mod planner;
 pub mod plans;
 pub mod record;
+pub mod rollback;
 pub mod turns;
 
 use crate::domain::context::lexical::Index;

@@ -158,7 +158,7 @@ impl Engine {
         };
         let model = TurnModel { engine: self, session };
         let actuator = crate::edge::actuator::Actuators::new(self.clone());
-        let (now, began) = (self.clock.wall(), self.memory.lock().at());
+        let (now, began) = (self.clock.wall(), self.bookmark());
         let typed = match &start {
             Start::Words { signal, .. } => match &signal.body {
                 Body::UserInput { text, .. } => text.clone(),
@@ -183,7 +183,7 @@ impl Engine {
         let mandates = mandates(&self.skills.skills, &facts);
         let prompt = skill.and_then(|skill| skill.prompt.clone());
         let briefings = Briefings::new(self, typed.clone(), prompt, mandates, now);
-        let report = {
+        let mut report = {
             let desk = Desk {
                 gates: narrowed.as_ref().unwrap_or(&self.gates),
                 toolbox: self.toolbox,
@@ -200,15 +200,12 @@ impl Engine {
             };
             run(start, &desk, sink).await
         };
-        if report.roll_back {
-            let stands = match self.memory.lock().at() {
-                now if now == began => format!("memory stands where it stood at operation {}", began.0),
-                now => format!(
-                    "memory was at operation {} when it began and is at {} now, as the files are",
-                    began.0, now.0
-                ),
-            };
-            self.say(LogLevel::Warning, &format!("the turn failed; {stands}"));
+        if report.roll_back
+            && let Some(done) = self.go_back(&began).await
+        {
+            let notice = report.notice.get_or_insert_default();
+            notice.push_str(if notice.is_empty() { "" } else { "\n" });
+            notice.push_str(&done);
         }
         report
     }
@@ -223,6 +220,10 @@ impl Engine {
         report: TurnReport,
         project: Option<&str>,
     ) -> Finished {
+        if report.ending != Ending::Parked {
+            // A plan of a turn that failed behind it has no conversation to go on with.
+            self.withdraw(&turn).await;
+        }
         let seconds = self.clock.now().duration_since(at).as_secs_f64();
         let conversation = report.conversation.clone();
         let finished = Finished { turn: turn.clone(), session: session.clone(), at, asked, seconds, report };

@@ -7,7 +7,7 @@
 //! | `test-decide-gate-safety` (both) | an unsafe proposal of the model is blocked | `unsafe_proposals_are_blocked` |
 //! | `loop-error-injection` | a crash while thinking is a loop-error that reaches the log | `a_crash_while_thinking_reaches_the_log_as_a_loop_error` |
 //! | `test-process-signal-normal-path`, `test-pipeline-flow-flat` | a signal that nobody reasons about passes through | `signals_that_are_not_reasoned_about_pass_through` |
-//! | `test-micro-rollback` | a crashing gate or provider leaves memory as it was | `a_crash_leaves_memory_as_it_was` |
+//! | `test-micro-rollback` | a crashing gate or provider leaves memory as it was | `a_crash_leaves_memory_as_it_was`, `a_crash_takes_back_what_the_turn_put_into_memory_and_the_log_of_memory_only_grows` |
 //! | `test-global-awareness-assembly` | awareness names the active projects and their ids | `awareness_names_the_active_projects` |
 //! | `test-skill-dependencies` | a skill's dependencies are resolved | `dependencies_of_skills_are_resolved` |
 //! | `test-env-loading` | settings come from the environment | `settings_come_from_the_environment` |
