@@ -211,7 +211,7 @@ pub enum ModelFailure {
         /// Where it is.
         url: String,
         /// Exactly what would be sent.
-        sent: String,
+        prompt: Box<Prompt>,
     },
     /// Every provider failed or was not permitted; one line each.
     Exhausted(Vec<ProviderError>),

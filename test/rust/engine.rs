@@ -285,6 +285,75 @@ async fn the_first_contact_with_a_provider_elsewhere_is_shown_and_confirmed_once
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_was_shown_for_a_first_contact_is_exactly_what_is_sent() {
+    for restarted in [false, true] {
+        let home = Home::new(&[("home.org", TILES)]);
+        let server = FakeServer::start([says(&["Hello."])]);
+        let mut engine = home.served(&server, &["fake"], false).await;
+        let _ = home.ask(&engine, "what about the tiles?").await;
+        let shown = waiting(&engine).action.text("sent").expect("what would be sent").to_string();
+        // Notes, focus and the time of day move on.
+        let later = format!("{TILES}** TODO Tell the tiler\nThe black ones.\n");
+        std::fs::write(home.file("home.org"), &later).expect("it is written");
+        engine.take_text(&home.file("home.org"), later.into(), "buffer-update").expect("it is read");
+        engine.focus_at(&home.file("home.org"), 30);
+        home.clock.advance(3);
+        if restarted {
+            engine.close().await;
+            engine = home.served(&server, &["fake"], false).await;
+        }
+        let done = home.approve(&engine, &waiting(&engine)).await.expect("the approval counts");
+        assert_eq!((done.report.ending, done.report.text.as_str()), (Ending::Answered, "Hello."), "{:?}", done.report);
+        assert_eq!(server.requests().len(), 1);
+        let (system, user) = (sent(&server, "system"), sent(&server, "user"));
+        let expected = format!("SYSTEM\n{}\n\nUSER\n{}\n\nTOOLS\n", system[0], user[0]);
+        let tools = shown.strip_prefix(&expected).unwrap_or_else(|| panic!("{shown}\nis not\n{expected}"));
+        let request = server.requests()[0].json();
+        let told = request["tools"].as_array().expect("tools").clone();
+        assert!(!told.is_empty());
+        for tool in &told {
+            let words = [&tool["function"]["name"], &tool["function"]["description"]];
+            for word in words.map(|word| word.as_str().expect("a text")) {
+                assert!(tools.contains(word), "{word} was sent and not shown");
+            }
+        }
+        assert_eq!(tools.lines().count(), 2 * told.len(), "a line for each tool and one for its arguments");
+        engine.close().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_first_contact_is_shown_anew_when_what_was_shown_may_not_be_sent_any_more() {
+    for edited in [false, true] {
+        let home = Home::new(&[("home.org", TILES)]);
+        let server = FakeServer::start([says(&["Hello."])]);
+        let engine = home.served(&server, &["fake"], false).await;
+        engine.focus_at(&home.file("home.org"), 30);
+        let _ = home.ask(&engine, "what about the tiles?").await;
+        let mut old = waiting(&engine);
+        assert!(old.action.text("sent").is_some_and(|sent| sent.contains("The white ones.")));
+        if edited {
+            let mut args = old.action.args().clone();
+            args.insert("sent".into(), "nothing of mine".into());
+            old = engine.edit_plan(&origin(), &old.id.0, args).await.expect("it is judged anew");
+        } else {
+            let private = TILES.replace("* Kitchen", "* Kitchen :private:");
+            engine.take_text(&home.file("home.org"), private.into(), "buffer-update").expect("it is read");
+        }
+        let done = home.approve(&engine, &old).await.expect("the approval is taken");
+        assert_eq!((done.report.ending, server.connections()), (Ending::Parked, 0), "{:?}", done.report);
+        assert!(matches!(status(&engine, &old), PlanStatus::Stale(_)), "{:?}", status(&engine, &old));
+        let anew = waiting(&engine);
+        let sent_now = anew.action.text("sent").expect("what would be sent");
+        assert_eq!(sent_now.contains("The white ones."), edited);
+        let done = home.approve(&engine, &anew).await.expect("the approval counts");
+        assert_eq!((done.report.text.as_str(), server.requests().len()), ("Hello.", 1));
+        assert!(sent_now.contains(&sent(&server, "system")[0]));
+        engine.close().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_denied_first_contact_sends_nothing() {
     let home = Home::new(&[("home.org", TILES)]);
     let server = FakeServer::start([says(&["Hello."])]);

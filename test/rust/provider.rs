@@ -1105,10 +1105,11 @@ fn exhaustion_lists_every_provider_with_its_reason() {
 #[test]
 fn a_new_provider_is_shown_to_a_human_before_anything_is_sent() {
     let server = FakeServer::start([hello(Dialect::OpenAi)]);
-    let permits = |_: &dyn Provider, prompt: &Prompt| Permit::Confirm { sent: prompt.system.clone() };
+    let permits = |_: &dyn Provider, _: &Prompt| Permit::Confirm;
     let (answer, streamed, _) = cascade(vec![named("new", false, &server)], &prompt("hi"), &permits);
     let url = format!("{}/v1/", server.url());
-    let expected = ModelFailure::Confirm { provider: "new".into(), url, sent: "You are helpful.".into() };
+    let would = Box::new(prompt("hi"));
+    let expected = ModelFailure::Confirm { provider: "new".into(), url, prompt: would };
     assert_eq!((answer, streamed.as_str(), server.connections()), (Err(expected), "", 0));
 }
 

@@ -11,7 +11,7 @@ use passepartout::domain::label::{Labels, Privacy, Provenance, Trust};
 use passepartout::domain::port::{Call, Completion, Locality, Message};
 use passepartout::domain::signal::{Body, Depth, Role};
 use passepartout::domain::turn::error::Resolution;
-use passepartout::domain::turn::{Conversation, Ending, Start, proposal};
+use passepartout::domain::turn::{Conversation, Ending, Start, prompt, proposal};
 use serde_json::json;
 
 fn search() -> Call {
@@ -627,10 +627,12 @@ async fn the_first_contact_parks_exactly_what_would_be_sent_and_goes_on_when_it_
     assert_eq!((parked.ending, parked.plans.len()), (Ending::Parked, 1));
     let plan = world.plan(0);
     assert_eq!(plan.action.tool(), "contact-provider");
-    assert_eq!(plan.action.text("sent"), Some("all that would be sent"));
+    assert_eq!(plan.action.text("sent"), Some(prompt::shown(&world.prompts()[0]).as_str()));
     assert_eq!(plan.action.text("url"), Some("https://far.example/v1/"));
     let (report, _) = world.approve(parked.conversation).await;
     assert_eq!((report.ending, report.text.as_str()), (Ending::Answered, "Hello."));
+    assert_eq!(world.prompts()[1], world.prompts()[0], "what was shown is what is sent");
+    assert_eq!(report.conversation.contact, None, "and it is sent once");
     let said: Vec<_> = report.conversation.messages.iter().map(|m| matches!(m, Message::Text { .. })).collect();
     assert_eq!(said, [true, true], "the contact itself is no part of the conversation");
 }

@@ -6,13 +6,13 @@ use crate::domain::gate::plan::{Approval, FlightPlan, PlanStatus};
 use crate::domain::gate::{Facts, Trace};
 use crate::domain::id::PlanId;
 use crate::domain::label::{Labels, Privacy};
-use crate::domain::port::{Call, LogLevel};
+use crate::domain::port::{Call, LogLevel, Prompt};
 use crate::domain::signal::{Body, Signal};
 use crate::domain::turn::error::Fault;
 use crate::domain::turn::faults::panic_text;
 use crate::domain::turn::reason::Judged;
-use crate::domain::turn::report::Ending;
-use crate::domain::turn::{Decision, Desk, Flow, Parking, Turn, proposal};
+use crate::domain::turn::report::{Contact, Ending};
+use crate::domain::turn::{Decision, Desk, Flow, Parking, Turn, prompt, proposal};
 use futures_util::FutureExt;
 use serde_json::{Map, Value};
 use std::panic::AssertUnwindSafe;
@@ -102,19 +102,21 @@ impl Turn {
         &mut self,
         provider: String,
         url: String,
-        sent: String,
+        prompt: Prompt,
         desk: &Desk<'_>,
     ) -> Result<Flow, Fault> {
         let mut args = Map::new();
         args.insert("provider".into(), Value::String(provider.clone()));
         args.insert("url".into(), Value::String(url));
-        args.insert("sent".into(), Value::String(sent));
+        args.insert("sent".into(), Value::String(prompt::shown(&prompt)));
         let why = format!("You asked something, and {provider} has never been sent anything from here before.");
         let action = Action::new(&desk.toolbox, CONTACT, args, Some(&why), Labels::USER)
             .map_err(|malformed| Fault::Pipeline(malformed.0))?;
         match self.judge(action, desk, None).await? {
             Ok(Judged::Parked(parked)) => {
                 let (action, facts, trace) = *parked;
+                let nodes = (desk.briefing)(Privacy::Open).nodes;
+                self.report.conversation.contact = Some(Box::new(Contact { prompt, nodes }));
                 self.park(action, facts, trace, String::new(), desk).await?;
                 Ok(Flow::End(Ending::Parked))
             }
@@ -175,7 +177,9 @@ impl Turn {
         desk: &Desk<'_>,
     ) -> Result<String, Fault> {
         let facts = desk.surveyor.survey(&plan.action, &self.scope(desk)).await;
-        let outcome = if facts.hash() != plan.facts {
+        let outcome = if self.is_other_contact(plan) {
+            self.stale(plan, "what would be sent is not what was shown, so nothing was sent. It is shown anew.")
+        } else if facts.hash() != plan.facts {
             self.stale(plan, "what the plan was about has changed since it was shown, so nothing was done. Propose it again if it is still wanted.")
         } else {
             match self.judge(plan.action.clone(), desk, Some(approval)).await? {
@@ -190,6 +194,10 @@ impl Turn {
             }
         };
         let words = proposal::outcome(&outcome);
+        if matches!(outcome, Outcome::Stale(_)) {
+            // What is sent is then put together anew, and shown anew.
+            self.report.conversation.contact = None;
+        }
         let status = match outcome {
             Outcome::Done(text) => PlanStatus::Done(text),
             Outcome::Stale(text) => PlanStatus::Stale(text),
@@ -197,6 +205,12 @@ impl Turn {
         };
         self.settled(plan, status, desk).await;
         Ok(words)
+    }
+
+    /// Returns whether a plan is about a first contact, and what would be sent is not what it showed.
+    fn is_other_contact(&self, plan: &FlightPlan) -> bool {
+        let kept = self.report.conversation.contact.as_ref().map(|contact| prompt::shown(&contact.prompt));
+        plan.action.tool() == CONTACT && (kept.is_none() || kept.as_deref() != plan.action.text("sent"))
     }
 
     pub(super) fn stale(&mut self, plan: &FlightPlan, why: &str) -> Outcome {

@@ -12,7 +12,7 @@ mod reason;
 mod report;
 
 pub use faults::panic_text;
-pub use report::{Conversation, Deed, Ending, TurnReport};
+pub use report::{Contact, Conversation, Deed, Ending, TurnReport};
 
 use crate::domain::action::Action;
 use crate::domain::gate::plan::{Approval, FlightPlan};
@@ -202,11 +202,7 @@ impl Turn {
                 history.push(Message::Text { role: Role::User, text: typed.clone() });
                 let labels = signal.labels;
                 let depth = signal.depth;
-                (
-                    signal,
-                    Conversation { messages: history, typed, depth, labels, local: true, waiting: Vec::new() },
-                    None,
-                )
+                (signal, Conversation { messages: history, typed, depth, labels, ..Conversation::empty() }, None)
             }
             Start::Decided { mut signal, plan, decision, conversation } => {
                 signal.depth = conversation.depth;

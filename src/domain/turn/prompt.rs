@@ -16,7 +16,7 @@ pub struct Briefing {
     pub memory: String,
     /// How private that slice is; `None` when there is nothing of memory in it.
     pub privacy: Option<Privacy>,
-    /// The nodes that stand in it in full.
+    /// The nodes that stand in it, in full or by title.
     pub nodes: Vec<NodeId>,
     /// The last lines of the log.
     pub log: Vec<String>,
@@ -117,9 +117,9 @@ pub fn shown(prompt: &Prompt) -> String {
             Message::Result { tool, text, .. } => out.push_str(&format!("\nRESULT of {tool}\n{text}\n")),
         }
     }
-    out.push_str(&format!(
-        "\nTOOLS\n{}\n",
-        prompt.tools.iter().map(|t| t.name.as_str()).collect::<Vec<_>>().join(", ")
-    ));
+    out.push_str("\nTOOLS\n");
+    for tool in &prompt.tools {
+        out.push_str(&format!("{}: {}\n  {}\n", tool.name, tool.summary, tool.schema));
+    }
     out
 }

@@ -51,10 +51,17 @@ impl Turn {
         sink: Sink<'_>,
     ) -> Result<Result<Completion, Flow>, Fault> {
         let conversation = &self.report.conversation;
-        let prompt = |locality| prompt::assemble(desk, conversation, locality);
+        let prompt = |locality| match (locality, &conversation.contact) {
+            // A human was shown this, word for word.
+            (Locality::Remote, Some(contact)) => contact.prompt.clone(),
+            (Locality::Builtin | Locality::Local | Locality::Remote, _) => {
+                prompt::assemble(desk, conversation, locality)
+            }
+        };
         match desk.model.complete(&prompt, sink).await {
             Ok(Answered { completion, locality, privacy }) => {
                 let conversation = &mut self.report.conversation;
+                conversation.contact = None;
                 conversation.labels.privacy = conversation.labels.privacy.max(privacy);
                 conversation.local = locality != Locality::Remote;
                 let usage = completion.usage.unwrap_or_default();
@@ -65,8 +72,8 @@ impl Turn {
                 Ok(Ok(completion))
             }
             Err(ModelFailure::Exhausted(attempts)) => Err(Fault::Model { attempts }),
-            Err(ModelFailure::Confirm { provider, url, sent }) => {
-                self.contact(provider, url, sent, desk).await.map(Err)
+            Err(ModelFailure::Confirm { provider, url, prompt }) => {
+                self.contact(provider, url, *prompt, desk).await.map(Err)
             }
         }
     }

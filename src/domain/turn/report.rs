@@ -3,7 +3,7 @@
 use crate::domain::gate::Trace;
 use crate::domain::id::{NodeId, PlanId};
 use crate::domain::label::Labels;
-use crate::domain::port::{Message, Usage};
+use crate::domain::port::{Message, Prompt, Usage};
 use crate::domain::signal::Depth;
 
 /// How a turn ended.
@@ -46,6 +46,15 @@ pub struct Deed {
     pub plan: Option<PlanId>,
 }
 
+/// What a human is shown before the first contact with a provider: exactly this is sent when it is approved.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Contact {
+    /// What would be sent.
+    pub prompt: Prompt,
+    /// The nodes of memory that stand in it.
+    pub nodes: Vec<NodeId>,
+}
+
 /// A conversation that can go on: kept while plans wait.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Conversation {
@@ -61,6 +70,8 @@ pub struct Conversation {
     pub local: bool,
     /// Calls of the last answer that still have no result, by call and plan.
     pub waiting: Vec<(String, PlanId)>,
+    /// What was shown for a first contact that waits.
+    pub contact: Option<Box<Contact>>,
 }
 
 /// What came of a turn.
@@ -100,6 +111,7 @@ impl Conversation {
             labels: Labels::USER,
             local: true,
             waiting: Vec::new(),
+            contact: None,
         }
     }
 }

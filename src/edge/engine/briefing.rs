@@ -1,6 +1,6 @@
 //! What the model is told beside the conversation, assembled once a turn for each audience.
 
-use crate::domain::context::{Audience, Rendered, Request, assemble};
+use crate::domain::context::{Audience, Request, assemble};
 use crate::domain::id::NodeId;
 use crate::domain::label::Privacy;
 use crate::domain::turn::prompt::Briefing;
@@ -86,7 +86,7 @@ impl Engine {
             name: self.config.assistant.clone(),
             memory: self.vault.mask(&context.text),
             privacy: (!context.nodes.is_empty()).then_some(context.privacy),
-            nodes: context.nodes.iter().filter(|n| n.rendered == Rendered::Full).map(|n| n.id.clone()).collect(),
+            nodes: context.nodes.iter().map(|node| node.id.clone()).collect(),
             log,
             mandates: Vec::new(),
             skill: None,

@@ -6,7 +6,6 @@ use crate::domain::memory::view::View;
 use crate::domain::port::{
     Answered, Locality, LogLevel, Model, ModelFailure, Prompt, Provider, ProviderError, ProviderErrorKind, Sink,
 };
-use crate::domain::turn::prompt;
 use crate::edge::engine::Engine;
 use crate::edge::engine::record::kind;
 use crate::edge::provider::cascade::{Cascade, Permit};
@@ -57,10 +56,10 @@ impl Model for TurnModel<'_> {
             }
             sink(text);
         };
-        let permits = |provider: &dyn Provider, prompt: &Prompt| match provider.locality() {
+        let permits = |provider: &dyn Provider, _: &Prompt| match provider.locality() {
             Locality::Builtin | Locality::Local => Permit::Granted,
             Locality::Remote if confirmed.contains(&contact(provider.name(), &provider.url())) => Permit::Granted,
-            Locality::Remote => Permit::Confirm { sent: prompt::shown(prompt) },
+            Locality::Remote => Permit::Confirm,
         };
         let mut log = |level: LogLevel, text: String| self.engine.say(level, &text);
         let reply = cascade.complete(&watched, &mut marking, &mut log, &permits).await?;

@@ -5,10 +5,10 @@ use crate::domain::gate::plan::{FlightPlan, PlanStatus};
 use crate::domain::gate::{Opinion, Reason, Trace, Verdict};
 use crate::domain::id::{ActionHash, FactsHash, NodeId, PlanId, SessionId, TurnId};
 use crate::domain::label::{Labels, Privacy, Provenance, Trust};
-use crate::domain::port::{Call, Message};
+use crate::domain::port::{Call, Message, Prompt, ToolSpec};
 use crate::domain::signal::{Depth, Role};
 use crate::domain::tool::Toolbox;
-use crate::domain::turn::{Conversation, Deed, Ending, TurnReport};
+use crate::domain::turn::{Contact, Conversation, Deed, Ending, TurnReport};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -222,6 +222,54 @@ struct ConversationRecord {
     local: bool,
     waiting: Vec<(String, String)>,
     project: Option<String>,
+    #[serde(default)]
+    contact: Option<ContactRecord>,
+}
+
+/// What was shown for a first contact; its messages are those of the conversation.
+#[derive(Serialize, Deserialize)]
+struct ContactRecord {
+    system: String,
+    tools: Vec<ToolRecord>,
+    now: String,
+    nodes: Vec<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct ToolRecord {
+    name: String,
+    summary: String,
+    schema: Value,
+}
+
+impl ContactRecord {
+    fn of(contact: &Contact) -> ContactRecord {
+        let tool = |tool: &ToolSpec| ToolRecord {
+            name: tool.name.clone(),
+            summary: tool.summary.clone(),
+            schema: tool.schema.clone(),
+        };
+        ContactRecord {
+            system: contact.prompt.system.clone(),
+            tools: contact.prompt.tools.iter().map(tool).collect(),
+            now: contact.prompt.now.to_string(),
+            nodes: contact.nodes.iter().map(ToString::to_string).collect(),
+        }
+    }
+
+    /// What cannot be read is not there: then it is shown anew.
+    fn read(self, conversation: &Conversation) -> Option<Contact> {
+        let tool = |tool: ToolRecord| ToolSpec { name: tool.name, summary: tool.summary, schema: tool.schema };
+        let prompt = Prompt {
+            system: self.system,
+            messages: conversation.messages.clone(),
+            tools: self.tools.into_iter().map(tool).collect(),
+            privacy: conversation.labels.privacy,
+            typed: conversation.typed.clone(),
+            now: self.now.parse().ok()?,
+        };
+        Some(Contact { prompt, nodes: self.nodes.into_iter().map(NodeId::new).collect() })
+    }
 }
 
 /// Returns a conversation for the store, with the project that it works in.
@@ -253,6 +301,7 @@ pub fn conversation(conversation: &Conversation, project: Option<&str>) -> Value
         local: conversation.local,
         waiting: conversation.waiting.iter().map(|(call, plan)| (call.clone(), plan.0.clone())).collect(),
         project: project.map(str::to_string),
+        contact: conversation.contact.as_deref().map(ContactRecord::of),
     };
     serde_json::to_value(record).unwrap_or(Value::Null)
 }
@@ -272,14 +321,16 @@ pub fn read_conversation(value: &Value) -> Option<(Conversation, Option<String>)
             MessageRecord::Result { call, tool, text } => Message::Result { call, tool, text },
         })
         .collect();
-    let conversation = Conversation {
+    let mut conversation = Conversation {
         messages,
         typed: record.typed,
         depth: Depth::from_number(u64::from(record.depth))?,
         labels: record.labels.read(),
         local: record.local,
         waiting: record.waiting.into_iter().map(|(call, plan)| (call, PlanId(plan))).collect(),
+        contact: None,
     };
+    conversation.contact = record.contact.and_then(|contact| contact.read(&conversation)).map(Box::new);
     Some((conversation, record.project))
 }
 

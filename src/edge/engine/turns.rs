@@ -1,7 +1,7 @@
 //! Turns as clients start them: the user's words, and a human's decision about a plan.
 
 use crate::domain::gate::plan::FlightPlan;
-use crate::domain::id::{PlanId, SessionId, TurnId};
+use crate::domain::id::{NodeId, PlanId, SessionId, TurnId};
 use crate::domain::label::{Labels, Privacy};
 use crate::domain::memory::store::NewRecord;
 use crate::domain::port::{LogLevel, Message, Sink};
@@ -10,7 +10,7 @@ use crate::domain::signal::{Body, Depth, Origin, Role, Said, Signal};
 use crate::domain::skill::gate::ToolsGate;
 use crate::domain::skill::trigger::SignalFacts;
 use crate::domain::skill::{mandates, offered, on_error, triggered};
-use crate::domain::turn::{Conversation, Decision, Desk, Ending, Start, TurnReport, proposal, run};
+use crate::domain::turn::{Contact, Conversation, Decision, Desk, Ending, Start, TurnReport, proposal, run};
 use crate::edge::engine::Engine;
 use crate::edge::engine::boot::gates;
 use crate::edge::engine::briefing::Briefings;
@@ -117,6 +117,9 @@ impl Engine {
             (Err(why), Decided::Approve { .. }) => return Err(why),
         };
         self.drop_ended(&mut conversation, &plan.id);
+        // What was shown and has become private meanwhile is not sent: it is put together anew, and shown anew.
+        let shut = |contact: &Contact| contact.nodes.iter().any(|id| self.node_privacy(id) == Privacy::Private);
+        conversation.contact = conversation.contact.take().filter(|contact| !shut(contact));
         if conversation.labels.privacy == Privacy::Private {
             self.mark_private(&plan.session);
         }
@@ -313,6 +316,11 @@ impl Engine {
     /// Returns whether a conversation drew on something private in this session of the program.
     pub fn is_known_private(&self, session: &SessionId) -> bool {
         self.private.lock().contains(session)
+    }
+
+    /// Returns how private a node is now; what is gone may have become private under another name.
+    fn node_privacy(&self, id: &NodeId) -> Privacy {
+        self.view().get(id).map_or(Privacy::Private, |node| node.privacy())
     }
 
     async fn is_private(&self, session: &SessionId) -> bool {

@@ -14,10 +14,7 @@ pub enum Permit {
     /// It may not, for this reason (budget used up, offline); the next one is tried.
     Withheld(String),
     /// A human must confirm it first; nothing further is tried.
-    Confirm {
-        /// Exactly what would be sent, for the human.
-        sent: String,
-    },
+    Confirm,
 }
 
 /// Where lines for the log go.
@@ -53,7 +50,7 @@ struct Admitted<'a> {
 /// Why a prompt does not go to a provider.
 enum Shut {
     Skip(String),
-    Confirm(String),
+    Confirm,
 }
 
 /// Lets a prompt go to a provider, or says why not.
@@ -70,7 +67,7 @@ fn admit<'a>(prompt: &'a Prompt, provider: &'a dyn Provider, permits: Permits<'_
             match permits(provider, prompt) {
                 Permit::Granted => Ok(Admitted { provider, prompt }),
                 Permit::Withheld(why) => Err(Shut::Skip(format!("not asked: {why}"))),
-                Permit::Confirm { sent } => Err(Shut::Confirm(sent)),
+                Permit::Confirm => Err(Shut::Confirm),
             }
         }
     }
@@ -119,8 +116,9 @@ impl Cascade {
             let prompt = prompt(locality);
             let admitted = match admit(&prompt, provider, permits) {
                 Ok(admitted) => admitted,
-                Err(Shut::Confirm(sent)) => {
-                    return Err(ModelFailure::Confirm { provider: name, url: provider.url(), sent });
+                Err(Shut::Confirm) => {
+                    let (url, prompt) = (provider.url(), Box::new(prompt));
+                    return Err(ModelFailure::Confirm { provider: name, url, prompt });
                 }
                 Err(Shut::Skip(text)) => {
                     let error = ProviderError { provider: name, kind: ProviderErrorKind::Refused, text };

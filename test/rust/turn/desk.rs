@@ -255,7 +255,7 @@ impl Model for World {
         let given = prompt(self.locality);
         self.event("model".into());
         let privacy = given.privacy;
-        self.prompts.lock().expect("not poisoned").push(given);
+        self.prompts.lock().expect("not poisoned").push(given.clone());
         let said = self.script.lock().expect("not poisoned").pop_front();
         let (text, calls) = match said.expect("the script is long enough") {
             Say::Words(text) => (text, Vec::new()),
@@ -267,7 +267,7 @@ impl Model for World {
             }
             Say::Confirm => {
                 let (provider, url) = ("far".to_string(), "https://far.example/v1/".to_string());
-                return Err(ModelFailure::Confirm { provider, url, sent: "all that would be sent".into() });
+                return Err(ModelFailure::Confirm { provider, url, prompt: Box::new(given) });
             }
         };
         sink(text);
@@ -394,7 +394,7 @@ pub fn told(report: &TurnReport) -> String {
     if let Some((provider, model)) = answered_by {
         out.push(format!("by {provider}/{model}, tokens {}+{}", usage.input, usage.output));
     }
-    let Conversation { messages, typed, depth, labels, local, waiting } = conversation;
+    let Conversation { messages, typed, depth, labels, local, waiting, contact } = conversation;
     out.push(format!("typed: {typed}"));
     out.extend(messages.iter().map(|message| match message {
         Message::Text { role, text } => format!("  {role:?}: {text}"),
@@ -408,6 +408,9 @@ pub fn told(report: &TurnReport) -> String {
     let place = if *local { "local" } else { "remote" };
     let labels = format!("{:?}/{:?}/{:?}", labels.provenance, labels.trust, labels.privacy);
     out.push(format!("depth {}, {place}, {labels}, waiting [{}]", depth.get(), waiting.join(" ")));
+    if let Some(contact) = contact {
+        out.push(format!("shown: {}", contact.prompt.system));
+    }
     if *roll_back {
         out.push("memory rolls back".into());
     }
