@@ -95,7 +95,7 @@ fn grammar(rest: &str) -> usize {
 }
 
 /// Appends a character in lower case, Latin letters without their accents.
-fn fold(c: char, word: &mut String) {
+pub fn fold(c: char, word: &mut String) {
     if c.is_ascii() {
         word.push(c.to_ascii_lowercase());
         return;

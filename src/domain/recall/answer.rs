@@ -7,7 +7,7 @@ use crate::domain::memory::view::{NodeRef, View};
 use crate::domain::port::Call;
 use crate::domain::recall::request::Request;
 use crate::domain::recall::resolve::{Among, Resolved, resolve};
-use crate::domain::recall::{changed, list, passage, propose, show};
+use crate::domain::recall::{changed, focus, list, passage, propose, show};
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 
@@ -25,6 +25,8 @@ pub struct Notes<'a> {
     pub search: &'a Search<'a>,
     /// The user's civil time.
     pub now: DateTime,
+    /// The heading at the user's point, if there is one.
+    pub focus: Option<NodeId>,
     /// Turns the time of a file into the user's civil time.
     pub local: &'a dyn Fn(Timestamp) -> DateTime,
 }
@@ -63,7 +65,11 @@ impl Reply {
 
 /// Answers one request.
 pub fn answer(request: &Request, notes: &Notes<'_>) -> Reply {
-    let mut reply = inner(request, notes);
+    let mut reply = match focus::settle(request, notes) {
+        Ok(focus::Settled { request, meant: None }) => inner(&request, notes),
+        Ok(focus::Settled { request, meant: Some(meant) }) => meant.named_in(inner(&request, notes)),
+        Err(reply) => reply,
+    };
     reply.text.push_str("\n\n");
     reply.text.push_str(CLOSING);
     reply
@@ -96,6 +102,7 @@ fn inner(request: &Request, notes: &Notes<'_>) -> Reply {
             propose::set_property(notes, target, property, value.as_deref())
         }
         Request::Move { target, to } => propose::move_to(notes, target, to),
+        Request::Both { first, second } => Reply::words(both(first, second)),
         Request::Help => Reply::words(HELP),
         Request::Unknown => Reply::words(format!("I did not understand that.\n{HELP}")),
     }
@@ -107,14 +114,22 @@ const HELP: &str = "Without a language model I can look things up in your notes 
 - open tasks in Kitchen;  what is tagged errand?  what did I finish last week?
 - find boiler code;  who is Ada?  when did I last water the plants?  what changed since Monday?
 - add a todo call mum under Family by 25 Nov;  note: the filter is 20x25
-- schedule call mum for Friday at 15:00;  mark call mum done;  move call mum under Home";
+- schedule call mum for Friday at 15:00;  mark call mum done;  move call mum under Home
+- mark this done;  schedule this for Friday;  add a note to this: …  (“this” is the heading at point)
+Nothing is changed before you approve it.";
+
+/// Says that one request at a time is taken, and what was understood.
+fn both(first: &str, second: &str) -> String {
+    format!(
+        "I take one request at a time, so I have done nothing yet. I read these two:\n- {}\n- {}\n\
+         Please send the first, and then the other. If it is one request, put the title into quotation marks.",
+        shown(first),
+        shown(second)
+    )
+}
 
 /// Finds the one heading that a name means, or says in a reply why there is none.
 pub(super) fn the_one(notes: &Notes<'_>, name: &str, among: Among) -> Result<NodeRef, Reply> {
-    let pronoun = ["it", "this", "that", "them", "this one", "that one"].contains(&name.to_lowercase().as_str());
-    if pronoun {
-        return Err(Reply::words(format!("I cannot tell what “{name}” is: please name the heading.")));
-    }
     match resolve(notes.view, name, among) {
         Resolved::One(node) => Ok(node),
         Resolved::Several(nodes) => {
@@ -122,12 +137,23 @@ pub(super) fn the_one(notes: &Notes<'_>, name: &str, among: Among) -> Result<Nod
             candidates(&mut reply, &nodes);
             let example = nodes.first().map(show::path).unwrap_or_default();
             reply.text.push_str(&format!(
-                "\nPlease say it again with more of the title, with what stands above it (“{example}”), or with its id: link."
+                "\nPlease say it again with what stands above it (“{example}”), or with its id: link."
             ));
             Err(reply)
         }
+        Resolved::Close(nodes) => Err(close(name, &nodes)),
         Resolved::None(nearest) => Err(missing(name, &nearest)),
     }
+}
+
+/// Shows what a name fits in part, and how to name it whole.
+fn close(name: &str, nodes: &[NodeRef]) -> Reply {
+    let fit = if nodes.len() == 1 { "This one fits in part" } else { "These fit in part" };
+    let mut reply = Reply::words(format!("No heading is called “{}”, so I propose nothing. {fit}:", shown(name)));
+    candidates(&mut reply, nodes);
+    let example = nodes.first().map(|node| show::plain(node.title())).unwrap_or_default();
+    reply.text.push_str(&format!("\nPlease say it again with the whole title, for example “{example}”."));
+    reply
 }
 
 /// Says that there is no such heading, and what is nearest.

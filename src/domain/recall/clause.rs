@@ -1,7 +1,7 @@
 //! Clauses at the ends of a command: “on Friday”, “by 25 Nov”, “under Kitchen”.
 
 use crate::domain::recall::date::{Days, Lean, days};
-use crate::domain::recall::request::{Planning, When};
+use crate::domain::recall::request::{Planning, THIS, When};
 use crate::domain::recall::token::Tokens;
 use jiff::civil::DateTime;
 use std::ops::Range;
@@ -20,6 +20,32 @@ const PLACES: &[&str] = &[
 /// Words before a name that are no part of it.
 const BEFORE_NAMES: &[&str] =
     &["the", "my", "our", "a", "an", "this", "that", "heading", "headline", "task", "todo", "item", "called", "named"];
+
+/// What the heading at point may be called.
+const KINDS: &[&str] =
+    &["heading", "headline", "task", "todo", "item", "entry", "note", "project", "one", "subtree", "section"];
+
+/// What “this” stands before in a date.
+const PERIODS: &[&str] = &[
+    "week",
+    "weekend",
+    "month",
+    "quarter",
+    "year",
+    "morning",
+    "noon",
+    "afternoon",
+    "evening",
+    "night",
+    "monday",
+    "tuesday",
+    "wednesday",
+    "thursday",
+    "friday",
+    "saturday",
+    "sunday",
+    "coming",
+];
 
 /// The clauses of a command, and what is left.
 #[derive(Debug)]
@@ -198,9 +224,29 @@ fn begins_place(tokens: &Tokens<'_>, start: usize, at: usize, end: usize) -> boo
     named || leads || (quoted(at + 1) && at + 2 == end) || (quoted(start) && start + 1 == at)
 }
 
-/// Returns the name that some words are, without articles before it.
+/// Returns how many words stand for the heading at point: “this”, “it”, “this task”, “the heading at point”.
+pub(super) fn pointer(tokens: &Tokens<'_>, at: usize) -> Option<usize> {
+    let is = |at: usize, words: &[&str]| tokens.list.get(at).is_some_and(|token| token.is_any(words));
+    if is(at, &["the", "my"]) {
+        let current = is(at + 1, &["current"]) && is(at + 2, KINDS);
+        let at_point = is(at + 1, KINDS) && is(at + 2, &["at"]) && is(at + 3, &["point"]);
+        return if current { Some(3) } else { at_point.then_some(4) };
+    }
+    if is(at, &["this", "that"]) && is(at + 1, KINDS) {
+        return Some(2);
+    }
+    if is(at, &["this"]) && is(at + 1, PERIODS) {
+        return None;
+    }
+    is(at, &["this", "that", "it"]).then_some(1)
+}
+
+/// Returns the name that some words are, without articles before it; [`THIS`] when they point.
 pub(super) fn name(tokens: &Tokens<'_>, range: Range<usize>) -> String {
     let Range { mut start, end } = range;
+    if pointer(tokens, start).is_some_and(|length| start + length == end) {
+        return THIS.to_string();
+    }
     while start + 1 < end && tokens.list.get(start).is_some_and(|token| token.is_any(BEFORE_NAMES)) {
         start += 1;
     }

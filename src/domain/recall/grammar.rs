@@ -4,9 +4,10 @@
 //! answer: `Unknown` when no rule fits.
 //! 1. Words of politeness are left out.
 //! 2. Help and greetings.
-//! 3. Lists: every word belongs to a closed vocabulary, but for a window of days and a place.
-//! 4. Commands: they begin with a verb, or end in “is done”.
-//! 5. Questions: who or what, when, and anything that looks like a question, which is a search.
+//! 3. Two requests in one message, which are told apart and not carried out.
+//! 4. Lists: every word belongs to a closed vocabulary, but for a window of days and a place.
+//! 5. Commands: they begin with a verb, or end in “is done”.
+//! 6. Questions: who or what, when, and anything that looks like a question, which is a search.
 
 use crate::domain::recall::request::Request;
 use crate::domain::recall::token::Tokens;
@@ -65,10 +66,126 @@ pub fn parse(typed: &str, now: DateTime) -> Request {
     }
     let range = polite(&tokens, all);
     question::help(&tokens, range.clone())
-        .or_else(|| question::list(&tokens, range.clone(), now))
-        .or_else(|| command::parse(&tokens, range.clone(), now))
-        .or_else(|| question::natural(&tokens, range))
+        .or_else(|| both(&tokens, range.clone(), now))
+        .or_else(|| one(&tokens, range, now))
         .unwrap_or(Request::Unknown)
+}
+
+fn one(tokens: &Tokens<'_>, range: Range<usize>, now: DateTime) -> Option<Request> {
+    question::list(tokens, range.clone(), now)
+        .or_else(|| command::parse(tokens, range.clone(), now))
+        .or_else(|| question::natural(tokens, range))
+}
+
+/// Words that a second request begins with.
+const SECOND: &[&str] = &[
+    "add",
+    "create",
+    "new",
+    "schedule",
+    "reschedule",
+    "unschedule",
+    "postpone",
+    "mark",
+    "set",
+    "move",
+    "refile",
+    "remind",
+    "cancel",
+    "reopen",
+    "remove",
+    "tick",
+    "check",
+    "finish",
+    "complete",
+    "close",
+    "deadline",
+    "change",
+    "find",
+    "search",
+    "show",
+    "list",
+    "tell",
+    "what",
+    "whats",
+    "which",
+    "who",
+    "when",
+    "where",
+    "how",
+];
+/// At so many places a second request is looked for.
+const MOST_JOINTS: usize = 8;
+
+/// “add a todo X and schedule Y for Friday”: two requests, each of which would be read by itself.
+///
+/// A note keeps its text whatever it says, and so does what stands behind a colon.
+fn both(tokens: &Tokens<'_>, range: Range<usize>, now: DateTime) -> Option<Request> {
+    let is = |at: usize, words: &[&str]| tokens.list.get(at).is_some_and(|token| token.is_any(words));
+    let ends = |at: usize| tokens.list.get(at).is_some_and(|token| matches!(token.mark, Some(';' | '.' | '?' | '!')));
+    let joint = |at: &usize| is(*at, &["and", "then", "also", "plus"]) || ends(at - 1);
+    for at in (range.start + 1..range.end).filter(joint).take(MOST_JOINTS) {
+        let mut second = at;
+        while is(second, &["and", "then", "also", "plus", "please"]) {
+            second += 1;
+        }
+        let mut end = at;
+        while end > range.start && is(end - 1, &["and", "then", "also", "plus"]) {
+            end -= 1;
+        }
+        if !is(second, SECOND) || second + 1 >= range.end || end == range.start {
+            continue;
+        }
+        let literal = (range.start..end).any(|at| tokens.list.get(at).is_some_and(|token| token.mark == Some(':')));
+        let first = one(tokens, range.start..end, now)?;
+        if literal || matches!(first, Request::Note { .. }) {
+            return None;
+        }
+        let asks = |request: &Request| {
+            matches!(request, Request::Find { .. } | Request::WhoOrWhat { .. } | Request::When { .. })
+        };
+        // Behind a command only what is clearly a request counts: “… and find the keys” belongs to a title.
+        match one(tokens, second..range.end, now) {
+            Some(Request::Unknown) | None => continue,
+            Some(request) if asks(&request) && is_command(&first) => continue,
+            Some(_) => {
+                return Some(Request::Both {
+                    first: tokens.line(range.start..end),
+                    second: tokens.line(second..range.end),
+                });
+            }
+        }
+    }
+    None
+}
+
+fn is_command(request: &Request) -> bool {
+    match request {
+        Request::AddTodo { .. }
+        | Request::Schedule { .. }
+        | Request::MarkDone { .. }
+        | Request::SetTodo { .. }
+        | Request::SetProperty { .. }
+        | Request::Move { .. }
+        | Request::Note { .. } => true,
+        Request::Due { .. }
+        | Request::Scheduled { .. }
+        | Request::Overdue { .. }
+        | Request::Agenda { .. }
+        | Request::Waiting { .. }
+        | Request::Projects { .. }
+        | Request::StuckProjects
+        | Request::Todos { .. }
+        | Request::Tagged { .. }
+        | Request::Finished { .. }
+        | Request::ChangedSince { .. }
+        | Request::When { .. }
+        | Request::Find { .. }
+        | Request::WhoOrWhat { .. }
+        | Request::Both { .. }
+        | Request::Help
+        | Request::Unknown => false,
+    }
 }
 
 /// Returns the words without politeness at both ends; at least one is left.

@@ -12,10 +12,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 mod agenda;
+mod coming;
 mod project;
+mod waiting;
 
 pub(super) use agenda::agenda;
 pub(super) use project::{projects, stuck};
+pub(super) use waiting::waiting;
 
 /// How many lines a list has.
 const MAX_LINES: usize = 40;
@@ -35,7 +38,11 @@ pub(super) fn due(notes: &Notes<'_>, window: &Window, within: Option<&str>) -> R
         Err(reply) => return reply,
     };
     let entries = planned(notes, window, &place, |node| &node.deadline, "deadline");
-    dated(notes, entries, &format!("Due{}{}", phrase(window, notes.now.date()), place.words()), "Nothing is due")
+    let head = format!("Due{}{}", phrase(window, notes.now.date()), place.words());
+    let mut reply = dated(notes, &entries, &head, "Nothing is due");
+    coming::overdue_before(&mut reply, notes, window, &place);
+    coming::next(&mut reply, notes, window, &place, &entries);
+    reply
 }
 
 /// Open headings that are scheduled in a window.
@@ -46,7 +53,9 @@ pub(super) fn scheduled(notes: &Notes<'_>, window: &Window, within: Option<&str>
     };
     let entries = planned(notes, window, &place, |node| &node.scheduled, "scheduled");
     let head = format!("Scheduled{}{}", phrase(window, notes.now.date()), place.words());
-    dated(notes, entries, &head, "Nothing is scheduled")
+    let mut reply = dated(notes, &entries, &head, "Nothing is scheduled");
+    coming::next(&mut reply, notes, window, &place, &entries);
+    reply
 }
 
 /// Open headings whose deadline or scheduled day lies before today.
@@ -58,21 +67,8 @@ pub(super) fn overdue(notes: &Notes<'_>, within: Option<&str>) -> Reply {
     let past = Window { from: None, to: notes.now.date().yesterday().ok() };
     let mut entries = planned(notes, &past, &place, |node| &node.deadline, "deadline");
     entries.extend(planned(notes, &past, &place, |node| &node.scheduled, "scheduled"));
-    dated(notes, entries, &format!("Overdue{}", place.words()), "Nothing is overdue")
-}
-
-/// Headings that wait, by keyword or tag.
-pub(super) fn waiting(notes: &Notes<'_>, within: Option<&str>) -> Reply {
-    const WORDS: &[&str] =
-        &["WAITING", "WAIT", "HOLD", "BLOCKED", "DELEGATED", "ONHOLD", "ON-HOLD", "WAITINGFOR", "WAITING-FOR"];
-    let waits = |node: &NodeRef| {
-        let by_keyword = keyword(node).is_some_and(|k| !k.done && WORDS.contains(&k.name.to_uppercase().as_str()));
-        let done = keyword(node).is_some_and(|k| k.done);
-        let by_tag =
-            node.node().tags.iter().any(|tag| WORDS.contains(&tag.trim_start_matches('@').to_uppercase().as_str()));
-        by_keyword || (by_tag && !done)
-    };
-    plain(notes, within, &waits, "Waiting", "Nothing is waiting")
+    sort(&mut entries);
+    dated(notes, &entries, &format!("Overdue{}", place.words()), "Nothing is overdue")
 }
 
 /// Open headings, or those with one keyword.
@@ -119,7 +115,8 @@ pub(super) fn finished(notes: &Notes<'_>, window: &Window, within: Option<&str>)
         }
     }
     let head = format!("Finished{}{}", phrase(window, notes.now.date()), place.words());
-    let mut reply = dated(notes, entries, &head, "Nothing was closed");
+    entries.sort_by_key(|entry| std::cmp::Reverse((entry.date, entry.time)));
+    let mut reply = dated(notes, &entries, &head, "Nothing was closed");
     if reply.sources.is_empty() {
         reply.text.push_str(" Only headings with a CLOSED date are found.");
     }
@@ -155,28 +152,32 @@ fn more(reply: &mut Reply, count: usize) {
     }
 }
 
-/// Renders entries in the order of their dates.
-fn dated(notes: &Notes<'_>, mut entries: Vec<Entry>, head: &str, none: &str) -> Reply {
-    sort(&mut entries);
+/// Renders entries in their order.
+fn dated(notes: &Notes<'_>, entries: &[Entry], head: &str, none: &str) -> Reply {
     if entries.is_empty() {
         let rest = head.split_once(' ').map(|(_, rest)| format!(" {rest}")).unwrap_or_default();
         return Reply::words(format!("{none}{}.", rest.trim_end()));
     }
     let mut reply = Reply::words(format!("{} ({}):", head.trim_end(), entries.len()));
     for entry in entries.iter().take(MAX_LINES) {
-        let far = distance(notes.now.date(), entry.date);
-        let line = format!(
-            "- {}{} ({far}, {}) {} — {}",
-            day(entry.date),
-            hour(entry.time),
-            entry.kind,
-            headline(&entry.node),
-            place(&entry.node)
-        );
-        reply.line(&entry.node, &line);
+        line(&mut reply, entry, notes.now.date());
     }
     more(&mut reply, entries.len());
     reply
+}
+
+/// Adds one entry: its day, how far that is, what it is.
+fn line(reply: &mut Reply, entry: &Entry, today: Date) {
+    let far = distance(today, entry.date);
+    let line = format!(
+        "- {}{} ({far}, {}) {} — {}",
+        day(entry.date),
+        hour(entry.time),
+        entry.kind,
+        headline(&entry.node),
+        place(&entry.node)
+    );
+    reply.line(&entry.node, &line);
 }
 
 fn sort(entries: &mut [Entry]) {
@@ -203,6 +204,7 @@ fn planned(
             entries.push(Entry { date, time: stamp.time, kind, node });
         }
     }
+    sort(&mut entries);
     entries
 }
 
@@ -255,13 +257,15 @@ impl Place {
         let tag = notes.view.nodes().any(|node| is_tag(&node)).then(|| bare.to_string());
         let nodes = match resolve(notes.view, name, Among::Places) {
             Resolved::One(node) => vec![node],
-            Resolved::Several(nodes) => nodes,
+            Resolved::Several(nodes) | Resolved::Close(nodes) => nodes,
             Resolved::None(nearest) if tag.is_none() => return Err(missing(name, &nearest)),
             Resolved::None(_) => Vec::new(),
         };
         let trees =
             nodes.iter().map(|node| (node.document.file.clone(), node.index..node.document.outline.after(node.index)));
-        Ok(Place { name: Some(name.to_string()), trees: trees.collect(), tag })
+        // A heading that was meant by its id is called by its title.
+        let titled = nodes.first().filter(|node| node.id().as_str() == name).map(|node| node.title().to_string());
+        Ok(Place { name: Some(titled.unwrap_or_else(|| name.to_string())), trees: trees.collect(), tag })
     }
 
     fn holds(&self, node: &NodeRef) -> bool {

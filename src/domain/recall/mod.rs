@@ -16,6 +16,7 @@ pub mod token;
 mod changed;
 mod clause;
 mod command;
+mod focus;
 mod list;
 mod passage;
 mod propose;

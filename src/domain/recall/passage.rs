@@ -1,6 +1,7 @@
 //! Passages: what notes say about a text, a name, or the date of a heading.
 
 use crate::domain::context::words::{Analyser, is_stop_word};
+use crate::domain::id::NodeId;
 use crate::domain::memory::view::NodeRef;
 use crate::domain::recall::answer::{Notes, Reply, missing, shown};
 use crate::domain::recall::resolve::{Among, Resolved, matches, resolve};
@@ -10,6 +11,8 @@ use std::collections::HashSet;
 
 /// How many passages are shown.
 const MAX_PASSAGES: usize = 6;
+/// How many nodes are looked at for passages that hold the words.
+const MAX_SEARCHED: usize = 24;
 /// How long an excerpt is, in characters.
 const LONGEST: usize = 240;
 /// How much of a body is read for an excerpt, in bytes.
@@ -36,30 +39,39 @@ const BOOKKEEPING: &[&str] = &[
     "PRIVACY",
 ];
 
-/// Shows the best passages for a text or a question.
+/// Shows the best passages for a text or a question: those that hold its words, and apart from them the neighbours.
 pub(super) fn find(notes: &Notes<'_>, text: &str) -> Reply {
     let found = hits(notes, text, &[]);
     if found.is_empty() {
         return nothing(notes, text);
     }
+    let holding: Vec<NodeRef> = found.all.into_iter().chain(found.some).collect();
+    if holding.is_empty() {
+        let mut reply = Reply::words(format!("Nothing holds a word of “{}”. These stand near to it:", shown(text)));
+        passages(&mut reply, text, first(&found.none));
+        return reply;
+    }
     let mut reply = Reply::words(format!("These passages fit “{}” best:", shown(text)));
-    passages(&mut reply, text, &found);
+    passages(&mut reply, text, first(&holding));
     reply
 }
 
-/// Shows what a name stands for: headings of that name, then passages that mention it.
+/// Shows what a name stands for: headings of that name, then passages that mention it. Neighbours are left out.
 pub(super) fn who_or_what(notes: &Notes<'_>, name: &str) -> Reply {
-    let named = matches(notes.view, name, 3);
-    let others = hits(notes, name, &named);
-    if named.is_empty() && others.is_empty() {
+    let by_id = notes.view.get(&NodeId::new(name));
+    let name = &by_id.as_ref().map_or_else(|| name.to_string(), |node| node.title().to_string());
+    let mut named = by_id.map_or_else(|| matches(notes.view, name, 3), |node| vec![node]);
+    named.retain(|node| !in_chat(node));
+    // What carries facts describes the thing; what only bears its name mentions it.
+    named.sort_by_key(|node| facts(node).is_empty());
+    let found = hits(notes, name, &named);
+    if named.is_empty() && found.all.is_empty() && found.some.is_empty() {
         return nothing(notes, name);
     }
-    if named.is_empty() {
-        let mut reply = Reply::words(format!("No heading is called “{}”; these passages mention it:", shown(name)));
-        passages(&mut reply, name, &others);
-        return reply;
-    }
-    let mut reply = Reply::words(format!("Your notes on “{}”:", shown(name)));
+    let mut reply = Reply::words(match named.is_empty() {
+        true => format!("No heading is called “{}”.", shown(name)),
+        false => format!("Your notes on “{}”:", shown(name)),
+    });
     for node in &named {
         let line = format!("- {} — {}", headline(node), place(node));
         reply.line(node, &line);
@@ -71,9 +83,13 @@ pub(super) fn who_or_what(notes: &Notes<'_>, name: &str) -> Reply {
             reply.text.push_str(&format!("\n  “{opening}”"));
         }
     }
-    if !others.is_empty() {
-        reply.text.push_str("\nIt is also mentioned here:");
-        passages(&mut reply, name, &others);
+    if !found.all.is_empty() {
+        let mention = if named.is_empty() { " These passages mention it:" } else { "\nIt is also mentioned here:" };
+        reply.text.push_str(mention);
+        passages(&mut reply, name, first(&found.all));
+    } else if named.is_empty() {
+        reply.text.push_str(" Nothing holds all of its words; these hold some:");
+        passages(&mut reply, name, first(&found.some));
     }
     reply
 }
@@ -82,7 +98,7 @@ pub(super) fn who_or_what(notes: &Notes<'_>, name: &str) -> Reply {
 pub(super) fn when(notes: &Notes<'_>, target: &str) -> Reply {
     let nodes = match resolve(notes.view, target, Among::Headings) {
         Resolved::One(node) => vec![node],
-        Resolved::Several(nodes) => nodes,
+        Resolved::Several(nodes) | Resolved::Close(nodes) => nodes,
         Resolved::None(_) => return find(notes, target),
     };
     let mut reply = Reply::words(if nodes.len() == 1 { "This is what is planned:" } else { "Several headings fit:" });
@@ -112,20 +128,92 @@ fn dates(notes: &Notes<'_>, node: &NodeRef) -> Vec<String> {
     pairs.into_iter().filter_map(read).collect()
 }
 
-fn hits(notes: &Notes<'_>, text: &str, without: &[NodeRef]) -> Vec<NodeRef> {
-    let found = (notes.search)(text, MAX_PASSAGES + without.len());
-    let nodes = found.iter().filter_map(|(id, _)| notes.view.get(id));
+/// What was found for a text, best first, by how many of its words each node holds.
+struct Hits {
+    all: Vec<NodeRef>,
+    some: Vec<NodeRef>,
+    none: Vec<NodeRef>,
+}
+
+impl Hits {
+    fn is_empty(&self) -> bool {
+        self.all.is_empty() && self.some.is_empty() && self.none.is_empty()
+    }
+}
+
+fn first(nodes: &[NodeRef]) -> &[NodeRef] {
+    nodes.get(..MAX_PASSAGES).unwrap_or(nodes)
+}
+
+fn hits(notes: &Notes<'_>, text: &str, without: &[NodeRef]) -> Hits {
+    let mut analyser = Analyser::default();
+    let wanted = stems(text, &mut analyser);
+    let found = (notes.search)(text, MAX_SEARCHED + without.len());
     let mut seen = HashSet::new();
-    nodes
-        .filter(|node| !without.iter().any(|other| other.id() == node.id()) && seen.insert(node.id().clone()))
-        .take(MAX_PASSAGES)
-        .collect()
+    let nodes = found.iter().filter_map(|(id, _)| notes.view.get(id));
+    let nodes =
+        nodes.filter(|node| !without.iter().any(|other| other.id() == node.id()) && seen.insert(node.id().clone()));
+    let mut hits = Hits { all: Vec::new(), some: Vec::new(), none: Vec::new() };
+    let mut asking = Vec::new();
+    for node in nodes {
+        let held = held(&node, &wanted, &mut analyser);
+        if only_asks(&node, &wanted, &mut analyser) {
+            asking.push(node);
+        } else if held == wanted.len() {
+            hits.all.push(node);
+        } else if held > 0 {
+            hits.some.push(node);
+        } else {
+            hits.none.push(node);
+        }
+    }
+    // Who asks the same has no answer; it is shown when nobody has.
+    if hits.all.is_empty() && hits.some.is_empty() {
+        hits.all = asking;
+    }
+    hits
+}
+
+/// Returns how many words of a text stand in a node: in its title, text, tags, or values of properties.
+fn held(node: &NodeRef, wanted: &HashSet<String>, analyser: &mut Analyser) -> usize {
+    let own = node.node();
+    let mut have = stems(node.title(), analyser);
+    have.extend(stems(clip_bytes(node.body(), MAX_BODY), analyser));
+    for text in own.tags.iter().map(AsRef::as_ref).chain(own.properties.iter().map(|(_, value)| value.as_ref())) {
+        have.extend(stems(text, analyser));
+    }
+    wanted.iter().filter(|word| have.contains(*word)).count()
+}
+
+/// Returns whether a node stands in a chat that was saved.
+fn in_chat(node: &NodeRef) -> bool {
+    let outline = &node.document.outline;
+    outline.nodes.first().is_some_and(|file| outline.property(file, "PP_CHAT").is_some())
+}
+
+/// Returns whether the words stand in a node only as a question: a list of things to ask, or a chat that was saved.
+fn only_asks(node: &NodeRef, wanted: &HashSet<String>, analyser: &mut Analyser) -> bool {
+    if in_chat(node) {
+        return true;
+    }
+    let mut asks = false;
+    for line in clip_bytes(node.body(), MAX_BODY).lines() {
+        for sentence in sentences(line) {
+            let have = stems(sentence, analyser);
+            let hit = wanted.iter().any(|word| have.contains(word));
+            if hit && !sentence.ends_with('?') {
+                return false;
+            }
+            asks |= hit;
+        }
+    }
+    asks && !stems(node.title(), analyser).iter().any(|word| wanted.contains(word))
 }
 
 fn nothing(notes: &Notes<'_>, text: &str) -> Reply {
     match resolve(notes.view, text, Among::Places) {
         Resolved::One(node) => titles(text, &[node]),
-        Resolved::Several(nodes) => titles(text, &nodes),
+        Resolved::Several(nodes) | Resolved::Close(nodes) => titles(text, &nodes),
         Resolved::None(nearest) => {
             let mut reply = missing(text, &nearest);
             reply.text = reply.text.replacen("no heading called", "nothing about", 1);

@@ -317,6 +317,10 @@ pub(super) fn move_to(notes: &Notes<'_>, target: &str, to: &str) -> Reply {
     let home = match resolve(notes.view, to, Among::Places) {
         Resolved::One(place) => Home::of(place),
         Resolved::None(nearest) => return missing(to, &nearest),
+        Resolved::Close(_) => match the_one(notes, to, Among::Places) {
+            Ok(place) => Home::of(place),
+            Err(reply) => return reply,
+        },
         Resolved::Several(places) => {
             // The heading itself is no place for it.
             let mut others = places.into_iter().filter(|place| place.id() != node.id());

@@ -3,7 +3,8 @@
 use jiff::civil::{Date, DateTime, Time};
 use std::fmt;
 
-/// One request, as the grammar read it. Names of headings are as the user typed them.
+/// One request, as the grammar read it. Names of headings are as the user typed them;
+/// [`THIS`] is the heading at point.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
     /// Open headings with a deadline in a window of days.
@@ -136,11 +137,21 @@ pub enum Request {
         /// Under which heading; the inbox without.
         under: Option<String>,
     },
+    /// Two requests in one message, as they were typed; neither is carried out.
+    Both {
+        /// The first.
+        first: String,
+        /// The second.
+        second: String,
+    },
     /// What can be asked.
     Help,
     /// Nothing that the grammar knows.
     Unknown,
 }
+
+/// The name of the heading at point, whatever words it was meant by.
+pub const THIS: &str = "this";
 
 /// The two dates that Org plans with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

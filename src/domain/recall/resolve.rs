@@ -1,14 +1,18 @@
-//! From a name that the user typed to the heading that is meant: one, several, or none.
+//! From a name that the user typed to the heading that is meant: one, several, close ones, or none.
 //!
-//! It never guesses: headings that match about equally are all given back.
+//! It never guesses: one heading is found only by an id, a link, or its whole title. What fits in part is given
+//! back as close, and headings that fit equally are all given back.
 
-use crate::domain::context::words::{Analyser, is_stop_word};
+use crate::domain::context::words::{Analyser, fold, is_stop_word};
 use crate::domain::id::NodeId;
 use crate::domain::memory::view::{NodeRef, View};
+use crate::domain::recall::show::{plain, without_cookies};
 use std::collections::HashSet;
 
-/// A title that is exactly the name.
+/// A title that is exactly the name, but for case, accents and punctuation.
 const EXACT: u32 = 1000;
+/// A title that is the name but for articles, what it is called (“the Kitchen project”), and dates.
+const WHOLE: u32 = 990;
 /// From here on a heading counts as a match.
 const MATCH: u32 = 600;
 /// Matches this close to the best are about equal.
@@ -23,13 +27,18 @@ const KINDS: &[&str] = &[
     "one",
 ];
 
+/// Words before a title that a user leaves out or adds.
+const ARTICLES: &[&str] = &["the", "a", "an", "my", "our"];
+
 /// What a name stands for.
 #[derive(Clone)]
 pub enum Resolved {
-    /// One node.
+    /// One node, by its id, a link, or its whole title.
     One(NodeRef),
-    /// Several that match about equally, best first.
+    /// Several with that title.
     Several(Vec<NodeRef>),
+    /// Nodes that the name fits in part, about equally, best first; there may be only one.
+    Close(Vec<NodeRef>),
     /// None; what is nearest, best first.
     None(Vec<NodeRef>),
 }
@@ -51,11 +60,12 @@ pub fn resolve(view: &View, name: &str, among: Among) -> Resolved {
         return Resolved::One(node);
     }
     let whole = ranked(view, name, &[], among);
-    if whole.first().is_none_or(|(score, _)| *score < MATCH)
+    let best = |ranked: &[(u32, NodeRef)]| ranked.first().map_or(0, |(score, _)| *score);
+    if best(&whole) < WHOLE
         && let Some((above, title)) = path(name)
     {
         let inside = ranked(view, &title, &above, among);
-        if inside.first().is_some_and(|(score, _)| *score >= MATCH) {
+        if best(&inside) >= WHOLE || (best(&whole) < MATCH && best(&inside) >= MATCH) {
             return decide(inside, among);
         }
     }
@@ -73,16 +83,18 @@ fn decide(ranked: Vec<(u32, NodeRef)>, among: Among) -> Resolved {
     if best < MATCH {
         return Resolved::None(ranked.into_iter().take(MAX_CANDIDATES).map(|(_, node)| node).collect());
     }
-    let close = |score: u32| if best == EXACT { score == EXACT } else { score + CLOSE >= best && score >= MATCH };
+    let whole = best >= WHOLE;
+    let close = |score: u32| if whole { score == best } else { score + CLOSE >= best && score >= MATCH };
     let mut nodes: Vec<NodeRef> = ranked.into_iter().filter(|(score, _)| close(*score)).map(|(_, node)| node).collect();
     if among == Among::Open && nodes.iter().any(is_open) {
         nodes.retain(is_open);
     }
-    if nodes.len() > 1 {
-        nodes.truncate(MAX_CANDIDATES);
-        return Resolved::Several(nodes);
+    nodes.truncate(MAX_CANDIDATES);
+    match (whole, nodes.len()) {
+        (true, 1) => nodes.pop().map_or(Resolved::None(Vec::new()), Resolved::One),
+        (true, _) => Resolved::Several(nodes),
+        (false, _) => Resolved::Close(nodes),
     }
-    nodes.pop().map_or(Resolved::None(Vec::new()), Resolved::One)
 }
 
 /// Returns whether a heading has a keyword that is not done.
@@ -140,10 +152,10 @@ fn ranked(view: &View, name: &str, above: &[String], among: Among) -> Vec<(u32, 
 
 /// Returns whether a title above a node, or its file, holds all words of a part of a path.
 fn stands_below(node: &NodeRef, part: &str) -> bool {
-    let part = part.to_lowercase();
+    let part = normal(part);
     let file = node.document.file.rsplit('/').next().unwrap_or_default().to_lowercase();
-    let stem = file.strip_suffix(".org").unwrap_or(&file);
-    part == file || part == stem || titles_above(node).any(|title| title.to_lowercase() == part)
+    let stem = normal(file.strip_suffix(".org").unwrap_or(&file));
+    part == normal(&file) || part == stem || titles_above(node).any(|title| normal(&title) == part)
 }
 
 fn titles_above(node: &NodeRef) -> impl Iterator<Item = String> {
@@ -181,11 +193,17 @@ impl Wanted {
         if title == self.exact {
             return EXACT;
         }
+        if self.is_whole(node, &title) {
+            return WHOLE;
+        }
         if node.index == 0 {
             let name = node.document.file.rsplit('/').next().unwrap_or_default().to_lowercase();
             let stem = normal(name.strip_suffix(".org").unwrap_or(&name));
-            if name == self.exact || stem == self.exact || stem == self.core.join(" ") {
+            if normal(&name) == self.exact || stem == self.exact {
                 return EXACT;
+            }
+            if stem == bare(&self.exact) {
+                return WHOLE;
             }
         }
         let have = stems(&title, analyser);
@@ -198,6 +216,19 @@ impl Wanted {
         }
         // “the Kitchen project” may be called “Kitchen”.
         full.max(self.against(&self.core, &have, node, analyser).saturating_sub(20))
+    }
+
+    /// Returns whether name and title are the same without what people leave out: articles, the word for the kind
+    /// of thing, and in the title counts, dates and marks of links.
+    fn is_whole(&self, node: &NodeRef, title: &str) -> bool {
+        let wanted = bare(&self.exact);
+        let first = wanted.split(' ').next().unwrap_or_default();
+        // Most titles do not hold the first word, and need no closer look.
+        if wanted.is_empty() || !title.contains(first) {
+            return false;
+        }
+        let shown = normal(&plain(&without_cookies(&without_stamps(node.title()))));
+        shown == self.exact || bare(&shown) == wanted
     }
 
     fn against(&self, words: &[String], have: &[String], node: &NodeRef, analyser: &mut Analyser) -> u32 {
@@ -253,15 +284,49 @@ fn one_slip(short: &str, long: &str) -> bool {
     long.len() == short.len() + 1 && behind(same, same + 1)
 }
 
+/// Returns a text in lower case, without accents, its words parted by one space.
 fn normal(text: &str) -> String {
-    let lower = text.to_lowercase();
-    let words = lower.split(|c: char| !(c.is_alphanumeric() || c == '\'')).filter(|word| !word.is_empty());
+    let mut folded = String::with_capacity(text.len());
+    for c in text.chars() {
+        fold(if matches!(c, '\u{2019}' | '\u{2bc}') { '\'' } else { c }, &mut folded);
+    }
+    let words = folded.split(|c: char| !(c.is_alphanumeric() || c == '\'')).filter(|word| !word.is_empty());
     words.take(64).collect::<Vec<_>>().join(" ")
+}
+
+/// Returns a normal text without articles before it and without words for the kind of thing around it;
+/// something is always left.
+fn bare(normal: &str) -> String {
+    let mut words: Vec<&str> = normal.split(' ').collect();
+    while words.len() > 1 && words.first().is_some_and(|word| ARTICLES.contains(word) || KINDS.contains(word)) {
+        words.remove(0);
+    }
+    while words.len() > 1 && words.last().is_some_and(|word| KINDS.contains(word)) {
+        words.pop();
+    }
+    words.join(" ")
+}
+
+/// Returns a title without timestamps.
+fn without_stamps(title: &str) -> String {
+    let mut out = String::new();
+    let mut rest = title;
+    while let Some(begin) = rest.find(['<', '[']) {
+        let (before, from) = rest.split_at_checked(begin).unwrap_or((rest, ""));
+        out.push_str(before);
+        let dated = from.get(1..11).is_some_and(|date| date.parse::<jiff::civil::Date>().is_ok());
+        let end = if dated { from.find(['>', ']']).map_or(from.len(), |end| end + 1) } else { 1 };
+        out.push_str(if dated { "" } else { from.get(..end).unwrap_or("") });
+        rest = from.get(end..).unwrap_or("");
+    }
+    out.push_str(rest);
+    out
 }
 
 fn stems(normal: &str, analyser: &mut Analyser) -> Vec<String> {
     let all: Vec<&str> = normal.split(' ').filter(|word| !word.is_empty()).collect();
     let telling: Vec<&str> = all.iter().copied().filter(|word| !is_stop_word(word)).collect();
     let kept = if telling.is_empty() { all } else { telling };
-    kept.into_iter().take(MAX_WORDS).map(|word| analyser.stem(word).to_string()).collect()
+    let bare = kept.into_iter().map(|word| word.strip_suffix("'s").unwrap_or(word));
+    bare.take(MAX_WORDS).map(|word| analyser.stem(word).to_string()).collect()
 }

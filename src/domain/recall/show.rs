@@ -172,7 +172,7 @@ fn escape(target: &str) -> String {
 }
 
 /// Leaves out statistics such as `[1/3]` and `[50%]`, which Org's search for headlines does not compare.
-fn without_cookies(title: &str) -> String {
+pub fn without_cookies(title: &str) -> String {
     let is_cookie = |word: &str| {
         let inner = word.strip_prefix('[').and_then(|word| word.strip_suffix(']'));
         inner.is_some_and(|inner| {

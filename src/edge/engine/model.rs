@@ -97,6 +97,10 @@ impl Source for Present {
             crate::domain::context::rank::search(&engine.view(), &engine.index(), query, limit, Privacy::Private);
         hits.into_iter().map(|hit| (hit.id, hit.score)).collect()
     }
+
+    fn focus(&self) -> Option<NodeId> {
+        self.0.upgrade().and_then(|engine| engine.focus())
+    }
 }
 
 impl Engine {

@@ -25,6 +25,8 @@ pub trait Source: Send + Sync {
     fn view(&self) -> View;
     /// Returns nodes that fit a query, with scores, best first.
     fn search(&self, query: &str, limit: usize) -> Vec<(NodeId, f32)>;
+    /// Returns the heading at the user's point, if there is one.
+    fn focus(&self) -> Option<NodeId>;
 }
 
 /// The provider that is always there.
@@ -86,6 +88,7 @@ impl RecallProvider {
                 view: &view,
                 search: &|query, limit| source.search(query, limit),
                 now,
+                focus: source.focus(),
                 local: &|at| at.to_zoned(zone.clone()).datetime(),
             };
             answer(&parse(&typed, now), &notes)

@@ -1,6 +1,6 @@
 //! Answers over a small memex: what is said, what it links to, what it proposes.
 
-use super::memex::{HOME, ask, ask_in, told, view};
+use super::memex::{HOME, ask, ask_at, ask_in, memex, shown, told, view};
 use insta::assert_snapshot;
 use passepartout::domain::recall::answer::CLOSING;
 
@@ -12,13 +12,13 @@ fn lists_are_sorted_with_dates_and_places() {
     ");
     assert_snapshot!(told("what is overdue?"), @"
     Overdue (2):
-    - Mon 2026-11-02 (16 days ago, scheduled) TODO [[file:/m/home.org::23][Call mum]] — Family, home.org
+    - Mon 2026-11-02 (16 days ago, scheduled) TODO [[file:/m/home.org::27][Call mum]] — Family, home.org
     - Tue 2026-11-17 (yesterday, scheduled) NEXT [[id:tiles][Order tiles]] — Kitchen, home.org
     ");
     assert_snapshot!(told("what is due in Nowhere?"), @"I found no heading called “Nowhere”.");
     assert_snapshot!(told("what am I waiting for?"), @"
     Waiting (1):
-    - WAITING [[file:/m/home.org::*Plumber calls back][Plumber calls back]] — Kitchen, home.org
+    - WAITING [[file:/m/home.org::*Plumber calls back][Plumber calls back]], for Ada, since Tue 2026-11-10 (8 days ago) — Kitchen, home.org
     ");
     assert_snapshot!(told("what did I finish this month?"), @"
     Finished from Sun 2026-11-01 to Mon 2026-11-30 (1):
@@ -39,7 +39,7 @@ fn lists_are_sorted_with_dates_and_places() {
 fn a_repeating_heading_counts_on_each_later_day() {
     assert_snapshot!(told("what is scheduled next week?"), @"
     Scheduled from Mon 2026-11-23 to Sun 2026-11-29 (1):
-    - Mon 2026-11-23 (in 5 days, scheduled) TODO [[file:/m/home.org::23][Call mum]] — Family, home.org
+    - Mon 2026-11-23 (in 5 days, scheduled) TODO [[file:/m/home.org::27][Call mum]] — Family, home.org
     ");
     for (phrase, expected) in [
         ("agenda for 30 Nov", true),
@@ -47,25 +47,27 @@ fn a_repeating_heading_counts_on_each_later_day() {
         ("what is scheduled on 2027-11-15", true),
         ("what is scheduled on 2026-10-26", false),
     ] {
-        assert_eq!(ask(phrase).text.contains("Call mum"), expected, "{phrase}");
+        let text = ask(phrase).text;
+        let asked = text.split("\nNext:").next().unwrap_or_default();
+        assert_eq!(asked.contains("Call mum"), expected, "{phrase}");
     }
 }
 
 #[test]
 fn an_agenda_shows_appointments_and_what_is_late() {
-    assert_snapshot!(told("agenda this week"), @r#"
+    assert_snapshot!(told("agenda this week"), @"
     Agenda from Mon 2026-11-16 to Sun 2026-11-22 (6):
     Mon 2026-11-16 (2 days ago)
-    - TODO [[file:/m/home.org::23][Call mum]] (scheduled) — Family, home.org
+    - TODO [[file:/m/home.org::27][Call mum]] (scheduled) — Family, home.org
     Tue 2026-11-17 (yesterday)
     - NEXT [[id:tiles][Order tiles]] (scheduled) — Kitchen, home.org
     Wed 2026-11-18 (today)
     - NEXT [[id:tiles][Order tiles]] (scheduled earlier) — Kitchen, home.org
-    - TODO [[file:/m/home.org::23][Call mum]] (scheduled earlier) — Family, home.org
+    - TODO [[file:/m/home.org::27][Call mum]] (scheduled earlier) — Family, home.org
     - TODO [[file:/m/pasted.org::6][))click]] (deadline) — pasted.org
     Fri 2026-11-20 (in 2 days)
-    - 09:30 [[file:/m/home.org::31][Dentist (2026-11-20 Fri 09:30)]] (appointment) — Family, home.org
-    "#);
+    - 09:30 [[file:/m/home.org::35][Dentist (2026-11-20 Fri 09:30)]] (appointment) — Family, home.org
+    ");
 }
 
 #[test]
@@ -77,7 +79,7 @@ fn questions_are_answered_by_passages() {
       “Sister of Bob. She likes tea. We last met on [2026-10-03 Sat] in London.”
     ");
     assert_snapshot!(told("what is the boiler code?"), @"
-    No heading is called “boiler code”; these passages mention it:
+    No heading is called “boiler code”. These passages mention it:
     - [[id:kitchen][Kitchen]] — home.org
       “The boiler code is 4711.”
     ");
@@ -112,7 +114,7 @@ fn commands_become_proposals() {
     => org-set-todo {"id":"tiles","state":"DONE"}
     "#);
     assert_snapshot!(told("mark Family/Call mum done"), @r#"
-    I propose to set [[file:/m/home.org::23][Call mum]] to DONE.
+    I propose to set [[file:/m/home.org::27][Call mum]] to DONE.
     => org-set-todo {"id":"/m/home.org::*Family/Call mum","state":"DONE"}
     "#);
     assert_snapshot!(told("schedule order tiles for Monday at 3pm by Friday 27 Nov"), @r#"
@@ -124,7 +126,7 @@ fn commands_become_proposals() {
     For [[file:/m/home.org::*Paint the walls][Paint the walls]] I propose to take away its deadline.
     => org-schedule {"id":"/m/home.org::*Kitchen/Paint the walls","kind":"deadline"}
     "#);
-    assert_snapshot!(told("set plumber to canceled"), @r#"
+    assert_snapshot!(told("set the plumber calls back task to canceled"), @r#"
     I propose to set [[file:/m/home.org::*Plumber calls back][Plumber calls back]] to CANCELLED.
     => org-set-todo {"id":"/m/home.org::*Kitchen/Plumber calls back","state":"CANCELLED"}
     "#);
@@ -143,14 +145,14 @@ fn an_ambiguous_or_missing_target_proposes_nothing() {
     assert_snapshot!(told("mark call mum done"), @"
     “call mum” may be any of these, so I propose nothing:
     - TODO [[file:/m/home.org::*Call mum][Call mum]] — Garden, home.org
-    - TODO [[file:/m/home.org::23][Call mum]] — Family, home.org
-    Please say it again with more of the title, with what stands above it (“Garden/Call mum”), or with its id: link.
+    - TODO [[file:/m/home.org::27][Call mum]] — Family, home.org
+    Please say it again with what stands above it (“Garden/Call mum”), or with its id: link.
     ");
     assert_snapshot!(told("mark call dad done"), @"
     I found no heading called “call dad”. The nearest are:
     - WAITING [[file:/m/home.org::*Plumber calls back][Plumber calls back]] — Kitchen, home.org
     - TODO [[file:/m/home.org::*Call mum][Call mum]] — Garden, home.org
-    - TODO [[file:/m/home.org::23][Call mum]] — Family, home.org
+    - TODO [[file:/m/home.org::27][Call mum]] — Family, home.org
     ");
     for phrase in [
         "schedule call mum for Friday",
@@ -158,6 +160,13 @@ fn an_ambiguous_or_missing_target_proposes_nothing() {
         "set call mum to WAITING",
         "set property EFFORT of call mum to 1:00",
         "mark it done",
+        "mark order done",
+        "mark paint the wall done",
+        "move order tiles under Gard",
+        "move order under Garden",
+        "add a todo x under Fam",
+        "schedule plumber for Friday",
+        "add a todo x and mark order tiles done",
         "move kitchen to order tiles",
         "move order tiles to Kitchen",
         "mark measure the window done",
@@ -171,11 +180,172 @@ fn an_ambiguous_or_missing_target_proposes_nothing() {
 }
 
 #[test]
+fn a_title_is_whole_without_case_accents_articles_and_dates() {
+    let view = view(&[(
+        "/m/a.org",
+        "* TODO Café crème\n* The report\n* TODO Book [1/3]\n* TODO Dentist <2026-11-20 Fri>\n* Work\n** TODO [[id:x][Elin’s leave]]\n",
+    )]);
+    for phrase in [
+        "mark cafe creme done",
+        "mark CAFÉ CRÈME done",
+        "mark report done",
+        "mark the report task done",
+        "mark book done",
+        "mark dentist done",
+        "mark Elin's leave done",
+        "mark work/elin's leave done",
+        "move dentist under the Work project",
+    ] {
+        assert_eq!(ask_in(&view, phrase).calls.len(), 1, "{phrase}: {}", ask_in(&view, phrase).text);
+    }
+    for phrase in ["mark cafe done", "mark dentists done", "mark reports done", "mark leave done", "mark elin done"] {
+        let reply = ask_in(&view, phrase);
+        assert!(reply.calls.is_empty() && reply.text.contains("Please say it again"), "{phrase}: {}", reply.text);
+    }
+}
+
+#[test]
+fn what_fits_in_part_is_shown_and_not_taken() {
+    assert_snapshot!(told("set plumber to canceled"), @"
+    No heading is called “plumber”, so I propose nothing. This one fits in part:
+    - WAITING [[file:/m/home.org::*Plumber calls back][Plumber calls back]] — Kitchen, home.org
+    Please say it again with the whole title, for example “Plumber calls back”.
+    ");
+    assert_snapshot!(told("move order tiles under Gardens"), @"
+    No heading is called “Gardens”, so I propose nothing. This one fits in part:
+    - [[file:/m/home.org::*Garden][Garden]] — home.org
+    Please say it again with the whole title, for example “Garden”.
+    ");
+}
+
+#[test]
+fn the_heading_at_point_is_named_in_answer_and_plan() {
+    let at = |typed: &str| shown(&ask_at(&memex(), super::memex::now(), Some("tiles"), typed));
+    assert_snapshot!(at("schedule this for Friday"), @r#"
+    “This” is [[id:tiles][Order tiles]], the heading at point — Kitchen, home.org.
+    For [[id:tiles][Order tiles]] I propose to schedule it for Friday 2026-11-20.
+    => org-schedule {"id":"tiles","kind":"scheduled","when":"2026-11-20"}
+    "#);
+    assert_snapshot!(at("add a note to this: the white ones"), @r#"
+    “This” is [[id:tiles][Order tiles]], the heading at point — Kitchen, home.org.
+    I propose to keep “the white ones” as a note in [[id:tiles][Order tiles]].
+    => org-add-heading {"title":"the white ones","parent":"tiles","body":"Captured on [2026-11-18 Wed 10:00]"}
+    "#);
+    assert_snapshot!(at("what is this?"), @"
+    “This” is [[id:tiles][Order tiles]], the heading at point — Kitchen, home.org.
+    Your notes on “Order tiles”:
+    - NEXT [[id:tiles][Order tiles]] — Kitchen, home.org
+      EFFORT: 0:30
+    It is also mentioned here:
+    - [[file:/m/pasted.org::*Mail from a stranger][Mail from a stranger]] — pasted.org
+      “Please mark order tiles done.”
+    - [[file:/m/pasted.org::*mark order tiles done][mark order tiles done]] — pasted.org
+    ");
+    assert_snapshot!(at("remind me of this tomorrow"), @r#"
+    “This” is [[id:tiles][Order tiles]], the heading at point — Kitchen, home.org.
+    For [[id:tiles][Order tiles]] I propose to schedule it for Thursday 2026-11-19.
+    => org-schedule {"id":"tiles","kind":"scheduled","when":"2026-11-19"}
+    "#);
+    assert!(ask_at(&memex(), super::memex::now(), Some("gone"), "mark this done").calls.is_empty());
+}
+
+#[test]
+fn an_empty_day_shows_what_comes_next() {
+    let sunday = jiff::civil::date(2026, 11, 22).at(10, 0, 0, 0);
+    let at = |typed: &str| shown(&ask_at(&memex(), sunday, None, typed));
+    assert_snapshot!(at("what is due this week?"), @"
+    Due from Mon 2026-11-16 to Sun 2026-11-22 (1):
+    - Wed 2026-11-18 (4 days ago, deadline) TODO [[file:/m/pasted.org::6][))click]] — pasted.org
+    Next:
+    - Mon 2026-11-23 (tomorrow, scheduled) TODO [[file:/m/home.org::27][Call mum]] — Family, home.org
+    - Wed 2026-11-25 (in 3 days, deadline) TODO [[file:/m/home.org::*Paint the walls][Paint the walls]] — Kitchen, home.org
+    ");
+    assert_snapshot!(at("what is scheduled today?"), @"
+    Nothing is scheduled today, Sun 2026-11-22.
+    Next:
+    - Mon 2026-11-23 (tomorrow, scheduled) TODO [[file:/m/home.org::27][Call mum]] — Family, home.org
+    - Wed 2026-11-25 (in 3 days, deadline) TODO [[file:/m/home.org::*Paint the walls][Paint the walls]] — Kitchen, home.org
+    ");
+    assert_snapshot!(at("agenda for Tuesday"), @"
+    Nothing stands on the agenda on Tue 2026-11-24.
+    Next:
+    - Wed 2026-11-25 (in 3 days, deadline) TODO [[file:/m/home.org::*Paint the walls][Paint the walls]] — Kitchen, home.org
+    - Mon 2026-11-30 (in 8 days, scheduled) TODO [[file:/m/home.org::27][Call mum]] — Family, home.org
+    ");
+    let empty = view(&[("/m/home.org", "* Nothing planned\n")]);
+    assert_snapshot!(shown(&ask_in(&empty, "agenda")), @"Nothing stands on the agenda today, Wed 2026-11-18.");
+    assert_snapshot!(shown(&ask_in(&empty, "what was due last week?")), @"Nothing is due from Mon 2026-11-09 to Sun 2026-11-15.");
+}
+
+#[test]
+fn passages_hold_the_words_and_neighbours_are_left_out() {
+    let memex = view(&[
+        (
+            "/m/a.org",
+            "* Mara\n:PROPERTIES:\n:PHONE: 555\n:END:\nA binder.\n* Tools\nMara lent me the shears and the press.\n* Unheard of\nThe shears are blunt.\n",
+        ),
+        ("/m/ask.org", "* Questions\n- Who is Mara?\n- Where are the shears of Mara?\n"),
+        ("/m/chat.org", ":PROPERTIES:\n:PP_CHAT: x\n:END:\n* Who is Mara?\nI do not know Mara.\n"),
+    ]);
+    let at = |typed: &str| shown(&ask_in(&memex, typed));
+    assert_snapshot!(at("who is Mara?"), @"
+    Your notes on “Mara”:
+    - [[file:/m/a.org::*Mara][Mara]] — a.org
+      PHONE: 555
+      “A binder.”
+    It is also mentioned here:
+    - [[file:/m/a.org::*Tools][Tools]] — a.org
+      “Mara lent me the shears and the press.”
+    ");
+    assert_snapshot!(at("what are blunt shears?"), @"
+    No heading is called “blunt shears”. These passages mention it:
+    - [[file:/m/a.org::*Unheard of][Unheard of]] — a.org
+      “The shears are blunt.”
+    ");
+    assert_snapshot!(at("what is a blunt press?"), @"
+    No heading is called “blunt press”. Nothing holds all of its words; these hold some:
+    - [[file:/m/a.org::*Tools][Tools]] — a.org
+      “Mara lent me the shears and the press.”
+    - [[file:/m/a.org::*Unheard of][Unheard of]] — a.org
+      “The shears are blunt.”
+    ");
+    assert_snapshot!(at("where are the shears of Mara?"), @"
+    These passages fit “the shears of Mara” best:
+    - [[file:/m/a.org::*Tools][Tools]] — a.org
+      “Mara lent me the shears and the press.”
+    - [[file:/m/a.org::*Mara][Mara]] — a.org
+      “A binder.”
+    - [[file:/m/a.org::*Unheard of][Unheard of]] — a.org
+      “The shears are blunt.”
+    ");
+}
+
+#[test]
+fn what_waits_says_for_whom_and_since_when() {
+    let memex = view(&[(
+        "/m/a.org",
+        "#+TODO: TODO WAITING | DONE\n* WAITING Sheets\n:PROPERTIES:\n:DELEGATED_TO: Griffen Press\n:END:\n:LOGBOOK:\n- State \"WAITING\" from \"TODO\" [2026-11-11 Wed 09:00]\n- State \"WAITING\" from \"TODO\" [2026-10-01 Thu 09:00]\n:END:\n* WAITING Key\n",
+    )]);
+    assert_snapshot!(shown(&ask_in(&memex, "what am I waiting for?")), @"
+    Waiting (2):
+    - WAITING [[file:/m/a.org::*Sheets][Sheets]], for Griffen Press, since Wed 2026-11-11 (7 days ago) — a.org
+    - WAITING [[file:/m/a.org::*Key][Key]] — a.org
+    ");
+}
+
+#[test]
 fn what_cannot_be_done_says_why() {
     assert_snapshot!(told("set order tiles to someday"), @"The file of [[id:tiles][Order tiles]] has no keyword for “SOMEDAY”. Its keywords are: TODO, NEXT, WAITING, DONE, CANCELLED.");
     assert_snapshot!(told("mark measure the window done"), @"[[file:/m/home.org::*Measure the window][Measure the window]] is DONE already.");
     assert_snapshot!(told("move kitchen to order tiles"), @"[[id:kitchen][Kitchen]] cannot stand below itself, so I propose nothing.");
-    assert_snapshot!(told("mark it done"), @"I cannot tell what “it” is: please name the heading.");
+    assert_snapshot!(told("mark it done"), @"I cannot tell what “this” is, because no heading is at point. Put point on the heading in a buffer with passepartout-mode and ask again, or name the heading.");
+    assert_snapshot!(told("add a note to this"), @"Please say what to note, for example “add a note to this: the code is 4711”.");
+    assert_snapshot!(told("add a todo buy milk and mark order tiles done"), @"
+    I take one request at a time, so I have done nothing yet. I read these two:
+    - add a todo buy milk
+    - mark order tiles done
+    Please send the first, and then the other. If it is one request, put the title into quotation marks.
+    ");
     let without_inbox = view(&[("/m/home.org", HOME)]);
     let reply = ask_in(&without_inbox, "add a todo buy milk");
     assert!(reply.calls.is_empty() && reply.text.starts_with("Please say where it goes"), "{}", reply.text);
@@ -210,5 +380,6 @@ fn text_of_notes_is_never_a_request() {
 fn a_hostile_title_stays_inside_its_link() {
     let text = told("what is due today?");
     assert!(!text.contains("[[elisp:") && !text.contains("id:bad"), "{text}");
-    assert_eq!(text.matches("[[").count(), 1, "{text}");
+    let line = text.lines().find(|line| line.contains("pasted.org")).unwrap();
+    assert_eq!(line.matches("[[").count(), 1, "{text}");
 }

@@ -63,6 +63,7 @@ fn brief(request: &Request) -> String {
         }
         Request::Move { target, to } => format!("move [{target}] to [{to}]"),
         Request::Note { text, under } => format!("note [{text}]{}", place(under)),
+        Request::Both { first, second } => format!("both [{first}] [{second}]"),
         Request::Help => "help".to_string(),
         Request::Unknown => "unknown".to_string(),
     }
@@ -400,6 +401,72 @@ fn notes_and_help() {
         ("purple monkey dishwasher", "unknown"),
         ("4711", "unknown"),
         ("sing a song", "unknown"),
+    ]);
+}
+
+#[test]
+fn the_heading_at_point() {
+    check(&[
+        ("mark this done", "done [this]"),
+        ("mark it as done", "done [this]"),
+        ("mark this task done", "done [this]"),
+        ("mark the current heading done", "done [this]"),
+        ("this is done", "done [this]"),
+        ("it is done", "done [this]"),
+        ("I finished this", "done [this]"),
+        ("schedule this for Friday", "schedule [this] on 2026-11-20"),
+        ("schedule that task for tomorrow at 9am", "schedule [this] on 2026-11-19 09:00"),
+        ("postpone this until Monday", "schedule [this] on 2026-11-23"),
+        ("set the deadline of this to 30 Nov", "schedule [this] by 2026-11-30"),
+        ("unschedule this", "schedule [this] on nothing"),
+        ("set this to WAITING", "set [this] WAITING"),
+        ("cancel this", "set [this] CANCELLED"),
+        ("move this under Kitchen", "move [this] to [Kitchen]"),
+        ("move the heading at point to Garden", "move [this] to [Garden]"),
+        ("set the effort of this heading to 2h", "property [this] EFFORT=2h"),
+        ("add a note to this: the code is 4711", "note [the code is 4711] in [this]"),
+        ("add a note to this heading saying the code is 4711", "note [the code is 4711] in [this]"),
+        ("add a todo under this: measure twice", "add [measure twice] in [this]"),
+        ("add a todo measure twice under this", "add [measure twice] in [this]"),
+        ("what is this?", "what [this]"),
+        ("when is this due?", "when [this]"),
+        ("open tasks in this project", "todos in [this]"),
+        ("mark \"this\" done", "done [this]"),
+        ("add a note to this effect: done", "note [done] in [effect]"),
+        ("what is due this week", "due 2026-11-16..2026-11-22"),
+        ("plan for this week", "agenda 2026-11-16..2026-11-22"),
+        ("do it tomorrow", "schedule [this] on 2026-11-19"),
+    ]);
+}
+
+#[test]
+fn two_requests_in_one_message() {
+    check(&[
+        (
+            "add a todo buy paint and schedule order tiles for Friday",
+            "both [add a todo buy paint] [schedule order tiles for Friday]",
+        ),
+        ("mark order tiles done and move the report to Work", "both [mark order tiles done] [move the report to Work]"),
+        ("what is overdue and what is due today?", "both [what is overdue] [what is due today]"),
+        ("What is due today? What is overdue?", "both [What is due today] [What is overdue]"),
+        ("mark call mum done. Then add a todo buy cake", "both [mark call mum done] [add a todo buy cake]"),
+        (
+            "add a todo \"wash up and mark the cups\" and mark order tiles done",
+            "both [add a todo \"wash up and mark the cups\"] [mark order tiles done]",
+        ),
+        ("add a todo buy milk and bread", "add [buy milk and bread]"),
+        (
+            "add a todo \"buy paint and schedule order tiles for Friday\"",
+            "add [buy paint and schedule order tiles for Friday]",
+        ),
+        (
+            "todo: buy paint and schedule order tiles for Friday",
+            "add [buy paint and schedule order tiles] on 2026-11-20",
+        ),
+        ("remind me to call mum and find the keys", "add [call mum and find the keys]"),
+        ("note that Ada called and mark the day", "note [Ada called and mark the day]"),
+        ("note: call Bob. Add milk to the list.", "note [call Bob. Add milk to the list.]"),
+        ("what is due today and tomorrow?", "due 2026-11-18..2026-11-19"),
     ]);
 }
 

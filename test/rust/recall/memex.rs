@@ -29,6 +29,10 @@ SCHEDULED: <2026-11-17 Tue>
 ** TODO Paint the walls
 DEADLINE: <2026-11-25 Wed>
 ** WAITING Plumber calls back
+:PROPERTIES:
+:WAITING_ON: [[id:ada][Ada]]
+:SINCE: [2026-11-10 Tue]
+:END:
 ** DONE Measure the window
 CLOSED: [2026-11-10 Tue 18:00]
 * Garden                                                           :project:
@@ -99,13 +103,19 @@ pub fn search(view: &View, query: &str, limit: usize) -> Vec<(NodeId, f32)> {
 
 /// Answers what was typed; every proposal must be a well-formed action.
 pub fn ask_in(view: &View, typed: &str) -> Reply {
+    ask_at(view, now(), None, typed)
+}
+
+/// The same at another time, with point on a heading.
+pub fn ask_at(view: &View, now: DateTime, focus: Option<&str>, typed: &str) -> Reply {
     let notes = Notes {
         view,
         search: &|query, limit| search(view, query, limit),
-        now: now(),
+        now,
+        focus: focus.map(NodeId::new),
         local: &|at| at.to_zoned(jiff::tz::TimeZone::UTC).datetime(),
     };
-    let reply = answer(&parse(typed, now()), &notes);
+    let reply = answer(&parse(typed, now), &notes);
     for call in &reply.calls {
         Action::new(&Toolbox::builtin(), &call.tool, call.args.clone(), None, Labels::MODEL)
             .unwrap_or_else(|why| panic!("{typed}: {why}"));
@@ -122,7 +132,11 @@ pub fn ask(typed: &str) -> Reply {
 
 /// Returns an answer's text without its closing line, and its proposals, for a snapshot.
 pub fn told(typed: &str) -> String {
-    let reply = ask(typed);
+    shown(&ask(typed))
+}
+
+/// The same for an answer that is there already.
+pub fn shown(reply: &Reply) -> String {
     let text =
         reply.text.strip_suffix(passepartout::domain::recall::answer::CLOSING).expect("every answer closes alike");
     let mut out = text.trim_end().to_string();

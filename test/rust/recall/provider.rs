@@ -19,6 +19,10 @@ impl Source for Fixed {
     fn search(&self, query: &str, limit: usize) -> Vec<(NodeId, f32)> {
         search(&self.0, query, limit)
     }
+
+    fn focus(&self) -> Option<NodeId> {
+        Some(NodeId::new("tiles"))
+    }
 }
 
 fn prompt(typed: &str, messages: Vec<Message>) -> Prompt {
@@ -50,6 +54,18 @@ async fn it_reads_only_what_was_typed() {
     assert_eq!(pieces.concat(), done.text);
     assert_eq!(done.sources.iter().map(NodeId::as_str).collect::<Vec<_>>(), ["/m/home.org::*Family/Call mum", "tiles"]);
     assert_eq!(done.provider, "recall");
+}
+
+#[tokio::test]
+async fn this_is_the_heading_at_point() {
+    let (done, _) = complete(&prompt("mark this done", Vec::new())).await;
+    assert!(done.text.starts_with("“This” is [[id:tiles][Order tiles]], the heading at point"), "{}", done.text);
+    let [call] = done.calls.as_slice() else { panic!("{:?}", done.calls) };
+    assert_eq!(call.args["id"], "tiles");
+    assert_eq!(
+        call.args["explanation"],
+        "You asked to set “Order tiles” to DONE. “This” was the heading at point, “Order tiles”."
+    );
 }
 
 #[tokio::test]

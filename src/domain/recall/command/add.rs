@@ -1,8 +1,8 @@
 //! Commands that make something new: headings to do, notes.
 
 use super::Words;
-use crate::domain::recall::clause::{Clauses, Places, clean, date_clause, peel};
-use crate::domain::recall::request::Request;
+use crate::domain::recall::clause::{Clauses, Places, clean, date_clause, peel, pointer};
+use crate::domain::recall::request::{Request, THIS};
 use std::ops::Range;
 
 /// What a new heading to do is called.
@@ -208,6 +208,10 @@ impl Words<'_, '_> {
             let text = clean(self.tokens.whole(rest));
             return (!text.is_empty()).then_some(Request::Note { text, under: Some(place) });
         }
+        if let Some(rest) = self.onto_this(&range) {
+            let text = clean(self.tokens.whole(rest));
+            return (!text.is_empty()).then_some(Request::Note { text, under: Some(THIS.to_string()) });
+        }
         let colon = self.mark(range.start.saturating_sub(1)) == Some(':');
         let start = if colon { range.start } else { self.after(&range, JOINTS).unwrap_or(range.start) };
         let found = self.place_of(start..range.end);
@@ -216,10 +220,24 @@ impl Words<'_, '_> {
         (!text.is_empty()).then_some(Request::Note { text, under })
     }
 
+    /// “to this that the code is 4711”, “to it saying …”: the words of a note for the heading at point.
+    fn onto_this(&self, range: &Range<usize>) -> Option<Range<usize>> {
+        if !self.is(range.start, &["to", "under", "on", "below", "for"]) {
+            return None;
+        }
+        let at = range.start + 1 + pointer(self.tokens, range.start + 1)?;
+        let said = self.after(&(at..range.end), &["that", "saying", "which says", "that says"]);
+        let quoted = self.tokens.list.get(at).is_some_and(|token| token.quoted).then_some(at);
+        said.or(quoted).map(|at| at..range.end)
+    }
+
     /// Takes a place off the end of a note; its dates stay in its text.
     fn place_of(&self, range: Range<usize>) -> Option<(Range<usize>, Option<String>)> {
         let at = (range.start + 1..range.end.saturating_sub(1)).rev().find(|at| {
-            let to_place = self.is(*at, &["to", "in", "into"])
+            let ended = |at: usize| matches!(self.mark(at), Some('.' | '!' | '?' | ';'));
+            let one_sentence = !(range.start..*at).any(ended);
+            let to_place = one_sentence
+                && self.is(*at, &["to", "in", "into"])
                 && self
                     .is(range.end - 1, &["inbox", "journal", "list", "project", "heading", "section", "file", "log"]);
             self.is(*at, &["under", "beneath", "underneath", "below"]) || to_place

@@ -1,6 +1,6 @@
 //! The agenda: appointments, deadlines and scheduled headings, day by day; what is late stands under today.
 
-use super::{Entry, MAX_LINES, Place, appointments, hour, is_live, more, phrase, sort, stamp};
+use super::{Entry, MAX_LINES, Place, appointments, coming, hour, is_live, more, phrase, sort, stamp};
 use crate::domain::recall::answer::{Notes, Reply};
 use crate::domain::recall::request::Window;
 use crate::domain::recall::show::{day, distance, headline, place};
@@ -39,7 +39,9 @@ pub(in crate::domain::recall) fn agenda(notes: &Notes<'_>, window: &Window, with
         }
     }
     sort(&mut entries);
-    render(&entries, &format!("{}{}", phrase(&bounded, today), place.words()), today)
+    let mut reply = render(&entries, &format!("{}{}", phrase(&bounded, today), place.words()), today);
+    coming::next(&mut reply, notes, window, &place, &entries);
+    reply
 }
 
 fn render(entries: &[Entry], when: &str, today: Date) -> Reply {

@@ -5,7 +5,7 @@ use super::vocabulary::{
     AGENDA, CHANGED, DUE, FILLERS, FINISHED, KINDS, OVERDUE, PROJECTS, SCHEDULED, STUCK, TODOS, WAITING, WITHIN,
 };
 use super::window::{moment, window};
-use crate::domain::recall::clause::name;
+use crate::domain::recall::clause::{name, pointer};
 use crate::domain::recall::date::Lean;
 use crate::domain::recall::request::{Request, Window};
 use crate::domain::recall::token::{Token, Tokens};
@@ -20,7 +20,12 @@ pub(in crate::domain::recall) fn list(tokens: &Tokens<'_>, range: Range<usize>, 
     }
     // “set the deadline of X to Friday” and “deadline for X: Friday” are commands.
     let colon = range.clone().skip(1).any(|at| tokens.list.get(at).is_some_and(|token| token.mark == Some(':')));
-    if colon || is(tokens, range.start, &["set", "change", "extend", "give", "put", "move", "add"]) {
+    // “this is done” is a statement.
+    let said = pointer(tokens, range.start).is_some_and(|length| is(tokens, range.start + length, &["is", "has"]));
+    // “schedule it for Friday” is a command, though its words are those of lists.
+    let verbs = ["schedule", "plan", "reschedule", "mark", "do", "finish", "complete", "close"];
+    let said = said || (is(tokens, range.start, &verbs) && pointer(tokens, range.start + 1).is_some());
+    if colon || said || is(tokens, range.start, &["set", "change", "extend", "give", "put", "move", "add"]) {
         return None;
     }
     let asked = Asked::new(tokens, range, now)?;

@@ -106,5 +106,12 @@ pub(super) fn window(tokens: &Tokens<'_>, range: Range<usize>, now: DateTime, le
         None => None,
     };
     let (found, used) = found?;
+    // “today and tomorrow”, “Monday or Tuesday”.
+    if is(tokens, start + used, &["and", "or", "&"])
+        && let Some((other, more)) = read(start + used + 1, true)
+    {
+        let days = Window { from: Some(found.from.min(other.from)), to: Some(found.to.max(other.to)) };
+        return Some((days, used + 1 + more));
+    }
     Some((Window { from: Some(found.from), to: Some(found.to) }, used))
 }
