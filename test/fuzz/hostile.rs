@@ -1,6 +1,7 @@
 //! Legal Org texts that make careless parsers slow, deep or wrong, as a tool beside the project writes them.
 
 use super::soaking;
+use crate::support::skip::skipped;
 use passepartout::domain::memory::document::{Document, PrivacyOptions};
 use passepartout::domain::org::link::links;
 use passepartout::domain::org::scan::{ScanOptions, scan};
@@ -17,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 fn hostile_texts_are_read_in_linear_time() {
     let tool = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/tools/org-hostile.py");
     if !tool.exists() || Command::new("python3").arg("--version").output().is_err() {
-        println!("skipped: {} or python3 is absent", tool.display());
+        skipped(format_args!("{} or python3 is absent", tool.display()));
         return;
     }
     let folder = tempfile::tempdir().unwrap();

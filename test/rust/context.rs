@@ -1,5 +1,6 @@
 //! What a model is given of memory: who is in, how it is written, and what never is.
 
+use crate::support::skip::skipped;
 use jiff::civil::{DateTime, date};
 use passepartout::domain::context::lexical::Index;
 use passepartout::domain::context::rank::search;
@@ -327,7 +328,7 @@ fn one_context_is_printed() {
 fn conversations_are_recalled() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/corpus/recall");
     let Ok(entries) = std::fs::read_dir(&folder) else {
-        println!("skipped: no {}", folder.display());
+        skipped(format_args!("no {}", folder.display()));
         return;
     };
     let mut paths: Vec<_> = entries.filter_map(|entry| entry.ok().map(|entry| entry.path())).collect();

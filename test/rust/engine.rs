@@ -2,6 +2,7 @@
 
 use crate::support::engine::{Home, ask, origin, provide, status, tree, waiting};
 use crate::support::fake_server::{Dialect, FakeCall, FakeServer, Reply};
+use crate::support::skip::skipped;
 use passepartout::domain::action::Action;
 use passepartout::domain::gate::clearance::{Judgement, judge};
 use passepartout::domain::gate::plan::PlanStatus;
@@ -818,7 +819,7 @@ async fn commands_run_confined_and_their_output_goes_back() {
     let engine = home.served(&server, &["fake"], true).await;
     let (asked, _) = home.ask(&engine, "count on").await;
     if let Err(missing) = engine.probe_confinement().await {
-        eprintln!("skipped: commands cannot be confined here: {missing}");
+        skipped(format_args!("commands cannot be confined here: {missing}"));
         return;
     }
     assert_eq!(asked.report.ending, Ending::Parked, "reading passes, writing asks");

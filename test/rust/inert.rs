@@ -1,4 +1,5 @@
 //! Inert text, read by the real Org: it finds nothing there that runs, and no structure.
+use crate::support::skip::skipped;
 use passepartout::domain::inert::inert;
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -59,7 +60,7 @@ fn found_by_org(texts: &[String]) -> Option<String> {
         .stderr(Stdio::piped())
         .spawn();
     let Ok(mut child) = child else {
-        println!("skipped: there is no Emacs here");
+        skipped("there is no Emacs here");
         return None;
     };
     let text = base64(texts.join("\u{c}").as_bytes());

@@ -1,5 +1,6 @@
 //! What a confined command can do, tried as the user who runs the tests, and as root also as an ordinary one.
 
+use crate::support::skip::skipped;
 use passepartout::domain::action::{Action, Outcome};
 use passepartout::domain::gate::clearance::{Cleared, Judgement, judge};
 use passepartout::domain::gate::{Case, Facts, Gate, Gates, Verdict};
@@ -105,7 +106,7 @@ fn possible() -> bool {
     let world = World::new(None);
     let (code, _, errors) = world.bash(&world.policy(), "true");
     if code == 125 && errors.contains("namespaces") {
-        println!("skipped: this kernel makes no namespaces: {errors}");
+        skipped(format_args!("this kernel makes no namespaces: {errors}"));
         return false;
     }
     assert_eq!((code, errors.as_str()), (0, ""), "the launcher runs a command");

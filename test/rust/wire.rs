@@ -1,5 +1,6 @@
 //! The wire: what is read, what is refused, and that Emacs agrees.
 
+use crate::support::skip::skipped;
 use passepartout::domain::sexp::plist::{Plist, message};
 use passepartout::domain::sexp::reader::{Fault, Sexp};
 use passepartout::edge::wire::frame::{self, FrameError, Frames, Step};
@@ -279,7 +280,7 @@ fn emacs_reads_and_prints_the_same_values() {
         ["nil", "(setq print-escape-newlines t)", "(setq print-escape-newlines t print-escape-control-characters t)"];
     for setting in settings {
         let Some(read) = through_emacs(&values, setting) else {
-            println!("skipped: there is no Emacs here");
+            skipped("there is no Emacs here");
             return;
         };
         assert_eq!(read.len(), values.len());

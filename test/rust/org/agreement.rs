@@ -1,5 +1,6 @@
 //! The dump against what Org 9.7 itself says of the same files, where the corpus lies beside the project.
 
+use crate::support::skip::skipped;
 use passepartout::edge::cli::dump;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -44,7 +45,7 @@ fn truth(file: &str) -> Option<Rows> {
     let path = corpus().join(file);
     let output = path.exists().then(|| Command::new("xz").arg("-dc").arg(&path).output());
     let Some(Ok(output)) = output else {
-        println!("skipped: {} or xz is not there", path.display());
+        skipped(format_args!("{} or xz is not there", path.display()));
         return None;
     };
     Some(rows(&String::from_utf8_lossy(&output.stdout), ""))

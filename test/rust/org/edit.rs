@@ -1,6 +1,7 @@
 //! Structural edits: what they write, what they leave, what they refuse.
 
 use super::outline;
+use crate::support::skip::skipped;
 use jiff::civil::{DateTime, date};
 use passepartout::domain::org::edit::{Edit, EditError, EditOptions, NewHeading, Planning, apply, extract, splices};
 use passepartout::domain::org::outline::Outline;
@@ -405,7 +406,7 @@ proptest! {
 fn real_files_keep_what_is_not_edited() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/corpus/org");
     if !root.exists() {
-        println!("skipped: {} is not there", root.display());
+        skipped(format_args!("{} is not there", root.display()));
         return;
     }
     let files: Vec<PathBuf> = passepartout::edge::walk::org_files(&root).into_iter().filter_map(Result::ok).collect();

@@ -2,3 +2,5 @@
 
 pub mod engine;
 pub mod fake_server;
+pub mod skip;
+pub mod user;
