@@ -86,6 +86,9 @@ async fn store(engine: &Engine) -> Check {
         let check = Check::bad("store", "Store", State::Unhealthy, trouble.text, repair);
         return if trouble.rebuild { check.fixable() } else { check };
     }
+    if let Some(why) = engine.beside() {
+        return Check::good("store", "Store", format!("{path}; {why}"));
+    }
     let head = engine.head();
     match engine.stored().await {
         Some(stored) if stored == head => Check::good(

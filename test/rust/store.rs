@@ -6,15 +6,16 @@ use crate::support::user::ordinary;
 use passepartout::domain::id::{NodeId, OperationId};
 use passepartout::domain::memory::Memory;
 use passepartout::domain::memory::document::{Document, PrivacyOptions};
-use passepartout::domain::memory::store::{Commit, NewRecord, RamStore, Stamp, Store, StoreError};
+use passepartout::domain::memory::store::{Commit, NewRecord, RamStore, Record, Stamp, Store, StoreError};
 use passepartout::domain::memory::view::View;
-use passepartout::edge::store::DiskStore;
+use passepartout::edge::store::{DiskStore, owner_of};
 use serde_json::json;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 fn build(file: &Arc<str>, text: Arc<str>) -> Result<Document, String> {
     Ok(Document::build(file.clone(), outline(&text), &PrivacyOptions::default()))
@@ -113,6 +114,14 @@ fn records_only_grow() {
             |store: &mut dyn Store, since| store.list("plan", since).unwrap().iter().map(|r| r.seq).collect::<Vec<_>>();
         assert_eq!(seqs(store, 0), [1, 2]);
         assert_eq!(seqs(store, 1), [2]);
+        let last = [record("plan", "P2", json!(2)), record("plan", "P1", json!({"state": "done"}))];
+        store.commit(&Commit { records: &last, ..Commit::default() }).unwrap();
+        let places = |records: Vec<Record>| records.iter().map(|r| r.seq).collect::<Vec<_>>();
+        assert_eq!(places(store.newest("plan", 2).unwrap()), [5, 4]);
+        assert_eq!(places(store.newest("plan", 9).unwrap()), [5, 4, 2, 1]);
+        assert_eq!(places(store.newest("nothing", 9).unwrap()), [0; 0]);
+        assert_eq!(places(store.latest_each("plan").unwrap()), [4, 5]);
+        assert_eq!(places(store.latest_each("rule").unwrap()), [3]);
     });
     let mut deep = json!(1);
     for _ in 0..100 {
@@ -205,6 +214,142 @@ fn one_process_owns_a_store() {
 }
 
 #[test]
+fn a_reader_sees_the_store_as_it_was_when_it_was_opened() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut memory = Memory::default();
+    let mut store = DiskStore::open(folder.path()).unwrap();
+    save(&mut store, &mut memory, "a", "* one\n").unwrap();
+    let then = memory.head().root();
+    let mut reader = DiskStore::open_to_read(folder.path()).unwrap();
+    for n in 0..20 {
+        save(&mut store, &mut memory, "a", &format!("* two {n}\n")).unwrap();
+    }
+    let loaded = reader.load(&build).unwrap();
+    assert_eq!((loaded.view.root(), loaded.log.len()), (then, 1));
+    assert_eq!(loaded.problems, [""; 0]);
+    assert_eq!(reader.list("intent", 0).unwrap().len(), 1);
+    assert_eq!(DiskStore::open_to_read(folder.path()).unwrap().list("intent", 0).unwrap().len(), 21);
+}
+
+#[test]
+fn reading_leaves_a_store_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut memory = Memory::default();
+    let mut store = DiskStore::open(folder.path()).unwrap();
+    save(&mut store, &mut memory, "a", "* one\n").unwrap();
+    drop(store);
+    assert_eq!(owner_of(folder.path()), None);
+    let before = listing(folder.path());
+    let read = || {
+        let mut reader = DiskStore::open_to_read(folder.path()).unwrap();
+        assert_eq!(reader.load(&build).unwrap().view.root(), memory.head().root());
+        assert_eq!(reader.verify().unwrap(), [""; 0]);
+    };
+    read();
+    // SQLite's own companions are not the store.
+    let ours = |listing: Vec<(String, Vec<u8>)>| {
+        let kept = listing
+            .into_iter()
+            .filter(|(name, bytes)| !(name.ends_with("-shm") || bytes.is_empty() && name.ends_with("-wal")));
+        kept.collect::<Vec<_>>()
+    };
+    assert_eq!(ours(listing(folder.path())), ours(before));
+    for name in ["memory.sqlite-wal", "memory.sqlite-shm"] {
+        let _ = fs::remove_file(folder.path().join(name));
+    }
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o500)).unwrap();
+    read();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700)).unwrap();
+}
+
+/// The tables as the first version made them.
+const FIRST_LAYOUT: &str = "
+CREATE TABLE objects(hash BLOB PRIMARY KEY, kind INTEGER NOT NULL, bytes BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE texts(document BLOB PRIMARY KEY, manifest BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE operations(id INTEGER PRIMARY KEY, hash BLOB NOT NULL, parent BLOB, root BLOB NOT NULL,
+  cause TEXT NOT NULL, origin TEXT NOT NULL, at TEXT NOT NULL, note TEXT NOT NULL);
+CREATE TABLE heads(name TEXT PRIMARY KEY, operation INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE records(seq INTEGER PRIMARY KEY, at TEXT NOT NULL, kind TEXT NOT NULL, key TEXT NOT NULL, body TEXT NOT NULL);
+CREATE INDEX records_by_key ON records(kind, key, seq);
+CREATE TABLE stamps(file TEXT PRIMARY KEY, modified INTEGER NOT NULL, size INTEGER NOT NULL, document BLOB NOT NULL,
+  settled INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TRIGGER operations_stay BEFORE DELETE ON operations BEGIN SELECT RAISE(ABORT, 'the log only grows'); END;
+CREATE TRIGGER operations_hold BEFORE UPDATE ON operations BEGIN SELECT RAISE(ABORT, 'the log only grows'); END;
+CREATE TRIGGER records_stay BEFORE DELETE ON records BEGIN SELECT RAISE(ABORT, 'records only grow'); END;
+CREATE TRIGGER records_hold BEFORE UPDATE ON records BEGIN SELECT RAISE(ABORT, 'records only grow'); END;
+PRAGMA application_id = 1349537133; PRAGMA user_version = 1; PRAGMA journal_mode = wal;
+";
+
+#[test]
+fn a_store_of_the_first_layout_opens_and_keeps_everything() {
+    let (folder, new) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut memory = Memory::default();
+    let mut store = DiskStore::open(new.path()).unwrap();
+    save(&mut store, &mut memory, "/n/a.org", &long("a", 500)).unwrap();
+    save(&mut store, &mut memory, "/n/b.org", "* B\n").unwrap();
+    drop(store);
+    let old = rusqlite::Connection::open(folder.path().join("memory.sqlite")).unwrap();
+    old.execute_batch(FIRST_LAYOUT).unwrap();
+    old.execute("ATTACH ?1 AS new", [new.path().join("memory.sqlite").to_str().unwrap()]).unwrap();
+    for table in ["objects", "texts", "operations", "heads", "records", "stamps"] {
+        old.execute(&format!("INSERT INTO {table} SELECT * FROM new.{table}"), []).unwrap();
+    }
+    drop(old);
+    fs::copy(new.path().join("memory.log"), folder.path().join("memory.log")).unwrap();
+
+    let mut reader = DiskStore::open_to_read(folder.path()).unwrap();
+    assert_eq!(reader.newest("intent", 1).unwrap().len(), 1, "it can be read before it was brought up to date");
+    drop(reader);
+    let (mut store, found, problems) = reopened(folder.path());
+    assert_eq!(problems, [""; 0]);
+    assert_eq!(found.head().root(), memory.head().root());
+    assert_eq!(store.newest("intent", 9).unwrap().len(), 2);
+    let mut found = found;
+    save(&mut store, &mut found, "/n/b.org", "* C\n").unwrap();
+    assert_eq!(store.verify().unwrap(), [""; 0]);
+    drop(store);
+    // The version before ours opens it still: the format has the same number.
+    let database = rusqlite::Connection::open(folder.path().join("memory.sqlite")).unwrap();
+    let index: String = database
+        .query_row("SELECT name FROM sqlite_schema WHERE type = 'index' AND name = 'records_by_kind'", [], |r| r.get(0))
+        .unwrap();
+    assert_eq!(index, "records_by_kind");
+    assert_eq!(database.pragma_query_value(None, "user_version", |row| row.get::<_, u32>(0)).unwrap(), 1);
+    for sql in [
+        "SELECT body FROM records WHERE kind = ?1 ORDER BY seq DESC LIMIT 5",
+        "SELECT body FROM records WHERE kind = ?1 AND key = 'x' ORDER BY seq DESC LIMIT 1",
+    ] {
+        let plan: String =
+            database.query_row(&format!("EXPLAIN QUERY PLAN {sql}"), ["turn"], |row| row.get("detail")).unwrap();
+        assert!(plan.starts_with("SEARCH records USING INDEX"), "{sql}: {plan}");
+    }
+}
+
+#[test]
+fn a_whole_database_is_not_put_aside() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut memory = Memory::default();
+    let mut store = DiskStore::open(folder.path()).unwrap();
+    save(&mut store, &mut memory, "a", "* one\n").unwrap();
+    drop(store);
+    let mut store = DiskStore::rebuild(folder.path()).unwrap();
+    assert!(store.notices()[0].contains("was left as it is"), "{:?}", store.notices());
+    assert_eq!(store.load(&build).unwrap().view.root(), memory.head().root());
+}
+
+#[test]
+fn an_owner_that_is_about_to_end_is_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let held = DiskStore::open(folder.path()).unwrap();
+    assert!(owner_of(folder.path()).is_some_and(|owner| owner.contains(&std::process::id().to_string())));
+    assert!(DiskStore::open_patiently(folder.path(), Duration::ZERO).is_err());
+    let path = folder.path().to_path_buf();
+    let waiting = std::thread::spawn(move || DiskStore::open_patiently(&path, Duration::from_secs(20)).map(|_| ()));
+    drop(held);
+    waiting.join().unwrap().unwrap();
+}
+
+#[test]
 fn a_lock_of_a_dead_process_is_taken_over() {
     let folder = tempfile::tempdir().unwrap();
     drop(DiskStore::open(folder.path()).unwrap());
@@ -242,11 +387,20 @@ fn what_cannot_be_opened_says_so() {
         connection.pragma_update(None, "application_id", 7).unwrap();
     };
     check(&foreign, &["not a database of Passepartout"]);
+    let unmarked = |folder: &Path| {
+        let connection = rusqlite::Connection::open(folder.join("memory.sqlite")).unwrap();
+        connection.execute_batch("CREATE TABLE someone_elses(x)").unwrap();
+    };
+    check(&unmarked, &["not a database of Passepartout"]);
     check(&|f| fs::create_dir(f.join("memory.sqlite")).unwrap(), &["memory.sqlite"]);
     let file = tempfile::NamedTempFile::new().unwrap();
     let message = DiskStore::open(file.path()).map(|_| ()).unwrap_err().to_string();
     assert!(message.contains("folder is needed"), "{message}");
     let none = tempfile::tempdir().unwrap();
+    let message = DiskStore::open_to_read(none.path()).map(|_| ()).unwrap_err().to_string();
+    assert!(message.contains("no store yet"), "{message}");
+    // Another process has made the file, and has not come to the tables yet.
+    fs::write(none.path().join("memory.sqlite"), "").unwrap();
     let message = DiskStore::open_to_read(none.path()).map(|_| ()).unwrap_err().to_string();
     assert!(message.contains("no store yet"), "{message}");
 }

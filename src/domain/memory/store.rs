@@ -130,12 +130,23 @@ pub enum StoreError {
         known: u32,
     },
     /// Another process owns the store.
-    #[error("{}: is in use by process {owner}; end that one first, or choose another store", path.display())]
+    #[error("{}: is in use by {owner}; do this there, end that process first, or choose another store", path.display())]
     Locked {
         /// The store.
         path: PathBuf,
-        /// The owner's process id, as it wrote it down.
+        /// Who owns it: `process 4711 (emacs)`.
         owner: String,
+    },
+    /// The database cannot be read as one.
+    #[error(
+        "{}: the store is damaged: {why}; `passepartout doctor --fix` puts it aside and rebuilds it from the store's log and the Org files",
+        path.display()
+    )]
+    Damaged {
+        /// The database.
+        path: PathBuf,
+        /// What the system said.
+        why: String,
     },
     /// It cannot be opened.
     #[error("{}: the store cannot be opened: {why}; {cure}", path.display())]
@@ -183,6 +194,10 @@ pub trait Store: Send {
     fn latest(&mut self, kind: &str, key: &str) -> Result<Option<Record>, StoreError>;
     /// Returns the records of a kind behind a place, oldest first.
     fn list(&mut self, kind: &str, since: u64) -> Result<Vec<Record>, StoreError>;
+    /// Returns the last `limit` records of a kind, newest first; it reads no others.
+    fn newest(&mut self, kind: &str, limit: usize) -> Result<Vec<Record>, StoreError>;
+    /// Returns the last record of each thing of a kind, in the order of their places.
+    fn latest_each(&mut self, kind: &str) -> Result<Vec<Record>, StoreError>;
     /// Returns where it lies; `None` when it lives in memory alone.
     fn path(&self) -> Option<PathBuf>;
 }
@@ -253,6 +268,19 @@ impl Store for RamStore {
 
     fn list(&mut self, kind: &str, since: u64) -> Result<Vec<Record>, StoreError> {
         Ok(self.records.iter().filter(|record| record.kind == kind && record.seq > since).cloned().collect())
+    }
+
+    fn newest(&mut self, kind: &str, limit: usize) -> Result<Vec<Record>, StoreError> {
+        Ok(self.records.iter().rev().filter(|record| record.kind == kind).take(limit).cloned().collect())
+    }
+
+    fn latest_each(&mut self, kind: &str) -> Result<Vec<Record>, StoreError> {
+        let of_kind = self.records.iter().filter(|record| record.kind == kind);
+        let last: std::collections::BTreeMap<&str, &Record> =
+            of_kind.map(|record| (record.key.as_str(), record)).collect();
+        let mut last: Vec<Record> = last.into_values().cloned().collect();
+        last.sort_by_key(|record| record.seq);
+        Ok(last)
     }
 
     fn path(&self) -> Option<PathBuf> {

@@ -159,7 +159,7 @@ fn context_engine(place: &Place) -> Result<ContextEngine, Failure> {
     let config = configured(place);
     let tokens = Arc::new(Tokens::new());
     let view = match &place.store {
-        Some(_) => with_engine(place, Keep::OnDiskOnly, async |engine| {
+        Some(_) => with_engine(place, Keep::ToRead, async |engine| {
             blocking(engine, |engine| engine.read_memex(&mut |_| {})).await?;
             Ok(engine.view())
         })?,
@@ -261,7 +261,7 @@ fn origin(may_approve: bool) -> Origin {
 }
 
 fn ask(text: String, place: &Place, json: bool, out: &mut dyn Write) -> Result<u8, Failure> {
-    with_engine(place, Keep::OnDiskOnly, async |engine| {
+    with_engine(place, Keep::Along, async |engine| {
         blocking(engine, |engine| engine.read_memex(&mut |_| {})).await?;
         let folder = std::env::current_dir().ok();
         let ask = Ask { origin: origin(false), text, history: Vec::new(), folder };
@@ -329,11 +329,11 @@ fn readable(text: &str) -> String {
 
 fn run_plans(command: Plans, out: &mut dyn Write) -> Result<u8, Failure> {
     match command {
-        Plans::List { place, all, json } => with_engine(&place, Keep::OnDiskOnly, async |engine| {
+        Plans::List { place, all, json } => with_engine(&place, Keep::ToRead, async |engine| {
             write!(out, "{}", plans::list(&engine.plans(all), json))?;
             Ok(DONE)
         }),
-        Plans::Show { plan, place, json } => with_engine(&place, Keep::OnDiskOnly, async |engine| {
+        Plans::Show { plan, place, json } => with_engine(&place, Keep::ToRead, async |engine| {
             let plan =
                 engine.plan(&plan).ok_or_else(|| format!("there is no plan {plan}; see: passepartout plans list"))?;
             if json {
@@ -382,7 +382,7 @@ async fn decide(
 }
 
 fn run_doctor(place: &Place, fix: bool, providers: bool, json: bool, out: &mut dyn Write) -> Result<u8, Failure> {
-    with_engine(place, Keep::OnDisk, async |engine| {
+    with_engine(place, Keep::Examine, async |engine| {
         if fix {
             for line in doctor::fix(engine, "all") {
                 writeln!(out, "{line}")?;

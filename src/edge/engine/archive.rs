@@ -1,11 +1,13 @@
 //! The lane of the store: one thread owns it, and everyone else asks that thread.
 //!
 //! Steps of memory are stored in the order in which they were made; a record is acknowledged only when it is on disk.
+//! What is read is asked for by its key or its number: a question costs the same in a store of any size.
 
 use crate::domain::id::OperationId;
 use crate::domain::memory::operation::Operation;
-use crate::domain::memory::store::{Commit, NewRecord, Record, Stamp, Store};
+use crate::domain::memory::store::{Commit, NewRecord, Record, Stamp, Store, StoreError};
 use crate::domain::memory::view::View;
+use crate::edge::engine::intents::Intents;
 use std::sync::mpsc;
 use tokio::sync::oneshot;
 
@@ -13,21 +15,27 @@ use tokio::sync::oneshot;
 #[derive(Clone)]
 pub struct Archive(mpsc::Sender<Job>);
 
+type Look = Box<dyn FnOnce(&mut dyn Store) + Send>;
+type Reply = oneshot::Sender<Result<(), String>>;
+
 enum Job {
     Step(Box<(Operation, View)>),
     Stamps(Vec<Stamp>),
-    Commit(Vec<NewRecord>, oneshot::Sender<Result<(), String>>),
-    List(String, u64, oneshot::Sender<Result<Vec<Record>, String>>),
+    Commit(Vec<NewRecord>, Reply),
+    Look(Look),
+    Intents(oneshot::Sender<Intents>),
     Head(oneshot::Sender<OperationId>),
     Close(oneshot::Sender<()>),
 }
 
 /// What the lane holds that is not stored yet: after a failure it is tried again with the next commit.
-#[derive(Default)]
-struct Pending {
+struct Lane {
+    store: Box<dyn Store>,
     steps: Vec<(Operation, View)>,
     stamps: Vec<Stamp>,
     stored: OperationId,
+    intents: Intents,
+    complain: Box<dyn Fn(String) + Send>,
 }
 
 impl Archive {
@@ -36,22 +44,24 @@ impl Archive {
     /// # Errors
     /// When no thread can be started.
     pub fn start(
-        mut store: Box<dyn Store>,
+        store: Box<dyn Store>,
         head: OperationId,
+        intents: Intents,
         complain: impl Fn(String) + Send + 'static,
     ) -> Result<Archive, String> {
         let (sender, jobs) = mpsc::channel::<Job>();
+        let (steps, stamps) = (Vec::new(), Vec::new());
+        let mut lane = Lane { store, steps, stamps, stored: head, intents, complain: Box::new(complain) };
         let work = move || {
-            let mut pending = Pending { stored: head, ..Pending::default() };
             while let Ok(first) = jobs.recv() {
                 // What waits already is stored with one sync.
                 let mut waiting: Vec<Job> =
                     std::iter::once(first).chain(std::iter::from_fn(|| jobs.try_recv().ok())).collect();
                 let close = waiting.iter().position(|job| matches!(job, Job::Close(_)));
-                let close = close.map(|at| waiting.swap_remove(at));
-                serve(store.as_mut(), &mut pending, waiting, &complain);
+                let close = close.map(|at| waiting.remove(at));
+                lane.serve(waiting);
                 if let Some(Job::Close(done)) = close {
-                    drop(store);
+                    drop(lane);
                     // Who asked may have given up waiting.
                     let _ = done.send(());
                     return;
@@ -90,11 +100,50 @@ impl Archive {
         let _ = self.0.send(Job::Commit(records, reply));
     }
 
-    /// Returns the records of a kind behind a place, oldest first.
-    pub async fn list(&self, kind: &str, since: u64) -> Result<Vec<Record>, String> {
+    /// Returns the last record of one thing.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn latest(&self, kind: &'static str, key: String) -> Result<Option<Record>, String> {
+        self.look(move |store| store.latest(kind, &key)).await
+    }
+
+    /// Returns the last record of each thing of a kind, in the order of their places.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn latest_each(&self, kind: &'static str) -> Result<Vec<Record>, String> {
+        self.look(move |store| store.latest_each(kind)).await
+    }
+
+    /// Returns the last records of a kind, newest first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn newest(&self, kind: &'static str, limit: usize) -> Result<Vec<Record>, String> {
+        self.look(move |store| store.newest(kind, limit)).await
+    }
+
+    /// Returns the intents that have no outcome; what was queued before is counted.
+    pub async fn intents(&self) -> Intents {
+        let (reply, answer) = oneshot::channel();
+        match self.0.send(Job::Intents(reply)) {
+            Ok(()) => answer.await.unwrap_or_default(),
+            Err(_) => Intents::default(),
+        }
+    }
+
+    async fn look<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&mut dyn Store) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, String> {
         let (reply, answer) = oneshot::channel();
         let gone = || "the store has stopped".to_string();
-        self.0.send(Job::List(kind.to_string(), since, reply)).map_err(|_| gone())?;
+        let look = move |store: &mut dyn Store| {
+            // Who no longer waits for the answer does not need it.
+            let _ = reply.send(look(store).map_err(|error| error.to_string()));
+        };
+        self.0.send(Job::Look(Box::new(look))).map_err(|_| gone())?;
         answer.await.map_err(|_| gone())?
     }
 
@@ -115,54 +164,75 @@ impl Archive {
     }
 }
 
-fn serve(store: &mut dyn Store, pending: &mut Pending, jobs: Vec<Job>, complain: &dyn Fn(String)) {
-    let mut records = Vec::new();
-    let mut replies = Vec::new();
-    let mut reads = Vec::new();
-    for job in jobs {
-        match job {
-            Job::Step(step) => pending.steps.push(*step),
-            Job::Stamps(stamps) => pending.stamps.extend(stamps),
-            Job::Commit(more, reply) => {
-                records.extend(more);
-                replies.push(reply);
+impl Lane {
+    fn serve(&mut self, jobs: Vec<Job>) {
+        let (mut groups, mut reads) = (Vec::new(), Vec::new());
+        for job in jobs {
+            match job {
+                Job::Step(step) => self.steps.push(*step),
+                Job::Stamps(stamps) => self.stamps.extend(stamps),
+                Job::Commit(records, reply) => groups.push((records, reply)),
+                Job::Look(_) | Job::Intents(_) | Job::Head(_) => reads.push(job),
+                // At most one is left here, when two ask for it at once; the lane ends all the same.
+                Job::Close(_) => {}
             }
-            Job::List(..) | Job::Head(_) => reads.push(job),
-            // At most one is left here, when two ask for it at once; the lane ends all the same.
-            Job::Close(_) => {}
+        }
+        self.store_all(groups);
+        for job in reads {
+            // Who no longer waits for the answer does not need it.
+            match job {
+                Job::Look(look) => look(self.store.as_mut()),
+                Job::Intents(reply) => {
+                    let _ = reply.send(self.intents.clone());
+                }
+                Job::Head(reply) => {
+                    let _ = reply.send(self.stored);
+                }
+                Job::Step(_) | Job::Stamps(_) | Job::Commit(..) | Job::Close(_) => {}
+            }
         }
     }
-    let outcome = flush(store, pending, &records);
-    if let Err(why) = &outcome {
-        complain(why.clone());
-    }
-    for reply in replies {
-        // Who no longer waits for the answer does not need it.
-        let _ = reply.send(outcome.clone());
-    }
-    for job in reads {
-        match job {
-            Job::List(kind, since, reply) => {
-                let _ = reply.send(store.list(&kind, since).map_err(|e| e.to_string()));
-            }
-            Job::Head(reply) => {
-                let _ = reply.send(pending.stored);
-            }
-            Job::Step(_) | Job::Stamps(_) | Job::Commit(..) | Job::Close(_) => {}
-        }
-    }
-}
 
-fn flush(store: &mut dyn Store, pending: &mut Pending, records: &[NewRecord]) -> Result<(), String> {
-    if pending.steps.is_empty() && pending.stamps.is_empty() && records.is_empty() {
-        return Ok(());
+    /// Stores groups of records, with all steps, in one piece; and each by itself when that cannot be.
+    fn store_all(&mut self, groups: Vec<(Vec<NewRecord>, Reply)>) {
+        let all: Vec<NewRecord> = groups.iter().flat_map(|(records, _)| records.iter().cloned()).collect();
+        let outcome = self.flush(&all);
+        if outcome.is_err() && groups.len() > 1 {
+            // One that cannot be stored is no reason to refuse the others.
+            for (records, reply) in groups {
+                let outcome = self.flush(&records);
+                self.answer(outcome, vec![reply]);
+            }
+        } else {
+            self.answer(outcome, groups.into_iter().map(|(_, reply)| reply).collect());
+        }
     }
-    let commit = Commit { steps: &pending.steps, records, stamps: &pending.stamps };
-    store.commit(&commit).map_err(|e| e.to_string())?;
-    if let Some((operation, _)) = pending.steps.last() {
-        pending.stored = operation.id;
+
+    fn answer(&self, outcome: Result<(), String>, replies: Vec<Reply>) {
+        if let Err(why) = &outcome {
+            (self.complain)(why.clone());
+        }
+        for reply in replies {
+            // Who no longer waits for the answer does not need it.
+            let _ = reply.send(outcome.clone());
+        }
     }
-    pending.steps.clear();
-    pending.stamps.clear();
-    Ok(())
+
+    fn flush(&mut self, records: &[NewRecord]) -> Result<(), String> {
+        if self.steps.is_empty() && self.stamps.is_empty() && records.is_empty() {
+            return Ok(());
+        }
+        let commit = Commit { steps: &self.steps, records, stamps: &self.stamps };
+        let committed = self.store.commit(&commit).map_err(|error| error.to_string())?;
+        if let Some((operation, _)) = self.steps.last() {
+            self.stored = operation.id;
+        }
+        self.steps.clear();
+        self.stamps.clear();
+        records.iter().for_each(|record| self.intents.take(record));
+        if let Some(warning) = committed.warning {
+            (self.complain)(warning);
+        }
+        Ok(())
+    }
 }

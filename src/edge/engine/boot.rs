@@ -5,7 +5,7 @@ use crate::domain::gate::standard::standard;
 use crate::domain::id::TurnId;
 use crate::domain::memory::Memory;
 use crate::domain::memory::document::{Document, PrivacyOptions};
-use crate::domain::memory::store::{Loaded, RamStore, Record, Store, StoreError};
+use crate::domain::memory::store::{Loaded, NewRecord, RamStore, Store, StoreError};
 use crate::domain::org::scan::{ScanOptions, scan};
 use crate::domain::port::LogLevel;
 use crate::domain::skill::Skill;
@@ -14,19 +14,21 @@ use crate::edge::clock::Clock;
 use crate::edge::config::Config;
 use crate::edge::editor::Editor;
 use crate::edge::engine::archive::Archive;
+use crate::edge::engine::intents::Intents;
 use crate::edge::engine::planner::Lookout;
 use crate::edge::engine::record::kind;
 use crate::edge::engine::{Engine, Notify, Parts};
 use crate::edge::sandbox::{Launcher, Limits, SecretTest};
 use crate::edge::secret::Vault;
-use crate::edge::store::DiskStore;
+use crate::edge::store::{Beside, DiskStore, owner_of};
 use crate::edge::survey::Survey;
 use crate::edge::tokens::Tokens;
 use crate::edge::walk::canonical;
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// How long a start waits for the owner of a store that is about to end.
+const OWNER_PATIENCE: Duration = Duration::from_millis(500);
 /// How long finding facts may take.
 const SURVEY_PATIENCE: Duration = Duration::from_secs(15);
 
@@ -46,13 +48,19 @@ pub struct Boot {
     pub keep: Keep,
 }
 
-/// Where the store lives.
+/// Where the store lives, and what to do when it cannot be had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
     /// On disk. When it cannot be opened, this session goes on without one and says so.
     OnDisk,
     /// On disk, or the start fails.
     OnDiskOnly,
+    /// On disk; when another process owns it, it is read along, and what must be stored is refused.
+    Along,
+    /// As [`Keep::Along`], and as [`Keep::OnDisk`] when it cannot be opened at all.
+    Examine,
+    /// On disk, to be read only, whoever owns it. Where there is none yet, it is empty.
+    ToRead,
     /// In memory: nothing is kept.
     InMemory,
 }
@@ -62,6 +70,17 @@ pub enum Keep {
 /// # Errors
 /// When the system gives no threads, or the store must be on disk and cannot be opened.
 pub async fn start(boot: Boot) -> Result<Arc<Engine>, String> {
+    let (folder, keep) = (boot.config.store.clone(), boot.keep);
+    let opened = tokio::task::spawn_blocking(move || open(&folder, keep));
+    let opened = opened.await.map_err(|_| "opening the store broke".to_string())??;
+    start_on(boot, opened).await
+}
+
+/// Starts an engine on a store that was opened already; where `boot` says that it lives does not count.
+///
+/// # Errors
+/// When the system gives no threads, or the store cannot be read.
+pub async fn start_on(boot: Boot, opened: Opened) -> Result<Arc<Engine>, String> {
     let Boot { mut config, vault, editor, clock, notify, keep } = boot;
     // Facts name files by their canonical paths: memory must too, or it would not know what is private.
     config.directories = config.directories.iter().map(|path| canonical(path)).collect();
@@ -69,13 +88,13 @@ pub async fn start(boot: Boot) -> Result<Arc<Engine>, String> {
         ScanOptions { sequences: config.todo_sequences.clone() },
         PrivacyOptions { tags: config.private_tags.clone() },
     );
-    let folder = config.store.clone();
-    let opened = tokio::task::spawn_blocking(move || open(&folder, keep, scan_options, privacy));
-    let (store, loaded, trouble) = opened.await.map_err(|_| "opening the store broke".to_string())??;
+    let read = tokio::task::spawn_blocking(move || load(opened, keep, scan_options, privacy));
+    let (opened, loaded, intents) = read.await.map_err(|_| "reading the store broke".to_string())??;
+    let Opened { store, trouble, beside } = opened;
     let memory = Memory::restore(loaded.view, loaded.log);
     let complaints = notify.clone();
     let complaint_clock = clock.clone();
-    let archive = Archive::start(store, memory.at(), move |why| {
+    let archive = Archive::start(store, memory.at(), intents, move |why| {
         let line = crate::edge::log::Line {
             at: complaint_clock.now(),
             level: LogLevel::Error,
@@ -106,6 +125,7 @@ pub async fn start(boot: Boot) -> Result<Arc<Engine>, String> {
         tokens: Arc::new(Tokens::new()),
         vault,
         store_trouble: trouble.clone(),
+        beside: beside.clone(),
         shell: shell(&config_launcher),
         skills,
         notify,
@@ -121,7 +141,19 @@ pub async fn start(boot: Boot) -> Result<Arc<Engine>, String> {
         engine.say(LogLevel::Warning, &notice);
     }
     engine.load_plans().await?;
-    engine.find_unfinished().await;
+    match beside {
+        // What is under way there is its owner's to end.
+        Some(why) => {
+            engine.show_expired();
+            if keep != Keep::ToRead {
+                engine.say(LogLevel::Warning, &why);
+            }
+        }
+        None => {
+            engine.settle_plans().await?;
+            engine.find_unfinished().await;
+        }
+    }
     engine.set_up_cascade();
     Ok(engine)
 }
@@ -168,41 +200,108 @@ pub struct StoreTrouble {
     pub rebuild: bool,
 }
 
-type Opened = (Box<dyn Store>, Loaded, Option<StoreTrouble>);
+/// A store, and how it was come by.
+pub struct Opened {
+    /// The store.
+    pub store: Box<dyn Store>,
+    /// Why it lives in memory only, when it should not.
+    pub trouble: Option<StoreTrouble>,
+    /// Why it is only read along, when it is.
+    pub beside: Option<String>,
+}
 
-fn open(
-    folder: &std::path::Path,
+impl Opened {
+    /// A store of one's own.
+    pub fn owned(store: Box<dyn Store>) -> Opened {
+        Opened { store, trouble: None, beside: None }
+    }
+
+    fn without(trouble: Option<StoreTrouble>) -> Opened {
+        Opened { trouble, ..Opened::owned(Box::<RamStore>::default()) }
+    }
+}
+
+fn open(folder: &std::path::Path, keep: Keep) -> Result<Opened, String> {
+    let own = || DiskStore::open_patiently(folder, OWNER_PATIENCE).map(|store| Opened::owned(Box::new(store)));
+    let opened = match keep {
+        Keep::InMemory => return Ok(Opened::without(None)),
+        Keep::OnDisk | Keep::OnDiskOnly => own(),
+        Keep::Along | Keep::Examine => match DiskStore::open(folder) {
+            Ok(store) => Ok(Opened::owned(Box::new(store))),
+            Err(StoreError::Locked { owner, .. }) => beside(folder, Some(owner)),
+            Err(error) => Err(error),
+        },
+        Keep::ToRead => match (folder.join("memory.sqlite").exists(), folder.join("memory.log").exists()) {
+            (true, _) => beside(folder, owner_of(folder)),
+            // The log makes the store anew.
+            (false, true) => own(),
+            (false, false) => return Ok(Opened::without(None)),
+        },
+    };
+    opened.or_else(|error| go_without(error, keep))
+}
+
+/// Reads along in the store of another process.
+fn beside(folder: &std::path::Path, owner: Option<String>) -> Result<Opened, StoreError> {
+    let store = DiskStore::open_to_read(folder)?;
+    let why = match &owner {
+        Some(owner) => format!(
+            "the store is in use by {owner}: it is read as it stands, and nothing of this is kept in it; what must be kept is done there, or after that process has ended"
+        ),
+        None => "the store was opened to be read".to_string(),
+    };
+    let store = Box::new(Beside::new(store, owner, forgettable));
+    Ok(Opened { beside: Some(why), ..Opened::owned(store) })
+}
+
+/// What may be forgotten of a question that is asked beside a store: the turn, and the label of a conversation
+/// that ends with its process. Intents, plans and confirmations may not.
+fn forgettable(what: &str) -> bool {
+    matches!(what, kind::TURN | kind::LABEL)
+}
+
+fn go_without(error: StoreError, keep: Keep) -> Result<Opened, String> {
+    match keep {
+        Keep::OnDiskOnly | Keep::Along | Keep::ToRead | Keep::InMemory => return Err(error.to_string()),
+        Keep::OnDisk | Keep::Examine => {}
+    }
+    let rebuild = match &error {
+        StoreError::Corrupt { .. }
+        | StoreError::Missing(_)
+        | StoreError::Damaged { .. }
+        | StoreError::Failed { .. } => true,
+        StoreError::Open { .. }
+        | StoreError::Conflict { .. }
+        | StoreError::Newer { .. }
+        | StoreError::Locked { .. }
+        | StoreError::Full { .. }
+        | StoreError::ReadOnly { .. } => false,
+    };
+    Ok(Opened::without(Some(StoreTrouble { text: error.to_string(), rebuild })))
+}
+
+/// Reads what a store holds: memory, and the acts that have no outcome.
+fn load(
+    mut opened: Opened,
     keep: Keep,
     scan_options: ScanOptions,
     privacy: PrivacyOptions,
-) -> Result<Opened, String> {
+) -> Result<(Opened, Loaded, Intents), String> {
     let build = |file: &Arc<str>, text: Arc<str>| {
         let outline = scan(text, &scan_options).map_err(|e| format!("{file}: {e}"))?;
         Ok(Document::build(file.clone(), outline, &privacy))
     };
-    let in_memory = |trouble| Ok((Box::new(RamStore::default()) as Box<dyn Store>, Loaded::default(), trouble));
-    if keep == Keep::InMemory {
-        return in_memory(None);
-    }
-    let opened = DiskStore::open(folder).and_then(|mut store| store.load(&build).map(|loaded| (store, loaded)));
-    match opened {
-        Ok((store, loaded)) => Ok((Box::new(store), loaded, None)),
-        Err(error) if keep == Keep::OnDiskOnly => Err(error.to_string()),
+    let read = |store: &mut dyn Store| -> Result<(Loaded, Intents), StoreError> {
+        Ok((store.load(&build)?, Intents::read(store)?))
+    };
+    let (loaded, intents) = match read(opened.store.as_mut()) {
+        Ok(read) => read,
         Err(error) => {
-            let rebuild = match &error {
-                StoreError::Corrupt { .. }
-                | StoreError::Missing(_)
-                | StoreError::Open { .. }
-                | StoreError::Failed { .. } => true,
-                StoreError::Conflict { .. }
-                | StoreError::Newer { .. }
-                | StoreError::Locked { .. }
-                | StoreError::Full { .. }
-                | StoreError::ReadOnly { .. } => false,
-            };
-            in_memory(Some(StoreTrouble { text: error.to_string(), rebuild }))
+            opened = go_without(error, keep)?;
+            Default::default()
         }
-    }
+    };
+    Ok((opened, loaded, intents))
 }
 
 /// The vault as the survey sees it: names of keys, never values.
@@ -217,37 +316,31 @@ impl crate::edge::survey::VaultScan for VaultNames {
 impl Engine {
     /// Says which acts of an earlier session have an intent and no outcome: nobody knows what came of them.
     async fn find_unfinished(&self) {
-        for intent in self.unfinished().await {
+        for intent in self.archive.intents().await.open() {
             let what = intent.body["summary"].as_str().unwrap_or("an act").to_string();
             let text = format!("an earlier session ended while this was being done: {what}; look whether it was");
             self.say(LogLevel::Warning, &text);
-            self.end_intent(&intent, "unknown").await;
+            self.end_intent(intent, "unknown").await;
+        }
+        if self.archive.intents().await.worth_a_mark()
+            && let Err(why) = self.append(kind::SETTLED, kind::INTENT, serde_json::Value::Null).await
+        {
+            self.say(LogLevel::Error, &why);
         }
     }
 
     /// Ends the acts of a turn that was stopped, and returns them in words.
     pub(super) async fn end_unfinished(&self, turn: &TurnId) -> Vec<String> {
         let mut acts = Vec::new();
-        for intent in self.unfinished().await.into_iter().filter(|intent| intent.body["turn"] == turn.0.as_str()) {
+        let intents = self.archive.intents().await;
+        for intent in intents.open().filter(|intent| intent.body["turn"] == turn.0.as_str()) {
             acts.push(intent.body["summary"].as_str().unwrap_or("an act").to_string());
-            self.end_intent(&intent, "cancelled").await;
+            self.end_intent(intent, "cancelled").await;
         }
         acts
     }
 
-    /// Returns the intents that have no outcome.
-    async fn unfinished(&self) -> Vec<Record> {
-        let (Ok(intents), Ok(outcomes)) =
-            (self.archive.list(kind::INTENT, 0).await, self.archive.list(kind::OUTCOME, 0).await)
-        else {
-            return Vec::new();
-        };
-        let of = |record: &Record| (record.key.clone(), record.body["turn"].as_str().unwrap_or("").to_string());
-        let ended: HashSet<(String, String)> = outcomes.iter().map(of).collect();
-        intents.into_iter().filter(|intent| !ended.contains(&of(intent))).collect()
-    }
-
-    async fn end_intent(&self, intent: &Record, word: &str) {
+    async fn end_intent(&self, intent: &NewRecord, word: &str) {
         let body = serde_json::json!({ "turn": intent.body["turn"], "outcome": word, "changed": [] });
         if let Err(why) = self.append(kind::OUTCOME, &intent.key, body).await {
             self.say(LogLevel::Error, &why);

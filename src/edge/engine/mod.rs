@@ -6,6 +6,7 @@
 pub mod archive;
 pub mod boot;
 pub mod briefing;
+pub mod intents;
 pub mod journal;
 pub mod memory;
 pub mod model;
@@ -87,6 +88,8 @@ pub struct Parts {
     pub stamps: Vec<Stamp>,
     /// Why the store could not be opened, when this session goes on without it.
     pub store_trouble: Option<StoreTrouble>,
+    /// Why the store is only read along, when it is.
+    pub beside: Option<String>,
     /// Runs commands; `None` and why when the launcher is missing.
     pub shell: Result<Shell, String>,
     /// Skills, and what became of each.
@@ -115,6 +118,7 @@ pub struct Engine {
     pub(super) skills: Loaded,
     pub(super) stamps: Mutex<HashMap<Arc<str>, Stamp>>,
     pub(super) store_trouble: Option<StoreTrouble>,
+    pub(super) beside: Option<String>,
     pub(crate) shell: Result<Shell, String>,
     pub(super) problems: Mutex<Vec<String>>,
     pub(super) stop: std::sync::atomic::AtomicBool,
@@ -150,6 +154,7 @@ impl Engine {
             skills: parts.skills,
             stamps: Mutex::new(parts.stamps.into_iter().map(|stamp| (stamp.file.clone(), stamp)).collect()),
             store_trouble: parts.store_trouble,
+            beside: parts.beside,
             shell: parts.shell,
             problems: Mutex::default(),
             stop: Default::default(),
@@ -207,6 +212,11 @@ impl Engine {
     /// Returns why the store could not be opened, if it could not.
     pub fn store_trouble(&self) -> Option<StoreTrouble> {
         self.store_trouble.clone()
+    }
+
+    /// Returns why the store is only read along, in words, when it is: nothing is kept in it then.
+    pub fn beside(&self) -> Option<&str> {
+        self.beside.as_deref()
     }
 
     /// Returns the last operation of memory.

@@ -41,7 +41,7 @@ impl Model for TurnModel<'_> {
     ) -> Result<Answered, ModelFailure> {
         let cascade = self.engine.cascade.read().clone();
         // Read each time: the user may have confirmed one since the turn began.
-        let confirmed = self.engine.confirmed().await;
+        let confirmed = self.engine.confirmed(&cascade).await;
         let private = AtomicBool::new(false);
         let watched = |locality: Locality| {
             let made = prompt(locality);
@@ -104,15 +104,23 @@ impl Source for Present {
 }
 
 impl Engine {
-    /// Returns the providers that are not local and that the user confirmed, as [`contact`] names them.
-    async fn confirmed(&self) -> BTreeSet<String> {
-        match self.archive.list(kind::CONFIRMATION, 0).await {
-            Ok(records) => records.into_iter().map(|record| record.key).collect(),
-            Err(why) => {
-                self.say(LogLevel::Warning, &format!("the confirmed providers could not be read: {why}"));
-                BTreeSet::new()
+    /// Returns which providers of a cascade the user confirmed, of those that are not local, as [`contact`] names them.
+    async fn confirmed(&self, cascade: &Cascade) -> BTreeSet<String> {
+        let mut confirmed = BTreeSet::new();
+        for provider in cascade.providers().iter().filter(|provider| provider.locality() == Locality::Remote) {
+            let contact = contact(provider.name(), &provider.url());
+            match self.archive.latest(kind::CONFIRMATION, contact.clone()).await {
+                Ok(Some(_)) => {
+                    confirmed.insert(contact);
+                }
+                Ok(None) => {}
+                Err(why) => {
+                    self.say(LogLevel::Warning, &format!("the confirmed providers could not be read: {why}"));
+                    break;
+                }
             }
         }
+        confirmed
     }
 
     /// Builds the cascade from the settings.

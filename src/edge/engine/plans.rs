@@ -14,9 +14,12 @@ use serde_json::{Map, Value};
 use std::sync::Arc;
 
 impl Engine {
-    /// Reads the plans that the store kept; what has expired says so.
+    /// Reads the plans that the store kept.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
     pub async fn load_plans(&self) -> Result<(), String> {
-        for record in self.archive.list(kind::PLAN, 0).await? {
+        for record in self.archive.latest_each(kind::PLAN).await? {
             match record::read_plan(&record.body, &self.toolbox) {
                 Some(plan) => {
                     self.plans.lock().insert(plan.id.clone(), plan);
@@ -30,6 +33,22 @@ impl Engine {
                 }
             }
         }
+        Ok(())
+    }
+
+    /// Shows what has expired as such, where nothing can be stored.
+    pub(super) fn show_expired(&self) {
+        let now = self.clock.now();
+        let mut plans = self.plans.lock();
+        let over = |plan: &&mut FlightPlan| plan.status == PlanStatus::Pending && plan.expires <= now;
+        plans.values_mut().filter(over).for_each(|plan| plan.status = PlanStatus::Expired);
+    }
+
+    /// Ends what an earlier session left open, and what has expired.
+    ///
+    /// # Errors
+    /// When that could not be stored.
+    pub async fn settle_plans(&self) -> Result<(), String> {
         self.settle_approved().await?;
         self.expire_plans().await
     }
@@ -214,8 +233,7 @@ impl Engine {
 
     /// Returns the conversation that a plan belongs to, and its project.
     pub(super) async fn conversation(&self, plan: &FlightPlan) -> Result<(Conversation, Option<String>), String> {
-        let records = self.archive.list(kind::CONVERSATION, 0).await?;
-        let last = records.iter().rev().find(|record| record.key == plan.id.0);
+        let last = self.archive.latest(kind::CONVERSATION, plan.id.0.clone()).await?;
         last.and_then(|record| record::read_conversation(&record.body))
             .ok_or_else(|| format!("the conversation of plan {} is not in the store, so it cannot go on", plan.id))
     }

@@ -22,6 +22,8 @@ pub mod kind {
     pub const INTENT: &str = "intent";
     /// What an act came to.
     pub const OUTCOME: &str = "outcome";
+    /// A mark: every act that stands before it has an outcome. Its key is [`INTENT`].
+    pub const SETTLED: &str = "settled";
     /// A finished turn, by its id.
     pub const TURN: &str = "turn";
     /// A conversation that drew on something private, by its session.

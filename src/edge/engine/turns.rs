@@ -327,8 +327,8 @@ impl Engine {
         if self.private.lock().contains(session) {
             return true;
         }
-        match self.archive.list(kind::LABEL, 0).await {
-            Ok(records) => records.iter().any(|record| record.key == session.0),
+        match self.archive.latest(kind::LABEL, session.0.clone()).await {
+            Ok(label) => label.is_some(),
             // What cannot be read is taken for the strictest.
             Err(_) => true,
         }
@@ -415,8 +415,8 @@ impl Engine {
 
     /// Returns the last turns, newest first.
     pub async fn turns(&self, limit: usize) -> Result<Vec<Finished>, String> {
-        let records = self.archive.list(kind::TURN, 0).await?;
-        Ok(records.iter().rev().filter_map(|record| record::read_turn(&record.body)).take(limit).collect())
+        let records = self.archive.newest(kind::TURN, limit).await?;
+        Ok(records.iter().filter_map(|record| record::read_turn(&record.body)).collect())
     }
 }
 

@@ -4,53 +4,50 @@
 //! start, and what the database lost comes back from the log.
 
 use crate::domain::id::{ObjectHash, OperationId};
-use crate::domain::memory::files::StoredEntry;
 use crate::domain::memory::operation::Operation;
-use crate::domain::memory::store::{
-    Build, Commit, Committed, Loaded, NewRecord, Record, Stamp, Store, StoreError, follows,
-};
+use crate::domain::memory::store::{Build, Commit, Committed, Loaded, Record, Stamp, Store, StoreError, follows};
 use crate::domain::memory::view::View;
-use crate::edge::store::journal::{Entry, Journal, Reach, free_name};
+use crate::edge::store::journal::{Journal, Reach};
 use crate::edge::store::lock::Lock;
-use crate::edge::store::objects::{self, ReadError, Writer};
-use crate::edge::store::open::{cannot_open, check_header, make_folder, opening, set_up};
+use crate::edge::store::objects::Writer;
+use crate::edge::store::open::{cannot_open, check_header, connect_to_read, make_folder, opening, set_up};
+use crate::edge::store::recover::broken_chain;
 use crate::edge::store::rows::{
-    OPERATION, insert_operation, insert_record, insert_stamp, operation_of, query_operations, query_records,
-    query_stamps, record_of, set_head, signed, unsigned,
+    MAX_NESTING, OPERATION, insert_operation, insert_record, insert_stamp, numbered, operation_of, query_kind,
+    query_latest, query_latest_each, query_newest, query_operations, query_stamps, set_head, signed, too_deep,
+    unsigned,
 };
-use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
-use std::collections::{BTreeMap, HashMap};
-use std::fs::{self, OpenOptions};
+use crate::edge::store::snapshot::write_view;
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension};
+use std::collections::HashMap;
+use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+/// How often a store that is in use is tried again.
+const RETRY: Duration = Duration::from_millis(20);
 /// How many of the last operations are loaded at start.
 pub const LOADED_OPERATIONS: usize = 1000;
-/// How many rows go into one entry when the plain log is brought up to date.
-const CATCH_UP: usize = 1000;
-
-/// How deep the body of a record may be nested.
-const MAX_NESTING: usize = 64;
 
 /// A store on disk, owned by this process, or opened to be read.
 pub struct DiskStore {
-    folder: PathBuf,
-    connection: Connection,
+    pub(super) folder: PathBuf,
+    pub(super) connection: Connection,
     /// `None` when it was opened to be read.
-    owned: Option<Owned>,
+    pub(super) owned: Option<Owned>,
     /// The view of the stored head as it was last loaded or saved: what it shares is not written again.
-    saved: View,
+    pub(super) saved: View,
     head: Option<Operation>,
     /// Damage was found: the next commit writes everything it has.
     repair: bool,
     /// What opening it brought to light, for people.
-    notices: Vec<String>,
+    pub(super) notices: Vec<String>,
 }
 
-struct Owned {
-    journal: Journal,
+pub(super) struct Owned {
+    pub(super) journal: Journal,
     _lock: Lock,
 }
 
@@ -93,20 +90,28 @@ impl DiskStore {
         Ok(store)
     }
 
-    /// Opens a store to be read while another process may own it.
+    /// Opens a store as [`DiskStore::open`] does, and waits a moment for an owner that is about to end.
+    ///
+    /// A command that runs for a second must not cost Emacs its store.
+    ///
+    /// # Errors
+    /// As [`DiskStore::open`].
+    pub fn open_patiently(folder: &Path, patience: Duration) -> Result<DiskStore, StoreError> {
+        let begun = Instant::now();
+        loop {
+            match DiskStore::open(folder) {
+                Err(StoreError::Locked { .. }) if begun.elapsed() < patience => std::thread::sleep(RETRY),
+                other => return other,
+            }
+        }
+    }
+
+    /// Opens a store to be read while another process may own it: as it stands now, whatever is written meanwhile.
     ///
     /// # Errors
     /// As [`DiskStore::open`], and when there is no store yet.
     pub fn open_to_read(folder: &Path) -> Result<DiskStore, StoreError> {
-        let database = folder.join("memory.sqlite");
-        check_header(&database)?;
-        if !database.exists() {
-            let cure = "start Passepartout once, or run `passepartout ingest` with --store";
-            return Err(StoreError::Open { path: database, why: "there is no store yet".to_string(), cure });
-        }
-        let connection = Connection::open_with_flags(&database, OpenFlags::SQLITE_OPEN_READ_ONLY)
-            .map_err(|error| opening(&database, error))?;
-        connection.busy_timeout(Duration::from_secs(5)).map_err(|error| opening(&database, error))?;
+        let connection = connect_to_read(&folder.join("memory.sqlite"))?;
         let mut store = DiskStore {
             folder: folder.to_path_buf(),
             connection,
@@ -120,45 +125,9 @@ impl DiskStore {
         Ok(store)
     }
 
-    /// Puts a damaged database aside and makes a new one from the plain log: operations and records.
-    ///
-    /// Texts come back when the Org files are read again. Nothing is deleted.
-    ///
-    /// # Errors
-    /// As [`DiskStore::open`].
-    pub fn rebuild(folder: &Path) -> Result<DiskStore, StoreError> {
-        make_folder(folder)?;
-        let (lock, _) = Lock::take(folder)?;
-        let database = folder.join("memory.sqlite");
-        let aside = free_name(&database, "damaged");
-        for suffix in ["", "-wal", "-shm"] {
-            let with = |path: &Path| PathBuf::from(format!("{}{suffix}", path.display()));
-            match fs::rename(with(&database), with(&aside)) {
-                Err(why) if why.kind() != std::io::ErrorKind::NotFound => return Err(cannot_open(&database, why)),
-                Ok(()) | Err(_) => {}
-            }
-        }
-        drop(lock);
-        let mut store = DiskStore::open(folder)?;
-        store.notices.push(format!("the damaged database was kept as {}", aside.display()));
-        Ok(store)
-    }
-
     /// Returns what opening it brought to light, for people.
     pub fn notices(&self) -> &[String] {
         &self.notices
-    }
-
-    /// Checks every object, the chain of operations, and the head; returns what is damaged, for people.
-    ///
-    /// # Errors
-    /// When the database itself refuses to be read.
-    pub fn verify(&mut self) -> Result<Vec<String>, StoreError> {
-        let mut found: Vec<String> =
-            objects::verify(&self.connection).map_err(self.sql())?.iter().map(StoreError::to_string).collect();
-        let operations = self.operations(usize::MAX)?;
-        found.extend(broken_chain(&operations));
-        Ok(found)
     }
 
     /// Limits the size of the database, in pages; for tests of a full disk.
@@ -172,73 +141,19 @@ impl DiskStore {
     }
 
     /// Translates SQLite's errors.
-    fn sql(&self) -> impl Fn(rusqlite::Error) -> StoreError + use<> {
+    pub(super) fn sql(&self) -> impl Fn(rusqlite::Error) -> StoreError + use<> {
         let path = self.database();
         move |error| match error.sqlite_error_code() {
             Some(ErrorCode::DiskFull) => StoreError::Full { path: path.clone() },
             Some(ErrorCode::ReadOnly) => StoreError::ReadOnly { path: path.clone() },
-            Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => opening(&path, error),
+            Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
+                StoreError::Damaged { path: path.clone(), why: error.to_string() }
+            }
             _ => StoreError::Failed { path: path.clone(), why: error.to_string() },
         }
     }
 
-    /// Brings the plain log and the database to the same point, whichever is behind.
-    fn reconcile(&mut self) -> Result<(), StoreError> {
-        let reach = self.reach()?;
-        let Some(owned) = &mut self.owned else { return Ok(()) };
-        let logged = owned.journal.reach;
-        if logged.operation > reach.operation || logged.record > reach.record {
-            let mut missing = Entry::default();
-            let path = self.folder.join("memory.log");
-            let read = owned.journal.read(&mut |entry| {
-                missing.operations.extend(entry.operations.into_iter().filter(|o| o.id.0 > reach.operation));
-                missing.records.extend(entry.records.into_iter().filter(|r| r.seq > reach.record));
-            });
-            read.map_err(|why| cannot_open(&path, why))?;
-            let (operations, records) = (missing.operations.len(), missing.records.len());
-            self.import(missing)?;
-            self.notices.push(format!(
-                "{operations} operations and {records} records were missing in the database and came back from its log"
-            ));
-        }
-        self.catch_up()
-    }
-
-    /// Puts into the database what only the plain log has.
-    fn import(&mut self, entry: Entry) -> Result<(), StoreError> {
-        let sql = self.sql();
-        let transaction = self.connection.transaction().map_err(&sql)?;
-        for operation in &entry.operations {
-            insert_operation(&transaction, operation).map_err(&sql)?;
-        }
-        for record in &entry.records {
-            insert_record(&transaction, record).map_err(&sql)?;
-        }
-        if let Some(last) = entry.operations.last() {
-            set_head(&transaction, last.id).map_err(&sql)?;
-        }
-        transaction.commit().map_err(&sql)
-    }
-
-    /// Appends to the plain log what only the database has.
-    fn catch_up(&mut self) -> Result<(), StoreError> {
-        let sql = self.sql();
-        loop {
-            let Some(owned) = &mut self.owned else { return Ok(()) };
-            let Reach { operation, record } = owned.journal.reach;
-            let entry = Entry {
-                operations: query_operations(&self.connection, operation, CATCH_UP).map_err(&sql)?,
-                records: query_records(&self.connection, record, CATCH_UP).map_err(&sql)?,
-            };
-            if entry.is_empty() {
-                return Ok(());
-            }
-            let path = self.folder.join("memory.log");
-            owned.journal.append(&entry).map_err(|why| StoreError::Failed { path, why: why.to_string() })?;
-        }
-    }
-
-    fn reach(&self) -> Result<Reach, StoreError> {
+    pub(super) fn reach(&self) -> Result<Reach, StoreError> {
         let sql = "SELECT (SELECT coalesce(max(id), 0) FROM operations), (SELECT coalesce(max(seq), 0) FROM records)";
         let reach = self
             .connection
@@ -252,49 +167,6 @@ impl DiskStore {
         );
         let mut statement = self.connection.prepare_cached(&sql).map_err(self.sql())?;
         statement.query_row([], operation_of).optional().map_err(self.sql())
-    }
-
-    /// Walks from a root to every document; what is damaged becomes a line in `problems`.
-    fn read_view(&self, root: ObjectHash, build: Build<'_>, problems: &mut Vec<String>) -> Result<View, StoreError> {
-        let mut files = BTreeMap::new();
-        // The empty memory has a root but no branch.
-        let mut branches = if root == View::default().root() { Vec::new() } else { vec![root] };
-        while let Some(name) = branches.pop() {
-            match objects::branch(&self.connection, name) {
-                Ok(entries) => entries.into_iter().for_each(|entry| match entry {
-                    StoredEntry::File(file, document) => {
-                        files.insert(file, document);
-                    }
-                    StoredEntry::Branch(below) => branches.push(below),
-                }),
-                Err(ReadError::Damaged(error)) => problems.push(error.to_string()),
-                Err(ReadError::Sqlite(error)) => return Err(self.sql()(error)),
-            }
-        }
-        let mut view = View::default();
-        let mut otherwise = 0;
-        for (file, document) in files {
-            if let Some(known) = self.saved.document(&file).filter(|known| known.root() == document) {
-                view.put(known.clone());
-                continue;
-            }
-            let built = match objects::text(&self.connection, document) {
-                Ok(text) => build(&file, text),
-                Err(ReadError::Damaged(error)) => Err(error.to_string()),
-                Err(ReadError::Sqlite(error)) => return Err(self.sql()(error)),
-            };
-            match built {
-                Ok(built) => {
-                    otherwise += usize::from(built.root() != document);
-                    view.put(Arc::new(built));
-                }
-                Err(why) => problems.push(format!("{file}: {why}")),
-            }
-        }
-        if otherwise > 0 {
-            problems.push(format!("{otherwise} files are divided into headings otherwise than when they were stored"));
-        }
-        Ok(view)
     }
 
     fn write(&mut self, commit: &Commit<'_>, records: &[Record]) -> Result<(usize, u64), StoreError> {
@@ -321,26 +193,6 @@ impl DiskStore {
         transaction.commit().map_err(&sql)?;
         Ok(written)
     }
-}
-
-/// Writes what a view has and an earlier one has not.
-fn write_view(writer: &mut Writer<'_>, view: &View, before: &View) -> rusqlite::Result<()> {
-    let mut outcome = Ok(());
-    view.files().new_branches(Some(before.files()), &mut |branch| {
-        let mut write = || {
-            for (file, document) in branch.files() {
-                let known = before.document(file).is_some_and(|known| known.root() == document);
-                if let Some(found) = view.document(file).filter(|_| !known) {
-                    writer.text(document, &found.outline.text)?;
-                }
-            }
-            writer.branch(branch)
-        };
-        if outcome.is_ok() {
-            outcome = write();
-        }
-    });
-    outcome
 }
 
 impl Store for DiskStore {
@@ -420,52 +272,22 @@ impl Store for DiskStore {
     }
 
     fn latest(&mut self, kind: &str, key: &str) -> Result<Option<Record>, StoreError> {
-        let sql = "SELECT seq, at, kind, key, body FROM records WHERE kind = ?1 AND key = ?2 ORDER BY seq DESC LIMIT 1";
-        let mut statement = self.connection.prepare_cached(sql).map_err(self.sql())?;
-        statement.query_row([kind, key], record_of).optional().map_err(self.sql())
+        query_latest(&self.connection, kind, key).map_err(self.sql())
     }
 
     fn list(&mut self, kind: &str, since: u64) -> Result<Vec<Record>, StoreError> {
-        let sql = "SELECT seq, at, kind, key, body FROM records WHERE kind = ?1 AND seq > ?2 ORDER BY seq";
-        let mut statement = self.connection.prepare_cached(sql).map_err(self.sql())?;
-        let rows = statement.query_map(params![kind, signed(since)], record_of);
-        rows.and_then(Iterator::collect).map_err(self.sql())
+        query_kind(&self.connection, kind, since).map_err(self.sql())
+    }
+
+    fn newest(&mut self, kind: &str, limit: usize) -> Result<Vec<Record>, StoreError> {
+        query_newest(&self.connection, kind, limit).map_err(self.sql())
+    }
+
+    fn latest_each(&mut self, kind: &str) -> Result<Vec<Record>, StoreError> {
+        query_latest_each(&self.connection, kind).map_err(self.sql())
     }
 
     fn path(&self) -> Option<PathBuf> {
         Some(self.folder.clone())
     }
-}
-
-fn numbered(record: &NewRecord, seq: u64) -> Record {
-    let NewRecord { at, kind, key, body } = record.clone();
-    Record { seq, at, kind, key, body }
-}
-
-/// Returns whether a value could not be read back: serde_json's reader stops at 128.
-fn too_deep(value: &serde_json::Value) -> bool {
-    let mut waiting = vec![(value, 0)];
-    while let Some((value, depth)) = waiting.pop() {
-        if depth > MAX_NESTING {
-            return true;
-        }
-        match value {
-            serde_json::Value::Array(items) => waiting.extend(items.iter().map(|item| (item, depth + 1))),
-            serde_json::Value::Object(fields) => waiting.extend(fields.values().map(|item| (item, depth + 1))),
-            serde_json::Value::Null
-            | serde_json::Value::Bool(_)
-            | serde_json::Value::Number(_)
-            | serde_json::Value::String(_) => {}
-        }
-    }
-    false
-}
-
-/// Returns where a stretch of the log does not hang together.
-fn broken_chain(operations: &[Operation]) -> Option<String> {
-    let pair = operations.windows(2).find(|pair| pair[1].parent != Some(pair[0].hash()))?;
-    Some(format!(
-        "the log of operations is broken between {} and {}: one of them was changed after it was written",
-        pair[0].id.0, pair[1].id.0
-    ))
 }

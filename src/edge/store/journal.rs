@@ -6,6 +6,7 @@
 use crate::domain::id::{ObjectHash, OperationId};
 use crate::domain::memory::operation::{Operation, Why};
 use crate::domain::memory::store::Record;
+use crate::edge::store::open::sync_folder;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -133,6 +134,8 @@ impl Journal {
         let mut copy = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&aside)?;
         io::copy(&mut Read::by_ref(&mut self.file).take(length - self.end), &mut copy)?;
         copy.sync_all()?;
+        // The copy must be there before what it was copied from is cut off.
+        sync_folder(aside.parent().unwrap_or(Path::new(".")))?;
         if self.end == 0 {
             self.file.set_len(0)?;
             self.file.seek(SeekFrom::Start(0))?;

@@ -32,7 +32,7 @@ impl Lock {
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                return Err(StoreError::Locked { path: folder.to_path_buf(), owner: owner(&mut file) });
+                return Err(StoreError::Locked { path: folder.to_path_buf(), owner: named(&owner(&mut file)) });
             }
             Err(TryLockError::Error(why)) => return Err(failed(why)),
         }
@@ -42,6 +42,26 @@ impl Lock {
         std::io::Seek::rewind(&mut file).map_err(failed)?;
         writeln!(file, "{}", std::process::id()).map_err(failed)?;
         Ok((Lock(file), Some(before).filter(|pid| !pid.is_empty())))
+    }
+}
+
+/// Returns who owns a store now, in words; `None` when nobody does.
+pub fn owner_of(folder: &Path) -> Option<String> {
+    let mut file = File::open(folder.join("lock")).ok()?;
+    match file.try_lock_shared() {
+        Err(TryLockError::WouldBlock) => Some(named(&owner(&mut file))),
+        Ok(()) | Err(TryLockError::Error(_)) => None,
+    }
+}
+
+/// Names a process for people, with its program where the system tells it.
+fn named(pid: &str) -> String {
+    let program = pid.parse::<u32>().ok().and_then(|pid| std::fs::read_to_string(format!("/proc/{pid}/comm")).ok());
+    let program = program.map(|name| name.trim().chars().filter(|c| !c.is_control()).collect::<String>());
+    match (pid, program) {
+        ("", _) => "another process".to_string(),
+        (pid, Some(name)) if !name.is_empty() => format!("process {pid} ({name})"),
+        (pid, _) => format!("process {pid}"),
     }
 }
 

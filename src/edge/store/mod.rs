@@ -10,13 +10,20 @@
 //! - `stamps`: what files looked like when they were read; derived.
 //! - `memory.log`: operations and records once more, in a form that needs no database.
 //!
+//! One process owns it. Others read along: they see it as it stood when they opened it, and write nothing.
+//!
 //! Old objects are kept for ever, for now: an edit of a 2.5 kB file adds about 5 kB.
 
+pub mod beside;
 pub mod disk;
 pub mod journal;
 mod lock;
 mod objects;
 mod open;
+mod recover;
 mod rows;
+mod snapshot;
 
+pub use beside::Beside;
 pub use disk::DiskStore;
+pub use lock::owner_of;

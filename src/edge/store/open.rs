@@ -1,11 +1,11 @@
 //! Opening a database: whose it is, which format, its folder, its tables, and what to say when it cannot be.
 
 use crate::domain::memory::store::StoreError;
-use rusqlite::{Connection, ErrorCode};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::fs;
 use std::io::Read;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The format that this version writes.
@@ -28,6 +28,9 @@ CREATE TRIGGER records_stay BEFORE DELETE ON records BEGIN SELECT RAISE(ABORT, '
 CREATE TRIGGER records_hold BEFORE UPDATE ON records BEGIN SELECT RAISE(ABORT, 'records only grow'); END;
 ";
 
+/// What was added since the format was made, and changes nothing that is stored.
+const INDEXES: &str = "CREATE INDEX IF NOT EXISTS records_by_kind ON records(kind, seq);";
+
 /// Refuses what is not ours or is newer, by reading the file's head: nothing is touched, not even the lock.
 pub fn check_header(database: &Path) -> Result<(), StoreError> {
     let mut header = Vec::new();
@@ -44,7 +47,8 @@ pub fn check_header(database: &Path) -> Result<(), StoreError> {
         let bytes = header.get(at..).and_then(|bytes| bytes.first_chunk::<4>());
         bytes.map(|bytes| u32::from_be_bytes(*bytes)).unwrap_or(0)
     };
-    let ours = header.starts_with(b"SQLite format 3\0") && matches!(number(68) as i32, 0 | APPLICATION);
+    // Of a head that was cut short SQLite says what is wrong with it.
+    let ours = header.starts_with(b"SQLite format 3\0") && (header.len() < 100 || number(68) as i32 == APPLICATION);
     if !ours {
         let why = "it is not a database of Passepartout".to_string();
         let cure = "move the file away (the store's log rebuilds it), or choose another store";
@@ -63,7 +67,9 @@ pub fn make_folder(folder: &Path) -> Result<(), StoreError> {
         fs::create_dir_all(parent).map_err(failed)?;
     }
     match fs::DirBuilder::new().mode(0o700).create(folder) {
-        Ok(()) => return Ok(()),
+        Ok(()) => {
+            return folder.parent().map_or(Ok(()), sync_folder).map_err(failed);
+        }
         Err(why) if why.kind() == std::io::ErrorKind::AlreadyExists => {}
         Err(why) => return Err(failed(why)),
     }
@@ -73,6 +79,12 @@ pub fn make_folder(folder: &Path) -> Result<(), StoreError> {
         fs::set_permissions(folder, fs::Permissions::from_mode(0o700)).map_err(failed)?;
     }
     Ok(())
+}
+
+/// Waits until the names in a folder are on the disk.
+pub fn sync_folder(folder: &Path) -> std::io::Result<()> {
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    fs::File::open(folder)?.sync_all()
 }
 
 /// Makes the tables of a new database, and sets what every connection needs.
@@ -101,10 +113,73 @@ pub fn set_up(connection: &mut Connection, database: &Path) -> Result<(), StoreE
     for (name, value) in [("synchronous", "FULL"), ("trusted_schema", "OFF"), ("cell_size_check", "ON")] {
         connection.pragma_update(None, name, value).map_err(failed)?;
     }
+    // Stores of before this index get it here. It is derived: an older version of the program need not know it.
+    connection.execute_batch(INDEXES).map_err(failed)?;
     // The companion file shrinks again after a large commit, to 16 MB.
     connection.pragma_update(None, "journal_size_limit", 16 << 20).map_err(failed)?;
     connection.set_prepared_statement_cache_capacity(32);
     Ok(())
+}
+
+/// Connects to a database that another process may own, and holds on to what it is now.
+pub fn connect_to_read(database: &Path) -> Result<Connection, StoreError> {
+    check_header(database)?;
+    let none_yet = || {
+        let cure = "start Passepartout once, or run `passepartout ingest` with --store";
+        StoreError::Open { path: database.to_path_buf(), why: "there is no store yet".to_string(), cure }
+    };
+    if !database.exists() {
+        return Err(none_yet());
+    }
+    let (connection, found) = match look(database, "ro") {
+        // Nobody writes where nothing can be written, and SQLite needs its companion files otherwise.
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::CannotOpen) && !companion(database).exists() => {
+            look(database, "immutable")
+        }
+        other => other,
+    }
+    .map_err(|error| opening(database, error))?;
+    match found {
+        0 => Err(none_yet()),
+        found if found > FORMAT => Err(StoreError::Newer { path: database.to_path_buf(), found, known: FORMAT }),
+        _ => Ok(connection),
+    }
+}
+
+/// Opens a transaction that only reads; returns the format that it sees.
+fn look(database: &Path, how: &str) -> rusqlite::Result<(Connection, u32)> {
+    let connection = match how {
+        "immutable" => {
+            let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+            Connection::open_with_flags(format!("file:{}?immutable=1", escaped(database)), flags)?
+        }
+        _ => Connection::open_with_flags(database, OpenFlags::SQLITE_OPEN_READ_ONLY)?,
+    };
+    connection.busy_timeout(Duration::from_secs(5))?;
+    connection.set_prepared_statement_cache_capacity(32);
+    for (name, value) in [("trusted_schema", "OFF"), ("cell_size_check", "ON")] {
+        connection.pragma_update(None, name, value)?;
+    }
+    // The first look takes the snapshot, and everything after it sees the same.
+    connection.execute_batch("BEGIN")?;
+    let found = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    Ok((connection, found))
+}
+
+/// Returns the file in which SQLite keeps what is not in the database yet.
+fn companion(database: &Path) -> PathBuf {
+    PathBuf::from(format!("{}-wal", database.display()))
+}
+
+/// Writes a path as the part of a URI that it stands for.
+fn escaped(path: &Path) -> String {
+    let bytes = path.as_os_str().as_encoded_bytes().iter();
+    bytes
+        .map(|byte| match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' => char::from(*byte).to_string(),
+            other => format!("%{other:02x}"),
+        })
+        .collect()
 }
 
 /// Says why the system would not open a path, and the way out.
@@ -123,11 +198,31 @@ pub fn cannot_open(path: &Path, why: std::io::Error) -> StoreError {
 pub fn opening(path: &Path, error: rusqlite::Error) -> StoreError {
     let cure = match error.sqlite_error_code() {
         Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
-            "`passepartout doctor --fix` puts it aside and rebuilds it from the store's log and the Org files"
+            return StoreError::Damaged { path: path.to_path_buf(), why: error.to_string() };
         }
         Some(ErrorCode::DiskFull) => "the disk is full: make room",
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => "another program is using it: end that one first",
         _ => "see that the folder is yours and writable, or choose another store",
     };
     StoreError::Open { path: path.to_path_buf(), why: error.to_string(), cure }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_database_that_nobody_can_write_is_read_as_it_is() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let odd = folder.path().join("a b#c?d%e&ä");
+        fs::create_dir(&odd).expect("a folder");
+        let database = odd.join("memory.sqlite");
+        let mut connection = Connection::open(&database).expect("a database");
+        set_up(&mut connection, &database).expect("its tables");
+        drop(connection);
+        let (_held, found) = look(&database, "immutable").expect("it can be read");
+        assert_eq!(found, FORMAT);
+        let names: Vec<_> = fs::read_dir(&odd).expect("the folder").flatten().map(|entry| entry.file_name()).collect();
+        assert_eq!(names, ["memory.sqlite"], "no companions are made");
+    }
 }

@@ -2,9 +2,11 @@
 
 use crate::domain::id::{ObjectHash, OperationId};
 use crate::domain::memory::operation::{Operation, Why};
-use crate::domain::memory::store::{Record, Stamp};
-use rusqlite::{Connection, Row, params};
+use crate::domain::memory::store::{NewRecord, Record, Stamp};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
+/// How deep the body of a record may be nested.
+pub const MAX_NESTING: usize = 64;
 /// The columns of an operation, in the order in which they are read.
 pub const OPERATION: &str = "id, hash, parent, root, cause, origin, at, note";
 
@@ -19,6 +21,31 @@ pub fn query_operations(connection: &Connection, after: u64, limit: usize) -> ru
 pub fn query_records(connection: &Connection, after: u64, limit: usize) -> rusqlite::Result<Vec<Record>> {
     let sql = "SELECT seq, at, kind, key, body FROM records WHERE seq > ?1 ORDER BY seq LIMIT ?2";
     connection.prepare_cached(sql)?.query_map([signed(after), signed(limit as u64)], record_of)?.collect()
+}
+
+/// Returns the last record of one thing.
+pub fn query_latest(connection: &Connection, kind: &str, key: &str) -> rusqlite::Result<Option<Record>> {
+    let sql = "SELECT seq, at, kind, key, body FROM records WHERE kind = ?1 AND key = ?2 ORDER BY seq DESC LIMIT 1";
+    connection.prepare_cached(sql)?.query_row([kind, key], record_of).optional()
+}
+
+/// Returns the records of a kind behind a place, oldest first.
+pub fn query_kind(connection: &Connection, kind: &str, after: u64) -> rusqlite::Result<Vec<Record>> {
+    let sql = "SELECT seq, at, kind, key, body FROM records WHERE kind = ?1 AND seq > ?2 ORDER BY seq";
+    connection.prepare_cached(sql)?.query_map(params![kind, signed(after)], record_of)?.collect()
+}
+
+/// Returns the last records of a kind, newest first.
+pub fn query_newest(connection: &Connection, kind: &str, limit: usize) -> rusqlite::Result<Vec<Record>> {
+    let sql = "SELECT seq, at, kind, key, body FROM records WHERE kind = ?1 ORDER BY seq DESC LIMIT ?2";
+    connection.prepare_cached(sql)?.query_map(params![kind, signed(limit as u64)], record_of)?.collect()
+}
+
+/// Returns the last record of each thing of a kind, in the order of their places.
+pub fn query_latest_each(connection: &Connection, kind: &str) -> rusqlite::Result<Vec<Record>> {
+    let sql = "SELECT seq, at, kind, key, body FROM records
+        WHERE seq IN (SELECT max(seq) FROM records WHERE kind = ?1 GROUP BY key) ORDER BY seq";
+    connection.prepare_cached(sql)?.query_map([kind], record_of)?.collect()
 }
 
 /// Appends an operation.
@@ -105,4 +132,29 @@ pub fn signed(number: u64) -> i64 {
 /// Reads a number that was never below zero.
 pub fn unsigned(number: i64) -> u64 {
     u64::try_from(number).unwrap_or(0)
+}
+
+/// Gives a record its place.
+pub fn numbered(record: &NewRecord, seq: u64) -> Record {
+    let NewRecord { at, kind, key, body } = record.clone();
+    Record { seq, at, kind, key, body }
+}
+
+/// Returns whether a value could not be read back: serde_json's reader stops at 128.
+pub fn too_deep(value: &serde_json::Value) -> bool {
+    let mut waiting = vec![(value, 0)];
+    while let Some((value, depth)) = waiting.pop() {
+        if depth > MAX_NESTING {
+            return true;
+        }
+        match value {
+            serde_json::Value::Array(items) => waiting.extend(items.iter().map(|item| (item, depth + 1))),
+            serde_json::Value::Object(fields) => waiting.extend(fields.values().map(|item| (item, depth + 1))),
+            serde_json::Value::Null
+            | serde_json::Value::Bool(_)
+            | serde_json::Value::Number(_)
+            | serde_json::Value::String(_) => {}
+        }
+    }
+    false
 }

@@ -1,0 +1,70 @@
+//! A store that is only read along: what may be forgotten is taken and dropped, everything else is refused.
+
+use crate::domain::id::OperationId;
+use crate::domain::memory::operation::Operation;
+use crate::domain::memory::store::{Build, Commit, Committed, Loaded, Record, Store, StoreError};
+use crate::domain::memory::view::View;
+use crate::edge::store::disk::DiskStore;
+use std::path::PathBuf;
+
+/// A store as it stood when it was opened, beside the process that owns it.
+pub struct Beside {
+    store: DiskStore,
+    /// Who owns it, in words; `None` when nobody does.
+    owner: Option<String>,
+    /// Says of a kind of records whether they may be forgotten.
+    forget: fn(&str) -> bool,
+}
+
+impl Beside {
+    /// Reads along in a store. Steps of memory are forgotten, as their files are there to be read again;
+    /// records are when `forget` says so of their kind.
+    pub fn new(store: DiskStore, owner: Option<String>, forget: fn(&str) -> bool) -> Beside {
+        Beside { store, owner, forget }
+    }
+}
+
+impl Store for Beside {
+    fn load(&mut self, build: Build<'_>) -> Result<Loaded, StoreError> {
+        self.store.load(build)
+    }
+
+    fn commit(&mut self, commit: &Commit<'_>) -> Result<Committed, StoreError> {
+        if commit.records.iter().all(|record| (self.forget)(&record.kind)) {
+            return Ok(Committed::default());
+        }
+        let path = self.store.path().unwrap_or_default();
+        Err(match self.owner.clone() {
+            Some(owner) => StoreError::Locked { path, owner },
+            None => StoreError::ReadOnly { path },
+        })
+    }
+
+    fn view_at(&mut self, operation: OperationId, build: Build<'_>) -> Result<Option<View>, StoreError> {
+        self.store.view_at(operation, build)
+    }
+
+    fn operations(&mut self, limit: usize) -> Result<Vec<Operation>, StoreError> {
+        self.store.operations(limit)
+    }
+
+    fn latest(&mut self, kind: &str, key: &str) -> Result<Option<Record>, StoreError> {
+        self.store.latest(kind, key)
+    }
+
+    fn list(&mut self, kind: &str, since: u64) -> Result<Vec<Record>, StoreError> {
+        self.store.list(kind, since)
+    }
+
+    fn newest(&mut self, kind: &str, limit: usize) -> Result<Vec<Record>, StoreError> {
+        self.store.newest(kind, limit)
+    }
+
+    fn latest_each(&mut self, kind: &str) -> Result<Vec<Record>, StoreError> {
+        self.store.latest_each(kind)
+    }
+
+    fn path(&self) -> Option<PathBuf> {
+        self.store.path()
+    }
+}

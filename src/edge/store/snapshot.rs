@@ -1,0 +1,80 @@
+//! Memory as it lies in the tables: a view is read from its root, and written as what differs from another.
+
+use crate::domain::id::ObjectHash;
+use crate::domain::memory::files::StoredEntry;
+use crate::domain::memory::store::{Build, StoreError};
+use crate::domain::memory::view::View;
+use crate::edge::store::disk::DiskStore;
+use crate::edge::store::objects::{self, ReadError, Writer};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+impl DiskStore {
+    /// Walks from a root to every document; what is damaged becomes a line in `problems`.
+    pub(super) fn read_view(
+        &self,
+        root: ObjectHash,
+        build: Build<'_>,
+        problems: &mut Vec<String>,
+    ) -> Result<View, StoreError> {
+        let mut files = BTreeMap::new();
+        // The empty memory has a root but no branch.
+        let mut branches = if root == View::default().root() { Vec::new() } else { vec![root] };
+        while let Some(name) = branches.pop() {
+            match objects::branch(&self.connection, name) {
+                Ok(entries) => entries.into_iter().for_each(|entry| match entry {
+                    StoredEntry::File(file, document) => {
+                        files.insert(file, document);
+                    }
+                    StoredEntry::Branch(below) => branches.push(below),
+                }),
+                Err(ReadError::Damaged(error)) => problems.push(error.to_string()),
+                Err(ReadError::Sqlite(error)) => return Err(self.sql()(error)),
+            }
+        }
+        let mut view = View::default();
+        let mut otherwise = 0;
+        for (file, document) in files {
+            if let Some(known) = self.saved.document(&file).filter(|known| known.root() == document) {
+                view.put(known.clone());
+                continue;
+            }
+            let built = match objects::text(&self.connection, document) {
+                Ok(text) => build(&file, text),
+                Err(ReadError::Damaged(error)) => Err(error.to_string()),
+                Err(ReadError::Sqlite(error)) => return Err(self.sql()(error)),
+            };
+            match built {
+                Ok(built) => {
+                    otherwise += usize::from(built.root() != document);
+                    view.put(Arc::new(built));
+                }
+                Err(why) => problems.push(format!("{file}: {why}")),
+            }
+        }
+        if otherwise > 0 {
+            problems.push(format!("{otherwise} files are divided into headings otherwise than when they were stored"));
+        }
+        Ok(view)
+    }
+}
+
+/// Writes what a view has and an earlier one has not.
+pub(super) fn write_view(writer: &mut Writer<'_>, view: &View, before: &View) -> rusqlite::Result<()> {
+    let mut outcome = Ok(());
+    view.files().new_branches(Some(before.files()), &mut |branch| {
+        let mut write = || {
+            for (file, document) in branch.files() {
+                let known = before.document(file).is_some_and(|known| known.root() == document);
+                if let Some(found) = view.document(file).filter(|_| !known) {
+                    writer.text(document, &found.outline.text)?;
+                }
+            }
+            writer.branch(branch)
+        };
+        if outcome.is_ok() {
+            outcome = write();
+        }
+    });
+    outcome
+}
