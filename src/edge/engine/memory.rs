@@ -73,6 +73,8 @@ impl Engine {
             at: self.clock.now(),
             note: note.to_string(),
         };
+        // Of two changes of one file, the index must not take the older one last.
+        let _order = self.changing.lock();
         let mut memory = self.memory.lock();
         let before = memory.head().clone();
         let mut transaction = memory.begin();
@@ -102,14 +104,15 @@ impl Engine {
         if cause != READ {
             self.note_changes(&before, &changed);
         }
-        let mut index = self.index.write();
+        // Worked out aside: who reads the index does not wait for a large file.
+        let mut index = self.index();
         for document in &changed {
-            *index = index.with(document);
+            index = index.with(document);
         }
         for file in gone {
-            *index = index.without(file);
+            index = index.without(file);
         }
-        drop(index);
+        *self.index.write() = index;
         (self.notify)(Notice::Status);
     }
 
@@ -153,8 +156,15 @@ impl Engine {
     /// # Errors
     /// When it is too large to be read; memory keeps what it had.
     pub fn take_text(&self, file: &str, text: Arc<str>, cause: &str) -> Result<(), String> {
+        self.take_wanted(file, text, cause, &|| true)
+    }
+
+    /// Takes a text when it is still wanted once it has been read.
+    fn take_wanted(&self, file: &str, text: Arc<str>, cause: &str, wanted: &dyn Fn() -> bool) -> Result<(), String> {
         let document = self.build(file, text)?.changed_at(Some(self.clock.now()));
-        self.change_memory(vec![Arc::new(document)], &[], Vec::new(), cause, file);
+        if wanted() {
+            self.change_memory(vec![Arc::new(document)], &[], Vec::new(), cause, file);
+        }
         Ok(())
     }
 
@@ -177,18 +187,19 @@ impl Engine {
 }
 
 impl Engine {
-    /// Takes a buffer's text, or the file's own when there is no buffer.
+    /// Takes a buffer's text, or the file's own when there is no buffer, unless a newer one has come meanwhile.
     ///
     /// # Errors
     /// When the text cannot be read; memory keeps what it had.
-    pub fn take_buffer(&self, file: &str, text: Option<Arc<str>>) -> Result<(), String> {
-        match text {
-            Some(text) => self.take_text(file, text, BUFFER),
+    pub fn take_buffer(&self, file: &str, text: Option<Arc<str>>, wanted: &dyn Fn() -> bool) -> Result<(), String> {
+        let text = match text {
+            Some(text) => text,
             None => match crate::edge::org_file::read_text(Path::new(file)) {
-                Ok(decoded) => self.take_text(file, decoded.text, BUFFER),
-                Err(error) => Err(format!("{file}: {error}; memory keeps what it had")),
+                Ok(decoded) => decoded.text,
+                Err(error) => return Err(format!("{file}: {error}; memory keeps what it had")),
             },
-        }
+        };
+        self.take_wanted(file, text, BUFFER, wanted)
     }
 
     /// Reads the memex: what is new or has changed on disk. Blocks until it is done.

@@ -119,6 +119,8 @@ pub struct Engine {
     pub(super) stamps: Mutex<HashMap<Arc<str>, Stamp>>,
     pub(super) store_trouble: Option<StoreTrouble>,
     pub(super) beside: Option<String>,
+    /// Held by whoever changes memory, until its index has followed.
+    pub(super) changing: Mutex<()>,
     pub(crate) shell: Result<Shell, String>,
     pub(super) problems: Mutex<Vec<String>>,
     pub(super) stop: std::sync::atomic::AtomicBool,
@@ -155,6 +157,7 @@ impl Engine {
             stamps: Mutex::new(parts.stamps.into_iter().map(|stamp| (stamp.file.clone(), stamp)).collect()),
             store_trouble: parts.store_trouble,
             beside: parts.beside,
+            changing: Mutex::default(),
             shell: parts.shell,
             problems: Mutex::default(),
             stop: Default::default(),

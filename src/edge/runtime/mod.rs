@@ -6,6 +6,7 @@ mod editor;
 mod lanes;
 pub mod mirror;
 pub mod outbox;
+mod scans;
 pub mod show;
 
 use crate::domain::id::{SessionId, TurnId};
@@ -21,6 +22,7 @@ use crate::edge::runtime::editor::EmacsEditor;
 use crate::edge::runtime::lanes::Lanes;
 use crate::edge::runtime::mirror::{Mirrors, Update};
 use crate::edge::runtime::outbox::Outbox;
+use crate::edge::runtime::scans::{Read, Scans};
 use crate::edge::secret::{Secret, Vault};
 use crate::edge::walk::canonical_name;
 use std::sync::atomic::Ordering;
@@ -28,8 +30,6 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-/// How long a changed buffer rests before it is read, so that a burst of typing is read once.
-const REST: Duration = Duration::from_millis(10);
 /// How often the status is sent at most.
 const STATUS_PAUSE: Duration = Duration::from_millis(100);
 /// How long each half of stopping may take.
@@ -52,6 +52,8 @@ pub(crate) enum Event {
     Message(String),
     /// A buffer has rested: read what its mirror holds.
     Rested(String),
+    /// A buffer was read, or why not.
+    Scanned(String, Result<(), String>),
     /// A turn of a session ended.
     TurnDone(SessionId, TurnId),
     /// The status may have changed.
@@ -134,7 +136,7 @@ struct Loop {
     editor: Arc<EmacsEditor>,
     inbox: mpsc::UnboundedSender<Event>,
     mirrors: Mirrors,
-    resting: std::collections::HashSet<String>,
+    scans: Scans,
     point: Option<(String, usize)>,
     lanes: Lanes,
     status: StatusSender,
@@ -149,9 +151,8 @@ struct StatusSender {
 }
 
 async fn serve(settings: Sexp, outbox: Arc<Outbox>, ears: Ears, shared: Arc<OnceLock<Arc<Engine>>>) {
-    let Ears { inbox, mut events, waiting } = ears;
     let editor = EmacsEditor::new(outbox.clone());
-    let engine = match start_engine(&settings, &outbox, &inbox, editor.clone()).await {
+    let engine = match start_engine(&settings, &outbox, &ears.inbox, editor.clone()).await {
         Ok(engine) => engine,
         Err(why) => {
             outbox.send("log", None, Plist::new().text("level", "error").text("text", why));
@@ -160,13 +161,21 @@ async fn serve(settings: Sexp, outbox: Arc<Outbox>, ears: Ears, shared: Arc<Once
         }
     };
     let _ = shared.set(engine.clone());
+    let reader = engine.clone();
+    let read: Read = Arc::new(move |file, text, wanted| reader.take_buffer(file, text, wanted));
+    listen(engine, outbox, editor, ears, read).await
+}
+
+/// The loop: takes every event in order, and waits for nothing that takes long.
+async fn listen(engine: Arc<Engine>, outbox: Arc<Outbox>, editor: Arc<EmacsEditor>, ears: Ears, read: Read) {
+    let Ears { inbox, mut events, waiting } = ears;
     let mut state = Loop {
         engine: engine.clone(),
         outbox: outbox.clone(),
         editor,
         inbox: inbox.clone(),
         mirrors: Mirrors::default(),
-        resting: Default::default(),
+        scans: Scans::new(read, inbox.clone()),
         point: None,
         lanes: Lanes::new(engine.clone(), outbox.clone(), inbox.clone()),
         status: StatusSender::default(),
@@ -181,7 +190,8 @@ async fn serve(settings: Sexp, outbox: Arc<Outbox>, ears: Ears, shared: Arc<Once
                 waiting.fetch_sub(text.len(), Ordering::Relaxed);
                 state.take(&text).await;
             }
-            Event::Rested(file) => state.rested(file).await,
+            Event::Rested(file) => state.rested(file),
+            Event::Scanned(file, outcome) => state.scanned(file, outcome),
             Event::TurnDone(session, turn) => state.lanes.finished(&session, &turn),
             Event::Status => state.send_status(),
             Event::StatusPause => {
@@ -286,7 +296,7 @@ impl Loop {
                 let place = payload.text_at("file").map(canonical_name).zip(payload.count_at("byte"));
                 if let Some((file, byte)) = place {
                     self.point = Some((file.clone(), byte));
-                    if !self.resting.contains(&file) {
+                    if !self.scans.pending(&file) {
                         self.engine.focus_at(&file, byte);
                     }
                 }
@@ -319,7 +329,7 @@ impl Loop {
         let update = self.mirrors.take(&file, payload);
         self.engine.note_open(&file, self.mirrors.text(&file).is_some());
         match update {
-            Update::Changed | Update::Disk => self.rest(file),
+            Update::Changed | Update::Disk => self.scans.changed(file),
             Update::Waiting => {}
             Update::Lost => {
                 let payload = Plist::new().keyword("action", "resync").text("file", typed);
@@ -328,28 +338,23 @@ impl Loop {
         }
     }
 
-    /// Reads a file's new text when no further change has come for a moment.
-    fn rest(&mut self, file: String) {
-        if self.resting.insert(file.clone()) {
-            let inbox = self.inbox.clone();
-            tokio::spawn(async move {
-                tokio::time::sleep(REST).await;
-                let _ = inbox.send(Event::Rested(file));
-            });
-        }
+    /// Reads a file's new text, beside the loop.
+    fn rested(&mut self, file: String) {
+        let mirrors = &self.mirrors;
+        self.scans.rested(file.clone(), || mirrors.text(&file).map(Arc::<str>::from));
     }
 
-    async fn rested(&mut self, file: String) {
-        self.resting.remove(&file);
-        let text = self.mirrors.text(&file).map(Arc::<str>::from);
-        let (engine, name) = (self.engine.clone(), file.clone());
-        let taken = tokio::task::spawn_blocking(move || engine.take_buffer(&name, text)).await;
-        match taken {
-            Ok(Ok(())) => {}
-            Ok(Err(why)) => self.engine.say(LogLevel::Warning, &why),
-            Err(_) => self.engine.say(LogLevel::Error, &format!("{file}: reading it broke; memory keeps what it had")),
+    /// Takes note that a file was read; the point may be in a heading that was not known before.
+    fn scanned(&mut self, file: String, outcome: Result<(), String>) {
+        if let Err(why) = outcome {
+            self.engine.say(LogLevel::Warning, &why);
         }
-        if let Some((at, byte)) = self.point.clone().filter(|(at, _)| *at == file) {
+        if self.scans.ended(&file) {
+            return self.rested(file);
+        }
+        if let Some((at, byte)) = self.point.clone().filter(|(at, _)| *at == file)
+            && !self.scans.pending(&file)
+        {
             self.engine.focus_at(&at, byte);
         }
     }
@@ -479,5 +484,134 @@ async fn answer(
         }
         "rescan" => Ok(Plist::new().text("text", "The memex is being read again.")),
         other => Err(format!("there is no request “{}”", crate::domain::inert::exact(other))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::edge::config::ProviderSetting;
+    use std::sync::mpsc as channel;
+
+    /// A test never hangs.
+    const PATIENCE: Duration = Duration::from_secs(20);
+
+    /// The loop with a client that only listens, and a reading of buffers that the test holds up.
+    struct Held {
+        inbox: mpsc::UnboundedSender<Event>,
+        outbox: Arc<Outbox>,
+        woken: Arc<tokio::sync::Notify>,
+        engine: Arc<Engine>,
+        /// Each reading says which text it has, and waits to be told to go on.
+        begun: channel::Receiver<String>,
+        go_on: channel::Sender<()>,
+    }
+
+    impl Held {
+        async fn start(folder: &std::path::Path, url: String) -> Held {
+            let woken = Arc::new(tokio::sync::Notify::new());
+            let bell = woken.clone();
+            let outbox = Outbox::new(Box::new(move || bell.notify_one()));
+            let variables = [("HOME", folder.join("home")), ("XDG_STATE_HOME", folder.join("state"))];
+            let variables =
+                variables.map(|(name, path)| (name.to_string(), path.to_string_lossy().into_owned())).into();
+            let mut config = Config::read(&Surroundings { variables });
+            config.cascade = Some(vec!["mute".to_string()]);
+            let (name, kind) = ("mute".to_string(), "openai".to_string());
+            config.providers =
+                vec![ProviderSetting { name, kind, url: Some(url), model: Some("m".into()), local: true }];
+            let editor = EmacsEditor::new(outbox.clone());
+            let boot = Boot {
+                config,
+                vault: Vault::empty(),
+                editor: editor.clone(),
+                clock: Arc::new(SystemClock),
+                notify: Arc::new(|_| {}),
+                keep: Keep::InMemory,
+            };
+            let engine = boot::start(boot).await.expect("the engine starts");
+            let (inbox, events) = mpsc::unbounded_channel();
+            let ears = Ears { inbox: inbox.clone(), events, waiting: Arc::default() };
+            let (begin, begun) = channel::channel();
+            let (go_on, told) = channel::channel();
+            let (begin, told, reader) = (parking_lot::Mutex::new(begin), parking_lot::Mutex::new(told), engine.clone());
+            let read: Read = Arc::new(move |file, text, wanted| {
+                begin.lock().send(text.as_deref().unwrap_or("").to_string()).expect("the test listens");
+                told.lock().recv_timeout(PATIENCE).expect("the test goes on");
+                reader.take_buffer(file, text, wanted)
+            });
+            tokio::spawn(listen(engine.clone(), outbox.clone(), editor, ears, read));
+            Held { inbox, outbox, woken, engine, begun, go_on }
+        }
+
+        fn event(&self, payload: &str) {
+            let text = format!("(:type :event :meta (:session-id \"s\") :payload {payload})");
+            assert!(self.inbox.send(Event::Message(text)).is_ok(), "the loop runs");
+        }
+
+        fn write(&self, text: &str) {
+            for part in
+                [format!(":begin :size {}", text.len()), format!(":slice :text {text:?}"), ":end :tick 1".to_string()]
+            {
+                self.event(&format!("(:sensor :buffer-update :file \"/notes/big.org\" :part {part})"));
+            }
+        }
+
+        async fn reading(&self) -> String {
+            tokio::task::block_in_place(|| self.begun.recv_timeout(PATIENCE)).expect("it is read")
+        }
+
+        /// Waits for a message in which a text stands.
+        async fn wait(&self, words: &str) {
+            let heard = async {
+                while !self.outbox.receive(usize::MAX).iter().any(|message| message.contains(words)) {
+                    self.woken.notified().await;
+                }
+            };
+            assert!(tokio::time::timeout(PATIENCE, heard).await.is_ok(), "waited for {words}");
+        }
+    }
+
+    /// A server that takes connections and says nothing.
+    fn mute() -> (std::net::TcpListener, String) {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let url = format!("http://{}", listener.local_addr().expect("it has one"));
+        (listener, url)
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn an_interrupt_is_answered_while_a_buffer_is_read() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (_server, url) = mute();
+        let held = Held::start(folder.path(), url).await;
+        held.write("* A heading\n");
+        assert_eq!(held.reading().await, "* A heading\n");
+        held.event("(:sensor :user-input :text \"are you there?\")");
+        held.wait(":turn-started").await;
+        held.event("(:sensor :interrupt)");
+        held.wait("\"interrupted\"").await;
+        assert!(held.engine.view().is_empty(), "the buffer is still being read");
+        held.go_on.send(()).expect("it waits");
+        held.wait(":headings 1").await;
+        assert_eq!(held.engine.view().headings(), 1);
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn what_was_read_of_an_older_text_is_dropped_and_the_newest_is_read() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (_server, url) = mute();
+        let held = Held::start(folder.path(), url).await;
+        held.write("* Old\n");
+        assert_eq!(held.reading().await, "* Old\n");
+        held.write("* Half\n");
+        held.write("* New\n** Newer\n");
+        held.event("(:sensor :point-update :file \"/notes/big.org\" :byte 8)");
+        held.go_on.send(()).expect("it waits");
+        assert_eq!(held.reading().await, "* New\n** Newer\n", "one reading at a time, and of the newest");
+        assert!(held.engine.view().is_empty(), "what is stale was dropped");
+        held.go_on.send(()).expect("it waits");
+        held.wait(":focus-title \"Newer\"").await;
+        assert_eq!(held.engine.view().headings(), 2);
+        assert_eq!(held.engine.head().0, 1, "one operation");
     }
 }

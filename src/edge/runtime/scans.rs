@@ -1,0 +1,94 @@
+//! Reads changed buffers beside the loop: one reading of a file at a time, and what is stale is dropped.
+//!
+//! The loop hears of a change, of a rest in typing, and of the end of a reading; it waits for none of them.
+
+use crate::edge::runtime::Event;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tokio::sync::mpsc;
+
+/// How long a changed buffer rests before it is read, so that a burst of typing is read once.
+const REST: Duration = Duration::from_millis(10);
+
+/// Reads a buffer's text, or the file's own without one, into memory, unless it is no longer wanted by then.
+/// It may take long. An error is words for the user.
+pub(super) type Read = Arc<dyn Fn(&str, Option<Arc<str>>, &dyn Fn() -> bool) -> Result<(), String> + Send + Sync>;
+
+/// One file whose buffer changed.
+#[derive(Default)]
+struct State {
+    /// Grows with each change; a reading of an older one is stale.
+    version: Arc<AtomicU64>,
+    /// The rest after the last change is not over.
+    resting: bool,
+    /// It is being read.
+    running: bool,
+    /// Its rest was over while it was being read: once more.
+    again: bool,
+}
+
+/// The files that are to be read, or are being read.
+pub(super) struct Scans {
+    read: Read,
+    inbox: mpsc::UnboundedSender<Event>,
+    files: HashMap<String, State>,
+}
+
+impl Scans {
+    pub(super) fn new(read: Read, inbox: mpsc::UnboundedSender<Event>) -> Scans {
+        Scans { read, inbox, files: HashMap::new() }
+    }
+
+    /// Returns whether memory does not have a file's newest text yet.
+    pub(super) fn pending(&self, file: &str) -> bool {
+        self.files.contains_key(file)
+    }
+
+    /// Takes note of a change; [`Event::Rested`] follows when no further one has come for a moment.
+    pub(super) fn changed(&mut self, file: String) {
+        let state = self.files.entry(file.clone()).or_default();
+        state.version.fetch_add(1, Ordering::Relaxed);
+        if !std::mem::replace(&mut state.resting, true) {
+            let inbox = self.inbox.clone();
+            tokio::spawn(async move {
+                tokio::time::sleep(REST).await;
+                // The loop may have ended; then nothing is read any more.
+                let _ = inbox.send(Event::Rested(file));
+            });
+        }
+    }
+
+    /// The rest is over: reads the text, or reads it after the reading that is under way.
+    pub(super) fn rested(&mut self, file: String, text: impl FnOnce() -> Option<Arc<str>>) {
+        let Some(state) = self.files.get_mut(&file) else { return };
+        state.resting = false;
+        if state.running {
+            state.again = true;
+            return;
+        }
+        state.running = true;
+        let (read, inbox, text) = (self.read.clone(), self.inbox.clone(), text());
+        let (newest, version) = (state.version.clone(), state.version.load(Ordering::Relaxed));
+        tokio::spawn(async move {
+            let name = file.clone();
+            let wanted = move || newest.load(Ordering::Relaxed) == version;
+            let outcome = tokio::task::spawn_blocking(move || read(&name, text, &wanted)).await;
+            let outcome =
+                outcome.unwrap_or_else(|_| Err(format!("{file}: reading it broke; memory keeps what it had")));
+            let _ = inbox.send(Event::Scanned(file, outcome));
+        });
+    }
+
+    /// A reading has ended; returns whether the file must be read once more, as [`Scans::rested`] does.
+    pub(super) fn ended(&mut self, file: &str) -> bool {
+        let Some(state) = self.files.get_mut(file) else { return false };
+        state.running = false;
+        let again = std::mem::take(&mut state.again);
+        if !again && !state.resting {
+            self.files.remove(file);
+        }
+        again
+    }
+}
