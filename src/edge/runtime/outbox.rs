@@ -1,17 +1,49 @@
 //! Messages that wait for a client: bounded, in order, and one wake-up for as many as have come.
+//!
+//! A client may take nothing for minutes: Emacs in a long command, a stopped process. What only tells how things
+//! stand gives way to what tells it newer; what is shown elsewhere too is left out, with a note; what must arrive
+//! (the end of a turn, an answer) comes in a short form at the worst.
 
 use crate::domain::sexp::plist::{Plist, message};
+use crate::domain::sexp::reader::Sexp;
 use parking_lot::Mutex;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// Streamed text is joined into messages of at most this many bytes.
 const CHUNK: usize = 8 * 1024;
-/// What may wait at most, in bytes; beyond it streamed text is dropped with a note, since the turn keeps the whole.
-const MOST: usize = 32 * 1024 * 1024;
+/// A message of at most this many bytes is as short as a short form.
+const SHORT: usize = 1024;
+/// How many plans are named whose messages were left out.
+const NAMED: usize = 50;
+
+/// From how many waiting bytes on what is done.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Of two messages about one plan only the newer is kept.
+    pub pressed: usize,
+    /// Streamed text and lines of the log are left out, with a note: the turn and the log keep them.
+    pub most: usize,
+    /// Plans are left out, with a note that names them, and everything else comes in a short form.
+    pub full: usize,
+    /// Nothing more is taken; a note says how much was lost.
+    pub shut: usize,
+}
+
+impl Limits {
+    /// The limits towards Emacs.
+    pub const USUAL: Limits = Limits { pressed: 1 << 20, most: 32 << 20, full: 64 << 20, shut: 72 << 20 };
+}
+
+/// What a message is about, when a newer one about the same makes it needless.
+#[derive(PartialEq, Eq)]
+enum About {
+    Status,
+    Plan { id: String, parked: bool },
+}
 
 enum Item {
-    Message(String),
+    Message(Option<About>, String),
     /// A question of ours by its number; it can be withdrawn until it is taken.
     Question(u64, String),
     Chunk {
@@ -21,59 +53,106 @@ enum Item {
     },
 }
 
+impl Item {
+    fn weight(&self) -> usize {
+        match self {
+            Item::Message(_, text) | Item::Question(_, text) | Item::Chunk { text, .. } => text.len(),
+        }
+    }
+}
+
+/// What did not reach the client.
+#[derive(Default)]
+struct Left {
+    streamed: bool,
+    lines: usize,
+    plans: BTreeSet<String>,
+    lost: usize,
+}
+
 #[derive(Default)]
 struct Queue {
     items: VecDeque<Item>,
     bytes: usize,
-    dropped: bool,
+    left: Left,
 }
 
 /// The queue towards one client.
 pub struct Outbox {
     queue: Mutex<Queue>,
+    limits: Limits,
     wake: Box<dyn Fn() + Send + Sync>,
 }
 
 impl Outbox {
     /// Makes a queue; `wake` is called when something was put in, and must not block.
     pub fn new(wake: Box<dyn Fn() + Send + Sync>) -> Arc<Outbox> {
-        Arc::new(Outbox { queue: Mutex::default(), wake })
+        Outbox::with_limits(Limits::USUAL, wake)
+    }
+
+    /// Makes a queue with limits of its own.
+    pub fn with_limits(limits: Limits, wake: Box<dyn Fn() + Send + Sync>) -> Arc<Outbox> {
+        Arc::new(Outbox { queue: Mutex::default(), limits, wake })
+    }
+
+    /// Returns how many bytes wait.
+    pub fn bytes(&self) -> usize {
+        self.queue.lock().bytes
     }
 
     /// Puts a message in.
     pub fn send(&self, kind: &str, session: Option<&str>, payload: Plist) {
-        let mut whole = message(kind, payload);
-        if let Some(session) = session {
-            whole = whole.plist("meta", Plist::new().text("session-id", session));
+        let payload = payload.build();
+        let limits = self.limits;
+        let mut queue = self.queue.lock();
+        match (kind, about(kind, &payload)) {
+            (_, Some(About::Status)) => {
+                queue.forget_status();
+                queue.push(limits, Some(About::Status), whole(kind, session, payload));
+            }
+            (_, Some(About::Plan { id, .. })) if queue.bytes > limits.full => queue.left.name(id),
+            (_, Some(About::Plan { id, parked })) => {
+                let place = (queue.bytes > limits.pressed).then(|| queue.place_of(&id)).flatten();
+                match place {
+                    Some((at, was_parked)) => {
+                        // The first word of a plan stays the first, and says how it stands now.
+                        let parked = parked || was_parked;
+                        let text = whole(kind, session, as_action(&payload, parked));
+                        queue.replace(at, Item::Message(Some(About::Plan { id, parked }), text));
+                    }
+                    None => queue.push(limits, Some(About::Plan { id, parked }), whole(kind, session, payload)),
+                }
+            }
+            ("log", None) if queue.bytes > limits.most => queue.left.lines += 1,
+            (_, None) => {
+                let text = whole(kind, session, payload.clone());
+                let text = match queue.bytes > limits.full && text.len() > SHORT {
+                    true => whole(kind, session, short_form(&payload)),
+                    false => text,
+                };
+                queue.push(limits, None, text);
+            }
         }
-        self.put(Item::Message(whole.build().to_string()));
+        drop(queue);
+        (self.wake)();
     }
 
     /// Puts a question in, under a number that no other question has.
     pub fn ask(&self, number: u64, payload: Plist) {
-        self.put(Item::Question(number, message("request", payload).build().to_string()));
+        let mut queue = self.queue.lock();
+        // Each has someone who waits, and is withdrawn when he no longer does: there are never many.
+        queue.put(Item::Question(number, message("request", payload).build().to_string()));
+        drop(queue);
+        (self.wake)();
     }
 
     /// Takes a question back; returns whether it was still here, so that nobody will ever see it.
     pub fn withdraw(&self, number: u64) -> bool {
         let mut queue = self.queue.lock();
         let ours = |item: &Item| matches!(item, Item::Question(other, _) if *other == number);
-        let Some(Item::Question(_, text)) = queue.items.iter().position(ours).and_then(|at| queue.items.remove(at))
-        else {
-            return false;
-        };
-        queue.bytes = queue.bytes.saturating_sub(text.len());
+        let Some(at) = queue.items.iter().position(ours) else { return false };
+        queue.remove(at);
         true
-    }
-
-    fn put(&self, item: Item) {
-        let mut queue = self.queue.lock();
-        queue.bytes += match &item {
-            Item::Message(text) | Item::Question(_, text) | Item::Chunk { text, .. } => text.len(),
-        };
-        queue.items.push_back(item);
-        drop(queue);
-        (self.wake)();
     }
 
     /// Puts streamed text in; it is joined with what waits of the same turn.
@@ -82,21 +161,24 @@ impl Outbox {
             return;
         }
         let mut queue = self.queue.lock();
-        if queue.bytes > MOST {
-            queue.dropped = true;
+        if queue.bytes > self.limits.most {
+            queue.left.streamed = true;
             return;
         }
-        queue.bytes += text.len();
-        match queue.items.back_mut() {
+        let joined = match queue.items.back_mut() {
             Some(Item::Chunk { turn: last, text: waiting, .. })
                 if last == turn && waiting.len() + text.len() <= CHUNK =>
             {
                 waiting.push_str(text);
+                true
             }
-            _ => {
-                let (session, turn, text) = (session.to_string(), turn.to_string(), text.to_string());
-                queue.items.push_back(Item::Chunk { session, turn, text });
-            }
+            _ => false,
+        };
+        if joined {
+            queue.bytes += text.len();
+        } else {
+            let (session, turn, text) = (session.to_string(), turn.to_string(), text.to_string());
+            queue.put(Item::Chunk { session, turn, text });
         }
         drop(queue);
         (self.wake)();
@@ -109,26 +191,141 @@ impl Outbox {
         let mut size = 0;
         while size < bytes.max(1) {
             let Some(item) = queue.items.pop_front() else { break };
-            let (text, weight) = match item {
-                Item::Message(text) | Item::Question(_, text) => {
-                    let weight = text.len();
-                    (text, weight)
-                }
-                Item::Chunk { session, turn, text } => {
-                    let weight = text.len();
-                    (chunk(&session, &turn, &text), weight)
-                }
+            queue.bytes = queue.bytes.saturating_sub(item.weight());
+            let text = match item {
+                Item::Message(_, text) | Item::Question(_, text) => text,
+                Item::Chunk { session, turn, text } => chunk(&session, &turn, &text),
             };
-            queue.bytes = queue.bytes.saturating_sub(weight);
             size += text.len();
             taken.push(text);
         }
-        if queue.items.is_empty() && std::mem::take(&mut queue.dropped) {
-            let note = "Part of a streamed answer was not shown, because Emacs did not take it in time.";
-            taken.push(message("log", Plist::new().text("level", "warning").text("text", note)).build().to_string());
+        if queue.items.is_empty() {
+            taken.extend(std::mem::take(&mut queue.left).notes());
         }
         taken
     }
+}
+
+impl Queue {
+    fn put(&mut self, item: Item) {
+        self.bytes += item.weight();
+        self.items.push_back(item);
+    }
+
+    fn push(&mut self, limits: Limits, about: Option<About>, text: String) {
+        if self.bytes > limits.shut {
+            self.left.lost += 1;
+        } else {
+            self.put(Item::Message(about, text));
+        }
+    }
+
+    fn remove(&mut self, at: usize) {
+        let weight = self.items.remove(at).map_or(0, |item| item.weight());
+        self.bytes = self.bytes.saturating_sub(weight);
+    }
+
+    fn replace(&mut self, at: usize, item: Item) {
+        if let Some(old) = self.items.get_mut(at) {
+            self.bytes = self.bytes.saturating_sub(old.weight()).saturating_add(item.weight());
+            *old = item;
+        }
+    }
+
+    fn forget_status(&mut self) {
+        let status = |item: &Item| matches!(item, Item::Message(Some(About::Status), _));
+        if let Some(at) = self.items.iter().rposition(status) {
+            self.remove(at);
+        }
+    }
+
+    /// Returns where a message about a plan waits, and whether it says that the plan was parked.
+    fn place_of(&self, plan: &str) -> Option<(usize, bool)> {
+        self.items.iter().enumerate().rev().find_map(|(at, item)| match item {
+            Item::Message(Some(About::Plan { id, parked }), _) if id == plan => Some((at, *parked)),
+            Item::Message(..) | Item::Question(..) | Item::Chunk { .. } => None,
+        })
+    }
+}
+
+impl Left {
+    fn name(&mut self, plan: String) {
+        if self.plans.len() < NAMED {
+            self.plans.insert(plan);
+        }
+    }
+
+    /// Says what did not reach the client, and where it can be seen.
+    fn notes(self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.streamed {
+            notes.push("Part of a streamed answer was not shown, because Emacs did not take it in time.".to_string());
+        }
+        if self.lines > 0 {
+            notes.push(format!(
+                "{} lines of the log were not sent in time; the last of them can be asked for.",
+                self.lines
+            ));
+        }
+        if !self.plans.is_empty() {
+            let plans: Vec<String> = self.plans.into_iter().collect();
+            notes.push(format!(
+                "What became of these plans was not sent in time: {}; list the plans to see how they stand.",
+                plans.join(", ")
+            ));
+        }
+        if self.lost > 0 {
+            notes.push(format!(
+                "{} messages were lost, because Emacs took none for too long; start Passepartout again if something looks unfinished.",
+                self.lost
+            ));
+        }
+        let note = |text| message("log", Plist::new().text("level", "warning").text("text", text)).build().to_string();
+        notes.into_iter().map(note).collect()
+    }
+}
+
+/// Returns what a message is about, when a newer one about the same makes it needless.
+fn about(kind: &str, payload: &Sexp) -> Option<About> {
+    match (kind, payload.name_at("action")) {
+        ("status", _) => Some(About::Status),
+        ("event", Some(action @ ("plan-parked" | "plan-changed"))) => {
+            let id = payload.get("plan")?.text_at("id")?.to_string();
+            Some(About::Plan { id, parked: action == "plan-parked" })
+        }
+        _ => None,
+    }
+}
+
+fn as_action(payload: &Sexp, parked: bool) -> Sexp {
+    let plan = payload.get("plan").cloned().unwrap_or(Sexp::Nil);
+    Plist::new().keyword("action", if parked { "plan-parked" } else { "plan-changed" }).value("plan", plan).build()
+}
+
+/// Returns what of a message must arrive: what it answers or ends, and that the rest was left out.
+fn short_form(payload: &Sexp) -> Sexp {
+    const WHY: &str = "The rest was left out, because Emacs took no messages for too long; ask for it again.";
+    let action = payload.name_at("action").unwrap_or("unknown");
+    let short = Plist::new()
+        .keyword("action", action)
+        .maybe("turn", payload.text_at("turn"))
+        .maybe("status", payload.text_at("status"))
+        .flag("private", payload.flag_at("private"));
+    match payload.int_at("request") {
+        Some(number) => short.int("request", number).text("error", WHY),
+        None => short.text("text", WHY),
+    }
+    .build()
+}
+
+fn whole(kind: &str, session: Option<&str>, payload: Sexp) -> String {
+    let whole = Plist::new().keyword("type", kind).value("payload", payload);
+    match session {
+        Some(session) => whole.plist("meta", Plist::new().text("session-id", session)),
+        None => whole,
+    }
+    .build()
+    .to_string()
 }
 
 /// Returns a `stream-chunk`; the empty text ends a stream.
@@ -137,4 +334,152 @@ fn chunk(session: &str, turn: &str, text: &str) -> String {
         .plist("meta", Plist::new().text("session-id", session))
         .build()
         .to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::HashMap;
+
+    const SMALL: Limits = Limits { pressed: 2_000, most: 6_000, full: 12_000, shut: 20_000 };
+    /// The largest message that [`Step`] makes, and its envelope.
+    const LARGEST: usize = 2_200;
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Status(u32),
+        Line(usize),
+        Plan(u8, bool, usize),
+        Done(usize),
+        Answer(usize),
+        Stream(u8, usize),
+        Ask,
+        Withdraw,
+        Take(usize),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        let size = || 0..2_000_usize;
+        prop_oneof![
+            4 => any::<u32>().prop_map(Step::Status),
+            4 => size().prop_map(Step::Line),
+            4 => (0..4_u8, any::<bool>(), size()).prop_map(|(id, parked, size)| Step::Plan(id, parked, size)),
+            4 => size().prop_map(Step::Done),
+            4 => size().prop_map(Step::Answer),
+            8 => (0..3_u8, size()).prop_map(|(turn, size)| Step::Stream(turn, size)),
+            1 => Just(Step::Ask),
+            1 => Just(Step::Withdraw),
+            2 => (0..4_000_usize).prop_map(Step::Take),
+        ]
+    }
+
+    /// What was sent, to be compared with what arrives.
+    #[derive(Default)]
+    struct Sent {
+        count: i64,
+        must: Vec<i64>,
+        status: Option<i64>,
+        plans: HashMap<String, i64>,
+        streamed: HashMap<String, String>,
+    }
+
+    fn carry_out(outbox: &Outbox, sent: &mut Sent, step: &Step) -> Vec<String> {
+        sent.count += 1;
+        let n = sent.count;
+        match step {
+            Step::Status(_) => {
+                sent.status = Some(n);
+                outbox.send("status", None, Plist::new().int("pending", n));
+            }
+            Step::Line(size) => outbox.send("log", None, Plist::new().text("text", "l".repeat(*size))),
+            Step::Plan(id, parked, size) => {
+                let id = format!("P{id}");
+                sent.plans.insert(id.clone(), n);
+                let plan = Plist::new().text("id", id).int("at", n).text("body", "b".repeat(*size));
+                let action = if *parked { "plan-parked" } else { "plan-changed" };
+                outbox.send("event", Some("s"), Plist::new().keyword("action", action).plist("plan", plan));
+            }
+            Step::Done(size) => {
+                sent.must.push(n);
+                let done = Plist::new().keyword("action", "turn-done").text("turn", n.to_string());
+                outbox.send("response", Some("s"), done.text("status", "answered").text("text", "d".repeat(*size)));
+            }
+            Step::Answer(size) => {
+                sent.must.push(n);
+                let answer = Plist::new().keyword("action", "trace").int("request", n);
+                outbox.send("response", Some("s"), answer.text("turns", "a".repeat(*size)));
+            }
+            Step::Stream(turn, size) => {
+                let text = format!("{n}:{}", "x".repeat(*size));
+                sent.streamed.entry(turn.to_string()).or_default().push_str(&text);
+                outbox.stream("s", &turn.to_string(), &text);
+            }
+            Step::Ask => outbox.ask(7, Plist::new().keyword("action", "buffer-state").int("request", 7)),
+            Step::Withdraw => {
+                outbox.withdraw(7);
+            }
+            Step::Take(bytes) => return outbox.receive(*bytes),
+        }
+        Vec::new()
+    }
+
+    proptest! {
+        #[test]
+        fn it_is_bounded_and_what_must_arrive_arrives_in_order(steps in proptest::collection::vec(step(), 0..300)) {
+            let outbox = Outbox::with_limits(SMALL, Box::new(|| {}));
+            let mut sent = Sent::default();
+            let mut heard = Vec::new();
+            for step in &steps {
+                heard.extend(carry_out(&outbox, &mut sent, step));
+                prop_assert!(outbox.bytes() <= SMALL.shut + LARGEST, "{} bytes wait", outbox.bytes());
+            }
+            heard.extend(outbox.receive(usize::MAX));
+            prop_assert_eq!(outbox.bytes(), 0);
+            let heard: Vec<Sexp> = heard.iter().map(|text| Sexp::read(text).expect("it can be read")).collect();
+            let payloads = || heard.iter().filter_map(|m| Some((m.name_at("type")?, m.get("payload")?)));
+            let notes: String = payloads().filter(|(kind, _)| *kind == "log").filter_map(|(_, p)| p.text_at("text")).collect();
+
+            let must: Vec<i64> = payloads()
+                .filter(|(kind, _)| *kind == "response")
+                .filter_map(|(_, p)| p.int_at("request").or_else(|| p.text_at("turn")?.parse().ok()))
+                .collect();
+            if notes.contains("messages were lost") {
+                prop_assert!(must.is_sorted() && must.iter().all(|n| sent.must.contains(n)));
+            } else {
+                prop_assert_eq!(&must, &sent.must);
+                let last = payloads().filter(|(kind, _)| *kind == "status").last().and_then(|(_, p)| p.int_at("pending"));
+                prop_assert_eq!(last, sent.status, "the newest status arrives");
+                for (id, newest) in &sent.plans {
+                    let of_plan = payloads().filter_map(|(_, p)| p.get("plan")).filter(|p| p.text_at("id") == Some(id));
+                    let last = of_plan.last().and_then(|plan| plan.int_at("at"));
+                    prop_assert!(last == Some(*newest) || notes.contains(id.as_str()), "{id}: {last:?}, not {newest}");
+                }
+            }
+            for (turn, whole) in &sent.streamed {
+                let arrived: String = payloads()
+                    .filter(|(kind, p)| *kind == "stream-chunk" && p.text_at("turn") == Some(turn))
+                    .filter_map(|(_, p)| p.text_at("text"))
+                    .collect();
+                prop_assert!(arrived == *whole || notes.contains("streamed answer was not shown"));
+            }
+        }
+    }
+
+    #[test]
+    fn a_plan_that_was_parked_and_decided_while_nobody_looked_is_told_once() {
+        let outbox = Outbox::with_limits(Limits { pressed: 0, ..SMALL }, Box::new(|| {}));
+        let tell = |action: &str, status: &str| {
+            let plan = Plist::new().text("id", "P1").text("status", status);
+            outbox.send("event", None, Plist::new().keyword("action", action).plist("plan", plan));
+        };
+        tell("plan-parked", "pending");
+        outbox.send("response", None, Plist::new().keyword("action", "turn-done").text("turn", "T1"));
+        tell("plan-changed", "approved");
+        tell("plan-changed", "done");
+        let heard = outbox.receive(usize::MAX);
+        assert_eq!(heard.len(), 2, "{heard:?}");
+        assert!(heard[0].contains(":plan-parked") && heard[0].contains("\"done\""), "{heard:?}");
+        assert!(heard[1].contains(":turn-done"), "{heard:?}");
+    }
 }
