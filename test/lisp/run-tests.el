@@ -25,6 +25,10 @@
   "Make a fresh world and return its folder."
   (let ((world (file-name-as-directory
                 (make-temp-file "passepartout-tests-" t))))
+    ;; A checkout below the old home must still be found from the new one.
+    (dolist (buffer (buffer-list))
+      (with-current-buffer buffer
+        (setq default-directory (expand-file-name default-directory))))
     (dolist (place '(("HOME" . "home") ("XDG_STATE_HOME" . "state")
                      ("XDG_CONFIG_HOME" . "config")
                      ("XDG_CACHE_HOME" . "cache")))
@@ -32,6 +36,11 @@
         (make-directory folder)
         (setenv (car place) folder)))
     (setq user-emacs-directory (expand-file-name "home/.emacs.d/" world))
+    ;; What Emacs compiles for the stand-ins of tests is kept with what we
+    ;; build, not with what is the user's.
+    (when (bound-and-true-p native-comp-eln-load-path)
+      (setcar native-comp-eln-load-path
+              (expand-file-name "../../.build/eln/" passepartout-tests--folder)))
     world))
 
 (defun passepartout-tests-run ()
