@@ -45,8 +45,9 @@ test-lisp: ## Only compiling, checking and testing the Lisp, in batch Emacs with
 lint: ## Formatting, clippy, checkdoc, dependencies (cargo-deny where present)
 	@test/scripts/test.sh fmt clippy lisp-compile lisp-checkdoc deny
 
-soak: ## What takes long: many property cases, many starts, kills
-	@test/scripts/test.sh soak
+soak: ## What takes long: properties, fuzz, kills, loads, other versions of Emacs
+	@test/scripts/need.sh rust cc emacs
+	@test/scripts/soak.sh $(STEPS)
 
 bench: ## What is timed
 	@test/scripts/bench.sh

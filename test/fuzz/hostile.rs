@@ -1,7 +1,7 @@
 //! Legal Org texts that make careless parsers slow, deep or wrong, as a tool beside the project writes them.
 
-use super::soaking;
 use crate::support::skip::skipped;
+use crate::support::soak::asked;
 use passepartout::domain::memory::document::{Document, PrivacyOptions};
 use passepartout::domain::org::link::links;
 use passepartout::domain::org::scan::{ScanOptions, scan};
@@ -22,7 +22,7 @@ fn hostile_texts_are_read_in_linear_time() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let size = if soaking() { 5_000_000 } else { 100_000 };
+    let size: usize = asked("HOSTILE_BYTES").unwrap_or(100_000);
     let done = Command::new("python3").arg(&tool).args(["--all", &size.to_string()]).arg(folder.path()).status();
     assert!(done.unwrap().success());
     let index = std::fs::read_to_string(folder.path().join("index.txt")).unwrap();

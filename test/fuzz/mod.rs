@@ -1,24 +1,25 @@
 //! Fuzzing with a stable driver: each target is a plain function of bytes, which panics when something is wrong.
 //!
 //! A run replays `corpus/TARGET/*`, then tries made-up inputs: raw bytes, words of the target's language in any
-//! order, and mutants of the corpus. `make soak` tries many more (`PASSEPARTOUT_SOAK=1`, `FUZZ_CASES=N`).
+//! order, and mutants of the corpus. An ordinary run tries the same inputs each time. `FUZZ_SECONDS=N` tries new
+//! ones for so long, from a seed that is printed; `FUZZ_SEED=N` begins with that one, to see a failure again.
 //! An input that was found to break something belongs into the corpus, under any name.
 
 mod hostile;
 mod targets;
 
+use crate::support::soak::asked;
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestError, TestRng, TestRunner};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 use targets::{TARGETS, Target};
 
-/// Cases of a target in an ordinary run, and when soaking.
-const CASES: (u32, u32) = (150, 20_000);
+/// Cases of a target in an ordinary run.
+const CASES: u32 = 150;
 
-/// Returns whether long tests were asked for.
-pub fn soaking() -> bool {
-    std::env::var_os("PASSEPARTOUT_SOAK").is_some()
-}
+/// Cases of a target that are tried from one seed in a long run: a failure is found again in as many.
+const BATCH: u32 = 1_000;
 
 fn corpus(target: &Target) -> Vec<(PathBuf, Vec<u8>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("test/fuzz/corpus").join(target.name);
@@ -54,30 +55,47 @@ fn fuzz(name: &str) {
         println!("{}", path.display());
         (target.run)(bytes);
     }
-    let soak_cases = std::env::var("FUZZ_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(CASES.1);
-    let config = ProptestConfig {
-        cases: if soaking() { soak_cases } else { CASES.0 },
-        failure_persistence: None,
-        max_shrink_iters: 4_000,
-        ..ProptestConfig::default()
+    let seeds: Vec<Vec<u8>> = files.into_iter().map(|(_, bytes)| bytes).collect();
+    let (first, time) = (asked("FUZZ_SEED"), asked("FUZZ_SECONDS").map(Duration::from_secs));
+    let Some(mut seed) = first.or_else(|| time.map(|_| fresh_seed())) else {
+        let tried = batch(target, seeds, CASES, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
+        return tried.unwrap_or_else(|why| panic!("{name}: {why}"));
     };
-    let cases = config.cases;
-    let seeds = files.into_iter().map(|(_, bytes)| bytes).collect();
-    // An ordinary run tries the same inputs each time; a soak tries new ones.
-    let mut runner = match soaking() {
-        false => TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha)),
-        true => TestRunner::new(config),
-    };
-    let found = runner.run(&inputs(target, seeds), |bytes| {
+    let (begun, begin) = (Instant::now(), seed);
+    let mut tried = 0u64;
+    loop {
+        let mut bytes = [0; 32];
+        bytes[..8].copy_from_slice(&seed.to_le_bytes());
+        let random = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
+        batch(target, seeds.clone(), BATCH, random)
+            .unwrap_or_else(|why| panic!("{name}: {why}\nAgain: FUZZ_SEED={seed} cargo test --test rust fuzz::{name}"));
+        tried += u64::from(BATCH);
+        if begun.elapsed() >= time.unwrap_or_default() {
+            break;
+        }
+        seed = seed.wrapping_add(1);
+    }
+    println!("fuzz {name}: {tried} inputs in {} s from seed {begin}", begun.elapsed().as_secs());
+}
+
+/// A seed that differs from run to run.
+fn fresh_seed() -> u64 {
+    use std::hash::{BuildHasher, Hasher};
+    std::collections::hash_map::RandomState::new().build_hasher().finish() >> 16
+}
+
+/// Tries a number of inputs; says what was wrong with the least of those that fail.
+fn batch(target: &'static Target, seeds: Vec<Vec<u8>>, cases: u32, random: TestRng) -> Result<(), String> {
+    let config =
+        ProptestConfig { cases, failure_persistence: None, max_shrink_iters: 4_000, ..ProptestConfig::default() };
+    let found = TestRunner::new_with_rng(config, random).run(&inputs(target, seeds), |bytes| {
         (target.run)(&bytes);
         Ok(())
     });
     match found {
-        Ok(()) => println!("{name}: {cases} inputs"),
-        Err(TestError::Fail(why, bytes)) => {
-            panic!("{name}: {why}\nwith b\"{}\"", bytes.escape_ascii())
-        }
-        Err(TestError::Abort(why)) => panic!("{name}: {why}"),
+        Ok(()) => Ok(()),
+        Err(TestError::Fail(why, bytes)) => Err(format!("{why}\nwith b\"{}\"", bytes.escape_ascii())),
+        Err(TestError::Abort(why)) => Err(why.to_string()),
     }
 }
 

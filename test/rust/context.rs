@@ -390,7 +390,7 @@ fn memex() -> impl Strategy<Value = Vec<(String, String)>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(96))]
+    #![proptest_config(ProptestConfig::with_cases(crate::support::soak::cases(96)))]
 
     #[test]
     fn budgets_and_privacy_hold(

@@ -592,7 +592,7 @@ fn child_that_saves() {
 /// Kills a saving process in the middle, several times; everything that it said was saved is there.
 #[test]
 fn killed_at_any_moment_keeps_what_was_acknowledged() {
-    let rounds = if std::env::var_os("PASSEPARTOUT_SOAK").is_some() { 200 } else { 6 };
+    let rounds = crate::support::soak::asked("KILLS").unwrap_or(6);
     let folder = tempfile::tempdir().unwrap();
     let mut acknowledged = Vec::new();
     for round in 0..rounds {

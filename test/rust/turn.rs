@@ -728,7 +728,7 @@ fn invariants(world: &World, report: &passepartout::domain::turn::TurnReport, ap
 }
 
 proptest::proptest! {
-    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(400))]
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(crate::support::soak::cases(400)))]
     #[test]
     fn whatever_is_said_and_whatever_breaks_a_turn_keeps_its_promises(
         said in proptest::collection::vec(0_u8..12, 1..12),

@@ -1,6 +1,7 @@
 //! Properties: order does not matter, adding never loosens, what fails denies, approvals bind.
 
 use super::{World, check};
+use crate::support::soak::cases;
 use passepartout::domain::gate::clearance::{Judgement, ask_all, judge};
 use passepartout::domain::gate::plan::{Approval, FlightPlan, PlanStatus};
 use passepartout::domain::gate::{Case, Facts, Gate, Gates, Reason, Verdict, lisp, secret, shell};
@@ -60,7 +61,7 @@ fn quiet<T>(run: impl FnOnce() -> T) -> T {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(64), ..ProptestConfig::default() })]
 
     #[test]
     fn order_does_not_matter_and_adding_never_loosens(
@@ -193,7 +194,7 @@ const PIECES: &[&str] = &[
 ];
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(400), ..ProptestConfig::default() })]
 
     #[test]
     fn any_shell_text_is_read_in_bounded_time(pieces in proptest::collection::vec(proptest::sample::select(PIECES), 0..60)) {

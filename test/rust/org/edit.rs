@@ -373,7 +373,7 @@ fn line() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(crate::support::soak::cases(200)))]
 
     #[test]
     fn untouched_bytes_stay(lines in proptest::collection::vec(line(), 1..12), ended: bool, pick: prop::sample::Index) {

@@ -3,4 +3,5 @@
 pub mod engine;
 pub mod fake_server;
 pub mod skip;
+pub mod soak;
 pub mod user;

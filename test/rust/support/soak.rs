@@ -1,0 +1,23 @@
+//! How much a test tries: little in an ordinary run, more when `make soak` asks for it.
+
+use std::str::FromStr;
+
+/// Returns the number in an environment variable, or nothing when it is not set.
+///
+/// # Panics
+/// When it is set and is no number: a soak that was asked for wrongly must not pass.
+pub fn asked<T: FromStr>(name: &str) -> Option<T> {
+    let text = std::env::var(name).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{name}={text} is no number")))
+}
+
+/// Returns how many cases a property whose usual number is `usual` tries.
+///
+/// `PROPTEST_CASES` counts for a property with the 256 cases that are the library's own default; others keep their
+/// proportion to it.
+pub fn cases(usual: u32) -> u32 {
+    match asked::<u32>("PROPTEST_CASES") {
+        None => usual,
+        Some(all) => u32::try_from(u64::from(all) * u64::from(usual) / 256).unwrap_or(u32::MAX).max(1),
+    }
+}

@@ -1,0 +1,175 @@
+#!/bin/sh
+# What takes long, in named steps; each is bounded, and a table at the end says what was done.
+#
+#   test/scripts/soak.sh [STEP…]     all of them without a name: properties fuzz hostile kills loads lisp matrix
+#
+# SOAK_MINUTES=30   what the steps share; the two that could go on for ever (properties, fuzz) are cut to fit
+# CASES=2000        cases of a property in one round; rounds go on until a sixth of the time is over
+# FUZZ_SECONDS=N    seconds for each target; without it, a third of the time is shared out
+# FUZZ_SEED=N       begins each target with this seed, to see again what was found
+# KILLS=200         kills of a program that saves; EMACS_KILLS=20 those of an Emacs that carries out plans
+# HOSTILE_BYTES=5000000  size of each hostile text
+# HEADINGS=100000   headings of the memex that is read at once
+# ROUNDS=2          how often all tests in Lisp run in the installed Emacs
+# MATRIX="30.1"     further versions of Emacs, with a space between; Debian must have them
+set -u
+cd "$(dirname "$0")/../.."
+
+cargo=${CARGO:-cargo}
+emacs=${EMACS:-emacs}
+minutes=${SOAK_MINUTES:-30}
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM
+: > "$work/table"
+PASSEPARTOUT_SKIPPED=$work/skipped
+export PASSEPARTOUT_SKIPPED
+: > "$PASSEPARTOUT_SKIPPED"
+failed=0
+begin=$(date +%s)
+
+step() { # name: runs it, and notes its last word from $work/said
+    printf '\n=== %s\n' "$1"
+    from=$(date +%s)
+    : > "$work/said"
+    if "$1"; then word=ok; else word=FAILED; failed=1; fi
+    printf '%-11s %-7s %5d s  %s\n' "$1" "$word" "$(($(date +%s) - from))" "$(cat "$work/said")" >> "$work/table"
+}
+
+say() { printf '%s' "$*" > "$work/said"; }
+
+# Runs a command, shows what it prints and keeps it in $work/out; the status is the command's.
+kept() {
+    { "$@" 2>&1; echo $? > "$work/status"; } | tee "$work/out"
+    return "$(cat "$work/status")"
+}
+
+rust() { $cargo test --locked --release --no-fail-fast "$@"; }
+
+module() {
+    $cargo build --locked --release || return 1
+    placed=$PWD/$(test/scripts/place.sh release) || return 1
+    PASSEPARTOUT_MODULE=$(ls "$placed"/libpassepartout.*) || return 1
+    export PASSEPARTOUT_MODULE
+}
+
+ert() { # emacs [test]
+    PASSEPARTOUT_TESTS=${2:-} "$1" -Q --batch -L lisp -L test/lisp --module-assertions \
+        -l test/lisp/run-tests.el -f passepartout-tests-run
+}
+
+smooth() { # emacs modes bytes
+    SMOOTH_MODES=$2 SMOOTH_BYTES=$3 "$1" -Q --batch -l test/bench/smooth.el -f smooth-run
+}
+
+properties() {
+    until=$(($(date +%s) + minutes * 10))
+    round=0
+    while [ $round = 0 ] || [ "$(date +%s)" -lt $until ]; do
+        round=$((round + 1))
+        echo "--- round $round"
+        PROPTEST_CASES=${CASES:-2000} rust --lib --test rust -- --skip fuzz:: --skip store::killed_at || {
+            say "round $round failed; proptest-regressions holds the case"
+            return 1
+        }
+    done
+    say "$round rounds of all tests in Rust, ${CASES:-2000} cases a property"
+}
+
+fuzz() {
+    targets=$(find test/fuzz/corpus -mindepth 1 -maxdepth 1 -type d | wc -l)
+    # Two targets run at a time.
+    FUZZ_SECONDS=${FUZZ_SECONDS:-$((minutes * 20 * 2 / targets))}
+    export FUZZ_SECONDS
+    kept rust --test rust -- fuzz:: --skip fuzz::hostile --nocapture --test-threads=2
+    status=$?
+    say "$(awk '/^fuzz / { n++; sum += $3 } END { printf "%d targets, %.0f inputs", n, sum }' "$work/out")"
+    return $status
+}
+
+hostile() {
+    kept env HOSTILE_BYTES="${HOSTILE_BYTES:-5000000}" "$cargo" test --locked --release --test rust -- \
+        fuzz::hostile --nocapture || return 1
+    say "$(sed -n 's/^\([0-9]* texts of .*\)/\1/p' "$work/out")"
+}
+
+kills() {
+    kept env KILLS="${KILLS:-200}" "$cargo" test --locked --release --test rust -- \
+        --exact store::killed_at_any_moment_keeps_what_was_acknowledged --nocapture || return 1
+    store=$(sed -n 's/^\([0-9]* kills,.*\)/store: \1/p' "$work/out")
+    module || return 1
+    kept env EMACS_KILLS="${EMACS_KILLS:-20}" PASSEPARTOUT_TESTS=passepartout-real-an-emacs-that-is-killed \
+        "$emacs" -Q --batch -L lisp -L test/lisp -l test/lisp/run-tests.el -f passepartout-tests-run || return 1
+    say "$store; $(sed -n 's/^\([0-9]* kills of Emacs.*\)/\1/p' "$work/out")"
+}
+
+loads() {
+    module || return 1
+    mkdir -p "$work/memex"
+    awk -v all="${HEADINGS:-100000}" -v folder="$work/memex" 'BEGIN {
+        for (n = 0; n < all; n++) {
+            file = folder "/" int(n / 500) ".org"
+            printf "%s %sHeading %d%s\n:PROPERTIES:\n:ID: load-%d\n:END:\nWords about %d, and a [[id:load-%d][link]].\n",
+                n % 5 ? "**" : "*", n % 3 ? "" : "TODO ", n, n % 7 ? "" : " :work:", n, n * 7919 % 10007, (n * 31) % all > file
+            if (n % 500 == 499) close(file)
+        }
+    }'
+    from=$(date +%s)
+    kept "$placed/passepartout" ingest "$work/memex" --store "$work/store" --json || return 1
+    grep -q "\"headings\":${HEADINGS:-100000}[,}]" "$work/out" || { echo "Not all headings were read."; return 1; }
+    read_in=$(($(date +%s) - from))
+    # Ten thousand headings are read again every second while an answer of a megabyte streams.
+    kept smooth "$emacs" "idle ours follow" "${SMOOTH_BYTES:-1000000}" || return 1
+    say "${HEADINGS:-100000} headings read and saved in $read_in s; 2 streams of ${SMOOTH_BYTES:-1000000} bytes while 10000 headings are read"
+}
+
+lisp() {
+    module || return 1
+    round=1
+    while [ $round -le "${ROUNDS:-2}" ]; do
+        echo "--- round $round"
+        kept ert "$emacs" || return 1
+        round=$((round + 1))
+    done
+    say "${ROUNDS:-2} rounds; $(ran)"
+}
+
+ran() { sed -n 's/^Ran \([0-9]* tests\), \([0-9]* results as expected\).*/\1, \2/p' "$work/out" | tail -n 1; }
+
+# Another Emacs: compiled without a warning, checked, tested with the module, and the chat shown in a terminal.
+matrix() {
+    module || return 1
+    told=
+    for version in ${MATRIX-30.1}; do
+        echo "--- Emacs $version"
+        other=$(test/scripts/emacs.sh "$version")
+        case $? in
+            0) ;;
+            3) told="$told$version cannot be had here; "; continue ;;
+            *) say "$told$version cannot be set up"; return 1 ;;
+        esac
+        EMACS=$other test/scripts/test.sh lisp-compile lisp-checkdoc || { say "$told$version: compile or checkdoc"; return 1; }
+        kept ert "$other" || { say "$told$version: $(ran)"; return 1; }
+        tests=$(ran)
+        smooth "$other" ours 100000 || { say "$told$version: no chat in a terminal"; return 1; }
+        told="$told$version: $tests, a chat in a terminal; "
+    done
+    say "${told%; }"
+}
+
+[ $# -gt 0 ] || set -- properties fuzz hostile kills loads lisp matrix
+for name in "$@"; do
+    case $name in
+        properties | fuzz | hostile | kills | loads | lisp | matrix) ;;
+        *) echo "soak.sh: unknown step: $name" >&2; exit 2 ;;
+    esac
+done
+for name in "$@"; do step "$name"; done
+
+printf '\n=== soak: %s, %s s in all\n' "$([ $failed = 0 ] && echo PASSED || echo FAILED)" "$(($(date +%s) - begin))"
+cat "$work/table"
+if [ -s "$PASSEPARTOUT_SKIPPED" ]; then
+    echo "Skipped:"
+    LC_ALL=C sort -u "$PASSEPARTOUT_SKIPPED"
+fi
+exit $failed
