@@ -4,6 +4,7 @@
 
 pub mod action;
 pub mod context;
+pub mod count;
 pub mod gate;
 pub mod hash;
 pub mod id;

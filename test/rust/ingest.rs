@@ -244,8 +244,8 @@ fn the_report_can_be_read() {
     let mut report = report;
     report.problems.push(passepartout::edge::ingest::Problem { file: "/n/a.org".into(), text: "is not text".into() });
     insta::assert_snapshot!(cli::ingest::report(&report), @r"
-    2 files, 5 headings, 1.5 MB read in 0.50 s (3 MB/s), 1 problems
-    1 files were unchanged since the last time
+    2 files, 5 headings, 1.5 MB read in 0.50 s (3 MB/s), 1 problem
+    unchanged since the last time: 1 file
     /n/a.org: is not text
     ");
     insta::assert_snapshot!(cli::ingest::json(&report), @r#"{"files":2,"headings":5,"bytes":1500000,"problems":1,"seconds":0.5}"#);

@@ -271,7 +271,7 @@ fn requests_are_answered_each_with_its_number() {
     assert!(client.request("plans", Plist::new()).list_at("plans").is_empty());
     assert!(client.request("trace", Plist::new().int("limit", 5)).list_at("turns").is_empty());
     let lines = client.request("log", Plist::new().int("limit", 5));
-    let read = |line: &Sexp| line.text_at("text").is_some_and(|t| t.starts_with("the memex has 1 files"));
+    let read = |line: &Sexp| line.text_at("text").is_some_and(|t| t.starts_with("the memex has 1 file with"));
     assert!(lines.list_at("lines").iter().any(read), "{lines}");
     let doctor = client.request("doctor", Plist::new());
     let names: Vec<_> = doctor.list_at("checks").iter().filter_map(|check| check.text_at("name")).collect();

@@ -1,5 +1,6 @@
 //! What changed since a moment: files by their time, headings by the timestamps they carry.
 
+use crate::domain::count::counted;
 use crate::domain::memory::document::Document;
 use crate::domain::memory::view::NodeRef;
 use crate::domain::recall::answer::{Notes, Reply};
@@ -26,8 +27,8 @@ pub(super) fn changed(notes: &Notes<'_>, since: DateTime) -> Reply {
     if files.is_empty() {
         return Reply::words(format!("No file has changed since {from}."));
     }
-    let noun = if files.len() == 1 { "file has" } else { "files have" };
-    let mut reply = Reply::words(format!("{} {noun} changed since {from}:", files.len()));
+    let have = if files.len() == 1 { "has" } else { "have" };
+    let mut reply = Reply::words(format!("{} {have} changed since {from}:", counted(files.len(), "file")));
     for (at, document) in files.iter().take(MAX_FILES) {
         let file = NodeRef { document: (*document).clone(), index: 0 };
         let line = format!("- {} {}: {}", day(at.date()), at.time().strftime("%H:%M"), link(&file));

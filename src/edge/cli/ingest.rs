@@ -1,5 +1,6 @@
 //! `passepartout ingest`: what was read, as a report for people or as one JSON object.
 
+use crate::domain::count::counted;
 use crate::edge::ingest::IngestReport;
 use serde::Serialize;
 
@@ -16,18 +17,18 @@ struct Figures {
 pub fn report(report: &IngestReport) -> String {
     let rate = if report.seconds > 0.0 { report.bytes as f64 / 1e6 / report.seconds } else { 0.0 };
     let mut text = format!(
-        "{} files, {} headings, {:.1} MB read in {:.2} s ({rate:.0} MB/s), {} problems\n",
-        report.files,
-        report.headings,
+        "{}, {}, {:.1} MB read in {:.2} s ({rate:.0} MB/s), {}\n",
+        counted(report.files, "file"),
+        counted(report.headings, "heading"),
         report.bytes as f64 / 1e6,
         report.seconds,
-        report.problems.len(),
+        counted(report.problems.len(), "problem"),
     );
     if report.unchanged > 0 {
-        text.push_str(&format!("{} files were unchanged since the last time\n", report.unchanged));
+        text.push_str(&format!("unchanged since the last time: {}\n", counted(report.unchanged, "file")));
     }
     if !report.removed.is_empty() {
-        text.push_str(&format!("{} files are gone\n", report.removed.len()));
+        text.push_str(&format!("gone: {}\n", counted(report.removed.len(), "file")));
     }
     if report.cancelled {
         text.push_str("stopped before the end; what was read until then counts\n");

@@ -1,5 +1,6 @@
 //! How memory changes: files that were read, buffers that changed, and the point that moved.
 
+use crate::domain::count::counted;
 use crate::domain::id::NodeId;
 use crate::domain::memory::document::{Document, PrivacyOptions};
 use crate::domain::memory::operation::Why;
@@ -230,7 +231,7 @@ impl Engine {
         let removed: Vec<String> = report.removed.iter().map(|file| file.to_string()).collect();
         self.stamps.lock().extend(report.stamps.iter().map(|stamp| (stamp.file.clone(), stamp.clone())));
         let (documents, stamps) = (std::mem::take(&mut report.documents), std::mem::take(&mut report.stamps));
-        let note = format!("{} files read, {} gone", documents.len(), removed.len());
+        let note = format!("{} read, {} gone", counted(documents.len(), "file"), removed.len());
         self.change_memory(documents, &removed, stamps, READ, &note);
         for problem in &report.problems {
             self.say(LogLevel::Warning, &problem.to_string());
@@ -239,7 +240,11 @@ impl Engine {
         let (files, headings, seconds) = (report.files, report.headings, report.seconds);
         self.say(
             LogLevel::Info,
-            &format!("the memex has {files} files with {headings} headings; read in {seconds:.2} s"),
+            &format!(
+                "the memex has {} with {}; read in {seconds:.2} s",
+                counted(files, "file"),
+                counted(headings, "heading")
+            ),
         );
         (self.notify)(Notice::Status);
         report

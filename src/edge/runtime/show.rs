@@ -1,6 +1,7 @@
 //! What the engine knows, as messages of the protocol. Text that a client shows in Org is inert here.
 
 use crate::domain::action::Action;
+use crate::domain::count::counted;
 use crate::domain::gate::Trace;
 use crate::domain::gate::plan::{FlightPlan, PlanStatus};
 use crate::domain::inert::{exact, inert};
@@ -177,7 +178,7 @@ fn first_lines(text: &str) -> String {
     let mut lines = text.lines();
     let shown: Vec<&str> = lines.by_ref().take(12).collect();
     let more = lines.count();
-    if more > 0 { format!("{}\n… and {more} lines more", shown.join("\n")) } else { shown.join("\n") }
+    if more > 0 { format!("{}\n… and {} more", shown.join("\n"), counted(more, "line")) } else { shown.join("\n") }
 }
 
 #[cfg(test)]

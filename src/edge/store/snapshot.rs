@@ -1,5 +1,6 @@
 //! Memory as it lies in the tables: a view is read from its root, and written as what differs from another.
 
+use crate::domain::count::counted;
 use crate::domain::id::ObjectHash;
 use crate::domain::memory::files::StoredEntry;
 use crate::domain::memory::store::{Build, StoreError};
@@ -53,7 +54,7 @@ impl DiskStore {
             }
         }
         if otherwise > 0 {
-            problems.push(format!("{otherwise} files are divided into headings otherwise than when they were stored"));
+            problems.push(format!("{} divided into headings otherwise than when stored", counted(otherwise, "file")));
         }
         Ok(view)
     }
