@@ -177,6 +177,17 @@ fn what_is_due_comes_first() {
 }
 
 #[test]
+fn what_is_near_is_told_however_small_the_budget_and_however_much_is_overdue() {
+    let near: String = (10..16).map(|n| format!("* TODO Near {n}\nDEADLINE: <2026-03-14 Sat 09:{n}>\n")).collect();
+    let late: String = (0..60).map(|n| format!("* TODO Late {n}\nDEADLINE: <2026-03-12 Thu>\n")).collect();
+    let (view, index) = memory(&[("plan.org", &format!("{late}{near}"))]);
+    let context = assemble(&view, &index, &Request { query: Some("late"), ..request(120) }, &Words);
+    let told = (10..16).filter(|n| context.text.contains(&format!("TODO Near {n}"))).count();
+    assert_eq!(told, 6, "{}", context.text);
+    assert!(context.tokens <= 120);
+}
+
+#[test]
 fn active_projects_are_in_the_outline() {
     let (view, index) = memory(&[HOUSE, DIARY]);
     let context = assemble(&view, &index, &Request { query: Some("lighthouse"), ..request(60) }, &Words);
@@ -317,7 +328,16 @@ fn one_context_is_printed() {
     print_text(&context, &mut text).expect("writing to memory works");
     print_json(&context, 5, &mut json).expect("writing to memory works");
     let json: serde_json::Value = serde_json::from_slice(&json).expect("JSON");
-    assert_eq!(json["text"].as_str().map(str::as_bytes), Some(text.as_slice()));
+    let text = String::from_utf8_lossy(&text);
+    let given = json["text"].as_str().expect("a text");
+    let why = text.strip_prefix(given).expect("the text stands first, as it is");
+    insta::assert_snapshot!(why, @"
+    Why (128 tokens in all):
+      deadline in 40 min  full       67  roof
+      ancestor            title       7  house.org
+      beside 0.40         full       17  door
+      words 1.00          full       13  garden
+    ");
     assert_eq!(json["tokens"].as_u64(), Some(context.tokens as u64));
     let empty = ContextEngine::new(View::default(), Arc::new(Tokens::new()), now());
     print_text(&empty.context(Some("beans"), None), &mut none).expect("writing to memory works");

@@ -113,7 +113,7 @@ pub struct Context {
 const OUTLINE_SHARE: f32 = 0.05;
 /// What the outline may take when there is nothing to look for.
 const IDLE_OUTLINE_SHARE: f32 = 0.6;
-/// What planned things may take.
+/// What overdue things may take.
 const DUE_SHARE: f32 = 0.1;
 /// What changed nodes may take.
 const CHANGED_SHARE: f32 = 0.15;
@@ -288,6 +288,8 @@ impl Desk<'_> {
             };
             let hour = due.time.map(|time| time.strftime(" %H:%M").to_string()).unwrap_or_default();
             let what = format!("{word} {}{hour}", due.date);
+            // What is near is told whatever it takes; what is overdue has its share.
+            let limit = if minutes >= 0 { self.request.max_tokens } else { limit };
             if self.may_see(&node) && !self.tray.note_due(&node, reason, &what, limit) {
                 self.drop(&node, Reason::OverBudget);
             }

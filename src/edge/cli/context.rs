@@ -3,11 +3,13 @@
 use crate::domain::context::lexical::Index;
 use crate::domain::context::{self, Audience, Context, Rendered, Request};
 use crate::domain::id::NodeId;
+use crate::domain::inert::exact;
 use crate::domain::memory::view::View;
 use crate::domain::port::CountTokens;
 use jiff::civil::DateTime;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::io::{self, BufRead, Write};
 use std::sync::Arc;
 use std::time::Instant;
@@ -141,26 +143,45 @@ pub fn print_json(context: &Context, micros: u64, mut output: impl Write) -> io:
     writeln!(output, "{all}")
 }
 
-/// Writes one context as its text; says so when there is none.
+/// Writes one context as its text, and below it why each node is in it; says so when there is none.
 ///
 /// # Errors
 ///
 /// When writing fails.
 pub fn print_text(context: &Context, mut output: impl Write) -> io::Result<()> {
     if context.text.is_empty() {
-        return writeln!(output, "Nothing of memory would be given to a model.");
+        writeln!(output, "Nothing of memory would be given to a model.")?;
+    } else {
+        output.write_all(context.text.as_bytes())?;
+        writeln!(output, "\nWhy ({} tokens in all):", context.tokens)?;
     }
-    output.write_all(context.text.as_bytes())
+    let reasons: Vec<String> = context.nodes.iter().map(|node| exact(&node.reason.to_string())).collect();
+    let width = reasons.iter().map(|reason| reason.chars().count()).max().unwrap_or(0);
+    for (node, reason) in context.nodes.iter().zip(&reasons) {
+        let (rendered, id) = (word(node.rendered), exact(node.id.as_str()));
+        writeln!(output, "  {reason:<width$}  {rendered:<5}  {:>6}  {id}", node.tokens)?;
+    }
+    // What was left out is told by its number; one object with --json names each.
+    let mut left: BTreeMap<String, usize> = BTreeMap::new();
+    for (_, reason) in &context.dropped {
+        *left.entry(reason.to_string()).or_default() += 1;
+    }
+    if !left.is_empty() {
+        let told: Vec<String> = left.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
+        writeln!(output, "Left out: {} (--json names them).", told.join(", "))?;
+    }
+    Ok(())
+}
+
+fn word(rendered: Rendered) -> &'static str {
+    match rendered {
+        Rendered::Full => "full",
+        Rendered::Title => "title",
+    }
 }
 
 fn nodes(context: &Context) -> Vec<Value> {
-    let one = |node: &context::Included| {
-        let rendered = match node.rendered {
-            Rendered::Full => "full",
-            Rendered::Title => "title",
-        };
-        json!({"id": node.id.as_str(), "rendered": rendered, "reason": node.reason.to_string(), "tokens": node.tokens})
-    };
+    let one = |node: &context::Included| json!({"id": node.id.as_str(), "rendered": word(node.rendered), "reason": node.reason.to_string(), "tokens": node.tokens});
     context.nodes.iter().map(one).collect()
 }
 
