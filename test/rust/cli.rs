@@ -146,11 +146,52 @@ fn wrong_words_end_with_two_and_say_what_would_be_right() {
         &["plans", "show"],
         &["context", "--max-tokens", "many"],
         &["ask", "--teleport", "x"],
+        &["ask", "-"],
+        &["--memex", "/tmp", "what is overdue?"],
+        &["what is overdue?"],
+        &["plans", "show", "--memex", "/tmp"],
     ] {
         let ran = run(&home, words);
         assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{words:?}");
         assert!(ran.err.contains("Usage:") || ran.err.contains("'--help'"), "{words:?}: {}", ran.err);
     }
+}
+
+#[test]
+fn a_question_is_read_wherever_it_stands() {
+    let home = home();
+    let memex = home.file("");
+    let plain = run(&home, &["ask", "what is overdue?"]);
+    assert!(plain.status == 0 && plain.out.contains("Order tiles"), "{}{}", plain.out, plain.err);
+    for words in [
+        &["ask", "--memex", &memex, "what is overdue?"][..],
+        &["ask", "--memex", &memex, &memex, "what", "is", "overdue?"],
+        &["ask", "what is overdue?", "--memex", &memex],
+        &["--memex", &memex, "ask", "what is overdue?"],
+        &["--project", ".", "ask", "--memex", &memex, "--", "what is overdue?"],
+    ] {
+        let ran = run(&home, words);
+        assert_eq!((ran.status, &ran.out), (0, &plain.out), "{words:?}: {}", ran.err);
+    }
+    for words in [&["ask", "-"][..], &["ask"], &["ask", "--memex", &memex]] {
+        let ran = feed(&home, words, "what is overdue?\n");
+        assert_eq!((ran.status, &ran.out), (0, &plain.out), "{words:?}: {}", ran.err);
+    }
+    let ran = feed(&home, &["ask", "-"], &"long ".repeat(1 << 18));
+    assert!(ran.status == 2 && ran.err.contains("longer than 1 MB"), "{}", ran.err);
+}
+
+#[test]
+fn a_context_says_why_each_node_is_in_it() {
+    let home = home();
+    let ran = run(&home, &["context", "--query", "tiles", "--max-tokens", "300"]);
+    let (text, why) = ran.out.split_once("\nWhy (").expect("the reasons stand below the text");
+    assert!(text.contains("Order tiles"), "{text}");
+    let rows: Vec<&str> = why.lines().skip(1).collect();
+    let row = rows.iter().find(|row| row.ends_with("  tiles")).unwrap_or_else(|| panic!("{why}"));
+    assert!(row.contains("words 1.00") && row.contains("full"), "{row}");
+    let ends: Vec<usize> = rows.iter().filter_map(|row| row.find(" full ").or_else(|| row.find(" title "))).collect();
+    assert!(ends.len() > 1 && ends.iter().all(|end| *end == ends[0]), "the columns stand below each other:\n{why}");
 }
 
 /// Asks for a change and returns the plan that waits.

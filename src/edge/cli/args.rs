@@ -1,7 +1,9 @@
 //! The commands and options of `passepartout`; `docs/manual.org` has the same, and a test compares them.
 
-use clap::{Args, Parser, Subcommand};
-use std::path::PathBuf;
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory, Parser, Subcommand};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 
 /// An agent that lives in Emacs, without Emacs: reads Org memory, answers, proposes, and acts only on what you approve.
 #[derive(Debug, Parser)]
@@ -68,8 +70,7 @@ pub enum Command {
     },
     /// Ask something: one turn, printed. A plan that needs approval is left waiting in the store (exit status 3).
     Ask {
-        /// What to ask.
-        #[arg(required = true)]
+        /// What to ask; “-”, or nothing with something piped in, reads it from standard input.
         text: Vec<String>,
         /// Where things are.
         #[command(flatten)]
@@ -153,10 +154,134 @@ pub struct Place {
     /// The store's folder.
     #[arg(long)]
     pub store: Option<PathBuf>,
-    /// Files and folders of the memex.
+    /// Files and folders of the memex; before other words only the first and those that are there are taken.
     #[arg(long, num_args = 1..)]
     pub memex: Vec<PathBuf>,
     /// The project's folder.
     #[arg(long)]
     pub project: Option<PathBuf>,
+}
+
+/// Options that take exactly one value; a value is never taken for a command.
+const ONE_VALUE: &[&str] = &["--store", "--project", "--focus", "--query", "--max-tokens"];
+/// Commands that take words of their own, which must not end up in `--memex`.
+const WITH_WORDS: &[&str] = &["ask", "show", "approve", "deny"];
+/// What may stand there without a command.
+const WITHOUT_COMMAND: &[&str] = &["--help", "-h", "--version", "-V"];
+
+/// Reads a command line, the program's name first. Options may stand before the command and behind it.
+///
+/// # Errors
+/// As clap says them: with the exit status 2 and what would have been right, or 0 for `--help`.
+pub fn read(words: impl IntoIterator<Item = OsString>) -> Result<Arguments, clap::Error> {
+    let words = arranged(words.into_iter().collect(), &|path| path.exists());
+    let said = |at: usize| words.get(at).map(|word| word.to_string_lossy());
+    let misplaced = said(1).is_some_and(|first| {
+        (first.starts_with('-') && !WITHOUT_COMMAND.contains(&&*first)) || first.contains(char::is_whitespace)
+    });
+    if misplaced {
+        let way_out =
+            "no command stands among these words; to ask something: passepartout ask 'what is due?' [--memex PATH]";
+        return Err(Arguments::command().error(ErrorKind::MissingSubcommand, way_out));
+    }
+    Arguments::try_parse_from(words)
+}
+
+/// Puts the command first, and gives `--memex` no words that are a command's own.
+fn arranged(mut words: Vec<OsString>, exists: &dyn Fn(&Path) -> bool) -> Vec<OsString> {
+    let commands: Vec<String> = Arguments::command().get_subcommands().map(|c| c.get_name().to_string()).collect();
+    let is =
+        |word: Option<&OsString>, any: &[&str]| word.and_then(|word| word.to_str()).is_some_and(|w| any.contains(&w));
+    let command = command_at(&words, &commands);
+    let mut named = 1;
+    if let Some(at) = command {
+        let both = is(words.get(at), &["plans"]) && is(words.get(at + 1), &["list", "show", "approve", "deny"]);
+        named = 1 + usize::from(both);
+        words.get_mut(1..at + named).unwrap_or_default().rotate_right(named);
+    }
+    if !is(words.get(named), WITH_WORDS) {
+        return words;
+    }
+    let mut out = Vec::with_capacity(words.len());
+    let mut rest = words.into_iter().peekable();
+    while let Some(word) = rest.next() {
+        if word == "--" {
+            out.push(word);
+            break;
+        }
+        let takes = word == "--memex";
+        let Some(first) = takes.then(|| rest.next_if(|value| !is_option(value))).flatten() else {
+            out.push(word);
+            continue;
+        };
+        out.push(attached(&first));
+        while let Some(next) = rest.next_if(|value| !is_option(value) && exists(Path::new(value))) {
+            out.push(attached(&next));
+        }
+    }
+    out.extend(rest);
+    out
+}
+
+fn attached(path: &OsString) -> OsString {
+    let mut word = OsString::from("--memex=");
+    word.push(path);
+    word
+}
+
+fn is_option(word: &OsString) -> bool {
+    word.as_encoded_bytes().starts_with(b"-") && word != "-"
+}
+
+/// Returns where the command stands: the first word that is one and no option's value.
+fn command_at(words: &[OsString], commands: &[String]) -> Option<usize> {
+    let mut at = 1;
+    loop {
+        let word = words.get(at)?.to_str();
+        match word {
+            Some("--") => return None,
+            Some(option) if ONE_VALUE.contains(&option) || option == "--memex" => at += 2,
+            Some(word) if commands.iter().any(|command| command == word) => return Some(at),
+            // The first word that is no option and no command is what clap should complain of.
+            Some(_) | None if at == 1 && !words.get(1).is_some_and(is_option) => return None,
+            Some(_) | None => at += 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(line: &str, expected: &str) {
+        let words = line.split(' ').map(OsString::from).collect();
+        let exists = |path: &Path| path.to_string_lossy().starts_with('/');
+        let found: Vec<String> =
+            arranged(words, &exists).iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        assert_eq!(found.join(" "), expected, "{line}");
+    }
+
+    #[test]
+    fn options_stand_before_and_behind_the_command() {
+        for (line, expected) in [
+            ("p ask q --memex /a", "p ask q --memex=/a"),
+            ("p ask --memex /a q", "p ask --memex=/a q"),
+            ("p ask --memex /a /b q r", "p ask --memex=/a --memex=/b q r"),
+            ("p ask --memex typo q", "p ask --memex=typo q"),
+            ("p ask --memex /a -- --q", "p ask --memex=/a -- --q"),
+            ("p ask -- --memex /a q", "p ask -- --memex /a q"),
+            ("p --memex /a ask q", "p ask --memex=/a q"),
+            ("p --memex ask ask q", "p ask --memex=ask q"),
+            ("p --json --store /s ask q", "p ask --json --store /s q"),
+            ("p --store /s plans show --memex /a P1", "p plans show --store /s --memex=/a P1"),
+            ("p --store=/s plans list", "p plans list --store=/s"),
+            ("p context --memex /a b --query ask", "p context --memex /a b --query ask"),
+            ("p --query ask context", "p context --query ask"),
+            ("p teleport ask", "p teleport ask"),
+            ("p --memex", "p --memex"),
+            ("p", "p"),
+        ] {
+            check(line, expected);
+        }
+    }
 }

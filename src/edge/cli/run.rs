@@ -102,7 +102,7 @@ pub fn run(arguments: Arguments, out: &mut dyn Write) -> Result<u8, Failure> {
             Ok(DONE)
         }
         Command::Gate { jsonl: _, place } => gate(&place, out),
-        Command::Ask { text, place, json } => ask(text.join(" "), &place, json, out),
+        Command::Ask { text, place, json } => ask(question(&text)?, &place, json, out),
         Command::Plans { command } => run_plans(command, out),
         Command::Doctor { place, fix, providers, json } => run_doctor(&place, fix, providers, json, out),
     }
@@ -260,6 +260,33 @@ fn origin(may_approve: bool) -> Origin {
     Origin { source: Source::Cli, session: SessionId(format!("cli-{}", std::process::id())), rights }
 }
 
+/// Longer questions are refused, as they are in a chat.
+const LONGEST_QUESTION: u64 = 1 << 20;
+
+/// Returns what is asked: the words, or what is piped in when there are none or only “-”.
+fn question(words: &[String]) -> Result<String, Failure> {
+    use std::io::{IsTerminal, Read};
+    let usage = |text: &str| Failure {
+        text: format!("{text}\nUsage: passepartout ask TEXT, or pipe the question in"),
+        status: USAGE,
+    };
+    let piped = match words {
+        [] => !std::io::stdin().is_terminal(),
+        [only] => only == "-",
+        _ => false,
+    };
+    let mut text = words.join(" ");
+    if piped {
+        text.clear();
+        let mut input = std::io::stdin().lock().take(LONGEST_QUESTION + 1);
+        input.read_to_string(&mut text).map_err(|error| usage(&format!("the question cannot be read: {error}")))?;
+        if text.len() as u64 > LONGEST_QUESTION {
+            return Err(usage("the question is longer than 1 MB; put it into a file and name the file"));
+        }
+    }
+    if text.trim().is_empty() { Err(usage("there is no question")) } else { Ok(text) }
+}
+
 fn ask(text: String, place: &Place, json: bool, out: &mut dyn Write) -> Result<u8, Failure> {
     with_engine(place, Keep::Along, async |engine| {
         blocking(engine, |engine| engine.read_memex(&mut |_| {})).await?;
@@ -402,7 +429,10 @@ fn run_doctor(place: &Place, fix: bool, providers: bool, json: bool, out: &mut d
             for check in &checks {
                 writeln!(out, "{:<10} {:<12} {}", check.state.name(), check.title, exact(&check.detail))?;
                 if let Some(repair) = &check.repair {
-                    writeln!(out, "{:23} {}", "", exact(repair))?;
+                    writeln!(out, "{:23} Repair: {}", "", exact(repair))?;
+                }
+                if check.fix {
+                    writeln!(out, "{:23} Or let it be done: passepartout doctor --fix{}", "", options(place))?;
                 }
             }
             writeln!(out, "\nIn all: {}.", verdict.name())?;
