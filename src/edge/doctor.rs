@@ -1,5 +1,6 @@
 //! The doctor: what works, what does not, and how to repair it. Local checks use no network.
 
+use crate::domain::count::counted;
 use crate::domain::port::Locality;
 use crate::edge::engine::Engine;
 use std::sync::Arc;
@@ -71,7 +72,7 @@ pub async fn examine(engine: &Arc<Engine>, providers: bool) -> Vec<Check> {
     let mut checks = vec![store(engine).await, memex(engine), project(engine), settings(engine)];
     checks.push(skills(engine));
     checks.push(confinement(engine).await);
-    checks.push(models(engine));
+    checks.push(models(engine, providers));
     if providers {
         checks.extend(ask_providers(engine).await);
     }
@@ -103,7 +104,7 @@ async fn store(engine: &Engine) -> Check {
                 "Store",
                 State::Degraded,
                 detail,
-                "It is tried again with the next change; see the log for the reason.",
+                "It is tried again with the next change; the log says why it failed (M-x passepartout-log).",
             )
         }
         None => Check::bad(
@@ -131,17 +132,23 @@ fn memex(engine: &Engine) -> Check {
             "Memex",
             State::Degraded,
             detail,
-            "Make the folder, or correct passepartout-directories.",
+            "Make the folder, or correct passepartout-directories, MEMEX_DIR or --memex.",
         )
         .fixable();
     }
     let problems = engine.problems();
-    let detail = format!("{} files, {} headings", view.len(), view.headings());
+    let detail = format!("{}, {}", counted(view.len(), "file"), counted(view.headings(), "heading"));
     match problems.first() {
         None => Check::good("memex", "Memex", detail),
         Some(first) => {
             let detail = format!("{detail}; {} could not be read, the first: {first}", problems.len());
-            Check::bad("memex", "Memex", State::Degraded, detail, "Repair the files that the log names, then rescan.")
+            Check::bad(
+                "memex",
+                "Memex",
+                State::Degraded,
+                detail,
+                "Repair or move the files that the log names; then M-x passepartout-rescan, or ask again.",
+            )
         }
     }
 }
@@ -158,7 +165,7 @@ fn project(engine: &Engine) -> Check {
                 "Project",
                 State::Degraded,
                 why,
-                "Choose a narrower folder; until then a scratch folder is used.",
+                "Choose a narrower folder with passepartout-project or --project; until then a scratch folder is used.",
             ),
         },
     }
@@ -172,7 +179,7 @@ fn settings(engine: &Engine) -> Check {
             "Settings",
             State::Degraded,
             notices.join(" "),
-            "Remove or correct what is named; the manual has the table.",
+            "Remove or correct what is named; the manual has a table of all settings.",
         ),
     }
 }
@@ -202,7 +209,7 @@ async fn confinement(engine: &Engine) -> Check {
     }
 }
 
-fn models(engine: &Engine) -> Check {
+fn models(engine: &Engine, asked: bool) -> Check {
     let (names, left) = engine.provider_names();
     if names.is_empty() {
         return Check::bad(
@@ -213,7 +220,13 @@ fn models(engine: &Engine) -> Check {
             "Set passepartout-provider-cascade, or add “recall” to it.",
         );
     }
-    let detail = format!("{}; not asked here", names.join(", "));
+    let alone = names.iter().all(|name| name == crate::edge::provider::recall::NAME);
+    let how = match (alone, asked) {
+        (true, _) => "built in; no model is set up, and none is needed for answers from your notes",
+        (false, true) => "asked below",
+        (false, false) => "set up; whether they answer is not tried unless you ask for it",
+    };
+    let detail = format!("{}: {how}", names.join(", "));
     if left.is_empty() {
         return Check::good("models", "Models", detail);
     }
@@ -231,17 +244,28 @@ async fn ask_providers(engine: &Arc<Engine>) -> Vec<Check> {
     for (name, locality, answer) in engine.list_models().await {
         let place = if locality == Locality::Local { "local" } else { "not local" };
         checks.push(match answer {
-            Ok(models) => Check::good("provider", "Provider", format!("{name} ({place}): {} models", models)),
+            Ok(models) => Check::good("provider", "Provider", format!("{name} ({place}): {}", listed(&models))),
             Err(why) => Check::bad(
                 "provider",
                 "Provider",
                 State::Degraded,
                 format!("{name} ({place}): {why}"),
-                "See what the line says.",
+                "Until it answers the next one of the cascade is asked. Take it out of passepartout-provider-cascade \
+                 if you do not want it.",
             ),
         });
     }
     checks
+}
+
+/// How many models of a provider are named.
+const MOST_MODELS: usize = 8;
+
+fn listed(models: &[String]) -> String {
+    let named: Vec<&str> = models.iter().take(MOST_MODELS).map(String::as_str).collect();
+    let more = if models.len() > named.len() { ", …" } else { "" };
+    let names = if named.is_empty() { String::new() } else { format!(": {}{more}", named.join(", ")) };
+    format!("{}{names}", counted(models.len(), "model"))
 }
 
 /// Repairs what can be repaired here; returns what was done.

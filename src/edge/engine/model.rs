@@ -166,8 +166,8 @@ impl Engine {
 }
 
 impl Engine {
-    /// Asks each provider that has one for its list of models: how many there are, or why it cannot be used.
-    pub async fn list_models(&self) -> Vec<(String, Locality, Result<usize, String>)> {
+    /// Asks each provider that has one for its list of models: their names, or why it cannot be used.
+    pub async fn list_models(&self) -> Vec<(String, Locality, Result<Vec<String>, String>)> {
         let declared: Vec<Declared> = self.config.providers.iter().map(Declared::from).collect();
         let order = self.config.cascade.clone().unwrap_or_default();
         let Ok(clients) = Clients::new(Timeouts::default()) else { return Vec::new() };
@@ -175,7 +175,7 @@ impl Engine {
         for place in places(&order, &declared, &self.vault) {
             if let Place::Asked(config) = place {
                 let answer = list_models(&config, &clients, &self.vault).await;
-                let answer = answer.map(|models| models.len()).map_err(|error| error.to_string());
+                let answer = answer.map_err(|error| error.to_string());
                 found.push((config.name.clone(), config.locality(), answer));
             }
         }
