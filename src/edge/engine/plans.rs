@@ -131,13 +131,23 @@ impl Engine {
 
     /// Stores what was claimed; what cannot be stored does not count, and the plan waits again.
     async fn keep_claim(&self, id: &PlanId, status: PlanStatus) -> Result<(), String> {
-        let kept = self.set_status(id, status).await;
-        if kept.is_err()
-            && let Some(plan) = self.plans.lock().get_mut(id)
-        {
-            plan.status = PlanStatus::Pending;
+        // The reason of a denial stays out of the log: a model reads that.
+        let said = match &status {
+            PlanStatus::Replaced(new) => format!("plan {id} was edited: {new} waits in its place"),
+            other => format!("plan {id} is {}", other.name()),
+        };
+        match self.set_status(id, status).await {
+            Ok(_) => {
+                self.say(LogLevel::Info, &said);
+                Ok(())
+            }
+            Err(why) => {
+                if let Some(plan) = self.plans.lock().get_mut(id) {
+                    plan.status = PlanStatus::Pending;
+                }
+                Err(why)
+            }
         }
-        kept.map(|_| ())
     }
 
     /// Ends a plan that is still marked as approved: nobody knows what came of it.

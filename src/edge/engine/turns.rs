@@ -432,7 +432,14 @@ impl Drop for Unsettled {
     }
 }
 
-const HELP: &str = "/approve PLAN · /deny PLAN REASON · /plans · /help";
+const HELP: &str = "\
+- /plans lists the plans that wait
+- /approve PLAN carries out exactly what the plan shows, once
+- /deny PLAN REASON denies it; the model is told the reason
+- /help shows this
+What does not begin with a slash is asked as it stands. Without a model, “help” shows what can be asked.
+In Emacs: C-c RET sends, C-c C-k stops the answer; M-x passepartout-flight-plans, passepartout-gate-trace, \
+passepartout-log and passepartout-doctor show the rest.";
 
 /// Returns the first line, at most 200 characters of it.
 pub fn first_line(text: &str) -> String {
