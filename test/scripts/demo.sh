@@ -29,6 +29,11 @@ anchor=$(sed -n 's/^#+DEMO_ANCHOR: *\([0-9-]*\).*/\1/p' "$from/README.org")
 find "$from" -type f -name '*.org' | while IFS= read -r file; do
     awk -v anchor="$anchor" -v today="$today" -f test/scripts/shift-dates.awk "$file" > "$draft/${file#"$from"}"
 done
+# A file is as old as the latest day up to yesterday that stands in it, so that “what changed” has an answer.
+find "$draft" -type f | while IFS= read -r file; do
+    latest=$(grep -o '[0-9]\{4\}-[0-9][0-9]-[0-9][0-9]' "$file" | LC_ALL=C sort | awk -v today="$today" '$0 < today { last = $0 } END { print last }')
+    touch -d "${latest:-2020-01-01}T18:00:00" "$file" || true
+done
 rm -rf "$to"
 mv "$draft" "$to"
 { echo "$today"; fingerprint; } > "$sum"

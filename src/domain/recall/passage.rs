@@ -241,21 +241,37 @@ fn passages(reply: &mut Reply, text: &str, nodes: &[NodeRef]) {
     }
 }
 
-/// Returns the sentence of a node's body that shares most words with a text.
+/// Returns the sentence of a node's body that shares most words with a text, and those that follow it in its paragraph
+/// as far as there is room.
 fn excerpt(node: &NodeRef, wanted: &HashSet<String>, analyser: &mut Analyser) -> Option<String> {
     let body = clip_bytes(node.body(), MAX_BODY);
-    let mut best: Option<(usize, String)> = None;
-    for line in body.lines().filter(|line| is_prose(line)) {
-        for sentence in sentences(line) {
-            let have = stems(sentence, analyser);
-            let score = wanted.iter().filter(|word| have.contains(*word)).count();
-            if best.as_ref().is_none_or(|(most, _)| score > *most) {
-                best = Some((score, sentence.to_string()));
-            }
+    let mut all: Vec<(usize, &str)> = Vec::new();
+    let mut paragraph = 0;
+    for line in body.lines() {
+        let begins = line.trim_start().starts_with(['-', '+', '|', '#', ':']);
+        paragraph += usize::from(begins || !is_prose(line));
+        all.extend(sentences(line).filter(|_| is_prose(line)).map(|sentence| (paragraph, sentence)));
+    }
+    let mut best: Option<(usize, usize)> = None;
+    for (at, (_, sentence)) in all.iter().enumerate() {
+        let have = stems(sentence, analyser);
+        let score = wanted.iter().filter(|word| have.contains(*word)).count();
+        if best.is_none_or(|(most, _)| score > most) {
+            best = Some((score, at));
         }
     }
-    let (_, sentence) = best?;
-    Some(around(&one_line(&sentence), wanted, analyser)).filter(|text| !text.is_empty())
+    let (_, at) = best?;
+    let (here, sentence) = all.get(at)?;
+    let mut text = around(&one_line(sentence), wanted, analyser);
+    for (_, next) in all.iter().skip(at + 1).take_while(|(paragraph, _)| paragraph == here) {
+        let next = one_line(next);
+        if text.chars().count() + next.chars().count() >= LONGEST {
+            break;
+        }
+        text.push(' ');
+        text.push_str(&next);
+    }
+    Some(text).filter(|text| !text.is_empty())
 }
 
 /// Returns a part of a long sentence that begins a little before the first word that is wanted.

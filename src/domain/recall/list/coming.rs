@@ -17,7 +17,11 @@ pub(super) fn overdue_before(reply: &mut Reply, notes: &Notes<'_>, window: &Wind
     let Some(from) = window.from.filter(|_| window.contains(today)) else { return };
     let before = Window { from: None, to: from.yesterday().ok() };
     let entries = planned(notes, &before, place, |node| &node.deadline, "deadline");
-    part(reply, "Overdue", entries, today);
+    let count = entries.len();
+    part(reply, &format!("Overdue before that ({count})"), entries, today);
+    if count > MAX_LINES {
+        reply.text.push_str(&format!("\n… and {} more.", count - MAX_LINES));
+    }
 }
 
 /// Adds what comes next when nothing, or for today little, of what was shown lies ahead.
@@ -49,8 +53,5 @@ fn part(reply: &mut Reply, head: &str, mut entries: Vec<Entry>, today: Date) {
     reply.text.push_str(&format!("\n{head}:"));
     for entry in entries.iter().take(MAX_LINES) {
         line(reply, entry, today);
-    }
-    if entries.len() > MAX_LINES {
-        reply.text.push_str(&format!("\n… and {} more.", entries.len() - MAX_LINES));
     }
 }
