@@ -171,6 +171,9 @@ This happens once, when you send; afterwards the window stays."
     map)
   "Keys of a chat.")
 
+(defvar-local passepartout-chat--wrapped nil
+  "Whether this chat turned on `visual-line-mode' itself.")
+
 ;;;###autoload
 (define-minor-mode passepartout-chat-mode
   "Minor mode of an Org buffer that is a chat.
@@ -198,6 +201,10 @@ question at point; \\[passepartout-chat-interrupt] stops the answer."
   (add-hook 'org-ctrl-c-ctrl-c-hook #'passepartout-chat--ctrl-c-ctrl-c nil t)
   (add-hook 'org-open-at-point-functions #'passepartout-chat--open-source nil t)
   (add-hook 'kill-buffer-hook #'passepartout-chat--killed nil t)
+  (add-hook 'write-contents-functions #'passepartout-chat--ask-file nil t)
+  (unless (or visual-line-mode (not truncate-lines))
+    (setq passepartout-chat--wrapped t)
+    (visual-line-mode 1))
   (setq header-line-format '(:eval passepartout-chat--header))
   (org-with-wide-buffer
    (passepartout-chat--hide-roles (point-min) (point-max))
@@ -222,6 +229,10 @@ question at point; \\[passepartout-chat-interrupt] stops the answer."
   (remove-hook 'org-ctrl-c-ctrl-c-hook #'passepartout-chat--ctrl-c-ctrl-c t)
   (remove-hook 'org-open-at-point-functions #'passepartout-chat--open-source t)
   (remove-hook 'kill-buffer-hook #'passepartout-chat--killed t)
+  (remove-hook 'write-contents-functions #'passepartout-chat--ask-file t)
+  (when passepartout-chat--wrapped
+    (kill-local-variable 'passepartout-chat--wrapped)
+    (visual-line-mode -1))
   (kill-local-variable 'header-line-format))
 
 (defun passepartout-chat--killed ()
@@ -254,8 +265,51 @@ question at point; \\[passepartout-chat-interrupt] stops the answer."
   "Return the name of the chat buffer for the current project."
   (let ((project (passepartout-events-project)))
     (if project
-        (format "*Passepartout: %s*" (file-name-nondirectory project))
+        (format "*Passepartout: %s*"
+                (file-name-nondirectory (directory-file-name project)))
       "*Passepartout*")))
+
+(defun passepartout-chat--called-p (buffer name)
+  "Return non-nil when BUFFER is called NAME, or NAME with a number."
+  (string-match-p (concat "\\`" (regexp-quote name) "\\(?:<[0-9]+>\\)?\\'")
+                  (buffer-name buffer)))
+
+;;;; Saving
+
+(defun passepartout-chat--file-name ()
+  "Return a name for the file of this chat: the day and its first question."
+  (let* ((question (org-with-wide-buffer
+                    (goto-char (point-min))
+                    (and (re-search-forward "^\\* +\\(.+\\)$" nil t)
+                         (match-string-no-properties 1))))
+         (words (split-string (downcase (or question "")) "[^[:alnum:]]+" t)))
+    (concat (mapconcat #'identity
+                       (append (list "chat" (format-time-string "%Y-%m-%d"))
+                               (seq-take words 6))
+                       "-")
+            ".org")))
+
+(defun passepartout-chat--ask-file ()
+  "Ask where this chat is to be saved when it has no file yet.
+The folder of new chats, or else the memex, and a name made of the
+first question are offered."
+  (unless buffer-file-name
+    (let* ((folder (file-name-as-directory
+                    (expand-file-name (or passepartout-chat-directory
+                                          (car (passepartout--directories))))))
+           (file (read-file-name "Save the chat as: " folder nil nil
+                                 (passepartout-chat--file-name))))
+      (when (file-directory-p file)
+        (setq file (expand-file-name (passepartout-chat--file-name) file)))
+      (when (and (file-exists-p file)
+                 (not (y-or-n-p (format "%s is there; replace it? " file))))
+        (user-error "The chat was not saved"))
+      (make-directory (file-name-directory file) t)
+      (set-visited-file-name file t)))
+  ;; Nil: Emacs goes on and writes the file.
+  nil)
+
+;;;; Opening
 
 (defun passepartout-chat--fresh (name)
   "Return a new chat in a buffer called NAME."
@@ -290,8 +344,7 @@ for a new one.  In a saved chat, go on with it."
            (known (seq-find
                    (lambda (buffer)
                      (and (buffer-local-value 'passepartout-chat-mode buffer)
-                          (string-prefix-p (string-remove-suffix "*" name)
-                                           (buffer-name buffer))))
+                          (passepartout-chat--called-p buffer name)))
                    (buffer-list))))
       (pop-to-buffer-same-window
        (or (and (not new) known)
@@ -301,13 +354,15 @@ for a new one.  In a saved chat, go on with it."
 
 (defun passepartout-chat--wake ()
   "Start the core while you write, so that the first answer comes sooner.
-Without a module nothing happens here: sending says what is missing."
-  (unless (passepartout-module-obstacle)
-    (condition-case problem
-        (passepartout-start)
-      (error
-       (message "%s; M-x passepartout-doctor says more"
-                (error-message-string problem))))))
+Without a module it says what is missing, and how to go on."
+  (let ((obstacle (passepartout-module-obstacle)))
+    (if obstacle
+        (message "%s; M-x passepartout-doctor says more" obstacle)
+      (condition-case problem
+          (passepartout-start)
+        (error
+         (message "%s; M-x passepartout-doctor says more"
+                  (error-message-string problem)))))))
 
 ;;;###autoload
 (defun passepartout-chat-open (file)

@@ -58,12 +58,21 @@
                         (format "version %s%s" passepartout-version
                                 (if (passepartout-module-loaded-p)
                                     ", loaded" ", not loaded yet")))
-            :repair (and obstacle "Build the module with cargo.")
-            :local-fix (and obstacle #'passepartout-module-build))
+            :repair
+            (cond ((not obstacle) nil)
+                  ((executable-find "cargo")
+                   "Build the module with cargo; then press g here.")
+                  (t "Install a Rust toolchain (https://rustup.rs) and a C \
+compiler, then M-x passepartout-module-build, or make build in the sources."))
+            :local-fix (and obstacle (executable-find "cargo")
+                            #'passepartout-module-build))
       (and passepartout-events--notes
            (list :name "lisp" :title "Lisp"
                  :state "degraded"
-                 :detail (format "%d faults since Emacs started; the last: %s"
+                 :detail (format (ngettext
+                                  "%d fault since Emacs started; the last: %s"
+                                  "%d faults since Emacs started; the last: %s"
+                                  (length passepartout-events--notes))
                                  (length passepartout-events--notes)
                                  (cdar passepartout-events--notes))
                  :repair "M-x passepartout-log shows them."))))))
@@ -132,17 +141,26 @@
         (passepartout-doctor--draw (plist-get payload :checks) nil)))))
 
 (defun passepartout-doctor--fetch (&optional providers)
-  "Ask the core for its findings, also about PROVIDERS when that is non-nil."
+  "Ask the core for its findings, also about PROVIDERS when that is non-nil.
+Without a module nothing is asked of anybody: what Emacs found says
+what is to be done."
+  (if (and (not passepartout-module--transport)
+           (passepartout-module-obstacle))
+      (passepartout-doctor--note "The core has not been checked, because its \
+module cannot be used; the line on the module says what to do.")
+    (passepartout-doctor--note "Checking…")
+    (condition-case problem
+        (passepartout-request :doctor `(:providers ,(and providers t))
+                              #'passepartout-doctor--show)
+      (error
+       (passepartout-doctor--note
+        (concat "The core could not be started, so its own checks are "
+                "missing: " (error-message-string problem)))))))
+
+(defun passepartout-doctor--note (note)
+  "Draw what Emacs found out by itself, and NOTE below it."
   (with-current-buffer (get-buffer passepartout-doctor--buffer-name)
-    (passepartout-doctor--draw nil "Checking…"))
-  (condition-case problem
-      (passepartout-request :doctor `(:providers ,(and providers t))
-                            #'passepartout-doctor--show)
-    (error
-     (with-current-buffer (get-buffer passepartout-doctor--buffer-name)
-       (passepartout-doctor--draw
-        nil (concat "The core could not be started, so its own checks are "
-                    "missing: " (error-message-string problem)))))))
+    (passepartout-doctor--draw nil note)))
 
 (defun passepartout-doctor--fix (name)
   "Ask the core to repair what the check NAME is about."

@@ -416,6 +416,50 @@ Sources: [[id:abc-1][A x note]], [[file:/tmp/n.org::*B][B]]
             (save-buffer)))
       (when (file-exists-p file) (delete-file file)))))
 
+(ert-deftest passepartout-chat-a-new-chat-offers-a-name-and-a-folder ()
+  (passepartout-fake-with
+    (let* ((folder (file-name-as-directory (make-temp-file "memex" t)))
+           (passepartout-directories (list folder))
+           (passepartout-chat-directory nil)
+           (passepartout-project (concat folder "bindery/"))
+           (offered nil))
+      (unwind-protect
+          (progn
+            (passepartout-chat)
+            (should (equal (buffer-name) "*Passepartout: bindery*"))
+            (insert "What is due, this week?")
+            (cl-letf (((symbol-function 'read-file-name)
+                       (lambda (_prompt directory _default _must initial
+                                        &rest _)
+                         (setq offered (cons directory initial))
+                         (expand-file-name initial directory))))
+              (save-buffer)
+              (should (equal (car offered) folder))
+              (should (string-match-p
+                       "\\`chat-[0-9]+-[0-9]+-[0-9]+-what-is-due-this-week\\.org\\'"
+                       (cdr offered)))
+              (should (equal buffer-file-name
+                             (expand-file-name (cdr offered) folder)))
+              (should-not (buffer-modified-p))
+              (should passepartout-chat-mode)
+              (setq offered nil)
+              (insert " More.")
+              (save-buffer)
+              (should-not offered)))
+        (set-buffer-modified-p nil)
+        (delete-directory folder t)))))
+
+(ert-deftest passepartout-chat-a-longer-name-is-another-chat ()
+  (passepartout-fake-with
+    (let ((passepartout-project "/tmp/books"))
+      (passepartout-chat)
+      (let ((books (current-buffer)))
+        (setq passepartout-project "/tmp/book")
+        (with-temp-buffer
+          (passepartout-chat)
+          (should-not (eq (current-buffer) books))
+          (should (equal (buffer-name) "*Passepartout: book*")))))))
+
 (ert-deftest passepartout-chat-global-mode-adopts-saved-chats ()
   (let ((file (make-temp-file "passepartout-chat" nil ".org"
                               ":PROPERTIES:\n:PP_CHAT: s1\n:END:\n* Q\n")))

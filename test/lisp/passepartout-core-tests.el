@@ -134,7 +134,7 @@ The lighthouse of Cordouan was built in 1611.
 
 (ert-deftest passepartout-core-an-approved-plan-is-carried-out ()
   (passepartout-core-tests--with
-    (passepartout-core-tests--plan "Mark the report as done")
+    (passepartout-core-tests--plan "Mark write the report as done")
     (should (equal passepartout-core-tests--text
                    (passepartout-core-tests--on-disk)))
     (should (string-match-p "^: \\+\\* DONE Write the report" (buffer-string)))
@@ -148,7 +148,7 @@ The lighthouse of Cordouan was built in 1611.
 
 (ert-deftest passepartout-core-a-denied-plan-is-not ()
   (passepartout-core-tests--with
-    (passepartout-core-tests--plan "Mark the report as done")
+    (passepartout-core-tests--plan "Mark write the report as done")
     (passepartout-plan-deny "not yet")
     (passepartout-core-tests--until
      (progn (passepartout-chat) (goto-char (point-min))
@@ -164,7 +164,7 @@ The lighthouse of Cordouan was built in 1611.
         (passepartout-mode 1)
         (goto-char (point-max))
         (insert "* Unsaved heading\n"))
-      (passepartout-core-tests--plan "Mark the report as done")
+      (passepartout-core-tests--plan "Mark write the report as done")
       (passepartout-plan-approve)
       (passepartout-core-tests--until
        (with-current-buffer buffer
@@ -183,7 +183,7 @@ The lighthouse of Cordouan was built in 1611.
 
 (ert-deftest passepartout-core-a-plan-goes-stale-when-its-file-changes ()
   (passepartout-core-tests--with
-    (passepartout-core-tests--plan "Mark the report as done")
+    (passepartout-core-tests--plan "Mark write the report as done")
     (write-region (concat passepartout-core-tests--text "* More\n") nil
                   (passepartout-core-tests--file) nil 'quiet)
     (passepartout-plan-approve)

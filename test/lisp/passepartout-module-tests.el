@@ -66,6 +66,21 @@
     (let ((passepartout-module-file "/nowhere/x.so"))
       (should-not (passepartout-module-file)))))
 
+(ert-deftest passepartout-module-the-doctor-says-what-to-do-without-it ()
+  (passepartout-module-tests--in nil
+    (let ((passepartout-module--transport nil)
+          (noninteractive nil))
+      (cl-letf (((symbol-function 'y-or-n-p)
+                 (lambda (&rest _) (error "Nothing is asked here"))))
+        (save-window-excursion
+          (unwind-protect
+              (progn
+                (passepartout-doctor)
+                (dolist (words '("^\\* unhealthy +Module" "not been built yet"
+                                 "Repair: " "The core has not been checked"))
+                  (should (string-match-p words (buffer-string)))))
+            (kill-buffer passepartout-doctor--buffer-name)))))))
+
 (ert-deftest passepartout-module-a-copy-is-named-by-its-contents ()
   (passepartout-module-tests--in '("target/debug/libpassepartout.so"
                                    "target/debug/passepartout-run")
