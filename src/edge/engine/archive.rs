@@ -8,6 +8,7 @@ use crate::domain::memory::operation::Operation;
 use crate::domain::memory::store::{Commit, NewRecord, Record, Stamp, Store, StoreError};
 use crate::domain::memory::view::View;
 use crate::edge::engine::intents::Intents;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc;
 use tokio::sync::oneshot;
 
@@ -59,7 +60,8 @@ impl Archive {
                     std::iter::once(first).chain(std::iter::from_fn(|| jobs.try_recv().ok())).collect();
                 let close = waiting.iter().position(|job| matches!(job, Job::Close(_)));
                 let close = close.map(|at| waiting.remove(at));
-                lane.serve(waiting);
+                // What breaks here was answered where it could be; the thread must outlive it.
+                let _ = catch_unwind(AssertUnwindSafe(|| lane.serve(waiting)));
                 if let Some(Job::Close(done)) = close {
                     drop(lane);
                     // Who asked may have given up waiting.
@@ -88,7 +90,7 @@ impl Archive {
     /// Stores records, and every step queued before them. An error means that none of it is stored yet.
     pub async fn append(&self, records: Vec<NewRecord>) -> Result<(), String> {
         let (reply, answer) = oneshot::channel();
-        let gone = || "the store has stopped".to_string();
+        let gone = || GONE.to_string();
         self.0.send(Job::Commit(records, reply)).map_err(|_| gone())?;
         answer.await.map_err(|_| gone())?
     }
@@ -138,7 +140,7 @@ impl Archive {
         look: impl FnOnce(&mut dyn Store) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, String> {
         let (reply, answer) = oneshot::channel();
-        let gone = || "the store has stopped".to_string();
+        let gone = || GONE.to_string();
         let look = move |store: &mut dyn Store| {
             // Who no longer waits for the answer does not need it.
             let _ = reply.send(look(store).map_err(|error| error.to_string()));
@@ -164,6 +166,11 @@ impl Archive {
     }
 }
 
+/// What is told who gets no answer.
+const GONE: &str = "the store gave no answer: it has stopped, or broke on this; the log says more";
+/// What is told when storing panicked.
+const BROKE: &str = "it broke on this, so it is not stored; the log says where";
+
 impl Lane {
     fn serve(&mut self, jobs: Vec<Job>) {
         let (mut groups, mut reads) = (Vec::new(), Vec::new());
@@ -181,7 +188,8 @@ impl Lane {
         for job in reads {
             // Who no longer waits for the answer does not need it.
             match job {
-                Job::Look(look) => look(self.store.as_mut()),
+                // A question that breaks the store drops its reply: who asked hears that there is no answer.
+                Job::Look(look) => drop(catch_unwind(AssertUnwindSafe(|| look(self.store.as_mut())))),
                 Job::Intents(reply) => {
                     let _ = reply.send(self.intents.clone());
                 }
@@ -210,7 +218,7 @@ impl Lane {
 
     fn answer(&self, outcome: Result<(), String>, replies: Vec<Reply>) {
         if let Err(why) = &outcome {
-            (self.complain)(why.clone());
+            self.complain(why.clone());
         }
         for reply in replies {
             // Who no longer waits for the answer does not need it.
@@ -218,12 +226,18 @@ impl Lane {
         }
     }
 
+    fn complain(&self, why: String) {
+        // That nobody can be told is no reason not to answer.
+        let _ = catch_unwind(AssertUnwindSafe(|| (self.complain)(why)));
+    }
+
     fn flush(&mut self, records: &[NewRecord]) -> Result<(), String> {
         if self.steps.is_empty() && self.stamps.is_empty() && records.is_empty() {
             return Ok(());
         }
         let commit = Commit { steps: &self.steps, records, stamps: &self.stamps };
-        let committed = self.store.commit(&commit).map_err(|error| error.to_string())?;
+        let committed = catch_unwind(AssertUnwindSafe(|| self.store.commit(&commit)));
+        let committed = committed.map_err(|_| BROKE.to_string())?.map_err(|error| error.to_string())?;
         if let Some((operation, _)) = self.steps.last() {
             self.stored = operation.id;
         }
@@ -231,8 +245,82 @@ impl Lane {
         self.stamps.clear();
         records.iter().for_each(|record| self.intents.take(record));
         if let Some(warning) = committed.warning {
-            (self.complain)(warning);
+            self.complain(warning);
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::memory::store::{Build, Committed, Loaded, RamStore, StoreError};
+    use serde_json::json;
+    use std::sync::{Arc, Mutex};
+
+    /// A store that panics on one kind of records.
+    #[derive(Default)]
+    struct Brittle(RamStore);
+
+    impl Store for Brittle {
+        fn load(&mut self, build: Build<'_>) -> Result<Loaded, StoreError> {
+            self.0.load(build)
+        }
+        fn commit(&mut self, commit: &Commit<'_>) -> Result<Committed, StoreError> {
+            assert!(commit.records.iter().all(|record| record.kind != "poison"), "it is poison");
+            self.0.commit(commit)
+        }
+        fn view_at(&mut self, operation: OperationId, build: Build<'_>) -> Result<Option<View>, StoreError> {
+            self.0.view_at(operation, build)
+        }
+        fn operations(&mut self, limit: usize) -> Result<Vec<Operation>, StoreError> {
+            self.0.operations(limit)
+        }
+        fn latest(&mut self, kind: &str, key: &str) -> Result<Option<Record>, StoreError> {
+            self.0.latest(kind, key)
+        }
+        fn list(&mut self, kind: &str, since: u64) -> Result<Vec<Record>, StoreError> {
+            self.0.list(kind, since)
+        }
+        fn newest(&mut self, kind: &str, limit: usize) -> Result<Vec<Record>, StoreError> {
+            assert_ne!(kind, "poison");
+            self.0.newest(kind, limit)
+        }
+        fn latest_each(&mut self, kind: &str) -> Result<Vec<Record>, StoreError> {
+            self.0.latest_each(kind)
+        }
+        fn path(&self) -> Option<std::path::PathBuf> {
+            None
+        }
+    }
+
+    #[tokio::test]
+    async fn a_panic_in_the_lane_is_answered_with_an_error_and_the_lane_goes_on() {
+        for complaining_breaks in [false, true] {
+            let complaints: Arc<Mutex<Vec<String>>> = Arc::default();
+            let told = complaints.clone();
+            let complain = move |why: String| {
+                told.lock().expect("not poisoned").push(why);
+                assert!(!complaining_breaks, "complaining breaks");
+            };
+            let store = Box::new(Brittle::default());
+            let archive = Archive::start(store, OperationId(0), Intents::default(), complain).expect("a thread");
+            let record = |kind: &str| NewRecord {
+                at: jiff::Timestamp::UNIX_EPOCH,
+                kind: kind.to_string(),
+                key: "k".to_string(),
+                body: json!({}),
+            };
+            archive.append(vec![record("good")]).await.expect("it is stored");
+            assert_eq!(archive.append(vec![record("poison")]).await, Err(BROKE.to_string()));
+            assert_eq!(archive.newest("poison", 1).await, Err(GONE.to_string()));
+            archive.append(vec![record("good")]).await.expect("the lane goes on");
+            assert_eq!(archive.newest("good", 9).await.map(|records| records.len()), Ok(2));
+            archive.close().await;
+            assert_eq!(archive.append(Vec::new()).await, Err(GONE.to_string()));
+            if !complaining_breaks {
+                assert_eq!(*complaints.lock().expect("not poisoned"), [BROKE]);
+            }
+        }
     }
 }
