@@ -46,17 +46,23 @@ impl Actuators {
                 if let Some(splice) = difference(&buffer.text, &edit.after) {
                     engine.editor.edit(&edit.file, buffer.tick, vec![splice]).await?;
                 }
+                engine.edited(&edit.file, edit.after.clone());
                 format!("The buffer of {} was changed; it is not saved yet.", edit.file)
             }
             None => {
                 let (file, before, after) = (edit.file.clone(), edit.before.clone(), edit.after.clone());
-                let write = move || super::write::replace(Path::new(&file), before.as_deref(), &after);
+                let engine = engine.clone();
+                // Both in one piece: a turn that is stopped meanwhile leaves memory as the file is.
+                let write = move || {
+                    super::write::replace(Path::new(&file), before.as_deref(), &after)?;
+                    engine.edited(&file, after);
+                    Ok::<(), String>(())
+                };
                 tokio::task::spawn_blocking(write).await.map_err(|_| "writing it broke".to_string())??;
                 let what = if edit.before.is_some() { "changed" } else { "written" };
                 format!("{} was {what}.", edit.file)
             }
         };
-        engine.edited(&edit.file, edit.after.clone());
         Ok(said)
     }
 }
