@@ -1113,6 +1113,46 @@ fn a_new_provider_is_shown_to_a_human_before_anything_is_sent() {
     assert_eq!((answer, streamed.as_str(), server.connections()), (Err(expected), "", 0));
 }
 
+/// A provider that panics in the middle of its answer.
+struct Breaking;
+
+#[async_trait::async_trait]
+impl Provider for Breaking {
+    fn name(&self) -> &str {
+        "breaking"
+    }
+    fn locality(&self) -> Locality {
+        Locality::Local
+    }
+    fn url(&self) -> String {
+        "http://127.0.0.1:1/".into()
+    }
+    async fn complete(
+        &self,
+        _: &Prompt,
+        sink: passepartout::domain::port::Sink<'_>,
+    ) -> Result<passepartout::domain::port::Completion, ProviderError> {
+        sink("Half an");
+        panic!("a passage of a note")
+    }
+}
+
+#[test]
+fn a_provider_that_breaks_is_one_that_fails() {
+    let server = FakeServer::start([hello(Dialect::OpenAi)]);
+    let providers: Vec<Arc<dyn Provider>> = vec![Arc::new(Breaking), named("next", true, &server)];
+    let (answer, streamed, log) = cascade(providers, &prompt("hi"), &granted);
+    assert_eq!(said(answer).0, "next");
+    assert!(streamed.starts_with("Half an\n\n(The answer of breaking broke off here. The next one starts afresh.)"));
+    let told = "breaking: it broke inside on this request; the log says where; the next provider is tried";
+    assert_eq!(log[0], (LogLevel::Warning, told.to_string()));
+    let alone: Vec<Arc<dyn Provider>> = vec![Arc::new(Breaking)];
+    assert_eq!(
+        lines(cascade(alone, &prompt("hi"), &granted).0),
+        "breaking: it broke inside on this request; the log says where"
+    );
+}
+
 #[test]
 fn a_private_prompt_goes_only_to_a_local_provider() {
     let (remote, local) = (FakeServer::start([hello(Dialect::OpenAi)]), FakeServer::start([hello(Dialect::OpenAi)]));

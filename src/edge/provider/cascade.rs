@@ -4,6 +4,8 @@ use crate::domain::label::Privacy;
 use crate::domain::port::{
     Completion, Locality, LogLevel, ModelFailure, Prompt, Provider, ProviderError, ProviderErrorKind, Sink,
 };
+use futures_util::FutureExt;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 /// Whether a provider may be sent a prompt now.
@@ -75,7 +77,12 @@ fn admit<'a>(prompt: &'a Prompt, provider: &'a dyn Provider, permits: Permits<'_
 
 impl Admitted<'_> {
     async fn send(self, sink: Sink<'_>) -> Result<Completion, ProviderError> {
-        self.provider.complete(self.prompt, sink).await
+        // A provider that breaks is one that fails: the next one is asked.
+        let sent = AssertUnwindSafe(self.provider.complete(self.prompt, sink)).catch_unwind().await;
+        sent.unwrap_or_else(|_| {
+            let text = "it broke inside on this request; the log says where".to_string();
+            Err(ProviderError { provider: self.provider.name().to_string(), kind: ProviderErrorKind::Garbled, text })
+        })
     }
 }
 
