@@ -2,7 +2,7 @@
 
 use emacs::{Env, Result, define_errors};
 use std::any::Any;
-use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 define_errors! {
     passepartout_error "Passepartout" (error)
@@ -44,14 +44,6 @@ pub(super) fn panic_text(payload: &(dyn Any + Send)) -> String {
     } else {
         "panic without a text".to_string()
     }
-}
-
-/// Sends panics to the log: on standard error they would be drawn over Emacs's terminal.
-pub(super) fn silence_panics() {
-    set_hook(Box::new(|panic| {
-        let place = panic.location().map(ToString::to_string).unwrap_or_default();
-        tracing::error!(place, "panic: {}", panic_text(panic.payload()));
-    }));
 }
 
 #[cfg(test)]

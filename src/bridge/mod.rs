@@ -20,6 +20,6 @@ emacs::plugin_is_GPL_compatible! {}
 /// Called once, when Emacs has loaded the module: it starts nothing.
 #[emacs::module(name = "passepartout-native", defun_prefix = "passepartout--mod", separator = "-", mod_in_name = false)]
 fn init(_env: &Env) -> Result<()> {
-    error::silence_panics();
+    crate::edge::panics::install(crate::edge::panics::Echo::Nowhere);
     Ok(())
 }

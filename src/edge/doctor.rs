@@ -73,10 +73,22 @@ pub async fn examine(engine: &Arc<Engine>, providers: bool) -> Vec<Check> {
     checks.push(skills(engine));
     checks.push(confinement(engine).await);
     checks.push(models(engine, providers));
+    checks.extend(panics(engine));
     if providers {
         checks.extend(ask_providers(engine).await);
     }
     checks
+}
+
+/// Says what broke inside since the start, if anything did.
+fn panics(engine: &Engine) -> Option<Check> {
+    let lines = engine.log_lines(usize::MAX);
+    let panics: Vec<&str> =
+        lines.iter().map(|line| &*line.text).filter(|text| text.starts_with(crate::edge::panics::PREFIX)).collect();
+    let detail =
+        format!("something broke inside, {} times since the start; the last: {}", panics.len(), panics.last()?);
+    let repair = "Report that line. If something does not answer, start Passepartout again.";
+    Some(Check::bad("panics", "Inside", State::Degraded, detail, repair))
 }
 
 async fn store(engine: &Engine) -> Check {

@@ -10,6 +10,7 @@ pub mod engine;
 pub mod ingest;
 pub mod log;
 pub mod org_file;
+pub mod panics;
 pub mod project;
 pub mod provider;
 pub mod runtime;

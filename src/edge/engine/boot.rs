@@ -131,6 +131,7 @@ pub async fn start_on(boot: Boot, opened: Opened) -> Result<Arc<Engine>, String>
         notify,
     });
     lookout.set(&engine);
+    log_panics(&engine);
     for problem in trouble.into_iter().map(|trouble| trouble.text).chain(gate_trouble) {
         engine.say(LogLevel::Error, &problem);
     }
@@ -156,6 +157,18 @@ pub async fn start_on(boot: Boot, opened: Opened) -> Result<Arc<Engine>, String>
     }
     engine.set_up_cascade();
     Ok(engine)
+}
+
+/// Takes panics of this program into the log, each with its place, as long as the engine lives.
+fn log_panics(engine: &Arc<Engine>) {
+    let (mut lines, engine) = (crate::edge::panics::listen(), Arc::downgrade(engine));
+    tokio::spawn(async move {
+        while let Some(line) = lines.recv().await
+            && let Some(engine) = engine.upgrade()
+        {
+            engine.say(LogLevel::Error, &line);
+        }
+    });
 }
 
 /// Runs commands under the launcher that was set, or that lies beside this program.

@@ -205,6 +205,7 @@ impl Engine {
 
     /// Reads the memex: what is new or has changed on disk. Blocks until it is done.
     pub fn read_memex(&self, progress: &mut dyn FnMut(Reading)) -> IngestReport {
+        let reading = WhileReading(self);
         let known = Known { view: self.view(), stamps: self.stamps.lock().clone() };
         let options =
             IngestOptions { scan: self.scan_options(), privacy: self.privacy_options(), ..IngestOptions::default() };
@@ -220,7 +221,7 @@ impl Engine {
             },
             &self.stop,
         );
-        *self.reading.lock() = None;
+        drop(reading);
         {
             // What is open may be ahead of the disk.
             let open = self.open.lock();
@@ -248,5 +249,14 @@ impl Engine {
         );
         (self.notify)(Notice::Status);
         report
+    }
+}
+
+/// Whatever ends the reading of the memex, nobody waits for it behind that.
+struct WhileReading<'a>(&'a Engine);
+
+impl Drop for WhileReading<'_> {
+    fn drop(&mut self) {
+        *self.0.reading.lock() = None;
     }
 }

@@ -16,6 +16,7 @@ use crate::edge::engine::boot::gates;
 use crate::edge::engine::briefing::Briefings;
 use crate::edge::engine::model::TurnModel;
 use crate::edge::engine::record::{self, Finished, kind};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -250,15 +251,27 @@ impl Engine {
 
     /// Says what became of a turn that was stopped: acts that were under way have no known outcome.
     pub async fn interrupted(&self, turn: &TurnId, session: SessionId, asked: String, at: jiff::Timestamp) -> Finished {
-        let mut report = TurnReport::of(Conversation::empty());
-        report.ending = Ending::Interrupted;
         let under_way = self.end_unfinished(turn).await;
-        self.withdraw(turn).await;
-        report.notice = Some(match under_way.as_slice() {
+        let notice = match under_way.as_slice() {
             [] => "Stopped.".to_string(),
             acts => format!("Stopped while this was being done: {}; look whether it was.", acts.join("; ")),
-        });
+        };
         self.say(LogLevel::Info, &format!("turn {turn} was stopped by the user"));
+        let report =
+            TurnReport { ending: Ending::Interrupted, notice: Some(notice), ..TurnReport::of(Conversation::empty()) };
+        self.finish(turn.clone(), session, at, asked, report, None).await
+    }
+
+    /// Says what became of a turn in which something broke that no fault of the turn covers.
+    pub async fn broken(&self, turn: &TurnId, session: SessionId, asked: String, at: jiff::Timestamp) -> Finished {
+        let under_way = self.end_unfinished(turn).await;
+        let notice = match under_way.as_slice() {
+            [] => BROKE.to_string(),
+            acts => format!("{BROKE} This was being done: {}; look whether it was.", acts.join("; ")),
+        };
+        self.say(LogLevel::Error, &format!("turn {turn} broke and was ended"));
+        let report =
+            TurnReport { ending: Ending::Failed, notice: Some(notice), ..TurnReport::of(Conversation::empty()) };
         self.finish(turn.clone(), session, at, asked, report, None).await
     }
 
@@ -416,7 +429,10 @@ impl Engine {
     /// Returns the last turns, newest first.
     pub async fn turns(&self, limit: usize) -> Result<Vec<Finished>, String> {
         let records = self.archive.newest(kind::TURN, limit).await?;
-        Ok(records.iter().filter_map(|record| record::read_turn(&record.body)).collect())
+        // A turn that was stopped while it was being stored has two records; the newest counts.
+        let mut seen = HashSet::new();
+        let newest = records.iter().filter(|record| seen.insert(&record.key));
+        Ok(newest.filter_map(|record| record::read_turn(&record.body)).collect())
     }
 }
 
@@ -431,6 +447,9 @@ impl Drop for Unsettled {
         self.engine.give_up(&self.plan);
     }
 }
+
+/// What the user is told of a turn that broke.
+pub const BROKE: &str = "Something inside broke, so the turn was ended; the log says where.";
 
 const HELP: &str = "\
 - /plans lists the plans that wait

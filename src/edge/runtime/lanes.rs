@@ -9,10 +9,12 @@ use crate::domain::signal::{Origin, Role, Said};
 use crate::domain::turn::{Conversation, TurnReport};
 use crate::edge::engine::Engine;
 use crate::edge::engine::record::{Finished, read_role};
-use crate::edge::engine::turns::{Ask, Decided, first_line};
+use crate::edge::engine::turns::{Ask, BROKE, Decided, first_line};
 use crate::edge::runtime::outbox::Outbox;
 use crate::edge::runtime::{Event, show};
+use futures_util::FutureExt;
 use std::collections::{HashMap, VecDeque};
+use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,10 +38,9 @@ enum Work {
 }
 
 struct Running {
-    task: tokio::task::JoinHandle<()>,
-    turn: TurnId,
-    asked: String,
-    began: jiff::Timestamp,
+    /// `None` while it is being stopped.
+    task: Option<tokio::task::JoinHandle<()>>,
+    turn: Turn,
 }
 
 #[derive(Default)]
@@ -117,24 +118,27 @@ impl Lanes {
         self.queue(session, Work::Decide { origin, plan: plan.to_string(), decided });
     }
 
-    /// Stops the running turn of a session. Turns behind it go on.
-    pub(super) async fn interrupt(&mut self, session: &SessionId) {
-        let Some(running) = self.lanes.get_mut(session).and_then(|lane| lane.running.take()) else { return };
-        let mut task = running.task;
+    /// Stops the running turn of a session. Turns behind it go on when it has ended; nobody waits for that here.
+    pub(super) fn interrupt(&mut self, session: &SessionId) {
+        let Some(running) = self.lanes.get_mut(session).and_then(|lane| lane.running.as_mut()) else { return };
+        // Without a task it is being stopped already.
+        let Some(task) = running.task.take() else { return };
         task.abort();
-        // What is on its way on another thread ends at its next pause; a turn that had ended by itself counts.
-        if let Ok(Ok(())) = tokio::time::timeout(STOP_PATIENCE, &mut task).await {
-            return self.finished(session, &running.turn);
-        }
-        let finished = self.engine.interrupted(&running.turn, session.clone(), running.asked, running.began).await;
-        done(&self.outbox, &self.engine, &finished);
-        self.finished(session, &running.turn);
+        let (turn, inbox) = (running.turn.clone(), self.inbox.clone());
+        tokio::spawn(async move {
+            // What is on its way on another thread ends at its next pause; a turn that had ended by itself counts.
+            if let Ok(Ok(())) = tokio::time::timeout(STOP_PATIENCE, task).await {
+                return;
+            }
+            turn.end(turn.stopped()).await;
+            let _ = inbox.send(Event::TurnDone(turn.session, turn.name));
+        });
     }
 
     /// Takes note that a turn of a session has ended, and starts the next.
     pub(super) fn finished(&mut self, session: &SessionId, turn: &TurnId) {
         if let Some(lane) = self.lanes.get_mut(session)
-            && lane.running.as_ref().is_none_or(|running| running.turn == *turn)
+            && lane.running.as_ref().is_none_or(|running| running.turn.name == *turn)
         {
             lane.running = None;
             match lane.queue.pop_front() {
@@ -158,60 +162,97 @@ impl Lanes {
 
     fn start(&mut self, session: SessionId, work: Work) {
         let (engine, outbox, inbox) = (self.engine.clone(), self.outbox.clone(), self.inbox.clone());
-        let turn = engine.new_turn();
         let asked = match &work {
             Work::Ask(ask) => first_line(&ask.text),
             Work::Decide { plan, .. } | Work::Elsewhere { plan } => format!("decision about {plan}"),
         };
-        let follows = match &work {
-            Work::Ask(_) | Work::Elsewhere { .. } => None,
-            Work::Decide { plan, .. } => self.engine.plan(plan).map(|plan| plan.turn.0),
-        };
-        let decided = match &work {
-            Work::Decide { plan, .. } => Some(plan.clone()),
-            // Nothing is shown as decided because of what was typed.
-            Work::Ask(_) | Work::Elsewhere { .. } => None,
-        };
-        let began = engine.clock.now();
-        let (lane, name, subject) = (session.clone(), turn.clone(), asked.clone());
+        let (name, began) = (engine.new_turn(), engine.clock.now());
+        let turn = Turn { engine, outbox, session: session.clone(), name, asked, began };
+        let running = turn.clone();
         let task = tokio::spawn(async move {
-            let started =
-                Plist::new().keyword("action", "turn-started").text("turn", name.0.as_str()).maybe("follows", follows);
-            outbox.send("event", Some(&lane.0), started);
-            let mut stream = Inert::default();
-            let mut sink = |text: &str| outbox.stream(&lane.0, &name.0, &stream.push(text));
-            let result = match work {
-                Work::Ask(ask) => Ok(engine.ask(*ask, name.clone(), &mut sink).await),
-                Work::Decide { origin, plan, decided } => {
-                    engine.decide(&origin, &plan, decided, name.clone(), &mut sink).await
-                }
-                Work::Elsewhere { plan } => {
-                    let mut report = TurnReport::of(Conversation::empty());
-                    report.text = format!("{plan} belongs to another conversation; what comes of it stands there.");
-                    sink(&report.text);
-                    let (turn, session) = (name.clone(), lane.clone());
-                    Ok(Finished { turn, session, at: began, asked: subject, seconds: 0.0, report })
-                }
-            };
-            outbox.stream(&lane.0, &name.0, &stream.finish());
-            match result {
-                Ok(finished) => done(&outbox, &engine, &finished),
-                Err(why) => {
-                    // A client may show the decision already; it hears how the plan really stands.
-                    if let Some(plan) = decided.and_then(|id| engine.plan(&id)) {
-                        let payload = Plist::new().keyword("action", "plan-changed").plist("plan", show::plan(&plan));
-                        outbox.send("event", Some(&plan.session.0), payload);
-                    }
-                    let text = crate::domain::inert::inert(&why);
-                    let payload = Plist::new().keyword("action", "turn-done").text("turn", name.0.as_str());
-                    end_stream(&outbox, &lane, &name);
-                    outbox.send("response", Some(&lane.0), payload.text("status", "failed").text("text", text));
-                }
+            if AssertUnwindSafe(turn.run(work)).catch_unwind().await.is_err() {
+                turn.end(turn.broken()).await;
             }
-            let _ = inbox.send(Event::TurnDone(lane, name));
+            let _ = inbox.send(Event::TurnDone(turn.session, turn.name));
         });
-        self.lanes.entry(session).or_default().running = Some(Running { task, turn, asked, began });
+        self.lanes.entry(session).or_default().running = Some(Running { task: Some(task), turn: running });
         let _ = self.inbox.send(Event::Status);
+    }
+}
+
+/// One turn of a lane.
+#[derive(Clone)]
+struct Turn {
+    engine: Arc<Engine>,
+    outbox: Arc<Outbox>,
+    session: SessionId,
+    name: TurnId,
+    asked: String,
+    began: jiff::Timestamp,
+}
+
+impl Turn {
+    async fn run(&self, work: Work) {
+        let Turn { engine, outbox, session, name, .. } = self;
+        let (follows, decided) = match &work {
+            // Nothing is shown as decided because of what was typed.
+            Work::Ask(_) | Work::Elsewhere { .. } => (None, None),
+            Work::Decide { plan, .. } => (engine.plan(plan).map(|plan| plan.turn.0), Some(plan.clone())),
+        };
+        let started =
+            Plist::new().keyword("action", "turn-started").text("turn", name.0.as_str()).maybe("follows", follows);
+        outbox.send("event", Some(&session.0), started);
+        let mut stream = Inert::default();
+        let mut sink = |text: &str| outbox.stream(&session.0, &name.0, &stream.push(text));
+        let result = match work {
+            Work::Ask(ask) => Ok(engine.ask(*ask, name.clone(), &mut sink).await),
+            Work::Decide { origin, plan, decided } => {
+                engine.decide(&origin, &plan, decided, name.clone(), &mut sink).await
+            }
+            Work::Elsewhere { plan } => {
+                let mut report = TurnReport::of(Conversation::empty());
+                report.text = format!("{plan} belongs to another conversation; what comes of it stands there.");
+                sink(&report.text);
+                let (turn, session, asked) = (name.clone(), session.clone(), self.asked.clone());
+                Ok(Finished { turn, session, at: self.began, asked, seconds: 0.0, report })
+            }
+        };
+        outbox.stream(&session.0, &name.0, &stream.finish());
+        match result {
+            Ok(finished) => done(outbox, engine, &finished),
+            Err(why) => {
+                // A client may show the decision already; it hears how the plan really stands.
+                if let Some(plan) = decided.and_then(|id| engine.plan(&id)) {
+                    let payload = Plist::new().keyword("action", "plan-changed").plist("plan", show::plan(&plan));
+                    outbox.send("event", Some(&plan.session.0), payload);
+                }
+                self.refuse(&why);
+            }
+        }
+    }
+
+    /// Ends the turn for the client; when even that breaks, in the fewest words.
+    async fn end(&self, end: impl Future<Output = Finished>) {
+        let told = async { done(&self.outbox, &self.engine, &end.await) };
+        if AssertUnwindSafe(told).catch_unwind().await.is_err() {
+            self.refuse(BROKE);
+        }
+    }
+
+    fn stopped(&self) -> impl Future<Output = Finished> {
+        self.engine.interrupted(&self.name, self.session.clone(), self.asked.clone(), self.began)
+    }
+
+    fn broken(&self) -> impl Future<Output = Finished> {
+        self.engine.broken(&self.name, self.session.clone(), self.asked.clone(), self.began)
+    }
+
+    /// Ends the turn as failed, with why.
+    fn refuse(&self, why: &str) {
+        let text = crate::domain::inert::inert(why);
+        let payload = Plist::new().keyword("action", "turn-done").text("turn", self.name.0.as_str());
+        end_stream(&self.outbox, &self.session, &self.name);
+        self.outbox.send("response", Some(&self.session.0), payload.text("status", "failed").text("text", text));
     }
 }
 
@@ -225,4 +266,129 @@ fn done(outbox: &Outbox, engine: &Engine, finished: &Finished) {
     let private = labels.privacy == Privacy::Private || engine.is_known_private(&finished.session);
     let payload = show::turn(finished, &engine.view()).keyword("action", "turn-done").flag("private", private);
     outbox.send("response", Some(&finished.session.0), payload);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::signal::{Rights, Source};
+    use crate::edge::clock::SystemClock;
+    use crate::edge::config::{Config, ProviderSetting, Surroundings};
+    use crate::edge::editor::NoEditor;
+    use crate::edge::engine::Notice;
+    use crate::edge::engine::boot::{Boot, Keep, start};
+    use crate::edge::panics::{Echo, PREFIX, install};
+    use crate::edge::secret::Vault;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    /// How often telling of a line in the log still panics.
+    type Bombs = Arc<AtomicUsize>;
+
+    /// A model that never says anything, as long as this lives.
+    fn silent(config: &mut Config) -> std::net::TcpListener {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let url = format!("http://{}/v1/", listener.local_addr().expect("an address"));
+        let (name, kind, model) = ("silent".to_string(), "openai".to_string(), Some("m".to_string()));
+        config.providers = vec![ProviderSetting { name: name.clone(), kind, url: Some(url), model, local: true }];
+        config.cascade = Some(vec![name]);
+        listener
+    }
+
+    fn config() -> Config {
+        let mut config = Config::read(&Surroundings { variables: Default::default() });
+        // Nobody answers: the turn fails, and says so in the log.
+        config.cascade = Some(vec!["nobody".to_string()]);
+        config
+    }
+
+    async fn lanes(config: Config, bombs: Bombs) -> (Lanes, mpsc::UnboundedReceiver<Event>) {
+        let notify = Arc::new(move |notice: Notice| {
+            let fails = matches!(&notice, Notice::Logged(line) if line.text.starts_with("the turn failed"))
+                || matches!(&notice, Notice::Logged(line) if line.text.ends_with("broke and was ended"));
+            let left = bombs.load(Ordering::Relaxed);
+            if fails && left > 0 {
+                bombs.store(left - 1, Ordering::Relaxed);
+                panic!("the notice breaks");
+            }
+        });
+        let (vault, clock) = (Vault::empty(), Arc::new(SystemClock));
+        let boot = Boot { config, vault, editor: Arc::new(NoEditor), clock, notify, keep: Keep::InMemory };
+        let engine = start(boot).await.expect("the engine starts");
+        let (inbox, events) = mpsc::unbounded_channel();
+        (Lanes::new(engine, Outbox::new(Box::new(|| {})), inbox), events)
+    }
+
+    fn say(lanes: &mut Lanes) {
+        let session = SessionId("s".to_string());
+        let origin = Origin { source: Source::Emacs, session, rights: Rights::HUMAN };
+        lanes.ask(origin, &Plist::new().text("text", "hello").build());
+    }
+
+    /// Waits for the end of a turn, and returns what the client was told of it.
+    async fn done(lanes: &mut Lanes, events: &mut mpsc::UnboundedReceiver<Event>) -> (String, String) {
+        let heard = loop {
+            let event = tokio::time::timeout(Duration::from_secs(20), events.recv()).await;
+            if let Event::TurnDone(session, turn) = event.expect("it comes in time").expect("there are events") {
+                let heard = lanes.outbox.receive(1 << 20);
+                lanes.finished(&session, &turn);
+                break heard;
+            }
+        };
+        let mut done =
+            heard.iter().rev().filter_map(|text| Sexp::read(text).ok()).filter_map(|m| m.get("payload").cloned());
+        let last = done.find(|payload| payload.name_at("action") == Some("turn-done")).expect("a turn-done");
+        let text = |key: &str| last.text_at(key).unwrap_or_default().to_string();
+        (text("status"), text("text"))
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn who_stops_a_turn_twice_stops_one_turn_and_nobody_waits_for_it() {
+        let mut config = config();
+        let _listening = silent(&mut config);
+        let (mut lanes, mut events) = lanes(config, Bombs::default()).await;
+        say(&mut lanes);
+        say(&mut lanes);
+        let session = SessionId("s".to_string());
+        for _ in 0..2 {
+            lanes.interrupt(&session);
+            lanes.interrupt(&session);
+            assert!(lanes.busy(), "until it has ended, the one behind it waits");
+            assert_eq!(done(&mut lanes, &mut events).await, ("interrupted".to_string(), "Stopped.".to_string()));
+        }
+        assert!(!lanes.busy());
+        lanes.interrupt(&session);
+        assert_eq!(lanes.engine.turns(10).await.map(|turns| turns.len()), Ok(2));
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_lane_that_panics_is_logged_answered_and_goes_on() {
+        install(Echo::AsBefore);
+        // The turn breaks; and the turn breaks, and what says so breaks, too.
+        for count in [1, 2] {
+            let bombs = Bombs::default();
+            let (mut lanes, mut events) = lanes(config(), bombs.clone()).await;
+            bombs.store(count, Ordering::Relaxed);
+            say(&mut lanes);
+            say(&mut lanes);
+            let (status, text) = done(&mut lanes, &mut events).await;
+            assert_eq!((status.as_str(), text.as_str()), ("failed", BROKE), "{count}");
+            // The one behind it has its turn.
+            let (status, text) = done(&mut lanes, &mut events).await;
+            assert_eq!(status, "failed");
+            assert!(text.starts_with("no model answered."), "{text}");
+            assert!(!lanes.busy());
+            let place = format!("{PREFIX}{}:", file!());
+            let logged = async {
+                while !lanes
+                    .engine
+                    .log_lines(100)
+                    .iter()
+                    .any(|line| line.text.starts_with(&place) && line.text.ends_with(": the notice breaks"))
+                {
+                    tokio::task::yield_now().await;
+                }
+            };
+            tokio::time::timeout(Duration::from_secs(20), logged).await.expect("the log has text and place");
+        }
+    }
 }

@@ -25,6 +25,8 @@ use crate::edge::runtime::outbox::Outbox;
 use crate::edge::runtime::scans::{Read, Scans};
 use crate::edge::secret::{Secret, Vault};
 use crate::edge::walk::canonical_name;
+use futures_util::FutureExt;
+use std::panic::AssertUnwindSafe;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -90,7 +92,12 @@ impl Core {
         let waiting = Arc::new(std::sync::atomic::AtomicUsize::new(0));
         let engine = Arc::new(OnceLock::new());
         let ears = Ears { inbox: inbox.clone(), events, waiting: waiting.clone() };
-        runtime.spawn(serve(settings, outbox.clone(), ears, engine.clone()));
+        let (served, last_words) = (serve(settings, outbox.clone(), ears, engine.clone()), outbox.clone());
+        runtime.spawn(async move {
+            if AssertUnwindSafe(served).catch_unwind().await.is_err() {
+                end(&last_words, "the core broke while it started; start it again");
+            }
+        });
         Ok(Core { inbox, waiting, outbox, engine, runtime })
     }
 
@@ -155,9 +162,7 @@ async fn serve(settings: Sexp, outbox: Arc<Outbox>, ears: Ears, shared: Arc<Once
     let engine = match start_engine(&settings, &outbox, &ears.inbox, editor.clone()).await {
         Ok(engine) => engine,
         Err(why) => {
-            outbox.send("log", None, Plist::new().text("level", "error").text("text", why));
-            outbox.send("status", None, Plist::new().text("state", "stopped").text("health", "unhealthy"));
-            return;
+            return end(&outbox, &why);
         }
     };
     let _ = shared.set(engine.clone());
@@ -185,23 +190,18 @@ async fn listen(engine: Arc<Engine>, outbox: Arc<Outbox>, editor: Arc<EmacsEdito
     state.read_memex();
     state.examine_at_start();
     while let Some(event) = events.recv().await {
-        match event {
-            Event::Message(text) => {
-                waiting.fetch_sub(text.len(), Ordering::Relaxed);
-                state.take(&text).await;
-            }
-            Event::Rested(file) => state.rested(file),
-            Event::Scanned(file, outcome) => state.scanned(file, outcome),
-            Event::TurnDone(session, turn) => state.lanes.finished(&session, &turn),
-            Event::Status => state.send_status(),
-            Event::StatusPause => {
-                state.status.pausing = false;
-                if state.status.dirty {
-                    state.send_status();
-                }
-            }
+        if let Event::Message(text) = &event {
+            waiting.fetch_sub(text.len(), Ordering::Relaxed);
         }
+        // One event that breaks is lost, with its place in the log, and the loop goes on.
+        let _ = AssertUnwindSafe(state.handle(event)).catch_unwind().await;
     }
+}
+
+/// Says why the core has ended.
+fn end(outbox: &Outbox, why: &str) {
+    outbox.send("log", None, Plist::new().text("level", "error").text("text", why));
+    outbox.send("status", None, Plist::new().text("state", "stopped").text("health", "unhealthy"));
 }
 
 async fn start_engine(
@@ -247,6 +247,22 @@ async fn start_engine(
 }
 
 impl Loop {
+    async fn handle(&mut self, event: Event) {
+        match event {
+            Event::Message(text) => self.take(&text).await,
+            Event::Rested(file) => self.rested(file),
+            Event::Scanned(file, outcome) => self.scanned(file, outcome),
+            Event::TurnDone(session, turn) => self.lanes.finished(&session, &turn),
+            Event::Status => self.send_status(),
+            Event::StatusPause => {
+                self.status.pausing = false;
+                if self.status.dirty {
+                    self.send_status();
+                }
+            }
+        }
+    }
+
     async fn take(&mut self, text: &str) {
         let message = match Sexp::read(text) {
             Ok(message) => message,
@@ -291,7 +307,7 @@ impl Loop {
                 let decided = crate::edge::engine::turns::Decided::Deny { reason };
                 self.lanes.decide(origin, payload.text_at("plan").unwrap_or(""), decided);
             }
-            Some("interrupt") => self.lanes.interrupt(&origin.session).await,
+            Some("interrupt") => self.lanes.interrupt(&origin.session),
             Some("point-update") => {
                 let place = payload.text_at("file").map(canonical_name).zip(payload.count_at("byte"));
                 if let Some((file, byte)) = place {
@@ -368,7 +384,9 @@ impl Loop {
         }
         tokio::spawn(async move {
             let action = payload.name_at("action").unwrap_or("").to_string();
-            let answer = answer(&engine, &origin, &action, &payload, (&health, busy)).await;
+            let answer = AssertUnwindSafe(answer(&engine, &origin, &action, &payload, (&health, busy)));
+            let broke = || Err("answering this broke; the log says where".to_string());
+            let answer = answer.catch_unwind().await.unwrap_or_else(|_| broke());
             let answer = answer.unwrap_or_else(|why| Plist::new().text("error", why));
             let answer = match payload.int_at("request") {
                 Some(number) => answer.int("request", number),
