@@ -1,6 +1,7 @@
 //! The gates: tables of cases, properties, and the promises that nothing may break.
 
 mod cases;
+mod privacy;
 mod properties;
 
 use passepartout::domain::action::{Action, Malformed};

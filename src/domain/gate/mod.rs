@@ -5,6 +5,7 @@
 
 pub mod archivist;
 pub mod clearance;
+pub mod disclosure;
 pub mod dispatcher;
 pub mod facts;
 pub mod lisp;

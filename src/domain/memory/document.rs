@@ -273,7 +273,7 @@ fn unique(name: NodeId, taken: &HashMap<NodeId, u32>, next_suffix: &mut HashMap<
 }
 
 /// Returns each node's privacy: its own tags and properties, or those of anything above it.
-fn privacy(outline: &Outline, options: &PrivacyOptions) -> Vec<Privacy> {
+pub fn privacy(outline: &Outline, options: &PrivacyOptions) -> Vec<Privacy> {
     let wanted: Vec<String> = options.tags.iter().map(|tag| plain_tag(tag)).filter(|tag| !tag.is_empty()).collect();
     let private_tag = |tag: &str| {
         let bare = tag.trim_start_matches('@');

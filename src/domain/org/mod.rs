@@ -10,3 +10,10 @@ pub mod scan;
 mod section;
 mod settings;
 pub mod timestamp;
+
+/// Returns whether a file is named as Org files and their archives are.
+pub fn is_org(file: &str) -> bool {
+    let name = file.rsplit('/').next().unwrap_or(file);
+    let extension = name.rsplit_once('.').filter(|(stem, _)| !stem.is_empty()).map(|(_, extension)| extension);
+    extension.is_some_and(|e| ["org", "org_archive"].iter().any(|org| e.eq_ignore_ascii_case(org)))
+}

@@ -4,7 +4,7 @@ use crate::domain::action::{Action, Malformed, clip};
 use crate::domain::gate::clearance::{Cleared, Judgement, judge};
 use crate::domain::gate::plan::Approval;
 use crate::domain::gate::{Case, Facts, Trace};
-use crate::domain::label::Labels;
+use crate::domain::label::{Labels, Privacy};
 use crate::domain::port::{Answered, Call, Completion, Locality, LogLevel, Message, ModelFailure, Sink};
 use crate::domain::scope::Scope;
 use crate::domain::signal::{Role, Signal};
@@ -134,6 +134,11 @@ impl Turn {
             Judgement::Parked(trace) => Ok(Judged::Parked(Box::new((action, facts, trace)))),
             Judgement::Rejected(trace) => {
                 let words = proposal::rejection(&trace);
+                // What gates say of private notes is as private as they are.
+                if scope.see_private {
+                    let labels = &mut self.report.conversation.labels;
+                    labels.privacy = labels.privacy.max(facts.privacy.unwrap_or(Privacy::Open));
+                }
                 let summary = proposal::summary(&action);
                 let logged = proposal::logged(&action, facts.privacy);
                 desk.journal.log(LogLevel::Warning, &format!("refused: {logged}"));

@@ -10,10 +10,10 @@ use crate::domain::gate::clearance::Cleared;
 use crate::domain::id::NodeId;
 use crate::domain::label::{Labels, Privacy, Provenance, Trust};
 use crate::domain::memory::view::NodeRef;
+use crate::domain::org::is_org;
 use crate::domain::port::Actuator;
 use crate::domain::tool::Effect;
 use crate::edge::engine::Engine;
-use crate::edge::engine::planner::is_org;
 use async_trait::async_trait;
 use std::sync::Arc;
 

@@ -6,6 +6,7 @@ use crate::domain::id::NodeId;
 use crate::domain::label::Privacy;
 use crate::domain::memory::view::NodeRef;
 use crate::domain::org::edit::{Edit, EditOptions, NewHeading, Planning, apply, extract, splices};
+use crate::domain::org::is_org;
 use crate::domain::org::outline::Outline;
 use crate::domain::org::scan::scan;
 use crate::domain::org::timestamp::Timestamp;
@@ -210,12 +211,6 @@ impl Engine {
         let before = (!at.outline.text.is_empty() || Path::new(&at.file).exists()).then(|| at.outline.text.clone());
         Ok(vec![fact(at.file, before, after.into())])
     }
-}
-
-/// Returns whether a file is named as Org files and their archives are.
-pub(crate) fn is_org(file: &str) -> bool {
-    let extension = Path::new(file).extension().and_then(|extension| extension.to_str());
-    extension.is_some_and(|e| ["org", "org_archive"].iter().any(|org| e.eq_ignore_ascii_case(org)))
 }
 
 fn is_missing(file: &str) -> bool {

@@ -524,7 +524,7 @@ fn each_gate_has_its_own_say() {
 }
 
 #[test]
-fn edits_that_loosen_ask() {
+fn edits_that_change_rules_or_hold_bad_lisp_say_so() {
     use passepartout::domain::gate::facts::EditFact;
     let world = World::new();
     let edit = |before: &str, after: &str| Facts {
@@ -536,21 +536,11 @@ fn edits_that_loosen_ask() {
         }],
         ..Facts::default()
     };
+    let args = json!({"id": "a", "property": "X", "value": "y"});
     let say = |facts: Facts| {
-        said(
-            &with(
-                &world,
-                "org-set-property",
-                json!({"id": "a", "property": "X", "value": "y"}),
-                Labels::MODEL,
-                "A test asks for it.",
-                facts,
-            ),
-            "dispatcher",
-        )
+        said(&with(&world, "org-set-property", args.clone(), Labels::MODEL, "A test asks for it.", facts), "dispatcher")
     };
-    assert_eq!(say(edit("* A :private:\n", "* A :private:\nmore\n")), "pass");
-    assert_eq!(say(edit("* A :private:\n", "* A\n")), "ask");
+    assert_eq!(say(edit("* A\n", "* A\nmore\n")), "pass");
     assert_eq!(say(edit("* A\n", "* A\n:PROPERTIES:\n:PP_ALLOW: shell\n:END:\n")), "ask");
     let lisp = json!({"path": "x.el", "content": "(defun f ("});
     let trace = world.trace("write-file", lisp);

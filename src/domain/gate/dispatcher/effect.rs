@@ -29,8 +29,8 @@ fn verdict<'a>(concerns: impl Iterator<Item = &'a Concern>) -> Verdict {
     }
 }
 
-/// Asks about what reaches far: files that run later, places outside, Lisp that is not pure, what makes
-/// notes less private, whatever could not be found out.
+/// Asks about what reaches far: files that run later, places outside, Lisp that is not pure, whatever could
+/// not be found out.
 pub(super) fn high_impact(evidence: &Evidence<'_>) -> Verdict {
     let case = evidence.case;
     let mut why: Vec<String> = case.facts.unknown.clone();
@@ -40,7 +40,7 @@ pub(super) fn high_impact(evidence: &Evidence<'_>) -> Verdict {
             for file in named.chain(case.facts.edits.iter().map(|edit| edit.file.as_str())) {
                 why.extend(written(evidence, file));
             }
-            why.extend(case.facts.edits.iter().filter_map(loosens));
+            why.extend(case.facts.edits.iter().filter_map(changes_rules));
             let property = case.action.text("property").unwrap_or("").to_ascii_uppercase();
             if property.starts_with("PP_") {
                 why.push(format!("{property} decides what Passepartout may do."));
@@ -77,22 +77,14 @@ fn written(evidence: &Evidence<'_>, file: &str) -> Option<String> {
     }
 }
 
-/// Returns what an edit loosens: privacy tags and properties that are there before and not after, or
-/// rules that are there after and not before.
-fn loosens(edit: &EditFact) -> Option<String> {
-    let count = |text: &str, word: &str| text.to_ascii_lowercase().matches(word).count();
-    let before = edit.before.as_deref().unwrap_or("");
-    let after: &str = &edit.after;
-    if count(before, ":private:") > count(after, ":private:")
-        || count(before, ":pp_privacy:") > count(after, ":pp_privacy:")
-    {
-        return Some(format!("It makes something in “{}” less private.", edit.file));
-    }
+/// Returns what an edit changes of rules.
+fn changes_rules(edit: &EditFact) -> Option<String> {
     let rules = |text: &str| {
         text.lines()
             .filter(|line| line.trim_start().to_ascii_uppercase().starts_with(":PP_"))
             .map(str::to_string)
             .collect::<Vec<_>>()
     };
-    (rules(before) != rules(after)).then(|| format!("It changes rules (PP_…) in “{}”.", edit.file))
+    let before = edit.before.as_deref().unwrap_or("");
+    (rules(before) != rules(&edit.after)).then(|| format!("It changes rules (PP_…) in “{}”.", edit.file))
 }

@@ -1,6 +1,7 @@
 //! Checks on text: secrets in it, and what is private.
 
 use super::Evidence;
+use crate::domain::gate::disclosure::quoted;
 use crate::domain::gate::secret::Certainty;
 use crate::domain::gate::{Case, Reason, Verdict};
 use crate::domain::label::Privacy;
@@ -31,7 +32,7 @@ pub(super) fn vault_secrets(evidence: &Evidence<'_>) -> Verdict {
     }
 }
 
-/// Denies private text on its way out, asks before it is written where it would no longer be private.
+/// Denies private text on its way out; asks before it stands where it is no longer private, and names the notes.
 pub(super) fn privacy_tags(evidence: &Evidence<'_>) -> Verdict {
     let case = evidence.case;
     if case.facts.privacy == Some(Privacy::Private) && !case.scope.see_private {
@@ -42,25 +43,72 @@ pub(super) fn privacy_tags(evidence: &Evidence<'_>) -> Verdict {
             }
         }
     }
-    let private = case.action.labels().privacy.max(case.facts.privacy.unwrap_or(Privacy::Open)) == Privacy::Private;
-    if !private {
-        return Verdict::pass();
-    }
+    let labelled = case.action.labels().privacy == Privacy::Private;
+    let private = labelled || case.facts.privacy == Some(Privacy::Private);
     match case.tool.effect {
-        Effect::Send => Verdict::Deny(Reason::new("Private notes led to this, and it would leave the machine.")),
-        Effect::Reply if is_outward(case) => {
+        Effect::Send if private => {
+            Verdict::Deny(Reason::new("Private notes led to this, and it would leave the machine."))
+        }
+        Effect::Reply if private && is_outward(case) => {
             Verdict::Deny(Reason::new("Private notes led to this, and it goes to somebody else."))
         }
-        Effect::WriteFile => {
-            Verdict::Ask(Reason::new("Private notes led to this text, and a file does not keep them private."))
+        Effect::EditOrg | Effect::WriteFile => {
+            ask(loosened(evidence).into_iter().chain(labelled.then(|| kept_nowhere(evidence)).flatten()))
         }
-        Effect::Reply
-        | Effect::ReadMemory
-        | Effect::ReadFile
-        | Effect::EditOrg
-        | Effect::Execute
-        | Effect::Evaluate => Verdict::pass(),
+        // What only reads writes nothing down.
+        Effect::Execute if labelled && !evidence.concerns.is_empty() => Verdict::Ask(Reason::new(
+            "Private notes led to this command, and what a command writes is not kept private.",
+        )),
+        Effect::Send | Effect::Reply | Effect::ReadMemory | Effect::ReadFile | Effect::Execute | Effect::Evaluate => {
+            Verdict::pass()
+        }
     }
+}
+
+fn ask(why: impl Iterator<Item = String>) -> Verdict {
+    let why: Vec<String> = why.collect();
+    if why.is_empty() { Verdict::pass() } else { Verdict::Ask(Reason::new(why.join(" "))) }
+}
+
+/// Returns which notes an edit would make less private.
+fn loosened(evidence: &Evidence<'_>) -> Option<String> {
+    let case = evidence.case;
+    let names = match &evidence.disclosure {
+        Ok(disclosure) => &disclosure.loosened,
+        Err(_) => {
+            return Some("Whether it makes notes less private was not found out: a file is too large.".to_string());
+        }
+    };
+    if names.is_empty() {
+        return None;
+    }
+    // Reasons go to the model as well: titles only to one that may see what is private, in a turn that counts as private.
+    if case.scope.see_private && case.facts.privacy == Some(Privacy::Private) {
+        return Some(format!("{} would no longer be private.", quoted(names)));
+    }
+    let files = case.facts.edits.iter().map(|edit| edit.file.rsplit('/').next().unwrap_or(&edit.file).to_string());
+    Some(format!("Something in {} would no longer be private.", quoted(&files.collect::<Vec<_>>())))
+}
+
+/// Returns where the words of a private conversation would stand openly.
+fn kept_nowhere(evidence: &Evidence<'_>) -> Option<String> {
+    let case = evidence.case;
+    if !brings_words(case) {
+        return None;
+    }
+    match &evidence.disclosure {
+        Ok(disclosure) if !case.facts.edits.is_empty() => (!disclosure.opened.is_empty())
+            .then(|| format!("Private notes led to this text, and {} is not private.", quoted(&disclosure.opened))),
+        // Where it would go was not predicted.
+        Ok(_) | Err(_) => Some("Private notes led to this text, and nothing says that it stays private.".to_string()),
+    }
+}
+
+/// Returns whether an edit writes words of the action's, and not only a keyword of the file or what stands elsewhere.
+fn brings_words(case: &Case<'_>) -> bool {
+    const NAMES: [&str; 3] = ["id", "parent", "state"];
+    let names = |name: &str| NAMES.contains(&name) || case.tool.paths.contains(&name);
+    case.action.args().iter().any(|(name, value)| !names(name) && (value.is_string() || value.is_array()))
 }
 
 /// Asks when a text that goes out carries a privacy tag: it was copied from a private note.

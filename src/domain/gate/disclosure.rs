@@ -1,0 +1,181 @@
+//! What an edit does to privacy: which private text would no longer be private, and which open places get new text.
+//!
+//! Judged from the outlines before and after, with everything that a heading inherits, not from tags in the text.
+
+use crate::domain::gate::facts::EditFact;
+use crate::domain::label::Privacy;
+use crate::domain::memory::document::{PrivacyOptions, privacy};
+use crate::domain::org::is_org;
+use crate::domain::org::outline::Outline;
+use crate::domain::org::scan::{ScanOptions, TooLarge, scan};
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+/// What edits disclose. Names are titles of headings, or the name of a file for what stands above its first heading.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Disclosure {
+    /// The highest headings whose text was private before and would stand in an open place.
+    pub loosened: Vec<String>,
+    /// The open headings and files that would get text which stood in no open place before.
+    pub opened: Vec<String>,
+}
+
+/// One side of one edit.
+struct Side {
+    file: String,
+    outline: Outline,
+    /// By node; `None` for a file that keeps nothing private.
+    privacy: Option<Vec<Privacy>>,
+}
+
+/// How often a piece of text stands in private and in open places.
+#[derive(Clone, Copy, Default)]
+struct Count {
+    private: usize,
+    open: usize,
+}
+
+/// Returns what edits disclose, all of them taken together: a heading may leave one file for another.
+/// A file that is no Org file keeps nothing private, whatever stands in it.
+///
+/// # Errors
+/// When a text is too large to be read as Org.
+pub fn disclosure(edits: &[EditFact], private_tags: &[String]) -> Result<Disclosure, TooLarge> {
+    let options = PrivacyOptions { tags: private_tags.to_vec() };
+    let (mut before, mut after) = (Vec::new(), Vec::new());
+    for edit in edits {
+        before.extend(edit.before.as_ref().map(|text| Side::read(edit, text, &options)).transpose()?);
+        after.push(Side::read(edit, &edit.after, &options)?);
+    }
+    let (old, new) = (counts(&before), counts(&after));
+    let count = |counts: &HashMap<&str, Count>, piece: &str| counts.get(piece).copied().unwrap_or_default();
+    let opens = |piece: &str| count(&new, piece).open > count(&old, piece).open;
+    // A copy leaves the private text where it is: who could read it there has labels that say so.
+    let loosens = |piece: &str| opens(piece) && count(&new, piece).private < count(&old, piece).private;
+    Ok(Disclosure { loosened: loosened(&before, &loosens), opened: opened(&after, &opens) })
+}
+
+impl Side {
+    fn read(edit: &EditFact, text: &Arc<str>, options: &PrivacyOptions) -> Result<Side, TooLarge> {
+        let outline = scan(text.clone(), &ScanOptions::default())?;
+        let privacy = is_org(&edit.file).then(|| privacy(&outline, options));
+        Ok(Side { file: edit.file.clone(), outline, privacy })
+    }
+
+    fn is_private(&self, node: usize) -> bool {
+        self.privacy.as_ref().is_some_and(|privacy| privacy.get(node) == Some(&Privacy::Private))
+    }
+
+    fn parent(&self, node: usize) -> Option<usize> {
+        self.outline.nodes.get(node).filter(|_| node > 0).map(|node| node.parent as usize)
+    }
+
+    /// Returns the pieces of a node's own text: its title, and each line of its section that says something.
+    fn pieces(&self, node: usize) -> impl Iterator<Item = &str> + '_ {
+        let node = self.outline.nodes.get(node);
+        let title = node.map(|node| self.outline.slice(&node.title)).unwrap_or("");
+        let section = node.map(|node| self.outline.slice(&node.section)).unwrap_or("");
+        std::iter::once(title).chain(section.lines()).map(str::trim).filter(|piece| says_something(piece))
+    }
+
+    fn name(&self, node: usize) -> String {
+        let title = self.outline.nodes.get(node).map_or("", |node| self.outline.slice(&node.title));
+        let file = self.file.rsplit('/').next().unwrap_or(&self.file);
+        let heading = node > 0 && self.privacy.is_some() && !title.trim().is_empty();
+        let name = if heading { title } else { file };
+        name.chars().filter(|c| !c.is_control()).take(80).collect()
+    }
+}
+
+/// Returns whether a line is more than structure: marks of drawers and blocks and rules say nothing.
+fn says_something(piece: &str) -> bool {
+    let lower = piece.get(..8).map(str::to_ascii_lowercase).unwrap_or_default();
+    let drawer = piece.starts_with(':') && piece.ends_with(':') && !piece.contains(char::is_whitespace);
+    let block = lower.starts_with("#+end_") || lower == "#+begin_" && piece.split_whitespace().count() < 3;
+    piece.chars().any(char::is_alphanumeric) && !drawer && !block
+}
+
+fn counts(sides: &[Side]) -> HashMap<&str, Count> {
+    let mut counts: HashMap<&str, Count> = HashMap::new();
+    for side in sides {
+        for node in 0..side.outline.nodes.len() {
+            for piece in side.pieces(node) {
+                let count = counts.entry(piece).or_default();
+                match side.is_private(node) {
+                    true => count.private += 1,
+                    false => count.open += 1,
+                }
+            }
+        }
+    }
+    counts
+}
+
+/// Names the highest private nodes that hold a piece which becomes open.
+fn loosened(before: &[Side], loosens: &dyn Fn(&str) -> bool) -> Vec<String> {
+    let mut holders: HashMap<&str, Vec<(usize, usize)>> = HashMap::new();
+    for (at, side) in before.iter().enumerate() {
+        for node in (0..side.outline.nodes.len()).filter(|node| side.is_private(*node)) {
+            for piece in side.pieces(node).filter(|piece| loosens(piece)) {
+                holders.entry(piece).or_default().push((at, node));
+            }
+        }
+    }
+    // A piece that stands in several private places does not say which of them was meant, unless all do.
+    let certain: BTreeSet<_> = holders.values().filter(|nodes| nodes.len() == 1).flatten().copied().collect();
+    let found = if certain.is_empty() { holders.into_values().flatten().collect() } else { certain };
+    let mut highest = Vec::new();
+    for (at, side) in before.iter().enumerate() {
+        // Parents stand before their children.
+        let mut covered = vec![false; side.outline.nodes.len()];
+        for node in 0..covered.len() {
+            let above = side.parent(node).is_some_and(|parent| covered.get(parent).copied().unwrap_or(false));
+            let here = found.contains(&(at, node));
+            if here && !above {
+                highest.push((side, node));
+            }
+            if let Some(covered) = covered.get_mut(node) {
+                *covered = here || above;
+            }
+        }
+    }
+    names(highest.into_iter())
+}
+
+/// Names the open nodes that get a piece which stood in no open place; of a new heading, the place that it goes to.
+fn opened(after: &[Side], opens: &dyn Fn(&str) -> bool) -> Vec<String> {
+    let mut found = Vec::new();
+    for side in after {
+        // For each node the nearest one, itself or above, whose title is not new. Parents stand before their children.
+        let mut places: Vec<usize> = Vec::with_capacity(side.outline.nodes.len());
+        for (node, heading) in side.outline.nodes.iter().enumerate() {
+            let is_new = node > 0 && opens(side.outline.slice(&heading.title).trim());
+            let above = side.parent(node).and_then(|parent| places.get(parent).copied());
+            let place = above.filter(|_| is_new).unwrap_or(node);
+            places.push(place);
+            if !side.is_private(node) && side.pieces(node).any(opens) {
+                found.push((side, place));
+            }
+        }
+    }
+    names(found.into_iter())
+}
+
+fn names<'a>(nodes: impl Iterator<Item = (&'a Side, usize)>) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for name in nodes.map(|(side, node)| side.name(node)) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// Returns names in quotes for a sentence, four of them at most.
+pub fn quoted(names: &[String]) -> String {
+    let shown = names.iter().take(4).map(|name| format!("“{name}”")).collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(4) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
