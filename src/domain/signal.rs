@@ -93,6 +93,108 @@ pub enum Status {
     Acted,
 }
 
+/// The kind of a signal. The list is closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Sensor {
+    /// The user typed something in a chat.
+    UserInput,
+    /// Text came from a gateway.
+    ChatMessage,
+    /// The user typed a slash command.
+    UserCommand,
+    /// An Org file or buffer changed.
+    BufferUpdate,
+    /// The user's point moved.
+    PointUpdate,
+    /// The clock ticked: housekeeping, with nobody looking on.
+    Heartbeat,
+    /// A job is due.
+    Schedule,
+    /// A hook of a node fired.
+    Hook,
+    /// The user stopped the running turn.
+    Interrupt,
+    /// Work was handed over by another part of the agent.
+    Delegation,
+    /// A tool answered.
+    ToolOutput,
+    /// A tool failed, or does not exist.
+    ToolError,
+    /// A human approved a flight plan.
+    Approval,
+    /// A human denied a flight plan.
+    Denial,
+    /// A turn failed.
+    LoopError,
+    /// Something could not be read.
+    SyntaxError,
+    /// A repair is asked for.
+    RepairRequest,
+    /// Lisp for the worker came in.
+    ReplEval,
+    /// The last operation is to be undone.
+    Undo,
+    /// What was undone is to be done again.
+    Redo,
+}
+
+impl Sensor {
+    /// Every sensor.
+    pub const ALL: [Sensor; 20] = [
+        Sensor::UserInput,
+        Sensor::ChatMessage,
+        Sensor::UserCommand,
+        Sensor::BufferUpdate,
+        Sensor::PointUpdate,
+        Sensor::Heartbeat,
+        Sensor::Schedule,
+        Sensor::Hook,
+        Sensor::Interrupt,
+        Sensor::Delegation,
+        Sensor::ToolOutput,
+        Sensor::ToolError,
+        Sensor::Approval,
+        Sensor::Denial,
+        Sensor::LoopError,
+        Sensor::SyntaxError,
+        Sensor::RepairRequest,
+        Sensor::ReplEval,
+        Sensor::Undo,
+        Sensor::Redo,
+    ];
+
+    /// Returns the name used on the wire, in triggers and in the store.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Sensor::UserInput => "user-input",
+            Sensor::ChatMessage => "chat-message",
+            Sensor::UserCommand => "user-command",
+            Sensor::BufferUpdate => "buffer-update",
+            Sensor::PointUpdate => "point-update",
+            Sensor::Heartbeat => "heartbeat",
+            Sensor::Schedule => "schedule",
+            Sensor::Hook => "hook",
+            Sensor::Interrupt => "interrupt",
+            Sensor::Delegation => "delegation",
+            Sensor::ToolOutput => "tool-output",
+            Sensor::ToolError => "tool-error",
+            Sensor::Approval => "approval",
+            Sensor::Denial => "denial",
+            Sensor::LoopError => "loop-error",
+            Sensor::SyntaxError => "syntax-error",
+            Sensor::RepairRequest => "repair-request",
+            Sensor::ReplEval => "repl-eval",
+            Sensor::Undo => "undo",
+            Sensor::Redo => "redo",
+        }
+    }
+
+    /// Finds a sensor by its name, exactly.
+    pub fn parse(name: &str) -> Option<Sensor> {
+        Sensor::ALL.into_iter().find(|sensor| sensor.name() == name)
+    }
+}
+
 /// What happened, by sensor. The list is closed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Body {
@@ -223,29 +325,29 @@ pub enum Role {
 }
 
 impl Body {
-    /// Returns the sensor's name; tag and payload cannot disagree.
-    pub fn sensor(&self) -> &'static str {
+    /// Returns the sensor; tag and payload cannot disagree.
+    pub fn sensor(&self) -> Sensor {
         match self {
-            Body::UserInput { .. } => "user-input",
-            Body::ChatMessage { .. } => "chat-message",
-            Body::UserCommand { .. } => "user-command",
-            Body::BufferUpdate { .. } => "buffer-update",
-            Body::PointUpdate { .. } => "point-update",
-            Body::Heartbeat => "heartbeat",
-            Body::Schedule { .. } => "schedule",
-            Body::Hook { .. } => "hook",
-            Body::Interrupt => "interrupt",
-            Body::Delegation { .. } => "delegation",
-            Body::ToolOutput { .. } => "tool-output",
-            Body::ToolError { .. } => "tool-error",
-            Body::Approval { .. } => "approval",
-            Body::Denial { .. } => "denial",
-            Body::LoopError { .. } => "loop-error",
-            Body::SyntaxError { .. } => "syntax-error",
-            Body::RepairRequest { .. } => "repair-request",
-            Body::ReplEval { .. } => "repl-eval",
-            Body::Undo => "undo",
-            Body::Redo => "redo",
+            Body::UserInput { .. } => Sensor::UserInput,
+            Body::ChatMessage { .. } => Sensor::ChatMessage,
+            Body::UserCommand { .. } => Sensor::UserCommand,
+            Body::BufferUpdate { .. } => Sensor::BufferUpdate,
+            Body::PointUpdate { .. } => Sensor::PointUpdate,
+            Body::Heartbeat => Sensor::Heartbeat,
+            Body::Schedule { .. } => Sensor::Schedule,
+            Body::Hook { .. } => Sensor::Hook,
+            Body::Interrupt => Sensor::Interrupt,
+            Body::Delegation { .. } => Sensor::Delegation,
+            Body::ToolOutput { .. } => Sensor::ToolOutput,
+            Body::ToolError { .. } => Sensor::ToolError,
+            Body::Approval { .. } => Sensor::Approval,
+            Body::Denial { .. } => Sensor::Denial,
+            Body::LoopError { .. } => Sensor::LoopError,
+            Body::SyntaxError { .. } => Sensor::SyntaxError,
+            Body::RepairRequest { .. } => Sensor::RepairRequest,
+            Body::ReplEval { .. } => Sensor::ReplEval,
+            Body::Undo => Sensor::Undo,
+            Body::Redo => Sensor::Redo,
         }
     }
 }

@@ -16,6 +16,7 @@ use passepartout::domain::memory::document::{Document, PrivacyOptions};
 use passepartout::domain::org::scan::{ScanOptions, scan};
 use passepartout::domain::recall::grammar;
 use passepartout::domain::sexp::reader::Sexp;
+use passepartout::domain::signal::Sensor;
 use passepartout::domain::tool::Toolbox;
 use passepartout::edge::survey::read_shell;
 use std::sync::Arc;
@@ -138,7 +139,11 @@ mod gates {
         let facts = world.survey.look(&action, &world.scope);
         let tool = Toolbox::builtin().get("shell").unwrap();
         bencher.bench(|| {
-            ask_all(&world.gates, black_box(&Case { action: &action, tool, scope: &world.scope, facts: &facts }))
+            let set_off = Sensor::UserInput;
+            ask_all(
+                &world.gates,
+                black_box(&Case { action: &action, tool, scope: &world.scope, facts: &facts, set_off }),
+            )
         });
     }
 

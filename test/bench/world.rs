@@ -13,6 +13,7 @@ use passepartout::domain::memory::document::{Document, PrivacyOptions};
 use passepartout::domain::memory::view::View;
 use passepartout::domain::org::scan::{ScanOptions, scan};
 use passepartout::domain::scope::Scope;
+use passepartout::domain::signal::Sensor;
 use passepartout::domain::tool::Toolbox;
 use passepartout::edge::ingest::{IngestOptions, Known, ingest};
 use passepartout::edge::survey::{NoVault, Nowhere, Survey};
@@ -179,6 +180,6 @@ impl World {
     pub fn judge(&self, action: &Action) -> Trace {
         let facts = self.survey.look(action, &self.scope);
         let tool = Toolbox::builtin().get(action.tool()).unwrap();
-        ask_all(&self.gates, &Case { action, tool, scope: &self.scope, facts: &facts })
+        ask_all(&self.gates, &Case { action, tool, scope: &self.scope, facts: &facts, set_off: Sensor::UserInput })
     }
 }

@@ -11,7 +11,7 @@ use passepartout::domain::gate::{Case, Facts};
 use passepartout::domain::id::{NodeId, SessionId};
 use passepartout::domain::label::{Labels, Privacy};
 use passepartout::domain::port::Journal;
-use passepartout::domain::signal::{Origin, Rights, Role, Said, Source};
+use passepartout::domain::signal::{Origin, Rights, Role, Said, Sensor, Source};
 use passepartout::domain::tool::Toolbox;
 use passepartout::domain::turn::{Ending, Parking};
 use passepartout::edge::editor::{Buffer, Editor, NoEditor, Splice};
@@ -630,7 +630,7 @@ async fn an_intent_without_an_outcome_is_reported_at_the_next_start() {
     let scope = engine.scope(&SessionId("chat".into()), None, true);
     let facts = Facts::default();
     let tool = toolbox.get("memory-search").expect("a known tool");
-    let case = Case { action: &action, tool, scope: &scope, facts: &facts };
+    let case = Case { action: &action, tool, scope: &scope, facts: &facts, set_off: Sensor::UserInput };
     let Judgement::Cleared(cleared) = judge(&standard(Vec::new()), case, None) else { panic!("searching passes") };
     engine.intent(&engine.new_turn(), &cleared).await.expect("it is stored");
     engine.close().await;

@@ -11,6 +11,7 @@ use passepartout::domain::gate::{Case, Facts, Gate, Gates, Trace, Verdict};
 use passepartout::domain::id::SessionId;
 use passepartout::domain::label::Labels;
 use passepartout::domain::scope::Scope;
+use passepartout::domain::signal::Sensor;
 use passepartout::domain::tool::{Tool, Toolbox};
 use passepartout::edge::survey::{NoVault, Nowhere, Survey};
 use serde_json::{Map, Value, json};
@@ -85,7 +86,7 @@ impl World {
     }
 
     pub fn case<'a>(&'a self, action: &'a Action, facts: &'a Facts) -> Case<'a> {
-        Case { action, tool: tool_of(action), scope: &self.scope, facts }
+        Case { action, tool: tool_of(action), scope: &self.scope, facts, set_off: Sensor::UserInput }
     }
 
     pub fn verdict(&self, tool: &str, args: Value) -> &'static str {

@@ -18,6 +18,7 @@ mod layering;
 mod memory;
 mod one_door;
 mod org;
+mod privacy;
 mod provider;
 mod recall;
 mod runtime;

@@ -7,6 +7,7 @@ use passepartout::domain::gate::{Case, Facts, Gate, Gates, Verdict};
 use passepartout::domain::id::SessionId;
 use passepartout::domain::label::{Labels, Provenance, Trust};
 use passepartout::domain::scope::Scope;
+use passepartout::domain::signal::Sensor;
 use passepartout::domain::tool::Toolbox;
 use passepartout::edge::actuator::shell::Shell;
 use passepartout::edge::sandbox::{
@@ -499,7 +500,8 @@ fn cleared(world: &World, command: &str) -> Cleared {
     let args = serde_json::json!({ "command": command }).as_object().unwrap().clone();
     let action = Action::new(&toolbox, "shell", args, Some("a test"), Labels::MODEL).unwrap();
     let (scope, facts) = (scope(world), Facts::default());
-    let case = Case { action: &action, tool: toolbox.get("shell").unwrap(), scope: &scope, facts: &facts };
+    let (tool, set_off) = (toolbox.get("shell").unwrap(), Sensor::UserInput);
+    let case = Case { action: &action, tool, scope: &scope, facts: &facts, set_off };
     match judge(&Gates::for_tests(vec![Box::new(Open)]), case, None) {
         Judgement::Cleared(cleared) => *cleared,
         other => panic!("{other:?}"),

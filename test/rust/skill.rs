@@ -8,6 +8,7 @@ use passepartout::domain::id::SessionId;
 use passepartout::domain::label::Labels;
 use passepartout::domain::org::scan::{ScanOptions, scan};
 use passepartout::domain::scope::Scope;
+use passepartout::domain::signal::Sensor;
 use passepartout::domain::skill::gate::{ToolsGate, gates};
 use passepartout::domain::skill::order::order;
 use passepartout::domain::skill::parse::parse;
@@ -248,7 +249,8 @@ fn verdict(gate: &dyn Gate, tool: &str, args: serde_json::Value, facts: &Facts) 
     let args = args.as_object().unwrap().clone();
     let action = Action::new(&toolbox, tool, args, Some("a test"), Labels::MODEL).unwrap();
     let scope = scope();
-    gate.judge(&Case { action: &action, tool: toolbox.get(tool).unwrap(), scope: &scope, facts }).name()
+    let (tool, set_off) = (toolbox.get(tool).unwrap(), Sensor::UserInput);
+    gate.judge(&Case { action: &action, tool, scope: &scope, facts, set_off }).name()
 }
 
 #[test]

@@ -1,17 +1,15 @@
 //! Gate: what the archivist's jobs (scribe, gardener) propose stays housekeeping.
 //!
-//! The scribe distils and the gardener repairs notes while nobody looks on. They may read memory and
-//! edit Org files; nothing else is theirs to propose.
+//! The scribe distils and the gardener repairs notes while nobody looks on, whenever the clock ticks. They may read
+//! memory and edit Org files; nothing else is theirs to propose.
 
 use crate::domain::gate::{Case, Gate, Reason, Verdict};
 use crate::domain::label::Provenance;
+use crate::domain::signal::Sensor;
 use crate::domain::tool::Effect;
 
 /// Judges what housekeeping proposes.
 pub struct Archivist;
-
-/// The mark with which the archivist's proposals begin their explanation.
-pub const MARK: &str = "archivist:";
 
 impl Gate for Archivist {
     fn name(&self) -> &str {
@@ -23,8 +21,7 @@ impl Gate for Archivist {
     }
 
     fn judge(&self, case: &Case<'_>) -> Verdict {
-        let marked = case.action.explanation().as_str().trim_start().to_ascii_lowercase().starts_with(MARK);
-        if !marked {
+        if case.set_off != Sensor::Heartbeat {
             return Verdict::Pass(Some(Reason::new("Not proposed by the archivist.")));
         }
         match case.tool.effect {

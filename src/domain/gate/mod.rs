@@ -27,6 +27,7 @@ pub use facts::Facts;
 use crate::domain::action::Action;
 use crate::domain::id::ActionHash;
 use crate::domain::scope::Scope;
+use crate::domain::signal::Sensor;
 use crate::domain::tool::Tool;
 
 /// Why, and what to do instead. Shown to the user and to the model.
@@ -110,6 +111,8 @@ pub struct Case<'a> {
     pub scope: &'a Scope,
     /// What the edge found out.
     pub facts: &'a Facts,
+    /// What set off the chain in which it is proposed; the turn knows that, and no text can claim it.
+    pub set_off: Sensor,
 }
 
 /// A deterministic check.

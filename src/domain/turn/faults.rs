@@ -1,7 +1,7 @@
 //! What ends a fault: whoever is asked chooses, memory goes back, and a loop-error is raised one deeper.
 
 use crate::domain::port::{LogLevel, Sink};
-use crate::domain::signal::{Body, Signal};
+use crate::domain::signal::{Body, Sensor, Signal};
 use crate::domain::turn::error::{Fault, Resolution};
 use crate::domain::turn::report::{Deed, Ending};
 use crate::domain::turn::{Desk, Turn};
@@ -17,7 +17,7 @@ impl Turn {
         }
         self.failed = true;
         let (sensor, depth) = (at.body.sensor(), at.depth);
-        let (ending, done) = match resolve(fault, &format!("{sensor}, depth {}: {fault}", depth.get()), desk, sink) {
+        let (ending, done) = match resolve(fault, &format!("{}, depth {}: {fault}", sensor.name(), depth.get()), desk, sink) {
             Resolution::Skip => (Ending::Answered, Some("The skill that was at work leaves it at that.")),
             Resolution::Fallback(text) => {
                 self.report.text = text;
@@ -60,8 +60,8 @@ fn resolve(fault: &Fault, line: &str, desk: &Desk<'_>, sink: Sink<'_>) -> Resolu
     asked.unwrap_or(Resolution::Abort)
 }
 
-fn is_error_sensor(sensor: &str) -> bool {
-    matches!(sensor, "loop-error" | "tool-error" | "syntax-error")
+fn is_error_sensor(sensor: Sensor) -> bool {
+    matches!(sensor, Sensor::LoopError | Sensor::ToolError | Sensor::SyntaxError)
 }
 
 fn raised(at: &Signal, fault: &Fault) -> Option<Signal> {

@@ -201,8 +201,9 @@ impl Turn {
                 };
                 history.push(Message::Text { role: Role::User, text: typed.clone() });
                 let labels = signal.labels;
-                let depth = signal.depth;
-                (signal, Conversation { messages: history, typed, depth, labels, ..Conversation::empty() }, None)
+                let (depth, set_off) = (signal.depth, signal.body.sensor());
+                let begun = Conversation { messages: history, typed, depth, labels, set_off, ..Conversation::empty() };
+                (signal, begun, None)
             }
             Start::Decided { mut signal, plan, decision, conversation } => {
                 signal.depth = conversation.depth;

@@ -128,7 +128,8 @@ impl Turn {
             desk.toolbox.get(action.tool()).ok_or_else(|| Fault::Pipeline("BUG: an action without a tool".into()))?;
         let scope = self.scope(desk);
         let facts = desk.surveyor.survey(&action, &scope).await;
-        let case = Case { action: &action, tool, scope: &scope, facts: &facts };
+        let set_off = self.report.conversation.set_off;
+        let case = Case { action: &action, tool, scope: &scope, facts: &facts, set_off };
         Ok(match judge(desk.gates, case, approval) {
             Judgement::Cleared(cleared) => Ok(Judged::Cleared(cleared)),
             Judgement::Parked(trace) => Ok(Judged::Parked(Box::new((action, facts, trace)))),

@@ -4,7 +4,7 @@ use crate::domain::gate::Trace;
 use crate::domain::id::{NodeId, PlanId};
 use crate::domain::label::Labels;
 use crate::domain::port::{Message, Prompt, Usage};
-use crate::domain::signal::Depth;
+use crate::domain::signal::{Depth, Sensor};
 
 /// How a turn ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -72,6 +72,8 @@ pub struct Conversation {
     pub waiting: Vec<(String, PlanId)>,
     /// What was shown for a first contact that waits.
     pub contact: Option<Box<Contact>>,
+    /// What set it off, however many steps and approvals ago.
+    pub set_off: Sensor,
 }
 
 /// What came of a turn.
@@ -102,7 +104,7 @@ pub struct TurnReport {
 }
 
 impl Conversation {
-    /// Returns a conversation in which nothing was said.
+    /// Returns a conversation in which nothing was said, for reports of what no model took part in.
     pub fn empty() -> Conversation {
         Conversation {
             messages: Vec::new(),
@@ -112,6 +114,7 @@ impl Conversation {
             local: true,
             waiting: Vec::new(),
             contact: None,
+            set_off: Sensor::UserCommand,
         }
     }
 }

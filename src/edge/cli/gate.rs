@@ -5,6 +5,7 @@ use crate::domain::gate::clearance::ask_all;
 use crate::domain::gate::{Case, Gates, Trace};
 use crate::domain::label::{Labels, Privacy, Provenance, Trust};
 use crate::domain::scope::Scope;
+use crate::domain::signal::Sensor;
 use crate::domain::tool::Toolbox;
 use crate::edge::survey::Survey;
 use serde_json::{Map, Value, json};
@@ -76,7 +77,13 @@ impl GateCommand<'_> {
         let found = toolbox.get(action.tool()).ok_or("there is no such tool")?;
         let scope = self.scope_of(request)?;
         let facts = self.survey.look(&action, scope.as_ref());
-        Ok(ask_all(self.gates, &Case { action: &action, tool: found, scope: scope.as_ref(), facts: &facts }))
+        // Who asks on the command line is a human, unless the line says what else set it off.
+        let set_off = match text("sensor") {
+            None => Sensor::UserInput,
+            Some(name) => Sensor::parse(name).ok_or_else(|| format!("there is no sensor “{name}”"))?,
+        };
+        let case = Case { action: &action, tool: found, scope: scope.as_ref(), facts: &facts, set_off };
+        Ok(ask_all(self.gates, &case))
     }
 
     fn scope_of(&self, request: &Map<String, Value>) -> Result<std::borrow::Cow<'_, Scope>, String> {

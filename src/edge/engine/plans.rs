@@ -216,7 +216,8 @@ impl Engine {
         let scope = self.scope_of(&old, project.as_deref(), conversation.local && origin.rights.see_private)?;
         let facts = self.surveyor.survey(&action, &scope).await;
         let tool = self.toolbox.get(action.tool()).ok_or_else(|| "BUG: an action without a tool".to_string())?;
-        let case = Case { action: &action, tool, scope: &scope, facts: &facts };
+        let set_off = conversation.set_off;
+        let case = Case { action: &action, tool, scope: &scope, facts: &facts, set_off };
         let trace = match judge(&self.gates, case, None) {
             Judgement::Parked(trace) => trace,
             Judgement::Cleared(cleared) => cleared.trace().clone(),

@@ -6,7 +6,7 @@ use crate::domain::gate::{Opinion, Reason, Trace, Verdict};
 use crate::domain::id::{ActionHash, FactsHash, NodeId, PlanId, SessionId, TurnId};
 use crate::domain::label::{Labels, Privacy, Provenance, Trust};
 use crate::domain::port::{Call, Message, Prompt, ToolSpec};
-use crate::domain::signal::{Depth, Role};
+use crate::domain::signal::{Depth, Role, Sensor};
 use crate::domain::tool::Toolbox;
 use crate::domain::turn::{Contact, Conversation, Deed, Ending, TurnReport};
 use serde::{Deserialize, Serialize};
@@ -223,6 +223,7 @@ struct ConversationRecord {
     labels: LabelsRecord,
     local: bool,
     waiting: Vec<(String, String)>,
+    set_off: String,
     project: Option<String>,
     #[serde(default)]
     contact: Option<ContactRecord>,
@@ -302,6 +303,7 @@ pub fn conversation(conversation: &Conversation, project: Option<&str>) -> Value
         labels: LabelsRecord::of(conversation.labels),
         local: conversation.local,
         waiting: conversation.waiting.iter().map(|(call, plan)| (call.clone(), plan.0.clone())).collect(),
+        set_off: conversation.set_off.name().to_string(),
         project: project.map(str::to_string),
         contact: conversation.contact.as_deref().map(ContactRecord::of),
     };
@@ -331,6 +333,7 @@ pub fn read_conversation(value: &Value) -> Option<(Conversation, Option<String>)
         local: record.local,
         waiting: record.waiting.into_iter().map(|(call, plan)| (call, PlanId(plan))).collect(),
         contact: None,
+        set_off: Sensor::parse(&record.set_off)?,
     };
     conversation.contact = record.contact.and_then(|contact| contact.read(&conversation)).map(Box::new);
     Some((conversation, record.project))

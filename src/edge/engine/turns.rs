@@ -140,7 +140,7 @@ impl Engine {
                 (Decision::Denied(reason.clone()), Body::Denial { plan: plan.id.clone(), reason })
             }
         };
-        let asked = format!("{} {}", body.sensor(), plan.id);
+        let asked = format!("{} {}", body.sensor().name(), plan.id);
         // Whatever becomes of the turn, the plan does not stay half decided.
         let _settled = Unsettled { engine: self.clone(), plan: plan.id.clone() };
         let signal = Signal {

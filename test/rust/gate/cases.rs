@@ -6,6 +6,7 @@ use passepartout::domain::gate::standard::standard;
 use passepartout::domain::gate::{Case, Facts, clearance::ask_all, secret};
 use passepartout::domain::label::{Labels, Privacy};
 use passepartout::domain::scope::Level;
+use passepartout::domain::signal::Sensor;
 use serde_json::json;
 
 #[test]
@@ -446,8 +447,11 @@ fn with(
     use passepartout::domain::tool::Toolbox;
     let toolbox = Toolbox::builtin();
     let action = Action::new(&toolbox, tool, args.as_object().cloned().unwrap(), Some(explanation), labels).unwrap();
-    let case = Case { action: &action, tool: toolbox.get(tool).unwrap(), scope: &world.scope, facts: &facts };
-    ask_all(&world.gates, &case).opinions.into_iter().map(|o| (o.gate, o.verdict.name().to_string())).collect()
+    ask_all(&world.gates, &world.case(&action, &facts))
+        .opinions
+        .into_iter()
+        .map(|o| (o.gate, o.verdict.name().to_string()))
+        .collect()
 }
 
 fn said(opinions: &[(String, String)], gate: &str) -> String {
@@ -493,18 +497,6 @@ fn each_gate_has_its_own_say() {
         said(&with(&world, "shell", json!({"command": "ls"}), Labels::MODEL, why, Facts::default()), "dispatcher"),
         "ask"
     );
-    let archived =
-        with(&world, "shell", json!({"command": "ls"}), Labels::MODEL, "archivist: tidy the notes", Facts::default());
-    assert_eq!(said(&archived, "archivist"), "deny");
-    let scheduled = with(
-        &world,
-        "org-set-todo",
-        json!({"id": "a", "state": "X"}),
-        Labels::MODEL,
-        "schedule: every morning",
-        Facts::default(),
-    );
-    assert_eq!(said(&scheduled, "event-orchestrator"), "ask");
     let long = "x".repeat(5 << 20);
     assert_eq!(
         said(&with(&world, "message", json!({"text": long}), Labels::MODEL, why, Facts::default()), "validator"),
@@ -521,6 +513,37 @@ fn each_gate_has_its_own_say() {
         ),
         "deny"
     );
+}
+
+#[test]
+fn what_set_an_action_off_decides_and_no_words_do() {
+    let world = World::new();
+    let verdicts = |tool: &str, args: serde_json::Value, labels: Labels, set_off: Sensor| {
+        let why = Some("archivist: schedule: hook: the words say anything");
+        let toolbox = passepartout::domain::tool::Toolbox::builtin();
+        let args = args.as_object().cloned().unwrap();
+        let action = passepartout::domain::action::Action::new(&toolbox, tool, args, why, labels).unwrap();
+        let facts = Facts::default();
+        let case = Case { set_off, ..world.case(&action, &facts) };
+        let trace = ask_all(&world.gates, &case);
+        let of = |gate: &str| trace.opinions.iter().find(|o| o.gate == gate).unwrap().verdict.name();
+        (of("archivist"), of("event-orchestrator"))
+    };
+    let todo = || json!({"id": "a", "state": "DONE"});
+    let web = Labels { provenance: passepartout::domain::label::Provenance::Web, ..Labels::MODEL };
+    for sensor in Sensor::ALL {
+        let (shell, edit, outside) = match sensor {
+            Sensor::Heartbeat => (("deny", "pass"), ("pass", "pass"), ("ask", "pass")),
+            Sensor::Schedule | Sensor::Hook => (("pass", "ask"), ("pass", "ask"), ("pass", "ask")),
+            _ => (("pass", "pass"), ("pass", "pass"), ("pass", "pass")),
+        };
+        assert_eq!(Sensor::parse(sensor.name()), Some(sensor));
+        assert_eq!(verdicts("shell", json!({"command": "ls"}), Labels::MODEL, sensor), shell, "{sensor:?}");
+        assert_eq!(verdicts("org-set-todo", todo(), Labels::MODEL, sensor), edit, "{sensor:?}");
+        assert_eq!(verdicts("org-set-todo", todo(), web, sensor), outside, "{sensor:?}");
+        let search = verdicts("memory-search", json!({"query": "x"}), Labels::MODEL, sensor);
+        assert_eq!(search, ("pass", "pass"), "{sensor:?}");
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::World;
 use passepartout::domain::action::Action;
 use passepartout::domain::gate::disclosure::disclosure;
 use passepartout::domain::gate::facts::EditFact;
-use passepartout::domain::gate::{Case, Facts, clearance::ask_all};
+use passepartout::domain::gate::{Facts, clearance::ask_all};
 use passepartout::domain::label::{Labels, Privacy};
 use passepartout::domain::org::edit::{Edit, EditOptions, apply, extract, splices};
 use passepartout::domain::org::scan::{ScanOptions, scan};
@@ -77,8 +77,7 @@ fn judged(tool: &str, args: Value, labels: Labels, facts: Facts, see_private: bo
     world.scope.memex.push("/m".into());
     let args = args.as_object().cloned().unwrap();
     let action = Action::new(&Toolbox::builtin(), tool, args, Some("A test asks for it."), labels).unwrap();
-    let case = Case { action: &action, tool: super::tool_of(&action), scope: &world.scope, facts: &facts };
-    let trace = ask_all(&world.gates, &case);
+    let trace = ask_all(&world.gates, &world.case(&action, &facts));
     let verdict = &trace.opinions.iter().find(|opinion| opinion.gate == "dispatcher").unwrap().verdict;
     (verdict.name(), verdict.reason().map(|reason| reason.text.clone()).unwrap_or_default())
 }

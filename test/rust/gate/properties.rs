@@ -131,6 +131,62 @@ fn approval(world: &World, action: &passepartout::domain::action::Action, facts:
     Approval::new(&plan, &plan.shown(), &origin, now).unwrap()
 }
 
+/// A gate that fails in place of a mandatory one.
+struct Fails(&'static str, u16);
+
+impl Gate for Fails {
+    fn name(&self) -> &str {
+        self.0
+    }
+
+    fn priority(&self) -> u16 {
+        self.1
+    }
+
+    fn judge(&self, case: &Case<'_>) -> Verdict {
+        // Slicing out of bounds, as a bug would.
+        Verdict::Deny(Reason::new(&case.action.tool()[99..]))
+    }
+}
+
+#[test]
+fn a_gate_that_fails_denies_and_the_others_still_have_their_say() {
+    let world = World::new();
+    let action = world.action("write-file", json!({"path": "a.txt", "content": "x"})).unwrap();
+    let facts = world.facts(&action);
+    let case = world.case(&action, &facts);
+    let whole = ask_all(&world.gates, &case);
+    for failing in &whole.opinions {
+        let (name, priority) = (failing.gate.clone(), failing.priority);
+        let fails: Box<dyn Gate> = Box::new(Fails(Box::leak(name.clone().into_boxed_str()), priority));
+        let mut gates: Vec<Box<dyn Gate>> = vec![fails];
+        gates.extend(
+            whole
+                .opinions
+                .iter()
+                .filter(|o| o.gate != name)
+                .map(|o| Box::new(Says(o.gate.clone(), o.priority, o.verdict.severity())) as Box<dyn Gate>),
+        );
+        let trace = quiet(|| ask_all(&Gates::new(gates), &case));
+        let order = |trace: &passepartout::domain::gate::Trace| {
+            trace.opinions.iter().map(|o| (o.gate.clone(), o.priority)).collect::<Vec<_>>()
+        };
+        assert_eq!(order(&trace), order(&whole), "every gate is in the trace, at its place");
+        for (now, before) in trace.opinions.iter().zip(&whole.opinions) {
+            let expected = if now.gate == name { 2 } else { before.verdict.severity() };
+            assert_eq!(now.verdict.severity(), expected, "{} when {name} fails", now.gate);
+        }
+        let said = trace.opinions.iter().find(|o| o.gate == name).unwrap().verdict.reason().unwrap().text.clone();
+        assert_eq!(said, "The gate failed, and a gate that fails denies.");
+        assert_eq!(trace.action, action.hash());
+        // No approval helps.
+        let mut gates: Vec<Box<dyn Gate>> = vec![Box::new(Fails("fails", 1))];
+        gates.push(Box::new(Says("permissions".into(), 600, 1)));
+        let judged = quiet(|| judge(&Gates::for_tests(gates), case, Some(approval(&world, &action, &facts))));
+        assert!(matches!(judged, Judgement::Rejected(_)));
+    }
+}
+
 #[test]
 fn a_failing_gate_never_clears() {
     let world = World::new();

@@ -12,7 +12,7 @@ use passepartout::domain::port::{
     ProviderError, ProviderErrorKind, Sink, Surveyor, Usage,
 };
 use passepartout::domain::scope::Scope;
-use passepartout::domain::signal::{Body, Depth, Origin, Rights, Signal, Source};
+use passepartout::domain::signal::{Body, Depth, Origin, Rights, Sensor, Signal, Source};
 use passepartout::domain::tool::Toolbox;
 use passepartout::domain::turn::error::{Fault, Resolution};
 use passepartout::domain::turn::prompt::Briefing;
@@ -394,7 +394,7 @@ pub fn told(report: &TurnReport) -> String {
     if let Some((provider, model)) = answered_by {
         out.push(format!("by {provider}/{model}, tokens {}+{}", usage.input, usage.output));
     }
-    let Conversation { messages, typed, depth, labels, local, waiting, contact } = conversation;
+    let Conversation { messages, typed, depth, labels, local, waiting, contact, set_off } = conversation;
     out.push(format!("typed: {typed}"));
     out.extend(messages.iter().map(|message| match message {
         Message::Text { role, text } => format!("  {role:?}: {text}"),
@@ -410,6 +410,9 @@ pub fn told(report: &TurnReport) -> String {
     out.push(format!("depth {}, {place}, {labels}, waiting [{}]", depth.get(), waiting.join(" ")));
     if let Some(contact) = contact {
         out.push(format!("shown: {}", contact.prompt.system));
+    }
+    if *set_off != Sensor::UserInput {
+        out.push(format!("set off by {}", set_off.name()));
     }
     if *roll_back {
         out.push("memory rolls back".into());
