@@ -212,7 +212,7 @@ fn the_protocol_has_every_message() {
     let protocol = read("docs/PROTOCOL.org");
     let words: BTreeSet<&str> =
         protocol.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-')).filter(|word| !word.is_empty()).collect();
-    let sensors = quoted(&read("src/domain/signal.rs"), "pub fn sensor(&self)", "\n    }\n", |before, _| {
+    let sensors = quoted(&read("src/domain/signal.rs"), "impl Sensor {", "\n    }\n\n    /// Finds", |before, _| {
         before.trim_end().ends_with("=>")
     });
     assert_eq!(sensors.len(), 20, "the list of sensors is closed: {sensors:?}");

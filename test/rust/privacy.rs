@@ -1,9 +1,17 @@
 //! Privacy through whole turns: what acts on private notes say, where they ask, and what records keep of them.
 
-use crate::support::engine::{Home, provide, waiting};
+use crate::support::engine::{Home, provide, tree, waiting};
 use crate::support::fake_server::{Dialect, FakeCall, FakeServer, Reply};
+use passepartout::domain::action::Action;
+use passepartout::domain::gate::clearance::{Judgement, judge};
 use passepartout::domain::gate::plan::FlightPlan;
-use passepartout::domain::label::Privacy;
+use passepartout::domain::gate::standard::standard;
+use passepartout::domain::gate::{Case, Facts};
+use passepartout::domain::id::SessionId;
+use passepartout::domain::label::{Labels, Privacy};
+use passepartout::domain::port::Journal;
+use passepartout::domain::signal::Sensor;
+use passepartout::domain::tool::Toolbox;
 use passepartout::domain::turn::Ending;
 use serde_json::{Value, json};
 
@@ -94,5 +102,47 @@ async fn a_heading_that_leaves_its_private_parent_is_named() {
         }
         server.push(says("As you like."));
         home.deny(&engine, &plan, "no").await.expect("the denial counts");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_record_of_a_private_act_says_what_kind_and_where_and_not_what() {
+    let home = home();
+    let engine = home.engine().await;
+    home.read(&engine).await;
+    let toolbox = Toolbox::builtin();
+    let scope = engine.scope(&SessionId("chat".into()), None, true);
+    let private = Labels { privacy: Privacy::Private, ..Labels::USER };
+    for (tool, args, privacy) in [
+        // Private by the conversation, and by what is read.
+        ("memory-search", json!({"query": CANARY}), None),
+        (
+            "memory-read",
+            json!({"id": format!("{}::*Health/{CANARY}", home.file("health.org"))}),
+            Some(Privacy::Private),
+        ),
+    ] {
+        let labels = if privacy.is_some() { Labels::USER } else { private };
+        let args = args.as_object().cloned().expect("an object");
+        let action = Action::new(&toolbox, tool, args, Some("To find the result."), labels).expect("well-formed");
+        let facts = Facts { privacy, ..Facts::default() };
+        let (tool, set_off) = (toolbox.get(tool).expect("a known tool"), Sensor::UserInput);
+        let case = Case { action: &action, tool, scope: &scope, facts: &facts, set_off };
+        let Judgement::Cleared(cleared) = judge(&standard(Vec::new()), case, None) else { panic!("reading passes") };
+        engine.intent(&engine.new_turn(), &cleared).await.expect("it is stored");
+    }
+    engine.close().await;
+    let kept = tree(&home.store()).into_iter().map(|(_, bytes)| String::from_utf8_lossy(&bytes).into_owned());
+    let records: Vec<String> = kept.filter(|text| text.contains("memory-search")).collect();
+    assert!(!records.is_empty(), "the records can be read as text, so that this test bites");
+    let engine = home.engine().await;
+    let lines: Vec<String> = engine.log_lines(50).into_iter().map(|line| line.text).collect();
+    let begin = "an earlier session ended while this was being done: ";
+    let told: Vec<&str> = lines.iter().filter_map(|line| line.strip_prefix(begin)).collect();
+    let place = format!("memory-read {}::*…; look whether it was", home.file("health.org"));
+    assert_eq!(told, ["memory-search; look whether it was", &place]);
+    for text in &records {
+        // The note itself is in the store, as part of memory; the records name neither title nor query.
+        assert!(!text.contains(&format!("memory-search {CANARY}")) && !text.contains(&format!("Health/{CANARY}")));
     }
 }

@@ -99,11 +99,29 @@ pub fn summary(action: &Action) -> String {
     format!("{} {line}{cut}", action.tool()).trim_end().to_string()
 }
 
-/// Returns an action as the log may name it: the log is shown to any model, so of a private one only the tool.
+/// Returns an action as the log and the records of acts may name it: of a private one the tool, and which heading
+/// or file, but none of the text.
 pub fn logged(action: &Action, privacy: Option<Privacy>) -> String {
     match action.labels().privacy.max(privacy.unwrap_or(Privacy::Open)) {
         Privacy::Open => summary(action),
-        Privacy::Private => action.tool().to_string(),
+        Privacy::Private => match ["path", "id", "parent", "file"].iter().find_map(|name| action.text(name)) {
+            Some(place) => format!("{} {}", action.tool(), bare_place(place)),
+            None => action.tool().to_string(),
+        },
+    }
+}
+
+/// Returns a file or an id without words of a note: an id made of titles is cut to its file.
+fn bare_place(place: &str) -> String {
+    let (place, cut) = match place.split_once("::*") {
+        Some((file, _)) => (file, "::*…"),
+        None => (place, ""),
+    };
+    // What is neither an id nor a path may be anything that the model wrote.
+    let word = !place.contains(char::is_whitespace) || place.starts_with(['/', '~']);
+    match word {
+        true => format!("{}{cut}", place.chars().filter(|c| !c.is_control()).take(120).collect::<String>()),
+        false => "…".to_string(),
     }
 }
 
@@ -133,5 +151,41 @@ pub fn denial(reason: &str) -> String {
     match reason.trim() {
         "" => "denied: the user said no. Nothing was done.".to_string(),
         reason => format!("denied: the user said no: {reason}. Nothing was done."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::label::Labels;
+    use crate::domain::tool::Toolbox;
+    use serde_json::json;
+
+    #[test]
+    fn of_a_private_act_only_tool_and_place_are_logged() {
+        let logged = |tool: &str, args: Value, privacy| {
+            let args = args.as_object().cloned().expect("an object");
+            let action =
+                Action::new(&Toolbox::builtin(), tool, args, Some("a test"), Labels::USER).expect("well-formed");
+            logged(&action, Some(privacy))
+        };
+        let add = json!({"title": "Salary", "parent": "/m/pay.org::*Pay/Salary", "body": "5000"});
+        let cases = [
+            ("org-add-heading", add.clone(), Privacy::Private, "org-add-heading /m/pay.org::*…"),
+            ("org-add-heading", add, Privacy::Open, "org-add-heading Salary"),
+            ("org-set-todo", json!({"id": "2f1e7c1a", "state": "DONE"}), Privacy::Private, "org-set-todo 2f1e7c1a"),
+            ("org-set-todo", json!({"id": "my salary", "state": "DONE"}), Privacy::Private, "org-set-todo …"),
+            (
+                "write-file",
+                json!({"path": "/m/my pay.org", "content": "5"}),
+                Privacy::Private,
+                "write-file /m/my pay.org",
+            ),
+            ("memory-search", json!({"query": "salary"}), Privacy::Private, "memory-search"),
+            ("shell", json!({"command": "grep salary x"}), Privacy::Private, "shell"),
+        ];
+        for (tool, args, privacy, expected) in cases {
+            assert_eq!(logged(tool, args, privacy), expected);
+        }
     }
 }

@@ -24,7 +24,8 @@ impl Journal for Engine {
     async fn intent(&self, turn: &TurnId, cleared: &Cleared) -> Result<(), String> {
         let action = cleared.action();
         let body = json!({
-            "turn": turn.0, "tool": action.tool(), "summary": self.vault.mask(&proposal::summary(action)),
+            "turn": turn.0, "tool": action.tool(),
+            "summary": self.vault.mask(&proposal::logged(action, cleared.facts().privacy)),
             "facts": cleared.facts().hash().to_hex(),
         });
         self.append(kind::INTENT, &action.hash().to_hex(), body).await
