@@ -3,6 +3,7 @@
 mod cases;
 mod privacy;
 mod properties;
+mod swapped;
 
 use passepartout::domain::action::{Action, Malformed};
 use passepartout::domain::gate::clearance::{Judgement, ask_all, judge};

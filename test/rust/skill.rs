@@ -284,6 +284,8 @@ fn a_rule_for_a_path_sees_where_it_leads() {
         content: None,
         open: false,
         form: PathForm::Plain,
+        identity: None,
+        folder: None,
         shared: false,
     };
     let facts = Facts { paths: vec![path], ..Facts::default() };

@@ -123,6 +123,21 @@ pub struct PathFact {
     pub form: PathForm,
     /// Whether everybody on this machine may read it; false for what does not exist.
     pub shared: bool,
+    /// Which file it is; `None` for what does not exist.
+    pub identity: Option<Identity>,
+    /// Which folder it stands in, or would be made in; `None` when that does not exist either.
+    pub folder: Option<Identity>,
+}
+
+/// Which object of the file system something is, and when it was last changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// The device, which may have another number after a restart.
+    pub device: u64,
+    /// The number on the device.
+    pub inode: u64,
+    /// Last change of its content, in nanoseconds since 1970.
+    pub modified: i128,
 }
 
 /// How an action spells a path. What is not plain is never taken for harmless.
@@ -178,9 +193,13 @@ impl Facts {
         for path in &self.paths {
             hasher.text(&path.arg).text(&path.asked).text(&path.resolved).number(path.kind as u64);
             hasher.number(path.links.min(2)).number(path.form as u64);
-            match &path.content {
-                None => hasher.number(0),
-                Some(content) => hasher.number(1).bytes(content),
+            match (&path.content, path.kind, &path.identity) {
+                (Some(content), _, _) => hasher.number(1).bytes(content),
+                // Too large to be named by its bytes. Devices are left out: they are numbered anew at each start.
+                (None, FileKind::File, Some(identity)) => {
+                    hasher.number(2).number(path.size).number(identity.inode).bytes(&identity.modified.to_be_bytes())
+                }
+                (None, _, _) => hasher.number(0),
             };
         }
         hasher.number(self.edits.len() as u64);

@@ -2,7 +2,7 @@
 
 use crate::domain::action::Outcome;
 use crate::domain::gate::clearance::Cleared;
-use crate::domain::gate::facts::EditFact;
+use crate::domain::gate::facts::{EditFact, Identity};
 use crate::edge::actuator::{Actuators, Done, OWN};
 use crate::edge::editor::difference;
 use std::path::Path;
@@ -17,7 +17,9 @@ impl Actuators {
         let mut changed = Vec::new();
         let mut said = Vec::new();
         for edit in edits {
-            let done = self.edit_one(edit).await;
+            let place =
+                cleared.facts().paths.iter().find(|path| path.resolved == edit.file).and_then(|path| path.folder);
+            let done = self.edit_one(edit, place).await;
             if let Err(why) = done {
                 let done = match changed.len() {
                     0 => "Nothing was changed.".to_string(),
@@ -35,8 +37,8 @@ impl Actuators {
         Done { outcome: Outcome::Done(format!("Done. {}", said.join(" "))), labels: OWN, changed }
     }
 
-    /// Makes one edit; returns a sentence on where the change is now.
-    async fn edit_one(&self, edit: &EditFact) -> Result<String, String> {
+    /// Makes one edit, in the folder that was judged; returns a sentence on where the change is now.
+    async fn edit_one(&self, edit: &EditFact, place: Option<Identity>) -> Result<String, String> {
         let engine = &self.engine;
         let said = match engine.editor.buffer(&edit.file).await? {
             Some(buffer) => {
@@ -54,7 +56,7 @@ impl Actuators {
                 let engine = engine.clone();
                 // Both in one piece: a turn that is stopped meanwhile leaves memory as the file is.
                 let write = move || {
-                    super::write::replace(Path::new(&file), before.as_deref(), &after)?;
+                    super::write::replace(Path::new(&file), before.as_deref(), &after, place)?;
                     engine.edited(&file, after);
                     Ok::<(), String>(())
                 };

@@ -1,6 +1,7 @@
 //! Carries out what was cleared, once. Each act is surveyed again first: what changed since is stale, not done.
 
 mod edit;
+pub mod read;
 pub mod shell;
 pub mod write;
 
@@ -10,7 +11,6 @@ use crate::domain::gate::clearance::Cleared;
 use crate::domain::id::NodeId;
 use crate::domain::label::{Labels, Privacy, Provenance, Trust};
 use crate::domain::memory::view::NodeRef;
-use crate::domain::org::is_org;
 use crate::domain::port::Actuator;
 use crate::domain::tool::Effect;
 use crate::edge::engine::Engine;
@@ -123,42 +123,6 @@ impl Actuators {
         };
         let (text, privacy) = subtree(&node, may_see(cleared));
         Done::said(clipped(&text), note(privacy))
-    }
-
-    async fn read_file(&self, cleared: &Cleared) -> Done {
-        let Some(path) = cleared.facts().paths.first().map(|path| path.resolved.clone()) else {
-            return Done::failed("the path could not be found out");
-        };
-        let text = match self.engine.editor.buffer(&path).await {
-            Ok(Some(buffer)) => buffer.text,
-            Ok(None) => {
-                let file = path.clone();
-                let read = move || crate::edge::org_file::read_text(std::path::Path::new(&file));
-                match tokio::task::spawn_blocking(read).await {
-                    Ok(Ok(decoded)) => decoded.text,
-                    Ok(Err(error)) => return Done::failed(format!("{path}: {error}")),
-                    Err(_) => return Done::failed(format!("{path}: reading it broke")),
-                }
-            }
-            Err(why) => return Done::failed(why),
-        };
-        let mut privacy = cleared.facts().privacy.unwrap_or(Privacy::Open);
-        if is_org(&path) {
-            // This very text, and not what was looked at a moment ago.
-            let (engine, file, text) = (self.engine.clone(), path.clone(), text.clone());
-            let found = tokio::task::spawn_blocking(move || engine.privacy_of_text(&file, text)).await;
-            privacy = privacy.max(found.unwrap_or(Privacy::Private));
-        }
-        if privacy > may_see(cleared) {
-            return Done::failed(format!("{path} is private, and what asks may not see that"));
-        }
-        let kept = cleared.scope().memex.iter().any(|root| std::path::Path::new(&path).starts_with(root));
-        let labels = if kept {
-            note(privacy)
-        } else {
-            Labels { provenance: Provenance::File, trust: Trust::Untrusted, privacy }
-        };
-        Done::said(clipped(&text), labels)
     }
 
     /// Keeps that the user confirmed a provider.

@@ -1,23 +1,31 @@
 //! Writes a file whole: a temporary file beside it, synced, then renamed over it. No link is ever followed.
-#![allow(unsafe_code)] // openat2 and renameat2, which the standard library does not offer.
+#![allow(unsafe_code)] // renameat2, linkat and unlinkat, which the standard library does not offer.
 
+use crate::domain::gate::facts::Identity;
 use crate::domain::org::decode::{Format, decode};
+use crate::edge::survey::open::{self, open_at};
 use std::ffi::{CString, OsStr};
 use std::fs::File;
 use std::io::{Read, Write};
-use std::os::fd::{AsRawFd, FromRawFd, RawFd};
+use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Replaces the text of a file, which must still be `before` (`None`: must not exist), by `after`.
-/// The encoding, the line ends and the mode of an existing file are kept.
+/// The encoding, the line ends and the mode of an existing file are kept. `place` is the folder that was judged, where
+/// that is known.
 ///
 /// # Errors
 /// In words; the file is then as it was.
-pub fn replace(path: &Path, before: Option<&str>, after: &str) -> Result<(), String> {
+pub fn replace(path: &Path, before: Option<&str>, after: &str, place: Option<Identity>) -> Result<(), String> {
     let (folder, name) = path.parent().zip(path.file_name()).ok_or_else(|| "it is no file name".to_string())?;
-    let folder = open_folder(folder).map_err(|error| format!("its folder cannot be opened: {error}"))?;
+    let folder = open::folder(folder).map_err(|error| format!("its folder cannot be opened: {error}"))?;
+    let standing = folder.metadata().map_err(|error| error.to_string())?;
+    if place.is_some_and(|place| (place.device, place.inode) != (standing.dev(), standing.ino())) {
+        return Err("its folder is another one than when it was judged".to_string());
+    }
     let name = c_string(name)?;
     // Without O_NONBLOCK, opening a pipe that was put there would wait for ever.
     let flags = libc::O_RDONLY | libc::O_NOFOLLOW | libc::O_NONBLOCK;
@@ -100,34 +108,6 @@ fn rename(folder: RawFd, from: &CString, to: &CString, new: bool) -> std::io::Re
     Ok(())
 }
 
-/// Opens a folder, refusing any link on the way: the path is canonical, so a link means that it was swapped.
-fn open_folder(path: &Path) -> std::io::Result<File> {
-    let name = CString::new(path.as_os_str().as_bytes()).map_err(|_| std::io::ErrorKind::InvalidInput)?;
-    // SAFETY: open_how is plain data, for which zero is a valid value.
-    let mut how: libc::open_how = unsafe { std::mem::zeroed() };
-    how.flags = (libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC) as u64;
-    how.resolve = libc::RESOLVE_NO_SYMLINKS | libc::RESOLVE_NO_MAGICLINKS;
-    // SAFETY: the name is NUL-terminated, `how` has the size that is named, and both live over the call.
-    let fd = unsafe {
-        libc::syscall(libc::SYS_openat2, libc::AT_FDCWD, name.as_ptr(), &how, std::mem::size_of::<libc::open_how>())
-    };
-    match RawFd::try_from(fd) {
-        // SAFETY: the kernel has just given this descriptor to us alone.
-        Ok(fd) if fd >= 0 => Ok(unsafe { File::from_raw_fd(fd) }),
-        _ => Err(std::io::Error::last_os_error()),
-    }
-}
-
-fn open_at(folder: RawFd, name: &CString, flags: i32, mode: libc::c_uint) -> std::io::Result<File> {
-    // SAFETY: the name is NUL-terminated and lives over the call; the descriptor is open.
-    let fd = unsafe { libc::openat(folder, name.as_ptr(), flags | libc::O_CLOEXEC, mode) };
-    if fd < 0 {
-        return Err(std::io::Error::last_os_error());
-    }
-    // SAFETY: the kernel has just given this descriptor to us alone.
-    Ok(unsafe { File::from_raw_fd(fd) })
-}
-
 fn c_string(name: &OsStr) -> Result<CString, String> {
     CString::new(name.as_bytes()).map_err(|_| "its name holds a NUL".to_string())
 }
@@ -143,7 +123,7 @@ mod tests {
         let file = folder.join("new.txt");
         std::fs::write(&file, "theirs").expect("it is written");
         let name = c_string(OsStr::new("new.txt")).expect("a name");
-        let opened = open_folder(&folder).expect("it opens");
+        let opened = open::folder(&folder).expect("it opens");
         let error = write_beside(&opened, &name, b"ours", 0o644, true).expect_err("it is taken");
         assert_eq!(error.kind(), std::io::ErrorKind::AlreadyExists);
         assert_eq!(std::fs::read_to_string(&file).expect("it is there"), "theirs");
@@ -151,7 +131,12 @@ mod tests {
         let pipe = CString::new(folder.join("pipe").as_os_str().as_bytes()).expect("a name");
         // SAFETY: the name is NUL-terminated and lives over the call.
         assert_eq!(unsafe { libc::mkfifo(pipe.as_ptr(), 0o600) }, 0);
-        let refused = replace(&folder.join("pipe"), Some(""), "ours");
+        let refused = replace(&folder.join("pipe"), Some(""), "ours", None);
         assert_eq!(refused, Err("it is no regular file".to_string()));
+        let judged = open::identity(&opened.metadata().expect("a folder"));
+        let elsewhere = Identity { inode: judged.inode + 1, ..judged };
+        let refused = replace(&folder.join("a"), None, "ours", Some(elsewhere));
+        assert_eq!(refused, Err("its folder is another one than when it was judged".to_string()));
+        assert_eq!(replace(&folder.join("a"), None, "ours", Some(judged)), Ok(()));
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! What cannot be found out in time becomes an `unknown` of the facts, which asks or denies.
 
+pub mod open;
 pub mod path;
 pub mod shell;
 mod vault;
@@ -18,6 +19,7 @@ use crate::domain::scope::Scope;
 use crate::domain::tool::{Effect, Tool, Toolbox};
 use async_trait::async_trait;
 use serde_json::Value;
+use std::io::Read;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -185,11 +187,13 @@ fn script_file(
     known: &shell::Known<'_>,
 ) -> Option<ScriptFact> {
     let path = judge::script_file(command)?.resolved.first()?;
-    let metadata = std::fs::metadata(path).ok()?;
+    let file = open::file(std::path::Path::new(path)).ok()?;
+    let metadata = file.metadata().ok()?;
     if !metadata.is_file() || metadata.len() > MAX_SCRIPT_FILE {
         return None;
     }
-    let text = std::fs::read_to_string(path).ok()?;
+    let mut text = String::new();
+    file.take(MAX_SCRIPT_FILE + 1).read_to_string(&mut text).ok()?;
     let shebang = text.lines().next().unwrap_or("");
     if shebang.starts_with("#!") && !shebang.contains("sh") {
         return None;

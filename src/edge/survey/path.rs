@@ -1,15 +1,16 @@
 //! Finds out which file a path means: links followed, home and parents resolved, odd spellings named.
 
+use super::open::{self, identity};
 use super::shell::deceives;
 use crate::domain::gate::facts::{FileKind, PathFact, PathForm};
 use crate::domain::gate::place;
 use crate::domain::scope::Scope;
-use std::fs::{File, Metadata};
+use std::fs::Metadata;
 use std::io::Read;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Component, Path, PathBuf};
 
-/// The largest file whose bytes are named, in bytes. What is larger is bound by size and time alone.
+/// The largest file whose bytes are named, in bytes. What is larger is bound by its number, size and time.
 const MAX_HASHED: u64 = 16 * 1024 * 1024;
 
 /// Returns what a path argument means now.
@@ -26,6 +27,8 @@ pub fn look(arg: &str, asked: &str, scope: &Scope, open: &dyn Fn(&str) -> bool) 
         open: false,
         form,
         shared: false,
+        identity: None,
+        folder: None,
     };
     let full = Path::new(&scope.project).join(&spelt);
     let Some(resolved) = resolve(&full) else {
@@ -35,6 +38,8 @@ pub fn look(arg: &str, asked: &str, scope: &Scope, open: &dyn Fn(&str) -> bool) 
         return fact;
     };
     fact.resolved = resolved.to_string_lossy().into_owned();
+    let parent = resolved.parent().and_then(|parent| std::fs::symlink_metadata(parent).ok());
+    fact.folder = parent.filter(Metadata::is_dir).map(|parent| identity(&parent));
     match std::fs::symlink_metadata(&resolved) {
         Ok(metadata) => describe(&mut fact, &resolved, &metadata),
         Err(error) if missing(&error) => fact.kind = FileKind::Missing,
@@ -59,18 +64,21 @@ fn describe(fact: &mut PathFact, path: &Path, metadata: &Metadata) {
     } else {
         FileKind::Unknown
     };
+    fact.identity = Some(identity(metadata));
     fact.size = metadata.len();
     fact.links = metadata.nlink();
     fact.shared = metadata.mode() & 0o004 != 0;
     if fact.kind == FileKind::File && fact.size <= MAX_HASHED {
-        fact.content = name_bytes(path);
+        fact.content = name_bytes(path, metadata);
     }
 }
 
-fn name_bytes(path: &Path) -> Option<[u8; 32]> {
+/// Names the bytes of exactly the file that was looked at; `None` when it may not be read or is another one by now.
+fn name_bytes(path: &Path, metadata: &Metadata) -> Option<[u8; 32]> {
+    let file = open::file(path).ok()?;
+    let same = file.metadata().is_ok_and(|now| (now.dev(), now.ino()) == (metadata.dev(), metadata.ino()));
     let mut hasher = blake3::Hasher::new();
-    let mut file = File::open(path).ok()?.take(MAX_HASHED + 1);
-    std::io::copy(&mut file, &mut hasher).ok()?;
+    std::io::copy(&mut file.take(MAX_HASHED + 1), &mut hasher).ok().filter(|_| same)?;
     Some(*hasher.finalize().as_bytes())
 }
 

@@ -1,0 +1,83 @@
+//! Reads a file for the model: exactly the bytes that were judged, or nothing.
+
+use crate::domain::gate::clearance::Cleared;
+use crate::domain::gate::facts::PathFact;
+use crate::domain::label::{Labels, Privacy, Provenance, Trust};
+use crate::domain::org::decode::{Decoded, decode};
+use crate::domain::org::is_org;
+use crate::domain::org::scan::MAX_BYTES;
+use crate::edge::actuator::{Actuators, Done, clipped, may_see, note};
+use crate::edge::survey::open;
+use std::io::Read;
+use std::path::Path;
+
+/// What is said of a file that is not what it was when it was judged.
+const CHANGED: &str = "it changed after it was judged; nothing was read";
+
+impl Actuators {
+    pub(super) async fn read_file(&self, cleared: &Cleared) -> Done {
+        let Some(fact) = cleared.facts().paths.first().cloned() else {
+            return Done::failed("the path could not be found out");
+        };
+        let path = fact.resolved.clone();
+        let text = match self.engine.editor.buffer(&path).await {
+            Ok(Some(buffer)) => buffer.text,
+            Ok(None) => match tokio::task::spawn_blocking(move || judged_text(&fact)).await {
+                Ok(Ok(decoded)) => decoded.text,
+                Ok(Err(why)) => return Done::failed(format!("{path}: {why}")),
+                Err(_) => return Done::failed(format!("{path}: reading it broke")),
+            },
+            Err(why) => return Done::failed(why),
+        };
+        let mut privacy = cleared.facts().privacy.unwrap_or(Privacy::Open);
+        if is_org(&path) {
+            // This very text, and not what was looked at a moment ago.
+            let (engine, file, text) = (self.engine.clone(), path.clone(), text.clone());
+            let found = tokio::task::spawn_blocking(move || engine.privacy_of_text(&file, text)).await;
+            privacy = privacy.max(found.unwrap_or(Privacy::Private));
+        }
+        if privacy > may_see(cleared) {
+            return Done::failed(format!("{path} is private, and what asks may not see that"));
+        }
+        let kept = cleared.scope().memex.iter().any(|root| Path::new(&path).starts_with(root));
+        let labels = if kept {
+            note(privacy)
+        } else {
+            Labels { provenance: Provenance::File, trust: Trust::Untrusted, privacy }
+        };
+        Done::said(clipped(&text), labels)
+    }
+}
+
+/// Returns the text of a file whose facts were judged; no link is followed, and other bytes than those are not read out.
+///
+/// # Errors
+/// In words: when it is no regular file, is not what was judged, is too large, or is no text.
+pub fn judged_text(fact: &PathFact) -> Result<Decoded, String> {
+    let file = open::file(Path::new(&fact.resolved)).map_err(|error| match error.raw_os_error() {
+        // A link in a canonical name was put there since.
+        Some(libc::ELOOP | libc::ENOTDIR) => CHANGED.to_string(),
+        _ => error.to_string(),
+    })?;
+    let metadata = file.metadata().map_err(|error| error.to_string())?;
+    if !metadata.is_file() {
+        return Err("it is no regular file".to_string());
+    }
+    if metadata.len() > MAX_BYTES as u64 {
+        return Err("it is too large to be read".to_string());
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0).saturating_add(1));
+    (&file).take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    let same = match fact.content {
+        Some(content) => blake3::hash(&bytes).as_bytes() == &content,
+        // Too large to be named by its bytes: the same file, which nobody wrote to, not while it was read either.
+        None => {
+            let after = file.metadata().map_err(|error| error.to_string())?;
+            fact.identity == Some(open::identity(&after)) && fact.size == after.len() && bytes.len() as u64 == fact.size
+        }
+    };
+    if !same {
+        return Err(CHANGED.to_string());
+    }
+    decode(&bytes).map_err(|error| error.to_string())
+}
