@@ -11,15 +11,6 @@ use crate::domain::org::scan::{ScanOptions, TooLarge, scan};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-/// What edits disclose. Names are titles of headings, or the name of a file for what stands above its first heading.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Disclosure {
-    /// The highest headings whose text was private before and would stand in an open place.
-    pub loosened: Vec<String>,
-    /// The open headings and files that would get text which stood in no open place before.
-    pub opened: Vec<String>,
-}
-
 /// One side of one edit.
 struct Side {
     file: String,
@@ -35,24 +26,47 @@ struct Count {
     open: usize,
 }
 
-/// Returns what edits disclose, all of them taken together: a heading may leave one file for another.
-/// A file that is no Org file keeps nothing private, whatever stands in it.
+/// Returns the highest headings whose text was private before and would stand in an open place, by their titles;
+/// a file by its name for what stands above its first heading.
+///
+/// All edits are taken together: a heading may leave one file for another. A file that is no Org file keeps nothing
+/// private. A copy leaves the private text where it is, and is no loosening: who could copy it has read it, and what
+/// it writes then has labels that say so; see [`opened`].
 ///
 /// # Errors
 /// When a text is too large to be read as Org.
-pub fn disclosure(edits: &[EditFact], private_tags: &[String]) -> Result<Disclosure, TooLarge> {
-    let options = PrivacyOptions { tags: private_tags.to_vec() };
-    let (mut before, mut after) = (Vec::new(), Vec::new());
-    for edit in edits {
-        before.extend(edit.before.as_ref().map(|text| Side::read(edit, text, &options)).transpose()?);
-        after.push(Side::read(edit, &edit.after, &options)?);
+pub fn loosened(edits: &[EditFact], private_tags: &[String]) -> Result<Vec<String>, TooLarge> {
+    let before = sides(edits.iter().filter_map(|edit| Some((edit, edit.before.as_ref()?))), private_tags)?;
+    if !before.iter().any(|side| (0..side.outline.nodes.len()).any(|node| side.is_private(node))) {
+        return Ok(Vec::new());
     }
+    let after = sides(edits.iter().map(|edit| (edit, &edit.after)), private_tags)?;
     let (old, new) = (counts(&before), counts(&after));
     let count = |counts: &HashMap<&str, Count>, piece: &str| counts.get(piece).copied().unwrap_or_default();
-    let opens = |piece: &str| count(&new, piece).open > count(&old, piece).open;
-    // A copy leaves the private text where it is: who could read it there has labels that say so.
-    let loosens = |piece: &str| opens(piece) && count(&new, piece).private < count(&old, piece).private;
-    Ok(Disclosure { loosened: loosened(&before, &loosens), opened: opened(&after, &opens) })
+    Ok(highest(&before, &|piece| {
+        let (old, new) = (count(&old, piece), count(&new, piece));
+        new.open > old.open && new.private < old.private
+    }))
+}
+
+/// Returns the open headings and files that would get text which stood in no open place before.
+///
+/// # Errors
+/// When a text is too large to be read as Org.
+pub fn opened(edits: &[EditFact], private_tags: &[String]) -> Result<Vec<String>, TooLarge> {
+    let before = sides(edits.iter().filter_map(|edit| Some((edit, edit.before.as_ref()?))), private_tags)?;
+    let after = sides(edits.iter().map(|edit| (edit, &edit.after)), private_tags)?;
+    let (old, new) = (counts(&before), counts(&after));
+    let open = |counts: &HashMap<&str, Count>, piece: &str| counts.get(piece).map_or(0, |count| count.open);
+    Ok(places(&after, &|piece| open(&new, piece) > open(&old, piece)))
+}
+
+fn sides<'a>(
+    texts: impl Iterator<Item = (&'a EditFact, &'a Arc<str>)>,
+    private_tags: &[String],
+) -> Result<Vec<Side>, TooLarge> {
+    let options = PrivacyOptions { tags: private_tags.to_vec() };
+    texts.map(|(edit, text)| Side::read(edit, text, &options)).collect()
 }
 
 impl Side {
@@ -112,7 +126,7 @@ fn counts(sides: &[Side]) -> HashMap<&str, Count> {
 }
 
 /// Names the highest private nodes that hold a piece which becomes open.
-fn loosened(before: &[Side], loosens: &dyn Fn(&str) -> bool) -> Vec<String> {
+fn highest(before: &[Side], loosens: &dyn Fn(&str) -> bool) -> Vec<String> {
     let mut holders: HashMap<&str, Vec<(usize, usize)>> = HashMap::new();
     for (at, side) in before.iter().enumerate() {
         for node in (0..side.outline.nodes.len()).filter(|node| side.is_private(*node)) {
@@ -124,7 +138,7 @@ fn loosened(before: &[Side], loosens: &dyn Fn(&str) -> bool) -> Vec<String> {
     // A piece that stands in several private places does not say which of them was meant, unless all do.
     let certain: BTreeSet<_> = holders.values().filter(|nodes| nodes.len() == 1).flatten().copied().collect();
     let found = if certain.is_empty() { holders.into_values().flatten().collect() } else { certain };
-    let mut highest = Vec::new();
+    let mut named = Vec::new();
     for (at, side) in before.iter().enumerate() {
         // Parents stand before their children.
         let mut covered = vec![false; side.outline.nodes.len()];
@@ -132,18 +146,18 @@ fn loosened(before: &[Side], loosens: &dyn Fn(&str) -> bool) -> Vec<String> {
             let above = side.parent(node).is_some_and(|parent| covered.get(parent).copied().unwrap_or(false));
             let here = found.contains(&(at, node));
             if here && !above {
-                highest.push((side, node));
+                named.push((side, node));
             }
             if let Some(covered) = covered.get_mut(node) {
                 *covered = here || above;
             }
         }
     }
-    names(highest.into_iter())
+    names(named.into_iter())
 }
 
 /// Names the open nodes that get a piece which stood in no open place; of a new heading, the place that it goes to.
-fn opened(after: &[Side], opens: &dyn Fn(&str) -> bool) -> Vec<String> {
+fn places(after: &[Side], opens: &dyn Fn(&str) -> bool) -> Vec<String> {
     let mut found = Vec::new();
     for side in after {
         // For each node the nearest one, itself or above, whose title is not new. Parents stand before their children.

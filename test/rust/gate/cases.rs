@@ -41,6 +41,9 @@ fn commands_that_read_pass() {
             "cargo tree",
             "ls $HOME",
             "wc -l < README.md",
+            // Without a program it prints what it reads, as `echo` does.
+            "ls | xargs",
+            "xargs --",
         ],
     );
 }

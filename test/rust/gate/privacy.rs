@@ -2,7 +2,7 @@
 
 use super::World;
 use passepartout::domain::action::Action;
-use passepartout::domain::gate::disclosure::disclosure;
+use passepartout::domain::gate::disclosure;
 use passepartout::domain::gate::facts::EditFact;
 use passepartout::domain::gate::{Facts, clearance::ask_all};
 use passepartout::domain::label::{Labels, Privacy};
@@ -17,7 +17,7 @@ fn edit(file: &str, before: &str, after: &str) -> EditFact {
 }
 
 fn loosened(edits: &[EditFact]) -> Vec<String> {
-    disclosure(edits, &["private".into(), "@health".into()]).unwrap().loosened
+    disclosure::loosened(edits, &["private".into(), "@health".into()]).unwrap()
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn words_of_a_private_conversation_ask_where_they_would_stand_openly() {
     assert_eq!(say("org-move", &json!({"id": "x", "parent": "y"}), private, moved), pass());
     // What was not predicted is not known to be private.
     let (verdict, why) = say("org-add-heading", &add, private, Facts::default());
-    assert_eq!((verdict, why.contains("nothing says that it stays private")), ("ask", true));
+    assert_eq!((verdict, why.contains("where it would go was not found out")), ("ask", true));
 }
 
 #[test]

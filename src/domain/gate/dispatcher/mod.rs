@@ -5,10 +5,8 @@ mod effect;
 mod place;
 mod text;
 
-use crate::domain::gate::disclosure::{Disclosure, disclosure};
 use crate::domain::gate::shell::{self, Concern};
 use crate::domain::gate::{Case, Gate, Reason, Verdict, lisp, secret};
-use crate::domain::org::scan::TooLarge;
 use crate::domain::tool::Effect;
 use serde_json::Value;
 
@@ -21,8 +19,6 @@ pub(super) struct Evidence<'a> {
     lisp: Vec<lisp::Found>,
     /// Secrets in the arguments: the argument and what was found.
     secrets: Vec<(String, secret::Finding)>,
-    /// What edits of Org files would disclose; an error when that cannot be found out.
-    disclosure: Result<Disclosure, TooLarge>,
 }
 
 /// One check.
@@ -94,8 +90,7 @@ impl<'a> Evidence<'a> {
                 secrets.extend(secret::scan(text).into_iter().map(|finding| (name.clone(), finding)));
             }
         }
-        let disclosure = disclosure(&case.facts.edits, &case.scope.private_tags);
-        Evidence { case, concerns, lisp, secrets, disclosure }
+        Evidence { case, concerns, lisp, secrets }
     }
 }
 

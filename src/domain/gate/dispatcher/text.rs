@@ -1,7 +1,7 @@
 //! Checks on text: secrets in it, and what is private.
 
 use super::Evidence;
-use crate::domain::gate::disclosure::quoted;
+use crate::domain::gate::disclosure::{loosened, opened, quoted};
 use crate::domain::gate::secret::Certainty;
 use crate::domain::gate::{Case, Reason, Verdict};
 use crate::domain::label::Privacy;
@@ -53,7 +53,7 @@ pub(super) fn privacy_tags(evidence: &Evidence<'_>) -> Verdict {
             Verdict::Deny(Reason::new("Private notes led to this, and it goes to somebody else."))
         }
         Effect::EditOrg | Effect::WriteFile => {
-            ask(loosened(evidence).into_iter().chain(labelled.then(|| kept_nowhere(evidence)).flatten()))
+            ask(less_private(case).into_iter().chain(labelled.then(|| spread(case)).flatten()))
         }
         // What only reads writes nothing down.
         Effect::Execute if labelled && !evidence.concerns.is_empty() => Verdict::Ask(Reason::new(
@@ -71,10 +71,9 @@ fn ask(why: impl Iterator<Item = String>) -> Verdict {
 }
 
 /// Returns which notes an edit would make less private.
-fn loosened(evidence: &Evidence<'_>) -> Option<String> {
-    let case = evidence.case;
-    let names = match &evidence.disclosure {
-        Ok(disclosure) => &disclosure.loosened,
+fn less_private(case: &Case<'_>) -> Option<String> {
+    let names = match loosened(&case.facts.edits, &case.scope.private_tags) {
+        Ok(names) => names,
         Err(_) => {
             return Some("Whether it makes notes less private was not found out: a file is too large.".to_string());
         }
@@ -84,23 +83,24 @@ fn loosened(evidence: &Evidence<'_>) -> Option<String> {
     }
     // Reasons go to the model as well: titles only to one that may see what is private, in a turn that counts as private.
     if case.scope.see_private && case.facts.privacy == Some(Privacy::Private) {
-        return Some(format!("{} would no longer be private.", quoted(names)));
+        return Some(format!("{} would no longer be private.", quoted(&names)));
     }
     let files = case.facts.edits.iter().map(|edit| edit.file.rsplit('/').next().unwrap_or(&edit.file).to_string());
     Some(format!("Something in {} would no longer be private.", quoted(&files.collect::<Vec<_>>())))
 }
 
 /// Returns where the words of a private conversation would stand openly.
-fn kept_nowhere(evidence: &Evidence<'_>) -> Option<String> {
-    let case = evidence.case;
+fn spread(case: &Case<'_>) -> Option<String> {
     if !brings_words(case) {
         return None;
     }
-    match &evidence.disclosure {
-        Ok(disclosure) if !case.facts.edits.is_empty() => (!disclosure.opened.is_empty())
-            .then(|| format!("Private notes led to this text, and {} is not private.", quoted(&disclosure.opened))),
-        // Where it would go was not predicted.
-        Ok(_) | Err(_) => Some("Private notes led to this text, and nothing says that it stays private.".to_string()),
+    match opened(&case.facts.edits, &case.scope.private_tags) {
+        Ok(_) | Err(_) if case.facts.edits.is_empty() => {
+            Some("Private notes led to this text, and where it would go was not found out.".to_string())
+        }
+        Ok(names) if names.is_empty() => None,
+        Ok(names) => Some(format!("Private notes led to this text, and {} is not private.", quoted(&names))),
+        Err(_) => Some("Private notes led to this text, and the file is too large to say what is private.".to_string()),
     }
 }
 
