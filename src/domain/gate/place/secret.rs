@@ -1,0 +1,135 @@
+//! Which paths name secrets: by the place they lie in, or by their name alone.
+
+use super::glob::matches;
+use super::is_below;
+use super::tables::{OPEN_NAMES, SECRET_HOME, SECRET_NAMES, SECRET_SYSTEM};
+use crate::domain::scope::Scope;
+
+/// Returns why a canonical path names a secret file; `None` when it names none.
+pub fn secret(path: &str, scope: &Scope) -> Option<&'static str> {
+    if scope.own.iter().any(|root| is_below(path, root)) {
+        return Some("it belongs to Passepartout itself");
+    }
+    let lower = path.to_lowercase();
+    if SECRET_SYSTEM.iter().any(|pattern| matches_place(&pattern.to_lowercase(), &lower)) {
+        return Some("the system keeps secrets there");
+    }
+    let homes = [scope.home.to_lowercase()];
+    let in_home = homes.iter().find_map(|home| lower.strip_prefix(home.as_str())).or_else(|| of_any_home(&lower));
+    if let Some(rest) = in_home.map(|rest| rest.trim_start_matches('/'))
+        && SECRET_HOME.iter().any(|pattern| matches_place(&pattern.to_lowercase(), rest))
+    {
+        return Some("keys, passwords or private data are kept there");
+    }
+    secret_name(&lower)
+}
+
+/// Returns why the last parts of a path name a secret file, by name alone.
+pub fn secret_name(path: &str) -> Option<&'static str> {
+    let lower = path.to_lowercase();
+    // Only in names from Windows does a backslash part folders.
+    let windows = lower.get(1..2) == Some(":") || lower.starts_with("\\\\");
+    let parts: Vec<&str> =
+        lower.split(|c| c == '/' || (windows && c == '\\')).filter(|part| !part.is_empty() && *part != ".").collect();
+    let last = parts.last().copied().unwrap_or("");
+    let forms = plain_forms(last);
+    let vendored = parts.iter().rev().skip(1).any(|part| matches!(*part, "node_modules" | "vendor" | "site-packages"));
+    let below_secret =
+        parts.iter().rev().skip(1).any(|part| matches!(*part, "private-keys-v1.d" | ".gnupg" | ".password-store"));
+    if below_secret {
+        return Some("keys or passwords are kept there");
+    }
+    let prose = last.split_whitespace().count() > 3;
+    let hit = !prose
+        && forms.iter().any(|form| {
+            !OPEN_NAMES.iter().any(|pattern| matches(pattern, form))
+                && SECRET_NAMES.iter().any(|pattern| matches(pattern, form))
+        });
+    (hit && !vendored).then_some("its name is that of a file with keys or passwords")
+}
+
+/// Returns whether an unquoted pattern could name a secret file that a plain `*` would not.
+pub fn pattern_may_be_secret(pattern: &str) -> bool {
+    let lower = pattern.to_lowercase();
+    let samples = [
+        ".env",
+        ".env.local",
+        ".ssh",
+        ".gnupg",
+        ".aws",
+        ".netrc",
+        ".authinfo",
+        ".authinfo.gpg",
+        ".npmrc",
+        ".pypirc",
+        ".git-credentials",
+        "id_rsa",
+        "id_ed25519",
+        "id_ecdsa",
+        "credentials",
+        "shadow",
+        "gshadow",
+        ".pgpass",
+        ".kube",
+        "server.key",
+        "server.pem",
+        "secrets.yaml",
+        "environ",
+        "auth.json",
+        ".config",
+        "passwords.kdbx",
+    ];
+    lower.split('/').any(|part| {
+        let special = part.contains(['*', '?', '[']);
+        // A bare `*` skips hidden files in a shell; `*.txt` names no secret of the list.
+        special && part != "*" && part != "**" && samples.iter().any(|sample| matches(part, sample))
+    })
+}
+
+/// Returns the rest of a path below any user's home.
+fn of_any_home(lower: &str) -> Option<&str> {
+    if let Some(rest) = lower.strip_prefix("/root/") {
+        return Some(rest);
+    }
+    ["/home/", "/users/"].iter().find_map(|root| {
+        let rest = lower.strip_prefix(root)?;
+        rest.split_once('/').map(|(_, below)| below)
+    })
+}
+
+fn matches_place(pattern: &str, path: &str) -> bool {
+    match pattern.strip_suffix('/') {
+        Some(folder) if folder.contains('*') => {
+            let depth = folder.matches('/').count();
+            let head: Vec<&str> = path.splitn(depth + 2, '/').take(depth + 1).collect();
+            matches(folder, &head.join("/"))
+        }
+        Some(folder) => path == folder || path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/')),
+        None => matches(pattern, path),
+    }
+}
+
+/// Returns a name and what is left of it without the marks of backups, copies, auto-saves and line numbers.
+pub(super) fn plain_forms(name: &str) -> Vec<String> {
+    let mut forms = vec![name.to_string()];
+    let trimmed = name.trim_matches(|c: char| c == '#' || c == '~' || c.is_whitespace());
+    // Emacs writes a backup's folders with `!` in place of `/`.
+    let trimmed = trimmed.rsplit('!').next().unwrap_or(trimmed);
+    let cut = trimmed.split(['#', ':']).next().unwrap_or(trimmed);
+    for form in [trimmed, cut] {
+        let mut form = form;
+        for _ in 0..3 {
+            forms.push(form.to_string());
+            let Some(shorter) = BACKUP_SUFFIXES.iter().find_map(|suffix| form.strip_suffix(suffix)) else { break };
+            form = shorter;
+        }
+    }
+    forms.retain(|form| !form.is_empty());
+    forms.dedup();
+    forms
+}
+
+const BACKUP_SUFFIXES: &[&str] = &[
+    "~", ".bak", ".backup", ".orig", ".old", ".save", ".saved", ".swp", ".swo", ".tmp", ".copy", " copy", "-old",
+    "-backup", "_old", "_backup", ".1", ".gpg", ".age", ".enc", ".gz", ".zip",
+];
