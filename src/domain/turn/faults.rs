@@ -17,14 +17,15 @@ impl Turn {
         }
         self.failed = true;
         let (sensor, depth) = (at.body.sensor(), at.depth);
-        let (ending, done) = match resolve(fault, &format!("{}, depth {}: {fault}", sensor.name(), depth.get()), desk, sink) {
-            Resolution::Skip => (Ending::Answered, Some("The skill that was at work leaves it at that.")),
-            Resolution::Fallback(text) => {
-                self.report.text = text;
-                (Ending::Answered, Some("The skill that was at work answered with its own text instead."))
-            }
-            Resolution::Abort => (Ending::Failed, None),
-        };
+        let (ending, done) =
+            match resolve(fault, &format!("{}, depth {}: {fault}", sensor.name(), depth.get()), desk, sink) {
+                Resolution::Skip => (Ending::Answered, Some("The skill that was at work leaves it at that.")),
+                Resolution::Fallback(text) => {
+                    self.report.text = text;
+                    (Ending::Answered, Some("The skill that was at work answered with its own text instead."))
+                }
+                Resolution::Abort => (Ending::Failed, None),
+            };
         self.report.ending = ending;
         let said = [Some(fault.to_string()), done.map(str::to_string)].into_iter().flatten().collect::<Vec<_>>();
         self.report.notice.get_or_insert_with(|| said.join("\n"));
