@@ -75,7 +75,7 @@ impl Engine {
             note: note.to_string(),
         };
         // Of two changes of one file, the index must not take the older one last.
-        let _order = self.changing.lock();
+        let order = self.changing.lock();
         let mut memory = self.memory.lock();
         let before = memory.head().clone();
         let mut transaction = memory.begin();
@@ -114,6 +114,8 @@ impl Engine {
             index = index.without(file);
         }
         *self.index.write() = index;
+        // Whoever is told may change memory, too.
+        drop(order);
         (self.notify)(Notice::Status);
     }
 
