@@ -42,6 +42,11 @@
 (defconst passepartout-events--slice-seconds 0.004
   "Seconds for which messages are handled before Emacs has its turn.")
 
+(defconst passepartout-events--stream-seconds 0.05
+  "Least number of seconds between two looks while an answer streams in.
+Each piece of text that is inserted makes garbage, whatever its size:
+fewer and larger pieces make Emacs collect less often.")
+
 (defconst passepartout-events--receive-bytes 65536
   "How many bytes of messages are taken from the core at a time.")
 
@@ -53,6 +58,9 @@
 
 (defvar passepartout-events--timer nil
   "The timer that comes back for the messages left over, or nil.")
+
+(defvar passepartout-events--streamed nil
+  "When text of an answer was last handled, if that was at the last look.")
 
 (defvar passepartout-events--subscribers nil
   "An alist from (TYPE . NAME) to the functions that handle such a message.")
@@ -214,11 +222,25 @@ handed over at once, the rest after Emacs has had its turn."
 
 ;;;; Reading
 
+(defun passepartout-events--woken (_process _bytes)
+  "Handle what the core has sent: at once, or soon while an answer streams in."
+  (let ((wait (and passepartout-events--streamed
+                   (- (+ passepartout-events--streamed
+                         passepartout-events--stream-seconds)
+                      (float-time)))))
+    (if (and wait (< 0 wait))
+        (unless (timerp passepartout-events--timer)
+          (setq passepartout-events--timer
+                (run-at-time (min wait passepartout-events--stream-seconds)
+                             nil #'passepartout-events--drain)))
+      (passepartout-events--drain))))
+
 (defun passepartout-events--drain ()
   "Handle what the core has sent, for a few milliseconds at most."
   (when (timerp passepartout-events--timer)
     (cancel-timer passepartout-events--timer))
-  (setq passepartout-events--timer nil)
+  (setq passepartout-events--timer nil
+        passepartout-events--streamed nil)
   (let ((until (+ (float-time) passepartout-events--slice-seconds))
         (texts nil)
         (done nil))
@@ -256,6 +278,8 @@ handed over at once, the rest after Emacs has had its turn."
          (number (plist-get payload :request))
          (waiting (and (eq type :response) number
                        (gethash number passepartout-events--requests))))
+    (when (eq type :stream-chunk)
+      (setq passepartout-events--streamed (float-time)))
     (when waiting
       (remhash number passepartout-events--requests)
       (passepartout-events--call waiting (list payload)))
@@ -305,8 +329,7 @@ handed over at once, the rest after Emacs has had its turn."
                    :buffer nil
                    :noquery t
                    :coding 'no-conversion
-                   :filter (lambda (_process _bytes)
-                             (passepartout-events--drain))
+                   :filter #'passepartout-events--woken
                    :sentinel #'ignore)))
           (settings (passepartout-events-encode
                      (passepartout-events--settings)))
@@ -340,6 +363,7 @@ handed over at once, the rest after Emacs has had its turn."
   "Stop the core; what it knows is saved."
   (interactive)
   (when passepartout-events--pipe
+    (setq passepartout-events--streamed nil)
     (unwind-protect
         (when (process-live-p passepartout-events--pipe)
           (passepartout-module-call :stop))

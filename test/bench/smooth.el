@@ -76,6 +76,18 @@
 (defvar smooth--edited nil "The (TITLE TIME GC) of the last edit, or nil.")
 (defvar smooth--number 0 "The number of the last edit.")
 
+(defvar smooth--made nil "What `memory-use-counts' returned when ticks began to count.")
+
+(defun smooth--made ()
+  "Return the bytes of Lisp that were made since ticks count, a second."
+  (cl-loop for now in (memory-use-counts)
+           for before in smooth--made
+           ;; Conses, floats, cells of vectors, symbols, characters of
+           ;; strings, intervals, strings.
+           for size in '(16 16 8 48 1 56 32)
+           sum (* size (- now before)) into bytes
+           finally return (/ bytes (max 1.0 (- (float-time) smooth--from)))))
+
 (defun smooth--tick ()
   "Note how late this tick is and arm the next one."
   (let* ((now (float-time))
@@ -83,6 +95,7 @@
          (gc (- gc-elapsed smooth--gc)))
     (setq smooth--gc gc-elapsed)
     (when (> now smooth--from)
+      (unless smooth--made (setq smooth--made (memory-use-counts)))
       (push (cons late gc) smooth--ticks)
       (when (> (- late gc) 0.03)
         (push (list (- now smooth--from) late gc) smooth--stalls)))
@@ -99,10 +112,12 @@
 (defun smooth--end ()
   "Write what was measured and end this Emacs."
   (let ((ticks smooth--ticks) (edits smooth--edits)
+        (made (and smooth--made (smooth--made)))
         (print-length nil) (print-level nil))
     (setq smooth--ticks nil smooth--edited nil)
     (with-temp-file (getenv "SMOOTH_OUT")
-      (prin1 (list :ticks ticks :edits edits :stalls smooth--stalls) (current-buffer))))
+      (prin1 (list :ticks ticks :edits edits :stalls smooth--stalls :made made)
+             (current-buffer))))
   (set-buffer-modified-p nil)
   (dolist (buffer (buffer-list))
     (with-current-buffer buffer (set-buffer-modified-p nil)))
@@ -294,7 +309,7 @@
                                                 bytes)))
                  :command (list (expand-file-name invocation-name invocation-directory)
                                 "-Q" "-nw"
-                                "-L" (expand-file-name "lisp" smooth--root)
+                                "-L" (or (getenv "SMOOTH_LISP") (expand-file-name "lisp" smooth--root))
                                 "-l" (expand-file-name "smooth.el" smooth--here)
                                 "-f" "smooth-child")))
          (began (float-time))
@@ -350,7 +365,7 @@ Ticks that were left out because one came late are put in."
          (bare (smooth--lateness ticks t))
          (collections (seq-filter (lambda (tick) (> (cdr tick) 0)) ticks))
          (ms (lambda (seconds) (format "%7.2f" (* 1000 seconds)))))
-    (princ (format "| %-7s | %6d | %s | %s | %s | %s | %s | %s | %4d | %s |\n"
+    (princ (format "| %-7s | %6d | %s | %s | %s | %s | %s | %s | %4d | %s | %5.0f |\n"
                    mode (length all)
                    (funcall ms (smooth--quantile bare 0.5))
                    (funcall ms (smooth--quantile bare 0.99))
@@ -359,7 +374,8 @@ Ticks that were left out because one came late are put in."
                    (funcall ms (smooth--quantile all 0.99))
                    (funcall ms (smooth--quantile all 0.999))
                    (length collections)
-                   (funcall ms (apply #'max 0.0 (mapcar #'cdr collections)))))
+                   (funcall ms (apply #'max 0.0 (mapcar #'cdr collections)))
+                   (/ (or (plist-get result :made) 0) 1000.0)))
     (pcase-dolist (`(,when ,late ,gc) (reverse (plist-get result :stalls)))
       (princ (format "  after %.2f s: %.0f ms late, %.0f ms of it collecting\n"
                      when (* 1000 late) (* 1000 gc))))
@@ -379,8 +395,8 @@ Ticks that were left out because one came late are put in."
           (smooth--write-memex (expand-file-name "memex" world) 0)
           (princ (format "Lateness of a timer of 10 ms in Emacs %s, in ms (an answer of %d bytes at %d bytes/s, %d headings read every second):\n"
                          emacs-version smooth--bytes smooth--rate smooth--headings))
-          (princ "|         |        | without collections               |  with collections | collections    |\n")
-          (princ "| mode    |  ticks |     p50 |     p99 |   p99.9 |    most |     p99 |   p99.9 |   no |    most |\n")
+          (princ "|         |        | without collections               |  with collections | collections    | Lisp  |\n")
+          (princ "| mode    |  ticks |     p50 |     p99 |   p99.9 |    most |     p99 |   p99.9 |   no |    most | kB/s  |\n")
           (dolist (mode (split-string (or (getenv "SMOOTH_MODES") "idle plain ours follow")))
             (let ((worst (smooth--row mode (smooth--measure world mode nil))))
               (cond ((equal mode "idle") (setq yardstick worst))

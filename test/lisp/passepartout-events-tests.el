@@ -61,6 +61,35 @@
       (should (= (length (encode-coding-string clean 'utf-8))
                  (string-bytes clean))))))
 
+(ert-deftest passepartout-events-streamed-text-comes-in-large-pieces ()
+  (passepartout-fake-with
+    (let* ((passepartout-events--subscribers nil)
+           (seen nil)
+           (put (lambda (type text)
+                  (setq passepartout-fake-waiting
+                        (list (format "(:type %s :payload (:action :x :text %S))"
+                                      type text)))
+                  (passepartout-events--woken nil "."))))
+      (dolist (type '(:stream-chunk :event))
+        (passepartout-subscribe type nil
+                                (lambda (payload _meta)
+                                  (push (plist-get payload :text) seen))))
+      ;; The first piece is shown at once.
+      (funcall put :stream-chunk "one")
+      (should (equal seen '("one")))
+      ;; What comes right after it waits, however often the core rings.
+      (setq passepartout-events--streamed (+ (float-time) 1000))
+      (funcall put :stream-chunk "two")
+      (funcall put :event "three")
+      (should (equal seen '("one")))
+      (should (= 1 (cl-count #'passepartout-events--drain timer-list
+                             :key #'timer--function)))
+      (passepartout-fake-settle)
+      (should (equal seen '("three" "one")))
+      ;; Nothing was streamed at the last look, so nothing waits.
+      (funcall put :event "four")
+      (should (equal seen '("four" "three" "one"))))))
+
 (ert-deftest passepartout-events-one-bad-subscriber-stops-nobody ()
   (passepartout-fake-with
     (let* ((passepartout-events--subscribers nil)
