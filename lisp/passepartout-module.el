@@ -45,11 +45,13 @@
 (declare-function compilation-start "compile")
 
 (defconst passepartout-module--root
-  (file-name-directory
-   (directory-file-name
-    (file-name-directory (or load-file-name buffer-file-name
-                             (locate-library "passepartout-module")))))
-  "The folder of the project, which holds the folder of this file.")
+  (let ((folder (file-name-directory
+                 (or load-file-name buffer-file-name
+                     (locate-library "passepartout-module")))))
+    ;; Compiled files can lie in a folder of their own below the project.
+    (or (locate-dominating-file folder "lisp/passepartout-module.el")
+        (file-name-directory (directory-file-name folder))))
+  "The folder of the project, which holds the folder of the sources.")
 
 (defvar passepartout-module--loaded nil
   "The file of the module that was loaded last, or nil.")

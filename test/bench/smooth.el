@@ -36,6 +36,10 @@
 ;; shown apart: the lateness without them is that minus the time that
 ;; was spent collecting since the tick before.
 ;;
+;; Lisp is measured as users run it: compiled, when SMOOTH_LISP names the
+;; folder.  How much of it is made a second says, whatever else the
+;; machine does, how often there will be collections.
+;;
 ;; Afterwards keys are sent to an Org buffer that the agent follows, and
 ;; the time is measured until the core knows heading and focus.
 
@@ -233,6 +237,9 @@
 
 (defun smooth-child ()
   "Measure what SMOOTH_MODE names."
+  ;; Compiling to machine code happens once, and not while something is measured.
+  (dolist (variable '(native-comp-deferred-compilation native-comp-jit-compilation))
+    (when (boundp variable) (set variable nil)))
   (let ((mode (intern (concat "smooth--child-" (getenv "SMOOTH_MODE")))))
     (funcall mode)
     (smooth--begin)))

@@ -26,6 +26,7 @@ $cargo bench --locked
 first=
 if nice -n -19 true 2>/dev/null; then first="nice -n -19"; fi
 PASSEPARTOUT_MODULE=$(ls "$placed"/libpassepartout.*)
-export PASSEPARTOUT_MODULE
+SMOOTH_LISP=$(test/scripts/lisp.sh)
+export PASSEPARTOUT_MODULE SMOOTH_LISP
 # shellcheck disable=SC2086
 $first "${EMACS:-emacs}" -Q --batch -l test/bench/smooth.el -f smooth-run

@@ -29,6 +29,14 @@
       (list (cons "." (expand-file-name "backups/" user-emacs-directory)))
       inhibit-startup-screen t)
 
+;; Emacs compiles what it loads on in the background: into this world, not
+;; into what is the user's; and its remarks are for the log.
+(when (boundp 'native-comp-eln-load-path)
+  (set 'native-comp-async-report-warnings-errors 'silent)
+  (set 'native-comp-eln-load-path
+       (cons (expand-file-name "eln-cache/" user-emacs-directory)
+             (symbol-value 'native-comp-eln-load-path))))
+
 (defvar passepartout-directories)
 (defvar passepartout-project)
 (defvar passepartout-module-file)
@@ -40,10 +48,6 @@
 
 (defun passepartout-run-open ()
   "Open the chat."
-  (when (boundp 'native-comp-eln-load-path)
-    (set 'native-comp-eln-load-path
-         (cons (expand-file-name "eln-cache/" user-emacs-directory)
-               (symbol-value 'native-comp-eln-load-path))))
   (require 'passepartout-chat)
   (passepartout-chat))
 

@@ -6,6 +6,7 @@ cd "$(dirname "$0")/../.."
 root=$PWD
 
 placed=$root/$(test/scripts/place.sh release)
+lisp=$(test/scripts/lisp.sh)
 
 if [ -n "${MEMEX:-}" ]; then
     [ -d "$MEMEX" ] || { echo "MEMEX=$MEMEX is no folder." >&2; exit 1; }
@@ -36,7 +37,7 @@ start=$world/emacs.sh
     # shellcheck disable=SC2016
     echo '[ -n "${DISPLAY:-}${WAYLAND_DISPLAY:-}" ] || set -- -nw "$@"'
     printf 'exec %s %s -Q -L %s -l %s -l passepartout -f passepartout-run-open "$@"\n' \
-        "$(worldly)" "$(quoted "${EMACS:-emacs}")" "$(quoted "$root/lisp")" "$(quoted "$root/test/scripts/run.el")"
+        "$(worldly)" "$(quoted "${EMACS:-emacs}")" "$(quoted "$lisp")" "$(quoted "$root/test/scripts/run.el")"
 } > "$start"
 chmod 755 "$start"
 

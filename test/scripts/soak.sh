@@ -59,7 +59,7 @@ ert() { # emacs [test]
 }
 
 smooth() { # emacs modes bytes
-    SMOOTH_MODES=$2 SMOOTH_BYTES=$3 "$1" -Q --batch -l test/bench/smooth.el -f smooth-run
+    SMOOTH_LISP=$(EMACS=$1 test/scripts/lisp.sh) SMOOTH_MODES=$2 SMOOTH_BYTES=$3 "$1" -Q --batch -l test/bench/smooth.el -f smooth-run
 }
 
 properties() {
