@@ -7,6 +7,7 @@
 
 mod hostile;
 mod targets;
+mod words;
 
 use crate::support::soak::asked;
 use proptest::prelude::*;
