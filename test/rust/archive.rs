@@ -242,3 +242,45 @@ async fn what_a_store_warns_of_is_said() {
     assert_eq!(*complaints.lock().expect("not poisoned"), ["the log could not be written"]);
     archive.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_disk_that_stays_full_is_complained_of_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    drop(DiskStore::open(folder.path()).expect("a new store"));
+    let reader = DiskStore::open_to_read(folder.path()).expect("it can be read");
+    let (archive, complaints, waits, go_on) = lane(Watched::over(Box::new(reader)));
+    go_on.send(()).expect("there is room");
+    for _ in 0..5 {
+        assert!(archive.append(vec![record("turn", "a", json!(1))]).await.is_err(), "it is refused each time");
+    }
+    waits.recv().expect("it was begun");
+    assert_eq!(complaints.lock().expect("not poisoned").len(), 1);
+    archive.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn reading_the_memex_takes_nothing_back_that_came_while_it_was_read() {
+    let home = Home::new(&[("home.org", "* Old\n"), ("gone.org", "* Gone\n")]);
+    let engine = home.engine().await;
+    let (file, gone, reader) = (home.file("home.org"), home.file("gone.org"), engine.clone());
+    let work = move || {
+        reader.read_memex(&mut |_| {});
+        std::fs::write(&file, "* Newer on disk\n").expect("a file");
+        std::fs::remove_file(&gone).expect("a file");
+        let mut done = false;
+        reader.read_memex(&mut |at| {
+            // Both were looked at by now, and nothing of it is in memory yet.
+            if at.done == at.total && !std::mem::replace(&mut done, true) {
+                reader.take_text(&file, "* Newest by an act\n".into(), "act").expect("it is read");
+                reader.take_text(&gone, "* Back again\n".into(), "act").expect("it is read");
+            }
+        });
+        let view = reader.view();
+        let title = |file: &str| view.document(file).map(|document| document.outline.text.to_string());
+        (title(&file), title(&gone))
+    };
+    let (home_now, gone_now) = tokio::task::spawn_blocking(work).await.expect("it runs");
+    assert_eq!(home_now.as_deref(), Some("* Newest by an act\n"));
+    assert_eq!(gone_now.as_deref(), Some("* Back again\n"));
+    engine.close().await;
+}

@@ -37,6 +37,8 @@ struct Lane {
     stored: OperationId,
     intents: Intents,
     complain: Box<dyn Fn(String) + Send>,
+    /// What was complained of last, while nothing could be stored since.
+    trouble: Option<String>,
 }
 
 impl Archive {
@@ -52,7 +54,8 @@ impl Archive {
     ) -> Result<Archive, String> {
         let (sender, jobs) = mpsc::channel::<Job>();
         let (steps, stamps) = (Vec::new(), Vec::new());
-        let mut lane = Lane { store, steps, stamps, stored: head, intents, complain: Box::new(complain) };
+        let mut lane =
+            Lane { store, steps, stamps, stored: head, intents, complain: Box::new(complain), trouble: None };
         let work = move || {
             while let Ok(first) = jobs.recv() {
                 // What waits already is stored with one sync.
@@ -216,10 +219,13 @@ impl Lane {
         }
     }
 
-    fn answer(&self, outcome: Result<(), String>, replies: Vec<Reply>) {
-        if let Err(why) = &outcome {
-            self.complain(why.clone());
+    fn answer(&mut self, outcome: Result<(), String>, replies: Vec<Reply>) {
+        // A disk that stays full is complained of once, not with every word that is typed.
+        let trouble = outcome.clone().err();
+        if let Some(why) = trouble.clone().filter(|_| trouble != self.trouble) {
+            self.complain(why);
         }
+        self.trouble = trouble;
         for reply in replies {
             // Who no longer waits for the answer does not need it.
             let _ = reply.send(outcome.clone());

@@ -235,7 +235,10 @@ impl Engine {
         self.stamps.lock().extend(report.stamps.iter().map(|stamp| (stamp.file.clone(), stamp.clone())));
         let (documents, stamps) = (std::mem::take(&mut report.documents), std::mem::take(&mut report.stamps));
         let note = format!("{} read, {} gone", counted(documents.len(), "file"), removed.len());
-        self.change_memory(documents, &removed, stamps, READ, &note);
+        // What an act or a buffer made of a file while it was being read is newer than what was read.
+        let root = |view: &View, file: &str| view.document(file).map(|document| document.root());
+        let unmoved = |view: &View, file: &str| root(view, file) == root(&known.view, file);
+        self.change_memory_where(documents, &removed, stamps, READ, &note, &unmoved);
         for problem in &report.problems {
             self.say(LogLevel::Warning, &problem.to_string());
         }
