@@ -573,6 +573,73 @@ fn a_log_without_room_says_so() {
     assert!(message.contains("memory.log") && message.contains("make room"), "{message}");
 }
 
+#[test]
+fn a_lock_without_room_for_a_name_is_a_lock_all_the_same() {
+    if !Path::new("/dev/full").exists() {
+        println!("skipped: no /dev/full here");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink("/dev/full", folder.path().join("lock")).unwrap();
+    let mut store = DiskStore::open(folder.path()).unwrap();
+    assert_eq!(store.notices(), [""; 0]);
+    save(&mut store, &mut Memory::default(), "a", "* one\n").unwrap();
+}
+
+/// Copies the files of a store as a crash would leave them.
+fn crashed(folder: &Path, names: &[&str]) -> tempfile::TempDir {
+    let image = tempfile::tempdir().unwrap();
+    for name in names {
+        fs::copy(folder.join(name), image.path().join(name)).unwrap();
+    }
+    image
+}
+
+#[test]
+fn whatever_a_crash_leaves_of_the_files_nothing_is_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut memory = Memory::default();
+    let mut store = DiskStore::open(folder.path()).unwrap();
+    save(&mut store, &mut memory, "a", "* one\n").unwrap();
+    let (database, companion, log) = ("memory.sqlite", "memory.sqlite-wal", "memory.log");
+    let early = crashed(folder.path(), &[database, companion, log]);
+    for n in 0..5 {
+        save(&mut store, &mut memory, "a", &format!("* two {n}\n")).unwrap();
+    }
+    // In the order in which a repair moves them, a commit writes them, or a copy brings them back.
+    let mixed = crashed(folder.path(), &[log]);
+    for name in [database, companion] {
+        fs::copy(early.path().join(name), mixed.path().join(name)).unwrap();
+    }
+    let behind = crashed(folder.path(), &[database, companion]);
+    fs::copy(early.path().join(log), behind.path().join(log)).unwrap();
+    let all = crashed(folder.path(), &[database, companion, log]);
+    let only_companion = crashed(folder.path(), &[companion, log]);
+    let only_log = crashed(folder.path(), &[log]);
+    for (case, image, whole) in [
+        ("everything", &all, true),
+        ("a log that is behind", &behind, true),
+        ("an older database", &mixed, false),
+        ("a companion without its database", &only_companion, false),
+        ("the log alone", &only_log, false),
+    ] {
+        let (mut found, mut again, problems) = reopened(image.path());
+        assert_eq!(again.log(), memory.log(), "{case}");
+        assert_eq!(found.list("intent", 0).unwrap().len(), 6, "{case}");
+        assert_eq!(again.head().root() == memory.head().root(), whole, "{case}: {problems:?}");
+        // What the Org files hold is read again, and then all is whole.
+        if !whole {
+            save(&mut found, &mut again, "a", "* two 4\n").unwrap();
+        }
+        assert_eq!(again.head().root(), memory.head().root(), "{case}");
+        drop(found);
+        let (mut found, again, problems) = reopened(image.path());
+        assert_eq!(problems, [""; 0], "{case}");
+        assert_eq!(again.head().root(), memory.head().root(), "{case}");
+        assert_eq!(found.verify().unwrap(), [""; 0], "{case}");
+    }
+}
+
 const CHILD: &str = "PASSEPARTOUT_TEST_STORE";
 
 /// The body of the process that is killed: it saves, and says what was acknowledged.

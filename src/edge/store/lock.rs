@@ -37,10 +37,9 @@ impl Lock {
             Err(TryLockError::Error(why)) => return Err(failed(why)),
         }
         let before = owner(&mut file);
-        file.set_len(0).map_err(failed)?;
-        // The text is for people; who holds the lock is what counts.
-        std::io::Seek::rewind(&mut file).map_err(failed)?;
-        writeln!(file, "{}", std::process::id()).map_err(failed)?;
+        // The text is for people, and a full disk has no room for it; who holds the lock is what counts.
+        let _ = file.set_len(0);
+        let _ = std::io::Seek::rewind(&mut file).and_then(|()| writeln!(file, "{}", std::process::id()));
         Ok((Lock(file), Some(before).filter(|pid| !pid.is_empty())))
     }
 }
@@ -78,5 +77,6 @@ fn owner(file: &mut File) -> String {
     let mut text = String::new();
     // An unreadable owner is still an owner.
     let _ = Read::by_ref(file).take(32).read_to_string(&mut text);
-    text.trim().to_string()
+    let text = text.trim();
+    if text.bytes().all(|byte| byte.is_ascii_digit()) { text.to_string() } else { String::new() }
 }
