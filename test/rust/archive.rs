@@ -195,12 +195,15 @@ fn acts_are_paired_in_order_and_read_from_the_last_mark_on() {
     }
 }
 
+/// What was complained of.
+type Complaints = Arc<Mutex<Vec<String>>>;
+
 /// Starts a lane; returns it, what it complains of, and the gate of its first commit.
-fn lane(mut store: Watched) -> (Archive, Arc<Mutex<Vec<String>>>, Receiver<()>, SyncSender<()>) {
+fn lane(mut store: Watched) -> (Archive, Complaints, Receiver<()>, SyncSender<()>) {
     let (begun, waits) = sync_channel(1);
     let (go_on, told) = sync_channel(1);
     store.gate = Some((begun, told));
-    let complaints: Arc<Mutex<Vec<String>>> = Arc::default();
+    let complaints = Complaints::default();
     let heard = complaints.clone();
     let complain = move |why| heard.lock().expect("not poisoned").push(why);
     let archive = Archive::start(Box::new(store), OperationId(0), Intents::default(), complain);
