@@ -624,6 +624,10 @@ mod tests {
         held.write("* Half\n");
         held.write("* New\n** Newer\n");
         held.event("(:sensor :point-update :file \"/notes/big.org\" :byte 8)");
+        // The loop takes messages in order: when it answers, it has heard of the changes.
+        let hello = "(:type :request :payload (:action :hello :request 1))";
+        assert!(held.inbox.send(Event::Message(hello.to_string())).is_ok(), "the loop runs");
+        held.wait(":request 1").await;
         held.go_on.send(()).expect("it waits");
         assert_eq!(held.reading().await, "* New\n** Newer\n", "one reading at a time, and of the newest");
         assert!(held.engine.view().is_empty(), "what is stale was dropped");
