@@ -431,7 +431,10 @@ mod tests {
             let mut sent = Sent::default();
             let mut heard = Vec::new();
             for step in &steps {
-                heard.extend(carry_out(&outbox, &mut sent, step));
+                let taken = carry_out(&outbox, &mut sent, step);
+                let statuses = taken.iter().filter(|text| text.starts_with("(:type :status ")).count();
+                prop_assert!(statuses <= 1, "of the statuses that wait only the newest is kept");
+                heard.extend(taken);
                 prop_assert!(outbox.bytes() <= SMALL.shut + LARGEST, "{} bytes wait", outbox.bytes());
             }
             heard.extend(outbox.receive(usize::MAX));
