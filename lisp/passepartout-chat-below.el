@@ -58,6 +58,10 @@
     (cond
      ((passepartout-chat--own-id-p id)
       (org-link-make-string (concat "id:" id) title))
+     ;; A file as a whole has its name for an id.
+     ((and file (equal id file))
+      (org-link-make-string (concat "file:" (passepartout-view-line file 4000))
+                            title))
      (file
       (org-link-make-string
        (concat "file:" (passepartout-view-line file 4000) "::"

@@ -267,6 +267,9 @@ async fn ask_providers(engine: &Arc<Engine>) -> Vec<Check> {
             ),
         });
     }
+    if checks.is_empty() {
+        checks.push(Check::good("provider", "Provider", "none is set up beside the built-in one, so nobody was asked"));
+    }
     checks
 }
 

@@ -124,8 +124,9 @@ Sources: [[id:abc-1][A x note]], [[file:/tmp/n.org::*B][B]]
     (let ((session (passepartout-chat-tests--open)))
       (passepartout-chat-tests--ask "Q")
       (passepartout-chat-tests--answer
-       session "t1" '("See [[id:abc-1][A]] and more")
+       session "t1" '("See [[id:abc-1][A]], [[file:/tmp/c.org][C]] and more")
        :sources '((:id "abc-1" :title "A" :file "/tmp/a.org")
+                  (:id "/tmp/c.org" :title "C" :file "/tmp/c.org" :line 1)
                   (:id "abc-2" :title "B" :file "/tmp/b.org")))
       (should (string-match-p "^Sources: \\[\\[id:abc-2\\]\\[B\\]\\]$"
                               (buffer-string))))))

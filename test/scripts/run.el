@@ -40,6 +40,7 @@
 (defvar passepartout-directories)
 (defvar passepartout-project)
 (defvar passepartout-module-file)
+(declare-function passepartout-global-mode "passepartout" (&optional arg))
 (declare-function passepartout-chat "passepartout-chat" (&optional new))
 
 (setq passepartout-directories (list (getenv "PASSEPARTOUT_RUN_MEMEX"))
@@ -49,6 +50,7 @@
 (defun passepartout-run-open ()
   "Open the chat."
   (require 'passepartout-chat)
+  (passepartout-global-mode 1)
   (passepartout-chat))
 
 (provide 'run)
