@@ -191,8 +191,11 @@ Passepartout needs an Emacs with it (configure --with-modules)")
     (format "The file %s of `passepartout-module-file' cannot be read"
             passepartout-module-file))
    ((not (passepartout-module-file))
-    "The module has not been built yet. \
-Build it with M-x passepartout-module-build")))
+    (concat "The module has not been built yet. "
+            (if (executable-find "cargo")
+                "Build it with M-x passepartout-module-build"
+              "Install a Rust toolchain (https://rustup.rs) and a C compiler, \
+then build it with M-x passepartout-module-build")))))
 
 (defun passepartout-module-load ()
   "Load the module unless it is loaded, or say plainly why not."

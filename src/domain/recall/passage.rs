@@ -4,7 +4,7 @@ use crate::domain::context::words::{Analyser, is_stop_word};
 use crate::domain::id::NodeId;
 use crate::domain::memory::view::NodeRef;
 use crate::domain::recall::answer::{Notes, Reply, missing, shown};
-use crate::domain::recall::resolve::{Among, Resolved, matches, resolve};
+use crate::domain::recall::resolve::{Among, Resolved, matches, resolve, without_stamps};
 use crate::domain::recall::show::{clip, day, distance, headline, one_line, place, written};
 use crate::domain::recall::stamp::Stamp;
 use std::collections::HashSet;
@@ -96,11 +96,20 @@ pub(super) fn who_or_what(notes: &Notes<'_>, name: &str) -> Reply {
 
 /// Says when a heading is due or scheduled.
 pub(super) fn when(notes: &Notes<'_>, target: &str) -> Reply {
-    let nodes = match resolve(notes.view, target, Among::Headings) {
+    let mut nodes = match resolve(notes.view, target, Among::Headings) {
         Resolved::One(node) => vec![node],
-        Resolved::Several(nodes) | Resolved::Close(nodes) => nodes,
+        Resolved::Several(nodes) => nodes,
+        // What fits in part answers only when it has a date.
+        Resolved::Close(mut nodes) => {
+            nodes.retain(|node| !dates(notes, node).is_empty());
+            if nodes.is_empty() {
+                return find(notes, target);
+            }
+            nodes
+        }
         Resolved::None(_) => return find(notes, target),
     };
+    nodes.sort_by_key(|node| dates(notes, node).is_empty());
     let mut reply = Reply::words(if nodes.len() == 1 { "This is what is planned:" } else { "Several headings fit:" });
     for node in &nodes {
         let dates = dates(notes, node);
@@ -155,6 +164,7 @@ fn hits(notes: &Notes<'_>, text: &str, without: &[NodeRef]) -> Hits {
         nodes.filter(|node| !without.iter().any(|other| other.id() == node.id()) && seen.insert(node.id().clone()));
     let mut hits = Hits { all: Vec::new(), some: Vec::new(), none: Vec::new() };
     let mut asking = Vec::new();
+    let mut some: Vec<(usize, NodeRef)> = Vec::new();
     for node in nodes {
         let held = held(&node, &wanted, &mut analyser);
         if only_asks(&node, &wanted, &mut analyser) {
@@ -162,11 +172,13 @@ fn hits(notes: &Notes<'_>, text: &str, without: &[NodeRef]) -> Hits {
         } else if held == wanted.len() {
             hits.all.push(node);
         } else if held > 0 {
-            hits.some.push(node);
+            some.push((held, node));
         } else {
             hits.none.push(node);
         }
     }
+    some.sort_by_key(|(held, _)| std::cmp::Reverse(*held));
+    hits.some = some.into_iter().map(|(_, node)| node).collect();
     // Who asks the same has no answer; it is shown when nobody has.
     if hits.all.is_empty() && hits.some.is_empty() {
         hits.all = asking;
@@ -177,10 +189,14 @@ fn hits(notes: &Notes<'_>, text: &str, without: &[NodeRef]) -> Hits {
 /// Returns how many words of a text stand in a node: in its title, text, tags, or values of properties.
 fn held(node: &NodeRef, wanted: &HashSet<String>, analyser: &mut Analyser) -> usize {
     let own = node.node();
-    let mut have = stems(node.title(), analyser);
-    have.extend(stems(clip_bytes(node.body(), MAX_BODY), analyser));
+    // The weekday of a date is no word: “Wed” has nothing to do with a wedding.
+    let mut have = stems(&without_stamps(node.title()), analyser);
+    have.extend(stems(&without_stamps(clip_bytes(node.body(), MAX_BODY)), analyser));
     for text in own.tags.iter().map(AsRef::as_ref).chain(own.properties.iter().map(|(_, value)| value.as_ref())) {
         have.extend(stems(text, analyser));
+    }
+    for (key, _) in facts(node) {
+        have.extend(stems(&key, analyser));
     }
     wanted.iter().filter(|word| have.contains(*word)).count()
 }
@@ -235,6 +251,11 @@ fn passages(reply: &mut Reply, text: &str, nodes: &[NodeRef]) {
         let date = written(node).map(|date| format!(", {}", day(date))).unwrap_or_default();
         let line = format!("- {} — {}{date}", headline(node), place(node));
         reply.line(node, &line);
+        for (key, value) in facts(node) {
+            if stems(&key, &mut analyser).iter().any(|word| wanted.contains(word)) {
+                reply.text.push_str(&format!("\n  {key}: {value}"));
+            }
+        }
         if let Some(excerpt) = excerpt(node, &wanted, &mut analyser) {
             reply.text.push_str(&format!("\n  “{excerpt}”"));
         }

@@ -206,6 +206,8 @@ impl Wanted {
                 return WHOLE;
             }
         }
+        // The weekday of a date in a title is no word of it.
+        let title = if node.title().contains(['<', '[']) { normal(&without_stamps(node.title())) } else { title };
         let have = stems(&title, analyser);
         if have.is_empty() {
             return 0;
@@ -307,8 +309,8 @@ fn bare(normal: &str) -> String {
     words.join(" ")
 }
 
-/// Returns a title without timestamps.
-fn without_stamps(title: &str) -> String {
+/// Returns a text without timestamps.
+pub fn without_stamps(title: &str) -> String {
     let mut out = String::new();
     let mut rest = title;
     while let Some(begin) = rest.find(['<', '[']) {

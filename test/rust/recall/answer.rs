@@ -297,6 +297,14 @@ fn passages_hold_the_words_and_neighbours_are_left_out() {
     - [[file:/m/a.org::*Tools][Tools]] — a.org
       “Mara lent me the shears and the press.”
     ");
+    assert_snapshot!(at("find Mara phone number"), @"
+    These passages fit “Mara phone number” best:
+    - [[file:/m/a.org::*Mara][Mara]] — a.org
+      PHONE: 555
+      “A binder.”
+    - [[file:/m/a.org::*Tools][Tools]] — a.org
+      “Mara lent me the shears and the press.”
+    ");
     assert_snapshot!(at("what are blunt shears?"), @"
     No heading is called “blunt shears”. These passages mention it:
     - [[file:/m/a.org::*Unheard of][Unheard of]] — a.org
@@ -317,6 +325,25 @@ fn passages_hold_the_words_and_neighbours_are_left_out() {
       “A binder.”
     - [[file:/m/a.org::*Unheard of][Unheard of]] — a.org
       “The shears are blunt.”
+    ");
+}
+
+#[test]
+fn a_weekday_in_a_title_is_no_word_of_it() {
+    let memex =
+        view(&[("/m/a.org", "* [2026-10-07 Wed] The clicking began\n* Wedding of Sam\nDEADLINE: <2026-12-05 Sat>\n")]);
+    let at = |typed: &str| shown(&ask_in(&memex, typed));
+    assert_snapshot!(at("when is the wedding?"), @"
+    This is what is planned:
+    - [[file:/m/a.org::*Wedding of Sam][Wedding of Sam]]: deadline Sat 2026-12-05 (in 17 days) — a.org
+    ");
+    assert_snapshot!(at("find wed"), @"
+    These headings are called like “wed”:
+    - [[file:/m/a.org::*Wedding of Sam][Wedding of Sam]] — a.org
+    ");
+    assert_snapshot!(at("when did the clicking begin?"), @"
+    These passages fit “when did the clicking begin” best:
+    - [[file:/m/a.org::1][(2026-10-07 Wed) The clicking began]] — a.org, Wed 2026-10-07
     ");
 }
 

@@ -434,6 +434,12 @@ fn the_heading_at_point() {
         ("mark \"this\" done", "done [this]"),
         ("add a note to this effect: done", "note [done] in [effect]"),
         ("what is due this week", "due 2026-11-16..2026-11-22"),
+        ("is there anything urgent?", "due ..2026-11-25"),
+        ("what is urgent in Kitchen", "due ..2026-11-25 in [Kitchen]"),
+        ("do I have time on Tuesday?", "agenda 2026-11-24"),
+        ("do order tiles on Tuesday", "schedule [order tiles] on 2026-11-24"),
+        ("what did I do last week?", "finished 2026-11-09..2026-11-15"),
+        ("what did we do yesterday?", "finished 2026-11-17"),
         ("plan for this week", "agenda 2026-11-16..2026-11-22"),
         ("do it tomorrow", "schedule [this] on 2026-11-19"),
     ]);

@@ -100,6 +100,10 @@ impl Words<'_, '_> {
             "re-schedule",
         ];
         let at = self.after(&range, &verbs)?;
+        // “do I have time on Tuesday” is a question.
+        if self.is(range.start, &["do"]) && self.is(at, &["i", "we", "you", "they"]) {
+            return None;
+        }
         if self.is(at, &["a", "an"]) && self.is(range.start, &["schedule", "plan", "book"]) {
             // “schedule a call with Bob on Friday” wants something new.
             return self.new_todo(peel(self.tokens, at + 1..range.end, self.now, Places::Taken)).filter(dated);

@@ -2,7 +2,7 @@
 
 use super::is;
 use super::vocabulary::{
-    AGENDA, CHANGED, DUE, FILLERS, FINISHED, KINDS, OVERDUE, PROJECTS, SCHEDULED, STUCK, TODOS, WAITING, WITHIN,
+    AGENDA, CHANGED, DUE, FILLERS, FINISHED, KINDS, OVERDUE, PROJECTS, SCHEDULED, STUCK, TODOS, URGENT, WAITING, WITHIN,
 };
 use super::window::{moment, window};
 use crate::domain::recall::clause::{name, pointer};
@@ -120,6 +120,14 @@ impl<'a> Asked<'a> {
         if let (Some(target), true, None) = (&self.within, self.has(&["deadline"]), window) {
             return Some(Request::When { target: target.clone() });
         }
+        if self.has(URGENT) {
+            let soon = Window { from: None, to: today.checked_add(7.days()).ok() };
+            return Some(Request::Due { window: window.unwrap_or(soon), within });
+        }
+        // “what did I do last week” asks for what was finished, “what did I work on” for what changed.
+        if self.has(&["did"]) && self.has(&["do"]) && window.is_some() {
+            return Some(Request::Finished { window: any, within });
+        }
         if self.has(DUE) {
             let window = if next_deadline { Window { from: Some(today), to: None } } else { any };
             return Some(Request::Due { window, within });
@@ -192,6 +200,7 @@ fn is_known(tokens: &Tokens<'_>, at: usize) -> bool {
         PROJECTS,
         AGENDA,
         TODOS,
+        URGENT,
         &["past", "without"],
     ];
     KEYS.iter().any(|words| is(tokens, at, words))

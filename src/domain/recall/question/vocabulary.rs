@@ -145,6 +145,7 @@ pub const FILLERS: &[&str] = &[
     "new",
     "check",
     "know",
+    "time",
 ];
 /// Words for what is late.
 pub const OVERDUE: &[&str] = &["overdue", "late", "missed", "behind", "unfinished", "slipped", "past-due"];
@@ -152,6 +153,8 @@ pub const OVERDUE: &[&str] = &["overdue", "late", "missed", "behind", "unfinishe
 pub const WAITING: &[&str] = &["waiting", "wait", "hold", "blocked", "delegated", "on-hold", "await", "awaiting"];
 /// Words for projects that stand still.
 pub const STUCK: &[&str] = &["stuck", "stalled", "idle", "dormant"];
+/// Words for what presses: late, or due within a week.
+pub const URGENT: &[&str] = &["urgent", "pressing", "urgently"];
 /// Words for deadlines.
 pub const DUE: &[&str] = &["due", "deadline", "deadlines"];
 /// Words for scheduled days.
