@@ -138,9 +138,10 @@ async fn the_record_of_a_private_act_says_what_kind_and_where_and_not_what() {
     let engine = home.engine().await;
     let lines: Vec<String> = engine.log_lines(50).into_iter().map(|line| line.text).collect();
     let begin = "an earlier session ended while this was being done: ";
-    let told: Vec<&str> = lines.iter().filter_map(|line| line.strip_prefix(begin)).collect();
+    let mut told: Vec<&str> = lines.iter().filter_map(|line| line.strip_prefix(begin)).collect();
+    told.sort_unstable();
     let place = format!("memory-read {}::*…; look whether it was", home.file("health.org"));
-    assert_eq!(told, ["memory-search; look whether it was", &place]);
+    assert_eq!(told, [&place, "memory-search; look whether it was"]);
     for text in &records {
         // The note itself is in the store, as part of memory; the records name neither title nor query.
         assert!(!text.contains(&format!("memory-search {CANARY}")) && !text.contains(&format!("Health/{CANARY}")));
