@@ -64,28 +64,55 @@
 
 ;;;; State
 
+(defvar-local passepartout-act--name nil
+  "What sets this buffer apart from every other that this Emacs ever had.
+A buffer that was killed and opened again can have the same tick.")
+(put 'passepartout-act--name 'permanent-local t)
+
+(defvar passepartout-act--names 0
+  "How many buffers have got a name.")
+
+(defun passepartout-act--state-name ()
+  "Return a string that names the current buffer with the text it has now."
+  (unless passepartout-act--name
+    (setq passepartout-act--name
+          (format "%d" (cl-incf passepartout-act--names))))
+  (format "%s.%d" passepartout-act--name (buffer-chars-modified-tick)))
+
 (defun passepartout-act--state (request payload)
-  "Answer REQUEST with the state and the text of the buffer in PAYLOAD."
+  "Answer REQUEST with the state of the buffer in PAYLOAD.
+Its text follows, unless the core asks for the state alone, or knows
+the text that the buffer has in this state."
   (let ((buffer (passepartout-act--buffer (plist-get payload :file))))
     (if (not buffer)
         (passepartout-reply request '(:open nil))
       (with-current-buffer buffer
-        (save-restriction
-          (widen)
-          (let* ((text (passepartout-events-clean
-                        (buffer-substring-no-properties
-                         (point-min) (point-max))))
-                 (state `(:open t
-                          :tick ,(buffer-chars-modified-tick)
-                          :modified ,(buffer-modified-p)
-                          :read-only ,(and buffer-read-only t)
-                          :size ,(string-bytes text))))
-            (passepartout-events-slices
-             text
-             (lambda (slice more)
-               (passepartout-reply
-                request `(,@state :text ,slice :more ,more))
-               t))))))))
+        (let* ((name (passepartout-act--state-name))
+               (state `(:open t
+                        :tick ,(buffer-chars-modified-tick)
+                        :state ,name
+                        :modified ,(buffer-modified-p)
+                        :read-only ,(and buffer-read-only t))))
+          (cond
+           ((plist-get payload :brief)
+            (passepartout-reply request state))
+           ((equal name (plist-get payload :known))
+            (passepartout-reply request `(,@state :same t)))
+           (t
+            (passepartout-act--send-text request state))))))))
+
+(defun passepartout-act--send-text (request state)
+  "Answer REQUEST with STATE and the text of the current buffer, in slices."
+  (let* ((text (save-restriction
+                 (widen)
+                 (passepartout-events-clean
+                  (buffer-substring-no-properties (point-min) (point-max)))))
+         (state `(,@state :size ,(string-bytes text))))
+    (passepartout-events-slices
+     text
+     (lambda (slice more)
+       (passepartout-reply request `(,@state :text ,slice :more ,more))
+       t))))
 
 ;;;; Edits
 

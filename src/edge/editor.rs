@@ -30,6 +30,10 @@ pub struct Splice {
 pub trait Editor: Send + Sync {
     /// Returns the buffer that visits a file; `None` when none does. An error means that it could not be found out.
     async fn buffer(&self, file: &str) -> Result<Option<Buffer>, String>;
+    /// Returns whether a buffer visits a file. An error means that it could not be found out.
+    async fn is_open(&self, file: &str) -> Result<bool, String> {
+        Ok(self.buffer(file).await?.is_some())
+    }
     /// Edits an open buffer as one undo step, without saving. Refused when its text is not of that tick any more.
     async fn edit(&self, file: &str, tick: i64, splices: Vec<Splice>) -> Result<(), String>;
 }

@@ -60,9 +60,23 @@
     (narrow-to-region 1 2)
     (should (equal (passepartout-act-tests--ask :buffer-state :file file)
                    `((:action :editor-reply :request 7 :open t
-                      :tick ,(buffer-chars-modified-tick) :modified t
+                      :tick ,(buffer-chars-modified-tick)
+                      :state ,(passepartout-act--state-name) :modified t
                       :read-only nil :size 12 :text "new * 語\nx\n"
                       :more nil))))
+    ;; The text does not travel when the core has it, or wants the state.
+    (let ((state (passepartout-act--state-name)))
+      (dolist (known `((:brief t) (:known ,state)))
+        (let ((answer (car (apply #'passepartout-act-tests--ask
+                                  :buffer-state :file file known))))
+          (should (plist-get answer :open))
+          (should (equal (plist-get answer :state) state))
+          (should (eq (plist-get answer :same) (eq (car known) :known)))
+          (should-not (plist-member answer :text))))
+      (insert "x")
+      (should (plist-get (car (passepartout-act-tests--ask
+                               :buffer-state :file file :known state))
+                         :text)))
     (should (equal (passepartout-act-tests--ask :buffer-state
                                                 :file "/nowhere/x.org")
                    '((:action :editor-reply :request 7 :open nil))))))

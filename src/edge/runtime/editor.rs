@@ -6,7 +6,7 @@ use crate::edge::editor::{Buffer, Editor, Splice};
 use crate::edge::runtime::outbox::Outbox;
 use async_trait::async_trait;
 use parking_lot::Mutex;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -14,6 +14,8 @@ use tokio::sync::oneshot;
 
 /// How long Emacs may take to answer; it may be in a minibuffer or in a long command.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How many texts of buffers are kept, so that one that has not changed does not travel again.
+const KEPT: usize = 4;
 
 struct Waiting {
     text: String,
@@ -25,12 +27,21 @@ pub struct EmacsEditor {
     outbox: Arc<Outbox>,
     next: AtomicU64,
     waiting: Mutex<HashMap<u64, Waiting>>,
+    /// The newest last.
+    kept: Mutex<VecDeque<Kept>>,
+}
+
+/// The text of a buffer, and Emacs's name for the state in which it had that text.
+struct Kept {
+    file: String,
+    state: String,
+    text: Arc<str>,
 }
 
 impl EmacsEditor {
     /// Makes an editor that asks through an outbox.
     pub fn new(outbox: Arc<Outbox>) -> Arc<EmacsEditor> {
-        Arc::new(EmacsEditor { outbox, next: AtomicU64::new(1), waiting: Mutex::default() })
+        Arc::new(EmacsEditor { outbox, next: AtomicU64::new(1), waiting: Mutex::default(), kept: Mutex::default() })
     }
 
     /// Takes an `editor-reply`; the last of several wakes who waits.
@@ -63,6 +74,29 @@ impl EmacsEditor {
         coming.try_recv().map_err(|_| unanswered)
     }
 
+    /// Asks for the state of a buffer; with `known`, its text comes only when it is in another state.
+    async fn state(&self, file: &str, known: Plist) -> Result<(Sexp, String), String> {
+        let question = known.keyword("action", "buffer-state").text("file", file);
+        let answer = self.ask(question).await;
+        answer.map_err(|_| "Emacs did not answer within 10 seconds; try again when it is idle".to_string())
+    }
+
+    fn known(&self, file: &str) -> Option<(String, Arc<str>)> {
+        let kept = self.kept.lock();
+        kept.iter().find(|kept| kept.file == file).map(|kept| (kept.state.clone(), kept.text.clone()))
+    }
+
+    fn keep(&self, file: &str, state: Option<&str>, text: &Arc<str>) {
+        let mut kept = self.kept.lock();
+        kept.retain(|kept| kept.file != file);
+        if let Some(state) = state {
+            kept.push_back(Kept { file: file.to_string(), state: state.to_string(), text: text.clone() });
+        }
+        if kept.len() > KEPT {
+            kept.pop_front();
+        }
+    }
+
     /// Stops waiting for an answer; returns whether Emacs will never see the question.
     fn give_up(&self, number: u64) -> bool {
         let waited = self.waiting.lock().remove(&number).is_some();
@@ -93,20 +127,31 @@ impl Drop for Question<'_> {
 #[async_trait]
 impl Editor for EmacsEditor {
     async fn buffer(&self, file: &str) -> Result<Option<Buffer>, String> {
-        let question = Plist::new().keyword("action", "buffer-state").text("file", file);
-        let (answer, text) = self
-            .ask(question)
-            .await
-            .map_err(|_| "Emacs did not answer within 10 seconds; try again when it is idle".to_string())?;
+        let known = self.known(file);
+        let question = Plist::new().maybe("known", known.as_ref().map(|(state, _)| state.as_str()));
+        let (answer, text) = self.state(file, question).await?;
         if !answer.flag_at("open") {
+            self.keep(file, None, &"".into());
             return Ok(None);
         }
+        let state = answer.text_at("state");
+        let same = known.filter(|(known, _)| state == Some(known)).map(|(_, text)| text);
         let tick = answer.int_at("tick").ok_or_else(|| "Emacs named no state of the buffer".to_string())?;
-        let whole = answer.count_at("size").is_none_or(|size| size == text.len());
-        if !whole {
-            return Err(format!("the buffer of {file} came in parts that do not fit; try again"));
-        }
-        Ok(Some(Buffer { text: text.into(), tick, read_only: answer.flag_at("read-only") }))
+        let text = match (answer.flag_at("same"), same) {
+            (true, Some(text)) => text,
+            (false, _) if answer.count_at("size").is_none_or(|size| size == text.len()) => text.into(),
+            (true, None) | (false, _) => {
+                self.keep(file, None, &"".into());
+                return Err(format!("the buffer of {file} came in parts that do not fit; try again"));
+            }
+        };
+        self.keep(file, state, &text);
+        Ok(Some(Buffer { text, tick, read_only: answer.flag_at("read-only") }))
+    }
+
+    async fn is_open(&self, file: &str) -> Result<bool, String> {
+        let (answer, _) = self.state(file, Plist::new().flag("brief", true)).await?;
+        Ok(answer.flag_at("open"))
     }
 
     async fn edit(&self, file: &str, tick: i64, splices: Vec<Splice>) -> Result<(), String> {
