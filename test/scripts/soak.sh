@@ -47,7 +47,8 @@ kept() {
 rust() { $cargo test --locked --release --no-fail-fast "$@"; }
 
 module() {
-    $cargo build --locked --release || return 1
+    # With the tests, whose build is then the only one.
+    $cargo build --locked --release --lib --bins --tests || return 1
     placed=$PWD/$(test/scripts/place.sh release) || return 1
     PASSEPARTOUT_MODULE=$(ls "$placed"/libpassepartout.*) || return 1
     export PASSEPARTOUT_MODULE

@@ -28,12 +28,18 @@ clippy() {
     $cargo clippy --locked --all-targets -- -D warnings && $cargo clippy --locked --no-default-features --lib -- -D warnings
 }
 
+# The crates that only tests need turn on features of others, so a build without the tests is another build of
+# everything that uses those: after the tests in Rust, the module is taken from theirs.
+with_tests=
+
 rust() {
+    with_tests=--tests
     if $cargo nextest --version >/dev/null 2>&1; then $cargo nextest run --locked --no-fail-fast; else $cargo test --locked --no-fail-fast; fi
 }
 
 module() {
-    $cargo build --locked || return 1
+    # shellcheck disable=SC2086
+    $cargo build --locked --lib --bins $with_tests || return 1
     placed=$(test/scripts/place.sh debug) || return 1
     PASSEPARTOUT_MODULE=$(ls "$PWD/$placed"/libpassepartout.*) || return 1
     export PASSEPARTOUT_MODULE
