@@ -295,27 +295,6 @@ A chat that lies in the memex is then private there as well."
        (re-search-backward "^\\*\\* " nil t)
        (buffer-substring-no-properties (point) end)))))
 
-(defun passepartout-chat--plan-changed (payload _meta)
-  "Write in its chat what has become of the plan in PAYLOAD."
-  (let* ((plan (plist-get payload :plan))
-         (status (plist-get plan :status))
-         (buffer (passepartout-chat--find-buffer (plist-get plan :session))))
-    (when (and buffer (stringp status) (not (equal status "pending")))
-      (with-current-buffer buffer
-        (org-with-wide-buffer
-         (goto-char (point-max))
-         (when (re-search-backward
-                (concat "^- \\([[:alpha:] ]+\\) :: \\[\\[passepartout-plan:"
-                        (regexp-quote (passepartout-chat--link-text
-                                       (plist-get plan :id)))
-                        "\\]")
-                nil t)
-           (let ((inhibit-read-only t))
-             (replace-match (capitalize
-                             (replace-regexp-in-string
-                              "[^[:alpha:]]" "" status))
-                            t t nil 1))))))))
-
 (defun passepartout-chat--stopped (payload _meta)
   "End every turn that is going on when the core in PAYLOAD has stopped."
   (when (equal (plist-get payload :state) "stopped")
@@ -343,9 +322,10 @@ A chat that lies in the memex is then private there as well."
                   (if going
                       (propertize "answering" 'face 'passepartout-attention)
                     (passepartout-status-text))
-                  (propertize (if going
-                                  "  C-c C-k stops it"
-                                "  C-c RET sends")
+                  (propertize (cond (going "  C-c C-k stops it")
+                                    ((> (passepartout-status--count) 0)
+                                     "  M-x passepartout-flight-plans")
+                                    (t "  C-c RET sends"))
                               'face 'passepartout-quiet))))
     (unless (equal header passepartout-chat--header)
       (setq passepartout-chat--header header)
@@ -363,7 +343,6 @@ A chat that lies in the memex is then private there as well."
 (passepartout-subscribe :event :turn-started #'passepartout-chat--started)
 (passepartout-subscribe :stream-chunk nil #'passepartout-chat--chunk)
 (passepartout-subscribe :response :turn-done #'passepartout-chat--done)
-(passepartout-subscribe :event :plan-changed #'passepartout-chat--plan-changed)
 (passepartout-subscribe :status nil #'passepartout-chat--status)
 (passepartout-subscribe :status nil #'passepartout-chat--stopped)
 

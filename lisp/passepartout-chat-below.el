@@ -31,6 +31,7 @@
 (require 'org-element)
 (require 'passepartout)
 (require 'passepartout-view)
+(require 'passepartout-plan-draw)
 (eval-when-compile (require 'subr-x))
 
 (declare-function passepartout-plan-visit "passepartout-plan" (id))
@@ -82,20 +83,23 @@ PAYLOAD is that of the end of the turn."
                            (plist-get payload :sources))))))
     (string-join
      (append
-      (mapcar (lambda (id)
-                (format "- Waits for approval :: %s"
-                        (passepartout-chat--plan-link id)))
-              (plist-get payload :plans))
+      (mapcar #'passepartout-chat--plan-line (plist-get payload :plans))
       (and sources
            (list (concat "Sources: " (string-join sources ", ")))))
      "\n")))
 
+(defun passepartout-chat--plan-line (id)
+  "Return the line that says that the plan ID waits."
+  (concat "- Waits for approval :: " (passepartout-chat--plan-link id)))
+
 (defun passepartout-chat--plan-link (id)
-  "Return an Org link to the plan ID."
-  (org-link-make-string (concat "passepartout-plan:"
-                                (passepartout-chat--link-text id))
-                        (concat "flight plan "
-                                (passepartout-chat--link-text id))))
+  "Return an Org link to the plan ID, with the title that it has."
+  (let ((target (passepartout-chat--link-text id))
+        (title (plist-get (passepartout-plan--find id) :title)))
+    (org-link-make-string (concat "passepartout-plan:" target)
+                          (if title
+                              (passepartout-chat--link-text title)
+                            (concat "flight plan " target)))))
 
 (defun passepartout-chat--drawer (payload)
   "Return the drawer about how the answer in PAYLOAD came to be."

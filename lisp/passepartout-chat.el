@@ -37,6 +37,7 @@
 (require 'passepartout-chat-text)
 (require 'passepartout-chat-guard)
 (require 'passepartout-chat-answer)
+(require 'passepartout-chat-plans)
 (eval-when-compile (require 'subr-x))
 
 (defvar passepartout-chat-mode)
@@ -210,7 +211,8 @@ question at point; \\[passepartout-chat-interrupt] stops the answer."
    (passepartout-chat--hide-roles (point-min) (point-max))
    (passepartout-chat--fold-drawers))
   (passepartout-chat--prompt-hint)
-  (passepartout-chat--show-state))
+  (passepartout-chat--show-state)
+  (passepartout-chat-ask-plans))
 
 (defun passepartout-chat--fold-drawers ()
   "Fold the drawers below the answers of this chat."

@@ -1,4 +1,4 @@
-;;; passepartout-plan-draw.el --- Flight plans as text  -*- lexical-binding: t; -*-
+;;; passepartout-plan-draw.el --- How flight plans are laid out  -*- lexical-binding: t; -*-
 
 ;; Copyright (C) 2026  The Passepartout authors
 
@@ -21,23 +21,45 @@
 
 ;;; Commentary:
 
-;; What is known about the plans, and how each is drawn.  All foreign
-;; text stands in fixed-width areas or on single lines, shown literally;
-;; nothing here is ever read back from a buffer.
+;; The plans that are known, and how each stands in the buffer of plans.
+;; A plan is a node of an ewoc: what the core tells of it in a message of
+;; bounded length is drawn at once, and its text is inserted page by
+;; page above a closing line.  All foreign text is either one visible
+;; line or stands behind colons.
 
 ;;; Code:
 
 (require 'cl-lib)
+(require 'ewoc)
 (require 'passepartout)
 (require 'passepartout-view)
 (eval-when-compile (require 'subr-x))
+
+(defconst passepartout-plan--buffer-name "*Passepartout flight plans*"
+  "The name of the buffer of flight plans.")
 
 (defconst passepartout-plan--keywords
   '("APPROVED" "DONE" "DENIED" "FAILED" "STALE" "EXPIRED" "REPLACED")
   "The Org keywords of plans that no longer wait.")
 
+(defconst passepartout-plan--line-length 400
+  "A longer line is broken in two, because Emacs is slow with long lines.")
+
 (defvar passepartout-plan--plans nil
   "The plans that are known, the oldest first.")
+
+(cl-defstruct (passepartout-plan--entry
+               (:constructor passepartout-plan--entry-create)
+               (:copier nil))
+  "A plan as it stands in the buffer.
+PLAN is what the core told of it; FILL the marker at which its next page
+goes, NEXT the byte at which that page begins, or nil when all of it is
+there, and then WHOLE is its hash.  ASKED is non-nil while a page is
+being fetched.  PART names what the last page was a part of; FACE is
+non-nil, the face of the last line, when that goes on in the next page.
+SINCE is when the plan was first displayed, and SEEN how many characters
+from its beginning have been displayed, without a gap."
+  plan fill (next 0) whole asked part face since (seen 0))
 
 ;;;; Data
 
@@ -64,7 +86,7 @@
                       passepartout-plan--plans)
             (append passepartout-plan--plans (list plan))))))
 
-;;;; Drawing
+;;;; A plan as a heading
 
 (defun passepartout-plan--keyword (plan)
   "Return the Org keyword for the status of PLAN."
@@ -74,87 +96,150 @@
                          (format "%s" (plist-get plan :status)) 20))))
       (or (car (member word passepartout-plan--keywords)) "STALE"))))
 
-(defun passepartout-plan--insert (plan)
-  "Insert PLAN as a heading with what is to be known about it."
-  (let ((start (point))
-        (pending (passepartout-plan--pending-p plan))
-        (keyword (passepartout-plan--keyword plan)))
-    (insert (propertize "* " 'face 'passepartout-title)
-            (propertize keyword 'face
-                        (passepartout-view-face
-                         (if pending "pending" (downcase keyword))))
-            " "
-            (propertize (passepartout-view-line (plist-get plan :title))
-                        'face 'passepartout-title)
-            (propertize " :FLIGHT_PLAN:" 'face 'passepartout-quiet)
-            "\n")
-    (if pending
-        (passepartout-plan--insert-body plan)
-      (passepartout-plan--insert-end plan))
-    (insert "\n")
-    (add-text-properties
-     start (point)
-     (list 'passepartout-plan (plist-get plan :id)
-           'passepartout-plan-waits pending
-           'passepartout-plan-shown (plist-get plan :shown)))))
+(defun passepartout-plan--print (item)
+  "Insert ITEM, the entry of a plan, or the word above decided plans."
+  (if (eq item 'decided)
+      (insert (propertize "Decided" 'face 'passepartout-quiet) "\n\n")
+    (let* ((plan (passepartout-plan--entry-plan item))
+           (pending (passepartout-plan--pending-p plan))
+           (keyword (passepartout-plan--keyword plan)))
+      (insert (propertize "* " 'face 'passepartout-title)
+              (propertize keyword 'face
+                          (passepartout-view-face
+                           (if pending "pending" (downcase keyword))))
+              " "
+              (propertize (passepartout-view-line (plist-get plan :title))
+                          'face 'passepartout-title)
+              (propertize " :FLIGHT_PLAN:" 'face 'passepartout-quiet)
+              "\n")
+      (passepartout-plan--insert-line plan pending)
+      (if pending
+          (let ((fill (point)))
+            (insert (passepartout-plan--closing item) "\n")
+            (setf (passepartout-plan--entry-fill item) (copy-marker fill t)))
+        (let ((result (plist-get plan :result)))
+          (when result
+            (insert (propertize (passepartout-view-fixed result)
+                                'face 'passepartout-literal))))
+        (insert "\n")))))
 
-(defun passepartout-plan--insert-body (plan)
-  "Insert what PLAN would do and why it is asked about."
-  (insert (propertize "Plan " 'face 'passepartout-quiet)
-          (passepartout-view-line (plist-get plan :id) 60)
-          (propertize ", tool " 'face 'passepartout-quiet)
-          (passepartout-view-line (plist-get plan :tool) 60)
-          (propertize ", waits since " 'face 'passepartout-quiet)
-          (passepartout-view-time (plist-get plan :created))
-          (propertize ", expires " 'face 'passepartout-quiet)
-          (passepartout-view-time (plist-get plan :expires))
-          "\n")
-  (passepartout-plan--label "What will happen")
-  (passepartout-plan--insert-fixed (plist-get plan :body))
-  (let ((diff (plist-get plan :diff)))
-    (when diff
-      (passepartout-plan--label "The change")
-      (passepartout-plan--insert-diff diff)))
-  (passepartout-plan--label "Why the agent wants it")
-  (passepartout-plan--insert-fixed (or (plist-get plan :why) "(not said)"))
-  (passepartout-plan--label "Why you are asked")
-  (dolist (reason (plist-get plan :asked-by))
-    (insert "- " (passepartout-view-line (car reason) 40) ": "
-            (passepartout-view-line
-             (if (listp (cdr reason)) (cadr reason) (cdr reason)) 400)
-            "\n")))
+(defun passepartout-plan--insert-line (plan pending)
+  "Insert the line below the heading of PLAN, which is PENDING or not."
+  (let ((quiet (lambda (text) (propertize text 'face 'passepartout-quiet))))
+    (insert (funcall quiet "Plan ")
+            (passepartout-view-line (plist-get plan :id) 60)
+            (funcall quiet ", tool ")
+            (passepartout-view-line (plist-get plan :tool) 60))
+    (when pending
+      (insert (funcall quiet ", waits since ")
+              (passepartout-view-time (plist-get plan :created))
+              (funcall quiet ", expires ")
+              (passepartout-view-time (plist-get plan :expires))))
+    (insert "\n")))
 
-(defun passepartout-plan--insert-end (plan)
-  "Insert what has become of PLAN."
-  (insert (propertize "Plan " 'face 'passepartout-quiet)
-          (passepartout-view-line (plist-get plan :id) 60)
-          (propertize ", tool " 'face 'passepartout-quiet)
-          (passepartout-view-line (plist-get plan :tool) 60)
-          "\n")
-  (let ((result (plist-get plan :result)))
-    (when result
-      (passepartout-plan--insert-fixed result))))
+(defun passepartout-plan--closing (entry)
+  "Return the line that closes what is there of the plan of ENTRY."
+  (let* ((plan (passepartout-plan--entry-plan entry))
+         (next (passepartout-plan--entry-next entry))
+         (size (plist-get plan :size)))
+    (propertize
+     (cond ((not next)
+            (format "End of plan %s.\n"
+                    (passepartout-view-line (plist-get plan :id) 60)))
+           ((and (numberp size) (> next 0))
+            (format "%d of %d kB are shown; the rest comes as you read on.\n"
+                    (/ next 1024) (1+ (/ size 1024))))
+           (t "…\n"))
+     'face 'passepartout-quiet)))
 
-(defun passepartout-plan--label (text)
-  "Insert TEXT as a label above what follows."
-  (insert "\n" (propertize text 'face 'passepartout-subtitle) "\n"))
+;;;; The text of a plan
 
-(defun passepartout-plan--insert-fixed (text)
-  "Insert TEXT as a fixed-width area."
-  (insert (propertize (passepartout-view-fixed (or text ""))
-                      'face 'passepartout-literal)))
+(defun passepartout-plan--insert-page (entry page)
+  "Insert PAGE, the payload of an answer, where the text of ENTRY ends."
+  (let ((part (plist-get page :part))
+        (fill (passepartout-plan--entry-fill entry)))
+    (save-excursion
+      (goto-char fill)
+      ;; The closing line goes and comes back; the empty line below it
+      ;; stays, and with it where the next plan begins.
+      (delete-region (point) (line-beginning-position 2))
+      (unless (eq part (passepartout-plan--entry-part entry))
+        (setf (passepartout-plan--entry-part entry) part
+              (passepartout-plan--entry-face entry) nil)
+        (insert "\n" (propertize (passepartout-plan--label part)
+                                 'face 'passepartout-subtitle)
+                "\n"))
+      (passepartout-plan--insert-text entry (or (plist-get page :text) ""))
+      (setf (passepartout-plan--entry-next entry) (plist-get page :next)
+            (passepartout-plan--entry-whole entry) (plist-get page :shown))
+      (let ((here (point)))
+        (insert (if (plist-get page :next) "" "\n")
+                (passepartout-plan--closing entry))
+        (set-marker fill here)))))
 
-(defun passepartout-plan--insert-diff (text)
-  "Insert TEXT, a diff, as a fixed-width area, in colours."
-  (require 'diff-mode)
-  (dolist (line (split-string (passepartout-view-fixed text) "\n" t))
-    (insert (propertize
-             line 'face
-             (cond ((string-prefix-p ": +" line) 'diff-added)
-                   ((string-prefix-p ": -" line) 'diff-removed)
-                   ((string-prefix-p ": @" line) 'diff-hunk-header)
-                   (t 'passepartout-literal)))
-            "\n")))
+(defun passepartout-plan--label (part)
+  "Return the label above PART of a plan."
+  (pcase part
+    (:body "What will happen")
+    (:asked "Why you are asked")
+    (:why "Why the agent wants it")
+    (:diff "The change")
+    (_ "Further")))
+
+(defun passepartout-plan--insert-text (entry text)
+  "Insert TEXT, a page of the plan of ENTRY, each line behind a colon.
+What continues a line stands behind a colon too, further right, where no
+line of the text begins."
+  (let* ((lines (split-string (passepartout-view-visible text) "\n"))
+         (whole (equal (car (last lines)) ""))
+         (further (passepartout-plan--entry-face entry))
+         (face nil) (run nil) (run-face nil))
+    (when whole (setq lines (butlast lines)))
+    (while lines
+      (setq face (or further (passepartout-plan--face entry (car lines))))
+      ;; Lines of one face are inserted as one string: each string costs
+      ;; Emacs something as long as it is there.
+      (unless (eq face run-face)
+        (passepartout-plan--insert-run run run-face)
+        (setq run nil run-face face))
+      (dolist (piece (passepartout-plan--pieces (pop lines)))
+        (push (concat (cond (further "  : ")
+                            ((string-empty-p piece) ":")
+                            (t ": "))
+                      piece "\n")
+              run)
+        (setq further t))
+      (setq further nil))
+    (passepartout-plan--insert-run run run-face)
+    (setf (passepartout-plan--entry-face entry) (and (not whole) face))))
+
+(defun passepartout-plan--insert-run (lines face)
+  "Insert LINES, the last first, in FACE."
+  (when lines
+    (insert (propertize (apply #'concat (nreverse lines))
+                        'face face 'wrap-prefix "  : "))))
+
+(defun passepartout-plan--face (entry line)
+  "Return the face of LINE of the part of ENTRY that is being inserted."
+  (if (not (eq (passepartout-plan--entry-part entry) :diff))
+      'passepartout-literal
+    (require 'diff-mode)
+    (cond ((string-prefix-p "+" line) 'diff-added)
+          ((string-prefix-p "-" line) 'diff-removed)
+          ((string-prefix-p "@" line) 'diff-hunk-header)
+          (t 'passepartout-literal))))
+
+(defun passepartout-plan--pieces (line)
+  "Return LINE in pieces that are not too long."
+  (if (<= (length line) passepartout-plan--line-length)
+      (list line)
+    (let ((pieces nil) (from 0))
+      (while (< from (length line))
+        (let ((end (min (length line)
+                        (+ from passepartout-plan--line-length))))
+          (push (substring line from end) pieces)
+          (setq from end)))
+      (nreverse pieces))))
 
 (provide 'passepartout-plan-draw)
 ;;; passepartout-plan-draw.el ends here

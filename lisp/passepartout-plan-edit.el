@@ -26,6 +26,7 @@
 
 ;;; Code:
 
+(require 'ewoc)
 (require 'passepartout)
 (require 'passepartout-events)
 (require 'passepartout-view)
@@ -54,29 +55,55 @@
 (defun passepartout-plan-edit ()
   "Edit an argument of the plan at point; the result is judged anew."
   (interactive)
-  (let* ((plan (passepartout-plan--at-point))
-         (arguments (plist-get plan :args))
+  (let* ((plan (passepartout-plan--entry-plan
+                (ewoc-data (passepartout-plan--at-point))))
          (names (mapcar (lambda (argument) (plist-get argument :name))
-                        arguments))
+                        (plist-get plan :args)))
          (name (cond ((null names)
                       (user-error "This plan has no arguments to edit"))
                      ((cdr names)
                       (completing-read "Edit which argument? " names nil t))
-                     (t (car names))))
-         (argument (passepartout-plan--argument plan name)))
-    (pop-to-buffer (format "*Passepartout edit: %s*"
-                           (passepartout-view-line name 40)))
+                     (t (car names)))))
+    (pop-to-buffer (format "*Passepartout edit: %s of %s*"
+                           (passepartout-view-line name 40)
+                           (passepartout-view-line (plist-get plan :id) 20)))
+    (let ((inhibit-read-only t)) (erase-buffer))
     (passepartout-plan-edit-mode)
-    (erase-buffer)
-    (insert (format "%s" (or (plist-get argument :value) "")))
-    (goto-char (point-min))
-    (set-buffer-modified-p nil)
-    (setq passepartout-plan--edited (cons plan name))))
+    (setq passepartout-plan--edited (cons plan name)
+          buffer-read-only t)
+    (passepartout-plan--fetch-argument 0)))
 
-(defun passepartout-plan--argument (plan name)
-  "Return the argument called NAME of PLAN."
-  (seq-find (lambda (argument) (equal name (plist-get argument :name)))
-            (plist-get plan :args)))
+(defun passepartout-plan--fetch-argument (from)
+  "Fetch the text that this buffer edits from the byte FROM on.
+Until all of it is there the buffer is read-only."
+  (let ((buffer (current-buffer))
+        (edited passepartout-plan--edited))
+    (passepartout-request
+     :plan-argument
+     `(:plan ,(plist-get (car edited) :id) :name ,(cdr edited) :from ,from)
+     (lambda (slice)
+       (when (and (buffer-live-p buffer)
+                  (eq edited (buffer-local-value 'passepartout-plan--edited
+                                                 buffer)))
+         (with-current-buffer buffer
+           (passepartout-plan--take-argument slice)))))))
+
+(defun passepartout-plan--take-argument (slice)
+  "Insert SLICE of the text that this buffer edits."
+  (let ((problem (plist-get slice :error))
+        (next (plist-get slice :next))
+        (inhibit-read-only t))
+    (if problem
+        (message "The text cannot be fetched: %s"
+                 (passepartout-view-line problem))
+      (save-excursion
+        (goto-char (point-max))
+        (insert (or (plist-get slice :text) "")))
+      (if next
+          (passepartout-plan--fetch-argument next)
+        (setq buffer-read-only nil
+              buffer-undo-list nil)
+        (set-buffer-modified-p nil)))))
 
 (defun passepartout-plan-edit-finish ()
   "Have the plan judged anew with the argument as it is in this buffer."
@@ -84,30 +111,37 @@
   (pcase-let* ((`(,plan . ,name)
                 (or passepartout-plan--edited
                     (user-error "This buffer edits no plan")))
-               (value (buffer-substring-no-properties
-                       (point-min) (point-max))))
-    (when (> (string-bytes value) passepartout-events-text-limit)
-      (user-error "The text is %d kB long; at most %d kB can be sent"
-                  (/ (string-bytes value) 1024)
-                  (/ passepartout-events-text-limit 1024)))
-    (passepartout-request
-     :edit-plan
-     `(:plan ,(plist-get plan :id)
-       :args ,(mapcar
-               (lambda (argument)
-                 (let ((each (plist-get argument :name)))
-                   (list :name each
-                         :kind (plist-get argument :kind)
-                         :value (if (equal each name) value
-                                  (plist-get argument :value)))))
-               (plist-get plan :args)))
-     (lambda (payload)
-       (let ((problem (plist-get payload :error)))
-         (when problem
-           (message "The edit was not taken: %s"
-                    (passepartout-view-line problem)))))
-     (plist-get plan :session))
-    (quit-window t)))
+               (buffer (current-buffer))
+               (first t))
+    (when buffer-read-only
+      (user-error "The text is still being fetched"))
+    (passepartout-events-slices
+     (passepartout-events-clean
+      (buffer-substring-no-properties (point-min) (point-max)))
+     (lambda (slice more)
+       (passepartout-request
+        :edit-plan
+        `(:plan ,(plist-get plan :id) :name ,name :value ,slice
+          :first ,first :more ,more)
+        (lambda (answer) (passepartout-plan--edit-answered answer buffer))
+        (plist-get plan :session))
+       (setq first nil)
+       t))
+    (quit-window)))
+
+(defun passepartout-plan--edit-answered (answer buffer)
+  "Go on to the new plan in ANSWER; BUFFER holds the text that made it.
+When the edit was not taken, BUFFER stays, and nothing is lost."
+  (let ((problem (plist-get answer :error))
+        (plan (plist-get answer :plan)))
+    (cond
+     (problem
+      (message "The edit was not taken: %s  (your text is in the buffer %s)"
+               (passepartout-view-line problem) (buffer-name buffer)))
+     (plan
+      (when (buffer-live-p buffer) (kill-buffer buffer))
+      (passepartout-plan--show-new plan)
+      (message "The edited plan was judged anew and waits for you")))))
 
 (defun passepartout-plan-edit-cancel ()
   "Leave the plan as it is."

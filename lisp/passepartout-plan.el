@@ -28,35 +28,25 @@
 ;;
 ;; \\`C-c C-c' approves, \\`C-c C-k' denies, \\`C-c C-e' edits, and no
 ;; other key decides anything.  The buffer never appears by itself.  A
-;; plan cannot be approved in the second after it first appeared, or
-;; after this buffer moved under your hands, or while a part of it is
-;; folded away.
+;; plan cannot be approved before its end has been displayed, in the
+;; second after it first appeared, after this buffer moved under your
+;; hands, or while a part of it is folded away.
 
 ;;; Code:
 
 (require 'cl-lib)
+(require 'ewoc)
 (require 'passepartout)
 (require 'passepartout-events)
 (require 'passepartout-view)
 (require 'passepartout-plan-draw)
+(require 'passepartout-plan-read)
 (eval-when-compile (require 'subr-x))
 
 (declare-function passepartout-chat--find-buffer "passepartout-chat-answer"
                   (session))
 (declare-function passepartout-plan-edit "passepartout-plan-edit" ())
 (autoload 'passepartout-plan-edit "passepartout-plan-edit" nil t)
-
-(defconst passepartout-plan--buffer-name "*Passepartout flight plans*"
-  "The name of the buffer of flight plans.")
-
-(defvar passepartout-plan--clock #'float-time
-  "Function that returns the time in seconds.")
-
-(defvar passepartout-plan--seen (make-hash-table :test #'equal)
-  "When each plan was first displayed, by (ID . HASH).")
-
-(defvar passepartout-plan--moved 0
-  "When the buffer last changed what point is on.")
 
 ;;;; What arrives
 
@@ -86,179 +76,189 @@
      (passepartout-plan--redraw)
      (run-hooks 'passepartout-plan-changed-hook))))
 
-;;;; Drawing anew
+;;;; Drawing
 
-(defun passepartout-plan--draw ()
-  "Draw the plans in the current buffer."
-  (let ((waiting (passepartout-plan-pending))
-        (decided (seq-remove #'passepartout-plan--pending-p
-                             passepartout-plan--plans)))
-    (insert "#+TITLE: Flight plans\n#+TODO: PLAN | "
-            (string-join passepartout-plan--keywords " ") "\n\n")
-    (insert (pcase (length waiting)
-              (0 "No plan waits for you.\n")
-              (1 "One plan waits for you.\n")
-              (count (format "%d plans wait for you.\n" count)))
-            (substitute-command-keys
-             "\\<passepartout-plan-mode-map>\\[passepartout-plan-approve] \
+(defun passepartout-plan--header ()
+  "Return what stands above the plans."
+  (let ((count (length (passepartout-plan-pending))))
+    (concat
+     "#+TITLE: Flight plans\n#+TODO: PLAN | "
+     (string-join passepartout-plan--keywords " ") "\n\n"
+     (pcase count
+       (0 "No plan waits for you.\n")
+       (1 "One plan waits for you.\n")
+       (_ (format "%d plans wait for you.\n" count)))
+     (substitute-command-keys
+      "\\<passepartout-plan-mode-map>\\[passepartout-plan-approve] \
 approves, \\[passepartout-plan-deny] denies, \\[passepartout-plan-edit] \
-edits, \\[passepartout-view-refresh] asks again, \\[quit-window] leaves.\n\n"))
-    (mapc #'passepartout-plan--insert waiting)
-    (when decided
-      (insert (propertize "Decided\n\n" 'face 'passepartout-quiet))
-      (mapc #'passepartout-plan--insert (reverse decided)))))
+edits, \\[scroll-up-command] reads on, \\[quit-window] leaves.\n\n"))))
 
 (defun passepartout-plan--redraw ()
-  "Draw the buffer of plans anew when there is one."
+  "Bring the buffer of plans up to date when there is one.
+Only the plans that changed are drawn; the others stay as they are."
   (let ((buffer (get-buffer passepartout-plan--buffer-name)))
     (when buffer
       (with-current-buffer buffer
-        (let* ((windows (get-buffer-window-list nil nil t))
-               (places (cons (passepartout-plan--place (point))
-                             (mapcar (lambda (window)
-                                       (list window
-                                             (passepartout-plan--place
-                                              (window-point window))
-                                             (passepartout-plan--place
-                                              (window-start window))))
-                                     windows)))
-               (inhibit-read-only t))
-          (erase-buffer)
-          (passepartout-plan--draw)
+        (let ((inhibit-read-only t)
+              (places (passepartout-plan--places)))
+          (save-restriction
+            (widen)
+            (passepartout-plan--update))
           (set-buffer-modified-p nil)
-          (passepartout-plan--put-back (car places) #'goto-char)
-          (pcase-dolist (`(,window ,point ,start) (cdr places))
-            (passepartout-plan--put-back
-             start (lambda (position)
-                     (set-window-start window position t)))
-            (passepartout-plan--put-back
-             point (lambda (position)
-                     (set-window-point window position))))
-          (passepartout-plan--note-seen))))))
+          (mapc #'passepartout-plan--put-back places))
+        (passepartout-plan--look-soon)))))
 
-(defun passepartout-plan--place (position)
-  "Return where POSITION is: the plan there and how far into it."
-  (let ((id (get-text-property position 'passepartout-plan)))
-    (if id
-        (list id
-              (get-text-property position 'passepartout-plan-shown)
-              (- position (passepartout-plan--start id))
-              (get-text-property position 'passepartout-plan-waits))
-      (list nil nil position nil))))
+(defun passepartout-plan--update ()
+  "Add, remove and move the plans of the current buffer as they are known."
+  (unless passepartout-plan--ewoc
+    (erase-buffer)
+    (setq passepartout-plan--nodes (make-hash-table :test #'equal)
+          passepartout-plan--ewoc (ewoc-create #'passepartout-plan--print
+                                               "" "" t)))
+  (let ((header (passepartout-plan--header)))
+    (unless (equal header (car (ewoc-get-hf passepartout-plan--ewoc)))
+      (ewoc-set-hf passepartout-plan--ewoc header "")))
+  (maphash (lambda (id node)
+             (unless (passepartout-plan--drawn-p (ewoc-data node)
+                                                 (passepartout-plan--find id))
+               (passepartout-plan--remove id node)))
+           passepartout-plan--nodes)
+  (let ((label (passepartout-plan--node 'decided)))
+    (dolist (plan passepartout-plan--plans)
+      (unless (passepartout-plan--node (plist-get plan :id))
+        (let ((entry (passepartout-plan--entry-create :plan plan))
+              (pending (passepartout-plan--pending-p plan)))
+          (unless (or label pending)
+            (setq label (ewoc-enter-last passepartout-plan--ewoc 'decided))
+            (puthash 'decided label passepartout-plan--nodes))
+          (puthash (plist-get plan :id)
+                   (cond ((not pending)
+                          (ewoc-enter-after passepartout-plan--ewoc
+                                            label entry))
+                         (label (ewoc-enter-before passepartout-plan--ewoc
+                                                   label entry))
+                         (t (ewoc-enter-last passepartout-plan--ewoc entry)))
+                   passepartout-plan--nodes))))
+    (when (and label (not (ewoc-next passepartout-plan--ewoc label)))
+      (passepartout-plan--remove 'decided label))))
 
-(defun passepartout-plan--start (id)
-  "Return where the plan ID begins in the current buffer, or nil."
-  (let ((position (point-min)))
-    (while (and position
-                (not (equal id (get-text-property position
-                                                  'passepartout-plan))))
-      (setq position (next-single-property-change position
-                                                  'passepartout-plan)))
-    position))
+(defun passepartout-plan--remove (id node)
+  "Take NODE, of the plan ID, out of the current buffer."
+  (ewoc-delete passepartout-plan--ewoc node)
+  (remhash id passepartout-plan--nodes))
 
-(defun passepartout-plan--put-back (place function)
-  "Call FUNCTION with the position of PLACE in the buffer as it is now.
-From a plan that no longer waits it goes to the first that does.  When
-another plan is there now, approving has to wait."
-  (pcase-let* ((`(,id ,shown ,offset ,waited) place)
-               (start (and id (passepartout-plan--start id)))
-               (gone (and id
-                          (or (not start)
-                              (and waited
-                                   (not (get-text-property
-                                         start 'passepartout-plan-waits))))))
-               (position
-                (cond (gone (or (text-property-any (point-min) (point-max)
-                                                   'passepartout-plan-waits t)
-                                (point-min)))
-                      (start (min (point-max) (+ start offset)))
-                      (t (min (point-max) (max (point-min) offset))))))
-    (unless (and (equal id (get-text-property position 'passepartout-plan))
-                 (equal shown (get-text-property position
-                                                 'passepartout-plan-shown)))
+(defun passepartout-plan--drawn-p (item plan)
+  "Return non-nil when ITEM, the data of a node, is PLAN as it stands."
+  (or (eq item 'decided)
+      (let ((drawn (passepartout-plan--entry-plan item)))
+        (and plan
+             (seq-every-p (lambda (key)
+                            (equal (plist-get drawn key)
+                                   (plist-get plan key)))
+                          '(:status :shown :title :result))))))
+
+(defun passepartout-plan--places ()
+  "Return what point and the windows of the current buffer are on.
+Each is a list of a window or nil, and the plan there that waits."
+  (let ((plan (lambda (position)
+                (let* ((node (passepartout-plan--node-at position))
+                       (plan (and node (passepartout-plan--entry-plan
+                                        (ewoc-data node)))))
+                  (and plan (passepartout-plan--pending-p plan) plan)))))
+    (cons (list nil (funcall plan (point)))
+          (mapcar (lambda (window)
+                    (list window (funcall plan (window-point window))))
+                  (get-buffer-window-list nil nil t)))))
+
+(defun passepartout-plan--put-back (place)
+  "Go from the plan of PLACE, when it waits no longer, to one that does.
+Approving has to wait then, as it has when the plan is another one."
+  (pcase-let* ((`(,window ,plan) place)
+               (now (passepartout-plan--find (plist-get plan :id)))
+               (gone (and plan
+                          (not (and now (passepartout-plan--pending-p now))))))
+    (when (and plan
+               (or gone (not (equal (plist-get plan :shown)
+                                    (plist-get now :shown)))))
       (setq passepartout-plan--moved (funcall passepartout-plan--clock)))
-    (funcall function position)))
+    (when gone
+      (let* ((next (car (passepartout-plan-pending)))
+             (at (or (and next (passepartout-plan--start (plist-get next :id)))
+                     (point-min))))
+        (passepartout-plan--go-to at window)))))
+
+(defun passepartout-plan--go-to (position window)
+  "Go to POSITION, where a plan begins, in WINDOW when that is not nil.
+All that fits of the plan is then in view."
+  (goto-char position)
+  (when window
+    (set-window-point window position)
+    (set-window-start window
+                      (if (or (bobp)
+                              (equal position
+                                     (ewoc-location
+                                      (ewoc-nth passepartout-plan--ewoc 0))))
+                          (point-min)
+                        position))))
 
 ;;;; When a plan may be approved
 
-(defun passepartout-plan--note-seen (&rest _)
-  "Note that the plans in the current buffer are displayed, if it is shown."
-  (when (get-buffer-window (current-buffer) t)
-    (let ((position (point-min)))
-      (while (< position (point-max))
-        (let ((id (get-text-property position 'passepartout-plan)))
-          (when id
-            (let ((key (cons id (get-text-property
-                                 position 'passepartout-plan-shown))))
-              (unless (gethash key passepartout-plan--seen)
-                (puthash key (funcall passepartout-plan--clock)
-                         passepartout-plan--seen)))))
-        (setq position (or (next-single-property-change
-                            position 'passepartout-plan)
-                           (point-max)))))))
-
-(defun passepartout-plan--window-changed (_window)
-  "Note that the plans are displayed in another window."
-  (with-current-buffer (get-buffer-create passepartout-plan--buffer-name)
-    (passepartout-plan--note-seen)))
-
-(defun passepartout-plan--too-early-p (id shown)
-  "Return non-nil when the plan ID, displayed with SHOWN, is too new."
-  (let ((since (gethash (cons id shown) passepartout-plan--seen)))
+(defun passepartout-plan--too-early-p (entry)
+  "Return non-nil when the plan of ENTRY has only just appeared."
+  (let ((since (passepartout-plan--entry-since entry)))
     (or (not since)
         (< (- (funcall passepartout-plan--clock)
               (max since passepartout-plan--moved))
            passepartout-approval-delay))))
 
-(defun passepartout-plan--folded-p (id)
-  "Unfold the plan ID when a part of it is hidden; return whether it was."
-  (let* ((start (passepartout-plan--start id))
-         (end (or (next-single-property-change start 'passepartout-plan)
-                  (point-max)))
-         (hidden (or (< start (point-min)) (> end (point-max))))
-         (position start))
-    (while (and (not hidden) (< position end))
-      (when (invisible-p position) (setq hidden t))
-      (setq position (next-single-char-property-change
-                      position 'invisible nil end)))
-    (when hidden
-      (widen)
-      (if (fboundp 'org-fold-show-all)
-          (org-fold-show-all)
-        (with-no-warnings (org-show-all)))
-      (goto-char start))
-    hidden))
-
 ;;;; Commands
 
 (defun passepartout-plan--at-point ()
-  "Return the plan at point, which must wait."
-  (let* ((id (or (get-text-property (point) 'passepartout-plan)
-                 (user-error "Put point on a plan first")))
+  "Return the node of the plan at point, which must wait."
+  (let* ((node (or (passepartout-plan--node-at (point))
+                   (user-error "Put point on a plan first")))
+         (id (plist-get (passepartout-plan--entry-plan (ewoc-data node)) :id))
          (plan (passepartout-plan--find id)))
     (unless (and plan (passepartout-plan--pending-p plan))
       (user-error "This plan no longer waits: it is %s"
                   (or (plist-get plan :status) "gone")))
-    plan))
+    node))
 
 (defun passepartout-plan-approve ()
-  "Approve the plan at point, exactly as it is shown, once."
+  "Approve the plan at point, exactly as it is shown, once.
+While a part of it has not been displayed yet, go there instead."
   (interactive)
-  (let* ((plan (passepartout-plan--at-point))
+  (let* ((node (passepartout-plan--at-point))
+         (entry (ewoc-data node))
+         (plan (passepartout-plan--entry-plan entry))
          (id (plist-get plan :id))
-         (shown (get-text-property (point) 'passepartout-plan-shown)))
-    (passepartout-plan--note-seen)
+         (shown (plist-get plan :shown))
+         (whole (passepartout-plan--entry-whole entry)))
     (cond
-     ((not (and (stringp shown) (equal shown (plist-get plan :shown))))
+     ((not (and (stringp shown)
+                (equal shown (plist-get (passepartout-plan--find id) :shown))
+                (member whole (list nil shown))))
       (passepartout-plan--redraw)
       (user-error "The plan has changed; look at it again"))
-     ((passepartout-plan--folded-p id)
+     ((passepartout-plan--hidden-p node)
+      (widen)
+      (if (fboundp 'org-fold-show-all)
+          (org-fold-show-all)
+        (with-no-warnings (org-show-all)))
+      (goto-char (ewoc-location node))
       (setq passepartout-plan--moved (funcall passepartout-plan--clock))
+      (passepartout-plan--look-soon)
       (user-error "A part of the plan was hidden; look at it, then approve"))
-     ((passepartout-plan--too-early-p id shown)
+     ((passepartout-plan--too-early-p entry)
+      (passepartout-plan--look-soon)
       (message "The plan has only just appeared; read it, then approve"))
+     ((not (passepartout-plan--seen-p node))
+      (passepartout-plan--read-on node)
+      (message "%s" (substitute-command-keys "There is more of this plan \
+below; \\<passepartout-plan-mode-map>\\[passepartout-plan-approve] again \
+at its end approves")))
      (t
-      (passepartout-send-event :approval `(:plan ,id :shown ,shown)
+      (passepartout-send-event :approval `(:plan ,id :shown ,whole)
                                (plist-get plan :session))
       (passepartout-plan--decided id "approved")
       (message "Approved: %s"
@@ -269,7 +269,8 @@ another plan is there now, approving has to wait."
   (interactive
    (progn (passepartout-plan--at-point)
           (list (read-string "Deny, because (may be empty): "))))
-  (let* ((plan (passepartout-plan--at-point))
+  (let* ((node (passepartout-plan--at-point))
+         (plan (passepartout-plan--entry-plan (ewoc-data node)))
          (id (plist-get plan :id)))
     (passepartout-send-event :denial `(:plan ,id :reason ,reason)
                              (plist-get plan :session))
@@ -285,21 +286,19 @@ another plan is there now, approving has to wait."
   (run-hooks 'passepartout-plan-changed-hook))
 
 (defun passepartout-plan-return ()
-  "Approve nothing; push the button or fold the heading at point."
+  "Approve nothing, and say what does."
   (interactive)
-  (cond ((button-at (point)) (push-button))
-        (t (message "%s" (substitute-command-keys
-                          "\\<passepartout-plan-mode-map>RET decides nothing; \
-\\[passepartout-plan-approve] approves")))))
+  (message "%s" (substitute-command-keys
+                 "\\<passepartout-plan-mode-map>RET decides nothing; \
+\\[passepartout-plan-approve] approves")))
 
 (defun passepartout-plan-chat ()
   "Go to the chat that the plan at point belongs to."
   (interactive)
   (require 'passepartout-chat)
-  (let* ((plan (passepartout-plan--find
-                (get-text-property (point) 'passepartout-plan)))
-         (session (plist-get plan :session))
-         (buffer (passepartout-chat--find-buffer session)))
+  (let* ((node (passepartout-plan--node-at (point)))
+         (plan (and node (passepartout-plan--entry-plan (ewoc-data node))))
+         (buffer (passepartout-chat--find-buffer (plist-get plan :session))))
     (if buffer
         (pop-to-buffer buffer)
       (user-error "The chat of this plan is not open"))))
@@ -309,8 +308,22 @@ another plan is there now, approving has to wait."
   (passepartout-flight-plans)
   (let ((start (passepartout-plan--start id)))
     (if start
-        (goto-char start)
+        (passepartout-plan--go-to start (get-buffer-window))
       (message "Plan %s is not known any more" id))))
+
+(defun passepartout-plan--show-new (plan)
+  "Go to PLAN, which has come in the place of one that was edited."
+  (let ((buffer (get-buffer passepartout-plan--buffer-name)))
+    (passepartout-plan--store plan)
+    (passepartout-plan--redraw)
+    (when buffer
+      (with-current-buffer buffer
+        (let ((start (passepartout-plan--start (plist-get plan :id))))
+          (when start
+            (setq passepartout-plan--moved (funcall passepartout-plan--clock))
+            (passepartout-plan--go-to start nil)
+            (dolist (window (get-buffer-window-list nil nil t))
+              (passepartout-plan--go-to start window))))))))
 
 ;;;###autoload
 (defun passepartout-flight-plans ()
@@ -320,12 +333,14 @@ another plan is there now, approving has to wait."
   (let ((buffer (passepartout-view-buffer passepartout-plan--buffer-name
                                           'passepartout-plan-mode)))
     (setq passepartout-plan--moved (funcall passepartout-plan--clock))
-    (pop-to-buffer buffer)
+    ;; Half of a low window shows too little of a plan.
+    (pop-to-buffer buffer (and (< (window-total-height) 60)
+                               '((display-buffer-reuse-window
+                                  display-buffer-same-window))))
     (passepartout-plan--redraw)
-    (let ((first (and (= (point) (point-min))
-                      (text-property-not-all (point-min) (point-max)
-                                             'passepartout-plan nil))))
-      (when first (goto-char first)))
+    (let ((first (car (passepartout-plan-pending))))
+      (when (and first (= (point) (point-min)))
+        (goto-char (passepartout-plan--start (plist-get first :id)))))
     (passepartout-plan--fetch t)))
 
 ;;;; The mode
@@ -337,6 +352,8 @@ another plan is there now, approving has to wait."
     (define-key map (kbd "C-c C-k") #'passepartout-plan-deny)
     (define-key map (kbd "C-c C-e") #'passepartout-plan-edit)
     (define-key map (kbd "RET") #'passepartout-plan-return)
+    ;; Nothing is folded here by a key of ours.
+    (define-key map (kbd "TAB") #'outline-next-visible-heading)
     (define-key map (kbd "c") #'passepartout-plan-chat)
     map)
   "Keys of the buffer of flight plans.")
@@ -346,16 +363,19 @@ another plan is there now, approving has to wait."
   (setq-local word-wrap nil)
   (setq passepartout-view--refresh
         (lambda () (passepartout-plan--fetch t)))
-  (add-hook 'window-buffer-change-functions
-            #'passepartout-plan--window-changed nil t))
+  (dolist (hook '(window-buffer-change-functions window-size-change-functions
+                  window-scroll-functions post-command-hook))
+    (add-hook hook #'passepartout-plan--look-soon nil t)))
+
+(defun passepartout-plan--started ()
+  "Forget the plans of another core, and ask this one for those that wait."
+  (setq passepartout-plan--plans nil)
+  (passepartout-plan--redraw)
+  (passepartout-plan--fetch nil))
 
 (passepartout-subscribe :event :plan-parked #'passepartout-plan--received)
 (passepartout-subscribe :event :plan-changed #'passepartout-plan--received)
-(add-hook 'passepartout-start-hook
-          (defun passepartout-plan--started ()
-            "Ask a core that has just started for the plans that wait."
-            (setq passepartout-plan--plans nil)
-            (passepartout-plan--fetch nil)))
+(add-hook 'passepartout-start-hook #'passepartout-plan--started)
 
 (provide 'passepartout-plan)
 ;;; passepartout-plan.el ends here

@@ -93,10 +93,13 @@
       (string-join
        (delq nil
              (list
-              (if (and (equal state "reading") (consp reading))
-                  (format "reading %s of %s files" (car reading)
-                          (cadr reading))
-                (passepartout-view-line (format "%s" (or state "idle")) 20))
+              (cond ((and (equal state "reading") (consp reading))
+                     (format "reading %s of %s files" (car reading)
+                             (cadr reading)))
+                    ;; The count of the plans says it better.
+                    ((and (equal state "waiting") (> count 0)) nil)
+                    (t (passepartout-view-line
+                        (format "%s" (or state "idle")) 20)))
               (and focus
                    (format "on “%s”" (passepartout-view-line focus 40)))
               (and (> count 0)

@@ -108,11 +108,11 @@
 
 (defun passepartout-view-action (action)
   "Return what ACTION, a plist of :tool and :summary, would do, as one line."
-  (let ((tool (or (plist-get action :tool) ""))
-        (summary (or (plist-get action :summary) "")))
-    (passepartout-view-line (if (string-prefix-p tool summary)
-                                summary
-                              (concat tool " " summary)))))
+  (let ((tool (passepartout-view-line (plist-get action :tool) 40))
+        (summary (passepartout-view-line (plist-get action :summary))))
+    (if (member summary (list "" tool))
+        tool
+      (format "%s (%s)" summary tool))))
 
 ;;;; The mode
 

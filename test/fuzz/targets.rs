@@ -5,7 +5,8 @@ use jiff::civil::{DateTime, date};
 use passepartout::domain::action::Action;
 use passepartout::domain::gate::clearance::ask_all;
 use passepartout::domain::gate::standard::standard;
-use passepartout::domain::gate::{Case, Verdict, lisp, secret};
+use passepartout::domain::gate::title::title;
+use passepartout::domain::gate::{Case, Facts, Verdict, lisp, secret};
 use passepartout::domain::id::SessionId;
 use passepartout::domain::inert::{Inert, exact, inert};
 use passepartout::domain::label::Labels;
@@ -207,7 +208,7 @@ fn proposal_of(bytes: &[u8]) {
     }
     for call in calls {
         match Action::new(&Toolbox::builtin(), &call.tool, call.args, None, Labels::MODEL) {
-            Ok(action) => assert!(!proposal::summary(&action).contains('\n')),
+            Ok(action) => assert!(!title(&action, &Facts::default()).contains('\n')),
             Err(malformed) => assert!(!malformed.to_string().is_empty()),
         }
     }

@@ -104,7 +104,7 @@ Sources: [[id:abc-1][A x note]], [[file:/tmp/n.org::*B][B]]
 - cost :: 0.0012
 - time :: 1.2 s
 - source :: abc-1 in /tmp/no.org
-- pass: memory-search due, 2 found
+- pass: due (memory-search), 2 found
   - permissions pass: reads pass
 :END:
 
@@ -339,6 +339,18 @@ Sources: [[id:abc-1][A x note]], [[file:/tmp/n.org::*B][B]]
                 :plan (:id "P1" :status "done" :session ,session)))
       (should (string-match-p "^- Done :: \\[\\[passepartout-plan:P1\\]"
                               (buffer-string)))
+      ;; An edited plan: the one that came in its place stands below.
+      (passepartout-fake-inject
+       :event `(:action :plan-changed
+                :plan (:id "P1" :status "replaced" :replaced-by "P2"
+                       :session ,session)))
+      (should (string-match-p
+               (regexp-quote "- Replaced :: [[passepartout-plan:P1][flight plan P1]]
+- Waits for approval :: [[passepartout-plan:P2][flight plan P2]]\n")
+               (buffer-string)))
+      (passepartout-fake-inject
+       :event `(:action :plan-changed
+                :plan (:id "P2" :status "done" :session ,session)))
       (goto-char (point-max))
       (insert "half a question")
       (passepartout-fake-inject
@@ -350,6 +362,66 @@ Sources: [[id:abc-1][A x note]], [[file:/tmp/n.org::*B][B]]
       (should (string-match-p "^It is written\\.$" (buffer-string)))
       (should (string-suffix-p ":END:\n\n* half a question" (buffer-string)))
       (should (= (point) (point-max))))))
+
+(ert-deftest passepartout-chat-a-waiting-plan-is-called-by-its-title ()
+  (passepartout-fake-with
+    (let ((session (passepartout-chat-tests--open)))
+      (passepartout-chat-tests--ask "Do it")
+      (passepartout-fake-inject
+       :event `(:action :plan-parked
+                :plan (:id "P1" :status "pending" :session ,session
+                       :title "Mark “a [1]” DONE")))
+      (passepartout-chat-tests--answer session "t1" '("I would do it.")
+                                       :status "parked" :plans '("P1"))
+      (should (string-match-p
+               (regexp-quote "- Waits for approval :: \
+[[passepartout-plan:P1][Mark “a 1” DONE]]")
+               (buffer-string))))))
+
+(ert-deftest passepartout-chat-reopened-plans-stand-as-they-stand-now ()
+  (let ((file (make-temp-file "chat" nil ".org"))
+        (line (lambda (word id)
+                (format "- %s :: [[passepartout-plan:%s][title %s]]\n"
+                        word id id))))
+    (unwind-protect
+        (dolist (changed '(t nil))
+          (write-region
+           (concat ":PROPERTIES:\n:PP_CHAT: s9\n:END:\n\n* Q\n"
+                   ":PROPERTIES:\n:PP_ROLE: user\n:END:\n\n** Answer\n"
+                   ":PROPERTIES:\n:PP_ROLE: assistant\n:END:\nSo.\n\n"
+                   (funcall line "Waits for approval" "P1")
+                   (funcall line "Waits for approval" "P2")
+                   (funcall line "Done" "P3")
+                   (funcall line "Approved" "P4")
+                   "\n* \n")
+           nil file nil 'quiet)
+          (passepartout-fake-with
+            (passepartout-chat-open file)
+            (should (equal (plist-get (car (last (passepartout-fake-sent
+                                                  :plans)))
+                                      :ids)
+                           '("P4" "P2" "P1")))
+            (let ((before (buffer-string)))
+              (should-not (buffer-modified-p))
+              (passepartout-fake-answer
+               :plans `(:plans ((:id "P1" :status ,(if changed "done" "pending"))
+                                (:id "P2" :status "pending")
+                                (:id "P4" :status ,(if changed "failed"
+                                                     "approved")))))
+              ;; A chat is modified when its text is another, and only then.
+              (should (eq changed (buffer-modified-p)))
+              (should (equal (buffer-string)
+                             (if changed
+                                 (string-replace
+                                  "Approved :: [[passepartout-plan:P4"
+                                  "Failed :: [[passepartout-plan:P4"
+                                  (string-replace
+                                   "Waits for approval :: [[passepartout-plan:P1"
+                                   "Done :: [[passepartout-plan:P1" before))
+                               before))))
+            (set-buffer-modified-p nil)
+            (kill-buffer)))
+      (delete-file file))))
 
 (ert-deftest passepartout-chat-a-folded-answer-stays-folded ()
   (passepartout-fake-with

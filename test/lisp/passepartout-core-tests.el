@@ -62,7 +62,7 @@ The lighthouse of Cordouan was built in 1611.
             (passepartout-module--transport nil)
             (passepartout-plan--plans nil)
             (passepartout-plan--moved 0)
-            (passepartout-plan--seen (make-hash-table :test #'equal))
+            (passepartout-plan--window-end (lambda (_window) (point-max)))
             (passepartout-approval-delay 0)
             (passepartout-events--notes nil)
             (passepartout-status--last nil)
@@ -122,7 +122,11 @@ The lighthouse of Cordouan was built in 1611.
   (passepartout-flight-plans)
   (passepartout-core-tests--until
    (progn (goto-char (point-min))
-          (search-forward "* PLAN" nil t))))
+          (set-window-start nil (point-min))
+          (passepartout-plan--look)
+          (and (search-forward "* PLAN" nil t)
+               (passepartout-plan--seen-p
+                (passepartout-plan--node-at (point)))))))
 
 (ert-deftest passepartout-core-answers-from-memory ()
   (passepartout-core-tests--with

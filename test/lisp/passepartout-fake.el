@@ -80,7 +80,8 @@
          (passepartout-plan--clock (lambda () passepartout-fake-time))
          (passepartout-plan--plans nil)
          (passepartout-plan--moved 0)
-         (passepartout-plan--seen (make-hash-table :test #'equal))
+         ;; A window that is high enough for everything.
+         (passepartout-plan--window-end (lambda (_window) (point-max)))
          (passepartout-events--notes nil)
          (passepartout-chat--turns nil)
          (passepartout-status--last nil)

@@ -27,26 +27,63 @@
 
 (require 'passepartout-fake)
 
+(defvar passepartout-plan-tests--pages nil
+  "The pages of the plans, by id; those of an id that is not here are short.")
+
 (defun passepartout-plan-tests--plan (id &rest more)
   "Return a plan called ID that waits, with the properties MORE before all."
   (append more
           (list :id id :status "pending" :shown (concat "hash-" id)
                 :session "s1" :turn "t1" :tool "write-file"
-                :title (concat "Write " id) :why "because"
-                :asked-by '(("permissions" "writes ask"))
-                :body (concat "write /tmp/" id "\nline") :diff "--- a\n+++ b\n-x\n+y"
-                :args '((:name "path" :value "/tmp/x" :kind "text")
-                        (:name "content" :value "y" :kind "text"))
+                :title (concat "Write " id)
+                :asked-by '(("permissions" "writes ask")) :size 100000
+                :args '((:name "path" :size 6 :kind "text")
+                        (:name "content" :size 1 :kind "text"))
                 :created "2026-01-01T10:00:00Z"
                 :expires "2026-01-02T10:00:00Z")))
+
+(defun passepartout-plan-tests--page (id from)
+  "Return the page of the plan ID that begins at FROM, a number of pages."
+  (let* ((pages (or (cdr (assoc id passepartout-plan-tests--pages))
+                    `((:body ,(concat "write /tmp/" id "\nline\n"))
+                      (:asked "permissions: writes ask\n")
+                      (:why "because")
+                      (:diff "--- a\n+++ b\n-x\n+y\n"))))
+         (page (nth from pages))
+         (plan (passepartout-plan--find id)))
+    (append `(:plan ,id :from ,from :part ,(car page) :text ,(cadr page))
+            (if (nthcdr (1+ from) pages)
+                `(:next ,(1+ from))
+              `(:shown ,(plist-get plan :shown))))))
+
+(defun passepartout-plan-tests--look ()
+  "Do what happens when Emacs has drawn its windows; answer for the core."
+  (let ((answered nil) (again t))
+    (while again
+      (setq again nil)
+      (with-current-buffer passepartout-plan--buffer-name
+        (passepartout-plan--look))
+      (dolist (asked (passepartout-fake-sent :plan-page))
+        (let ((number (plist-get asked :request)))
+          (when (and (gethash number passepartout-events--requests)
+                     (not (memq number answered)))
+            (push number answered)
+            (setq again t)
+            (passepartout-fake-inject
+             :response `(:action :plan-page :request ,number
+                         ,@(passepartout-plan-tests--page
+                            (plist-get asked :plan)
+                            (plist-get asked :from))))))))))
 
 (defun passepartout-plan-tests--show (&rest plans)
   "Show PLANS in the buffer of plans, as if all had been there for long."
   (passepartout-flight-plans)
   (passepartout-fake-answer :plans `(:plans ,plans))
   (should (eq major-mode 'passepartout-plan-mode))
-  (setq passepartout-fake-time (+ passepartout-fake-time 10))
   (goto-char (point-min))
+  (set-window-start nil (point-min))
+  (passepartout-plan-tests--look)
+  (setq passepartout-fake-time (+ passepartout-fake-time 10))
   (search-forward "* PLAN"))
 
 (defun passepartout-plan-tests--key (key)
@@ -67,10 +104,12 @@
 
 (ert-deftest passepartout-plan-looks-as-it-should ()
   (passepartout-fake-with
+   (let ((passepartout-plan-tests--pages
+          '(("P1" (:body "* not a heading\n:END:\n[[elisp:(x)][safe]]\n\n")
+             (:body "last\n") (:asked "permissions: writes ask\n")
+             (:why "because") (:diff "--- a\n+++ b\n-x\n+y\n")))))
     (passepartout-plan-tests--show
-     (passepartout-plan-tests--plan
-      "P1" :created nil :expires nil
-      :body "* not a heading\n:END:\n[[elisp:(x)][safe]]\n\nlast"))
+     (passepartout-plan-tests--plan "P1" :created nil :expires nil))
     (should (string-match-p
              (regexp-quote "
 What will happen
@@ -80,17 +119,19 @@ What will happen
 :
 : last
 
+Why you are asked
+: permissions: writes ask
+
+Why the agent wants it
+: because
+
 The change
 : --- a
 : +++ b
 : -x
 : +y
 
-Why the agent wants it
-: because
-
-Why you are asked
-- permissions: writes ask
+End of plan P1.
 ")
              (buffer-string)))
     (should (string-match-p "^\\* PLAN Write P1 :FLIGHT_PLAN:$"
@@ -104,13 +145,14 @@ Why you are asked
         (should-not (invisible-p position))
         (should-not (get-char-property position 'display))
         (should-not (get-char-property position 'composition))
-        (setq position (1+ position))))))
+        (setq position (1+ position)))))))
 
 (ert-deftest passepartout-plan-control-characters-are-escapes ()
   (passepartout-fake-with
-    (passepartout-plan-tests--show
-     (passepartout-plan-tests--plan
-      "P1" :body "rm\r\u202e x\u200b\0" :title "a\nb\u2066c"))
+    (let ((passepartout-plan-tests--pages
+           '(("P1" (:body "rm\r\u202e x\u200b\0")))))
+      (passepartout-plan-tests--show
+       (passepartout-plan-tests--plan "P1" :title "a\nb\u2066c")))
     (should (string-match-p
              (regexp-quote ": rm\\u{D}\\u{202E} x\\u{200B}\\u{0}\n")
              (buffer-string)))
@@ -140,6 +182,7 @@ Why you are asked
     (passepartout-flight-plans)
     (passepartout-fake-answer
      :plans `(:plans (,(passepartout-plan-tests--plan "P1"))))
+    (passepartout-plan-tests--look)
     (goto-char (point-min))
     (search-forward "* PLAN")
     (passepartout-plan-tests--key "C-c C-c")
@@ -157,6 +200,7 @@ Why you are asked
     (passepartout-fake-inject
      :event `(:action :plan-parked :plan ,(passepartout-plan-tests--plan "P2")))
     (should (looking-at-p " Write P1"))
+    (passepartout-plan-tests--look)
     (passepartout-plan-tests--key "C-c C-c")
     (should (equal "P1" (plist-get (car (passepartout-fake-sent :approval))
                                    :plan)))
@@ -175,6 +219,7 @@ Why you are asked
     (passepartout-fake-inject
      :event `(:action :plan-changed
               :plan ,(passepartout-plan-tests--plan "P1" :shown "hash-new")))
+    (passepartout-plan-tests--look)
     (passepartout-plan-tests--key "C-c C-c")
     (should-not (passepartout-fake-sent :approval))
     (setq passepartout-fake-time (+ passepartout-fake-time 1.1))
@@ -198,6 +243,7 @@ Why you are asked
     (org-cycle)
     (should-error (passepartout-plan-tests--key "C-c C-c") :type 'user-error)
     (should-not (passepartout-fake-sent :approval))
+    (passepartout-plan-tests--look)
     (setq passepartout-fake-time (+ passepartout-fake-time 1.1))
     (passepartout-plan-tests--key "C-c C-c")
     (should (passepartout-fake-sent :approval))))
@@ -213,21 +259,169 @@ Why you are asked
 
 (ert-deftest passepartout-plan-edits-an-argument ()
   (passepartout-fake-with
-    (passepartout-plan-tests--show (passepartout-plan-tests--plan "P1"))
+    (passepartout-plan-tests--show (passepartout-plan-tests--plan "P1")
+                                   (passepartout-plan-tests--plan "P2"))
     (cl-letf (((symbol-function 'completing-read)
                (lambda (&rest _) "content")))
       (passepartout-plan-tests--key "C-c C-e"))
     (should (eq major-mode 'passepartout-plan-edit-mode))
-    (should (equal (buffer-string) "y"))
+    ;; The text comes in slices, and can be changed when all is there.
+    (passepartout-fake-answer :plan-argument '(:text "a\n" :next 2))
+    (should-error (insert "x") :type 'buffer-read-only)
+    (should (equal (plist-get (car (last (passepartout-fake-sent
+                                          :plan-argument)))
+                              :from)
+                   2))
+    (passepartout-fake-answer :plan-argument '(:text "y"))
+    (should (equal (buffer-string) "a\ny"))
     (goto-char (point-max))
-    (insert "\n語")
+    (insert (make-string 70000 ?語))
+    (let ((whole (buffer-string)))
+      (passepartout-plan-tests--key "C-c C-c")
+      (passepartout-fake-settle)
+      (let ((sent (passepartout-fake-sent :edit-plan)))
+        (should (equal (mapcar (lambda (each) (plist-get each :plan)) sent)
+                       (make-list (length sent) "P1")))
+        (should (equal (mapconcat (lambda (each) (plist-get each :value))
+                                  sent "")
+                       whole))
+        (should (equal (mapcar (lambda (each) (plist-get each :first)) sent)
+                       (cons t (make-list (1- (length sent)) nil))))
+        (should (plist-get (car sent) :more))
+        (should-not (plist-get (car (last sent)) :more))))
+    (should-not (passepartout-fake-sent :approval))
+    ;; An edit that is not taken loses nothing.
+    (passepartout-fake-answer :edit-plan '(:error "Refused."))
+    (let ((buffer (get-buffer "*Passepartout edit: content of P1*")))
+      (should (> (buffer-size buffer) 70000))
+      ;; The new plan stands elsewhere in the list, and point is on it.
+      (passepartout-fake-inject
+       :event `(:action :plan-changed
+                :plan ,(passepartout-plan-tests--plan "P1" :status "replaced")))
+      (passepartout-fake-inject
+       :event `(:action :plan-parked :plan ,(passepartout-plan-tests--plan "P3")))
+      (with-current-buffer buffer
+        (passepartout-plan--edit-answered
+         `(:plan ,(passepartout-plan-tests--plan "P3")) buffer))
+      (should-not (buffer-live-p buffer)))
+    (switch-to-buffer passepartout-plan--buffer-name)
+    (should (looking-at-p "\\* PLAN Write P3"))
+    (passepartout-plan-tests--look)
     (passepartout-plan-tests--key "C-c C-c")
-    (let ((sent (car (passepartout-fake-sent :edit-plan))))
-      (should (equal (plist-get sent :plan) "P1"))
-      (should (equal (plist-get sent :args)
-                     '((:name "path" :kind "text" :value "/tmp/x")
-                       (:name "content" :kind "text" :value "y\n語")))))
     (should-not (passepartout-fake-sent :approval))))
+
+(defun passepartout-plan-tests--lines (from to)
+  "Return the lines from FROM to TO."
+  (mapconcat (lambda (n) (format "+line %d of a file that is rather long\n" n)) (number-sequence from to) ""))
+
+(defmacro passepartout-plan-tests--in-low-window (&rest body)
+  "Run BODY with a long plan in a window of twenty lines."
+  (declare (indent 0) (debug t))
+  `(passepartout-fake-with
+     (let ((passepartout-plan-tests--pages
+            `(("P1" (:body "write\n")
+               (:diff ,(passepartout-plan-tests--lines 1 300))
+               (:diff ,(passepartout-plan-tests--lines 301 600)))))
+           (passepartout-plan--window-end
+            (lambda (window)
+              (save-excursion
+                (goto-char (window-start window))
+                (forward-line 20)
+                (point)))))
+       (passepartout-plan-tests--show (passepartout-plan-tests--plan "P1"))
+       ,@body)))
+
+(ert-deftest passepartout-plan-what-was-not-displayed-is-not-approved ()
+  (passepartout-plan-tests--in-low-window
+    ;; Only the pages that are near come.
+    (should (search-forward ": +line 300" nil t))
+    (should-not (search-forward ": +line 301" nil t))
+    (goto-char (passepartout-plan--start "P1"))
+    (let ((keys 0) (seen 0) start)
+      (while (not (passepartout-fake-sent :approval))
+        (should (< (cl-incf keys) 100))
+        (passepartout-plan-tests--key "C-c C-c")
+        (unless (passepartout-fake-sent :approval)
+          ;; It went on to what follows, without a gap.
+          (setq start (window-start))
+          (should (<= (window-start) (+ (passepartout-plan--start "P1")
+                                        (passepartout-plan--entry-seen
+                                         (ewoc-data (passepartout-plan--node
+                                                     "P1"))))))
+          (passepartout-plan-tests--look)
+          (should (>= start seen))
+          (setq seen start)
+          ;; At once, it is ignored.
+          (passepartout-plan-tests--key "C-c C-c")
+          (should-not (passepartout-fake-sent :approval))
+          (should (= start (window-start)))
+          (setq passepartout-fake-time (+ passepartout-fake-time 1.1))))
+      (should (> keys (/ 600 20)))
+      (should (equal (plist-get (car (passepartout-fake-sent :approval)) :shown)
+                     "hash-P1")))))
+
+(ert-deftest passepartout-plan-going-to-the-end-is-not-reading ()
+  (passepartout-plan-tests--in-low-window
+    (while (passepartout-plan--entry-next
+            (ewoc-data (passepartout-plan--node "P1")))
+      (goto-char (point-max))
+      (forward-line -15)
+      (set-window-start nil (point))
+      (passepartout-plan-tests--look))
+    (goto-char (passepartout-plan--start "P1"))
+    (passepartout-plan-tests--key "C-c C-c")
+    (should-not (passepartout-fake-sent :approval))
+    ;; It leads back to where the gap begins.
+    (should (< (line-number-at-pos) 30))))
+
+(ert-deftest passepartout-plan-long-lines-are-broken-where-it-can-be-seen ()
+  (passepartout-fake-with
+    (let ((passepartout-plan-tests--pages
+           `(("P1" (:body ,(concat "a\n" (make-string 900 ?x)))
+              (:body ,(concat (make-string 10 ?z) "\nb\n"))))))
+      (passepartout-plan-tests--show (passepartout-plan-tests--plan "P1")))
+    (goto-char (point-min))
+    (search-forward "What will happen\n")
+    (let ((lines (split-string
+                  (buffer-substring-no-properties (point) (point-max)) "\n")))
+      (should (equal (mapcar (lambda (line) (substring line 0 (min 5 (length line))))
+                             (seq-take lines 7))
+                     '(": a" ": xxx" "  : x" "  : x" "  : z" ": b" ""))))))
+
+(ert-deftest passepartout-plan-a-core-that-started-again-is-asked-for-the-text ()
+  (passepartout-fake-with
+    (passepartout-plan-tests--show (passepartout-plan-tests--plan "P1"))
+    (let ((asked (length (passepartout-fake-sent :plan-page))))
+      (passepartout-plan--started)
+      (passepartout-fake-answer
+       :plans `(:plans (,(passepartout-plan-tests--plan "P1"))))
+      (passepartout-plan-tests--look)
+      (should (= (length (passepartout-fake-sent :plan-page)) (* 2 asked))))))
+
+(ert-deftest passepartout-plan-an-event-costs-the-same-however-long-the-plan ()
+  (passepartout-fake-with
+    (let* ((text (passepartout-plan-tests--lines 1 400))
+           (passepartout-plan-tests--pages
+            (list (cons "P1" (make-list 100 (list :diff text)))))
+           (cost (lambda ()
+                   (garbage-collect)
+                   (let ((gcs gcs-done)
+                         (entry (ewoc-data (passepartout-plan--node "P1")))
+                         (start (float-time)))
+                     (dotimes (_ 5)
+                       (passepartout-plan--insert-page
+                        entry (passepartout-plan-tests--page
+                               "P1" (passepartout-plan--entry-next entry))))
+                     (and (= gcs gcs-done) (- (float-time) start))))))
+      (passepartout-flight-plans)
+      (passepartout-fake-answer
+       :plans `(:plans (,(passepartout-plan-tests--plan "P1"))))
+      (let* ((inhibit-read-only t)
+             (gc-cons-threshold most-positive-fixnum)
+             (first (funcall cost))
+             (_ (dotimes (_ 16) (funcall cost)))
+             (last (funcall cost)))
+        (should (< last (+ 0.05 (* 5 first))))))))
 
 (ert-deftest passepartout-plan-takes-no-focus ()
   (passepartout-fake-with
@@ -256,12 +450,13 @@ Why you are asked
     (forward-line 3)
     (set-window-point nil (point))
     (set-window-start nil (passepartout-plan--start "P19"))
-    (let ((line (thing-at-point 'line)) (id "P20"))
+    (let ((line (thing-at-point 'line)))
       (passepartout-fake-inject
        :event `(:action :plan-changed
                 :plan ,(passepartout-plan-tests--plan "P3" :status "expired")))
       (should (equal line (thing-at-point 'line)))
-      (should (equal id (get-text-property (point) 'passepartout-plan)))
+      (should (eq (passepartout-plan--node "P20")
+                  (passepartout-plan--node-at (point))))
       (should (= (window-start) (passepartout-plan--start "P19"))))))
 
 (provide 'passepartout-plan-tests)

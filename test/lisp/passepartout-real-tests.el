@@ -127,9 +127,9 @@ Larch for the deck, from the mill at Corran.
         (should (string-search "Let me look." first))
         (should (string-match-p "Waits for approval :: \\[\\[passepartout-plan:"
                                 first))
-        (should (string-match-p "^- pass: memory-search timber" first))
-        (should (string-match-p "^- pass: memory-read timber" first))
-        (should (string-match-p "^- ask: org-set-todo timber" first)))
+        (should (string-match-p "^- pass: Search memory for “timber” (memory-search)" first))
+        (should (string-match-p "^- pass: Read “Order timber” (memory-read)" first))
+        (should (string-match-p "^- ask: Mark “Order timber” DONE (org-set-todo)" first)))
       (should (equal (with-current-buffer buffer (buffer-string)) before))
       (setq plan (passepartout-real--decide "C-c C-c"))
       (should (string-match-p "^\\+\\*\\* DONE Order timber"

@@ -125,6 +125,7 @@
          (passepartout-events--notes nil)
          (passepartout-chat--turns nil)
          (passepartout-plan--plans nil)
+         (passepartout-plan--window-end passepartout-plan--window-end)
          (passepartout-status--last nil)
          (passepartout-real-lines nil)
          (create-lockfiles nil)
@@ -276,14 +277,30 @@ With TEXT wait for one that shows it; another may wait from before."
         (plan (passepartout-real-until
                 (seq-find (lambda (plan)
                             (or (null text)
-                                (string-search text (plist-get plan :body))))
+                                (string-search text (plist-get plan :title))))
                           (passepartout-plan-pending)))))
-    (setq passepartout-plan--clock (lambda () (+ (float-time) ahead)))
+    (setq passepartout-plan--clock (lambda () (+ (float-time) ahead))
+          ;; The window of a batch Emacs is a few characters wide.
+          passepartout-plan--window-end (lambda (_window) (point-max)))
     (passepartout-flight-plans)
-    (accept-process-output nil 0.05)
-    (setq ahead (* 3 passepartout-approval-delay))
     (goto-char (passepartout-plan--start (plist-get plan :id)))
-    plan))
+    (set-window-start nil (point-min))
+    (passepartout-real-until
+      (progn (passepartout-plan--look)
+             (passepartout-plan--seen-p (passepartout-plan--node-at (point)))))
+    (setq ahead (* 3 passepartout-approval-delay))
+    (append plan (list :diff (passepartout-real--diff)))))
+
+(defun passepartout-real--diff ()
+  "Return the change that the plan at point shows."
+  (save-excursion
+    (if (search-forward "\nThe change\n" nil t)
+        (let ((start (point)))
+          (search-forward "\n\nEnd of plan")
+          (replace-regexp-in-string
+           "^: ?" ""
+           (buffer-substring-no-properties start (match-beginning 0))))
+      "")))
 
 ;;;; An Emacs that will be killed
 

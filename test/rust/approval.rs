@@ -17,6 +17,7 @@ fn plan() -> FlightPlan {
     let opinion = Opinion { gate: "permissions".into(), priority: 600, verdict: Verdict::Ask(Reason::new("It asks.")) };
     FlightPlan {
         id: PlanId("P1".into()),
+        title: "Run: rm old.txt".into(),
         trace: Trace { action: action.hash(), opinions: vec![opinion] },
         action,
         facts: Facts::default().hash(),
@@ -88,6 +89,7 @@ fn anything_else_that_is_shown_has_another_name() {
         FlightPlan { id: PlanId("P2".into()), ..plan() },
         FlightPlan { body: "rm old.txt ".into(), ..plan() },
         FlightPlan { diff: "-a".into(), ..plan() },
+        FlightPlan { title: "Run: ls".into(), ..plan() },
         FlightPlan { facts: Facts { unknown: vec!["x".into()], ..Facts::default() }.hash(), ..plan() },
     ];
     for other in changed {

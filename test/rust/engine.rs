@@ -10,6 +10,7 @@ use passepartout::domain::gate::standard::standard;
 use passepartout::domain::gate::{Case, Facts};
 use passepartout::domain::id::{NodeId, SessionId};
 use passepartout::domain::label::{Labels, Privacy};
+use passepartout::domain::memory::store::Store;
 use passepartout::domain::port::Journal;
 use passepartout::domain::signal::{Origin, Rights, Role, Said, Sensor, Source};
 use passepartout::domain::tool::Toolbox;
@@ -19,6 +20,7 @@ use passepartout::edge::engine::boot::{Boot, Keep, start};
 use passepartout::edge::engine::turns::{Ask, Decided};
 use passepartout::edge::engine::{Engine, Notice};
 use passepartout::edge::secret::Vault;
+use passepartout::edge::store::disk::DiskStore;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -602,6 +604,40 @@ async fn an_edited_plan_is_judged_anew_and_replaces_the_old_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn whenever_the_program_ends_while_a_plan_is_edited_one_plan_waits() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let file = home.project("note.txt");
+    let args = |content: &str| json!({"path": file, "content": content});
+    let server = FakeServer::start([calls(&[("c1", "write-file", why(args("one\n")))])]);
+    let engine = home.served(&server, &["fake"], true).await;
+    let _ = home.ask(&engine, "write it down").await;
+    let old = waiting(&engine);
+    let log = home.store().join("memory.log");
+    let before = std::fs::read(&log).expect("the log is there").len();
+    let args = args("two\n").as_object().cloned().expect("an object");
+    let new = engine.edit_plan(&origin(), &old.id.0, args).await.expect("it is judged anew");
+    engine.close().await;
+    let whole = std::fs::read(&log).expect("the log is there");
+    assert!(whole.len() > before);
+    let steps = (before..whole.len()).step_by(((whole.len() - before) / 40).max(1)).chain([whole.len()]);
+    for cut in steps {
+        // As if the power had failed when so much was written.
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        std::fs::write(folder.path().join("memory.log"), &whole[..cut]).expect("it is written");
+        let mut store = DiskStore::open(folder.path()).expect("the log is the store");
+        let mut last = std::collections::BTreeMap::new();
+        for record in store.list("plan", 0).expect("a list") {
+            last.insert(record.key, record.body["status"].as_str().unwrap_or_default().to_string());
+        }
+        let pending: Vec<&String> = last.iter().filter(|(_, status)| *status == "pending").map(|(id, _)| id).collect();
+        let expected = if cut == whole.len() { &new.id.0 } else { &old.id.0 };
+        assert_eq!(pending, [expected], "cut at {cut} of {before}..{}", whole.len());
+        let talks = store.latest("conversation", expected).expect("a look").expect("it can go on");
+        assert_eq!(talks.body["waiting"][0][1], json!(expected));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_plan_that_can_no_longer_be_decided_about_holds_nothing_up() {
     let home = Home::new(&[("home.org", TILES)]);
     let schedule = |id, when: &str| (id, "org-schedule", why(json!({"id": "tiles", "when": when})));
@@ -638,7 +674,7 @@ async fn an_intent_without_an_outcome_is_reported_at_the_next_start() {
         let engine = home.engine().await;
         let lines = engine.log_lines(50);
         let found = lines.iter().filter(|line| {
-            line.text.starts_with("an earlier session ended while this was being done: memory-search tiles")
+            line.text.starts_with("an earlier session ended while this was being done: Search memory for “tiles”")
         });
         assert_eq!(found.count(), expected, "it is reported once: {lines:?}");
         engine.close().await;
@@ -797,7 +833,7 @@ async fn an_approved_act_whose_end_nobody_saw_is_told_at_the_next_start() {
     *home.editor.lock().expect("not poisoned") = Arc::new(NoEditor);
     let engine = home.served(&server, &["fake"], true).await;
     let lines: Vec<_> = engine.log_lines(50).into_iter().map(|line| line.text).collect();
-    let told = "an earlier session ended while this was being done: org-set-todo tiles; look whether it was";
+    let told = "an earlier session ended while this was being done: Mark “Order tiles” DONE; look whether it was";
     assert!(lines.iter().any(|line| line == told), "{lines:?}");
     let PlanStatus::Failed(why) = status(&engine, &plan) else { panic!("{:?}", status(&engine, &plan)) };
     assert!(why.contains("look whether it was done"), "{why}");
@@ -926,7 +962,7 @@ async fn slash_commands_reach_no_model() {
     assert_eq!(home.ask(&engine, "/plans").await.1, "No plan waits.");
     let _ = home.ask(&engine, "the tiles are ordered").await;
     let plan = waiting(&engine);
-    assert!(home.ask(&engine, "/plans").await.1.starts_with(&format!("- {}: org-set-todo tiles", plan.id)));
+    assert!(home.ask(&engine, "/plans").await.1.starts_with(&format!("- {}: Mark “Order tiles” DONE", plan.id)));
     assert!(home.ask(&engine, "/help").await.1.contains("/approve PLAN"));
     assert!(home.ask(&engine, "/approve P000000").await.1.contains("there is no plan P000000"));
     assert_eq!(server.requests().len(), 1);

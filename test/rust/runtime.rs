@@ -32,6 +32,8 @@ struct Client {
     resyncs: Vec<String>,
     /// Edits are not answered.
     deaf: bool,
+    /// How often the text of a buffer was sent.
+    texts: usize,
 }
 
 fn quoted(text: &str) -> String {
@@ -69,6 +71,7 @@ impl Client {
             buffers: HashMap::new(),
             resyncs: Vec::new(),
             deaf: false,
+            texts: 0,
         };
         client.wait("the memex to be read", |m| {
             m.name_at("type") == Some("log") && text(m, "text").starts_with("the memex has ")
@@ -132,7 +135,15 @@ impl Client {
             }
             Some("buffer-state") => match self.buffers.get(&file) {
                 None => vec![reply()],
+                Some(buffer) if asked.flag_at("brief") => {
+                    vec![reply().flag("open", true).int("tick", buffer.tick)]
+                }
+                Some(buffer) if asked.text_at("known") == Some(&buffer.tick.to_string()) => {
+                    let same = reply().flag("open", true).flag("same", true).int("tick", buffer.tick);
+                    vec![same.text("state", buffer.tick.to_string())]
+                }
                 Some(buffer) => {
+                    self.texts += 1;
                     let open =
                         reply().flag("open", true).int("tick", buffer.tick).int("size", buffer.text.len() as i64);
                     let (first, rest) = buffer.text.split_at(buffer.text.len().min(7));
@@ -142,6 +153,7 @@ impl Client {
                             .flag("open", true)
                             .int("tick", buffer.tick)
                             .int("size", buffer.text.len() as i64)
+                            .text("state", buffer.tick.to_string())
                             .text("text", rest),
                     ]
                 }
@@ -279,7 +291,7 @@ fn requests_are_answered_each_with_its_number() {
     assert!(doctor.text_at("verdict").is_some());
     let error = client.request("teleport", Plist::new());
     assert_eq!(error.text_at("error"), Some("there is no request “teleport”"));
-    let error = client.request("edit-plan", Plist::new().text("plan", "P1"));
+    let error = client.request("edit-plan", Plist::new().text("plan", "P1").flag("first", true));
     assert_eq!(error.text_at("error"), Some("there is no plan P1"));
 }
 
@@ -317,7 +329,27 @@ fn parked(client: &mut Client) -> Sexp {
     plan
 }
 
-fn approve(client: &Client, plan: &Sexp) {
+/// Takes the whole text of a plan, page by page.
+fn read_plan(client: &mut Client, plan: &Sexp) -> String {
+    let (mut text, mut from) = (String::new(), Some(0));
+    while let Some(at) = from {
+        let asked = Plist::new().text("plan", plan.text_at("id").expect("an id")).int("from", at as i64);
+        let page = client.request("plan-page", asked);
+        text.push_str(page.text_at("text").unwrap_or_else(|| panic!("a page: {page}")));
+        from = page.count_at("next");
+        assert!(from.is_some() || page.text_at("shown") == plan.text_at("shown"), "{page}");
+    }
+    assert_eq!(plan.count_at("size"), Some(text.len()));
+    text
+}
+
+/// Approves a plan as a human does: after all of it was shown.
+fn approve(client: &mut Client, plan: &Sexp) {
+    read_plan(client, plan);
+    say_yes(client, plan);
+}
+
+fn say_yes(client: &Client, plan: &Sexp) {
     let (id, shown) = (plan.text_at("id").expect("an id"), plan.text_at("shown").expect("a hash"));
     client.event("approval", Plist::new().text("plan", id).text("shown", shown));
 }
@@ -328,9 +360,10 @@ fn an_approval_changes_the_file_on_disk_when_no_buffer_visits_it() {
     let server = FakeServer::start([mark_done(), says(&["It is done."])]);
     let mut client = Client::start(&home, Some(&server), "\"fake\"");
     let plan = parked(&mut client);
-    assert!(plan.text_at("diff").is_some_and(|diff| diff.contains("+** DONE Order tiles")), "{plan}");
+    assert_eq!(plan.text_at("title"), Some("Mark “Order tiles” DONE"));
+    assert!(read_plan(&mut client, &plan).contains("+** DONE Order tiles"), "{plan}");
     client.status("the plan to be counted", |status| status.int_at("pending") == Some(1));
-    approve(&client, &plan);
+    approve(&mut client, &plan);
     let started = client.wait("turn-started", |m| action(m) == Some("turn-started"));
     assert_eq!(text(&started, "follows"), plan.text_at("turn").unwrap_or_default());
     let done = client.turn_done();
@@ -346,7 +379,7 @@ fn an_approval_changes_the_file_on_disk_when_no_buffer_visits_it() {
         .collect();
     assert_eq!(changed, ["approved", "done"]);
     // Once more: it counts once.
-    approve(&client, &plan);
+    approve(&mut client, &plan);
     let again = client.turn_done();
     assert_eq!(again.text_at("status"), Some("failed"));
     assert!(again.text_at("text").is_some_and(|t| t.contains("no longer waits")), "{again}");
@@ -360,6 +393,13 @@ fn a_decision_typed_in_another_chat_runs_in_the_conversation_of_its_plan() {
     let server = FakeServer::start([mark_done(), says(&["It is done."])]);
     let mut client = Client::start(&home, Some(&server), "\"fake\"");
     let plan = parked(&mut client);
+    let typed = format!("/approve {}", plan.text_at("id").unwrap_or_default());
+    client.say_in("other", &typed);
+    let turn = client.turn_done().text_at("turn").unwrap_or_default().to_string();
+    let said = client.streamed(&turn).concat();
+    assert!(said.contains("has not been shown to its end"), "{said}");
+    assert_eq!(home.read_file("home.org"), TILES);
+    read_plan(&mut client, &plan);
     client.say_in("other", &format!("/approve {}", plan.text_at("id").unwrap_or_default().to_lowercase()));
     let done = [client.turn_done(), client.turn_done()];
     let of = |session| done.iter().find(|done| done.text_at("session") == Some(session)).expect("its turn");
@@ -377,7 +417,7 @@ fn an_approval_edits_the_open_buffer_and_not_the_file() {
     let unsaved = TILES.replace("white", "blüe");
     client.buffers.insert(home.file("home.org"), Buffer { text: unsaved.clone(), tick: 7 });
     let plan = parked(&mut client);
-    approve(&client, &plan);
+    approve(&mut client, &plan);
     let done = client.turn_done();
     assert_eq!(done.text_at("status"), Some("answered"));
     let buffer = &client.buffers[&home.file("home.org")];
@@ -395,7 +435,7 @@ fn a_buffer_that_moved_on_makes_the_plan_stale() {
     let plan = parked(&mut client);
     let typed = TILES.replace("white", "blue");
     client.buffers.insert(home.file("home.org"), Buffer { text: typed.clone(), tick: 8 });
-    approve(&client, &plan);
+    approve(&mut client, &plan);
     client.turn_done();
     assert_eq!(client.buffers[&home.file("home.org")].text, typed);
     let plans = client.request("plans", Plist::new().flag("all", true));
@@ -534,14 +574,14 @@ fn an_interrupt_in_the_middle_of_an_act_says_that_its_end_is_unknown() {
     client.buffers.insert(home.file("home.org"), Buffer { text: TILES.to_string(), tick: 7 });
     client.deaf = true;
     let plan = parked(&mut client);
-    approve(&client, &plan);
+    approve(&mut client, &plan);
     client.wait("the edit", |m| action(m) == Some("buffer-edit"));
     client.event("interrupt", Plist::new());
     let done = client.turn_done();
     assert_eq!(done.text_at("status"), Some("interrupted"));
     assert_eq!(
         done.text_at("text"),
-        Some("Stopped while this was being done: org-set-todo tiles; look whether it was.")
+        Some("Stopped while this was being done: Mark “Order tiles” DONE; look whether it was.")
     );
     let end = Instant::now() + PATIENCE;
     let status = loop {
@@ -641,6 +681,79 @@ fn a_client_cannot_approve_what_it_was_not_shown() {
 }
 
 #[test]
+fn a_long_plan_travels_in_pages_and_counts_only_when_all_were_taken() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let file = home.project("long.txt");
+    let content: String = (0..20_000).map(|n| format!("line {n} of a long file\n")).collect();
+    let args = json!({"path": file, "content": content, "explanation": "The user wants it."});
+    let call = Reply::answer(Dialect::OpenAi, &[], &[("c1", "write-file", args)]);
+    let server = FakeServer::start([call, says(&["It is written."])]);
+    let mut client = Client::start(&home, Some(&server), "\"fake\"");
+    let plan = parked(&mut client);
+    assert!(plan.to_string().len() < 2_000, "a summary is bounded: {} bytes", plan.to_string().len());
+    let id = plan.text_at("id").expect("an id").to_string();
+    let page = |client: &mut Client, from: usize| {
+        client.request("plan-page", Plist::new().text("plan", id.as_str()).int("from", from as i64))
+    };
+    let refused = |client: &mut Client, plan: &Sexp| {
+        say_yes(client, plan);
+        let done = client.turn_done();
+        assert!(done.text_at("text").is_some_and(|t| t.contains("has not been shown to its end")), "{done}");
+    };
+    refused(&mut client, &plan);
+    let first = page(&mut client, 0);
+    assert!(first.to_string().len() < 20_000, "a page is bounded");
+    refused(&mut client, &plan);
+    // The last page alone is not the whole.
+    let size = plan.count_at("size").expect("a size");
+    let last = page(&mut client, size - 100);
+    assert_eq!(last.text_at("shown"), plan.text_at("shown"), "{last}");
+    refused(&mut client, &plan);
+    assert!(page(&mut client, size).text_at("error").is_some());
+    assert!(!std::path::Path::new(&file).exists());
+
+    // The argument is edited: it comes and goes in slices, and the new plan has to be read anew.
+    let mut text = String::new();
+    let mut from = Some(0);
+    while let Some(at) = from {
+        let asked = Plist::new().text("plan", id.as_str()).text("name", "content").int("from", at as i64);
+        let slice = client.request("plan-argument", asked);
+        text.push_str(slice.text_at("text").expect("a slice"));
+        from = slice.count_at("next");
+    }
+    assert_eq!(text, content);
+    let edit = |value: &str| Plist::new().text("plan", id.as_str()).text("name", "content").text("value", value);
+    let half = text.len() / 2;
+    assert!(
+        client.request("edit-plan", edit(&text[..half]).flag("first", true).flag("more", true)).get("plan").is_none()
+    );
+    let answer = client.request("edit-plan", edit(&text[half..]));
+    let new = answer.get("plan").expect("the new plan").clone();
+    assert_eq!(new.text_at("title"), plan.text_at("title"));
+    refused(&mut client, &new);
+    approve(&mut client, &new);
+    assert_eq!(client.turn_done().text_at("status"), Some("answered"));
+    assert_eq!(std::fs::read_to_string(&file).expect("it is there"), content);
+    let named = client.request("plans", Plist::new().texts("ids", [id.as_str(), "P000000"]));
+    let known: Vec<_> = named.list_at("plans").iter().map(|p| (p.text_at("id"), p.text_at("status"))).collect();
+    assert_eq!(known, [(Some(id.as_str()), Some("replaced"))]);
+}
+
+#[test]
+fn the_text_of_a_buffer_travels_once_while_it_stays_the_same() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let server = FakeServer::start([mark_done(), says(&["It is done."])]);
+    let mut client = Client::start(&home, Some(&server), "\"fake\"");
+    client.buffers.insert(home.file("home.org"), Buffer { text: TILES.to_string(), tick: 7 });
+    let plan = parked(&mut client);
+    assert_eq!(client.texts, 1, "of several questions, one is answered with the text");
+    approve(&mut client, &plan);
+    assert_eq!(client.turn_done().text_at("status"), Some("answered"));
+    assert!(client.buffers[&home.file("home.org")].text.contains("** DONE Order tiles"));
+    assert_eq!(client.texts, 1, "nothing had changed");
+}
+
+#[test]
 fn a_core_that_was_stopped_finds_everything_again() {
     let home = Home::new(&[("home.org", TILES)]);
     let server = FakeServer::start([mark_done(), says(&["It is done."])]);
@@ -653,7 +766,7 @@ fn a_core_that_was_stopped_finds_everything_again() {
     let mut client = Client::start(&home, Some(&server), "\"fake\"");
     let plans = client.request("plans", Plist::new());
     assert_eq!(plans.list_at("plans"), std::slice::from_ref(&plan));
-    approve(&client, &plan);
+    approve(&mut client, &plan);
     assert_eq!(client.turn_done().text_at("status"), Some("answered"));
     assert!(home.read_file("home.org").contains("** DONE Order tiles"));
 }

@@ -64,8 +64,8 @@ async fn two_calls_in_a_row_feed_back_and_tokens_add_up() {
         "
     ending: answered
     text: Found.
-    deed: memory-search boiler (asker pass, denier pass): memory-search was carried out.
-    deed: memory-read n1 (asker pass, denier pass): memory-read was carried out.
+    deed: Search memory for “boiler” (asker pass, denier pass): memory-search was carried out.
+    deed: Read “n1” (asker pass, denier pass): memory-read was carried out.
     by fake/m, tokens 30+15
     typed: where is the boiler?
       User: where is the boiler?
@@ -102,9 +102,9 @@ async fn an_ask_parks_and_what_stands_behind_it_is_not_performed() {
         r#"
     ending: parked
     text: 
-    deed: memory-search boiler (asker pass, denier pass): memory-search was carried out.
-    deed: org-set-todo n1 (asker ask, denier pass) [P1]: waits for approval
-    deed: org-set-todo n1 (asker ask, denier pass) [P2]: waits for approval
+    deed: Search memory for “boiler” (asker pass, denier pass): memory-search was carried out.
+    deed: Mark “n1” DONE (asker ask, denier pass) [P1]: waits for approval
+    deed: Mark “n1” DONE (asker ask, denier pass) [P2]: waits for approval
     plans [PlanId("P1"), PlanId("P2")], changed [], sources []
     by fake/m, tokens 10+5
     typed: mark it done
@@ -140,7 +140,7 @@ async fn an_approval_is_carried_out_once_and_the_conversation_goes_on() {
         "
     ending: answered
     text: It is done.
-    deed: org-set-todo n1 (asker ask, denier pass) [P1]: org-set-todo was carried out.
+    deed: Mark “n1” DONE (asker ask, denier pass) [P1]: org-set-todo was carried out.
     by fake/m, tokens 10+5
     typed: mark it done
       User: mark it done
@@ -183,7 +183,7 @@ async fn a_denial_with_its_reason_goes_back_to_the_model() {
         "
     ending: answered
     text: Then I leave it.
-    deed: org-set-todo n1 (asker ask, denier pass) [P1]: denied: the user said no: not before Friday. Nothing was done.
+    deed: Mark “n1” DONE (asker ask, denier pass) [P1]: denied: the user said no: not before Friday. Nothing was done.
     by fake/m, tokens 10+5
     typed: mark it done
       User: mark it done
@@ -251,9 +251,9 @@ async fn a_denied_proposal_goes_back_with_the_whole_trace_three_times_at_most() 
     notice: What the model wanted was refused 3 times, so nothing was done. The last reason:
     Refused. Nothing was done.
     - denier (deny): It deletes everything. Instead: Name one file.
-    deed: shell rm -rf / (asker pass, denier deny): refused
-    deed: shell rm -rf / (asker pass, denier deny): refused
-    deed: shell rm -rf / (asker pass, denier deny): refused
+    deed: Run: rm -rf / (asker pass, denier deny): refused
+    deed: Run: rm -rf / (asker pass, denier deny): refused
+    deed: Run: rm -rf / (asker pass, denier deny): refused
     by fake/m, tokens 30+15
     typed: clean up
       User: clean up
@@ -439,7 +439,7 @@ async fn whatever_breaks_the_turn_ends_and_says_so() {
             script: one(),
             ending: Ending::Answered,
             roll_back: false,
-            says: "error: memory-search boiler broke: the actuator breaks",
+            says: "error: Search memory for “boiler” broke: the actuator breaks",
             performed: true,
         },
         failed(
@@ -452,7 +452,7 @@ async fn whatever_breaks_the_turn_ends_and_says_so() {
             script: one(),
             ending: Ending::Answered,
             roll_back: false,
-            says: "the outcome of memory-search boiler could not be stored: the disk is full",
+            says: "the outcome of Search memory for “boiler” could not be stored: the disk is full",
             performed: true,
         },
         Case {

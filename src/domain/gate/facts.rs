@@ -20,6 +20,9 @@ pub struct Facts {
     pub vault: Vec<String>,
     /// Why something could not be found out; anything here asks or denies.
     pub unknown: Vec<String>,
+    /// The titles of the headings that arguments name, by argument. They are for people to read and not part of
+    /// [`Facts::hash`]: what an action does to a heading stands in its edits.
+    pub titles: Vec<(String, String)>,
     /// What a shell command was parsed into; `None` for what is no shell command.
     pub shell: Option<ShellFact>,
 }

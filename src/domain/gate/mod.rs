@@ -10,6 +10,7 @@ pub mod dispatcher;
 pub mod facts;
 pub mod lisp;
 pub mod orchestrator;
+pub mod page;
 pub mod permissions;
 pub mod place;
 pub mod plan;
@@ -19,6 +20,7 @@ pub mod secret;
 pub mod shell;
 pub mod show;
 pub mod standard;
+pub mod title;
 pub mod validator;
 pub mod vault;
 

@@ -1,7 +1,7 @@
 //! Flight plans: parked actions that wait for a human, and the approvals that release them.
 
 use crate::domain::action::Action;
-use crate::domain::gate::{Trace, Verdict};
+use crate::domain::gate::{Trace, Verdict, page};
 use crate::domain::hash::ContentHasher;
 use crate::domain::id::{ActionHash, FactsHash, PlanId, SessionId, TurnId};
 use crate::domain::signal::Origin;
@@ -48,6 +48,8 @@ impl PlanStatus {
 pub struct FlightPlan {
     /// Its name.
     pub id: PlanId,
+    /// What it would do, in one line; see [`crate::domain::gate::title`].
+    pub title: String,
     /// The exact action.
     pub action: Action,
     /// Names what was found out when it was judged.
@@ -73,11 +75,14 @@ pub struct FlightPlan {
 }
 
 impl FlightPlan {
-    /// Returns the name of what a human was shown: the action, the facts, and their rendering.
+    /// Returns the name of what a human was shown: the action, the facts, and all of their rendering.
     pub fn shown(&self) -> String {
         let mut hasher = ContentHasher::new("plan");
         hasher.text(&self.id.0).bytes(self.action.hash().as_bytes()).bytes(self.facts.as_bytes());
-        hasher.text(&self.body).text(&self.diff);
+        hasher.text(&self.title);
+        for (_, text) in page::parts(self) {
+            hasher.text(&text);
+        }
         blake3::Hash::from_bytes(hasher.finish()).to_hex().to_string()
     }
 

@@ -10,7 +10,16 @@ use serde_json::Value;
 pub fn body(action: &Action, facts: &Facts, project: &str) -> String {
     let mut out = format!("Tool: {}\n", action.tool());
     for (name, value) in action.args() {
-        argument(&mut out, name, value);
+        match (value, facts.edits.as_slice()) {
+            // A text that becomes the whole file is shown once: as the change.
+            (Value::String(text), [edit])
+                if action.tool() == "write-file" && name == "content" && *text == *edit.after =>
+            {
+                let said = if text.is_empty() { "nothing" } else { "as in the change" };
+                field(&mut out, name, said);
+            }
+            _ => argument(&mut out, name, value),
+        }
     }
     if action.tool() == "shell" {
         field(&mut out, "in", project);

@@ -3,6 +3,7 @@
 use crate::domain::action::{Action, Observation, Outcome};
 use crate::domain::gate::clearance::Cleared;
 use crate::domain::gate::plan::{Approval, FlightPlan, PlanStatus};
+use crate::domain::gate::title::title;
 use crate::domain::gate::{Facts, Trace};
 use crate::domain::id::PlanId;
 use crate::domain::label::{Labels, Privacy};
@@ -67,8 +68,8 @@ impl Turn {
             Fault::Pipeline(format!("the store could not keep the intent, so nothing was done ({why})"))
         })?;
         let tool = cleared.action().tool().to_string();
-        let summary = proposal::summary(cleared.action());
-        let logged = proposal::logged(cleared.action(), cleared.facts().privacy);
+        let summary = title(cleared.action(), cleared.facts());
+        let logged = proposal::logged(cleared.action(), cleared.facts());
         let trace = cleared.trace().clone();
         let hash = cleared.action().hash();
         let facts_privacy = cleared.facts().privacy.unwrap_or(Privacy::Open);
@@ -139,7 +140,7 @@ impl Turn {
     ) -> Result<Flow, Fault> {
         let words = match decision {
             Decision::Denied(reason) => {
-                let summary = proposal::summary(&plan.action);
+                let summary = plan.title.clone();
                 let words = proposal::denial(&reason);
                 self.deed(
                     plan.action.tool().to_string(),
@@ -214,7 +215,7 @@ impl Turn {
     }
 
     pub(super) fn stale(&mut self, plan: &FlightPlan, why: &str) -> Outcome {
-        let (tool, summary) = (plan.action.tool().to_string(), proposal::summary(&plan.action));
+        let (tool, summary) = (plan.action.tool().to_string(), plan.title.clone());
         self.deed(tool, summary, Some(plan.trace.clone()), format!("stale: {why}"), Some(plan.id.clone()));
         Outcome::Stale(why.to_string())
     }
@@ -237,7 +238,7 @@ impl Turn {
     ) -> Result<(), Fault> {
         let (session, turn) = (self.signal.origin.session.clone(), self.signal.turn.clone());
         let tool = action.tool().to_string();
-        let summary = proposal::summary(&action);
+        let summary = title(&action, &facts);
         let project = desk.scope.project.clone();
         let parking = Parking { action, facts, trace: trace.clone(), session, turn, call: call.clone(), project };
         let plan = desk

@@ -1,7 +1,8 @@
 //! Reads what a model said into calls, and puts what gates and acts came to into words for it.
 
 use crate::domain::action::{Action, Outcome};
-use crate::domain::gate::{Trace, Verdict};
+use crate::domain::gate::title::title;
+use crate::domain::gate::{Facts, Trace, Verdict};
 use crate::domain::label::Privacy;
 use crate::domain::port::{Call, Completion};
 use crate::domain::sexp::reader::Sexp;
@@ -90,20 +91,11 @@ fn argument(value: &Sexp) -> Value {
     }
 }
 
-/// Returns an action in one line, for people: the tool and its most telling argument.
-pub fn summary(action: &Action) -> String {
-    let telling = ["command", "path", "title", "id", "query", "provider", "code", "text", "file"];
-    let argument = telling.iter().find_map(|name| action.text(name)).unwrap_or("");
-    let line: String = argument.chars().map(|c| if c.is_control() { ' ' } else { c }).take(80).collect();
-    let cut = if argument.chars().count() > 80 { "…" } else { "" };
-    format!("{} {line}{cut}", action.tool()).trim_end().to_string()
-}
-
 /// Returns an action as the log and the records of acts may name it: of a private one the tool, and which heading
 /// or file, but none of the text.
-pub fn logged(action: &Action, privacy: Option<Privacy>) -> String {
-    match action.labels().privacy.max(privacy.unwrap_or(Privacy::Open)) {
-        Privacy::Open => summary(action),
+pub fn logged(action: &Action, facts: &Facts) -> String {
+    match action.labels().privacy.max(facts.privacy.unwrap_or(Privacy::Open)) {
+        Privacy::Open => title(action, facts),
         Privacy::Private => match ["path", "id", "parent", "file"].iter().find_map(|name| action.text(name)) {
             Some(place) => format!("{} {}", action.tool(), bare_place(place)),
             None => action.tool().to_string(),

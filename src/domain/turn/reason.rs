@@ -3,6 +3,7 @@
 use crate::domain::action::{Action, Malformed, clip};
 use crate::domain::gate::clearance::{Cleared, Judgement, judge};
 use crate::domain::gate::plan::Approval;
+use crate::domain::gate::title::title;
 use crate::domain::gate::{Case, Facts, Trace};
 use crate::domain::label::{Labels, Privacy};
 use crate::domain::port::{Answered, Call, Completion, Locality, LogLevel, Message, ModelFailure, Sink};
@@ -140,8 +141,8 @@ impl Turn {
                     let labels = &mut self.report.conversation.labels;
                     labels.privacy = labels.privacy.max(facts.privacy.unwrap_or(Privacy::Open));
                 }
-                let summary = proposal::summary(&action);
-                let logged = proposal::logged(&action, facts.privacy);
+                let summary = title(&action, &facts);
+                let logged = proposal::logged(&action, &facts);
                 desk.journal.log(LogLevel::Warning, &format!("refused: {logged}"));
                 self.deed(action.tool().to_string(), summary, Some(trace), "refused".to_string(), None);
                 Err(words)

@@ -2,8 +2,6 @@
 
 use crate::domain::gate::plan::FlightPlan;
 use crate::domain::gate::show::field;
-use crate::domain::inert::exact;
-use crate::domain::turn::proposal;
 use serde_json::{Value, json};
 use std::io::{BufRead, IsTerminal, Write};
 
@@ -15,15 +13,12 @@ pub fn list(plans: &[FlightPlan], as_json: bool) -> String {
     if plans.is_empty() {
         return "No plan waits.\n".to_string();
     }
-    plans
-        .iter()
-        .map(|plan| format!("{}  {:<9} {}\n", plan.id, plan.status.name(), exact(&proposal::summary(&plan.action))))
-        .collect()
+    plans.iter().map(|plan| format!("{}  {:<9} {}\n", plan.id, plan.status.name(), plan.title)).collect()
 }
 
 /// Returns everything of a plan that a human must see.
 pub fn whole(plan: &FlightPlan) -> String {
-    let mut text = format!("Plan {} ({})\n", plan.id, plan.status.name());
+    let mut text = format!("Plan {} ({}): {}\n", plan.id, plan.status.name(), plan.title);
     // The model's words stand behind bars: a plan that they draw cannot pass for this one.
     field(&mut text, "Why", plan.action.explanation().as_str());
     for (gate, reason) in plan.asks() {
@@ -31,15 +26,44 @@ pub fn whole(plan: &FlightPlan) -> String {
     }
     text.push_str(&plan.body);
     if !plan.diff.is_empty() {
-        text.push_str(&format!("\n{}", plan.diff));
+        text.push_str("The change:\n");
+        for line in plan.diff.lines() {
+            text.push_str(&format!("  | {line}\n"));
+        }
     }
-    text
+    text.lines().map(folded).collect()
+}
+
+/// How wide a line may become before it is broken by us, in columns: a terminal would go on at its left margin,
+/// where the rest of a long line could pass for a line of ours.
+const WIDTH: usize = 78;
+
+/// Returns a line with its line break; what does not fit stands below, behind a mark that no line of ours has.
+fn folded(line: &str) -> String {
+    let mut out = String::with_capacity(line.len() + 1);
+    let mut column = 0;
+    for c in line.chars() {
+        // Beyond ASCII a character is taken to be wide; a tab reaches its next stop.
+        let width = match c {
+            '\t' => 8 - column % 8,
+            c if c.is_ascii() => 1,
+            _ => 2,
+        };
+        if column + width > WIDTH {
+            out.push_str("\n  \\ ");
+            column = 4;
+        }
+        out.push(c);
+        column += width;
+    }
+    out.push('\n');
+    out
 }
 
 /// Returns a plan as JSON.
 pub fn json(plan: &FlightPlan) -> Value {
     json!({
-        "id": plan.id.0, "status": plan.status.name(), "tool": plan.action.tool(), "args": plan.action.args(),
+        "id": plan.id.0, "status": plan.status.name(), "title": plan.title, "tool": plan.action.tool(), "args": plan.action.args(),
         "why": plan.action.explanation().as_str(), "asked_by": plan.asks(), "body": plan.body, "diff": plan.diff,
         "shown": plan.shown(), "created": plan.created.to_string(), "expires": plan.expires.to_string(),
     })
@@ -107,9 +131,10 @@ mod tests {
         let opinion = Opinion { gate: "dispatcher".to_string(), priority: 1, verdict };
         let plan = FlightPlan {
             id: PlanId("P1".to_string()),
+            title: "Run: rm -r .".to_string(),
             facts: Facts::default().hash(),
             body: crate::domain::gate::show::body(&action, &Facts::default(), "/work/garden"),
-            diff: String::new(),
+            diff: format!("+Tool: message\n+{}Tool: message", " ".repeat(WIDTH - 5)),
             trace: Trace { action: action.hash(), opinions: vec![opinion] },
             action,
             session: SessionId("s".to_string()),
@@ -121,6 +146,8 @@ mod tests {
         };
         let shown = whole(&plan);
         assert!(shown.contains("  | Tool: read-file\n") && shown.contains("  | Tool: message\n"), "{shown}");
+        assert!(shown.contains("  | +Tool: message\n") && shown.contains("\n  \\ Tool: message\n"), "{shown}");
+        assert!(shown.lines().all(|line| line.chars().count() <= WIDTH), "{shown}");
         let tools: Vec<&str> = shown.lines().filter(|line| line.starts_with("Tool: ")).collect();
         assert_eq!(tools, ["Tool: shell"], "{shown}");
     }

@@ -4,6 +4,7 @@ use crate::domain::action::{Observation, Outcome};
 use crate::domain::gate::clearance::Cleared;
 use crate::domain::gate::plan::{FlightPlan, PlanStatus};
 use crate::domain::gate::show;
+use crate::domain::gate::title::title;
 use crate::domain::hash::ContentHasher;
 use crate::domain::id::{PlanId, TurnId};
 use crate::domain::memory::store::NewRecord;
@@ -25,7 +26,7 @@ impl Journal for Engine {
         let action = cleared.action();
         let body = json!({
             "turn": turn.0, "tool": action.tool(),
-            "summary": self.vault.mask(&proposal::logged(action, cleared.facts().privacy)),
+            "summary": self.vault.mask(&proposal::logged(action, cleared.facts())),
             "facts": cleared.facts().hash().to_hex(),
         });
         self.append(kind::INTENT, &action.hash().to_hex(), body).await
@@ -43,27 +44,9 @@ impl Journal for Engine {
     }
 
     async fn park(&self, parking: Parking) -> Result<FlightPlan, String> {
-        let created = self.clock.now();
-        let logged = proposal::logged(&parking.action, parking.facts.privacy);
-        let plan = FlightPlan {
-            id: self.plan_id(&parking, created),
-            body: show::body(&parking.action, &parking.facts, &parking.project),
-            diff: show::diff(&parking.facts),
-            facts: parking.facts.hash(),
-            action: parking.action,
-            trace: parking.trace,
-            session: parking.session,
-            turn: parking.turn,
-            call: parking.call,
-            created,
-            expires: created.checked_add(PLAN_LIFE).unwrap_or(jiff::Timestamp::MAX),
-            status: PlanStatus::Pending,
-        };
+        let (plan, logged) = self.plan_of(parking);
         self.append(kind::PLAN, &plan.id.0, record::plan(&plan)).await?;
-        self.plans.lock().insert(plan.id.clone(), plan.clone());
-        self.say(LogLevel::Info, &format!("plan {} waits: {logged}", plan.id));
-        (self.notify)(Notice::Parked(Box::new(plan.clone())));
-        (self.notify)(Notice::Status);
+        self.take_plan(&plan, &logged);
         Ok(plan)
     }
 
@@ -82,10 +65,50 @@ impl Journal for Engine {
 }
 
 impl Engine {
+    /// Makes a plan that waits, and the words for the log; nothing is stored and nobody is told.
+    pub(super) fn plan_of(&self, parking: Parking) -> (FlightPlan, String) {
+        let created = self.clock.now();
+        let logged = proposal::logged(&parking.action, &parking.facts);
+        let plan = FlightPlan {
+            id: self.plan_id(&parking, created),
+            title: title(&parking.action, &parking.facts),
+            body: show::body(&parking.action, &parking.facts, &parking.project),
+            diff: show::diff(&parking.facts),
+            facts: parking.facts.hash(),
+            action: parking.action,
+            trace: parking.trace,
+            session: parking.session,
+            turn: parking.turn,
+            call: parking.call,
+            created,
+            expires: created.checked_add(PLAN_LIFE).unwrap_or(jiff::Timestamp::MAX),
+            status: PlanStatus::Pending,
+        };
+        (plan, logged)
+    }
+
+    /// Takes in a plan that was stored, and tells everyone.
+    pub(super) fn take_plan(&self, plan: &FlightPlan, logged: &str) {
+        self.plans.lock().insert(plan.id.clone(), plan.clone());
+        self.say(LogLevel::Info, &format!("plan {} waits: {logged}", plan.id));
+        (self.notify)(Notice::Parked(Box::new(plan.clone())));
+        (self.notify)(Notice::Status);
+    }
+
     /// Stores one record; it is on disk when this returns.
     pub(super) async fn append(&self, kind: &str, key: &str, body: serde_json::Value) -> Result<(), String> {
         let record = NewRecord { at: self.clock.now(), kind: kind.to_string(), key: key.to_string(), body };
         self.archive.append(vec![record]).await
+    }
+
+    /// Stores records in one piece; they are on disk when this returns.
+    pub(super) async fn append_all(
+        &self,
+        records: impl Iterator<Item = (&'static str, String, serde_json::Value)>,
+    ) -> Result<(), String> {
+        let at = self.clock.now();
+        let records = records.map(|(kind, key, body)| NewRecord { at, kind: kind.to_string(), key, body });
+        self.archive.append(records.collect()).await
     }
 
     /// Returns a short name that no known plan has.

@@ -39,6 +39,11 @@ impl Whereabouts for Lookout {
         Some(node.privacy())
     }
 
+    fn title_of_node(&self, id: &str) -> Option<String> {
+        let node = self.engine()?.view().get(&NodeId::new(id))?;
+        Some(node.title().to_string())
+    }
+
     fn privacy_of_file(&self, path: &str) -> Option<Privacy> {
         let Some(engine) = self.engine() else { return Some(Privacy::Private) };
         let known = engine.view().document(path).and_then(|document| document.privacy.iter().copied().max());
@@ -48,7 +53,7 @@ impl Whereabouts for Lookout {
 
     fn is_open(&self, path: &str) -> bool {
         // When Emacs does not say, the file is taken for open: then its buffer is asked for, and that fails clearly.
-        self.engine().is_some_and(|engine| engine.buffer_now(path).map_or(true, |buffer| buffer.is_some()))
+        self.engine().is_some_and(|engine| engine.is_open_now(path).unwrap_or(true))
     }
 }
 
@@ -76,10 +81,12 @@ impl EditPlanner for Lookout {
 impl Engine {
     /// Asks the editor for a buffer, from a thread that may block.
     fn buffer_now(&self, file: &str) -> Result<Option<crate::edge::editor::Buffer>, String> {
-        match tokio::runtime::Handle::try_current() {
-            Ok(handle) => handle.block_on(self.editor.buffer(file)),
-            Err(_) => Err("no runtime".to_string()),
-        }
+        waiting_for(self.editor.buffer(file))
+    }
+
+    /// Asks the editor whether a file is open, from a thread that may block.
+    fn is_open_now(&self, file: &str) -> Result<bool, String> {
+        waiting_for(self.editor.is_open(file))
     }
 
     /// Returns a file's text as the user sees it: the buffer's where it is open, else the disk's; `None` when there is none.
@@ -210,6 +217,13 @@ impl Engine {
         let after = apply(&at.outline.text, &splices);
         let before = (!at.outline.text.is_empty() || Path::new(&at.file).exists()).then(|| at.outline.text.clone());
         Ok(vec![fact(at.file, before, after.into())])
+    }
+}
+
+fn waiting_for<T>(answer: impl Future<Output = Result<T, String>>) -> Result<T, String> {
+    match tokio::runtime::Handle::try_current() {
+        Ok(handle) => handle.block_on(answer),
+        Err(_) => Err("no runtime".to_string()),
     }
 }
 

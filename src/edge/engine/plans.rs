@@ -5,11 +5,11 @@ use crate::domain::gate::Case;
 use crate::domain::gate::clearance::{Judgement, judge};
 use crate::domain::gate::plan::{Approval, FlightPlan, PlanStatus};
 use crate::domain::id::{PlanId, TurnId};
-use crate::domain::port::{Journal, LogLevel, Message};
+use crate::domain::port::{LogLevel, Message};
 use crate::domain::signal::Origin;
 use crate::domain::turn::{Conversation, Parking, proposal};
-use crate::edge::engine::Engine;
 use crate::edge::engine::record::{self, kind};
+use crate::edge::engine::{Engine, Notice};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
@@ -86,7 +86,12 @@ impl Engine {
 
     /// Finds a plan by its name, without regard to case.
     pub fn plan(&self, id: &str) -> Option<FlightPlan> {
-        self.plans.lock().values().find(|plan| plan.id.0.eq_ignore_ascii_case(id.trim())).cloned()
+        self.with_plan(id, FlightPlan::clone)
+    }
+
+    /// Looks at a plan without copying it.
+    pub fn with_plan<T>(&self, id: &str, look: impl FnOnce(&FlightPlan) -> T) -> Option<T> {
+        self.plans.lock().values().find(|plan| plan.id.0.eq_ignore_ascii_case(id.trim())).map(look)
     }
 
     /// Returns how many plans wait.
@@ -132,10 +137,7 @@ impl Engine {
     /// Stores what was claimed; what cannot be stored does not count, and the plan waits again.
     async fn keep_claim(&self, id: &PlanId, status: PlanStatus) -> Result<(), String> {
         // The reason of a denial stays out of the log: a model reads that.
-        let said = match &status {
-            PlanStatus::Replaced(new) => format!("plan {id} was edited: {new} waits in its place"),
-            other => format!("plan {id} is {}", other.name()),
-        };
+        let said = format!("plan {id} is {}", status.name());
         match self.set_status(id, status).await {
             Ok(_) => {
                 self.say(LogLevel::Info, &said);
@@ -224,21 +226,30 @@ impl Engine {
             Judgement::Rejected(trace) => return Err(proposal::rejection(&trace)),
         };
         let (session, turn, call) = (old.session.clone(), old.turn.clone(), old.call.clone());
-        let new = self.park(Parking { action, facts, trace, session, turn, call, project: scope.project }).await?;
+        let parking = Parking { action, facts, trace, session, turn, call, project: scope.project };
+        let (new, logged) = self.plan_of(parking);
         for (_, waiting) in conversation.waiting.iter_mut().filter(|(_, waiting)| *waiting == old.id) {
             *waiting = new.id.clone();
         }
         let replaced = PlanStatus::Replaced(new.id.clone());
-        if let Err(why) = self.claim(&old.id, replaced.clone(), pending) {
-            self.set_status(&new.id, PlanStatus::Replaced(old.id)).await?;
+        let old = FlightPlan { status: replaced.clone(), ..old };
+        self.claim(&old.id, replaced, pending)?;
+        // Other plans of the same answer wait in the same conversation.
+        let conversations = conversation.waiting.iter().map(|(_, waiting)| {
+            (kind::CONVERSATION, waiting.0.clone(), record::conversation(&conversation, project.as_deref()))
+        });
+        let plans = [&old, &new].map(|plan| (kind::PLAN, plan.id.0.clone(), record::plan(plan)));
+        // In one piece: whenever the program ends, the store holds the one or the other.
+        if let Err(why) = self.append_all(plans.into_iter().chain(conversations)).await {
+            if let Some(plan) = self.plans.lock().get_mut(&old.id) {
+                plan.status = PlanStatus::Pending;
+            }
             return Err(why);
         }
-        // Other plans of the same answer wait in the same conversation.
-        for (_, waiting) in &conversation.waiting {
-            self.append(kind::CONVERSATION, &waiting.0, record::conversation(&conversation, project.as_deref()))
-                .await?;
-        }
-        self.keep_claim(&old.id, replaced).await?;
+        // The new one first: who shows that the old one was replaced can show by what.
+        self.take_plan(&new, &logged);
+        self.say(LogLevel::Info, &format!("plan {} was edited: {} waits in its place", old.id, new.id));
+        (self.notify)(Notice::Changed(Box::new(old)));
         Ok(new)
     }
 

@@ -2,7 +2,8 @@
 
 use crate::domain::action::Action;
 use crate::domain::gate::plan::{FlightPlan, PlanStatus};
-use crate::domain::gate::{Opinion, Reason, Trace, Verdict};
+use crate::domain::gate::title::title;
+use crate::domain::gate::{Facts, Opinion, Reason, Trace, Verdict};
 use crate::domain::id::{ActionHash, FactsHash, NodeId, PlanId, SessionId, TurnId};
 use crate::domain::label::{Labels, Privacy, Provenance, Trust};
 use crate::domain::port::{Call, Message, Prompt, ToolSpec};
@@ -122,6 +123,9 @@ impl TraceRecord {
 #[derive(Serialize, Deserialize)]
 struct PlanRecord {
     id: String,
+    /// Absent in records of the first versions.
+    #[serde(default)]
+    title: Option<String>,
     tool: String,
     args: Map<String, Value>,
     explanation: String,
@@ -150,6 +154,7 @@ pub fn plan(plan: &FlightPlan) -> Value {
     };
     let record = PlanRecord {
         id: plan.id.0.clone(),
+        title: Some(plan.title.clone()),
         tool: plan.action.tool().to_string(),
         args: plan.action.args().clone(),
         explanation: plan.action.explanation().as_str().to_string(),
@@ -186,6 +191,7 @@ pub fn read_plan(value: &Value, toolbox: &Toolbox) -> Option<FlightPlan> {
     };
     Some(FlightPlan {
         id: PlanId(record.id),
+        title: record.title.unwrap_or_else(|| title(&action, &Facts::default())),
         action,
         facts: FactsHash::from_hex(&record.facts)?,
         body: record.body,

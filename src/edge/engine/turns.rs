@@ -10,7 +10,7 @@ use crate::domain::signal::{Body, Depth, Origin, Role, Said, Signal};
 use crate::domain::skill::gate::ToolsGate;
 use crate::domain::skill::trigger::SignalFacts;
 use crate::domain::skill::{mandates, offered, on_error, triggered};
-use crate::domain::turn::{Contact, Conversation, Decision, Desk, Ending, Start, TurnReport, proposal, run};
+use crate::domain::turn::{Contact, Conversation, Decision, Desk, Ending, Start, TurnReport, run};
 use crate::edge::engine::Engine;
 use crate::edge::engine::boot::gates;
 use crate::edge::engine::briefing::Briefings;
@@ -388,7 +388,7 @@ impl Engine {
         if plans.is_empty() {
             return "No plan waits.".to_string();
         }
-        plans.iter().map(|plan| format!("- {}: {}\n", plan.id, proposal::summary(&plan.action))).collect()
+        plans.iter().map(|plan| format!("- {}: {}\n", plan.id, plan.title)).collect()
     }
 
     /// Returns what going on with a plan may see and touch: in the project that it was shown for, or not at all.

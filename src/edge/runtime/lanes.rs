@@ -29,12 +29,11 @@ enum Work {
     Decide {
         origin: Origin,
         plan: String,
-        decided: Decided,
+        /// `Err` when it does not count, and why.
+        decided: Result<Decided, String>,
     },
-    /// Says where a decision that was typed here is carried out.
-    Elsewhere {
-        plan: String,
-    },
+    /// Says something of our own about what was typed here.
+    Say(String),
 }
 
 struct Running {
@@ -105,15 +104,21 @@ impl Lanes {
         match elsewhere {
             Some((plan, decided)) => {
                 let id = plan.id.0;
-                self.decide(ask.origin, &id, decided);
-                self.queue(here, Work::Elsewhere { plan: id });
+                self.decide(ask.origin, &id, Ok(decided));
+                let text = format!("{id} belongs to another conversation; what comes of it stands there.");
+                self.queue(here, Work::Say(text));
             }
             None => self.queue(here, Work::Ask(Box::new(ask))),
         }
     }
 
+    /// Queues words of our own, as the answer to what was typed in a conversation.
+    pub(super) fn say(&mut self, session: SessionId, text: String) {
+        self.queue(session, Work::Say(text));
+    }
+
     /// Queues a human's decision, in the lane of the conversation that it belongs to.
-    pub(super) fn decide(&mut self, origin: Origin, plan: &str, decided: Decided) {
+    pub(super) fn decide(&mut self, origin: Origin, plan: &str, decided: Result<Decided, String>) {
         let session = self.engine.plan(plan).map_or_else(|| origin.session.clone(), |plan| plan.session);
         self.queue(session, Work::Decide { origin, plan: plan.to_string(), decided });
     }
@@ -164,7 +169,8 @@ impl Lanes {
         let (engine, outbox, inbox) = (self.engine.clone(), self.outbox.clone(), self.inbox.clone());
         let asked = match &work {
             Work::Ask(ask) => first_line(&ask.text),
-            Work::Decide { plan, .. } | Work::Elsewhere { plan } => format!("decision about {plan}"),
+            Work::Decide { plan, .. } => format!("decision about {plan}"),
+            Work::Say(_) => "a decision about a plan".to_string(),
         };
         let (name, began) = (engine.new_turn(), engine.clock.now());
         let turn = Turn { engine, outbox, session: session.clone(), name, asked, began };
@@ -196,7 +202,7 @@ impl Turn {
         let Turn { engine, outbox, session, name, .. } = self;
         let (follows, decided) = match &work {
             // Nothing is shown as decided because of what was typed.
-            Work::Ask(_) | Work::Elsewhere { .. } => (None, None),
+            Work::Ask(_) | Work::Say(_) => (None, None),
             Work::Decide { plan, .. } => (engine.plan(plan).map(|plan| plan.turn.0), Some(plan.clone())),
         };
         let started =
@@ -206,12 +212,13 @@ impl Turn {
         let mut sink = |text: &str| outbox.stream(&session.0, &name.0, &stream.push(text));
         let result = match work {
             Work::Ask(ask) => Ok(engine.ask(*ask, name.clone(), &mut sink).await),
-            Work::Decide { origin, plan, decided } => {
+            Work::Decide { origin, plan, decided: Ok(decided) } => {
                 engine.decide(&origin, &plan, decided, name.clone(), &mut sink).await
             }
-            Work::Elsewhere { plan } => {
+            Work::Decide { decided: Err(why), .. } => Err(why),
+            Work::Say(text) => {
                 let mut report = TurnReport::of(Conversation::empty());
-                report.text = format!("{plan} belongs to another conversation; what comes of it stands there.");
+                report.text = text;
                 sink(&report.text);
                 let (turn, session, asked) = (name.clone(), session.clone(), self.asked.clone());
                 Ok(Finished { turn, session, at: self.began, asked, seconds: 0.0, report })

@@ -6,6 +6,7 @@ mod editor;
 mod lanes;
 pub mod mirror;
 pub mod outbox;
+mod reading;
 mod scans;
 pub mod show;
 
@@ -17,11 +18,13 @@ use crate::domain::signal::{Origin, Rights, Source};
 use crate::edge::clock::SystemClock;
 use crate::edge::config::{Config, Surroundings};
 use crate::edge::engine::boot::{self, Boot, Keep};
+use crate::edge::engine::turns::Decided;
 use crate::edge::engine::{Engine, Notice};
 use crate::edge::runtime::editor::EmacsEditor;
 use crate::edge::runtime::lanes::Lanes;
 use crate::edge::runtime::mirror::{Mirrors, Update};
 use crate::edge::runtime::outbox::Outbox;
+use crate::edge::runtime::reading::{Reading, edit_plan, no_plan, plan_page};
 use crate::edge::runtime::scans::{Read, Scans};
 use crate::edge::secret::{Secret, Vault};
 use crate::edge::walk::canonical_name;
@@ -148,6 +151,7 @@ struct Loop {
     lanes: Lanes,
     status: StatusSender,
     health: Arc<parking_lot::Mutex<String>>,
+    reading: Arc<parking_lot::Mutex<Reading>>,
 }
 
 #[derive(Default)]
@@ -185,6 +189,7 @@ async fn listen(engine: Arc<Engine>, outbox: Arc<Outbox>, editor: Arc<EmacsEdito
         lanes: Lanes::new(engine.clone(), outbox.clone(), inbox.clone()),
         status: StatusSender::default(),
         health: Arc::new(parking_lot::Mutex::new("unknown".to_string())),
+        reading: Arc::default(),
     };
     state.send_status();
     state.read_memex();
@@ -295,17 +300,35 @@ impl Loop {
     async fn event(&mut self, session: &str, payload: &Sexp) {
         let origin = self.origin(session);
         match payload.name_at("sensor") {
-            Some("user-input") => self.lanes.ask(origin, payload),
-            Some("user-command") => self.lanes.command(origin, payload.text_at("line").unwrap_or("")),
+            Some("user-input") => {
+                let text = payload.text_at("text").unwrap_or("");
+                let unseen = self.reading.lock().typed_unseen(&self.engine, text);
+                match unseen {
+                    Some(why) => self.lanes.say(origin.session, why),
+                    None => self.lanes.ask(origin, payload),
+                }
+            }
+            Some("user-command") => {
+                let line = payload.text_at("line").unwrap_or("");
+                let unseen = self.reading.lock().typed_unseen(&self.engine, &format!("/{line}"));
+                match unseen {
+                    Some(why) => self.lanes.say(origin.session, why),
+                    None => self.lanes.command(origin, line),
+                }
+            }
             Some("approval") => {
-                let shown = payload.text_at("shown").unwrap_or("").to_string();
-                let decided = crate::edge::engine::turns::Decided::Approve { shown };
-                self.lanes.decide(origin, payload.text_at("plan").unwrap_or(""), decided);
+                let (id, shown) = (payload.text_at("plan").unwrap_or(""), payload.text_at("shown").unwrap_or(""));
+                let unseen = self.reading.lock().unseen(&self.engine, id, shown);
+                let decided = match unseen {
+                    Some(why) => Err(why),
+                    None => Ok(Decided::Approve { shown: shown.to_string() }),
+                };
+                self.lanes.decide(origin, id, decided);
             }
             Some("denial") => {
                 let reason = payload.text_at("reason").unwrap_or("").to_string();
-                let decided = crate::edge::engine::turns::Decided::Deny { reason };
-                self.lanes.decide(origin, payload.text_at("plan").unwrap_or(""), decided);
+                let decided = Decided::Deny { reason };
+                self.lanes.decide(origin, payload.text_at("plan").unwrap_or(""), Ok(decided));
             }
             Some("interrupt") => self.lanes.interrupt(&origin.session),
             Some("point-update") => {
@@ -382,9 +405,18 @@ impl Loop {
         if payload.name_at("action") == Some("rescan") {
             self.read_memex();
         }
+        // In the order in which the slices came, so here and not beside the loop.
+        let edited = (payload.name_at("action") == Some("edit-plan")).then(|| self.reading.lock().take_edit(&payload));
+        let reading = self.reading.clone();
         tokio::spawn(async move {
             let action = payload.name_at("action").unwrap_or("").to_string();
-            let answer = AssertUnwindSafe(answer(&engine, &origin, &action, &payload, (&health, busy)));
+            let answer = AssertUnwindSafe(async {
+                match (action.as_str(), edited) {
+                    ("edit-plan", Some(edited)) => edit_plan(&engine, &origin, edited).await,
+                    ("plan-page", _) => plan_page(&engine, &reading, &payload),
+                    _ => answer(&engine, &action, &payload, (&health, busy)).await,
+                }
+            });
             let broke = || Err("answering this broke; the log says where".to_string());
             let answer = answer.catch_unwind().await.unwrap_or_else(|_| broke());
             let answer = answer.unwrap_or_else(|why| Plist::new().text("error", why));
@@ -462,10 +494,11 @@ fn status(engine: &Engine, busy: bool, health: &str) -> Plist {
     }
 }
 
+/// How many plans can be asked for by name at once.
+const NAMED: usize = 200;
 /// Answers a request. An error is words for the user.
 async fn answer(
     engine: &Arc<Engine>,
-    origin: &Origin,
     action: &str,
     payload: &Sexp,
     (health, busy): (&parking_lot::Mutex<String>, bool),
@@ -475,13 +508,18 @@ async fn answer(
         "hello" => Ok(Plist::new().text("version", env!("CARGO_PKG_VERSION")).int("protocol", 1)),
         "status" => Ok(status(engine, busy, &health.lock())),
         "plans" => {
-            let plans = show::newest(engine.plans(payload.flag_at("all")));
+            let named: Vec<&str> = payload.list_at("ids").iter().filter_map(Sexp::as_text).take(NAMED).collect();
+            let plans = match named.as_slice() {
+                [] => show::newest(engine.plans(payload.flag_at("all"))),
+                ids => ids.iter().filter_map(|id| engine.plan(id)).collect(),
+            };
             Ok(Plist::new().list("plans", plans.iter().map(|plan| show::plan(plan).build())))
         }
-        "edit-plan" => {
-            let args = show::read_arguments(payload.list_at("args"));
-            let plan = engine.edit_plan(origin, payload.text_at("plan").unwrap_or(""), args).await?;
-            Ok(Plist::new().plist("plan", show::plan(&plan)))
+        "plan-argument" => {
+            let (id, name) = (payload.text_at("plan").unwrap_or(""), payload.text_at("name").unwrap_or(""));
+            let from = payload.count_at("from").unwrap_or(0);
+            let slice = engine.with_plan(id, |plan| show::plan_argument(plan, name, from));
+            slice.unwrap_or_else(|| Err(no_plan(id)))
         }
         "trace" => {
             let view = engine.view();

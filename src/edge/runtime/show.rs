@@ -1,18 +1,18 @@
 //! What the engine knows, as messages of the protocol. Text that a client shows in Org is inert here.
 
-use crate::domain::action::Action;
 use crate::domain::count::counted;
-use crate::domain::gate::Trace;
 use crate::domain::gate::plan::{FlightPlan, PlanStatus};
+use crate::domain::gate::{Trace, page};
 use crate::domain::inert::{exact, inert};
 use crate::domain::memory::view::View;
 use crate::domain::sexp::plist::Plist;
 use crate::domain::sexp::reader::Sexp;
-use crate::domain::turn::{Deed, proposal};
+use crate::domain::turn::Deed;
 use crate::edge::doctor::Check;
 use crate::edge::engine::record::Finished;
 use crate::edge::log::Line;
 use serde_json::Value;
+use std::borrow::Cow;
 
 /// How many decided plans a client is sent.
 const DECIDED: usize = 50;
@@ -31,19 +31,33 @@ pub fn newest(plans: Vec<FlightPlan>) -> Vec<FlightPlan> {
         .collect()
 }
 
-/// Returns a plan as clients show it.
+/// Of a line of a summary at most so many characters are sent.
+const LINE: usize = 300;
+/// Of the gates that ask at most so many are named in a summary.
+const GATES: usize = 8;
+
+/// Returns what clients list of a plan: bounded, however long the plan is. Its text goes in pages.
 pub fn plan(plan: &FlightPlan) -> Plist {
     let result = match &plan.status {
         PlanStatus::Pending | PlanStatus::Approved | PlanStatus::Expired => None,
         PlanStatus::Denied(words) | PlanStatus::Done(words) | PlanStatus::Failed(words) | PlanStatus::Stale(words) => {
-            Some(exact(words))
+            Some(exact(&clip(words)))
         }
         PlanStatus::Replaced(by) => Some(format!("replaced by {by}")),
+    };
+    let replaced_by = match &plan.status {
+        PlanStatus::Replaced(by) => Some(by.0.as_str()),
+        _ => None,
     };
     let asked = plan
         .asks()
         .into_iter()
-        .map(|(gate, reason)| Sexp::list([Sexp::text(exact(&gate)), Sexp::text(exact(&reason))]));
+        .take(GATES)
+        .map(|(gate, reason)| Sexp::list([Sexp::text(exact(&clip(&gate))), Sexp::text(exact(&clip(&reason)))]));
+    let args = plan.action.args().iter().map(|(name, value)| {
+        let (kind, text) = argument(value);
+        Plist::new().text("name", name.as_str()).text("kind", kind).int("size", text.len() as i64).build()
+    });
     Plist::new()
         .text("id", plan.id.0.as_str())
         .text("status", plan.status.name())
@@ -51,46 +65,81 @@ pub fn plan(plan: &FlightPlan) -> Plist {
         .text("session", plan.session.0.as_str())
         .text("turn", plan.turn.0.as_str())
         .text("tool", plan.action.tool())
-        .text("title", exact(&proposal::summary(&plan.action)))
-        .text("why", exact(plan.action.explanation().as_str()))
+        .text("title", plan.title.as_str())
         .list("asked-by", asked)
-        .text("body", plan.body.as_str())
-        .text("diff", plan.diff.as_str())
-        .list("args", arguments(&plan.action))
+        .int("size", page::size(plan) as i64)
+        .list("args", args)
         .text("created", plan.created.to_string())
         .text("expires", plan.expires.to_string())
         .maybe("result", result)
+        .maybe("replaced-by", replaced_by)
 }
 
-/// The arguments as they are, for editing; numbers and flags as text.
-fn arguments(action: &Action) -> Vec<Sexp> {
-    let entry = |(name, value): (&String, &Value)| {
-        let (kind, text) = match value {
-            Value::String(text) => ("text", text.clone()),
-            Value::Array(items) => ("texts", items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("\n")),
-            Value::Number(number) => ("number", number.to_string()),
-            Value::Bool(flag) => ("flag", flag.to_string()),
-            Value::Null | Value::Object(_) => ("text", String::new()),
-        };
-        Plist::new().text("name", name.as_str()).text("value", text).text("kind", kind).build()
+/// Returns one page of a plan's text, as `from` was named by the page before it, and where the next begins.
+///
+/// # Errors
+/// When no page begins there.
+pub fn plan_page(plan: &FlightPlan, from: usize) -> Result<(Plist, Option<usize>), String> {
+    let page = page::page(plan, from).ok_or_else(|| format!("no page of plan {} begins at {from}", plan.id))?;
+    let payload = Plist::new().text("plan", plan.id.0.as_str()).int("from", from as i64);
+    let payload = payload.keyword("part", page.part.name()).text("text", page.text);
+    let payload = match page.next {
+        Some(next) => payload.int("next", next as i64),
+        None => payload.text("shown", plan.shown()),
     };
-    action.args().iter().map(entry).collect()
+    Ok((payload, page.next))
 }
 
-/// Reads edited arguments back: `((:name N :value V :kind K)…)`.
-pub fn read_arguments(entries: &[Sexp]) -> serde_json::Map<String, Value> {
-    let mut args = serde_json::Map::new();
-    for entry in entries {
-        let (Some(name), text) = (entry.text_at("name"), entry.text_at("value").unwrap_or("")) else { continue };
-        let value = match entry.name_at("kind") {
-            Some("number") => text.trim().parse::<i64>().map(Value::from).unwrap_or_else(|_| Value::from(text)),
-            Some("flag") => Value::Bool(text.trim() == "true"),
-            Some("texts") => text.lines().map(Value::from).collect(),
-            _ => Value::from(text),
-        };
-        args.insert(name.to_string(), value);
+/// Returns a slice of an argument of a plan, as it is, for editing.
+///
+/// # Errors
+/// When there is no such argument, or no slice begins there.
+pub fn plan_argument(plan: &FlightPlan, name: &str, from: usize) -> Result<Plist, String> {
+    let value = plan.action.args().get(name);
+    let (_, text) = argument(value.ok_or_else(|| format!("plan {} has no argument {}", plan.id, exact(name)))?);
+    let rest = text.get(from..).ok_or_else(|| format!("no slice of {} begins at {from}", exact(name)))?;
+    let end = (0..=rest.len().min(SLICE)).rev().find(|&end| rest.is_char_boundary(end)).unwrap_or(0);
+    let payload = Plist::new().text("text", rest.get(..end).unwrap_or(""));
+    Ok(if end < rest.len() { payload.int("next", (from + end) as i64) } else { payload })
+}
+
+/// An argument goes in slices of at most so many bytes.
+const SLICE: usize = 64 * 1024;
+
+/// Returns the kind of an argument, and the argument as text for editing: of a list, an item is a line.
+fn argument(value: &Value) -> (&'static str, Cow<'_, str>) {
+    match value {
+        Value::String(text) => ("text", Cow::Borrowed(text)),
+        Value::Array(items) => {
+            ("texts", Cow::Owned(items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("\n")))
+        }
+        Value::Number(number) => ("number", Cow::Owned(number.to_string())),
+        Value::Bool(flag) => ("flag", Cow::Owned(flag.to_string())),
+        Value::Null | Value::Object(_) => ("text", Cow::Borrowed("")),
     }
-    args
+}
+
+/// Returns the arguments of a plan with one of them as it was edited.
+///
+/// # Errors
+/// When the plan has no such argument.
+pub fn edited(plan: &FlightPlan, name: &str, text: &str) -> Result<serde_json::Map<String, Value>, String> {
+    let mut args = plan.action.args().clone();
+    let value = args.get_mut(name).ok_or_else(|| format!("plan {} has no argument {}", plan.id, exact(name)))?;
+    *value = match argument(value).0 {
+        "number" => text.trim().parse::<i64>().map(Value::from).unwrap_or_else(|_| Value::from(text)),
+        "flag" => Value::Bool(text.trim() == "true"),
+        "texts" => text.lines().map(Value::from).collect(),
+        _ => Value::from(text),
+    };
+    Ok(args)
+}
+
+fn clip(text: &str) -> String {
+    match text.char_indices().nth(LINE) {
+        None => text.to_string(),
+        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or("")),
+    }
 }
 
 /// Returns what came of a turn, for `turn-done` and for the trace.
@@ -184,6 +233,7 @@ fn first_lines(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::action::Action;
     use crate::domain::gate::Facts;
     use crate::domain::id::{PlanId, SessionId, TurnId};
     use crate::domain::label::Labels;
@@ -196,6 +246,7 @@ mod tests {
         let action = action.expect("a test's own action is well-formed");
         let plans = (0..200u32).map(|n| FlightPlan {
             id: PlanId(n.to_string()),
+            title: String::new(),
             action: action.clone(),
             facts: Facts::default().hash(),
             body: String::new(),

@@ -38,6 +38,8 @@ pub trait EditPlanner: Send + Sync {
 pub trait Whereabouts: Send + Sync {
     /// Returns how private a node is; `None` when there is no such node.
     fn privacy_of_node(&self, id: &str) -> Option<Privacy>;
+    /// Returns the title of a node; `None` when there is no such node.
+    fn title_of_node(&self, id: &str) -> Option<String>;
     /// Returns how private a file is as a whole; `None` when it is not part of memory.
     fn privacy_of_file(&self, path: &str) -> Option<Privacy>;
     /// Returns whether a buffer of the user's Emacs visits a file.
@@ -50,6 +52,10 @@ pub struct Nowhere;
 
 impl Whereabouts for Nowhere {
     fn privacy_of_node(&self, _: &str) -> Option<Privacy> {
+        None
+    }
+
+    fn title_of_node(&self, _: &str) -> Option<String> {
         None
     }
 
@@ -125,6 +131,7 @@ impl Survey {
         for name in ["id", "parent"] {
             if let Some(id) = action.text(name) {
                 facts.privacy = facts.privacy.max(self.whereabouts.privacy_of_node(id));
+                facts.titles.extend(self.whereabouts.title_of_node(id).map(|title| (name.to_string(), title)));
             }
         }
     }

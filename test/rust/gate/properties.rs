@@ -115,6 +115,7 @@ fn approval(world: &World, action: &passepartout::domain::action::Action, facts:
     let now = jiff::Timestamp::UNIX_EPOCH;
     let plan = FlightPlan {
         id: PlanId("p".into()),
+        title: "what would happen".into(),
         action: action.clone(),
         facts: facts.hash(),
         body: "what would happen".into(),

@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use passepartout::domain::action::{Action, Observation, Outcome};
 use passepartout::domain::gate::clearance::Cleared;
 use passepartout::domain::gate::plan::{Approval, FlightPlan, PlanStatus};
+use passepartout::domain::gate::title::title;
 use passepartout::domain::gate::{Case, Facts, Gate, Gates, Reason, Verdict};
 use passepartout::domain::id::{PlanId, SessionId, TurnId};
 use passepartout::domain::label::{Labels, Privacy, Provenance, Trust};
@@ -335,6 +336,7 @@ impl Journal for World {
         }
         let plan = FlightPlan {
             id: PlanId(format!("P{}", plans.len() + 1)),
+            title: title(&parking.action, &parking.facts),
             facts: parking.facts.hash(),
             body: parking.action.tool().to_string(),
             diff: String::new(),

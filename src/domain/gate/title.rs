@@ -1,0 +1,185 @@
+//! Says in one line of words what an action would do: the title of its plan, in every list and trace.
+
+use crate::domain::action::Action;
+use crate::domain::count::counted;
+use crate::domain::gate::Facts;
+use crate::domain::inert::exact;
+
+/// What a title quotes is cut after so many characters.
+const QUOTED: usize = 60;
+/// A title is cut after so many characters.
+const LONGEST: usize = 160;
+
+/// Returns what an action would do, as one line of bounded length in which nothing hides.
+/// Headings are called by the titles that were found out, else by their ids.
+pub fn title(action: &Action, facts: &Facts) -> String {
+    let given = |name: &str| action.text(name).filter(|text| !text.trim().is_empty());
+    let known = |name: &str| facts.titles.iter().find(|(arg, _)| arg == name).map(|(_, title)| title.as_str());
+    let heading = |name: &str| quoted(known(name).or(given(name)).unwrap_or("?"));
+    let text = |name: &str| quoted(given(name).unwrap_or(""));
+    let place = || match (given("parent"), given("file")) {
+        (Some(_), _) => format!("under {}", heading("parent")),
+        (None, Some(file)) => format!("at the end of {}", path(file)),
+        (None, None) => "nowhere".to_string(),
+    };
+    let words = match action.tool() {
+        "org-add-heading" => {
+            let keyword = given("todo").map(|word| format!("{} ", plain(word))).unwrap_or_default();
+            let when = ["scheduled", "deadline"]
+                .map(|kind| given(kind).map(|when| format!(", {kind} {}", plain(when.trim()))).unwrap_or_default());
+            format!("Add {keyword}{} {}{}", text("title"), place(), when.concat())
+        }
+        "org-set-todo" => match given("state") {
+            Some(state) => format!("Mark {} {}", heading("id"), plain(state)),
+            None => format!("Take the keyword off {}", heading("id")),
+        },
+        "org-set-property" => {
+            let property = plain(given("property").unwrap_or("?"));
+            match given("value") {
+                Some(value) => format!("Set {property} of {} to {}", heading("id"), quoted(value)),
+                None => format!("Take {property} off {}", heading("id")),
+            }
+        }
+        "org-schedule" => {
+            let deadline = given("kind") == Some("deadline");
+            match (deadline, given("when")) {
+                (false, Some(when)) => format!("Schedule {} for {}", heading("id"), plain(when)),
+                (true, Some(when)) => format!("Set the deadline of {} to {}", heading("id"), plain(when)),
+                (false, None) => format!("Take the date off {}", heading("id")),
+                (true, None) => format!("Take the deadline off {}", heading("id")),
+            }
+        }
+        "org-move" => format!("Move {} {}", heading("id"), place().replacen("at the", "to the", 1)),
+        "memory-search" => format!("Search memory for {}", text("query")),
+        "memory-read" => format!("Read {}", heading("id")),
+        "read-file" => format!("Read {}", path(given("path").unwrap_or("?"))),
+        "write-file" => {
+            let size = lines(action.text("content").unwrap_or(""));
+            format!("Write {} ({size})", path(given("path").unwrap_or("?")))
+        }
+        "shell" => format!("Run: {}", clip(&plain_long(given("command").unwrap_or("")), LONGEST)),
+        "message" => format!("Say {}", text("text")),
+        "eval-lisp" => format!("Evaluate Lisp: {}", clip(&plain_long(given("code").unwrap_or("")), LONGEST)),
+        "contact-provider" => format!(
+            "Send the first request to {} ({})",
+            plain(given("provider").unwrap_or("?")),
+            plain(given("url").unwrap_or("?"))
+        ),
+        other => plain(other),
+    };
+    clip(&words, LONGEST)
+}
+
+/// Returns text of others between quotation marks of ours, of which it has none itself.
+fn quoted(text: &str) -> String {
+    format!("“{}”", plain(text).replace(['“', '”'], "\""))
+}
+
+/// Returns text of others as one bounded line in which nothing hides.
+fn plain(text: &str) -> String {
+    clip(&plain_long(text), QUOTED)
+}
+
+fn plain_long(text: &str) -> String {
+    // What is far behind the cut need not be looked at.
+    let start: String = text.chars().take(LONGEST * 2).collect();
+    exact(&start.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+/// Returns a path as it was asked for; of a long or absolute one its end, since the plan shows the whole.
+fn path(asked: &str) -> String {
+    let asked = asked.trim();
+    let parts: Vec<&str> = asked.split('/').collect();
+    let shown = match parts.as_slice() {
+        ["", _, .., parent, name] => format!("…/{parent}/{name}"),
+        _ => asked.to_string(),
+    };
+    let count = shown.chars().count();
+    let shown = match count > QUOTED {
+        true => format!("…{}", shown.chars().skip(count - QUOTED).collect::<String>()),
+        false => shown,
+    };
+    plain_long(&shown)
+}
+
+fn lines(content: &str) -> String {
+    match content.lines().count() {
+        0 => "empty".to_string(),
+        count => counted(count, "line"),
+    }
+}
+
+fn clip(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        None => text.to_string(),
+        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or("").trim_end()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::label::Labels;
+    use crate::domain::tool::Toolbox;
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    fn titled(tool: &str, args: Value, titles: &[(&str, &str)]) -> String {
+        let args = args.as_object().cloned().expect("an object");
+        let action = Action::new(&Toolbox::builtin(), tool, args, Some("To test it."), Labels::MODEL);
+        let titles = titles.iter().map(|(arg, title)| (arg.to_string(), title.to_string())).collect();
+        title(&action.expect("well-formed"), &Facts { titles, ..Facts::default() })
+    }
+
+    #[test]
+    fn titles_say_in_words_what_happens() {
+        let named = [("id", "Order tiles"), ("parent", "Errands")];
+        for (tool, args, said) in [
+            (
+                "org-add-heading",
+                json!({"title": "Call the bank", "todo": "TODO", "parent": "e1", "scheduled": "2026-03-04"}),
+                "Add TODO “Call the bank” under “Errands”, scheduled 2026-03-04",
+            ),
+            (
+                "org-add-heading",
+                json!({"title": "Bank", "file": "/home/me/org/inbox.org"}),
+                "Add “Bank” at the end of …/org/inbox.org",
+            ),
+            ("org-set-todo", json!({"id": "t", "state": "DONE"}), "Mark “Order tiles” DONE"),
+            ("org-set-todo", json!({"id": "t", "state": ""}), "Take the keyword off “Order tiles”"),
+            (
+                "org-set-property",
+                json!({"id": "t", "property": "EFFORT", "value": "1h"}),
+                "Set EFFORT of “Order tiles” to “1h”",
+            ),
+            ("org-set-property", json!({"id": "t", "property": "EFFORT"}), "Take EFFORT off “Order tiles”"),
+            ("org-schedule", json!({"id": "t", "when": "2026-03-04"}), "Schedule “Order tiles” for 2026-03-04"),
+            ("org-schedule", json!({"id": "t", "kind": "deadline"}), "Take the deadline off “Order tiles”"),
+            ("org-move", json!({"id": "t", "parent": "e1"}), "Move “Order tiles” under “Errands”"),
+            ("org-move", json!({"id": "t", "file": "done.org"}), "Move “Order tiles” to the end of done.org"),
+            ("write-file", json!({"path": "notes.txt", "content": "a\nb\n"}), "Write notes.txt (2 lines)"),
+            ("write-file", json!({"path": "/etc/passwd", "content": "a"}), "Write /etc/passwd (1 line)"),
+            ("shell", json!({"command": "make test\nrm x"}), "Run: make test rm x"),
+            ("memory-search", json!({"query": "tiles"}), "Search memory for “tiles”"),
+        ] {
+            assert_eq!(titled(tool, args, &named), said);
+        }
+        assert_eq!(titled("org-set-todo", json!({"id": "t", "state": "DONE"}), &[]), "Mark “t” DONE");
+    }
+
+    #[test]
+    fn what_is_quoted_cannot_end_its_quotation_or_hide() {
+        let said = titled("org-set-todo", json!({"id": "a” DONE, then “b", "state": "TODO"}), &[]);
+        assert_eq!(said, "Mark “a\" DONE, then \"b” TODO");
+        let said = titled("shell", json!({"command": "ls \u{202e}txt\u{200b}"}), &[]);
+        assert_eq!(said, "Run: ls \\u{202E}txt\\u{200B}");
+    }
+
+    proptest! {
+        #[test]
+        fn a_title_is_one_bounded_line(text in any::<String>()) {
+            let said = titled("org-add-heading", json!({"title": text, "file": text, "todo": text}), &[]);
+            prop_assert!(!said.contains(['\n', '\t']) && said.chars().count() <= LONGEST + 1, "{said}");
+        }
+    }
+}
