@@ -159,12 +159,12 @@ mod tests {
             let args = args.as_object().cloned().expect("an object");
             let action =
                 Action::new(&Toolbox::builtin(), tool, args, Some("a test"), Labels::USER).expect("well-formed");
-            logged(&action, Some(privacy))
+            logged(&action, &Facts { privacy: Some(privacy), ..Facts::default() })
         };
         let add = json!({"title": "Salary", "parent": "/m/pay.org::*Pay/Salary", "body": "5000"});
         let cases = [
             ("org-add-heading", add.clone(), Privacy::Private, "org-add-heading /m/pay.org::*…"),
-            ("org-add-heading", add, Privacy::Open, "org-add-heading Salary"),
+            ("org-add-heading", add, Privacy::Open, "Add “Salary” under “/m/pay.org::*Pay/Salary”"),
             ("org-set-todo", json!({"id": "2f1e7c1a", "state": "DONE"}), Privacy::Private, "org-set-todo 2f1e7c1a"),
             ("org-set-todo", json!({"id": "my salary", "state": "DONE"}), Privacy::Private, "org-set-todo …"),
             (
