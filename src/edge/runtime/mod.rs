@@ -9,6 +9,7 @@ pub mod outbox;
 mod reading;
 mod scans;
 pub mod show;
+mod status;
 
 use crate::domain::id::{SessionId, TurnId};
 use crate::domain::port::LogLevel;
@@ -26,6 +27,7 @@ use crate::edge::runtime::mirror::{Mirrors, Update};
 use crate::edge::runtime::outbox::Outbox;
 use crate::edge::runtime::reading::{Reading, edit_plan, no_plan, plan_page};
 use crate::edge::runtime::scans::{Read, Scans};
+use crate::edge::runtime::status::{Offered, Statuses};
 use crate::edge::secret::{Secret, Vault};
 use crate::edge::walk::canonical_name;
 use futures_util::FutureExt;
@@ -149,16 +151,9 @@ struct Loop {
     scans: Scans,
     point: Option<(String, usize)>,
     lanes: Lanes,
-    status: StatusSender,
+    status: Statuses,
     health: Arc<parking_lot::Mutex<String>>,
     reading: Arc<parking_lot::Mutex<Reading>>,
-}
-
-#[derive(Default)]
-struct StatusSender {
-    last: String,
-    pausing: bool,
-    dirty: bool,
 }
 
 async fn serve(settings: Sexp, outbox: Arc<Outbox>, ears: Ears, shared: Arc<OnceLock<Arc<Engine>>>) {
@@ -187,7 +182,7 @@ async fn listen(engine: Arc<Engine>, outbox: Arc<Outbox>, editor: Arc<EmacsEdito
         scans: Scans::new(read, inbox.clone()),
         point: None,
         lanes: Lanes::new(engine.clone(), outbox.clone(), inbox.clone()),
-        status: StatusSender::default(),
+        status: Statuses::default(),
         health: Arc::new(parking_lot::Mutex::new("unknown".to_string())),
         reading: Arc::default(),
     };
@@ -260,10 +255,8 @@ impl Loop {
             Event::TurnDone(session, turn) => self.lanes.finished(&session, &turn),
             Event::Status => self.send_status(),
             Event::StatusPause => {
-                self.status.pausing = false;
-                if self.status.dirty {
-                    self.send_status();
-                }
+                self.status.pause_is_over();
+                self.send_status();
             }
         }
     }
@@ -448,49 +441,19 @@ impl Loop {
     }
 
     fn send_status(&mut self) {
-        if self.status.pausing {
-            self.status.dirty = true;
-            return;
+        let now = status::now(&self.engine, self.lanes.busy(), &self.health.lock());
+        match self.status.offer(now) {
+            Offered::Kept => {}
+            Offered::Send(payload) => self.outbox.send("status", None, payload),
+            Offered::SendAndPause(payload) => {
+                self.outbox.send("status", None, payload);
+                let inbox = self.inbox.clone();
+                tokio::spawn(async move {
+                    tokio::time::sleep(STATUS_PAUSE).await;
+                    let _ = inbox.send(Event::StatusPause);
+                });
+            }
         }
-        self.status.dirty = false;
-        let payload = status(&self.engine, self.lanes.busy(), &self.health.lock());
-        let text = payload.clone().build().to_string();
-        if text != self.status.last {
-            self.status.last = text;
-            self.outbox.send("status", None, payload);
-            self.status.pausing = true;
-            let inbox = self.inbox.clone();
-            tokio::spawn(async move {
-                tokio::time::sleep(STATUS_PAUSE).await;
-                let _ = inbox.send(Event::StatusPause);
-            });
-        }
-    }
-}
-
-fn status(engine: &Engine, busy: bool, health: &str) -> Plist {
-    let view = engine.view();
-    let reading = engine.reading();
-    let pending = engine.pending();
-    let state = match (busy, reading, pending) {
-        (true, _, _) => "thinking",
-        (false, Some(_), _) => "reading",
-        (false, None, 0) => "idle",
-        (false, None, _) => "waiting",
-    };
-    let focus = engine.focus().and_then(|id| view.get(&id));
-    let payload = Plist::new()
-        .text("state", state)
-        .int("pending", pending as i64)
-        .maybe("focus", focus.as_ref().map(|node| crate::domain::inert::exact(node.id().as_str())))
-        .maybe("focus-title", focus.as_ref().map(|node| crate::domain::inert::exact(node.title())))
-        .int("files", view.len() as i64)
-        .int("headings", view.headings() as i64)
-        .text("health", health)
-        .int("problems", engine.problems().len() as i64);
-    match reading {
-        Some(reading) => payload.list("reading", [Sexp::int(reading.done as i64), Sexp::int(reading.total as i64)]),
-        None => payload,
     }
 }
 
@@ -506,7 +469,7 @@ async fn answer(
     let limit = payload.count_at("limit").unwrap_or(20).min(1_000);
     match action {
         "hello" => Ok(Plist::new().text("version", env!("CARGO_PKG_VERSION")).int("protocol", 1)),
-        "status" => Ok(status(engine, busy, &health.lock())),
+        "status" => Ok(status::now(engine, busy, &health.lock()).payload()),
         "plans" => {
             let named: Vec<&str> = payload.list_at("ids").iter().filter_map(Sexp::as_text).take(NAMED).collect();
             let plans = match named.as_slice() {

@@ -1,0 +1,123 @@
+//! What the client is told of the core at a glance, and how often.
+//!
+//! Counts may lag a moment, so that a long reading does not flood the client; the heading at point may not.
+
+use crate::domain::inert::exact;
+use crate::domain::sexp::plist::Plist;
+use crate::domain::sexp::reader::Sexp;
+use crate::edge::engine::Engine;
+
+/// The core at one moment.
+#[derive(Clone)]
+pub(super) struct Status {
+    payload: Plist,
+    focus: Option<String>,
+}
+
+/// What to do with a status.
+pub(super) enum Offered {
+    /// It is the one that was sent last, or it waits for the end of the pause.
+    Kept,
+    /// It is sent.
+    Send(Plist),
+    /// It is sent, and a pause begins.
+    SendAndPause(Plist),
+}
+
+/// Which status was sent last, and whether the next one waits.
+#[derive(Default)]
+pub(super) struct Statuses {
+    sent: Option<(String, Option<String>)>,
+    pausing: bool,
+}
+
+impl Statuses {
+    /// Takes a status; within the pause after another one only a new focus is sent.
+    pub(super) fn offer(&mut self, now: Status) -> Offered {
+        let text = now.payload.clone().build().to_string();
+        let news = match &self.sent {
+            None => true,
+            Some((sent, focus)) => *sent != text && !(self.pausing && *focus == now.focus),
+        };
+        if !news {
+            return Offered::Kept;
+        }
+        self.sent = Some((text, now.focus));
+        if std::mem::replace(&mut self.pausing, true) {
+            Offered::Send(now.payload)
+        } else {
+            Offered::SendAndPause(now.payload)
+        }
+    }
+
+    /// The pause is over: the status as it is now must be offered again.
+    pub(super) fn pause_is_over(&mut self) {
+        self.pausing = false;
+    }
+}
+
+/// Returns the status as it is now.
+pub(super) fn now(engine: &Engine, busy: bool, health: &str) -> Status {
+    let view = engine.view();
+    let reading = engine.reading();
+    let pending = engine.pending();
+    let state = match (busy, reading, pending) {
+        (true, _, _) => "thinking",
+        (false, Some(_), _) => "reading",
+        (false, None, 0) => "idle",
+        (false, None, _) => "waiting",
+    };
+    let focus = engine.focus().and_then(|id| view.get(&id));
+    let payload = Plist::new()
+        .text("state", state)
+        .int("pending", pending as i64)
+        .maybe("focus", focus.as_ref().map(|node| exact(node.id().as_str())))
+        .maybe("focus-title", focus.as_ref().map(|node| exact(node.title())))
+        .int("files", view.len() as i64)
+        .int("headings", view.headings() as i64)
+        .text("health", health)
+        .int("problems", engine.problems().len() as i64);
+    let payload = match reading {
+        Some(reading) => payload.list("reading", [Sexp::int(reading.done as i64), Sexp::int(reading.total as i64)]),
+        None => payload,
+    };
+    Status { payload, focus: focus.map(|node| format!("{} {}", node.id().as_str(), node.title())) }
+}
+
+impl Status {
+    /// Returns the message's payload.
+    pub(super) fn payload(self) -> Plist {
+        self.payload
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status(headings: i64, focus: &str) -> Status {
+        Status { payload: Plist::new().int("headings", headings).text("focus", focus), focus: Some(focus.to_string()) }
+    }
+
+    fn word(offered: &Offered) -> &'static str {
+        match offered {
+            Offered::Kept => "kept",
+            Offered::Send(_) => "sent",
+            Offered::SendAndPause(_) => "sent, pause",
+        }
+    }
+
+    #[test]
+    fn counts_wait_for_the_pause_and_a_new_focus_does_not() {
+        let mut statuses = Statuses::default();
+        let offer = |statuses: &mut Statuses, headings, focus| word(&statuses.offer(status(headings, focus)));
+        assert_eq!(offer(&mut statuses, 1, "a"), "sent, pause");
+        assert_eq!(offer(&mut statuses, 2, "a"), "kept", "a count waits");
+        assert_eq!(offer(&mut statuses, 2, "b"), "sent", "the heading at point is shown at once");
+        assert_eq!(offer(&mut statuses, 3, "b"), "kept");
+        statuses.pause_is_over();
+        assert_eq!(offer(&mut statuses, 3, "b"), "sent, pause", "what waited is sent");
+        statuses.pause_is_over();
+        assert_eq!(offer(&mut statuses, 3, "b"), "kept", "nothing is sent twice");
+    }
+}
