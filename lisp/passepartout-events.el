@@ -39,7 +39,7 @@
 (declare-function project-root "project")
 (defvar org-todo-keywords)
 
-(defconst passepartout-events--slice-seconds 0.004
+(defvar passepartout-events--slice-seconds 0.004
   "Seconds for which messages are handled before Emacs has its turn.")
 
 (defconst passepartout-events--stream-seconds 0.05
@@ -177,12 +177,14 @@ The core is started when it is not running."
 (defun passepartout-request (action payload function &optional session)
   "Send a request of ACTION, a keyword, with PAYLOAD in SESSION.
 FUNCTION, unless it is nil, is called with the payload of the response."
+  ;; A start forgets the requests of the core before it.
+  (passepartout-start)
   (let ((number (cl-incf passepartout-events--request-number)))
     (when function
       (puthash number function passepartout-events--requests))
-    (passepartout-send :request
-                       `(:action ,action :request ,number ,@payload)
-                       session)
+    (passepartout-events--send :request
+                               `(:action ,action :request ,number ,@payload)
+                               session)
     number))
 
 (defun passepartout-reply (request payload)
@@ -201,12 +203,15 @@ FUNCTION, unless it is nil, is called with the payload of the response."
       (setq count (/ (1+ count) 2)))
     count))
 
-(defun passepartout-events-slices (text function &optional from)
+(defun passepartout-events-slices (text function &optional from pipe)
   "Call FUNCTION with each slice of TEXT, after FROM, in order.
 FUNCTION is called with the slice and with whether more follow; when
 it returns nil the rest is dropped.  A few milliseconds' worth are
-handed over at once, the rest after Emacs has had its turn."
+handed over at once, the rest after Emacs has had its turn, unless the
+core that PIPE belongs to has ended meanwhile; it is the running one
+to begin with."
   (let ((from (or from 0))
+        (pipe (or pipe passepartout-events--pipe))
         (until (+ (float-time) passepartout-events--slice-seconds))
         (going t))
     (while going
@@ -217,8 +222,14 @@ handed over at once, the rest after Emacs has had its turn."
         (setq from end)
         (when (and going (> (float-time) until))
           (setq going nil)
-          (run-at-time 0 nil #'passepartout-events-slices
-                       text function from))))))
+          (run-at-time 0 nil #'passepartout-events--more-slices
+                       text function from pipe))))))
+
+(defun passepartout-events--more-slices (text function from pipe)
+  "Go on with `passepartout-events-slices' of TEXT, FUNCTION, FROM and PIPE.
+Another core would not know what it is a slice of."
+  (when (eq pipe passepartout-events--pipe)
+    (passepartout-events-slices text function from pipe)))
 
 ;;;; Reading
 
@@ -359,6 +370,7 @@ handed over at once, the rest after Emacs has had its turn."
   (require 'passepartout-plan)
   (require 'passepartout-log))
 
+;;;###autoload
 (defun passepartout-stop ()
   "Stop the core; what it knows is saved."
   (interactive)
@@ -375,6 +387,7 @@ handed over at once, the rest after Emacs has had its turn."
       (passepartout-events--dispatch
        '(:type :status :payload (:state "stopped"))))))
 
+;;;###autoload
 (defun passepartout-restart ()
   "Stop the core and start it again with the options as they are now."
   (interactive)
@@ -387,22 +400,25 @@ handed over at once, the rest after Emacs has had its turn."
 
 (defun passepartout-events--settings ()
   "Return the settings of the core as a plist.
-It holds keys: it is never printed or kept."
-  (let ((cascade passepartout-provider-cascade))
+It holds keys: it is never printed or kept.  What a buffer sets for
+itself does not count, because the core is one for all of them."
+  (let ((cascade (default-value 'passepartout-provider-cascade))
+        (store (default-value 'passepartout-store))
+        (permissions (default-value 'passepartout-permissions))
+        (providers (default-value 'passepartout-providers)))
     (append
      `(:directories ,(passepartout--directories))
-     (and passepartout-store
-          `(:store ,(expand-file-name passepartout-store)))
+     (and store `(:store ,(expand-file-name store)))
      (let ((project (passepartout-events-project)))
        (and project `(:project ,project)))
      (and cascade `(:cascade ,cascade))
-     (and passepartout-permissions
+     (and permissions
           `(:permissions
             ,(mapcar (lambda (entry)
                        (cons (car entry) (format "%s" (cdr entry))))
-                     passepartout-permissions)))
-     `(:private-tags ,passepartout-private-tags)
-     (and passepartout-providers `(:providers ,passepartout-providers))
+                     permissions)))
+     `(:private-tags ,(default-value 'passepartout-private-tags))
+     (and providers `(:providers ,providers))
      (let ((launcher (passepartout-module-launcher)))
        (and launcher `(:launcher ,launcher)))
      (let ((skills (expand-file-name "skills" passepartout-module--root)))
@@ -454,7 +470,7 @@ The module sees only those that Emacs was started with."
 
 (defun passepartout-events--host (name)
   "Return the host of the provider NAME, or nil when it wants no key."
-  (let ((settings (cdr (assoc name passepartout-providers))))
+  (let ((settings (cdr (assoc name (default-value 'passepartout-providers)))))
     (if settings
         (unless (plist-get settings :local)
           (or (let ((url (plist-get settings :url)))

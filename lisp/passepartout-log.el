@@ -88,7 +88,12 @@
                      (passepartout-log--notes))))))))))
 
 (defun passepartout-log--received (payload _meta)
-  "Add the line in PAYLOAD to the log when it is open."
+  "Add the line in PAYLOAD to the log when it is open.
+What went wrong is shown at once, whether it is open or not; each text
+once in a session of Emacs."
+  (when (equal (plist-get payload :level) "error")
+    (passepartout--complain
+     (passepartout-view-line (plist-get payload :text) 1000)))
   (let ((buffer (get-buffer passepartout-log--buffer-name)))
     (when buffer
       (with-current-buffer buffer

@@ -48,10 +48,18 @@
   (let ((folder (file-name-directory
                  (or load-file-name buffer-file-name
                      (locate-library "passepartout-module")))))
-    ;; Compiled files can lie in a folder of their own below the project.
-    (or (locate-dominating-file folder "lisp/passepartout-module.el")
+    ;; Compiled files can lie in a folder of their own below the project,
+    ;; and a package archive may put the Lisp beside the other sources.
+    (or (locate-dominating-file
+         folder
+         (lambda (above)
+           (and (file-exists-p (expand-file-name "Cargo.toml" above))
+                (file-directory-p (expand-file-name "skills" above)))))
         (file-name-directory (directory-file-name folder))))
-  "The folder of the project, which holds the folder of the sources.")
+  "The folder of the project, which holds Cargo.toml and the skills.")
+
+(defconst passepartout-module--keep-days 30
+  "Days for which a copy of the module is kept after its last use.")
 
 (defvar passepartout-module--loaded nil
   "The file of the module that was loaded last, or nil.")
@@ -114,7 +122,39 @@ what cargo built."
 
 ;;;; Copying
 
+(defun passepartout-module--known (files)
+  "Return the file that keeps the hash of FILES as they are now."
+  (let ((about (mapcar
+                (lambda (file)
+                  (let ((about (file-attributes file)))
+                    (list (file-truename file)
+                          (file-attribute-size about)
+                          (file-attribute-inode-number about)
+                          (file-attribute-modification-time about)
+                          (file-attribute-status-change-time about))))
+                files)))
+    (expand-file-name
+     (concat "hash-" (secure-hash 'sha256 (prin1-to-string about)))
+     (passepartout-module--cache))))
+
 (defun passepartout-module--hash (&rest files)
+  "Return the first characters of the hash of the contents of FILES.
+Reading them takes a fifth of a second, so the hash is kept in the
+cache until they change."
+  (let* ((known (passepartout-module--known files))
+         (hash (and (file-readable-p known)
+                    (with-temp-buffer
+                      (insert-file-contents-literally known)
+                      (buffer-string)))))
+    (if (and hash (string-match-p "\\`[0-9a-f]\\{20\\}\\'" hash))
+        (ignore-errors (set-file-times known))
+      (setq hash (passepartout-module--hash-contents files))
+      (passepartout-module--make-cache)
+      (with-file-modes #o600
+        (write-region hash nil known nil 'quiet)))
+    hash))
+
+(defun passepartout-module--hash-contents (files)
   "Return the first characters of the hash of the contents of FILES."
   (let ((hashes (mapcar (lambda (file)
                           (with-temp-buffer
@@ -132,13 +172,32 @@ what cargo built."
          (and cache (file-name-absolute-p cache) cache))
        "~/.cache/")))
 
+(defun passepartout-module--make-cache ()
+  "Make the folder for the copies of the module."
+  (with-file-modes #o700
+    (make-directory (passepartout-module--cache) t)))
+
+(defun passepartout-module--forget ()
+  "Delete what is in the cache and has not been used for a long time.
+Each use of a copy, by whichever Emacs, gives it a new date."
+  (let ((oldest (time-subtract
+                 nil (days-to-time passepartout-module--keep-days))))
+    (dolist (file (directory-files
+                   (passepartout-module--cache) t
+                   "\\`\\(?:passepartout\\|hash\\|draft\\)-" t))
+      (when (time-less-p (file-attribute-modification-time
+                          (file-attributes file))
+                         oldest)
+        (ignore-errors (delete-file file))))))
+
 (defun passepartout-module--place (file name)
   "Copy FILE into the cache under NAME, unless it is there; return the copy."
   (let* ((folder (passepartout-module--cache))
          (copy (expand-file-name name folder)))
-    (unless (file-exists-p copy)
+    (if (file-exists-p copy)
+        (ignore-errors (set-file-times copy))
+      (passepartout-module--make-cache)
       (with-file-modes #o700
-        (make-directory folder t)
         (let ((draft (make-temp-file (expand-file-name "draft-" folder))))
           (copy-file file draft t)
           (set-file-modes draft #o700)
@@ -202,7 +261,8 @@ then build it with M-x passepartout-module-build")))))
   (when (and (not (passepartout-module-loaded-p))
              (bound-and-true-p module-file-suffix)
              (not passepartout-module-file)
-             (not (passepartout-module-file)))
+             (not (passepartout-module-file))
+             (passepartout-module--asked-for-p))
     (passepartout-module--offer))
   (let ((obstacle (passepartout-module-obstacle)))
     (when obstacle
@@ -214,21 +274,42 @@ then build it with M-x passepartout-module-build")))))
                 (list (format "%s failed to load before. Restart Emacs" copy))))
       (setq passepartout-module--loaded copy)
       (module-load copy)
+      (passepartout-module--forget)
       (let ((obstacle (passepartout-module-obstacle)))
         (when obstacle
           (signal 'passepartout-module-error (list obstacle)))))))
 
 ;;;; Building
 
+(defvar passepartout-module--declined nil
+  "Non-nil when the user did not want the module to be built.")
+
+(defconst passepartout-module--build-buffer "*Passepartout build*"
+  "The name of the buffer in which the module is built.")
+
+(defun passepartout-module--asked-for-p ()
+  "Return non-nil when a command of ours is running that may ask questions.
+Opening a file, which turns on a mode, and timers never ask."
+  (and (not noninteractive)
+       (symbolp this-command)
+       (string-prefix-p "passepartout-" (symbol-name this-command))
+       (not (string-suffix-p "-mode" (symbol-name this-command)))))
+
 (defun passepartout-module--offer ()
   "Offer to build the module; leave with an error about how to go on."
-  (when (and (not noninteractive)
-             (executable-find "cargo")
-             (y-or-n-p "Passepartout's module is not built yet.  \
-Build it now with cargo? "))
+  (when (get-buffer-process passepartout-module--build-buffer)
+    (user-error "The module is being built; call the command again when \
+that is done"))
+  (when (and (not passepartout-module--declined)
+             (executable-find "cargo"))
+    (unless (y-or-n-p "Passepartout's module is not built yet.  \
+Build it now with cargo? ")
+      (setq passepartout-module--declined t)
+      (user-error "M-x passepartout-module-build builds it when you like"))
     (passepartout-module-build)
     (user-error "Building; call the command again when it is done")))
 
+;;;###autoload
 (defun passepartout-module-build ()
   "Build the module with cargo, in a compilation buffer."
   (interactive)
@@ -236,11 +317,12 @@ Build it now with cargo? "))
     (user-error "The program cargo is not there; install a Rust toolchain"))
   (unless (file-exists-p (expand-file-name "Cargo.toml"
                                            passepartout-module--root))
-    (user-error "The sources are not in %s" passepartout-module--root))
+    (user-error "The sources are not in %s; load the Lisp \
+from a clone of the repository" passepartout-module--root))
   (require 'compile)
   (let ((default-directory passepartout-module--root))
     (compilation-start "cargo build --release --locked" nil
-                       (lambda (_mode) "*Passepartout build*"))))
+                       (lambda (_mode) passepartout-module--build-buffer))))
 
 (provide 'passepartout-module)
 ;;; passepartout-module.el ends here

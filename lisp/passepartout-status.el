@@ -87,12 +87,14 @@
          (state (plist-get last :state))
          (reading (plist-get last :reading))
          (focus (plist-get last :focus-title))
+         (unhealthy (equal (plist-get last :health) "unhealthy"))
          (count (passepartout-status--count)))
     (if (or (null last) (not (passepartout-running-p)))
         "not running"
       (string-join
        (delq nil
              (list
+              (and unhealthy "unhealthy (M-x passepartout-doctor)")
               (cond ((and (equal state "reading") (consp reading))
                      (format "reading %s of %s files" (car reading)
                              (cadr reading)))

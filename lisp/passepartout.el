@@ -70,6 +70,7 @@ next start of the core (see `passepartout-restart')."
 The value nil stands for the folder passepartout in the state folder
 of the XDG specification."
   :type '(choice (const :tag "The usual place" nil) directory)
+  :risky t
   :package-version '(passepartout . "0.1.0"))
 
 (defcustom passepartout-project nil
@@ -79,6 +80,7 @@ The value nil stands for the project of the chat's folder, as
 none."
   :type '(choice (const :tag "The project of the chat's folder" nil)
                  directory)
+  :risky t
   :package-version '(passepartout . "0.1.0"))
 
 (defcustom passepartout-provider-cascade nil
@@ -93,6 +95,7 @@ The key of a provider is looked up with auth-source: the host is the
 provider's, the user is \"apikey\"."
   :type '(choice (const :tag "As the core chooses" nil)
                  (repeat string))
+  :risky t
   :package-version '(passepartout . "0.1.0"))
 
 (defcustom passepartout-providers nil
@@ -112,6 +115,7 @@ Each entry is (NAME . PLIST).  PLIST has these keys:
                                              (:url string)
                                              (:model string)
                                              (:local boolean))))
+  :risky t
   :package-version '(passepartout . "0.1.0"))
 
 (defcustom passepartout-permissions nil
@@ -249,6 +253,7 @@ A key that was meant for something else then approves nothing."
 
 ;;;; Keys
 
+;;;###autoload (autoload 'passepartout-command-map "passepartout" nil nil 'keymap)
 (defvar passepartout-command-map
   (let ((map (make-sparse-keymap)))
     (define-key map (kbd "c") #'passepartout-chat)
@@ -269,7 +274,7 @@ A key that was meant for something else then approves nothing."
   "Return the folders of the memex, absolute, as a list."
   (mapcar (lambda (directory)
             (directory-file-name (expand-file-name directory)))
-          (or passepartout-directories
+          (or (default-value 'passepartout-directories)
               (list (or (bound-and-true-p org-directory) "~/org")))))
 
 (defun passepartout--in-memex-p (file)
@@ -302,8 +307,8 @@ Changed ranges and the heading at point go to the agent's memory."
   "The texts of the problems that have been shown in this session.")
 
 (defun passepartout--complain (problem)
-  "Show PROBLEM, an error, unless it has been shown before."
-  (let ((text (error-message-string problem)))
+  "Show PROBLEM, an error or a text, unless it has been shown before."
+  (let ((text (if (stringp problem) problem (error-message-string problem))))
     (unless (member text passepartout--complained)
       (push text passepartout--complained)
       (display-warning 'passepartout text))))

@@ -155,6 +155,17 @@
       (should-not (car ends))
       (should (seq-every-p #'identity (cdr ends))))))
 
+(ert-deftest passepartout-events-slices-are-for-one-core ()
+  (passepartout-fake-with
+    (let ((passepartout-events--slice-seconds -1)
+          (count 0))
+      (passepartout-events-slices (make-string 300000 ?x)
+                                  (lambda (&rest _) (setq count (1+ count))))
+      (should (= count 1))
+      (passepartout-restart)
+      (passepartout-fake-settle)
+      (should (= count 1)))))
+
 (ert-deftest passepartout-events-settings-name-what-the-options-say ()
   (let ((passepartout-directories '("/tmp/a/" "/tmp/b"))
         (passepartout-store "/tmp/store")

@@ -129,12 +129,12 @@
                 (seq-some (lambda (timer)
                             (memq (timer--function timer)
                                   '(passepartout-events--drain
-                                    passepartout-events-slices)))
+                                    passepartout-events--more-slices)))
                           timer-list))
       (setq rounds (1+ rounds))
       (dolist (timer (copy-sequence timer-list))
         (when (memq (timer--function timer)
-                    '(passepartout-events--drain passepartout-events-slices))
+                    '(passepartout-events--drain passepartout-events--more-slices))
           (cancel-timer timer)
           (apply (timer--function timer) (timer--args timer)))))))
 

@@ -121,6 +121,40 @@
       (should (string-match-p "without support for modules"
                               (passepartout-module-obstacle))))))
 
+(ert-deftest passepartout-module-only-commands-of-ours-offer-to-build-it ()
+  (passepartout-module-tests--in nil
+    (let ((passepartout-module--transport nil)
+          (passepartout-module--declined nil)
+          (noninteractive nil)
+          (asked 0))
+      (cl-letf (((symbol-function 'executable-find) (lambda (&rest _) "cargo"))
+                ((symbol-function 'y-or-n-p)
+                 (lambda (&rest _) (setq asked (1+ asked)) nil)))
+        (dolist (case '((find-file 0) (passepartout-global-mode 0) (nil 0)
+                        ;; A “no” counts for the session.
+                        (passepartout-chat-send 1) (passepartout-chat-send 1)))
+          (let ((this-command (nth 0 case)))
+            (should-error (passepartout-module-load))
+            (should (equal (list (nth 0 case) asked) case))))))))
+
+(ert-deftest passepartout-module-what-is-not-used-is-forgotten ()
+  (passepartout-module-tests--in '("target/debug/libpassepartout.so")
+    (let* ((copy (passepartout-module--copy (passepartout-module-file)))
+           (folder (file-name-directory copy))
+           (old (expand-file-name "passepartout-0000.so" folder))
+           (foreign (expand-file-name "notes.txt" folder)))
+      (dolist (file (list old foreign))
+        (write-region "" nil file nil 'quiet))
+      (dolist (file (list copy old foreign))
+        (set-file-times file (time-subtract nil (days-to-time 60))))
+      ;; To use it is to give it a new date.
+      (should (equal copy (passepartout-module--copy
+                           (passepartout-module-file))))
+      (passepartout-module--forget)
+      (should (file-exists-p copy))
+      (should (file-exists-p foreign))
+      (should-not (file-exists-p old)))))
+
 (ert-deftest passepartout-module-another-version-is-refused ()
   (cl-letf (((symbol-function 'passepartout--mod-start) #'ignore)
             ((symbol-function 'passepartout--mod-version) (lambda () "0.0.9")))

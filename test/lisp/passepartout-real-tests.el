@@ -557,6 +557,20 @@ and the other way round."
         (should-not (passepartout-real--made))
         (should-not (passepartout-real--hidden))))))
 
+;;;; The first command
+
+(ert-deftest passepartout-real-any-command-can-be-the-first-one ()
+  (dolist (case '((passepartout-doctor "*Passepartout doctor*" "Confinement")
+                  (passepartout-log "*Passepartout log*" "memex")))
+    (passepartout-real-with
+      (passepartout-real--memex)
+      (should-not (passepartout-running-p))
+      (funcall (nth 0 case))
+      (passepartout-real-until
+        (with-current-buffer (nth 1 case)
+          (let ((case-fold-search nil))
+            (string-match-p (nth 2 case) (buffer-string))))))))
+
 ;;;; Trouble
 
 (ert-deftest passepartout-real-a-store-that-cannot-be-opened-is-said ()
@@ -570,6 +584,12 @@ and the other way round."
                              (string-match-p "store"
                                              (plist-get line :text))))
                       passepartout-real-lines))
+    ;; Without looking into the log the user learns of it, too.
+    (passepartout-real-until
+      (string-search "unhealthy (M-x passepartout-doctor)"
+                     (passepartout-status-text)))
+    (should (seq-some (lambda (text) (string-match-p "store" text))
+                      passepartout--complained))
     (passepartout-real-ask "what is due this week")
     (should (string-search "[[id:timber][" (passepartout-real-answer 1)))))
 
