@@ -1,4 +1,4 @@
-;;; smooth.el --- How late Emacs gets while the agent works  -*- lexical-binding: t; -*-
+;;; smooth.el --- How late Emacs gets while the agent works  -*- lexical-binding: t; no-byte-compile: t; -*-
 
 ;; Copyright (C) 2026  The Passepartout authors
 

@@ -1,4 +1,4 @@
-;;; fake-model-server.el --- A scripted model behind HTTP  -*- lexical-binding: t; -*-
+;;; fake-model-server.el --- A scripted model behind HTTP  -*- lexical-binding: t; no-byte-compile: t; -*-
 
 ;; Copyright (C) 2026  The Passepartout authors
 

@@ -1,4 +1,4 @@
-;;; passepartout-act-tests.el --- Tests of what the core may ask of Emacs  -*- lexical-binding: t; -*-
+;;; passepartout-act-tests.el --- Tests of what the core may ask of Emacs  -*- lexical-binding: t; no-byte-compile: t; -*-
 
 ;; Copyright (C) 2026  The Passepartout authors
 

@@ -1,4 +1,4 @@
-;;; passepartout-chat-tests.el --- Tests of the chat  -*- lexical-binding: t; -*-
+;;; passepartout-chat-tests.el --- Tests of the chat  -*- lexical-binding: t; no-byte-compile: t; -*-
 
 ;; Copyright (C) 2026  The Passepartout authors
 

@@ -1,4 +1,4 @@
-;;; passepartout-core-tests.el --- The surfaces with the real core  -*- lexical-binding: t; -*-
+;;; passepartout-core-tests.el --- The surfaces with the real core  -*- lexical-binding: t; no-byte-compile: t; -*-
 
 ;; Copyright (C) 2026  The Passepartout authors
 

@@ -1,4 +1,4 @@
-;;; passepartout-events-tests.el --- Tests of the messages  -*- lexical-binding: t; -*-
+;;; passepartout-events-tests.el --- Tests of the messages  -*- lexical-binding: t; no-byte-compile: t; -*-
 
 ;; Copyright (C) 2026  The Passepartout authors
 

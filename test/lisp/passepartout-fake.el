@@ -1,4 +1,4 @@
-;;; passepartout-fake.el --- A core of paper for the tests  -*- lexical-binding: t; -*-
+;;; passepartout-fake.el --- A core of paper for the tests  -*- lexical-binding: t; no-byte-compile: t; -*-
 
 ;; Copyright (C) 2026  The Passepartout authors
 

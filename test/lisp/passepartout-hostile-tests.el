@@ -1,4 +1,4 @@
-;;; passepartout-hostile-tests.el --- What a saved chat must never do  -*- lexical-binding: t; -*-
+;;; passepartout-hostile-tests.el --- What a saved chat must never do  -*- lexical-binding: t; no-byte-compile: t; -*-
 
 ;; Copyright (C) 2026  The Passepartout authors
 

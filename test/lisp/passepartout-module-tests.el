@@ -1,4 +1,4 @@
-;;; passepartout-module-tests.el --- Tests of finding, copying and loading  -*- lexical-binding: t; -*-
+;;; passepartout-module-tests.el --- Tests of finding, copying and loading  -*- lexical-binding: t; no-byte-compile: t; -*-
 
 ;; Copyright (C) 2026  The Passepartout authors
 

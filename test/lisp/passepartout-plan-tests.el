@@ -1,4 +1,4 @@
-;;; passepartout-plan-tests.el --- Tests of flight plans  -*- lexical-binding: t; -*-
+;;; passepartout-plan-tests.el --- Tests of flight plans  -*- lexical-binding: t; no-byte-compile: t; -*-
 
 ;; Copyright (C) 2026  The Passepartout authors
 

@@ -1,4 +1,4 @@
-;;; passepartout-real-tests.el --- Whole turns with the real module  -*- lexical-binding: t; -*-
+;;; passepartout-real-tests.el --- Whole turns with the real module  -*- lexical-binding: t; no-byte-compile: t; -*-
 
 ;; Copyright (C) 2026  The Passepartout authors
 

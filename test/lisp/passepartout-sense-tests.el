@@ -1,4 +1,4 @@
-;;; passepartout-sense-tests.el --- Tests of what is noticed  -*- lexical-binding: t; -*-
+;;; passepartout-sense-tests.el --- Tests of what is noticed  -*- lexical-binding: t; no-byte-compile: t; -*-
 
 ;; Copyright (C) 2026  The Passepartout authors
 

@@ -1,4 +1,4 @@
-;;; run-checks.el --- Compile and check the Lisp  -*- lexical-binding: t; -*-
+;;; run-checks.el --- Compile and check the Lisp  -*- lexical-binding: t; no-byte-compile: t; -*-
 
 ;; Copyright (C) 2026  The Passepartout authors
 

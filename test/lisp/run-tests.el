@@ -1,4 +1,4 @@
-;;; run-tests.el --- Run all Lisp tests in a batch Emacs  -*- lexical-binding: t; -*-
+;;; run-tests.el --- Run all Lisp tests in a batch Emacs  -*- lexical-binding: t; no-byte-compile: t; -*-
 
 ;; Copyright (C) 2026  The Passepartout authors
 

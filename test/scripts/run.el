@@ -1,4 +1,4 @@
-;;; run.el --- Open the chat in a world of its own  -*- lexical-binding: t; -*-
+;;; run.el --- Open the chat in a world of its own  -*- lexical-binding: t; no-byte-compile: t; -*-
 
 ;; Copyright (C) 2026  The Passepartout authors
 
