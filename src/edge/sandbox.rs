@@ -6,6 +6,7 @@
 
 mod collect;
 mod launcher;
+mod notes;
 mod policy;
 mod probe;
 mod spawner;

@@ -1036,9 +1036,10 @@ async fn a_file_is_as_private_as_its_text_whatever_memory_knows() {
     let home = Home::new(&[("home.org", TILES), ("later.org", "* Health\nNothing yet.\n")]);
     std::fs::write(home.project("unknown.org"), secret).unwrap();
     std::fs::write(home.project("broken.org"), b"* Health :private:\n\xff\xfe ZANZIBAR7\n").unwrap();
+    std::fs::write(home.project("copy.org~"), secret).unwrap();
     std::os::unix::fs::symlink(home.project("unknown.org"), home.project("link.org")).unwrap();
     let read = |id: &'static str, path: String| calls(&[(id, "read-file", why(json!({"path": path})))]);
-    let (later, names) = (home.file("later.org"), ["unknown.org", "broken.org", "link.org"]);
+    let (later, names) = (home.file("later.org"), ["unknown.org", "broken.org", "link.org", "copy.org~"]);
     for file in names.map(|name| home.project(name)).into_iter().chain([later.clone()]) {
         let server = FakeServer::start([says(&["Hello."]), read("c1", file.clone()), says(&["I see."])]);
         let engine = home.served(&server, &["fake"], false).await;
@@ -1053,6 +1054,88 @@ async fn a_file_is_as_private_as_its_text_whatever_memory_knows() {
         assert!(server.requests().iter().all(|request| !request.body.contains(CANARY)), "{file} left");
         engine.close().await;
         std::fs::write(&later, "* Health\nNothing yet.\n").unwrap();
+    }
+}
+
+/// Ways by which a command reads private notes of its project; each is asked for in one conversation.
+const READINGS: [&str; 6] = [
+    "cat unknown.org",
+    "grep -r . .",
+    "sh reads.sh",
+    "cat link.org hard.txt kept.org~",
+    "cat broken.org deep/archive.org_archive",
+    "git show HEAD:unknown.org; git log -p --all",
+];
+
+/// A project that holds private notes under several names, and one of them in the history of git.
+fn notes_in_project() -> Home {
+    let secret = "* Health :private:\nThe result is ZANZIBAR7.\n";
+    let home = Home::new(&[("home.org", TILES)]);
+    std::fs::create_dir(home.project("deep")).unwrap();
+    for name in ["unknown.org", "deep/archive.org_archive", "kept.org~"] {
+        std::fs::write(home.project(name), secret).unwrap();
+    }
+    std::fs::write(home.project("broken.org"), b"* Health :private:\n\xff\xfe ZANZIBAR7\n").unwrap();
+    std::fs::write(home.project("open.org"), "* Garden\nThe apples are ripe.\n").unwrap();
+    std::fs::write(home.project("reads.sh"), "cat unknown.org deep/*\n").unwrap();
+    std::os::unix::fs::symlink(home.project("unknown.org"), home.project("link.org")).unwrap();
+    std::fs::hard_link(home.project("unknown.org"), home.project("hard.txt")).unwrap();
+    for words in [
+        &["init", "-q"][..],
+        &["add", "unknown.org"],
+        &["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "notes"],
+    ] {
+        let ran = std::process::Command::new("git").args(words).current_dir(home.project("")).status();
+        assert!(ran.is_ok_and(|status| status.success()), "git {words:?}");
+    }
+    home
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_command_shows_private_notes_to_a_model_elsewhere() {
+    let home = notes_in_project();
+    for command in READINGS.into_iter().chain(["cat open.org"]) {
+        let shell = calls(&[("c1", "shell", why(json!({ "command": command })))]);
+        let server = FakeServer::start([says(&["Hello."]), shell, says(&["I see."]), says(&["I see."])]);
+        let engine = home.served(&server, &["fake"], false).await;
+        if let Err(missing) = engine.probe_confinement().await {
+            skipped(format_args!("commands cannot be confined here: {missing}"));
+            return;
+        }
+        let _ = home.ask(&engine, "hello").await;
+        for plan in engine.plans(false) {
+            home.approve(&engine, &plan).await.expect("the approval counts");
+        }
+        let (finished, _) = home.ask(&engine, "read it").await;
+        for plan in engine.plans(false) {
+            home.approve(&engine, &plan).await.expect("the approval counts");
+        }
+        let bodies: Vec<_> = server.requests().iter().map(|request| request.body.clone()).collect();
+        assert!(bodies.iter().all(|body| !body.contains(CANARY)), "{command}: {:?}", bodies.last());
+        let apples = bodies.iter().any(|body| body.contains("apples"));
+        assert_eq!(apples, command.contains("open") || command.contains("grep"), "{command}: {finished:?}");
+        engine.close().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_conversation_whose_command_could_read_private_notes_stays_private() {
+    let home = notes_in_project();
+    for command in READINGS {
+        let shell = calls(&[("c1", "shell", why(json!({ "command": command })))]);
+        let server = FakeServer::start([shell, says(&["I see."]), says(&["I see."])]);
+        let engine = home.served(&server, &["fake"], true).await;
+        if let Err(missing) = engine.probe_confinement().await {
+            skipped(format_args!("commands cannot be confined here: {missing}"));
+            return;
+        }
+        let _ = home.ask(&engine, "read it").await;
+        for plan in engine.plans(false) {
+            home.approve(&engine, &plan).await.expect("the approval counts");
+        }
+        assert!(engine.is_known_private(&origin().session), "{command}");
+        engine.close().await;
+        std::fs::remove_dir_all(home.store()).unwrap();
     }
 }
 

@@ -51,6 +51,14 @@ pub struct ScriptFact {
     pub unknown: Vec<String>,
 }
 
+impl ScriptFact {
+    /// Returns every word that may name a file: programs, arguments, and where redirections lead.
+    pub fn words(&self) -> impl Iterator<Item = &Word> {
+        let targets = self.redirects.iter().filter_map(|redirect| redirect.target.as_ref());
+        self.commands.iter().flat_map(|command| &command.words).chain(targets)
+    }
+}
+
 /// One simple command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CommandFact {
@@ -227,8 +235,7 @@ impl Facts {
         let scripts = self.shell.iter().flat_map(|shell| &shell.scripts);
         for script in scripts {
             hasher.text(&script.text).number(script.commands.len() as u64);
-            let targets = script.redirects.iter().filter_map(|redirect| redirect.target.as_ref());
-            for word in script.commands.iter().flat_map(|command| &command.words).chain(targets) {
+            for word in script.words() {
                 hasher.number(word.resolved.len() as u64);
                 for resolved in word.resolved.iter().chain(&word.matched) {
                     hasher.text(resolved);

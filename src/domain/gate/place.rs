@@ -12,6 +12,7 @@ pub use glob::matches;
 pub use guarded::guarded;
 pub use secret::{pattern_may_be_secret, secret, secret_name};
 
+use crate::domain::org::is_org;
 use crate::domain::scope::Scope;
 
 /// Which part of the machine a canonical path lies in.
@@ -47,6 +48,11 @@ pub fn zone(path: &str, scope: &Scope) -> Zone {
     } else {
         Zone::System
     }
+}
+
+/// Returns whether a file is named as Org files, their archives, backups and copies are.
+pub fn holds_notes(path: &str) -> bool {
+    secret::plain_forms(path.rsplit('/').next().unwrap_or(path)).iter().any(|form| is_org(form))
 }
 
 /// Returns whether a canonical path is a root or lies below it.

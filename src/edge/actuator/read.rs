@@ -2,9 +2,9 @@
 
 use crate::domain::gate::clearance::Cleared;
 use crate::domain::gate::facts::PathFact;
+use crate::domain::gate::place::holds_notes;
 use crate::domain::label::{Labels, Privacy, Provenance, Trust};
 use crate::domain::org::decode::{Decoded, decode};
-use crate::domain::org::is_org;
 use crate::domain::org::scan::MAX_BYTES;
 use crate::edge::actuator::{Actuators, Done, clipped, may_see, note};
 use crate::edge::survey::open;
@@ -30,7 +30,7 @@ impl Actuators {
             Err(why) => return Done::failed(why),
         };
         let mut privacy = cleared.facts().privacy.unwrap_or(Privacy::Open);
-        if is_org(&path) {
+        if holds_notes(&path) {
             // This very text, and not what was looked at a moment ago.
             let (engine, file, text) = (self.engine.clone(), path.clone(), text.clone());
             let found = tokio::task::spawn_blocking(move || engine.privacy_of_text(&file, text)).await;

@@ -17,6 +17,19 @@ pub struct Shell {
     limits: Limits,
 }
 
+/// What is said of a run from which private notes were hidden.
+const HIDDEN: &str =
+    "\nPrivate notes of this project were hidden from the command, and with them the history of versions.";
+
+/// A command that was run.
+struct Ran {
+    report: RunReport,
+    /// The files that it changed.
+    changed: Vec<String>,
+    /// Whether private notes stood in its project.
+    private: bool,
+}
+
 impl Shell {
     /// Makes a shell; `secret` tells which files of a project no command may read.
     pub fn new(launcher: Launcher, secret: SecretTest, limits: Limits) -> Shell {
@@ -29,11 +42,20 @@ impl Shell {
     /// be confined was not run, and is [`Outcome::Failed`].
     pub async fn perform(&self, cleared: &Cleared) -> Observation {
         let action = cleared.action();
-        let privacy = action.labels().privacy.max(cleared.facts().privacy.unwrap_or(Privacy::Open));
+        let mut privacy = action.labels().privacy.max(cleared.facts().privacy.unwrap_or(Privacy::Open));
         let (outcome, changed) = match action.text("command") {
             None => (Outcome::Failed("shell: there is no command.".to_string()), Vec::new()),
             Some(command) => match self.run(cleared, command).await {
-                Ok((report, changed)) => (Outcome::Done(tell(&report, self.limits)), changed),
+                Ok(ran) => {
+                    let mut said = tell(&ran.report, self.limits);
+                    match (ran.private, cleared.scope().see_private) {
+                        (false, _) => {}
+                        // What a command read is not known; it could read this.
+                        (true, true) => privacy = Privacy::Private,
+                        (true, false) => said.push_str(HIDDEN),
+                    }
+                    (Outcome::Done(said), ran.changed)
+                }
                 Err(why) => (Outcome::Failed(format!("The command was not run: {why}.")), Vec::new()),
             },
         };
@@ -41,14 +63,14 @@ impl Shell {
         Observation { action: action.hash(), outcome, labels, changed }
     }
 
-    async fn run(&self, cleared: &Cleared, command: &str) -> Result<(RunReport, Vec<String>), SandboxError> {
+    async fn run(&self, cleared: &Cleared, command: &str) -> Result<Ran, SandboxError> {
         let (scope, secret) = (cleared.scope().clone(), self.secret.clone());
         let policy = blocking(move || Policy::for_scope(&scope, &secret)).await?;
         let before = look(policy.project.clone()).await?;
         let report = run(&self.launcher, &policy, Task::Bash(command), self.limits).await?;
         // The command may have made more files than can be looked at; that takes nothing from its outcome.
         let after = look(policy.project.clone()).await.unwrap_or_else(|_| before.clone());
-        Ok((report, changed_files(&before, &after)))
+        Ok(Ran { report, changed: changed_files(&before, &after), private: policy.private })
     }
 }
 

@@ -2,11 +2,11 @@
 
 use crate::domain::action::Action;
 use crate::domain::gate::facts::{EditFact, PathFact};
+use crate::domain::gate::place::holds_notes;
 use crate::domain::id::NodeId;
 use crate::domain::label::Privacy;
 use crate::domain::memory::view::NodeRef;
 use crate::domain::org::edit::{Edit, EditOptions, NewHeading, Planning, apply, extract, splices};
-use crate::domain::org::is_org;
 use crate::domain::org::outline::Outline;
 use crate::domain::org::scan::scan;
 use crate::domain::org::timestamp::Timestamp;
@@ -48,7 +48,7 @@ impl Whereabouts for Lookout {
         let Some(engine) = self.engine() else { return Some(Privacy::Private) };
         let known = engine.view().document(path).and_then(|document| document.privacy.iter().copied().max());
         // Memory may be behind, and does not know every file: the text that would be read decides as well.
-        if is_org(path) { known.max(engine.privacy_now(path)) } else { known }
+        if holds_notes(path) { known.max(engine.privacy_now(path)) } else { known }
     }
 
     fn is_open(&self, path: &str) -> bool {

@@ -1,7 +1,7 @@
 //! What a confined command may see and write, made from the scope of its turn.
 
 use crate::domain::scope::Scope;
-use crate::edge::sandbox::SandboxError;
+use crate::edge::sandbox::{SandboxError, notes};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt;
@@ -13,6 +13,8 @@ pub type SecretTest = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
 /// Most entries of a project that are looked at. A larger one is refused: its secrets could not be masked.
 const MOST_ENTRIES: usize = 400_000;
+/// Most private notes that are hidden one by one: each is a mount, and a word of the launcher's command line.
+const MOST_NOTES: usize = 1_000;
 
 /// Files of a project that other programs run or obey. A command may read them, not change them.
 const OBEYED: &[&str] = &[
@@ -41,6 +43,9 @@ pub struct Policy {
     pub mask: Vec<PathBuf>,
     /// Paths of the project that must not be written.
     pub protect: Vec<PathBuf>,
+    /// Whether private notes stand in the project. The command may read them when the scope lets it; otherwise they
+    /// are masked, and the history of versions with them.
+    pub private: bool,
     /// Seconds of processor time of one process.
     pub cpu: u64,
     /// Bytes of memory of all processes together.
@@ -58,6 +63,7 @@ impl Policy {
             hide: Vec::new(),
             mask: Vec::new(),
             protect: Vec::new(),
+            private: false,
             cpu: 60,
             memory: 2 << 30,
             processes: 512,
@@ -65,7 +71,8 @@ impl Policy {
     }
 
     /// Makes the policy of a turn: its project; home, memex, store and settings hidden; secret files masked.
-    /// Reads the names of all files of the project, so it is called where blocking is allowed.
+    /// When private notes must not be seen, those of the project are masked as well.
+    /// Reads the names of all files of the project and the text of its notes, so it is called where blocking is allowed.
     pub fn for_scope(scope: &Scope, secret: &SecretTest) -> Result<Policy, SandboxError> {
         let project = PathBuf::from(&scope.project);
         let closed: Vec<PathBuf> =
@@ -82,10 +89,25 @@ impl Policy {
         }
         let mut policy = Policy { hide: closed, ..Policy::new(project) };
         let mut hidden = Vec::new();
-        for (path, stamp) in stamps(&policy.project)? {
+        let entries = stamps(&policy.project)?;
+        for (path, stamp) in &entries {
             if path.to_str().is_none_or(|text| secret(text)) {
-                if stamp.folder { hidden.push(path) } else { policy.mask.push(path) }
+                if stamp.folder { hidden.push(path.clone()) } else { policy.mask.push(path.clone()) }
             }
+        }
+        let private = notes::private(&entries, &scope.private_tags, notes::USUAL);
+        policy.private = !private.files.is_empty();
+        if !scope.see_private {
+            if private.files.len() > MOST_NOTES {
+                return Err(SandboxError::Policy(format!(
+                    "{} notes of the project are private or too many to look at, and no more than {MOST_NOTES} can be hidden from a command for a model that is not local; choose a smaller folder, or ask a local model",
+                    private.files.len()
+                )));
+            }
+            hidden.extend(private.history);
+            policy.mask.extend(private.files);
+            policy.mask.sort();
+            policy.mask.dedup();
         }
         let covered = |path: &PathBuf| hidden.iter().any(|folder| path.starts_with(folder));
         policy.mask.retain(|path| !covered(path));
@@ -120,8 +142,10 @@ impl Policy {
 pub struct Stamp {
     /// Whether it is a folder.
     pub folder: bool,
+    /// Whether it is a regular file.
+    pub regular: bool,
     size: u64,
-    inode: u64,
+    pub(super) inode: u64,
     /// When content or mode last changed; unlike the time of content, no program can set it.
     changed: (i64, i64),
 }
@@ -143,6 +167,7 @@ pub fn stamps(folder: &Path) -> Result<Stamps, SandboxError> {
             }
             let stamp = Stamp {
                 folder: about.is_dir(),
+                regular: about.is_file(),
                 size: about.len(),
                 inode: about.ino(),
                 changed: (about.ctime(), about.ctime_nsec()),

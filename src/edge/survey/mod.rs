@@ -25,6 +25,8 @@ use std::time::Duration;
 
 /// The most shell texts of one command that are parsed, those inside others included.
 const MAX_SCRIPTS: usize = 64;
+/// The most notes of one command whose privacy is found out by name. Confinement hides the private ones, named or not.
+const MAX_NOTES: usize = 16;
 /// The largest script file that is read, in bytes.
 const MAX_SCRIPT_FILE: u64 = shell::MAX_LENGTH as u64;
 
@@ -101,7 +103,11 @@ impl Survey {
         match tool.effect {
             Effect::Execute => {
                 let command = action.text("command").unwrap_or("");
-                facts.shell = Some(read_shell(command, scope));
+                let shell = read_shell(command, scope);
+                for note in judge::named_notes(&shell, scope, MAX_NOTES) {
+                    facts.privacy = facts.privacy.max(self.whereabouts.privacy_of_file(note));
+                }
+                facts.shell = Some(shell);
             }
             Effect::EditOrg | Effect::WriteFile => self.predict(action, tool, scope, &mut facts),
             Effect::Reply | Effect::ReadMemory | Effect::ReadFile | Effect::Evaluate | Effect::Send => {}

@@ -39,8 +39,8 @@ pub(super) fn privacy_tags(evidence: &Evidence<'_>) -> Verdict {
         let reads = "It is private, and the model that would be shown it is not local.";
         match case.tool.effect {
             Effect::ReadMemory | Effect::ReadFile => return Verdict::Deny(Reason::new(reads)),
-            Effect::Reply | Effect::EditOrg | Effect::WriteFile | Effect::Execute | Effect::Evaluate | Effect::Send => {
-            }
+            Effect::Execute => return Verdict::Deny(Reason::new(format!("A file that it names: {reads}"))),
+            Effect::Reply | Effect::EditOrg | Effect::WriteFile | Effect::Evaluate | Effect::Send => {}
         }
     }
     let labelled = case.action.labels().privacy == Privacy::Private;

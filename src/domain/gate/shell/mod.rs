@@ -18,6 +18,7 @@ mod unwrap;
 use crate::domain::gate::facts::{CommandFact, RedirectFact, RedirectKind, ScriptFact, ShellFact, Word};
 use crate::domain::gate::place::{self, Zone};
 use crate::domain::scope::Scope;
+use std::collections::BTreeSet;
 use unwrap::Inner;
 
 /// How bad a concern is. The order is by severity.
@@ -72,7 +73,7 @@ pub fn examine(fact: Option<&ShellFact>, scope: &Scope) -> Vec<Concern> {
         let look = Look { scope, shell, script };
         look.script(&mut concerns);
     }
-    let mut seen = std::collections::BTreeSet::new();
+    let mut seen = BTreeSet::new();
     concerns.retain(|concern| seen.insert(concern.why.clone()));
     concerns
 }
@@ -104,6 +105,13 @@ pub fn script_file(command: &CommandFact) -> Option<&Word> {
         _ if name.starts_with("./") || name.starts_with("../") => command.words.first(),
         _ => None,
     }
+}
+
+/// Returns the notes of the project that a command and all it runs in turn name: so many at most, by canonical path.
+pub fn named_notes<'a>(shell: &'a ShellFact, scope: &Scope, most: usize) -> BTreeSet<&'a str> {
+    let words = shell.scripts.iter().flat_map(ScriptFact::words);
+    let paths = words.flat_map(|word| &word.resolved).map(String::as_str);
+    paths.filter(|path| place::holds_notes(path) && place::zone(path, scope) == Zone::Project).take(most).collect()
 }
 
 fn effect(harm: Harm, why: impl Into<String>) -> Concern {

@@ -1,0 +1,117 @@
+//! Finds the private notes of a project: the Org files that a command could read, and what keeps copies of them.
+//!
+//! A note is as private as its text. What cannot be read, or comes after the bounds, counts as private.
+
+use crate::domain::gate::place::holds_notes;
+use crate::domain::label::Privacy;
+use crate::domain::memory::document::{PrivacyOptions, privacy};
+use crate::domain::org::decode::decode;
+use crate::domain::org::scan::{ScanOptions, scan};
+use crate::edge::sandbox::policy::Stamps;
+use crate::edge::survey::open;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// How much of a project's notes is looked at for one command.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bounds {
+    /// Files.
+    pub(super) files: usize,
+    /// Bytes of all files together.
+    pub(super) bytes: u64,
+}
+
+/// A project's usual notes many times over; what comes after them counts as private.
+pub(super) const USUAL: Bounds = Bounds { files: 4_000, bytes: 64 << 20 };
+
+/// Where private text may stand in a project.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Private {
+    /// Files, in the order of their names, with every other name of theirs in the project.
+    pub(super) files: Vec<PathBuf>,
+    /// Folders in which version control keeps what files were.
+    pub(super) history: Vec<PathBuf>,
+}
+
+/// Returns where private text stands among the entries of a project. Reads files, so it is called where blocking is allowed.
+pub(super) fn private(entries: &Stamps, tags: &[String], bounds: Bounds) -> Private {
+    let options = PrivacyOptions { tags: tags.to_vec() };
+    let mut left = bounds;
+    let mut inodes = std::collections::BTreeSet::new();
+    for (path, stamp) in entries {
+        if stamp.regular && path.to_str().is_none_or(holds_notes) && is_private(path, &options, &mut left) {
+            inodes.insert(stamp.inode);
+        }
+    }
+    if inodes.is_empty() {
+        return Private::default();
+    }
+    // A second name of a file has another ending, and the same text.
+    let same = entries.iter().filter(|(_, stamp)| stamp.regular && inodes.contains(&stamp.inode));
+    let history = entries.iter().filter(|(path, stamp)| stamp.folder && keeps_history(path));
+    Private {
+        files: same.map(|(path, _)| path.clone()).collect(),
+        history: history.map(|(path, _)| path.clone()).collect(),
+    }
+}
+
+fn is_private(path: &Path, options: &PrivacyOptions, left: &mut Bounds) -> bool {
+    let Some(files) = left.files.checked_sub(1) else { return true };
+    left.files = files;
+    let Some(text) = read(path, left).and_then(|bytes| decode(&bytes).ok()) else { return true };
+    match scan(text.text, &ScanOptions::default()) {
+        Ok(outline) => privacy(&outline, options).contains(&Privacy::Private),
+        Err(_) => true,
+    }
+}
+
+/// Reads a file as far as there are bytes left to read; `None` when that is not all of it.
+fn read(path: &Path, left: &mut Bounds) -> Option<Vec<u8>> {
+    let file = open::file(path).ok()?;
+    let about = file.metadata().ok()?;
+    if !about.is_file() || about.len() > left.bytes {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    let read = file.take(left.bytes.saturating_add(1)).read_to_end(&mut bytes).ok()? as u64;
+    left.bytes = left.bytes.checked_sub(read)?;
+    Some(bytes)
+}
+
+/// Returns whether a folder keeps what files of the project were before.
+fn keeps_history(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default();
+    let of_git = path.components().any(|part| part.as_os_str() == ".git");
+    (of_git && name == "objects") || [".hg", ".svn", ".jj", ".bzr"].iter().any(|system| name == *system)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::edge::sandbox::stamps;
+
+    fn names(folder: &Path, bounds: Bounds) -> Vec<String> {
+        let found = private(&stamps(folder).expect("it is read"), &["private".to_string()], bounds);
+        let all = found.files.iter().chain(&found.history);
+        all.map(|path| path.strip_prefix(folder).expect("it lies there").display().to_string()).collect()
+    }
+
+    #[test]
+    fn what_is_not_looked_at_is_private() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = folder.path().canonicalize().expect("it is there");
+        for name in ["a.org", "b.org", "c.org"] {
+            std::fs::write(at.join(name), "* A garden\n").expect("a file");
+        }
+        std::fs::write(at.join("z.txt"), "* Health :private:\n").expect("a file");
+        std::fs::create_dir_all(at.join(".git/objects")).expect("a folder");
+        let nothing: [&str; 0] = [];
+        assert_eq!(names(&at, USUAL), nothing, "nothing is private, so history is not either");
+        assert_eq!(names(&at, Bounds { files: 2, ..USUAL }), ["c.org", ".git/objects"]);
+        assert_eq!(names(&at, Bounds { bytes: 22, ..USUAL }), ["c.org", ".git/objects"]);
+        std::fs::write(at.join("b.org"), "* A garden\n** Tax :@Private:\n").expect("a file");
+        std::fs::hard_link(at.join("b.org"), at.join("y.txt")).expect("a second name");
+        std::fs::hard_link(at.join("b.org"), at.join("#y.org#")).expect("a third name");
+        assert_eq!(names(&at, USUAL), ["#y.org#", "b.org", "y.txt", ".git/objects"]);
+    }
+}
