@@ -1057,6 +1057,46 @@ async fn a_file_is_as_private_as_its_text_whatever_memory_knows() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_command_carries_out_is_shown_and_bound() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let files = [
+        ("build.sh", "python3 inner.py\n"),
+        ("inner.py", "print('inner')\n"),
+        ("job.py", "print('job')\n"),
+        ("Makefile", "all:\n\techo made\n"),
+        ("x", "#!/usr/bin/env python3\nprint('x')\n"),
+        ("notes.txt", "apples\n"),
+    ];
+    for (command, changed, shown) in [
+        ("bash build.sh", "build.sh", true),
+        ("bash build.sh", "inner.py", true),
+        ("python3 job.py", "job.py", true),
+        ("env -i timeout 9 python3 job.py", "job.py", true),
+        ("make", "Makefile", true),
+        ("./x", "x", true),
+        ("cp notes.txt copy.txt", "notes.txt", false),
+    ] {
+        for (name, text) in files {
+            std::fs::write(home.project(name), text).unwrap();
+        }
+        let shell = calls(&[("c1", "shell", why(json!({ "command": command })))]);
+        let server = FakeServer::start([shell, says(&["I see."])]);
+        let engine = home.served(&server, &["fake"], true).await;
+        let _ = home.ask(&engine, "run it").await;
+        let plan = waiting(&engine);
+        let text = files.iter().find(|(name, _)| *name == changed).unwrap().1;
+        let bars: String = text.lines().map(|line| format!("  | {line}\n")).collect();
+        let runs = format!("runs: {}\n{bars}", home.project(changed));
+        assert_eq!(plan.body.contains(&runs), shown, "{command}: {}", plan.body);
+        std::fs::write(home.project(changed), "echo swapped > swapped\n").unwrap();
+        let _ = home.approve(&engine, &plan).await;
+        assert!(matches!(status(&engine, &plan), PlanStatus::Stale(_)), "{command}: {:?}", status(&engine, &plan));
+        assert!(!std::path::Path::new(&home.project("swapped")).exists(), "{command}");
+        engine.close().await;
+    }
+}
+
 /// Ways by which a command reads private notes of its project; each is asked for in one conversation.
 const READINGS: [&str; 6] = [
     "cat unknown.org",

@@ -32,6 +32,25 @@ pub struct Facts {
 pub struct ShellFact {
     /// The command itself first, then what `sh -c`, `eval` and script files would run.
     pub scripts: Vec<ScriptFact>,
+    /// The files of the project that these name, or that programs in them find by themselves; each once.
+    pub files: Vec<FileFact>,
+}
+
+/// A regular file of the project that a command names or finds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileFact {
+    /// Where it is, canonical.
+    pub path: String,
+    /// Size in bytes.
+    pub size: u64,
+    /// Which file it is.
+    pub identity: Identity,
+    /// Names its exact bytes; `None` when it is too large or may not be read, and size and identity name it.
+    pub content: Option<[u8; 32]>,
+    /// Whether what it says decides what the command does, as with a script.
+    pub runs: bool,
+    /// What it says, when it decides that and can be shown. It follows from [`FileFact::content`].
+    pub text: Option<std::sync::Arc<str>>,
 }
 
 /// One shell text and what stands in it, wherever it stands.
@@ -230,7 +249,7 @@ impl Facts {
         FactsHash::new(hasher.finish())
     }
 
-    /// Adds where the words of a command lead. What the words are follows from the action.
+    /// Adds where the words of a command lead, and the files there. What the words are follows from the action.
     fn hash_shell(&self, hasher: &mut ContentHasher) {
         let scripts = self.shell.iter().flat_map(|shell| &shell.scripts);
         for script in scripts {
@@ -241,6 +260,16 @@ impl Facts {
                     hasher.text(resolved);
                 }
             }
+        }
+        for file in self.shell.iter().flat_map(|shell| &shell.files) {
+            hasher.text(&file.path).number(u64::from(file.runs)).number(u64::from(file.text.is_some()));
+            match &file.content {
+                Some(content) => hasher.number(1).bytes(content),
+                None => {
+                    let Identity { device: _, inode, modified } = &file.identity;
+                    hasher.number(2).number(file.size).number(*inode).bytes(&modified.to_be_bytes())
+                }
+            };
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::domain::action::Action;
 use crate::domain::gate::Facts;
+use crate::domain::gate::facts::FileFact;
 use crate::domain::inert::exact;
 use serde_json::Value;
 
@@ -24,6 +25,9 @@ pub fn body(action: &Action, facts: &Facts, project: &str) -> String {
     if action.tool() == "shell" {
         field(&mut out, "in", project);
     }
+    for file in facts.shell.iter().flat_map(|shell| &shell.files).filter(|file| file.runs) {
+        carried_out(&mut out, file);
+    }
     for path in &facts.paths {
         if path.resolved != path.asked {
             field(&mut out, &format!("{} is", path.arg), &path.resolved);
@@ -37,6 +41,30 @@ pub fn body(action: &Action, facts: &Facts, project: &str) -> String {
         field(&mut out, "not found out", unknown);
     }
     out
+}
+
+/// Writes what a file says that a command would carry out, each line behind a bar, or else which bytes it has.
+fn carried_out(out: &mut String, file: &FileFact) {
+    field(out, "runs", &file.path);
+    match (&file.text, &file.content) {
+        (Some(text), _) if text.is_empty() => out.push_str("  (it is empty)\n"),
+        (Some(text), _) => {
+            let text = exact(text);
+            for line in text.strip_suffix('\n').unwrap_or(&text).split('\n') {
+                out.push_str(&format!("  | {line}\n"));
+            }
+            if !text.ends_with('\n') {
+                out.push_str("  (no newline at the end)\n");
+            }
+        }
+        (None, Some(content)) => {
+            let hash = blake3::Hash::from_bytes(*content).to_hex();
+            out.push_str(&format!("  (not shown: {} bytes, BLAKE3 {hash})\n", file.size));
+        }
+        (None, None) => {
+            out.push_str(&format!("  (not shown: {} bytes, bound by size and time of its last change)\n", file.size));
+        }
+    }
 }
 
 /// Returns the diff of everything that the action would edit.
@@ -87,6 +115,34 @@ mod tests {
         let action = action.expect("a test's own action is well-formed");
         let shown = "Tool: shell\ncommand:\n  | rm \\u{202E}x\n  | ls\nin: /work/garden\n";
         assert_eq!(body(&action, &Facts::default(), "/work/garden"), shown);
+    }
+
+    #[test]
+    fn what_is_carried_out_is_shown_literally() {
+        let identity = crate::domain::gate::facts::Identity { device: 1, inode: 2, modified: 3 };
+        let file = |path: &str, text: Option<&str>, content| FileFact {
+            path: path.into(),
+            size: 9,
+            identity,
+            content,
+            runs: true,
+            text: text.map(Into::into),
+        };
+        let shown = |file: FileFact| {
+            let mut out = String::new();
+            carried_out(&mut out, &file);
+            out
+        };
+        let some = Some([0; 32]);
+        let path = "/p/a\nin: /q.sh";
+        let forged = shown(file(path, Some("ls\nin: /work\u{202E}\n\n"), some));
+        assert_eq!(forged, "runs:\n  | /p/a\n  | in: /q.sh\n  | ls\n  | in: /work\\u{202E}\n  | \n");
+        assert_eq!(shown(file("/p/a", Some("ls"), some)), "runs: /p/a\n  | ls\n  (no newline at the end)\n");
+        assert_eq!(shown(file("/p/a", Some(""), some)), "runs: /p/a\n  (it is empty)\n");
+        let hash = "0".repeat(64);
+        assert_eq!(shown(file("/p/a", None, some)), format!("runs: /p/a\n  (not shown: 9 bytes, BLAKE3 {hash})\n"));
+        let large = "runs: /p/a\n  (not shown: 9 bytes, bound by size and time of its last change)\n";
+        assert_eq!(shown(file("/p/a", None, None)), large);
     }
 
     #[test]

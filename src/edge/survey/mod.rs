@@ -2,6 +2,7 @@
 //!
 //! What cannot be found out in time becomes an `unknown` of the facts, which asks or denies.
 
+mod files;
 pub mod open;
 pub mod path;
 pub mod shell;
@@ -19,6 +20,7 @@ use crate::domain::scope::Scope;
 use crate::domain::tool::{Effect, Tool, Toolbox};
 use async_trait::async_trait;
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::io::Read;
 use std::sync::Arc;
 use std::time::Duration;
@@ -169,37 +171,54 @@ fn unknown(why: &str) -> Facts {
     Facts { unknown: vec![why.to_string()], ..Facts::default() }
 }
 
-/// Parses a command and every shell text that it hands to a shell in turn.
+/// Shell text that is still to be read.
+enum Waiting {
+    /// It stands in a command.
+    Text(String),
+    /// It stands in a file.
+    File(String),
+}
+
+/// Parses a command, every shell text that it hands to a shell in turn, and the shell scripts that it runs.
 pub fn read_shell(command: &str, scope: &Scope) -> ShellFact {
     let known = shell::Known { home: &scope.home, folder: &scope.project };
-    let mut fact = ShellFact::default();
-    let mut waiting = vec![command.to_string()];
-    let mut lookups = 0;
-    while let Some(text) = waiting.pop() {
-        if fact.scripts.iter().any(|script| script.text == text) {
-            continue;
-        }
-        if fact.scripts.len() >= MAX_SCRIPTS {
+    let mut scripts: Vec<ScriptFact> = Vec::new();
+    let mut waiting = vec![Waiting::Text(command.to_string())];
+    let mut seen = BTreeSet::new();
+    let (mut lookups, mut file_lookups) = (0, 0);
+    while let Some(next) = waiting.pop() {
+        if scripts.len() >= MAX_SCRIPTS {
             // What is not in the list counts as not parsed, and asks.
             break;
         }
-        let mut script = shell::read(&text, &known);
-        words::resolve_words(&mut script, scope, &mut lookups);
-        waiting.extend(script.commands.iter().flat_map(judge::inner_texts));
-        let files: Vec<ScriptFact> = script.commands.iter().filter_map(|c| script_file(c, scope, &known)).collect();
-        fact.scripts.push(script);
-        fact.scripts.extend(files);
+        let script = match next {
+            Waiting::Text(text) if scripts.iter().any(|script| script.text == text) => continue,
+            Waiting::Text(text) => {
+                let mut script = shell::read(&text, &known);
+                words::resolve_words(&mut script, scope, &mut lookups);
+                script
+            }
+            Waiting::File(path) if !seen.insert(path.clone()) => continue,
+            Waiting::File(path) => match script_file(&path, scope, &known, &mut file_lookups) {
+                Some(script) => script,
+                None => continue,
+            },
+        };
+        let files = script.commands.iter().filter_map(|command| judge::script_file(command)?.resolved.first());
+        waiting.extend(files.map(|path| Waiting::File(path.clone())));
+        waiting.extend(script.commands.iter().flat_map(judge::inner_texts).map(Waiting::Text));
+        scripts.push(script);
     }
-    fact
+    let files = files::bind(&scripts, scope).unwrap_or_else(|| {
+        let why = "The command names more files than can be bound to an approval.".to_string();
+        scripts.iter_mut().take(1).for_each(|script| script.unknown.push(why.clone()));
+        Vec::new()
+    });
+    ShellFact { scripts, files }
 }
 
 /// Reads a script file that a command would run, so that what it would do is judged as well.
-fn script_file(
-    command: &crate::domain::gate::facts::CommandFact,
-    scope: &Scope,
-    known: &shell::Known<'_>,
-) -> Option<ScriptFact> {
-    let path = judge::script_file(command)?.resolved.first()?;
+fn script_file(path: &str, scope: &Scope, known: &shell::Known<'_>, lookups: &mut usize) -> Option<ScriptFact> {
     let file = open::file(std::path::Path::new(path)).ok()?;
     let metadata = file.metadata().ok()?;
     if !metadata.is_file() || metadata.len() > MAX_SCRIPT_FILE {
@@ -212,8 +231,7 @@ fn script_file(
         return None;
     }
     let mut script = shell::read(&text, known);
-    let mut lookups = 0;
-    words::resolve_words(&mut script, scope, &mut lookups);
+    words::resolve_words(&mut script, scope, lookups);
     let hash = blake3::hash(text.as_bytes()).to_hex();
     script.text = format!("{path} {hash}");
     Some(script)

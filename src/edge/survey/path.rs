@@ -11,7 +11,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Component, Path, PathBuf};
 
 /// The largest file whose bytes are named, in bytes. What is larger is bound by its number, size and time.
-const MAX_HASHED: u64 = 16 * 1024 * 1024;
+pub(super) const MAX_HASHED: u64 = 16 * 1024 * 1024;
 
 /// Returns what a path argument means now.
 pub fn look(arg: &str, asked: &str, scope: &Scope, open: &dyn Fn(&str) -> bool) -> PathFact {

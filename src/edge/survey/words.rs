@@ -29,7 +29,7 @@ pub fn resolve_words(script: &mut ScriptFact, scope: &Scope, lookups: &mut usize
 }
 
 /// Returns the folders in which the script's relative names may count.
-fn folders(script: &ScriptFact, scope: &Scope) -> Vec<PathBuf> {
+pub(super) fn folders(script: &ScriptFact, scope: &Scope) -> Vec<PathBuf> {
     let mut folders = vec![PathBuf::from(&scope.project)];
     for command in &script.commands {
         let texts: Vec<&str> = command.words.iter().filter_map(|word| word.value.as_deref()).collect();

@@ -11,6 +11,7 @@ mod families;
 mod git;
 mod options;
 mod programs;
+mod runs;
 mod scripts;
 mod tables;
 mod unwrap;
@@ -20,6 +21,8 @@ use crate::domain::gate::place::{self, Zone};
 use crate::domain::scope::Scope;
 use std::collections::BTreeSet;
 use unwrap::Inner;
+
+pub use runs::{Runs, runs};
 
 /// How bad a concern is. The order is by severity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

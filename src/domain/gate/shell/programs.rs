@@ -51,6 +51,11 @@ pub(super) fn at_run_time(name: &str, word: &Word) -> String {
     format!("What “{name}” is given as “{}” is known only at run time.", super::clip(&word.raw))
 }
 
+/// Returns whether a program is in the catalogue: it reads its operands, and does not do what they say.
+pub fn known(name: &str) -> bool {
+    lookup(name).is_some()
+}
+
 /// Returns whether a program reads the content of its operands.
 pub fn reads_content(name: &str) -> bool {
     lookup(name).is_some_and(|program| matches!(program.operands, Operands::Read | Operands::PatternRead))
