@@ -150,11 +150,12 @@ const TOOLS: &[Tool] = &[
     },
     Tool {
         name: "org-schedule",
-        summary: "Set or remove when a heading is scheduled, or its deadline.",
+        summary: "Set or remove when a heading is scheduled, or its deadline, or both in one call.",
         params: &[
             need("id", "the heading's id"),
-            may("kind", Kind::Text, "scheduled (without) or deadline"),
+            may("kind", Kind::Text, "which date “when” is: scheduled (without) or deadline"),
             may("when", Kind::Text, "YYYY-MM-DD or YYYY-MM-DD HH:MM, perhaps a repeater; absent removes it"),
+            may("deadline", Kind::Text, "the deadline, when both dates are set; the empty text removes it"),
         ],
         effect: Effect::EditOrg,
         target: Target::Tool,

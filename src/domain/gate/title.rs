@@ -41,12 +41,19 @@ pub fn title(action: &Action, facts: &Facts) -> String {
             }
         }
         "org-schedule" => {
-            let deadline = given("kind") == Some("deadline");
-            match (deadline, given("when")) {
-                (false, Some(when)) => format!("Schedule {} for {}", heading("id"), plain(when)),
-                (true, Some(when)) => format!("Set the deadline of {} to {}", heading("id"), plain(when)),
-                (false, None) => format!("Take the date off {}", heading("id")),
-                (true, None) => format!("Take the deadline off {}", heading("id")),
+            let (kind, when) = (given("kind"), given("when"));
+            let also = action.text("deadline").is_some();
+            let deadline = if also { given("deadline") } else { when };
+            let second = match (deadline, also) {
+                (_, false) => String::new(),
+                (Some(day), true) => format!(" and set its deadline to {}", plain(day)),
+                (None, true) => " and take its deadline off".to_string(),
+            };
+            match (kind == Some("deadline") || (also && kind.is_none() && when.is_none()), when, deadline) {
+                (false, Some(when), _) => format!("Schedule {} for {}{second}", heading("id"), plain(when)),
+                (false, None, _) => format!("Take the date off {}{second}", heading("id")),
+                (true, _, Some(day)) => format!("Set the deadline of {} to {}", heading("id"), plain(day)),
+                (true, _, None) => format!("Take the deadline off {}", heading("id")),
             }
         }
         "org-move" => format!("Move {} {}", heading("id"), place().replacen("at the", "to the", 1)),
@@ -155,6 +162,22 @@ mod tests {
             ("org-set-property", json!({"id": "t", "property": "EFFORT"}), "Take EFFORT off “Order tiles”"),
             ("org-schedule", json!({"id": "t", "when": "2026-03-04"}), "Schedule “Order tiles” for 2026-03-04"),
             ("org-schedule", json!({"id": "t", "kind": "deadline"}), "Take the deadline off “Order tiles”"),
+            (
+                "org-schedule",
+                json!({"id": "t", "when": "2026-03-04", "deadline": "2026-03-06"}),
+                "Schedule “Order tiles” for 2026-03-04 and set its deadline to 2026-03-06",
+            ),
+            (
+                "org-schedule",
+                json!({"id": "t", "deadline": "2026-03-06"}),
+                "Set the deadline of “Order tiles” to 2026-03-06",
+            ),
+            ("org-schedule", json!({"id": "t", "deadline": ""}), "Take the deadline off “Order tiles”"),
+            (
+                "org-schedule",
+                json!({"id": "t", "kind": "scheduled", "deadline": ""}),
+                "Take the date off “Order tiles” and take its deadline off",
+            ),
             ("org-move", json!({"id": "t", "parent": "e1"}), "Move “Order tiles” under “Errands”"),
             ("org-move", json!({"id": "t", "file": "done.org"}), "Move “Order tiles” to the end of done.org"),
             ("write-file", json!({"path": "notes.txt", "content": "a\nb\n"}), "Write notes.txt (2 lines)"),

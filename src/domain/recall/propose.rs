@@ -164,7 +164,7 @@ pub(super) fn schedule(notes: &Notes<'_>, target: &str, plans: &[(Planning, Opti
         Err(reply) => return reply,
     };
     let mut parts = Vec::new();
-    let mut calls = Vec::new();
+    let mut args = target_args(&node);
     for (planning, when) in plans {
         let has = match planning {
             Planning::Scheduled => node.node().scheduled.is_some(),
@@ -185,18 +185,24 @@ pub(super) fn schedule(notes: &Notes<'_>, target: &str, plans: &[(Planning, Opti
             (Planning::Scheduled, None) => "take away its scheduled date".to_string(),
             (Planning::Deadline, None) => "take away its deadline".to_string(),
         };
-        let mut args = target_args(&node);
-        text(&mut args, "kind", planning.word());
-        if let Some(when) = when {
-            text(&mut args, "when", &when.to_string());
-        }
-        let why = format!("You asked about “{}”: {part}.", plain(node.title()));
-        calls.push(call(calls.len() + 1, "org-schedule", args, &why));
         parts.push(part);
     }
-    let mut reply = Reply::words(format!("For {} I propose to {}.", link(&node), parts.join(" and ")));
+    // One call for both dates: two edits of one heading would each be judged on a text that the other one changes.
+    let last = |wanted: Planning| plans.iter().rev().find(|(planning, _)| *planning == wanted).map(|(_, when)| *when);
+    let (scheduled, deadline) = (last(Planning::Scheduled), last(Planning::Deadline));
+    let first = if scheduled.is_some() { Planning::Scheduled } else { Planning::Deadline };
+    text(&mut args, "kind", first.word());
+    if let Some(when) = scheduled.or(deadline).flatten() {
+        text(&mut args, "when", &when.to_string());
+    }
+    if let (Some(_), Some(deadline)) = (scheduled, deadline) {
+        text(&mut args, "deadline", &deadline.map(|when| when.to_string()).unwrap_or_default());
+    }
+    let wanted = parts.join(" and ");
+    let why = format!("You asked about “{}”: {wanted}.", plain(node.title()));
+    let mut reply = Reply::words(format!("For {} I propose to {wanted}.", link(&node)));
     reply.source(&node);
-    reply.calls = calls;
+    reply.calls.push(call(1, "org-schedule", args, &why));
     reply
 }
 

@@ -182,14 +182,9 @@ impl Engine {
             }
             "org-schedule" => {
                 let at = self.locate(id)?;
-                let kind = match text("kind").as_deref() {
-                    None | Some("scheduled") => Planning::Scheduled,
-                    Some("deadline") => Planning::Deadline,
-                    Some(other) => return Err(format!("“kind” is scheduled or deadline, not “{other}”")),
-                };
-                let stamp = text("when").map(|when| stamp(&when)).transpose()?;
-                let edit = Edit::SetPlanning { node: at.index, kind, stamp };
-                self.edited_text(at, &edit)
+                let node = at.index;
+                let edits = planned(action)?.into_iter().map(|(kind, stamp)| Edit::SetPlanning { node, kind, stamp });
+                self.edited_in_order(at, &edits.collect::<Vec<_>>())
             }
             "org-move" => self.plan_move(id, action, paths),
             other => Err(format!("{other} changes no Org file")),
@@ -212,11 +207,42 @@ impl Engine {
     }
 
     fn edited_text(&self, at: Located, edit: &Edit) -> Result<Vec<EditFact>, String> {
+        self.edited_in_order(at, std::slice::from_ref(edit))
+    }
+
+    /// Applies edits one after the other; none may move the nodes that a later one names.
+    fn edited_in_order(&self, at: Located, edits: &[Edit]) -> Result<Vec<EditFact>, String> {
         let options = EditOptions { scan: self.scan_options(), ..EditOptions::at(self.clock.wall()) };
-        let splices = splices(&at.outline, edit, &options).map_err(|e| e.to_string())?;
-        let after = apply(&at.outline.text, &splices);
         let before = (!at.outline.text.is_empty() || Path::new(&at.file).exists()).then(|| at.outline.text.clone());
-        Ok(vec![fact(at.file, before, after.into())])
+        let mut outline = at.outline;
+        for edit in edits {
+            let splices = splices(&outline, edit, &options).map_err(|e| e.to_string())?;
+            let after: Arc<str> = apply(&outline.text, &splices).into();
+            outline = scan(after, &self.scan_options()).map_err(|e| format!("{}: {e}", at.file))?;
+        }
+        Ok(vec![fact(at.file, before, outline.text)])
+    }
+}
+
+/// Returns the dates that `org-schedule` sets, and those that it removes.
+fn planned(action: &Action) -> Result<Vec<(Planning, Option<String>)>, String> {
+    let filled = |name: &str| action.text(name).filter(|text| !text.trim().is_empty());
+    let date = |name: &str| filled(name).map(stamp).transpose();
+    let deadline = action.text("deadline").is_some().then(|| date("deadline")).transpose()?;
+    match (filled("kind"), deadline) {
+        (None | Some("scheduled"), None) => Ok(vec![(Planning::Scheduled, date("when")?)]),
+        (Some("deadline"), None) => Ok(vec![(Planning::Deadline, date("when")?)]),
+        (Some("scheduled"), Some(deadline)) => {
+            Ok(vec![(Planning::Scheduled, date("when")?), (Planning::Deadline, deadline)])
+        }
+        // Without a word of another date, nothing becomes of it.
+        (None, Some(deadline)) => {
+            let scheduled = filled("when").map(|_| date("when")).transpose()?;
+            let first = scheduled.map(|stamp| (Planning::Scheduled, stamp));
+            Ok(first.into_iter().chain([(Planning::Deadline, deadline)]).collect())
+        }
+        (Some("deadline"), Some(_)) => Err("the deadline stands in “when” or in “deadline”, not in both".to_string()),
+        (Some(other), _) => Err(format!("“kind” is scheduled or deadline, not “{other}”")),
     }
 }
 

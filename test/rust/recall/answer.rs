@@ -119,8 +119,7 @@ fn commands_become_proposals() {
     "#);
     assert_snapshot!(told("schedule order tiles for Monday at 3pm by Friday 27 Nov"), @r#"
     For [[id:tiles][Order tiles]] I propose to schedule it for Monday 2026-11-23 15:00 and set its deadline to Friday 2026-11-27.
-    => org-schedule {"id":"tiles","kind":"scheduled","when":"2026-11-23 15:00"}
-    => org-schedule {"id":"tiles","kind":"deadline","when":"2026-11-27"}
+    => org-schedule {"id":"tiles","kind":"scheduled","when":"2026-11-23 15:00","deadline":"2026-11-27"}
     "#);
     assert_snapshot!(told("remove the deadline of paint the walls"), @r#"
     For [[file:/m/home.org::*Paint the walls][Paint the walls]] I propose to take away its deadline.
