@@ -29,7 +29,8 @@
 (require 'cl-lib)
 (require 'org)
 (require 'passepartout)
-(eval-when-compile (require 'subr-x))
+(require 'seq)
+(require 'subr-x)
 
 (declare-function org-fold-region "ext:org-fold"
                   (from to flag &optional spec))
@@ -125,9 +126,12 @@ The match data then has its beginning; point is after the heading."
 
 (defun passepartout-chat--history ()
   "Return what was said before the turn that point is at, the oldest first.
-They are plists of :role and :text, and no more of them than fit."
+They are plists of :role, :text and :private, and no more of them than
+fit.  What the chat marks as private is said to be so."
   (let ((left passepartout-chat--history-bytes)
         (history nil)
+        (whole (passepartout-chat--file-private-p))
+        (known nil)
         (end (point)))
     (save-excursion
       (while (and (> left 0) (re-search-backward "^\\*\\*? " nil t))
@@ -141,8 +145,13 @@ They are plists of :role and :text, and no more of them than fit."
                    (text (passepartout-chat--head text left)))
               (setq left (- left (string-bytes text)))
               (unless (string-empty-p text)
-                (push (list :role (intern (concat ":" role)) :text text)
-                      history)))
+                (let ((turn (passepartout-chat--turn-start)))
+                  (unless (eq turn (car known))
+                    (setq known (cons turn (passepartout-chat--turn-private-p
+                                            turn))))
+                  (push `(:role ,(intern (concat ":" role)) :text ,text
+                          ,@(and (or whole (cdr known)) '(:private t)))
+                        history))))
             (setq end (point)))
           (unless role
             (when (eq (char-after (1+ (point))) ?\s)
@@ -159,6 +168,99 @@ They are plists of :role and :text, and no more of them than fit."
                                           bytes)
                                        4)))))
       (substring text 0 (max count 0)))))
+
+;;;; What is private
+
+;; The file is the memory of a chat that outlives every store: what it
+;; marks as private stays so in another Emacs, under another name of the
+;; conversation, and on another machine.
+
+(defconst passepartout-chat--private-property
+  "^[ \t]*:\\(?:PP_\\)?PRIVACY\\+*:[ \t]+\\(?:.*[ \t]\\)?\"*private\"*\\(?:[ \t].*\\)?$"
+  "What makes a heading private, and all below it.")
+
+(defconst passepartout-chat--private-keyword
+  "^[ \t]*#\\+PROPERTY:[ \t]*\\(?:PP_\\)?PRIVACY\\+*[ \t]+\\(?:.*[ \t]\\)?\"*private\"*\\(?:[ \t].*\\)?$"
+  "What makes a whole file private.")
+
+(defun passepartout-chat--private-tag-p (tags)
+  "Return non-nil when one of TAGS, a list of strings, is private."
+  (let ((plain (lambda (tag)
+                 (downcase (string-trim tag "[@: \t]+" "[: \t]+")))))
+    (seq-intersection
+     (mapcar plain (or passepartout-private-tags '("private")))
+     (mapcar plain tags))))
+
+(defun passepartout-chat--private-in-p (beg end)
+  "Return non-nil when a heading between BEG and END says that it is private.
+What stands before the first heading speaks for the whole file."
+  (save-excursion
+    (let ((case-fold-search t)
+          (found nil))
+      (goto-char beg)
+      (while (and (not found)
+                  (re-search-forward passepartout-chat--private-property
+                                     end t))
+        (let ((line (match-beginning 0)))
+          (if (save-excursion (goto-char line) (org-before-first-heading-p))
+              (setq found t)
+            (let ((drawer (save-excursion
+                            (goto-char line)
+                            (org-back-to-heading t)
+                            (org-get-property-block))))
+              (setq found (and drawer (<= (car drawer) line (cdr drawer)))))
+            ;; A heading has no other drawer of properties.
+            (unless (or found (re-search-forward "^\\*+ " end t))
+              (goto-char end)))))
+      (goto-char beg)
+      (while (and (not found)
+                  (re-search-forward
+                   "^\\*+ .*?[ \t]:\\([[:alnum:]_@#%:]+\\):[ \t]*$" end t))
+        (setq found (passepartout-chat--private-tag-p
+                     (split-string (match-string-no-properties 1) ":" t))))
+      found)))
+
+(defun passepartout-chat--file-private-p ()
+  "Return non-nil when this chat is private as a whole."
+  (org-with-wide-buffer
+   (let ((case-fold-search t)
+         (first (progn (goto-char (point-min))
+                       (if (re-search-forward "^\\*+ " nil t)
+                           (match-beginning 0)
+                         (point-max))))
+         (found (or (passepartout-chat--private-tag-p
+                     (mapcar #'substring-no-properties org-file-tags))
+                    (progn
+                      (goto-char (point-min))
+                      (re-search-forward passepartout-chat--private-keyword
+                                         nil t)))))
+     (goto-char (point-min))
+     (while (and (not found)
+                 (re-search-forward "^[ \t]*#\\+FILETAGS:\\(.*\\)$" nil t))
+       (setq found (passepartout-chat--private-tag-p
+                    (split-string (match-string-no-properties 1)
+                                  "[: \t]+" t))))
+     (or found (passepartout-chat--private-in-p (point-min) first)))))
+
+(defun passepartout-chat--turn-start ()
+  "Return the beginning of the turn that point is in, or of its heading."
+  (save-excursion
+    (or (passepartout-chat--to-turn)
+        (line-beginning-position))))
+
+(defun passepartout-chat--turn-private-p (start)
+  "Return non-nil when something in the turn that begins at START is private."
+  (save-excursion
+    (goto-char start)
+    (passepartout-chat--private-in-p start (passepartout-chat--turn-end))))
+
+(defun passepartout-chat--private-p ()
+  "Return non-nil when the conversation up to the turn at point is private.
+A turn that is too old to be sent counts as well: later ones may have
+drawn on it."
+  (or (passepartout-chat--file-private-p)
+      (passepartout-chat--private-in-p (point-min)
+                                       (passepartout-chat--turn-end))))
 
 ;;;; Hiding what is only for machines
 

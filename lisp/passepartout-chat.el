@@ -75,6 +75,7 @@ with prefix argument AGAIN, ask that one once more."
    (goto-char start)
    (let ((text (passepartout-chat--message))
          (history (passepartout-chat--history))
+         (private (passepartout-chat--private-p))
          (session (passepartout-chat--session)))
      (cond
       ((string-empty-p text)
@@ -91,6 +92,7 @@ Put the text into a file and name the file"
       :user-input
       `(:text ,text
         :history ,history
+        :private ,(and private t)
         :file ,(and buffer-file-name (expand-file-name buffer-file-name))
         :project ,(passepartout-events-project))
       session)

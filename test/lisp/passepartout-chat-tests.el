@@ -234,6 +234,72 @@ Sources: [[id:abc-1][A x note]], [[file:/tmp/n.org::*B][B]]
       (passepartout-chat-next)
       (should-not (org-entry-get nil "PRIVACY" t)))))
 
+;; A fresh store knows nothing of a chat: only its file says that it is private.
+(ert-deftest passepartout-chat-what-the-file-marks-as-private-is-sent-as-private ()
+  (let ((turn (lambda (front heading drawer tail)
+                (concat ":PROPERTIES:\n:PP_CHAT: S1\n" front
+                        "* " heading "\n:PROPERTIES:\n:PP_ROLE: user\n" drawer
+                        ":END:\n** Answer\n:PROPERTIES:\n:PP_ROLE: assistant\n"
+                        ":END:\nThe result is 7.\n" tail "* Q2\n"))))
+    (pcase-dolist
+        (`(,front ,heading ,drawer ,tail ,entries ,all)
+         '((":END:\n" "Q1" "" "" nil nil)
+           (":END:\n" "Q1" ":PRIVACY: private\n" "" t t)
+           (":END:\n" "Q1" ":privacy: Private\n" "" t t)
+           (":END:\n" "Q1" ":PP_PRIVACY+: shared \"private\"\n" "" t t)
+           (":END:\n" "Q1" ":PRIVACY: unprivate\n" "" nil nil)
+           (":END:\n" "Q1" "" ":PRIVACY: private\n" nil nil)
+           (":END:\n" "Q1 :work:Private:" "" "" t t)
+           (":END:\n" "Q1 :@private:" "" "" t t)
+           (":END:\n" "Q1 :privateer:" "" "" nil nil)
+           (":END:\n" "Q1" "" "*** Mine :private:\nx\n" t t)
+           (":END:\n" "Q1" "" "* Aside :private:\nnothing\n" nil t)
+           (":PRIVACY: private\n:END:\n" "Q1" "" "" t t)
+           (":END:\n#+filetags: :work:private:\n" "Q1" "" "" t t)
+           (":END:\n" "Q1" "" "#+FILETAGS: work @Private\n" t t)
+           (":END:\n#+property: privacy private\n" "Q1" "" "" t t)
+           (":END:\n#+PROPERTY: header-args :private no\n" "Q1" "" "" nil nil)))
+      (let ((file (make-temp-file "chat" nil ".org"
+                                  (funcall turn front heading drawer tail)))
+            (what (format "%S" (list front heading drawer tail))))
+        (unwind-protect
+            (passepartout-fake-with
+              (passepartout-chat-open file)
+              (goto-char (point-min))
+              (search-forward "* Q2")
+              (passepartout-chat-send)
+              (let ((sent (car (last (passepartout-fake-sent :user-input)))))
+                (should (equal (list what all)
+                               (list what (plist-get sent :private))))
+                (should (equal
+                         (list what entries entries)
+                         (cons what
+                               (mapcar (lambda (said) (plist-get said :private))
+                                       (plist-get sent :history)))))))
+          (when (get-file-buffer file)
+            (with-current-buffer (get-file-buffer file)
+              (set-buffer-modified-p nil)
+              (kill-buffer)))
+          (delete-file file))))))
+
+(ert-deftest passepartout-chat-a-chat-stays-private-beyond-what-is-sent ()
+  (passepartout-fake-with
+    (let ((session (passepartout-chat-tests--open)))
+      (passepartout-chat-tests--ask "Q1")
+      (passepartout-chat-tests--answer session "t1" '("A1") :private t)
+      (dolist (turn '("t2" "t3" "t4"))
+        (passepartout-chat-tests--ask turn)
+        (passepartout-chat-tests--answer
+         session turn (list (make-string 6000 ?語))))
+      ;; Another conversation by its name, as for a core that never saw it.
+      (goto-char (point-min))
+      (re-search-forward "^:PP_CHAT: .*$")
+      (replace-match ":PP_CHAT: other")
+      (let ((sent (passepartout-chat-tests--ask "x")))
+        (should-not (seq-some (lambda (said) (plist-get said :private))
+                              (plist-get sent :history)))
+        (should (plist-get sent :private))))))
+
 (ert-deftest passepartout-chat-typing-while-it-streams ()
   (passepartout-fake-with
     (let ((session (passepartout-chat-tests--open)))

@@ -318,7 +318,7 @@ impl Engine {
     }
 
     /// Labels a conversation as private, now and in the store: nothing of it goes to a model elsewhere any more.
-    pub(super) fn mark_private(&self, session: &SessionId) {
+    pub(crate) fn mark_private(&self, session: &SessionId) {
         if self.private.lock().insert(session.clone()) {
             let body = serde_json::json!({ "privacy": "private" });
             let (at, kind) = (self.clock.now(), kind::LABEL.to_string());

@@ -66,8 +66,12 @@ impl Lanes {
         self.lanes.values().any(|lane| lane.running.is_some())
     }
 
-    /// Queues the user's words.
+    /// Queues the user's words. A chat's file outlives the store: what it marks as private makes the conversation so,
+    /// and what it does not mark is as private as the store says.
     pub(super) fn ask(&mut self, origin: Origin, payload: &Sexp) {
+        if payload.flag_at("private") {
+            self.engine.mark_private(&origin.session);
+        }
         let history = payload
             .list_at("history")
             .iter()
@@ -77,7 +81,8 @@ impl Lanes {
                     Role::Tool | Role::Assistant => Role::Assistant,
                     Role::User => Role::User,
                 };
-                Some(Said { role, text: said.text_at("text")?.to_string(), privacy: Privacy::Open })
+                let privacy = if said.flag_at("private") { Privacy::Private } else { Privacy::Open };
+                Some(Said { role, text: said.text_at("text")?.to_string(), privacy })
             })
             .collect();
         let folder = payload
@@ -346,6 +351,38 @@ mod tests {
         let last = done.find(|payload| payload.name_at("action") == Some("turn-done")).expect("a turn-done");
         let text = |key: &str| last.text_at(key).unwrap_or_default().to_string();
         (text("status"), text("text"))
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn what_a_chat_marks_as_private_goes_nowhere_else_whatever_the_store_knows() {
+        for (ask, private) in [
+            ("(:text \"go on\" :history ((:role :assistant :text \"The result is 7.\" :private nil)))", false),
+            ("(:text \"go on\" :private nil)", false),
+            ("(:text \"go on\" :history ((:role :assistant :text \"The result is 7.\" :private t)))", true),
+            (
+                "(:text \"go on\" :history ((:role :user :text \"a\") (:private t :role :tool :text \"b\") \
+                  (:role :user :text \"c\")))",
+                true,
+            ),
+            ("(:text \"the result is 7\" :private t)", true),
+            ("(:text \"go on\" :private yes :history ((:role :user :text \"a\")))", true),
+        ] {
+            let mut config = config();
+            let _listening = silent(&mut config);
+            config.providers.iter_mut().for_each(|provider| provider.local = false);
+            let (mut lanes, mut events) = lanes(config, Bombs::default()).await;
+            let session = SessionId("s".to_string());
+            let origin = Origin { source: Source::Emacs, session: session.clone(), rights: Rights::HUMAN };
+            lanes.ask(origin.clone(), &Sexp::read(ask).expect("a question"));
+            let (status, text) = done(&mut lanes, &mut events).await;
+            assert_eq!(status, if private { "failed" } else { "parked" }, "{ask}: {text}");
+            assert_eq!(text.contains("never leave this machine"), private, "{ask}: {text}");
+            assert_eq!(lanes.engine.is_known_private(&session), private, "{ask}");
+            assert_eq!(lanes.engine.plans(false).is_empty(), private, "{ask}: nothing is offered to be sent");
+            // What is not said again is not forgotten.
+            say(&mut lanes);
+            assert_eq!(done(&mut lanes, &mut events).await.0, if private { "failed" } else { "parked" }, "{ask}");
+        }
     }
 
     #[tokio::test(flavor = "multi_thread")]
