@@ -1,0 +1,95 @@
+//! The client's requests and their answers: each is put together beside the loop.
+
+use crate::domain::port::LogLevel;
+use crate::domain::sexp::plist::Plist;
+use crate::domain::sexp::reader::Sexp;
+use crate::edge::engine::Engine;
+use crate::edge::runtime::reading::{edit_plan, no_plan, plan_page};
+use crate::edge::runtime::{Loop, show, status};
+use futures_util::FutureExt;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+/// How many plans can be asked for by name at once.
+const NAMED: usize = 200;
+
+impl Loop {
+    /// Answers a request, beside the loop.
+    pub(super) fn request(&mut self, session: &str, payload: Sexp) {
+        let origin = self.origin(session);
+        let (engine, outbox, health) = (self.engine.clone(), self.outbox.clone(), self.health.clone());
+        let (session, busy) = (session.to_string(), self.lanes.busy());
+        if payload.name_at("action") == Some("rescan") {
+            self.read_memex();
+        }
+        // In the order in which the slices came, so here and not beside the loop.
+        let edited = (payload.name_at("action") == Some("edit-plan")).then(|| self.reading.lock().take_edit(&payload));
+        let reading = self.reading.clone();
+        tokio::spawn(async move {
+            let action = payload.name_at("action").unwrap_or("").to_string();
+            let answer = AssertUnwindSafe(async {
+                match (action.as_str(), edited) {
+                    ("edit-plan", Some(edited)) => edit_plan(&engine, &origin, edited).await,
+                    ("plan-page", _) => plan_page(&engine, &reading, &payload),
+                    _ => answer(&engine, &action, &payload, (&health, busy)).await,
+                }
+            });
+            let broke = || Err("answering this broke; the log says where".to_string());
+            let answer = answer.catch_unwind().await.unwrap_or_else(|_| broke());
+            let answer = answer.unwrap_or_else(|why| Plist::new().text("error", why));
+            let answer = match payload.int_at("request") {
+                Some(number) => answer.int("request", number),
+                None => answer,
+            };
+            let known = if action.is_empty() { "unknown" } else { &action };
+            outbox.send("response", Some(&session), answer.keyword("action", known));
+        });
+    }
+}
+
+/// Answers a request. An error is words for the user.
+async fn answer(
+    engine: &Arc<Engine>,
+    action: &str,
+    payload: &Sexp,
+    (health, busy): (&parking_lot::Mutex<String>, bool),
+) -> Result<Plist, String> {
+    let limit = payload.count_at("limit").unwrap_or(20).min(1_000);
+    match action {
+        "hello" => Ok(Plist::new().text("version", env!("CARGO_PKG_VERSION")).int("protocol", 1)),
+        "status" => Ok(status::now(engine, busy, &health.lock()).payload()),
+        "plans" => {
+            let named: Vec<&str> = payload.list_at("ids").iter().filter_map(Sexp::as_text).take(NAMED).collect();
+            let plans = match named.as_slice() {
+                [] => show::newest(engine.plans(payload.flag_at("all"))),
+                ids => ids.iter().filter_map(|id| engine.plan(id)).collect(),
+            };
+            Ok(Plist::new().list("plans", plans.iter().map(|plan| show::plan(plan).build())))
+        }
+        "plan-argument" => {
+            let (id, name) = (payload.text_at("plan").unwrap_or(""), payload.text_at("name").unwrap_or(""));
+            let from = payload.count_at("from").unwrap_or(0);
+            let slice = engine.with_plan(id, |plan| show::plan_argument(plan, name, from));
+            slice.unwrap_or_else(|| Err(no_plan(id)))
+        }
+        "trace" => {
+            let view = engine.view();
+            let turns = engine.turns(limit).await?;
+            Ok(Plist::new().list("turns", turns.iter().map(|turn| show::turn(turn, &view).build())))
+        }
+        "log" => Ok(Plist::new().list("lines", engine.log_lines(limit).iter().map(|line| show::line(line).build()))),
+        "doctor" | "doctor-fix" => {
+            if action == "doctor-fix" {
+                for line in crate::edge::doctor::fix(engine, payload.name_at("check").unwrap_or("")) {
+                    engine.say(LogLevel::Info, &line);
+                }
+            }
+            let checks = crate::edge::doctor::examine(engine, payload.flag_at("providers")).await;
+            let verdict = crate::edge::doctor::verdict(&checks).name().to_string();
+            *health.lock() = verdict.clone();
+            Ok(Plist::new().list("checks", checks.iter().map(show::check)).text("verdict", verdict))
+        }
+        "rescan" => Ok(Plist::new().text("text", "The memex is being read again.")),
+        other => Err(format!("there is no request “{}”", crate::domain::inert::exact(other))),
+    }
+}
