@@ -57,9 +57,10 @@ goes, NEXT the byte at which that page begins, or nil when all of it is
 there, and then WHOLE is its hash.  ASKED is non-nil while a page is
 being fetched.  PART names what the last page was a part of; FACE is
 non-nil, the face of the last line, when that goes on in the next page.
-SINCE is when the plan was first displayed, and SEEN how many characters
-from its beginning have been displayed, without a gap."
-  plan fill (next 0) whole asked part face since (seen 0))
+SINCE is when the plan was first displayed, SEEN how many characters
+from its beginning have been displayed, without a gap, and TOLD non-nil
+when the core knows that all of it has been displayed."
+  plan fill (next 0) whole asked part face since (seen 0) told)
 
 ;;;; Data
 

@@ -28,6 +28,9 @@
 ;;
 ;; What counts is what Emacs has displayed: the account is kept by a
 ;; timer that runs when Emacs has drawn its windows and waits for you.
+;; The core is told when all of a plan has been displayed, and takes no
+;; approval of it before, however that is given: that a page was fetched
+;; says nothing, because it is fetched before its reader comes to it.
 
 ;;; Code:
 
@@ -57,6 +60,9 @@
 
 (defvar-local passepartout-plan--timer nil
   "The timer that looks at what is displayed, or nil.")
+
+(defvar-local passepartout-plan--later nil
+  "The timer that looks again when a plan may be approved, or nil.")
 
 ;;;; Where a plan is
 
@@ -103,6 +109,7 @@
                      (< (ewoc-location node) (+ to passepartout-plan--ahead))
                      (> (passepartout-plan--node-end node) from))
             (passepartout-plan--note node from to)
+            (passepartout-plan--tell node)
             (passepartout-plan--fetch-page entry from to)))
         (setq node (ewoc-next passepartout-plan--ewoc node))))))
 
@@ -155,6 +162,55 @@ The line that says that this is the end belongs to it."
              (save-excursion
                (goto-char (passepartout-plan--entry-fill entry))
                (line-end-position 2))))))
+
+;;;; When a plan may be approved
+
+(defun passepartout-plan--too-early-p (entry)
+  "Return non-nil when the plan of ENTRY has only just appeared."
+  (let ((since (passepartout-plan--entry-since entry)))
+    (or (not since)
+        (< (- (funcall passepartout-plan--clock)
+              (max since passepartout-plan--moved))
+           passepartout-approval-delay))))
+
+(defun passepartout-plan--tell (node)
+  "Tell the core when all of the plan of NODE has been displayed.
+Right after it appeared that is not told yet, but a little later."
+  (let ((entry (ewoc-data node)))
+    (when (and (not (passepartout-plan--entry-told entry))
+               (passepartout-plan--pending-p (passepartout-plan--entry-plan
+                                              entry))
+               (passepartout-plan--seen-p node))
+      (if (passepartout-plan--too-early-p entry)
+          (passepartout-plan--look-later)
+        (passepartout-plan--tell-displayed entry)))))
+
+(defun passepartout-plan--tell-displayed (entry)
+  "Tell the core, once, that all of the plan of ENTRY has been displayed."
+  (when (and (not (passepartout-plan--entry-told entry))
+             (passepartout-running-p))
+    (let ((plan (passepartout-plan--entry-plan entry)))
+      (passepartout-send-event
+       :plan-displayed
+       `(:plan ,(plist-get plan :id)
+         :shown ,(passepartout-plan--entry-whole entry))
+       (plist-get plan :session)))
+    (setf (passepartout-plan--entry-told entry) t)))
+
+(defun passepartout-plan--look-later ()
+  "Look at what is displayed when the plans may be approved."
+  (unless passepartout-plan--later
+    (let ((buffer (current-buffer)))
+      (setq passepartout-plan--later
+            (run-at-time
+             (+ passepartout-approval-delay 0.05) nil
+             (lambda ()
+               (when (buffer-live-p buffer)
+                 (with-current-buffer buffer
+                   (setq passepartout-plan--later nil)
+                   (passepartout-plan--look)))))))))
+
+;;;; Going on
 
 (defun passepartout-plan--hidden-p (node)
   "Return non-nil when NODE is folded or narrowed away, in part."

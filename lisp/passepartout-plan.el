@@ -201,16 +201,6 @@ All that fits of the plan is then in view."
                           (point-min)
                         position))))
 
-;;;; When a plan may be approved
-
-(defun passepartout-plan--too-early-p (entry)
-  "Return non-nil when the plan of ENTRY has only just appeared."
-  (let ((since (passepartout-plan--entry-since entry)))
-    (or (not since)
-        (< (- (funcall passepartout-plan--clock)
-              (max since passepartout-plan--moved))
-           passepartout-approval-delay))))
-
 ;;;; Commands
 
 (defun passepartout-plan--at-point ()
@@ -258,6 +248,7 @@ While a part of it has not been displayed yet, go there instead."
 below; \\<passepartout-plan-mode-map>\\[passepartout-plan-approve] again \
 at its end approves")))
      (t
+      (passepartout-plan--tell-displayed entry)
       (passepartout-send-event :approval `(:plan ,id :shown ,whole)
                                (plist-get plan :session))
       (passepartout-plan--decided id "approved")

@@ -360,6 +360,54 @@ End of plan P1.
       (should (equal (plist-get (car (passepartout-fake-sent :approval)) :shown)
                      "hash-P1")))))
 
+(defun passepartout-plan-tests--told ()
+  "Return the plans that the core was told were displayed, in their order."
+  (mapcar (lambda (payload)
+            (list (plist-get payload :plan) (plist-get payload :shown)))
+          (passepartout-fake-sent :plan-displayed)))
+
+(ert-deftest passepartout-plan-what-was-only-fetched-is-not-said-to-be-displayed ()
+  (passepartout-plan-tests--in-low-window
+    (let ((passepartout-plan-tests--pages
+           `(("P1" (:body ,(passepartout-plan-tests--lines 1 14))))))
+      (passepartout-plan--started)
+      (passepartout-plan-tests--show (passepartout-plan-tests--plan "P1"))
+      (passepartout-fake-inject
+       :event `(:action :plan-parked :plan ,(passepartout-plan-tests--plan "P2")))
+      (passepartout-plan-tests--look)
+      ;; P2 stands below the window; all of it was fetched.
+      (should (passepartout-plan--entry-whole
+               (ewoc-data (passepartout-plan--node "P2"))))
+      (goto-char (passepartout-plan--start "P1"))
+      (set-window-start nil (point))
+      (passepartout-plan-tests--look)
+      (should (equal (passepartout-plan-tests--told) '(("P1" "hash-P1"))))
+      ;; What comes into view is told after a second, and once.
+      (goto-char (passepartout-plan--start "P2"))
+      (set-window-start nil (point))
+      (passepartout-plan-tests--look)
+      (should (equal (passepartout-plan-tests--told) '(("P1" "hash-P1"))))
+      (should (timerp passepartout-plan--later))
+      (setq passepartout-fake-time (+ passepartout-fake-time 1.1))
+      (passepartout-plan-tests--look)
+      (passepartout-plan-tests--look)
+      (should (equal (passepartout-plan-tests--told)
+                     '(("P1" "hash-P1") ("P2" "hash-P2"))))
+      (should-not (passepartout-fake-sent :approval)))))
+
+(ert-deftest passepartout-plan-an-approval-follows-that-it-was-displayed ()
+  (passepartout-fake-with
+    (passepartout-plan-tests--show (passepartout-plan-tests--plan "P1"))
+    (should-not (passepartout-plan-tests--told))
+    (passepartout-plan-tests--key "C-c C-c")
+    (should (equal (passepartout-plan-tests--told) '(("P1" "hash-P1"))))
+    (should (passepartout-fake-sent :approval))
+    ;; Another core, or a plan that is drawn anew, is told anew.
+    (passepartout-plan--started)
+    (passepartout-plan-tests--show (passepartout-plan-tests--plan "P1"))
+    (passepartout-plan-tests--look)
+    (should (= 2 (length (passepartout-plan-tests--told))))))
+
 (ert-deftest passepartout-plan-going-to-the-end-is-not-reading ()
   (passepartout-plan-tests--in-low-window
     (while (passepartout-plan--entry-next
@@ -371,6 +419,7 @@ End of plan P1.
     (goto-char (passepartout-plan--start "P1"))
     (passepartout-plan-tests--key "C-c C-c")
     (should-not (passepartout-fake-sent :approval))
+    (should-not (passepartout-plan-tests--told))
     ;; It leads back to where the gap begins.
     (should (< (line-number-at-pos) 30))))
 

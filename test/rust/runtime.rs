@@ -346,12 +346,22 @@ fn read_plan(client: &mut Client, plan: &Sexp) -> String {
 /// Approves a plan as a human does: after all of it was shown.
 fn approve(client: &mut Client, plan: &Sexp) {
     read_plan(client, plan);
+    display(client, plan);
     say_yes(client, plan);
 }
 
+/// Says that a human has had all of a plan before their eyes.
+fn display(client: &Client, plan: &Sexp) {
+    client.event("plan-displayed", named(plan));
+}
+
 fn say_yes(client: &Client, plan: &Sexp) {
+    client.event("approval", named(plan));
+}
+
+fn named(plan: &Sexp) -> Plist {
     let (id, shown) = (plan.text_at("id").expect("an id"), plan.text_at("shown").expect("a hash"));
-    client.event("approval", Plist::new().text("plan", id).text("shown", shown));
+    Plist::new().text("plan", id).text("shown", shown)
 }
 
 #[test]
@@ -399,7 +409,14 @@ fn a_decision_typed_in_another_chat_runs_in_the_conversation_of_its_plan() {
     let said = client.streamed(&turn).concat();
     assert!(said.contains("has not been shown to its end"), "{said}");
     assert_eq!(home.read_file("home.org"), TILES);
+    // It was fetched, and nobody has seen it.
     read_plan(&mut client, &plan);
+    client.say_in("other", &typed);
+    let turn = client.turn_done().text_at("turn").unwrap_or_default().to_string();
+    let said = client.streamed(&turn).concat();
+    assert!(said.contains("has not been shown to its end"), "{said}");
+    assert_eq!(home.read_file("home.org"), TILES);
+    display(&client, &plan);
     client.say_in("other", &format!("/approve {}", plan.text_at("id").unwrap_or_default().to_lowercase()));
     let done = [client.turn_done(), client.turn_done()];
     let of = |session| done.iter().find(|done| done.text_at("session") == Some(session)).expect("its turn");
@@ -681,7 +698,7 @@ fn a_client_cannot_approve_what_it_was_not_shown() {
 }
 
 #[test]
-fn a_long_plan_travels_in_pages_and_counts_only_when_all_were_taken() {
+fn a_long_plan_travels_in_pages_and_counts_only_when_all_were_displayed() {
     let home = Home::new(&[("home.org", TILES)]);
     let file = home.project("long.txt");
     let content: String = (0..20_000).map(|n| format!("line {n} of a long file\n")).collect();
@@ -700,6 +717,9 @@ fn a_long_plan_travels_in_pages_and_counts_only_when_all_were_taken() {
         let done = client.turn_done();
         assert!(done.text_at("text").is_some_and(|t| t.contains("has not been shown to its end")), "{done}");
     };
+    refused(&mut client, &plan);
+    // What was not taken was not displayed, whatever is said.
+    display(&client, &plan);
     refused(&mut client, &plan);
     let first = page(&mut client, 0);
     assert!(first.to_string().len() < 20_000, "a page is bounded");
@@ -730,6 +750,12 @@ fn a_long_plan_travels_in_pages_and_counts_only_when_all_were_taken() {
     let answer = client.request("edit-plan", edit(&text[half..]));
     let new = answer.get("plan").expect("the new plan").clone();
     assert_eq!(new.text_at("title"), plan.text_at("title"));
+    refused(&mut client, &new);
+    read_plan(&mut client, &new);
+    refused(&mut client, &new);
+    let name = || Plist::new().text("plan", new.text_at("id").expect("an id"));
+    client.event("plan-displayed", name().text("shown", plan.text_at("shown").expect("a hash")));
+    client.event("plan-displayed", name());
     refused(&mut client, &new);
     approve(&mut client, &new);
     assert_eq!(client.turn_done().text_at("status"), Some("answered"));

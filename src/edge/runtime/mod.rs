@@ -310,6 +310,10 @@ impl Loop {
                     None => self.lanes.command(origin, line),
                 }
             }
+            Some("plan-displayed") => {
+                let (id, shown) = (payload.text_at("plan").unwrap_or(""), payload.text_at("shown").unwrap_or(""));
+                self.reading.lock().note_displayed(&self.engine, id, shown);
+            }
             Some("approval") => {
                 let (id, shown) = (payload.text_at("plan").unwrap_or(""), payload.text_at("shown").unwrap_or(""));
                 let unseen = self.reading.lock().unseen(&self.engine, id, shown);

@@ -1,4 +1,6 @@
-//! What a client has read of the plans: an approval counts only when it took the whole text.
+//! What a client has shown of the plans: an approval counts only when the client says that it showed all of a text.
+//!
+//! To take a text is not to show it: a client may fetch pages before its reader comes to them.
 //!
 //! It also joins the slices of an argument that the user edited.
 
@@ -17,12 +19,22 @@ use std::sync::Arc;
 /// The longest text of an edited argument, in bytes.
 const EDIT_MOST: usize = 16 << 20;
 
-/// What one client has taken of the texts of plans, and what it sends of an edited argument.
+/// What one client has of the texts of plans, and what it sends of an edited argument.
 #[derive(Default)]
 pub(super) struct Reading {
-    /// Where the next page begins of each plan that was begun; `None` when all pages were taken.
-    read: HashMap<PlanId, Option<usize>>,
+    plans: HashMap<PlanId, Progress>,
     edit: Option<Edit>,
+}
+
+/// How far a client has come with the text of a plan.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Progress {
+    /// It took all pages before the one that begins here.
+    Taken(usize),
+    /// It took all pages.
+    Whole,
+    /// It took all pages, and said that a human has had all of them before their eyes.
+    Displayed,
 }
 
 /// A text for an argument of a plan.
@@ -58,32 +70,53 @@ impl Reading {
 
     /// Notes that the page that begins at `from` was taken. Only pages that follow each other count.
     fn note_page(&mut self, id: &PlanId, from: usize, next: Option<usize>) {
-        let read = self.read.entry(id.clone()).or_insert(Some(0));
-        if *read == Some(from) {
-            *read = next;
+        let progress = self.plans.entry(id.clone()).or_insert(Progress::Taken(0));
+        if *progress == Progress::Taken(from) {
+            *progress = next.map_or(Progress::Whole, Progress::Taken);
         }
     }
 
-    /// Says why an approval does not count when this client has not taken the whole text of a plan that waits.
-    pub(super) fn unseen(&self, engine: &Engine, id: &str, shown: &str) -> Option<String> {
-        let right =
-            |plan: &FlightPlan| (plan.status == PlanStatus::Pending && plan.shown() == shown).then(|| plan.id.clone());
-        // What is wrong otherwise is said when the decision is looked at.
-        let id = engine.with_plan(id, right).flatten()?;
-        let whole = self.read.get(&id).is_some_and(|read| read.is_none());
-        (!whole).then(|| format!("plan {id} has not been shown to its end; look at the rest of it first"))
+    /// Notes that the client displayed the plan that has this hash to its end.
+    /// It does not count for a text that the client has not taken whole, nor for another one than waits.
+    pub(super) fn note_displayed(&mut self, engine: &Engine, id: &str, shown: &str) {
+        let waiting = waiting(engine, id, shown);
+        if let Some(progress) = waiting.and_then(|id| self.plans.get_mut(&id))
+            && *progress == Progress::Whole
+        {
+            *progress = Progress::Displayed;
+        }
     }
 
-    /// Says why a typed approval does not count when its plan was not shown to its end.
+    /// Says why an approval does not count when this client has not displayed the whole text of a plan that waits.
+    pub(super) fn unseen(&self, engine: &Engine, id: &str, shown: &str) -> Option<String> {
+        // What is wrong otherwise is said when the decision is looked at.
+        let id = waiting(engine, id, shown)?;
+        let displayed = self.plans.get(&id) == Some(&Progress::Displayed);
+        (!displayed).then(|| format!("plan {id} has not been shown to its end; look at the rest of it first"))
+    }
+
+    /// Says why a typed approval does not count when its plan does not wait, or was not shown to its end.
+    /// A plan that does not wait yet counts no more later, when what was typed has its turn.
     pub(super) fn typed_unseen(&self, engine: &Engine, text: &str) -> Option<String> {
         let (id, decided) = engine.typed_decision(text)?;
         match decided {
-            Decided::Approve { shown } => {
-                self.unseen(engine, id, &shown).map(|why| format!("{why} (M-x passepartout-flight-plans)."))
-            }
+            Decided::Approve { shown } => match engine.with_plan(id, |plan| (plan.id.clone(), plan.status.clone())) {
+                None => Some(no_plan(id)),
+                Some((_, PlanStatus::Pending)) => {
+                    self.unseen(engine, id, &shown).map(|why| format!("{why} (M-x passepartout-flight-plans)."))
+                }
+                Some((id, over)) => Some(format!("plan {id} no longer waits: it is {}", over.name())),
+            },
             Decided::Deny { .. } => None,
         }
     }
+}
+
+/// Returns the name of a plan that waits, when this is the hash of what is to be shown of it.
+fn waiting(engine: &Engine, id: &str, shown: &str) -> Option<PlanId> {
+    let right =
+        |plan: &FlightPlan| (plan.status == PlanStatus::Pending && plan.shown() == shown).then(|| plan.id.clone());
+    engine.with_plan(id, right).flatten()
 }
 
 /// Says that there is no such plan.
