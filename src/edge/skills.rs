@@ -53,6 +53,17 @@ pub struct Loaded {
     pub problems: Vec<String>,
 }
 
+impl Loaded {
+    /// Returns what is wrong, in words.
+    pub fn complaints(&self) -> Vec<String> {
+        let failed = self.reports.iter().filter_map(|report| match &report.state {
+            SkillState::Loaded => None,
+            SkillState::Failed(why) => Some(format!("{}: {why}", report.name)),
+        });
+        failed.chain(self.problems.iter().cloned()).collect()
+    }
+}
+
 /// Loads every `*.org` of some folders but `README.org` and hidden files; of two with one name, the first counts.
 /// A folder that does not exist holds nothing. Call it off Emacs's thread.
 pub fn load(folders: &[PathBuf]) -> Loaded {

@@ -1,6 +1,7 @@
 //! The gates: tables of cases, properties, and the promises that nothing may break.
 
 mod cases;
+mod command;
 mod privacy;
 mod properties;
 mod swapped;
@@ -171,7 +172,11 @@ fn each_mandatory_gate_must_be_there() {
 fn the_command_line_answers_every_line() {
     use passepartout::edge::cli::gate::GateCommand;
     let world = World::new();
-    let command = GateCommand { gates: &world.gates, survey: &world.survey, scope: world.scope.clone() };
+    let command = GateCommand {
+        gates: &world.gates,
+        look: &|action, scope| world.survey.look(action, scope),
+        scope: world.scope.clone(),
+    };
     let input = concat!(
         r#"{"id":"1","tool":"shell","args":{"command":"ls"},"explanation":"look around here"}"#,
         "\n",

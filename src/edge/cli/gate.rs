@@ -2,12 +2,11 @@
 
 use crate::domain::action::Action;
 use crate::domain::gate::clearance::ask_all;
-use crate::domain::gate::{Case, Gates, Trace};
+use crate::domain::gate::{Case, Facts, Gates, Trace};
 use crate::domain::label::{Labels, Privacy, Provenance, Trust};
 use crate::domain::scope::Scope;
 use crate::domain::signal::Sensor;
 use crate::domain::tool::Toolbox;
-use crate::edge::survey::Survey;
 use serde_json::{Map, Value, json};
 use std::io::{BufRead, Write};
 use std::path::Path;
@@ -20,8 +19,8 @@ const MAX_LINE: u64 = 64 * 1024 * 1024;
 pub struct GateCommand<'a> {
     /// The gates.
     pub gates: &'a Gates,
-    /// What finds out about the actions.
-    pub survey: &'a Survey,
+    /// Finds out about an action what the gates need to know.
+    pub look: &'a dyn Fn(&Action, &Scope) -> Facts,
     /// What the actions may see and touch, unless a line says otherwise.
     pub scope: Scope,
 }
@@ -76,7 +75,7 @@ impl GateCommand<'_> {
             Action::new(&toolbox, tool, args, text("explanation"), labels).map_err(|error| error.to_string())?;
         let found = toolbox.get(action.tool()).ok_or("there is no such tool")?;
         let scope = self.scope_of(request)?;
-        let facts = self.survey.look(&action, scope.as_ref());
+        let facts = (self.look)(&action, scope.as_ref());
         // Who asks on the command line is a human, unless the line says what else set it off.
         let set_off = match text("sensor") {
             None => Sensor::UserInput,
@@ -90,10 +89,14 @@ impl GateCommand<'_> {
         let text = |name: &str| request.get(name).and_then(Value::as_str);
         let project = text("project").or_else(|| text("cwd"));
         let memex = request.get("memex");
-        if project.is_none() && memex.is_none() {
+        let see_private = request.get("see_private");
+        if project.is_none() && memex.is_none() && see_private.is_none() {
             return Ok(std::borrow::Cow::Borrowed(&self.scope));
         }
         let mut scope = self.scope.clone();
+        if let Some(value) = see_private {
+            scope.see_private = value.as_bool().ok_or("“see_private” must be true or false")?;
+        }
         if let Some(project) = project {
             scope.project = canonical(project);
         }

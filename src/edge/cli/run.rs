@@ -1,6 +1,7 @@
 //! Carries out a command: the same functions that a chat turn uses, on the same stored objects.
 
-use crate::domain::gate::standard::standard;
+use crate::domain::action::Action;
+use crate::domain::gate::{Facts, Gates};
 use crate::domain::id::SessionId;
 use crate::domain::inert::exact;
 use crate::domain::memory::view::View;
@@ -21,7 +22,6 @@ use crate::edge::engine::record::Finished;
 use crate::edge::engine::turns::{Ask, Decided};
 use crate::edge::engine::{Engine, Notice};
 use crate::edge::secret::{Vault, read_env_file};
-use crate::edge::survey::{NoVault, Nowhere, Survey};
 use crate::edge::tokens::Tokens;
 use std::io::Write;
 use std::path::PathBuf;
@@ -180,6 +180,7 @@ fn context_engine(place: &Place) -> Result<ContextEngine, Failure> {
     Ok(engine)
 }
 
+/// Judges with what a chat judges with: the gates, rules of skills and keys; with a store or a memex, memory as well.
 fn gate(place: &Place, out: &mut dyn Write) -> Result<u8, Failure> {
     let config = configured(place);
     let here = std::env::current_dir()?;
@@ -197,10 +198,31 @@ fn gate(place: &Place, out: &mut dyn Write) -> Result<u8, Failure> {
         see_private: true,
         hosts: Vec::new(),
     };
-    let survey = Survey::new(Arc::new(NoVault), Arc::new(Nowhere), None, Duration::from_secs(5));
-    let command = GateCommand { gates: &standard(Vec::new()), survey: &survey, scope };
-    command.run(&mut std::io::stdin().lock(), out)?;
-    Ok(DONE)
+    let mut judge = |gates: &Gates, look: &dyn Fn(&Action, &Scope) -> Facts| {
+        GateCommand { gates, look, scope: scope.clone() }.run(&mut std::io::stdin().lock(), out)
+    };
+    if place.store.is_none() && place.memex.is_empty() {
+        let (gates, survey, problems) = boot::without_memory(&config, vault(&config), Duration::from_secs(5));
+        for problem in config.notices.iter().chain(&problems) {
+            eprintln!("{}", exact(problem));
+        }
+        judge(&gates, &|action, scope| survey.look(action, scope))?;
+        return Ok(DONE);
+    }
+    let keep = if place.store.is_some() { Keep::ToRead } else { Keep::InMemory };
+    with_engine(place, keep, async |engine| {
+        blocking(engine, |engine| engine.read_memex(&mut |_| {})).await?;
+        let handle = tokio::runtime::Handle::current();
+        let look = |action: &Action, scope: &Scope| handle.block_on(engine.surveyor().survey(action, scope));
+        tokio::task::block_in_place(|| judge(engine.gates(), &look))?;
+        Ok(DONE)
+    })
+}
+
+/// The keys of the environment and of the settings.
+fn vault(config: &Config) -> Vault {
+    let env_file = read_env_file(&config.settings.join(".env")).unwrap_or_default();
+    Vault::gather([], Surroundings::of_process().variables, env_file)
 }
 
 /// Runs work with an engine, and closes its store whatever comes of the work.
@@ -220,9 +242,7 @@ fn with_engine<T>(
 /// Starts an engine for one command.
 async fn engine(place: &Place, keep: Keep) -> Result<Arc<Engine>, Failure> {
     let config = configured(place);
-    let surroundings = Surroundings::of_process();
-    let env_file = read_env_file(&config.settings.join(".env")).unwrap_or_default();
-    let vault = Vault::gather([], surroundings.variables, env_file);
+    let vault = vault(&config);
     let notify = Arc::new(|notice: Notice| {
         if let Notice::Logged(line) = notice
             && line.level != LogLevel::Info

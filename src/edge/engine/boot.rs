@@ -21,7 +21,7 @@ use crate::edge::engine::{Engine, Notify, Parts};
 use crate::edge::sandbox::{Launcher, Limits, SecretTest};
 use crate::edge::secret::Vault;
 use crate::edge::store::{Beside, DiskStore, owner_of};
-use crate::edge::survey::Survey;
+use crate::edge::survey::{Nowhere, Survey};
 use crate::edge::tokens::Tokens;
 use crate::edge::walk::canonical;
 use std::sync::Arc;
@@ -157,6 +157,14 @@ pub async fn start_on(boot: Boot, opened: Opened) -> Result<Arc<Engine>, String>
     }
     engine.set_up_cascade();
     Ok(engine)
+}
+
+/// Returns gates and survey as an engine has them, but for memory, editor and planner; also what is wrong with the skills.
+pub fn without_memory(config: &Config, vault: Vault, patience: Duration) -> (Gates, Survey, Vec<String>) {
+    let report = crate::edge::skills::load(&skill_folders(config));
+    let (gates, trouble) = gates(&report.skills);
+    let survey = Survey::new(Arc::new(VaultNames(Arc::new(vault))), Arc::new(Nowhere), None, patience);
+    (gates, survey, trouble.into_iter().chain(report.complaints()).collect())
 }
 
 /// Takes panics of this program into the log, each with its place, as long as the engine lives.

@@ -34,7 +34,7 @@ use crate::edge::engine::boot::StoreTrouble;
 use crate::edge::log::{Line, Log};
 use crate::edge::provider::cascade::Cascade;
 use crate::edge::secret::Vault;
-use crate::edge::skills::{Loaded, SkillState};
+use crate::edge::skills::Loaded;
 use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -194,6 +194,11 @@ impl Engine {
         &self.gates
     }
 
+    /// Returns what finds out about actions.
+    pub fn surveyor(&self) -> &dyn Surveyor {
+        self.surveyor.as_ref()
+    }
+
     /// Returns how far reading has come; `None` when nothing is being read.
     pub fn reading(&self) -> Option<Reading> {
         *self.reading.lock()
@@ -261,11 +266,7 @@ impl Engine {
 
     /// Returns how many skills are loaded, and what is wrong with the others.
     pub fn skill_report(&self) -> (usize, Vec<String>) {
-        let failed = self.skills.reports.iter().filter_map(|report| match &report.state {
-            SkillState::Loaded => None,
-            SkillState::Failed(why) => Some(format!("{}: {why}", report.name)),
-        });
-        (self.skills.skills.len(), failed.chain(self.skills.problems.iter().cloned()).collect())
+        (self.skills.skills.len(), self.skills.complaints())
     }
 
     /// Tries whether commands can be confined.
