@@ -229,6 +229,16 @@ pub trait Journal: Send + Sync {
         &self,
         parking: crate::domain::turn::Parking,
     ) -> Result<crate::domain::gate::plan::FlightPlan, String>;
+    /// Returns a plan as it stands now.
+    fn plan(&self, id: &crate::domain::id::PlanId) -> Option<crate::domain::gate::plan::FlightPlan>;
+    /// Parks an action in place of a plan that waits and no longer holds, and returns the new plan.
+    /// The conversation is the one that both wait in. Whatever fails, one of the two waits.
+    async fn renew(
+        &self,
+        old: &crate::domain::gate::plan::FlightPlan,
+        parking: crate::domain::turn::Parking,
+        conversation: &crate::domain::turn::Conversation,
+    ) -> Result<crate::domain::gate::plan::FlightPlan, String>;
     /// Stores what became of a plan that a human approved, as soon as that is known.
     async fn settled(
         &self,

@@ -23,6 +23,21 @@ pub enum Effect {
     Send,
 }
 
+impl Effect {
+    /// Returns whether it may change what another act was judged on.
+    pub fn changes(self) -> bool {
+        match self {
+            Effect::Reply | Effect::ReadMemory | Effect::ReadFile => false,
+            Effect::EditOrg | Effect::WriteFile | Effect::Execute | Effect::Evaluate | Effect::Send => true,
+        }
+    }
+}
+
+/// Returns whether a message's `to` means the user, who alone can be reached in this version.
+pub fn is_user(to: Option<&str>) -> bool {
+    matches!(to.unwrap_or("user").trim().to_ascii_lowercase().as_str(), "" | "user" | "me" | "you")
+}
+
 /// The type of an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -204,12 +219,12 @@ const TOOLS: &[Tool] = &[
     },
     Tool {
         name: "message",
-        summary: "Say something to the user.",
-        params: &[need("text", "what to say"), may("to", Kind::Text, "whom; the user without")],
+        summary: "Say something to the user while you work; an answer needs no call.",
+        params: &[need("text", "what to say"), may("to", Kind::Text, "whom; only the user can be reached")],
         effect: Effect::Reply,
         target: Target::Cli,
         paths: &[],
-        offered: false,
+        offered: true,
     },
     Tool {
         name: "eval-lisp",

@@ -2,6 +2,7 @@
 #![allow(missing_docs)]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod acts;
 mod approval;
 mod archive;
 mod cli;

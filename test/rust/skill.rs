@@ -299,7 +299,7 @@ fn tools_are_only_taken_away() {
     let toolbox = Toolbox::builtin();
     assert_eq!(
         offered(&toolbox, Some(&skill)).iter().map(|tool| tool.name).collect::<Vec<_>>(),
-        ["memory-search", "shell"]
+        ["memory-search", "shell", "message"]
     );
     assert_eq!(offered(&toolbox, None).len(), toolbox.offered().count());
     let gate = ToolsGate::new(&skill).unwrap();

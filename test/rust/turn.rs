@@ -10,7 +10,7 @@ use passepartout::domain::gate::Gates;
 use passepartout::domain::label::{Labels, Privacy, Provenance, Trust};
 use passepartout::domain::port::{Call, Completion, Locality, Message};
 use passepartout::domain::signal::{Body, Depth, Role};
-use passepartout::domain::turn::error::Resolution;
+use passepartout::domain::turn::error::{Fault, Resolution};
 use passepartout::domain::turn::{Conversation, Ending, Start, prompt, proposal};
 use serde_json::json;
 
@@ -263,8 +263,137 @@ async fn a_denied_proposal_goes_back_with_the_whole_trace_three_times_at_most() 
       c1 shell: Refused. Nothing was done. / - denier (deny): It deletes everything. Instead: Name one file.
       calls: c1=shell
       c1 shell: Refused. Nothing was done. / - denier (deny): It deletes everything. Instead: Name one file.
-    depth 0, local, User/Own/Open, waiting []",
-        &["model", "survey shell", "model", "survey shell", "model", "survey shell"],
+    depth 0, local, User/Own/Open, waiting []
+    fault: passepartout-gate-error
+    memory rolls back",
+        &["model", "survey shell", "model", "survey shell", "model", "survey shell", "fault passepartout-gate-error"],
+    );
+    assert_eq!(
+        world.log()[3..],
+        [
+            "error: user-input, depth 0: denier refused the last of three proposals",
+            "warning: loop-error, depth 1: denier refused the last of three proposals",
+        ],
+        "the log has no words of a model"
+    );
+}
+
+#[tokio::test]
+async fn a_third_refusal_says_that_nothing_further_was_done_when_something_was() {
+    let no = || Say::Calls(vec![shell("rm -rf /")]);
+    let world = World::new([Say::Calls(vec![search()]), no(), no(), no()]);
+    let (report, _) = world.ask("clean up").await;
+    let notice = report.notice.unwrap_or_default();
+    assert!(notice.starts_with("What the model wanted was refused 3 times, so nothing further was done."), "{notice}");
+}
+
+#[tokio::test]
+async fn a_third_proposal_that_is_no_action_is_a_protocol_fault_and_a_skill_may_answer_for_it() {
+    let bad = || Say::Calls(vec![call("c1", "teleport", json!({"to": "the moon"}))]);
+    let mut world = World::new([bad(), bad(), bad()]);
+    world.resolution = Resolution::Fallback("I could not find a way.".into());
+    let (report, streamed) = world.ask("beam me up").await;
+    let Some(Fault::Protocol { text, raw }) = &report.fault else { panic!("{:?}", report.fault) };
+    assert!(text.contains("There is no tool “teleport”."), "{text}");
+    assert!(raw.starts_with("teleport {") && raw.contains("the moon"), "{raw}");
+    assert_eq!((report.ending, streamed.as_str()), (Ending::Answered, "I could not find a way."));
+    assert!(!world.log().concat().contains("teleport"), "{:?}", world.log());
+}
+
+#[tokio::test]
+async fn a_question_too_long_for_the_window_is_a_budget_fault_and_is_not_cut() {
+    let mut world = World::new([Say::Exhausted]);
+    world.max_tokens = 3_000;
+    let question = "word ".repeat(5_000);
+    let (report, _) = world.ask(&question).await;
+    let Some(Fault::Budget { remaining, requested }) = report.fault else { panic!("{:?}", report.fault) };
+    assert!(remaining < 3_000 && requested == 5_000, "{remaining} {requested}");
+    assert_eq!(report.conversation.messages, [Message::Text { role: Role::User, text: question }]);
+    assert!(report.notice.unwrap_or_default().contains("raise CONTEXT_MAX_TOKENS"));
+    assert!(world.events().contains(&"fault passepartout-budget-error".to_string()));
+}
+
+#[tokio::test]
+async fn no_prompt_of_a_turn_is_longer_than_the_window() {
+    let step = |n: usize, tool: &str, args: serde_json::Value| call(&format!("c{n}"), tool, args);
+    let written = "ink ".repeat(600);
+    let mut world = World::new([
+        Say::Calls(vec![step(1, "memory-search", json!({"query": "a"})), step(2, "read-file", json!({"path": "b"}))]),
+        Say::Calls(vec![step(3, "shell", json!({"command": format!("echo {written}")}))]),
+        Say::Calls(vec![step(4, "memory-read", json!({"id": "n1"})), step(5, "memory-read", json!({"id": "n2"}))]),
+        Say::Words("Found."),
+    ]);
+    world.max_tokens = 2_500;
+    world.outcome = |_| (Outcome::Done("result ".repeat(1_200)), NOTE);
+    let (report, _) = world.ask("where is the boiler?").await;
+    assert_eq!(report.ending, Ending::Answered, "{}", told(&report));
+    let prompts = world.prompts();
+    let sizes: Vec<usize> = prompts.iter().map(|given| prompt::tokens(given, &desk::Words)).collect();
+    assert!(sizes.iter().all(|size| *size <= 2_500) && sizes[3] > 1_200, "{sizes:?}");
+    let last = &prompts[3].messages;
+    assert!(matches!(&last[0], Message::Text { text, .. } if text == "where is the boiler?"), "the question is kept");
+    let results: Vec<&str> = last
+        .iter()
+        .filter_map(|message| match message {
+            Message::Result { text, .. } => Some(text.as_str()),
+            Message::Text { .. } | Message::Calls { .. } => None,
+        })
+        .collect();
+    let said = "left out, for lack of room.";
+    for read in &results[..2] {
+        assert!(read.contains("The rest of 8400 characters of ") && read.contains(said), "{read}");
+        assert!(read.ends_with("Make the same call again if it is still needed.]"), "{read}");
+    }
+    assert!(results[2].ends_with("Do not repeat the call for it: it was carried out.]"), "{}", results[2]);
+    assert!(results[4].len() > 5_000, "the newest result is kept: {}", results[4].len());
+}
+
+#[tokio::test]
+async fn the_newest_result_is_cut_when_it_alone_does_not_fit() {
+    let mut world = World::new([Say::Calls(vec![search()]), Say::Words("Found.")]);
+    world.max_tokens = 2_500;
+    world.outcome = |_| (Outcome::Done("result ".repeat(9_000)), NOTE);
+    let (report, _) = world.ask("where is the boiler?").await;
+    assert_eq!(report.ending, Ending::Answered);
+    let given = &world.prompts()[1];
+    assert!(prompt::tokens(given, &desk::Words) <= 2_500);
+    let Some(Message::Result { text, .. }) = given.messages.last() else { panic!("no result") };
+    assert!(text.len() > 1_000 && text.ends_with("of 63000 characters are shown]"), "{} {text}", text.len());
+}
+
+#[tokio::test]
+async fn a_message_is_streamed_under_a_label_and_nobody_but_the_user_is_reached() {
+    let to = |to: &str| Say::Calls(vec![call("c1", "message", json!({"text": "The boiler leaks.", "to": to}))]);
+    let plain = Say::Calls(vec![call("c2", "message", json!({"text": "I go on looking."}))]);
+    let world = World::new([to("the plumber"), to("user"), plain, Say::Words("It is in the cellar.")]);
+    let (report, streamed) = world.ask("where is the boiler?").await;
+    assert_eq!(
+        streamed,
+        "Message from the agent: The boiler leaks.\n\nMessage from the agent: I go on looking.\n\nIt is in the cellar."
+    );
+    let Some(Message::Result { text, .. }) = report.conversation.messages.get(2) else { panic!("no result") };
+    assert!(text.starts_with("message: “the plumber” cannot be reached: in this version messages go to the user"));
+    assert_eq!(world.events().iter().filter(|event| *event == "perform message").count(), 2);
+}
+
+#[tokio::test]
+async fn what_an_act_may_have_changed_is_judged_anew_within_an_answer() {
+    let acts = vec![shell("touch a"), call("c2", "memory-read", json!({"id": "n1"})), edit("c3")];
+    let world = World::new([Say::Calls(acts)]);
+    let (report, _) = world.ask("do it").await;
+    assert_eq!(report.ending, Ending::Parked);
+    let events = world.events();
+    let behind = events.iter().skip_while(|event| *event != "outcome done").skip(1).collect::<Vec<_>>();
+    assert_eq!(
+        behind,
+        [
+            "survey memory-read",
+            "intent memory-read",
+            "perform memory-read",
+            "outcome done",
+            "survey org-set-todo",
+            "park org-set-todo"
+        ]
     );
 }
 

@@ -9,9 +9,10 @@ use crate::domain::id::PlanId;
 use crate::domain::label::{Labels, Privacy};
 use crate::domain::port::{Call, LogLevel, Prompt};
 use crate::domain::signal::{Body, Signal};
+use crate::domain::tool::Effect;
 use crate::domain::turn::error::Fault;
 use crate::domain::turn::faults::panic_text;
-use crate::domain::turn::reason::Judged;
+use crate::domain::turn::reason::{By, Judged, Refusal};
 use crate::domain::turn::report::{Contact, Ending};
 use crate::domain::turn::{Decision, Desk, Flow, Parking, Turn, prompt, proposal};
 use futures_util::FutureExt;
@@ -19,7 +20,7 @@ use serde_json::{Map, Value};
 use std::panic::AssertUnwindSafe;
 
 /// The tool that stands for the first contact with a provider that is not local. No model may call it.
-const CONTACT: &str = "contact-provider";
+pub(super) const CONTACT: &str = "contact-provider";
 
 impl Turn {
     /// Acts on judged calls in order. From the first one that waits, nothing further is performed.
@@ -31,7 +32,19 @@ impl Turn {
         desk: &Desk<'_>,
     ) -> Result<Flow, Fault> {
         let mut outcomes = Vec::new();
+        // Whether what the later calls were judged on may have changed by an earlier one.
+        let mut moved = false;
         for (call, judged) in calls.iter().zip(judged) {
+            let judged = match judged {
+                judged if !moved => judged,
+                before => match self.judge_later(call, before, desk).await? {
+                    Ok(now) => now,
+                    Err(failed) => {
+                        outcomes.push(failed);
+                        continue;
+                    }
+                },
+            };
             match judged {
                 Judged::Parked(parked) => {
                     let (action, facts, trace) = *parked;
@@ -44,6 +57,7 @@ impl Turn {
                     );
                 }
                 Judged::Cleared(cleared) => {
+                    moved |= desk.toolbox.get(&call.tool).is_none_or(|tool| tool.effect.changes());
                     let outcome = self.perform(cleared, None, desk).await?;
                     self.result(call, proposal::outcome(&outcome));
                     outcomes.push((call.tool.clone(), outcome));
@@ -55,6 +69,23 @@ impl Turn {
             return Ok(Flow::End(Ending::Parked));
         }
         Ok(self.feed_back(signal, outcomes))
+    }
+
+    /// Judges a call anew on what the earlier calls of its answer left. `Err` says that it is refused by now.
+    async fn judge_later(
+        &mut self,
+        call: &Call,
+        before: Judged,
+        desk: &Desk<'_>,
+    ) -> Result<Result<Judged, (String, Outcome)>, Fault> {
+        let action = match before {
+            Judged::Parked(parked) => parked.0,
+            Judged::Cleared(cleared) => cleared.action().clone(),
+        };
+        Ok(self.judge(action, desk, None).await?.map_err(|refusal| {
+            self.result(call, refusal.words.clone());
+            (call.tool.clone(), Outcome::Failed(refusal.words))
+        }))
     }
 
     /// Performs a cleared action, of a plan or not: intent before, outcome after.
@@ -71,6 +102,8 @@ impl Turn {
         let summary = title(cleared.action(), cleared.facts());
         let logged = proposal::logged(cleared.action(), cleared.facts());
         let trace = cleared.trace().clone();
+        let effect = desk.toolbox.get(&tool).map(|tool| tool.effect);
+        let message = cleared.action().text("text").filter(|_| effect == Some(Effect::Reply)).map(str::to_string);
         let hash = cleared.action().hash();
         let facts_privacy = cleared.facts().privacy.unwrap_or(Privacy::Open);
         let labels = Labels { privacy: cleared.action().labels().privacy.max(facts_privacy), ..Labels::MODEL };
@@ -89,6 +122,8 @@ impl Turn {
         self.report.conversation.labels = self.report.conversation.labels.join(observation.labels);
         let words = proposal::outcome(&observation.outcome);
         self.deed(tool, summary, Some(trace), words, plan.cloned());
+        self.acted = true;
+        self.said.extend(message.filter(|_| matches!(observation.outcome, Outcome::Done(_))));
         if let Err(why) = desk.journal.outcome(&self.signal.turn, &observation).await {
             desk.journal.log(LogLevel::Error, &format!("the outcome of {logged} could not be stored: {why}"));
         }
@@ -126,7 +161,8 @@ impl Turn {
                 self.perform(cleared, None, desk).await?;
                 Ok(self.go_on(self.signal.clone()))
             }
-            Err(words) => Err(Fault::Pipeline(words)),
+            Err(Refusal { words, by: By::Gate { gate, action } }) => Err(Fault::Gate { gate, action, reason: words }),
+            Err(Refusal { words, by: By::Form { .. } }) => Err(Fault::Pipeline(words)),
         }
     }
 
@@ -138,6 +174,10 @@ impl Turn {
         decision: Decision,
         desk: &Desk<'_>,
     ) -> Result<Flow, Fault> {
+        let beside = match &decision {
+            Decision::Denied(_) => Vec::new(),
+            Decision::Approved(_) => self.beside(&plan, desk).await,
+        };
         let words = match decision {
             Decision::Denied(reason) => {
                 let summary = plan.title.clone();
@@ -163,6 +203,7 @@ impl Turn {
             self.report.notice = Some("Nothing was sent.".to_string());
             return Ok(Flow::End(Ending::Answered));
         }
+        self.renew(beside, desk).await?;
         if !self.report.conversation.waiting.is_empty() {
             self.report.plans = self.report.conversation.waiting.iter().map(|(_, id)| id.clone()).collect();
             return Ok(Flow::End(Ending::Parked));
@@ -188,7 +229,7 @@ impl Turn {
                 Ok(Judged::Parked(_)) => {
                     self.stale(plan, "it is judged otherwise now than when it was shown, so nothing was done.")
                 }
-                Err(words) => {
+                Err(Refusal { words, .. }) => {
                     self.settled(plan, PlanStatus::Failed(words.clone()), desk).await;
                     return Ok(words);
                 }

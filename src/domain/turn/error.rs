@@ -16,27 +16,30 @@ pub enum Fault {
         attempts: Vec<ProviderError>,
     },
     /// A gate refused, and the model did not find another way.
-    #[error("{gate} refused: {reason}")]
+    #[error("{reason}")]
     Gate {
         /// The gate.
         gate: String,
-        /// The action that was refused.
+        /// The action that was refused last.
         action: ActionHash,
-        /// Why.
+        /// What was refused and why, in words for the user.
         reason: String,
     },
-    /// There is not enough room or money.
-    #[error("the budget is used up: {requested} asked for, {remaining} left")]
+    /// A prompt has not enough room for what must be in it.
+    #[error(
+        "The question is too long: with what must stand beside it, it needs {requested} tokens, and there is room for \
+         {remaining}. Ask with fewer words, start a new chat, or raise CONTEXT_MAX_TOKENS. Nothing was sent."
+    )]
     Budget {
-        /// What is left.
+        /// The room that is left for the conversation, in tokens.
         remaining: u64,
-        /// What was asked for.
+        /// The tokens that it needs.
         requested: u64,
     },
-    /// A message could not be read.
-    #[error("a message could not be read: {text}")]
+    /// What the model wanted could not be read as an action, and it did not find other words.
+    #[error("{text}")]
     Protocol {
-        /// What is wrong with it.
+        /// What is wrong with it, in words for the user.
         text: String,
         /// Its beginning.
         raw: String,
@@ -51,6 +54,15 @@ fn lines(attempts: &[ProviderError]) -> String {
 }
 
 impl Fault {
+    /// Returns the fault as the log may hold it: without words of a model or of a note.
+    pub fn logged(&self) -> String {
+        match self {
+            Fault::Gate { gate, .. } => format!("{gate} refused the last of three proposals"),
+            Fault::Protocol { .. } => "the last of three proposals could not be read".to_string(),
+            Fault::Pipeline(_) | Fault::Model { .. } | Fault::Budget { .. } => self.to_string(),
+        }
+    }
+
     /// Returns the Lisp error symbol.
     pub fn symbol(&self) -> &'static str {
         match self {

@@ -17,18 +17,23 @@ impl Turn {
         }
         self.failed = true;
         let (sensor, depth) = (at.body.sensor(), at.depth);
-        let (ending, done) =
-            match resolve(fault, &format!("{}, depth {}: {fault}", sensor.name(), depth.get()), desk, sink) {
-                Resolution::Skip => (Ending::Answered, Some("The skill that was at work leaves it at that.")),
-                Resolution::Fallback(text) => {
-                    self.report.text = text;
-                    (Ending::Answered, Some("The skill that was at work answered with its own text instead."))
-                }
-                Resolution::Abort => (Ending::Failed, None),
-            };
+        let (ending, done) = match resolve(
+            fault,
+            &format!("{}, depth {}: {}", sensor.name(), depth.get(), fault.logged()),
+            desk,
+            sink,
+        ) {
+            Resolution::Skip => (Ending::Answered, Some("The skill that was at work leaves it at that.")),
+            Resolution::Fallback(text) => {
+                self.report.text = text;
+                (Ending::Answered, Some("The skill that was at work answered with its own text instead."))
+            }
+            Resolution::Abort => (Ending::Failed, None),
+        };
         self.report.ending = ending;
-        let said = [Some(fault.to_string()), done.map(str::to_string)].into_iter().flatten().collect::<Vec<_>>();
-        self.report.notice.get_or_insert_with(|| said.join("\n"));
+        let said = [self.report.notice.take(), Some(fault.to_string()), done.map(str::to_string)];
+        self.report.notice = Some(said.into_iter().flatten().collect::<Vec<_>>().join("\n"));
+        self.report.fault = Some(fault.clone());
         self.withdraw();
         let about_error = is_error_sensor(sensor);
         self.report.roll_back |= !about_error;
@@ -66,7 +71,7 @@ fn is_error_sensor(sensor: Sensor) -> bool {
 }
 
 fn raised(at: &Signal, fault: &Fault) -> Option<Signal> {
-    Some(Signal { depth: at.depth.deeper()?, body: Body::LoopError { text: fault.to_string() }, ..at.clone() })
+    Some(Signal { depth: at.depth.deeper()?, body: Body::LoopError { text: fault.logged() }, ..at.clone() })
 }
 
 /// Returns the words of a panic.

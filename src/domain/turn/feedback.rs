@@ -4,24 +4,29 @@ use crate::domain::action::Outcome;
 use crate::domain::gate::Trace;
 use crate::domain::id::PlanId;
 use crate::domain::label::{Labels, Provenance, Trust};
-use crate::domain::port::{Call, LogLevel, Message};
+use crate::domain::port::{Call, Message};
 use crate::domain::signal::{Body, Depth, Signal};
 use crate::domain::turn::error::Fault;
+use crate::domain::turn::reason::{By, Refusal};
 use crate::domain::turn::report::{Deed, Ending};
-use crate::domain::turn::{Desk, Flow, MAX_TRIES, Step, Turn, proposal};
+use crate::domain::turn::{Flow, MAX_TRIES, Step, Turn, proposal};
 
 impl Turn {
-    /// Gives a rejection back to the model; after the last try it is the outcome.
-    pub(super) fn rejected(&mut self, signal: Signal, last: String, desk: &Desk<'_>) -> Result<Flow, Fault> {
+    /// Gives a rejection back to the model; after the last try it is the outcome, as a fault.
+    pub(super) fn rejected(&mut self, signal: Signal, last: Refusal) -> Result<Flow, Fault> {
         self.tries += 1;
-        if self.tries >= MAX_TRIES {
-            desk.journal.log(LogLevel::Warning, "the last of three proposals was refused; the turn ends");
-            self.report.notice = Some(format!(
-                "What the model wanted was refused {MAX_TRIES} times, so nothing was done. The last reason:\n{last}"
-            ));
-            return Ok(Flow::End(Ending::Failed));
+        if self.tries < MAX_TRIES {
+            return Ok(Flow::Go(Box::new(Step::Reason(signal))));
         }
-        Ok(Flow::Go(Box::new(Step::Reason(signal))))
+        let nothing = if self.acted { "nothing further" } else { "nothing" };
+        let reason = format!(
+            "What the model wanted was refused {MAX_TRIES} times, so {nothing} was done. The last reason:\n{}",
+            last.words
+        );
+        Err(match last.by {
+            By::Gate { gate, action } => Fault::Gate { gate, action, reason },
+            By::Form { raw } => Fault::Protocol { text: reason, raw },
+        })
     }
 
     /// Turns what the calls of an answer came to into the next signal, one deeper; at the limit, ends with what was done.

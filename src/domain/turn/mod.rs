@@ -3,9 +3,11 @@
 //! The chain is flat: what an act comes to is the next signal, one deeper, until a proposal wants nothing more.
 
 mod act;
+mod beside;
 pub mod error;
 mod faults;
 mod feedback;
+mod fit;
 pub mod prompt;
 pub mod proposal;
 mod reason;
@@ -19,13 +21,16 @@ use crate::domain::gate::plan::{Approval, FlightPlan};
 use crate::domain::gate::{Facts, Gates, Trace};
 use crate::domain::id::{SessionId, TurnId};
 use crate::domain::label::Privacy;
-use crate::domain::port::{Actuator, Journal, LogLevel, Message, Model, Sink, Surveyor};
+use crate::domain::port::{Actuator, CountTokens, Journal, LogLevel, Message, Model, Sink, Surveyor};
 use crate::domain::scope::Scope;
 use crate::domain::signal::{Body, Role, Signal};
 use crate::domain::tool::{Tool, Toolbox};
 use error::{Fault, Resolution};
 use futures_util::FutureExt;
 use std::panic::AssertUnwindSafe;
+
+/// What stands before the words of a message that a model sent by a call.
+const MESSAGE: &str = "Message from the agent: ";
 
 /// How often a rejected proposal is given back to the model.
 pub const MAX_TRIES: usize = 3;
@@ -54,6 +59,10 @@ pub struct Desk<'a> {
     pub on_error: &'a (dyn Fn(&Fault) -> Resolution + Send + Sync),
     /// The wall clock of the user when the turn began.
     pub now: jiff::civil::DateTime,
+    /// Counts tokens.
+    pub tokens: &'a dyn CountTokens,
+    /// The most tokens that a prompt may have.
+    pub max_tokens: usize,
     /// The clock; for the life of plans.
     pub clock: &'a (dyn Fn() -> jiff::Timestamp + Send + Sync),
 }
@@ -187,6 +196,10 @@ struct Turn {
     report: TurnReport,
     /// Proposals that were refused since the last one that was not.
     tries: usize,
+    /// Whether anything was carried out in it.
+    acted: bool,
+    /// What the model said to the user by messages of its own, not yet streamed.
+    said: Vec<String>,
     /// Whether a fault has ended it; what follows only says so.
     failed: bool,
 }
@@ -216,11 +229,11 @@ impl Turn {
             None if is_reasoned(&signal.body) => Step::Reason(signal.clone()),
             None => Step::Pass(signal.clone()),
         };
-        (Turn { signal, report, tries: 0, failed: false }, step)
+        (Turn { signal, report, tries: 0, acted: false, said: Vec::new(), failed: false }, step)
     }
 
     async fn step(&mut self, step: Step, desk: &Desk<'_>, sink: Sink<'_>) -> Result<Flow, Fault> {
-        match step {
+        let flow = match step {
             Step::Pass(signal) => {
                 if let Body::LoopError { text } = &signal.body {
                     let depth = signal.depth.get();
@@ -230,6 +243,11 @@ impl Turn {
             }
             Step::Reason(signal) => self.reason(signal, desk, sink).await,
             Step::Settle(signal, plan, decision) => self.settle(signal, *plan, decision, desk).await,
+        };
+        // Before anything else is streamed, and whatever became of the step: it was said.
+        for text in std::mem::take(&mut self.said) {
+            sink(&format!("{MESSAGE}{text}\n\n"));
         }
+        flow
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::domain::id::NodeId;
 use crate::domain::label::Privacy;
-use crate::domain::port::{Locality, Message, Prompt, ToolSpec};
+use crate::domain::port::{Call, CountTokens, Locality, Message, Prompt, ToolSpec};
 use crate::domain::tool::{Kind, Tool};
 use crate::domain::turn::{Conversation, Desk};
 use serde_json::{Map, Value, json};
@@ -28,11 +28,7 @@ pub struct Briefing {
 
 /// Builds the prompt for a provider of one locality: what may not leave is not in it.
 pub fn assemble(desk: &Desk<'_>, conversation: &Conversation, locality: Locality) -> Prompt {
-    let may_see = match locality {
-        Locality::Builtin | Locality::Local if desk.scope.see_private => Privacy::Private,
-        Locality::Builtin | Locality::Local | Locality::Remote => Privacy::Open,
-    };
-    let briefing = (desk.briefing)(may_see);
+    let briefing = (desk.briefing)(may_see(desk, locality));
     let privacy = briefing.privacy.unwrap_or(Privacy::Open).max(conversation.labels.privacy);
     Prompt {
         system: system(&briefing, desk.now),
@@ -41,6 +37,49 @@ pub fn assemble(desk: &Desk<'_>, conversation: &Conversation, locality: Locality
         privacy,
         typed: conversation.typed.clone(),
         now: desk.now,
+    }
+}
+
+fn may_see(desk: &Desk<'_>, locality: Locality) -> Privacy {
+    match locality {
+        Locality::Builtin | Locality::Local if desk.scope.see_private => Privacy::Private,
+        Locality::Builtin | Locality::Local | Locality::Remote => Privacy::Open,
+    }
+}
+
+/// Returns the tokens of what a prompt holds beside the conversation, for the reader who is told most.
+pub(super) fn fixed_tokens(desk: &Desk<'_>) -> usize {
+    let told = [Locality::Local, Locality::Remote].map(|locality| {
+        let briefing = (desk.briefing)(may_see(desk, locality));
+        desk.tokens.count(&system(&briefing, desk.now))
+    });
+    let tools = desk.offered.iter().map(|tool| tokens_of_tool(&spec(tool), desk.tokens)).sum::<usize>();
+    told.into_iter().max().unwrap_or(0).saturating_add(tools)
+}
+
+/// Returns the tokens of a whole prompt.
+pub fn tokens(prompt: &Prompt, tokens: &dyn CountTokens) -> usize {
+    let tools = prompt.tools.iter().map(|tool| tokens_of_tool(tool, tokens)).sum::<usize>();
+    let messages = prompt.messages.iter().map(|message| tokens_of(message, tokens)).sum::<usize>();
+    tokens.count(&prompt.system).saturating_add(tools).saturating_add(messages)
+}
+
+fn tokens_of_tool(tool: &ToolSpec, tokens: &dyn CountTokens) -> usize {
+    tokens.count(&tool.name) + tokens.count(&tool.summary) + tokens.count(&tool.schema.to_string())
+}
+
+/// Returns the tokens of one message.
+pub(super) fn tokens_of(message: &Message, tokens: &dyn CountTokens) -> usize {
+    match message {
+        Message::Text { text, .. } => tokens.count(text),
+        Message::Calls { text, calls } => {
+            let each = |call: &Call| {
+                let args = Value::Object(call.args.clone()).to_string();
+                tokens.count(&call.tool) + tokens.count(&call.id) + tokens.count(&args)
+            };
+            tokens.count(text) + calls.iter().map(each).sum::<usize>()
+        }
+        Message::Result { call, text, .. } => tokens.count(call) + tokens.count(text),
     }
 }
 

@@ -4,20 +4,45 @@ use crate::domain::action::{Action, Malformed, clip};
 use crate::domain::gate::clearance::{Cleared, Judgement, judge};
 use crate::domain::gate::plan::Approval;
 use crate::domain::gate::title::title;
-use crate::domain::gate::{Case, Facts, Trace};
+use crate::domain::gate::{Case, Facts, Trace, Verdict};
+use crate::domain::id::ActionHash;
 use crate::domain::label::{Labels, Privacy};
 use crate::domain::port::{Answered, Call, Completion, Locality, LogLevel, Message, ModelFailure, Sink};
 use crate::domain::scope::Scope;
 use crate::domain::signal::{Role, Signal};
+use crate::domain::tool::{Effect, is_user};
 use crate::domain::turn::error::Fault;
+use crate::domain::turn::fit::Over;
 use crate::domain::turn::report::Ending;
 use crate::domain::turn::{Desk, Flow, Turn, prompt, proposal};
+use serde_json::Value;
 
 /// One action of an answer, judged.
 pub(super) enum Judged {
     Cleared(Box<Cleared>),
     Parked(Box<(Action, Facts, Trace)>),
 }
+
+/// Why a call was refused.
+#[derive(Clone)]
+pub(super) struct Refusal {
+    /// In words, for the model.
+    pub(super) words: String,
+    /// Who refused it.
+    pub(super) by: By,
+}
+
+/// Who refused a call.
+#[derive(Clone)]
+pub(super) enum By {
+    /// A gate.
+    Gate { gate: String, action: ActionHash },
+    /// Nobody: it is no action at all.
+    Form { raw: String },
+}
+
+/// How much of a call that cannot be read is kept with the fault, in characters.
+const RAW: usize = 200;
 
 impl Turn {
     /// Asks the model, judges what it wants, and acts on it.
@@ -39,7 +64,7 @@ impl Turn {
         self.report.conversation.messages.push(Message::Calls { text, calls: calls.clone() });
         let judged = match self.judge_all(&calls, desk).await? {
             Ok(judged) => judged,
-            Err(last) => return self.rejected(signal, last, desk),
+            Err(last) => return self.rejected(signal, last),
         };
         self.tries = 0;
         self.act_all(signal, calls, judged, desk).await
@@ -51,6 +76,7 @@ impl Turn {
         desk: &Desk<'_>,
         sink: Sink<'_>,
     ) -> Result<Result<Completion, Flow>, Fault> {
+        let over = self.fit(desk);
         let conversation = &self.report.conversation;
         let prompt = |locality| match (locality, &conversation.contact) {
             // A human was shown this, word for word.
@@ -72,7 +98,11 @@ impl Turn {
                 self.report.sources.extend(completion.sources.iter().cloned());
                 Ok(Ok(completion))
             }
-            Err(ModelFailure::Exhausted(attempts)) => Err(Fault::Model { attempts }),
+            Err(ModelFailure::Exhausted(attempts)) => Err(match over {
+                // Only the provider that reads nothing but the user's words could have answered.
+                Some(Over { remaining, requested }) => Fault::Budget { remaining, requested },
+                None => Fault::Model { attempts },
+            }),
             Err(ModelFailure::Confirm { provider, url, prompt }) => {
                 self.contact(provider, url, *prompt, desk).await.map(Err)
             }
@@ -84,21 +114,24 @@ impl Turn {
         &mut self,
         calls: &[Call],
         desk: &Desk<'_>,
-    ) -> Result<Result<Vec<Judged>, String>, Fault> {
+    ) -> Result<Result<Vec<Judged>, Refusal>, Fault> {
         let mut judged = Vec::with_capacity(calls.len());
-        let mut rejections: Vec<(String, String)> = Vec::new();
+        let mut rejections: Vec<(String, Refusal)> = Vec::new();
         for call in calls {
             let labels = self.report.conversation.labels.join(Labels::MODEL);
-            let offered = offered(desk, &call.tool);
-            match offered.and_then(|()| Action::new(&desk.toolbox, &call.tool, call.args.clone(), None, labels)) {
+            match offered(desk, call)
+                .and_then(|()| Action::new(&desk.toolbox, &call.tool, call.args.clone(), None, labels))
+            {
                 Err(malformed) => {
                     let outcome = format!("refused: {}", malformed.0);
                     self.deed(call.tool.clone(), malformed.0.clone(), None, outcome, None);
-                    rejections.push((call.id.clone(), malformed.0));
+                    let raw = format!("{} {}", call.tool, Value::Object(call.args.clone()));
+                    let by = By::Form { raw: raw.chars().take(RAW).collect() };
+                    rejections.push((call.id.clone(), Refusal { words: malformed.0, by }));
                 }
                 Ok(action) => match self.judge(action, desk, None).await? {
                     Ok(one) => judged.push(one),
-                    Err(words) => rejections.push((call.id.clone(), words)),
+                    Err(refusal) => rejections.push((call.id.clone(), refusal)),
                 },
             }
         }
@@ -106,7 +139,7 @@ impl Turn {
         for call in calls {
             let words = rejections.iter().find(|(id, _)| *id == call.id).map_or_else(
                 || "Not carried out: another call of the same answer was refused.".to_string(),
-                |(_, words)| words.clone(),
+                |(_, refusal)| refusal.words.clone(),
             );
             self.result(call, words);
         }
@@ -118,13 +151,13 @@ impl Turn {
         Scope { see_private: desk.scope.see_private && self.report.conversation.local, ..desk.scope.clone() }
     }
 
-    /// Surveys and judges one action. `Err` is the rejection in words, for the model.
+    /// Surveys and judges one action. `Err` is the rejection.
     pub(super) async fn judge(
         &mut self,
         action: Action,
         desk: &Desk<'_>,
         approval: Option<Approval>,
-    ) -> Result<Result<Judged, String>, Fault> {
+    ) -> Result<Result<Judged, Refusal>, Fault> {
         let tool =
             desk.toolbox.get(action.tool()).ok_or_else(|| Fault::Pipeline("BUG: an action without a tool".into()))?;
         let scope = self.scope(desk);
@@ -136,6 +169,9 @@ impl Turn {
             Judgement::Parked(trace) => Ok(Judged::Parked(Box::new((action, facts, trace)))),
             Judgement::Rejected(trace) => {
                 let words = proposal::rejection(&trace);
+                let denied = trace.opinions.iter().find(|opinion| matches!(opinion.verdict, Verdict::Deny(_)));
+                let gate = denied.map_or_else(|| "the gates".to_string(), |opinion| opinion.gate.clone());
+                let by = By::Gate { gate, action: action.hash() };
                 // What gates say of private notes is as private as they are.
                 if scope.see_private {
                     let labels = &mut self.report.conversation.labels;
@@ -145,15 +181,25 @@ impl Turn {
                 let logged = proposal::logged(&action, &facts);
                 desk.journal.log(LogLevel::Warning, &format!("refused: {logged}"));
                 self.deed(action.tool().to_string(), summary, Some(trace), "refused".to_string(), None);
-                Err(words)
+                Err(Refusal { words, by })
             }
         })
     }
 }
 
 /// Refuses a tool that the model was not told of, though we have it: what only we may ask for is never a model's call.
-fn offered(desk: &Desk<'_>, tool: &str) -> Result<(), Malformed> {
-    if desk.offered.iter().any(|offered| offered.name == tool) {
+/// So is a message to anybody but the user: nobody else is connected.
+fn offered(desk: &Desk<'_>, call: &Call) -> Result<(), Malformed> {
+    let tool = call.tool.as_str();
+    if let Some(found) = desk.offered.iter().find(|offered| offered.name == tool) {
+        let to = call.args.get("to").and_then(Value::as_str);
+        if found.effect == Effect::Reply && !is_user(to) {
+            return Err(Malformed(format!(
+                "{tool}: “{}” cannot be reached: in this version messages go to the user only. Leave “to” out, or \
+                 tell the user what to send.",
+                clip(to.unwrap_or_default())
+            )));
+        }
         return Ok(());
     }
     let names: Vec<&str> = desk.offered.iter().map(|offered| offered.name).collect();

@@ -5,6 +5,7 @@ use crate::domain::id::{NodeId, PlanId};
 use crate::domain::label::Labels;
 use crate::domain::port::{Message, Prompt, Usage};
 use crate::domain::signal::{Depth, Sensor};
+use crate::domain::turn::error::Fault;
 
 /// How a turn ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -99,6 +100,8 @@ pub struct TurnReport {
     pub usage: Usage,
     /// The conversation, for going on.
     pub conversation: Conversation,
+    /// The fault that ended it, if one did.
+    pub fault: Option<Fault>,
     /// Whether memory must go back to where it stood when the turn began.
     pub roll_back: bool,
 }
@@ -133,6 +136,7 @@ impl TurnReport {
             answered_by: None,
             usage: Usage::default(),
             conversation,
+            fault: None,
             roll_back: false,
         }
     }

@@ -12,7 +12,7 @@ use crate::domain::id::NodeId;
 use crate::domain::label::{Labels, Privacy, Provenance, Trust};
 use crate::domain::memory::view::NodeRef;
 use crate::domain::port::Actuator;
-use crate::domain::tool::Effect;
+use crate::domain::tool::{Effect, is_user};
 use crate::edge::engine::Engine;
 use async_trait::async_trait;
 use std::sync::Arc;
@@ -80,7 +80,8 @@ impl Actuators {
             return Done { outcome: Outcome::Stale(text), labels: OWN, changed: Vec::new() };
         }
         match tool.effect {
-            Effect::Reply => Done::said(action.text("text").unwrap_or("").to_string(), action.labels()),
+            Effect::Reply if is_user(action.text("to")) => Done::said("The user was shown it.".to_string(), OWN),
+            Effect::Reply => Done::failed("in this version messages go to the user only; nothing was sent"),
             Effect::ReadMemory if action.tool() == "memory-search" => self.search(action, cleared),
             Effect::ReadMemory => self.read_node(action, cleared),
             Effect::ReadFile => self.read_file(cleared).await,

@@ -9,8 +9,8 @@ use crate::domain::hash::ContentHasher;
 use crate::domain::id::{PlanId, TurnId};
 use crate::domain::memory::store::NewRecord;
 use crate::domain::port::{Journal, LogLevel};
-use crate::domain::turn::Parking;
 use crate::domain::turn::proposal;
+use crate::domain::turn::{Conversation, Parking};
 use crate::edge::engine::record::{self, kind};
 use crate::edge::engine::turns::first_line;
 use crate::edge::engine::{Engine, Notice};
@@ -48,6 +48,22 @@ impl Journal for Engine {
         self.append(kind::PLAN, &plan.id.0, record::plan(&plan)).await?;
         self.take_plan(&plan, &logged);
         Ok(plan)
+    }
+
+    fn plan(&self, id: &PlanId) -> Option<FlightPlan> {
+        self.plans.lock().get(id).cloned()
+    }
+
+    async fn renew(
+        &self,
+        old: &FlightPlan,
+        parking: Parking,
+        conversation: &Conversation,
+    ) -> Result<FlightPlan, String> {
+        let project = parking.project.clone();
+        let new = self.replace(old.clone(), parking, conversation.clone(), Some(&project)).await?;
+        self.say(LogLevel::Info, &format!("plan {} no longer held: {} is shown in its place", old.id, new.id));
+        Ok(new)
     }
 
     async fn settled(&self, plan: &PlanId, status: PlanStatus) -> Result<(), String> {

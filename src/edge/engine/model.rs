@@ -6,6 +6,7 @@ use crate::domain::memory::view::View;
 use crate::domain::port::{
     Answered, Locality, LogLevel, Model, ModelFailure, Prompt, Provider, ProviderError, ProviderErrorKind, Sink,
 };
+use crate::domain::turn::prompt::tokens;
 use crate::edge::engine::Engine;
 use crate::edge::engine::record::kind;
 use crate::edge::provider::cascade::{Cascade, Permit};
@@ -56,7 +57,13 @@ impl Model for TurnModel<'_> {
             }
             sink(text);
         };
-        let permits = |provider: &dyn Provider, _: &Prompt| match provider.locality() {
+        let most = self.engine.config.context_tokens;
+        let too_long = |prompt: &Prompt| {
+            let tokens = tokens(prompt, self.engine.tokens.as_ref());
+            (tokens > most).then(|| format!("the prompt has {tokens} tokens, and CONTEXT_MAX_TOKENS allows {most}"))
+        };
+        let permits = |provider: &dyn Provider, prompt: &Prompt| match provider.locality() {
+            Locality::Local | Locality::Remote if let Some(why) = too_long(prompt) => Permit::Withheld(why),
             Locality::Builtin | Locality::Local => Permit::Granted,
             Locality::Remote if confirmed.contains(&contact(provider.name(), &provider.url())) => Permit::Granted,
             Locality::Remote => Permit::Confirm,

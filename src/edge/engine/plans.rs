@@ -214,7 +214,7 @@ impl Engine {
         pending(&old)?;
         let why = Some(old.action.explanation().as_str());
         let action = Action::new(&self.toolbox, old.action.tool(), args, why, old.action.labels()).map_err(|m| m.0)?;
-        let (mut conversation, project) = self.conversation(&old).await?;
+        let (conversation, project) = self.conversation(&old).await?;
         let scope = self.scope_of(&old, project.as_deref(), conversation.local && origin.rights.see_private)?;
         let facts = self.surveyor.survey(&action, &scope).await;
         let tool = self.toolbox.get(action.tool()).ok_or_else(|| "BUG: an action without a tool".to_string())?;
@@ -227,6 +227,20 @@ impl Engine {
         };
         let (session, turn, call) = (old.session.clone(), old.turn.clone(), old.call.clone());
         let parking = Parking { action, facts, trace, session, turn, call, project: scope.project };
+        let replaced = old.id.clone();
+        let new = self.replace(old, parking, conversation, project.as_deref()).await?;
+        self.say(LogLevel::Info, &format!("plan {replaced} was edited: {} waits in its place", new.id));
+        Ok(new)
+    }
+
+    /// Parks a plan in place of one that waits, in the conversation that the old one waits in.
+    pub(super) async fn replace(
+        &self,
+        old: FlightPlan,
+        parking: Parking,
+        mut conversation: Conversation,
+        project: Option<&str>,
+    ) -> Result<FlightPlan, String> {
         let (new, logged) = self.plan_of(parking);
         for (_, waiting) in conversation.waiting.iter_mut().filter(|(_, waiting)| *waiting == old.id) {
             *waiting = new.id.clone();
@@ -235,9 +249,10 @@ impl Engine {
         let old = FlightPlan { status: replaced.clone(), ..old };
         self.claim(&old.id, replaced, pending)?;
         // Other plans of the same answer wait in the same conversation.
-        let conversations = conversation.waiting.iter().map(|(_, waiting)| {
-            (kind::CONVERSATION, waiting.0.clone(), record::conversation(&conversation, project.as_deref()))
-        });
+        let conversations = conversation
+            .waiting
+            .iter()
+            .map(|(_, waiting)| (kind::CONVERSATION, waiting.0.clone(), record::conversation(&conversation, project)));
         let plans = [&old, &new].map(|plan| (kind::PLAN, plan.id.0.clone(), record::plan(plan)));
         // In one piece: whenever the program ends, the store holds the one or the other.
         if let Err(why) = self.append_all(plans.into_iter().chain(conversations)).await {
@@ -248,7 +263,6 @@ impl Engine {
         }
         // The new one first: who shows that the old one was replaced can show by what.
         self.take_plan(&new, &logged);
-        self.say(LogLevel::Info, &format!("plan {} was edited: {} waits in its place", old.id, new.id));
         (self.notify)(Notice::Changed(Box::new(old)));
         Ok(new)
     }

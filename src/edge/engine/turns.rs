@@ -200,6 +200,8 @@ impl Engine {
                 briefing: &|may_see| briefings.get(may_see),
                 on_error: &|_| on_error(skill),
                 now,
+                tokens: self.tokens.as_ref(),
+                max_tokens: self.config.context_tokens,
                 clock: &|| self.clock.now(),
             };
             run(start, &desk, sink).await

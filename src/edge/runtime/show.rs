@@ -8,6 +8,7 @@ use crate::domain::memory::view::View;
 use crate::domain::sexp::plist::Plist;
 use crate::domain::sexp::reader::Sexp;
 use crate::domain::turn::Deed;
+use crate::domain::turn::error::Fault;
 use crate::edge::doctor::Check;
 use crate::edge::engine::record::Finished;
 use crate::edge::log::Line;
@@ -166,6 +167,7 @@ pub fn turn(finished: &Finished, view: &View) -> Plist {
         .text("asked", exact(&finished.asked))
         .text("status", report.ending.name())
         .maybe("text", report.notice.as_deref().map(inert))
+        .maybe("condition", report.fault.as_ref().map(Fault::symbol))
         .maybe("model", model.map(|m| exact(&m)))
         .maybe("provider", provider.map(|p| exact(&p)))
         .int("tokens-in", report.usage.input as i64)

@@ -9,8 +9,8 @@ use passepartout::domain::gate::{Case, Facts, Gate, Gates, Reason, Verdict};
 use passepartout::domain::id::{PlanId, SessionId, TurnId};
 use passepartout::domain::label::{Labels, Privacy, Provenance, Trust};
 use passepartout::domain::port::{
-    Actuator, Answered, Call, Completion, Journal, Locality, LogLevel, Message, Model, ModelFailure, Prompt,
-    ProviderError, ProviderErrorKind, Sink, Surveyor, Usage,
+    Actuator, Answered, Call, Completion, CountTokens, Journal, Locality, LogLevel, Message, Model, ModelFailure,
+    Prompt, ProviderError, ProviderErrorKind, Sink, Surveyor, Usage,
 };
 use passepartout::domain::scope::Scope;
 use passepartout::domain::signal::{Body, Depth, Origin, Rights, Sensor, Signal, Source};
@@ -64,6 +64,17 @@ pub struct World {
     pub prompts: Mutex<Vec<Prompt>>,
     pub plans: Mutex<Vec<FlightPlan>>,
     pub gates: Gates,
+    /// The most tokens, here words, of a prompt.
+    pub max_tokens: usize,
+}
+
+/// Counts words as tokens.
+pub struct Words;
+
+impl CountTokens for Words {
+    fn count(&self, text: &str) -> usize {
+        text.split_whitespace().count()
+    }
 }
 
 pub const NOTE: Labels = Labels { provenance: Provenance::Note, trust: Trust::Kept, privacy: Privacy::Open };
@@ -123,6 +134,7 @@ impl World {
             prompts: Mutex::default(),
             plans: Mutex::default(),
             gates: gates(),
+            max_tokens: usize::MAX,
         }
     }
 
@@ -195,6 +207,8 @@ impl World {
             briefing: &|may_see| self.brief(may_see),
             on_error: &|fault| self.resolve(fault),
             now: jiff::civil::date(2026, 3, 2).at(9, 0, 0, 0),
+            tokens: &Words,
+            max_tokens: self.max_tokens,
             clock: &at,
         };
         let report = run(start, &desk, &mut |text| streamed.push_str(text)).await;
@@ -353,6 +367,19 @@ impl Journal for World {
         Ok(plan)
     }
 
+    fn plan(&self, id: &PlanId) -> Option<FlightPlan> {
+        self.plans.lock().expect("not poisoned").iter().find(|plan| plan.id == *id).cloned()
+    }
+
+    async fn renew(&self, old: &FlightPlan, parking: Parking, _: &Conversation) -> Result<FlightPlan, String> {
+        self.event(format!("renew {}", old.id));
+        let new = self.park(parking).await?;
+        let mut plans = self.plans.lock().expect("not poisoned");
+        let replaced = plans.iter_mut().find(|plan| plan.id == old.id).expect("it is known");
+        replaced.status = PlanStatus::Replaced(new.id.clone());
+        Ok(new)
+    }
+
     async fn settled(&self, plan: &PlanId, status: PlanStatus) -> Result<(), String> {
         self.event(format!("plan {plan} {}", status.name()));
         Ok(())
@@ -377,6 +404,7 @@ pub fn told(report: &TurnReport) -> String {
         answered_by,
         usage,
         conversation,
+        fault,
         roll_back,
     } = report;
     let mut out = vec![format!("ending: {}", ending.name()), format!("text: {text}")];
@@ -416,6 +444,7 @@ pub fn told(report: &TurnReport) -> String {
     if *set_off != Sensor::UserInput {
         out.push(format!("set off by {}", set_off.name()));
     }
+    out.extend(fault.iter().map(|fault| format!("fault: {}", fault.symbol())));
     if *roll_back {
         out.push("memory rolls back".into());
     }

@@ -5,7 +5,7 @@ use crate::domain::gate::disclosure::{loosened, opened, quoted};
 use crate::domain::gate::secret::Certainty;
 use crate::domain::gate::{Case, Reason, Verdict};
 use crate::domain::label::Privacy;
-use crate::domain::tool::Effect;
+use crate::domain::tool::{Effect, is_user};
 
 /// Denies what looks exactly like a secret, asks about what may be one, in any argument of any tool.
 pub(super) fn exposure(evidence: &Evidence<'_>) -> Verdict {
@@ -130,8 +130,7 @@ pub(super) fn privacy_text(evidence: &Evidence<'_>) -> Verdict {
 
 /// Returns whether a message goes to anybody but the user.
 fn is_outward(case: &Case<'_>) -> bool {
-    let to = case.action.text("to").unwrap_or("user").trim().to_ascii_lowercase();
-    case.tool.effect == Effect::Reply && !matches!(to.as_str(), "" | "user" | "me" | "you")
+    case.tool.effect == Effect::Reply && !is_user(case.action.text("to"))
 }
 
 /// Returns whether a tag stands in a text as Org writes tags: `:tag:`.

@@ -1,0 +1,158 @@
+//! Keeps a conversation within what a prompt may hold: what is oldest gives way first, and what gave way is said.
+
+use crate::domain::port::{Call, CountTokens, Message};
+use crate::domain::signal::Role;
+use crate::domain::tool::Toolbox;
+use crate::domain::turn::{Desk, Turn, prompt};
+use serde_json::Value;
+
+/// A text of so many characters is not worth cutting: the line in its place is as long.
+const SHORT: usize = 300;
+/// How much of what gave way is still quoted, in characters.
+const QUOTED: usize = 120;
+
+/// What does not fit, in tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Over {
+    /// Room for the conversation.
+    pub(super) remaining: u64,
+    /// What is left of the conversation, when all that may give way has done so.
+    pub(super) requested: u64,
+}
+
+impl Turn {
+    /// Makes the conversation fit beside what every prompt says. Returns by how much it does not.
+    pub(super) fn fit(&mut self, desk: &Desk<'_>) -> Option<Over> {
+        if self.report.conversation.contact.is_some() {
+            // It was shown word for word, and is sent so.
+            return None;
+        }
+        let room = desk.max_tokens.saturating_sub(prompt::fixed_tokens(desk));
+        fit(&mut self.report.conversation.messages, room, desk.tokens, desk.toolbox)
+    }
+}
+
+/// Cuts messages until they fit into `room` tokens: first results of earlier answers, then what earlier calls were
+/// given, then earlier words, then the results of the last answer but the newest, then that one in part.
+/// The user's last words are never touched.
+pub(super) fn fit(messages: &mut [Message], room: usize, tokens: &dyn CountTokens, toolbox: Toolbox) -> Option<Over> {
+    let mut sizes: Vec<usize> = messages.iter().map(|message| prompt::tokens_of(message, tokens)).collect();
+    let mut total: usize = sizes.iter().sum();
+    let question = messages.iter().rposition(|message| matches!(message, Message::Text { role: Role::User, .. }));
+    let last = messages.iter().rposition(|message| matches!(message, Message::Calls { .. })).unwrap_or(messages.len());
+    let newest = messages.len().saturating_sub(1);
+    let steps: [(&dyn Fn(usize) -> bool, Cut); 4] = [
+        (&|at| at < last, Cut::Result),
+        (&|_| true, Cut::Arguments),
+        (&|at| Some(at) != question, Cut::Words),
+        (&|at| at < newest, Cut::Result),
+    ];
+    for (may, cut) in steps {
+        for at in 0..messages.len() {
+            if total <= room {
+                return None;
+            }
+            let (Some(message), Some(size)) = (messages.get_mut(at).filter(|_| may(at)), sizes.get_mut(at)) else {
+                continue;
+            };
+            if cut.apply(message, toolbox) {
+                let now = prompt::tokens_of(message, tokens);
+                total = total.saturating_sub(*size) + now;
+                *size = now;
+            }
+        }
+    }
+    if total > room
+        && let (Some(message @ Message::Result { .. }), Some(size)) = (messages.last_mut(), sizes.last())
+    {
+        let others = total.saturating_sub(*size);
+        shorten(message, room.saturating_sub(others), tokens);
+        total = others + prompt::tokens_of(message, tokens);
+    }
+    (total > room).then_some(Over { remaining: room as u64, requested: total as u64 })
+}
+
+/// What gives way in a step.
+#[derive(Clone, Copy)]
+enum Cut {
+    Result,
+    Arguments,
+    Words,
+}
+
+impl Cut {
+    /// Cuts a message; returns whether anything gave way.
+    fn apply(self, message: &mut Message, toolbox: Toolbox) -> bool {
+        match (self, message) {
+            (Cut::Result, Message::Result { tool, text, .. }) if is_long(text) => {
+                *text = left_out(text, tool, toolbox);
+                true
+            }
+            (Cut::Arguments, Message::Calls { calls, .. }) => {
+                // All of them give way, not only the first.
+                calls.iter_mut().map(cut_arguments).filter(|cut| *cut).count() > 0
+            }
+            (Cut::Words, Message::Text { text, .. } | Message::Calls { text, .. }) if is_long(text) => {
+                *text =
+                    format!("{}… [The rest of {} characters is left out, for lack of room.]", head(text), length(text));
+                true
+            }
+            (Cut::Result | Cut::Arguments | Cut::Words, _) => false,
+        }
+    }
+}
+
+/// Says in place of a result how long it was, and how to come by it again.
+fn left_out(text: &str, tool: &str, toolbox: Toolbox) -> String {
+    let again = match toolbox.get(tool) {
+        Some(tool) if !tool.effect.changes() => "Make the same call again if it is still needed.",
+        Some(_) | None => "Do not repeat the call for it: it was carried out.",
+    };
+    format!(
+        "{}… [The rest of {} characters of {tool} is left out, for lack of room. {again}]",
+        head(text),
+        length(text)
+    )
+}
+
+fn cut_arguments(call: &mut Call) -> bool {
+    let mut cut = false;
+    for value in call.args.values_mut() {
+        let long = value.as_str().filter(|text| is_long(text));
+        if let Some(text) = long {
+            let words = format!("{}… [{} characters; left out, for lack of room]", head(text), length(text));
+            *value = Value::String(words);
+            cut = true;
+        }
+    }
+    cut
+}
+
+/// Cuts a result to so many tokens, and says so.
+fn shorten(message: &mut Message, room: usize, tokens: &dyn CountTokens) {
+    let Message::Result { text, .. } = &*message else { return };
+    let (all, count) = (length(text), tokens.count(text).max(1));
+    let mut keep = all;
+    let mut fits = message.clone();
+    // Characters and tokens are not in step: the part is made smaller until it fits.
+    while prompt::tokens_of(&fits, tokens) > room && keep > QUOTED {
+        keep = (keep.saturating_mul(room) / count.max(room + 1)).min(keep / 2).max(QUOTED);
+        if let (Message::Result { text: kept, .. }, Message::Result { text, .. }) = (&mut fits, &*message) {
+            let head: String = text.chars().take(keep).collect();
+            *kept = format!("{head}\n[cut for lack of room: {keep} of {all} characters are shown]");
+        }
+    }
+    *message = fits;
+}
+
+fn is_long(text: &str) -> bool {
+    text.chars().nth(SHORT).is_some()
+}
+
+fn length(text: &str) -> usize {
+    text.chars().count()
+}
+
+fn head(text: &str) -> String {
+    text.chars().take(QUOTED).collect()
+}
