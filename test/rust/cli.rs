@@ -229,8 +229,11 @@ fn a_plan_is_left_waiting_and_can_be_seen() {
         assert_eq!(refused.status, 1);
         assert!(refused.err.contains("in Emacs or at a terminal"), "{}", refused.err);
     }
-    let typed = run(&home, &["ask", &format!("/approve {id}")]);
-    assert!(typed.out.contains("may not approve"), "{}", typed.out);
+    for (verb, more) in [("approve", ""), ("deny", " no")] {
+        let typed = run(&home, &["ask", &format!("/{verb} {id}{more}")]);
+        assert_eq!((typed.status, typed.out.as_str()), (2, ""), "{}", typed.err);
+        assert!(typed.err.contains(&format!("use: passepartout plans {verb} {id}\n")), "{}", typed.err);
+    }
     assert_eq!(run(&home, &["plans", "show", id, "--json"]).json()["status"], "pending");
     assert_eq!(home.read_file("home.org"), TILES);
 }

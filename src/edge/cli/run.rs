@@ -310,6 +310,9 @@ fn question(words: &[String]) -> Result<String, Failure> {
 fn ask(text: String, place: &Place, json: bool, out: &mut dyn Write) -> Result<u8, Failure> {
     with_engine(place, Keep::Along, async |engine| {
         blocking(engine, |engine| engine.read_memex(&mut |_| {})).await?;
+        if let Some((id, decided)) = engine.typed_decision(&text) {
+            return Err(elsewhere(id, &decided));
+        }
         let folder = std::env::current_dir().ok();
         let ask = Ask { origin: origin(false), text, history: Vec::new(), folder };
         let turn = engine.new_turn();
@@ -320,6 +323,16 @@ fn ask(text: String, place: &Place, json: bool, out: &mut dyn Write) -> Result<u
         // An answer from nothing is no answer.
         Ok(if engine.view().is_empty() { FAILED } else { status })
     })
+}
+
+/// Says where a plan is decided about that was named in a question: here it would be done without having been shown.
+fn elsewhere(id: &str, decided: &Decided) -> Failure {
+    let (verb, why) = match decided {
+        Decided::Approve { .. } => ("approve", "a plan is approved where it is shown"),
+        Decided::Deny { .. } => ("deny", "a plan is not decided about in a question"),
+    };
+    let id = if id.is_empty() { "PLAN".to_string() } else { crate::domain::inert::exact(id) };
+    Failure { text: format!("{why}; use: passepartout plans {verb} {id}"), status: USAGE }
 }
 
 fn print_turn(
