@@ -108,6 +108,11 @@ was sent last."
        (let ((size (file-attribute-size (file-attributes buffer-file-name))))
          (and size (= size (passepartout-sense--size))))))
 
+(defun passepartout-sense--modified ()
+  "Return when the visited file was changed last, in nanoseconds since 1970.
+It is the time of the text that the buffer was read from or saved as."
+  (car (time-convert (visited-file-modtime) 1000000000)))
+
 ;;;; Starting and stopping
 
 (defun passepartout-sense-suitable-p ()
@@ -319,7 +324,8 @@ the buffer had after this change.  A long text goes as several changes."
     (if (passepartout-sense--as-on-disk-p)
         (progn
           (setf (passepartout-sense--mirror-whole mirror) nil)
-          (passepartout-sense--send `(:file ,file :part :saved)))
+          (passepartout-sense--send
+           `(:file ,file :part :saved :modified ,(passepartout-sense--modified))))
       (let ((text (save-restriction
                     (widen)
                     (passepartout-events-clean

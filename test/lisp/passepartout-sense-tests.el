@@ -98,9 +98,13 @@
   (passepartout-sense-tests--in "* a\n"
     (passepartout-sense--begin)
     (passepartout-sense--tick)
-    (should (equal (plist-get (car (passepartout-fake-sent :buffer-update))
-                              :part)
-                   :saved))))
+    (let ((payload (car (passepartout-fake-sent :buffer-update)))
+          (attributes (file-attributes buffer-file-name)))
+      (should (equal (plist-get payload :part) :saved))
+      (should (equal (plist-get payload :modified)
+                     (car (time-convert
+                           (file-attribute-modification-time attributes)
+                           1000000000)))))))
 
 (ert-deftest passepartout-sense-edits-in-every-script ()
   (passepartout-sense-tests--in "* 語 heading\nbödy 𝄞 text\n"

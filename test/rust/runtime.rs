@@ -478,6 +478,9 @@ fn changes_of_a_buffer_move_focus_and_memory() {
     client.status("the focus to move", |s| s.text_at("focus-title") == Some("Kitchen"));
 
     // A change of a buffer that was equal to its file.
+    let modified = std::fs::metadata(&file).and_then(|meta| meta.modified()).expect("a time");
+    let modified = modified.duration_since(std::time::UNIX_EPOCH).expect("it is not that old").as_nanos();
+    update(&client, "saved", Plist::new().int("modified", modified as i64));
     let mut text = TILES.to_string();
     let (at, new) = (TILES.find("Order").expect("it is there"), "Bestell Füße und ");
     text.replace_range(at..at + 5, new);

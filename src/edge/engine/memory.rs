@@ -190,18 +190,11 @@ impl Engine {
 }
 
 impl Engine {
-    /// Takes a buffer's text, or the file's own when there is no buffer, unless a newer one has come meanwhile.
+    /// Takes the text of a buffer, unless a newer one has come meanwhile.
     ///
     /// # Errors
     /// When the text cannot be read; memory keeps what it had.
-    pub fn take_buffer(&self, file: &str, text: Option<Arc<str>>, wanted: &dyn Fn() -> bool) -> Result<(), String> {
-        let text = match text {
-            Some(text) => text,
-            None => match crate::edge::org_file::read_text(Path::new(file)) {
-                Ok(decoded) => decoded.text,
-                Err(error) => return Err(format!("{file}: {error}; memory keeps what it had")),
-            },
-        };
+    pub fn take_buffer(&self, file: &str, text: Arc<str>, wanted: &dyn Fn() -> bool) -> Result<(), String> {
         self.take_wanted(file, text, BUFFER, wanted)
     }
 

@@ -1,39 +1,83 @@
-//! Mirrors of open buffers: changed ranges come in, the whole text is known.
+//! Mirrors of open buffers: what changed is noted in the loop, and the whole text is put together beside it.
+//!
+//! A mirror has a base, which is a text or the file on disk, and the changes since. Nothing that the loop does here
+//! grows with the size of a buffer.
 
 use crate::domain::sexp::reader::Sexp;
 use std::collections::HashMap;
+use std::sync::Arc;
 
-/// The texts of open buffers, by file.
+/// A buffer larger than this is not mirrored, in bytes; an Org file of that size is not read either.
+const MOST: usize = 500 * 1024 * 1024;
+/// As many changes may wait to be applied; with more the buffer is sent whole.
+const MOST_CHANGES: usize = 4096;
+/// As many bytes may wait in changes.
+const MOST_CHANGED: usize = 16 << 20;
+
+/// The mirrors of open buffers, by file.
 #[derive(Default)]
-pub struct Mirrors {
-    texts: HashMap<String, String>,
+pub(super) struct Mirrors {
+    mirrors: HashMap<String, Mirror>,
     coming: HashMap<String, String>,
+    bases: u64,
 }
 
 /// What a `buffer-update` came to.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Update {
-    /// The buffer's text is known and may differ from before.
+pub(super) enum Update {
+    /// The buffer's text may differ from before.
     Changed,
     /// More is to come.
     Waiting,
-    /// The file on disk counts.
-    Disk,
     /// It does not fit: the buffer must be sent whole.
     Lost,
 }
 
-/// A buffer larger than this is not mirrored, in bytes; an Org file of that size is not read either.
-const MOST: usize = 500 * 1024 * 1024;
+struct Mirror {
+    /// Tells this base from those before it.
+    base: u64,
+    source: Source,
+    changes: Vec<Change>,
+    /// The bytes of the changes.
+    bytes: usize,
+    /// The buffer holds what its file does not.
+    ahead: bool,
+    /// The file's name as the client has it.
+    typed: String,
+}
+
+#[derive(Clone)]
+enum Source {
+    /// The file on disk, when it was last changed at this time: in nanoseconds since 1970.
+    Disk(Option<i64>),
+    /// A text as it was sent.
+    Sent(Arc<String>),
+    /// A text that memory knows.
+    Known(Arc<str>),
+}
+
+#[derive(Clone)]
+struct Change {
+    begin: usize,
+    end: usize,
+    text: Arc<str>,
+    /// The size of the whole after it.
+    size: usize,
+}
 
 impl Mirrors {
-    /// Takes one `buffer-update`.
-    pub fn take(&mut self, file: &str, payload: &Sexp) -> Update {
+    /// Takes one `buffer-update` about a file.
+    pub(super) fn take(&mut self, file: &str, payload: &Sexp) -> Update {
         match payload.name_at("part") {
-            Some("saved" | "closed") => {
-                self.texts.remove(file);
+            Some("saved") => {
                 self.coming.remove(file);
-                Update::Disk
+                self.start(file, Source::Disk(payload.int_at("modified")), false, payload);
+                Update::Changed
+            }
+            Some("closed") => {
+                self.coming.remove(file);
+                self.mirrors.remove(file);
+                Update::Changed
             }
             Some("begin") => {
                 self.coming.insert(file.to_string(), String::new());
@@ -42,17 +86,24 @@ impl Mirrors {
             Some("slice") => self.slice(file, payload.text_at("text").unwrap_or("")),
             Some("end") => match self.coming.remove(file) {
                 Some(text) => {
-                    self.texts.insert(file.to_string(), text);
+                    self.start(file, Source::Sent(Arc::new(text)), true, payload);
                     Update::Changed
                 }
                 None => Update::Lost,
             },
             Some("change") => self.change(file, payload).unwrap_or_else(|| {
-                self.texts.remove(file);
+                self.mirrors.remove(file);
                 Update::Lost
             }),
             _ => Update::Lost,
         }
+    }
+
+    fn start(&mut self, file: &str, source: Source, ahead: bool, payload: &Sexp) {
+        self.bases += 1;
+        let typed = payload.text_at("file").unwrap_or(file).to_string();
+        let mirror = Mirror { base: self.bases, source, changes: Vec::new(), bytes: 0, ahead, typed };
+        self.mirrors.insert(file.to_string(), mirror);
     }
 
     fn slice(&mut self, file: &str, text: &str) -> Update {
@@ -69,58 +120,238 @@ impl Mirrors {
     }
 
     fn change(&mut self, file: &str, payload: &Sexp) -> Option<Update> {
-        let (begin, end) = (payload.count_at("beg")?, payload.count_at("end")?);
-        let text = payload.text_at("text").unwrap_or("");
-        let mirror = match self.texts.get_mut(file) {
-            Some(mirror) => mirror,
-            None if self.coming.contains_key(file) => return None,
-            None => return None,
+        let (begin, end, size) = (payload.count_at("beg")?, payload.count_at("end")?, payload.count_at("size")?);
+        let text: Arc<str> = payload.text_at("text").unwrap_or("").into();
+        let mirror = self.mirrors.get_mut(file)?;
+        mirror.bytes += text.len();
+        mirror.ahead = true;
+        mirror.changes.push(Change { begin, end, text, size });
+        let fits = mirror.changes.len() <= MOST_CHANGES && mirror.bytes <= MOST_CHANGED;
+        fits.then_some(Update::Changed)
+    }
+
+    /// Returns whether a buffer is known to hold what its file does not.
+    pub(super) fn ahead(&self, file: &str) -> bool {
+        self.mirrors.get(file).is_some_and(|mirror| mirror.ahead)
+    }
+
+    /// Returns what is to be done to get the text of a file as it is now.
+    pub(super) fn job(&self, file: &str) -> Job {
+        match self.mirrors.get(file) {
+            Some(mirror) => {
+                Job { base: Some(mirror.base), source: mirror.source.clone(), changes: mirror.changes.clone() }
+            }
+            None => Job { base: None, source: Source::Disk(None), changes: Vec::new() },
+        }
+    }
+
+    /// Takes note of what became of a job; returns the client's name of a file whose buffer must be sent whole.
+    pub(super) fn settle(&mut self, file: &str, outcome: Outcome) -> Option<String> {
+        let mirror = self.mirrors.get_mut(file).filter(|mirror| Some(mirror.base) == outcome.base)?;
+        match outcome.end {
+            End::Known { text, changes } => {
+                mirror.source = Source::Known(text);
+                let applied = mirror.changes.drain(..changes.min(mirror.changes.len()));
+                mirror.bytes -= applied.map(|change| change.text.len()).sum::<usize>();
+                None
+            }
+            End::Unfit => {
+                let (asked, typed) = (!mirror.changes.is_empty(), mirror.typed.clone());
+                self.mirrors.remove(file);
+                // What is on its way already need not be asked for.
+                (asked && !self.coming.contains_key(file)).then_some(typed)
+            }
+        }
+    }
+}
+
+/// A file as it is on disk.
+pub(super) struct OnDisk {
+    pub(super) text: Arc<str>,
+    /// When it was last changed, in nanoseconds since 1970; `None` when it was being changed.
+    pub(super) modified: Option<i64>,
+}
+
+/// How to get the text of a file as it was when this was asked for.
+pub(super) struct Job {
+    base: Option<u64>,
+    source: Source,
+    changes: Vec<Change>,
+}
+
+/// What became of a job.
+pub(super) struct Outcome {
+    base: Option<u64>,
+    end: End,
+}
+
+enum End {
+    /// This is the buffer's text, with so many changes applied.
+    Known { text: Arc<str>, changes: usize },
+    /// What the buffer holds is not known.
+    Unfit,
+}
+
+impl Job {
+    /// Puts the text together: what memory should take, or why there is nothing to take, and what became of this.
+    /// It may take long.
+    pub(super) fn text(
+        self,
+        disk: impl FnOnce() -> Result<OnDisk, String>,
+    ) -> (Result<Option<Arc<str>>, String>, Outcome) {
+        let Job { base, source, changes } = self;
+        let unfit = |taken| (taken, Outcome { base, end: End::Unfit });
+        let start: Arc<str> = match source {
+            Source::Known(text) => text,
+            Source::Sent(text) => text.as_str().into(),
+            Source::Disk(named) => match disk() {
+                Err(why) => return unfit(Err(why)),
+                Ok(found) if named.is_some() && found.modified == named => found.text,
+                // The file counts, and nothing is known of the buffer.
+                Ok(found) => return unfit(Ok(changes.is_empty().then_some(found.text))),
+            },
         };
-        if begin > end || !mirror.is_char_boundary(begin) || !mirror.is_char_boundary(end) || end > mirror.len() {
+        match apply(start, &changes) {
+            Some(text) => {
+                let end = End::Known { text: text.clone(), changes: changes.len() };
+                (Ok(Some(text)), Outcome { base, end })
+            }
+            None => unfit(Ok(None)),
+        }
+    }
+}
+
+/// Applies changes in their order; `None` when one does not fit.
+fn apply(start: Arc<str>, changes: &[Change]) -> Option<Arc<str>> {
+    if changes.is_empty() {
+        return Some(start);
+    }
+    let mut text = start.to_string();
+    for Change { begin, end, text: new, size } in changes {
+        // The places are looked at first: a range that does not fit would panic.
+        text.get(*begin..*end)?;
+        text.replace_range(*begin..*end, new);
+        if text.len() != *size || *size > MOST {
             return None;
         }
-        mirror.replace_range(begin..end, text);
-        (payload.count_at("size") == Some(mirror.len())).then_some(Update::Changed)
     }
-
-    /// Seeds a mirror with the text of a saved buffer, so that changes of it fit.
-    pub fn seed(&mut self, file: &str, text: String) {
-        self.texts.insert(file.to_string(), text);
-    }
-
-    /// Returns the text of an open buffer.
-    pub fn text(&self, file: &str) -> Option<&str> {
-        self.texts.get(file).map(String::as_str)
-    }
+    Some(text.into())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const FILE: &str = "/f.org";
+
     fn update(mirrors: &mut Mirrors, text: &str) -> Update {
         let payload = Sexp::read(text).expect("a test's own message");
-        mirrors.take("/f.org", &payload)
+        mirrors.take(FILE, &payload)
+    }
+
+    /// The text of the mirror, and the buffer that must be sent whole.
+    fn read(mirrors: &mut Mirrors, disk: (&str, Option<i64>)) -> (Option<String>, Option<String>) {
+        let on_disk = || Ok(OnDisk { text: disk.0.into(), modified: disk.1 });
+        let (text, outcome) = mirrors.job(FILE).text(on_disk);
+        (text.expect("the disk can be read").map(|text| text.to_string()), mirrors.settle(FILE, outcome))
+    }
+
+    fn known(text: &str) -> (Option<String>, Option<String>) {
+        (Some(text.to_string()), None)
     }
 
     #[test]
-    fn changes_are_spliced_and_a_wrong_size_is_noticed() {
+    fn changes_are_spliced_and_what_does_not_fit_is_noticed() {
+        let whole = |mirrors: &mut Mirrors| {
+            assert_eq!(update(mirrors, "(:part :begin :size 5)"), Update::Waiting);
+            assert_eq!(update(mirrors, "(:part :slice :text \"* ä\")"), Update::Waiting);
+            assert_eq!(update(mirrors, "(:part :slice :text \"!\")"), Update::Waiting);
+            assert_eq!(update(mirrors, "(:part :end :tick 1 :file \"/typed.org\")"), Update::Changed);
+        };
         let mut mirrors = Mirrors::default();
-        assert_eq!(update(&mut mirrors, "(:part :begin :size 4)"), Update::Waiting);
-        assert_eq!(update(&mut mirrors, "(:part :slice :text \"* ä\")"), Update::Waiting);
-        assert_eq!(update(&mut mirrors, "(:part :end :tick 1)"), Update::Changed);
-        assert_eq!(update(&mut mirrors, "(:part :change :beg 2 :end 4 :text \"bc\" :size 4)"), Update::Changed);
-        assert_eq!(mirrors.text("/f.org"), Some("* bc"));
+        whole(&mut mirrors);
+        assert_eq!(update(&mut mirrors, "(:part :change :beg 2 :end 4 :text \"bc\" :size 5)"), Update::Changed);
+        assert_eq!(update(&mut mirrors, "(:part :change :beg 5 :end 5 :text \"d\" :size 6)"), Update::Changed);
+        assert_eq!(read(&mut mirrors, ("", None)), known("* bc!d"));
+        assert_eq!(update(&mut mirrors, "(:part :change :beg 4 :end 5 :text \"\" :size 5)"), Update::Changed);
+        assert_eq!(read(&mut mirrors, ("", None)), known("* bcd"), "no change is applied twice");
         for bad in [
-            "(:part :change :beg 2 :end 3 :text \"x\" :size 9)",
-            "(:part :change :beg 3 :end 2 :text \"x\" :size 4)",
+            "(:part :change :beg 2 :end 4 :text \"x\" :size 9)",
+            "(:part :change :beg 4 :end 2 :text \"x\" :size 5)",
+            "(:part :change :beg 3 :end 4 :text \"x\" :size 5)",
             "(:part :change :beg 0 :end 99 :text \"\" :size 0)",
-            "(:part :slice :text \"x\")",
-            "(:part :other)",
         ] {
             let mut mirrors = Mirrors::default();
-            mirrors.seed("/f.org", "* bc".to_string());
+            whole(&mut mirrors);
+            assert_eq!(update(&mut mirrors, bad), Update::Changed);
+            assert_eq!(read(&mut mirrors, ("", None)), (None, Some("/typed.org".to_string())), "{bad}");
+            assert_eq!(update(&mut mirrors, "(:part :change :beg 0 :end 0 :text \"\" :size 5)"), Update::Lost);
+        }
+        for bad in ["(:part :slice :text \"x\")", "(:part :end)", "(:part :change :beg 0 :end 0)", "(:part :other)"] {
             assert_eq!(update(&mut mirrors, bad), Update::Lost, "{bad}");
         }
+    }
+
+    #[test]
+    fn changes_of_a_saved_buffer_count_only_on_the_text_that_was_saved() {
+        let change = "(:part :change :beg 3 :end 4 :text \"X\" :size 5)";
+        let saved = "(:part :saved :modified 7 :file \"/typed.org\")";
+        let whole = Some("/typed.org".to_string());
+        for (message, modified, fits) in [
+            (saved, Some(7), true),
+            (saved, Some(8), false),
+            (saved, None, false),
+            ("(:part :saved :file \"/typed.org\")", Some(7), false),
+        ] {
+            let mut mirrors = Mirrors::default();
+            // The change comes before the file is read.
+            assert_eq!(update(&mut mirrors, message), Update::Changed);
+            assert!(!mirrors.ahead(FILE));
+            assert_eq!(update(&mut mirrors, change), Update::Changed);
+            assert!(mirrors.ahead(FILE));
+            let (text, lost) = read(&mut mirrors, ("* [ ]", modified));
+            assert_eq!(text.as_deref(), fits.then_some("* [X]"), "{message} {modified:?}");
+            assert_eq!(lost.is_some(), !fits);
+            // It comes while the file is read, and after.
+            let mut mirrors = Mirrors::default();
+            assert_eq!(update(&mut mirrors, message), Update::Changed);
+            let job = mirrors.job(FILE);
+            assert_eq!(update(&mut mirrors, change), Update::Changed);
+            let (text, outcome) = job.text(|| Ok(OnDisk { text: "* [ ]".into(), modified }));
+            assert_eq!(text.expect("it is read").as_deref(), Some("* [ ]"), "the file counts");
+            assert_eq!(mirrors.settle(FILE, outcome), if fits { None } else { whole.clone() });
+            if fits {
+                assert_eq!(read(&mut mirrors, ("gone", None)), known("* [X]"));
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_read_of_an_older_base_changes_nothing() {
+        let mut mirrors = Mirrors::default();
+        update(&mut mirrors, "(:part :saved :modified 1)");
+        let old = mirrors.job(FILE);
+        update(&mut mirrors, "(:part :saved :modified 2)");
+        update(&mut mirrors, "(:part :change :beg 0 :end 1 :text \"x\" :size 3)");
+        let (_, outcome) = old.text(|| Ok(OnDisk { text: "new".into(), modified: Some(2) }));
+        assert_eq!(mirrors.settle(FILE, outcome), None);
+        assert_eq!(read(&mut mirrors, ("new", Some(2))), known("xew"));
+        // A buffer that was closed leaves the file.
+        update(&mut mirrors, "(:part :closed)");
+        assert_eq!(read(&mut mirrors, ("disk", Some(3))), known("disk"));
+        assert_eq!(update(&mut mirrors, "(:part :change :beg 0 :end 1 :text \"x\" :size 3)"), Update::Lost);
+    }
+
+    #[test]
+    fn the_changes_that_wait_are_bounded() {
+        let mut mirrors = Mirrors::default();
+        let change = "(:part :change :beg 0 :end 0 :text \"\" :size 0)";
+        update(&mut mirrors, "(:part :saved :modified 1)");
+        let all = (0..=MOST_CHANGES).map(|_| update(&mut mirrors, change));
+        assert_eq!(all.filter(|update| *update == Update::Changed).count(), MOST_CHANGES);
+        update(&mut mirrors, "(:part :saved :modified 1)");
+        let long = format!("(:part :change :beg 0 :end 0 :text \"{}\" :size 0)", "x".repeat(3 << 20));
+        let all: Vec<_> = (0..6).map(|_| update(&mut mirrors, &long)).collect();
+        assert!(all[..5].iter().all(|update| *update == Update::Changed) && all[5] == Update::Lost, "{all:?}");
     }
 }

@@ -2,9 +2,10 @@
 //!
 //! It is what a client talks to. Nothing here waits on the client's thread: a message is queued and that is all.
 
+mod buffers;
 mod editor;
 mod lanes;
-pub mod mirror;
+mod mirror;
 pub mod outbox;
 mod reading;
 mod requests;
@@ -21,16 +22,15 @@ use crate::edge::clock::SystemClock;
 use crate::edge::config::{Config, Surroundings};
 use crate::edge::engine::boot::{self, Boot, Keep};
 use crate::edge::engine::turns::Decided;
-use crate::edge::engine::{Engine, Notice};
+use crate::edge::engine::{Engine, Notice, Notify};
 use crate::edge::runtime::editor::EmacsEditor;
 use crate::edge::runtime::lanes::Lanes;
-use crate::edge::runtime::mirror::{Mirrors, Update};
+use crate::edge::runtime::mirror::Mirrors;
 use crate::edge::runtime::outbox::Outbox;
 use crate::edge::runtime::reading::Reading;
-use crate::edge::runtime::scans::{Read, Scans};
+use crate::edge::runtime::scans::{Read, Scanned, Scans};
 use crate::edge::runtime::status::{Offered, Statuses};
 use crate::edge::secret::{Secret, Vault};
-use crate::edge::walk::canonical_name;
 use futures_util::FutureExt;
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::Ordering;
@@ -55,13 +55,13 @@ pub struct Core {
 }
 
 /// Everything that can wake the loop.
-pub(crate) enum Event {
+enum Event {
     /// A message of the client.
     Message(String),
     /// A buffer has rested: read what its mirror holds.
     Rested(String),
     /// A buffer was read, or why not.
-    Scanned(String, Result<(), String>),
+    Scanned(String, Scanned),
     /// A turn of a session ended.
     TurnDone(SessionId, TurnId),
     /// The status may have changed.
@@ -166,8 +166,7 @@ async fn serve(settings: Sexp, outbox: Arc<Outbox>, ears: Ears, shared: Arc<Once
         }
     };
     let _ = shared.set(engine.clone());
-    let reader = engine.clone();
-    let read: Read = Arc::new(move |file, text, wanted| reader.take_buffer(file, text, wanted));
+    let read = buffers::read(engine.clone());
     listen(engine, outbox, editor, ears, read).await
 }
 
@@ -225,8 +224,14 @@ async fn start_engine(
     });
     let env_file = crate::edge::secret::read_env_file(&config.settings.join(".env")).unwrap_or_default();
     let vault = Vault::gather(given, surroundings.variables, env_file);
-    let (sender, status) = (outbox.clone(), inbox.clone());
-    let notify = Arc::new(move |notice: Notice| match notice {
+    let notify = tell(outbox.clone(), inbox.clone());
+    let boot = Boot { config, vault, editor, clock: Arc::new(SystemClock), notify, keep: Keep::OnDisk };
+    boot::start(boot).await
+}
+
+/// Tells the client, or the loop, what the engine says.
+fn tell(sender: Arc<Outbox>, status: mpsc::UnboundedSender<Event>) -> Notify {
+    Arc::new(move |notice: Notice| match notice {
         Notice::Parked(plan) => sender.send(
             "event",
             Some(&plan.session.0),
@@ -242,9 +247,7 @@ async fn start_engine(
             // The loop may have ended; then nobody needs a status.
             let _ = status.send(Event::Status);
         }
-    });
-    let boot = Boot { config, vault, editor, clock: Arc::new(SystemClock), notify, keep: Keep::OnDisk };
-    boot::start(boot).await
+    })
 }
 
 impl Loop {
@@ -252,7 +255,7 @@ impl Loop {
         match event {
             Event::Message(text) => self.take(&text).await,
             Event::Rested(file) => self.rested(file),
-            Event::Scanned(file, outcome) => self.scanned(file, outcome),
+            Event::Scanned(file, scanned) => self.scanned(file, scanned),
             Event::TurnDone(session, turn) => self.lanes.finished(&session, &turn),
             Event::Status => self.send_status(),
             Event::StatusPause => {
@@ -329,16 +332,8 @@ impl Loop {
                 self.lanes.decide(origin, payload.text_at("plan").unwrap_or(""), Ok(decided));
             }
             Some("interrupt") => self.lanes.interrupt(&origin.session),
-            Some("point-update") => {
-                let place = payload.text_at("file").map(canonical_name).zip(payload.count_at("byte"));
-                if let Some((file, byte)) = place {
-                    self.point = Some((file.clone(), byte));
-                    if !self.scans.pending(&file) {
-                        self.engine.focus_at(&file, byte);
-                    }
-                }
-            }
-            Some("buffer-update") => self.buffer_update(payload).await,
+            Some("point-update") => self.point_update(payload),
+            Some("buffer-update") => self.buffer_update(payload),
             other => {
                 let name = other.unwrap_or("without a name").to_string();
                 self.engine.say(
@@ -346,53 +341,6 @@ impl Loop {
                     &format!("a client sent the sensor {name}, which is raised here only; it is ignored"),
                 );
             }
-        }
-    }
-
-    async fn buffer_update(&mut self, payload: &Sexp) {
-        let Some(typed) = payload.text_at("file") else { return };
-        let file = canonical_name(typed);
-        // A buffer that was equal to its file has no mirror yet: its first change needs one.
-        if payload.name_at("part") == Some("change") && self.mirrors.text(&file).is_none() {
-            match self.engine.view().document(&file) {
-                Some(document) => self.mirrors.seed(&file, document.outline.text.to_string()),
-                None => {
-                    if let Ok(decoded) = crate::edge::org_file::read_text(std::path::Path::new(&file)) {
-                        self.mirrors.seed(&file, decoded.text.to_string());
-                    }
-                }
-            }
-        }
-        let update = self.mirrors.take(&file, payload);
-        self.engine.note_open(&file, self.mirrors.text(&file).is_some());
-        match update {
-            Update::Changed | Update::Disk => self.scans.changed(file),
-            Update::Waiting => {}
-            Update::Lost => {
-                let payload = Plist::new().keyword("action", "resync").text("file", typed);
-                self.outbox.send("request", None, payload);
-            }
-        }
-    }
-
-    /// Reads a file's new text, beside the loop.
-    fn rested(&mut self, file: String) {
-        let mirrors = &self.mirrors;
-        self.scans.rested(file.clone(), || mirrors.text(&file).map(Arc::<str>::from));
-    }
-
-    /// Takes note that a file was read; the point may be in a heading that was not known before.
-    fn scanned(&mut self, file: String, outcome: Result<(), String>) {
-        if let Err(why) = outcome {
-            self.engine.say(LogLevel::Warning, &why);
-        }
-        if self.scans.ended(&file) {
-            return self.rested(file);
-        }
-        if let Some((at, byte)) = self.point.clone().filter(|(at, _)| *at == file)
-            && !self.scans.pending(&file)
-        {
-            self.engine.focus_at(&at, byte);
         }
     }
 
@@ -428,138 +376,5 @@ impl Loop {
                 });
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::edge::config::ProviderSetting;
-    use std::sync::mpsc as channel;
-
-    /// A test never hangs.
-    const PATIENCE: Duration = Duration::from_secs(20);
-
-    /// The loop with a client that only listens, and a reading of buffers that the test holds up.
-    struct Held {
-        inbox: mpsc::UnboundedSender<Event>,
-        outbox: Arc<Outbox>,
-        woken: Arc<tokio::sync::Notify>,
-        engine: Arc<Engine>,
-        /// Each reading says which text it has, and waits to be told to go on.
-        begun: channel::Receiver<String>,
-        go_on: channel::Sender<()>,
-    }
-
-    impl Held {
-        async fn start(folder: &std::path::Path, url: String) -> Held {
-            let woken = Arc::new(tokio::sync::Notify::new());
-            let bell = woken.clone();
-            let outbox = Outbox::new(Box::new(move || bell.notify_one()));
-            let variables = [("HOME", folder.join("home")), ("XDG_STATE_HOME", folder.join("state"))];
-            let variables =
-                variables.map(|(name, path)| (name.to_string(), path.to_string_lossy().into_owned())).into();
-            let mut config = Config::read(&Surroundings { variables });
-            config.cascade = Some(vec!["mute".to_string()]);
-            let (name, kind) = ("mute".to_string(), "openai".to_string());
-            config.providers =
-                vec![ProviderSetting { name, kind, url: Some(url), model: Some("m".into()), local: true }];
-            let editor = EmacsEditor::new(outbox.clone());
-            let boot = Boot {
-                config,
-                vault: Vault::empty(),
-                editor: editor.clone(),
-                clock: Arc::new(SystemClock),
-                notify: Arc::new(|_| {}),
-                keep: Keep::InMemory,
-            };
-            let engine = boot::start(boot).await.expect("the engine starts");
-            let (inbox, events) = mpsc::unbounded_channel();
-            let ears = Ears { inbox: inbox.clone(), events, waiting: Arc::default() };
-            let (begin, begun) = channel::channel();
-            let (go_on, told) = channel::channel();
-            let (begin, told, reader) = (parking_lot::Mutex::new(begin), parking_lot::Mutex::new(told), engine.clone());
-            let read: Read = Arc::new(move |file, text, wanted| {
-                begin.lock().send(text.as_deref().unwrap_or("").to_string()).expect("the test listens");
-                told.lock().recv_timeout(PATIENCE).expect("the test goes on");
-                reader.take_buffer(file, text, wanted)
-            });
-            tokio::spawn(listen(engine.clone(), outbox.clone(), editor, ears, read));
-            Held { inbox, outbox, woken, engine, begun, go_on }
-        }
-
-        fn event(&self, payload: &str) {
-            let text = format!("(:type :event :meta (:session-id \"s\") :payload {payload})");
-            assert!(self.inbox.send(Event::Message(text)).is_ok(), "the loop runs");
-        }
-
-        fn write(&self, text: &str) {
-            for part in
-                [format!(":begin :size {}", text.len()), format!(":slice :text {text:?}"), ":end :tick 1".to_string()]
-            {
-                self.event(&format!("(:sensor :buffer-update :file \"/notes/big.org\" :part {part})"));
-            }
-        }
-
-        async fn reading(&self) -> String {
-            tokio::task::block_in_place(|| self.begun.recv_timeout(PATIENCE)).expect("it is read")
-        }
-
-        /// Waits for a message in which a text stands.
-        async fn wait(&self, words: &str) {
-            let heard = async {
-                while !self.outbox.receive(usize::MAX).iter().any(|message| message.contains(words)) {
-                    self.woken.notified().await;
-                }
-            };
-            assert!(tokio::time::timeout(PATIENCE, heard).await.is_ok(), "waited for {words}");
-        }
-    }
-
-    /// A server that takes connections and says nothing.
-    fn mute() -> (std::net::TcpListener, String) {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-        let url = format!("http://{}", listener.local_addr().expect("it has one"));
-        (listener, url)
-    }
-
-    #[tokio::test(flavor = "multi_thread")]
-    async fn an_interrupt_is_answered_while_a_buffer_is_read() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let (_server, url) = mute();
-        let held = Held::start(folder.path(), url).await;
-        held.write("* A heading\n");
-        assert_eq!(held.reading().await, "* A heading\n");
-        held.event("(:sensor :user-input :text \"are you there?\")");
-        held.wait(":turn-started").await;
-        held.event("(:sensor :interrupt)");
-        held.wait("\"interrupted\"").await;
-        assert!(held.engine.view().is_empty(), "the buffer is still being read");
-        held.go_on.send(()).expect("it waits");
-        held.wait(":headings 1").await;
-        assert_eq!(held.engine.view().headings(), 1);
-    }
-
-    #[tokio::test(flavor = "multi_thread")]
-    async fn what_was_read_of_an_older_text_is_dropped_and_the_newest_is_read() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let (_server, url) = mute();
-        let held = Held::start(folder.path(), url).await;
-        held.write("* Old\n");
-        assert_eq!(held.reading().await, "* Old\n");
-        held.write("* Half\n");
-        held.write("* New\n** Newer\n");
-        held.event("(:sensor :point-update :file \"/notes/big.org\" :byte 8)");
-        // The loop takes messages in order: when it answers, it has heard of the changes.
-        let hello = "(:type :request :payload (:action :hello :request 1))";
-        assert!(held.inbox.send(Event::Message(hello.to_string())).is_ok(), "the loop runs");
-        held.wait(":request 1").await;
-        held.go_on.send(()).expect("it waits");
-        assert_eq!(held.reading().await, "* New\n** Newer\n", "one reading at a time, and of the newest");
-        assert!(held.engine.view().is_empty(), "what is stale was dropped");
-        held.go_on.send(()).expect("it waits");
-        held.wait(":focus-title \"Newer\"").await;
-        assert_eq!(held.engine.view().headings(), 2);
-        assert_eq!(held.engine.head().0, 1, "one operation");
     }
 }

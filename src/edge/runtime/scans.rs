@@ -3,6 +3,7 @@
 //! The loop hears of a change, of a rest in typing, and of the end of a reading; it waits for none of them.
 
 use crate::edge::runtime::Event;
+use crate::edge::runtime::mirror::{Job, OnDisk, Outcome};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,9 +13,33 @@ use tokio::sync::mpsc;
 /// How long a changed buffer rests before it is read, so that a burst of typing is read once.
 const REST: Duration = Duration::from_millis(10);
 
-/// Reads a buffer's text, or the file's own without one, into memory, unless it is no longer wanted by then.
-/// It may take long. An error is words for the user.
-pub(super) type Read = Arc<dyn Fn(&str, Option<Arc<str>>, &dyn Fn() -> bool) -> Result<(), String> + Send + Sync>;
+/// Reads a file as it is on disk. It may take long. An error is words for the user.
+pub(super) type Disk = Arc<dyn Fn(&str) -> Result<OnDisk, String> + Send + Sync>;
+/// Reads a text into memory, unless it is no longer wanted by then. It may take long. An error is words for the user.
+pub(super) type Take = Arc<dyn Fn(&str, Arc<str>, &dyn Fn() -> bool) -> Result<(), String> + Send + Sync>;
+
+/// What takes long.
+#[derive(Clone)]
+pub(super) struct Read {
+    pub(super) disk: Disk,
+    pub(super) take: Take,
+}
+
+/// How a reading ended.
+pub(super) struct Scanned {
+    /// What became of the mirror's job; `None` when that broke.
+    pub(super) outcome: Option<Outcome>,
+    /// An error is words for the user.
+    pub(super) taken: Result<(), String>,
+}
+
+impl Read {
+    fn run(&self, file: &str, job: Job, wanted: &dyn Fn() -> bool) -> Scanned {
+        let (text, outcome) = job.text(|| (self.disk)(file));
+        let take = |text: Option<Arc<str>>| text.map_or(Ok(()), |text| (self.take)(file, text, wanted));
+        Scanned { outcome: Some(outcome), taken: text.and_then(take) }
+    }
+}
 
 /// One file whose buffer changed.
 #[derive(Default)]
@@ -61,7 +86,7 @@ impl Scans {
     }
 
     /// The rest is over: reads the text, or reads it after the reading that is under way.
-    pub(super) fn rested(&mut self, file: String, text: impl FnOnce() -> Option<Arc<str>>) {
+    pub(super) fn rested(&mut self, file: String, job: impl FnOnce() -> Job) {
         let Some(state) = self.files.get_mut(&file) else { return };
         state.resting = false;
         if state.running {
@@ -69,15 +94,17 @@ impl Scans {
             return;
         }
         state.running = true;
-        let (read, inbox, text) = (self.read.clone(), self.inbox.clone(), text());
+        let (read, inbox, job) = (self.read.clone(), self.inbox.clone(), job());
         let (newest, version) = (state.version.clone(), state.version.load(Ordering::Relaxed));
         tokio::spawn(async move {
             let name = file.clone();
             let wanted = move || newest.load(Ordering::Relaxed) == version;
-            let outcome = tokio::task::spawn_blocking(move || read(&name, text, &wanted)).await;
-            let outcome =
-                outcome.unwrap_or_else(|_| Err(format!("{file}: reading it broke; memory keeps what it had")));
-            let _ = inbox.send(Event::Scanned(file, outcome));
+            let scanned = tokio::task::spawn_blocking(move || read.run(&name, job, &wanted)).await;
+            let scanned = scanned.unwrap_or_else(|_| Scanned {
+                outcome: None,
+                taken: Err(format!("{file}: reading it broke; memory keeps what it had")),
+            });
+            let _ = inbox.send(Event::Scanned(file, scanned));
         });
     }
 

@@ -1,0 +1,288 @@
+//! Buffers of the client, as the loop hears of them: what changed, where point is, and when a reading has ended.
+//!
+//! The loop reads no file and copies no text here; that is done beside it.
+
+use crate::domain::port::LogLevel;
+use crate::domain::sexp::plist::Plist;
+use crate::domain::sexp::reader::Sexp;
+use crate::edge::engine::Engine;
+use crate::edge::org_file::read_text;
+use crate::edge::runtime::Loop;
+use crate::edge::runtime::mirror::{OnDisk, Update};
+use crate::edge::runtime::scans::{Read, Scanned};
+use crate::edge::walk::canonical_name;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Returns what reads files and buffers into the memory of an engine.
+pub(super) fn read(engine: Arc<Engine>) -> Read {
+    Read { disk: Arc::new(on_disk), take: Arc::new(move |file, text, wanted| engine.take_buffer(file, text, wanted)) }
+}
+
+fn on_disk(file: &str) -> Result<OnDisk, String> {
+    let path = Path::new(file);
+    let before = modified(path);
+    let decoded = read_text(path).map_err(|error| format!("{error}; memory keeps what it had"))?;
+    let modified = before.filter(|before| modified(path) == Some(*before));
+    Ok(OnDisk { text: decoded.text, modified })
+}
+
+/// Returns when a file was last changed, in nanoseconds since 1970.
+fn modified(path: &Path) -> Option<i64> {
+    let meta = std::fs::metadata(path).ok()?;
+    meta.mtime().checked_mul(1_000_000_000)?.checked_add(meta.mtime_nsec())
+}
+
+impl Loop {
+    /// Takes note of where point is; the heading there counts when the file's newest text is known.
+    pub(super) fn point_update(&mut self, payload: &Sexp) {
+        let place = payload.text_at("file").map(canonical_name).zip(payload.count_at("byte"));
+        if let Some((file, byte)) = place {
+            self.point = Some((file.clone(), byte));
+            if !self.scans.pending(&file) {
+                self.engine.focus_at(&file, byte);
+            }
+        }
+    }
+
+    /// Takes note of what became of a buffer; it is read when it has rested.
+    pub(super) fn buffer_update(&mut self, payload: &Sexp) {
+        let Some(typed) = payload.text_at("file") else { return };
+        let file = canonical_name(typed);
+        let update = self.mirrors.take(&file, payload);
+        self.engine.note_open(&file, self.mirrors.ahead(&file));
+        match update {
+            Update::Changed => self.scans.changed(file),
+            Update::Waiting => {}
+            Update::Lost => self.resync(typed),
+        }
+    }
+
+    /// Asks for a buffer as a whole.
+    fn resync(&self, typed: &str) {
+        self.outbox.send("request", None, Plist::new().keyword("action", "resync").text("file", typed));
+    }
+
+    /// Reads a file's new text, beside the loop.
+    pub(super) fn rested(&mut self, file: String) {
+        let mirrors = &self.mirrors;
+        self.scans.rested(file.clone(), || mirrors.job(&file));
+    }
+
+    /// Takes note that a file was read; the point may be in a heading that was not known before.
+    pub(super) fn scanned(&mut self, file: String, scanned: Scanned) {
+        if let Err(why) = scanned.taken {
+            self.engine.say(LogLevel::Warning, &why);
+        }
+        let lost = scanned.outcome.and_then(|outcome| self.mirrors.settle(&file, outcome));
+        if let Some(typed) = lost {
+            self.resync(&typed);
+        }
+        if self.scans.ended(&file) {
+            return self.rested(file);
+        }
+        if let Some((at, byte)) = self.point.clone().filter(|(at, _)| *at == file)
+            && !self.scans.pending(&file)
+        {
+            self.engine.focus_at(&at, byte);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::edge::clock::SystemClock;
+    use crate::edge::config::{Config, ProviderSetting, Surroundings};
+    use crate::edge::engine::boot::{self, Boot, Keep};
+    use crate::edge::runtime::editor::EmacsEditor;
+    use crate::edge::runtime::outbox::Outbox;
+    use crate::edge::runtime::{Ears, Event, listen, tell};
+    use crate::edge::secret::Vault;
+    use std::sync::mpsc as channel;
+    use std::time::Duration;
+    use tokio::sync::mpsc;
+
+    /// A test never hangs.
+    const PATIENCE: Duration = Duration::from_secs(20);
+
+    /// The loop with a client that only listens, and a reading of buffers that the test holds up.
+    struct Held {
+        inbox: mpsc::UnboundedSender<Event>,
+        outbox: Arc<Outbox>,
+        woken: Arc<tokio::sync::Notify>,
+        engine: Arc<Engine>,
+        /// What is on disk, last changed at 7.
+        disk: Arc<parking_lot::Mutex<String>>,
+        /// Each reading says which text it has, or that it reads the disk, and waits to be told to go on.
+        begun: channel::Receiver<String>,
+        go_on: channel::Sender<()>,
+    }
+
+    impl Held {
+        async fn start(folder: &std::path::Path, url: String) -> Held {
+            let woken = Arc::new(tokio::sync::Notify::new());
+            let bell = woken.clone();
+            let outbox = Outbox::new(Box::new(move || bell.notify_one()));
+            let variables = [("HOME", folder.join("home")), ("XDG_STATE_HOME", folder.join("state"))];
+            let variables =
+                variables.map(|(name, path)| (name.to_string(), path.to_string_lossy().into_owned())).into();
+            let mut config = Config::read(&Surroundings { variables });
+            config.cascade = Some(vec!["mute".to_string()]);
+            let (name, kind) = ("mute".to_string(), "openai".to_string());
+            config.providers =
+                vec![ProviderSetting { name, kind, url: Some(url), model: Some("m".into()), local: true }];
+            let editor = EmacsEditor::new(outbox.clone());
+            let (inbox, events) = mpsc::unbounded_channel();
+            let boot = Boot {
+                config,
+                vault: Vault::empty(),
+                editor: editor.clone(),
+                clock: Arc::new(SystemClock),
+                notify: tell(outbox.clone(), inbox.clone()),
+                keep: Keep::InMemory,
+            };
+            let engine = boot::start(boot).await.expect("the engine starts");
+            let ears = Ears { inbox: inbox.clone(), events, waiting: Arc::default() };
+            let (begin, begun) = channel::channel();
+            let (go_on, told) = channel::channel();
+            let (begin, told, reader) = (parking_lot::Mutex::new(begin), parking_lot::Mutex::new(told), engine.clone());
+            let hold = Arc::new(move |text: &str| {
+                begin.lock().send(text.to_string()).expect("the test listens");
+                told.lock().recv_timeout(PATIENCE).expect("the test goes on");
+            });
+            let (before, disk) = (hold.clone(), Arc::new(parking_lot::Mutex::new(String::new())));
+            let found = disk.clone();
+            let read = Read {
+                disk: Arc::new(move |_| {
+                    before("the disk");
+                    Ok(OnDisk { text: found.lock().as_str().into(), modified: Some(7) })
+                }),
+                take: Arc::new(move |file, text, wanted| {
+                    hold(&text);
+                    reader.take_buffer(file, text, wanted)
+                }),
+            };
+            tokio::spawn(listen(engine.clone(), outbox.clone(), editor, ears, read));
+            Held { inbox, outbox, woken, engine, disk, begun, go_on }
+        }
+
+        fn event(&self, payload: &str) {
+            let text = format!("(:type :event :meta (:session-id \"s\") :payload {payload})");
+            assert!(self.inbox.send(Event::Message(text)).is_ok(), "the loop runs");
+        }
+
+        fn write(&self, text: &str) {
+            for part in
+                [format!(":begin :size {}", text.len()), format!(":slice :text {text:?}"), ":end :tick 1".to_string()]
+            {
+                self.event(&format!("(:sensor :buffer-update :file \"/notes/big.org\" :part {part})"));
+            }
+        }
+
+        fn update(&self, part: &str) {
+            self.event(&format!("(:sensor :buffer-update :file \"/notes/big.org\" :part {part})"));
+        }
+
+        async fn reading(&self) -> String {
+            tokio::task::block_in_place(|| self.begun.recv_timeout(PATIENCE)).expect("it is read")
+        }
+
+        /// Waits for a message in which a text stands.
+        async fn wait(&self, words: &str) {
+            let heard = async {
+                while !self.outbox.receive(usize::MAX).iter().any(|message| message.contains(words)) {
+                    self.woken.notified().await;
+                }
+            };
+            assert!(tokio::time::timeout(PATIENCE, heard).await.is_ok(), "waited for {words}");
+        }
+    }
+
+    /// A server that takes connections and says nothing.
+    fn mute() -> (std::net::TcpListener, String) {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let url = format!("http://{}", listener.local_addr().expect("it has one"));
+        (listener, url)
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn an_interrupt_is_answered_while_a_buffer_is_read() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (_server, url) = mute();
+        let held = Held::start(folder.path(), url).await;
+        held.write("* A heading\n");
+        assert_eq!(held.reading().await, "* A heading\n");
+        held.event("(:sensor :user-input :text \"are you there?\")");
+        held.wait(":turn-started").await;
+        held.event("(:sensor :interrupt)");
+        held.wait("\"interrupted\"").await;
+        assert!(held.engine.view().is_empty(), "the buffer is still being read");
+        held.go_on.send(()).expect("it waits");
+        held.wait(":headings 1").await;
+        assert_eq!(held.engine.view().headings(), 1);
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn what_was_read_of_an_older_text_is_dropped_and_the_newest_is_read() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (_server, url) = mute();
+        let held = Held::start(folder.path(), url).await;
+        held.write("* Old\n");
+        assert_eq!(held.reading().await, "* Old\n");
+        held.write("* Half\n");
+        held.write("* New\n** Newer\n");
+        held.event("(:sensor :point-update :file \"/notes/big.org\" :byte 8)");
+        // The loop takes messages in order: when it answers, it has heard of the changes.
+        let hello = "(:type :request :payload (:action :hello :request 1))";
+        assert!(held.inbox.send(Event::Message(hello.to_string())).is_ok(), "the loop runs");
+        held.wait(":request 1").await;
+        held.go_on.send(()).expect("it waits");
+        assert_eq!(held.reading().await, "* New\n** Newer\n", "one reading at a time, and of the newest");
+        assert!(held.engine.view().is_empty(), "what is stale was dropped");
+        held.go_on.send(()).expect("it waits");
+        held.wait(":focus-title \"Newer\"").await;
+        assert_eq!(held.engine.view().headings(), 2);
+        assert_eq!(held.engine.head().0, 1, "one operation");
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn an_interrupt_is_answered_while_the_disk_is_read_and_what_is_changed_meanwhile_is_not_lost() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (_server, url) = mute();
+        let held = Held::start(folder.path(), url).await;
+        "* TODO A heading [ ]\n".clone_into(&mut held.disk.lock());
+        held.update(":saved :modified 7");
+        assert_eq!(held.reading().await, "the disk");
+        held.update(":change :beg 18 :end 19 :text \"X\" :size 21");
+        held.event("(:sensor :user-input :text \"are you there?\")");
+        held.wait(":turn-started").await;
+        held.event("(:sensor :interrupt)");
+        held.wait("\"interrupted\"").await;
+        assert!(held.engine.view().is_empty(), "the disk is still being read");
+        held.go_on.send(()).expect("it waits");
+        assert_eq!(held.reading().await, "* TODO A heading [ ]\n");
+        held.go_on.send(()).expect("it waits");
+        // From what is known now: the disk is not read again.
+        assert_eq!(held.reading().await, "* TODO A heading [X]\n");
+        held.go_on.send(()).expect("it waits");
+        held.wait(":headings 1").await;
+        let document = held.engine.view().document("/notes/big.org").expect("it is in memory").clone();
+        assert_eq!(&*document.outline.text, "* TODO A heading [X]\n");
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_change_of_another_text_than_the_saved_one_makes_the_buffer_travel_whole() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (_server, url) = mute();
+        let held = Held::start(folder.path(), url).await;
+        "* Another\n".clone_into(&mut held.disk.lock());
+        held.update(":saved :modified 6");
+        held.update(":change :beg 2 :end 3 :text \"x\" :size 10");
+        assert_eq!(held.reading().await, "the disk");
+        held.go_on.send(()).expect("it waits");
+        held.wait(":resync").await;
+        assert!(held.engine.view().is_empty(), "nothing is taken of it");
+    }
+}
