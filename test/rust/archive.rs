@@ -12,13 +12,13 @@ use passepartout::domain::turn::Ending;
 use passepartout::edge::editor::NoEditor;
 use passepartout::edge::engine::Engine;
 use passepartout::edge::engine::archive::Archive;
-use passepartout::edge::engine::boot::{Boot, Keep, Opened, start_on};
+use passepartout::edge::engine::boot::{Boot, Keep, Opened, start_on, start_until};
 use passepartout::edge::engine::intents::Intents;
 use passepartout::edge::secret::Vault;
 use passepartout::edge::store::DiskStore;
 use serde_json::json;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 
@@ -286,4 +286,20 @@ async fn reading_the_memex_takes_nothing_back_that_came_while_it_was_read() {
     assert_eq!(home_now.as_deref(), Some("* Newest by an act\n"));
     assert_eq!(gone_now.as_deref(), Some("* Back again\n"));
     engine.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_start_that_is_stopped_lets_go_of_the_store_and_loses_nothing() {
+    let home = Home::new(&[("home.org", "* One\n** Two\n"), ("garden.org", "* Three\n")]);
+    let engine = home.engine().await;
+    home.read(&engine).await;
+    engine.close().await;
+    drop(engine);
+    let stopped = start_until(home.boot(home.config()), Arc::new(AtomicBool::new(true))).await;
+    assert_eq!(stopped.err().as_deref(), Some("the start was stopped"));
+    let opened = DiskStore::open(&home.store()).expect("the store is free at once");
+    drop(opened);
+    let engine = home.engine().await;
+    assert_eq!(engine.view().headings(), 3, "it is there before anything is read");
+    assert!(engine.log_lines(100).iter().all(|line| !line.text.contains("stopped")), "nothing is taken for damage");
 }

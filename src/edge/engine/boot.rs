@@ -25,12 +25,15 @@ use crate::edge::survey::{Nowhere, Survey};
 use crate::edge::tokens::Tokens;
 use crate::edge::walk::canonical;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// How long a start waits for the owner of a store that is about to end.
 const OWNER_PATIENCE: Duration = Duration::from_millis(500);
 /// How long finding facts may take.
 const SURVEY_PATIENCE: Duration = Duration::from_secs(15);
+/// What is said of a start that was stopped.
+const STOPPED: &str = "the start was stopped";
 
 /// What an engine is started with.
 pub struct Boot {
@@ -70,10 +73,19 @@ pub enum Keep {
 /// # Errors
 /// When the system gives no threads, or the store must be on disk and cannot be opened.
 pub async fn start(boot: Boot) -> Result<Arc<Engine>, String> {
+    start_until(boot, Arc::default()).await
+}
+
+/// Starts an engine, as [`start`] does, unless it is told to stop meanwhile: then it lets go of the store soon,
+/// also when nobody waits for this any more.
+///
+/// # Errors
+/// As [`start`], and when it was stopped.
+pub async fn start_until(boot: Boot, stop: Arc<AtomicBool>) -> Result<Arc<Engine>, String> {
     let (folder, keep) = (boot.config.store.clone(), boot.keep);
     let opened = tokio::task::spawn_blocking(move || open(&folder, keep));
     let opened = opened.await.map_err(|_| "opening the store broke".to_string())??;
-    start_on(boot, opened).await
+    start_opened(boot, opened, stop).await
 }
 
 /// Starts an engine on a store that was opened already; where `boot` says that it lives does not count.
@@ -81,6 +93,10 @@ pub async fn start(boot: Boot) -> Result<Arc<Engine>, String> {
 /// # Errors
 /// When the system gives no threads, or the store cannot be read.
 pub async fn start_on(boot: Boot, opened: Opened) -> Result<Arc<Engine>, String> {
+    start_opened(boot, opened, Arc::default()).await
+}
+
+async fn start_opened(boot: Boot, opened: Opened, stop: Arc<AtomicBool>) -> Result<Arc<Engine>, String> {
     let Boot { mut config, vault, editor, clock, notify, keep } = boot;
     // Facts name files by their canonical paths: memory must too, or it would not know what is private.
     config.directories = config.directories.iter().map(|path| canonical(path)).collect();
@@ -88,7 +104,7 @@ pub async fn start_on(boot: Boot, opened: Opened) -> Result<Arc<Engine>, String>
         ScanOptions { sequences: config.todo_sequences.clone() },
         PrivacyOptions { tags: config.private_tags.clone() },
     );
-    let read = tokio::task::spawn_blocking(move || load(opened, keep, scan_options, privacy));
+    let read = tokio::task::spawn_blocking(move || load(opened, keep, (scan_options, privacy), &stop));
     let (opened, loaded, intents) = read.await.map_err(|_| "reading the store broke".to_string())??;
     let Opened { store, trouble, beside } = opened;
     let memory = Memory::restore(loaded.view, loaded.log);
@@ -305,17 +321,23 @@ fn go_without(error: StoreError, keep: Keep) -> Result<Opened, String> {
 fn load(
     mut opened: Opened,
     keep: Keep,
-    scan_options: ScanOptions,
-    privacy: PrivacyOptions,
+    (scan_options, privacy): (ScanOptions, PrivacyOptions),
+    stop: &AtomicBool,
 ) -> Result<(Opened, Loaded, Intents), String> {
+    // Whoever stops does not wait for all files, and the next start finds the store free.
+    let going = || if stop.load(Ordering::Relaxed) { Err(STOPPED.to_string()) } else { Ok(()) };
     let build = |file: &Arc<str>, text: Arc<str>| {
+        going()?;
         let outline = scan(text, &scan_options).map_err(|e| format!("{file}: {e}"))?;
         Ok(Document::build(file.clone(), outline, &privacy))
     };
     let read = |store: &mut dyn Store| -> Result<(Loaded, Intents), StoreError> {
         Ok((store.load(&build)?, Intents::read(store)?))
     };
-    let (loaded, intents) = match read(opened.store.as_mut()) {
+    let read = read(opened.store.as_mut());
+    // What was left out here must not be taken for damage.
+    going()?;
+    let (loaded, intents) = match read {
         Ok(read) => read,
         Err(error) => {
             opened = go_without(error, keep)?;

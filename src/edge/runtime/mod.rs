@@ -33,7 +33,7 @@ use crate::edge::runtime::status::{Offered, Statuses};
 use crate::edge::secret::{Secret, Vault};
 use futures_util::FutureExt;
 use std::panic::AssertUnwindSafe;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -51,6 +51,8 @@ pub struct Core {
     waiting: Arc<std::sync::atomic::AtomicUsize>,
     outbox: Arc<Outbox>,
     engine: Arc<OnceLock<Arc<Engine>>>,
+    /// Ends a start that is under way.
+    stop: Arc<AtomicBool>,
     runtime: tokio::runtime::Runtime,
 }
 
@@ -98,13 +100,15 @@ impl Core {
         let waiting = Arc::new(std::sync::atomic::AtomicUsize::new(0));
         let engine = Arc::new(OnceLock::new());
         let ears = Ears { inbox: inbox.clone(), events, waiting: waiting.clone() };
-        let (served, last_words) = (serve(settings, outbox.clone(), ears, engine.clone()), outbox.clone());
+        let stop = Arc::new(AtomicBool::new(false));
+        let starting = Starting { shared: engine.clone(), stop: stop.clone() };
+        let (served, last_words) = (serve(settings, outbox.clone(), ears, starting), outbox.clone());
         runtime.spawn(async move {
             if AssertUnwindSafe(served).catch_unwind().await.is_err() {
                 end(&last_words, "the core broke while it started; start it again");
             }
         });
-        Ok(Core { inbox, waiting, outbox, engine, runtime })
+        Ok(Core { inbox, waiting, outbox, engine, stop, runtime })
     }
 
     /// Queues one message.
@@ -126,6 +130,7 @@ impl Core {
 
     /// Stops within 300 ms. What was acknowledged is stored.
     pub fn stop(self) {
+        self.stop.store(true, Ordering::Relaxed);
         if let Some(engine) = self.engine.get() {
             let closed = async { tokio::time::timeout(STOP_PATIENCE, engine.close()).await };
             // Late or not: what was acknowledged is on disk already.
@@ -140,6 +145,12 @@ struct Ears {
     inbox: mpsc::UnboundedSender<Event>,
     events: mpsc::UnboundedReceiver<Event>,
     waiting: Arc<std::sync::atomic::AtomicUsize>,
+}
+
+/// What a start shares with whoever may end it.
+struct Starting {
+    shared: Arc<OnceLock<Arc<Engine>>>,
+    stop: Arc<AtomicBool>,
 }
 
 /// The loop's own state.
@@ -157,15 +168,15 @@ struct Loop {
     reading: Arc<parking_lot::Mutex<Reading>>,
 }
 
-async fn serve(settings: Sexp, outbox: Arc<Outbox>, ears: Ears, shared: Arc<OnceLock<Arc<Engine>>>) {
+async fn serve(settings: Sexp, outbox: Arc<Outbox>, ears: Ears, starting: Starting) {
     let editor = EmacsEditor::new(outbox.clone());
-    let engine = match start_engine(&settings, &outbox, &ears.inbox, editor.clone()).await {
+    let engine = match start_engine(&settings, &outbox, &ears.inbox, editor.clone(), starting.stop).await {
         Ok(engine) => engine,
         Err(why) => {
             return end(&outbox, &why);
         }
     };
-    let _ = shared.set(engine.clone());
+    let _ = starting.shared.set(engine.clone());
     let read = buffers::read(engine.clone());
     listen(engine, outbox, editor, ears, read).await
 }
@@ -209,6 +220,7 @@ async fn start_engine(
     outbox: &Arc<Outbox>,
     inbox: &mpsc::UnboundedSender<Event>,
     editor: Arc<EmacsEditor>,
+    stop: Arc<AtomicBool>,
 ) -> Result<Arc<Engine>, String> {
     let surroundings = Surroundings::of_settings(settings);
     let mut config = Config::read(&surroundings);
@@ -226,7 +238,7 @@ async fn start_engine(
     let vault = Vault::gather(given, surroundings.variables, env_file);
     let notify = tell(outbox.clone(), inbox.clone());
     let boot = Boot { config, vault, editor, clock: Arc::new(SystemClock), notify, keep: Keep::OnDisk };
-    boot::start(boot).await
+    boot::start_until(boot, stop).await
 }
 
 /// Tells the client, or the loop, what the engine says.

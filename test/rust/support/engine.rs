@@ -126,15 +126,19 @@ impl Home {
     pub async fn engine_with(&self, set: impl FnOnce(&mut Config)) -> Arc<Engine> {
         let mut config = self.config();
         set(&mut config);
-        let boot = Boot {
+        start(self.boot(config)).await.expect("the engine starts")
+    }
+
+    /// What an engine on this store is started with.
+    pub fn boot(&self, config: Config) -> Boot {
+        Boot {
             config,
             vault: Vault::empty(),
             editor: self.editor.lock().expect("not poisoned").clone(),
             clock: self.clock.clone(),
             notify: self.notify.lock().expect("not poisoned").clone(),
             keep: Keep::OnDiskOnly,
-        };
-        start(boot).await.expect("the engine starts")
+        }
     }
 
     /// Starts an engine that asks a scripted server, and has read the memex.
