@@ -43,6 +43,17 @@
               (expand-file-name "../../.build/eln/" passepartout-tests--folder)))
     world))
 
+(defun passepartout-tests--mend-trampolines ()
+  "Do without trampolines in an Emacs that cannot compile them here.
+One that was only unpacked has no linker.  Stand-ins for primitives
+then count for Lisp that is not compiled to machine code, as ours is."
+  (when (and (fboundp 'native-comp-available-p) (native-comp-available-p)
+             (not (ignore-errors (native-compile '(lambda () t)) t)))
+    (dolist (variable '(native-comp-enable-subr-trampolines
+                        comp-enable-subr-trampolines))
+      (when (boundp variable) (set variable nil)))
+    (message "This Emacs compiles nothing to machine code: no trampolines")))
+
 (defun passepartout-tests-run ()
   "Load and run everything, then end Emacs with the result."
   (let ((world (passepartout-tests--world))
@@ -52,6 +63,7 @@
     (unless (and module (file-readable-p module))
       (message "PASSEPARTOUT_MODULE=%s cannot be read" module)
       (kill-emacs 1))
+    (passepartout-tests--mend-trampolines)
     (setq passepartout-module-file module)
     (require 'passepartout)
     (let ((files (directory-files passepartout-tests--folder t
