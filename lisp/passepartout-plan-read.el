@@ -26,8 +26,11 @@
 ;; window, without a gap, and fetches the pages of a plan as its reader
 ;; comes to them, so that nothing here grows with the length of a plan.
 ;;
-;; What counts is what Emacs has displayed: the account is kept by a
-;; timer that runs when Emacs has drawn its windows and waits for you.
+;; What counts is what Emacs has drawn.  Each drawing of a window arms a
+;; timer, and what the timer finds counts only when the window stands on
+;; the screen as it is now, with nothing cut off: `window-line-height'
+;; tells, which is nil for a window that must be drawn again.
+;;
 ;; The core is told when all of a plan has been displayed, and takes no
 ;; approval of it before, however that is given: that a page was fetched
 ;; says nothing, because it is fetched before its reader comes to it.
@@ -48,9 +51,9 @@
 (defvar passepartout-plan--moved 0
   "When the buffer last changed what point is on.")
 
-(defvar passepartout-plan--window-end
-  (lambda (window) (window-end window t))
-  "Function that returns where the display of a window ends.")
+(defvar passepartout-plan--window-end #'passepartout-plan--drawn-until
+  "Function that returns where the display of a window ends.
+It returns nil while the window is not drawn as it is now.")
 
 (defvar-local passepartout-plan--ewoc nil
   "The plans in this buffer.")
@@ -100,10 +103,9 @@
   "Note what of the plans is displayed, and fetch what comes next."
   (dolist (window (and passepartout-plan--ewoc
                        (get-buffer-window-list nil nil 'visible)))
-    (let ((from (window-start window))
-          (to (funcall passepartout-plan--window-end window))
-          (node (ewoc-nth passepartout-plan--ewoc 0)))
-      (while node
+    (pcase-let ((`(,from . ,to) (passepartout-plan--displayed window))
+                (node (ewoc-nth passepartout-plan--ewoc 0)))
+      (while (and from node)
         (let ((entry (ewoc-data node)))
           (when (and (passepartout-plan--entry-p entry)
                      (< (ewoc-location node) (+ to passepartout-plan--ahead))
@@ -113,8 +115,62 @@
             (passepartout-plan--fetch-page entry from to)))
         (setq node (ewoc-next passepartout-plan--ewoc node))))))
 
+(defun passepartout-plan--drawn-until (window)
+  "Return where the display of WINDOW ends, or nil while it is not drawn.
+It is drawn now when it has to be, unless a key is waiting."
+  (unless (window-line-height 0 window) (redisplay))
+  (and (window-line-height 0 window)
+       (window-end window)))
+
+(defun passepartout-plan--displayed (window)
+  "Return what of the current buffer WINDOW displays whole, as (FROM . TO).
+Return nil when WINDOW is not drawn as it is now, or cuts lines off."
+  (let ((to (funcall passepartout-plan--window-end window))
+        (from (window-start window))
+        (above (ceiling (window-vscroll window))))
+    (when (and to (not (passepartout-plan--cut-p window)))
+      (save-excursion
+        ;; A line at an edge of which only a part is there is not displayed.
+        (when (> above 0)
+          (goto-char from)
+          (vertical-motion above window)
+          (setq from (point)))
+        (when (and (< from to)
+                   (nthcdr 2 (pos-visible-in-window-p (1- to) window t)))
+          (goto-char (1- to))
+          (vertical-motion 0 window)
+          (setq to (point))))
+      (cons from to))))
+
+(defun passepartout-plan--cut-p (window)
+  "Return non-nil when WINDOW cuts off lines of the current buffer."
+  (or truncate-lines
+      selective-display
+      (truncated-partial-width-window-p window)
+      (> (window-hscroll window) 0)))
+
+(defun passepartout-plan--uncut ()
+  "Have the lines of the current buffer displayed whole where they are cut off.
+Return nil when that was nowhere."
+  (let ((cut (seq-filter #'passepartout-plan--cut-p
+                         (get-buffer-window-list nil nil 'visible))))
+    (when cut
+      (setq-local truncate-lines nil)
+      (setq-local selective-display nil)
+      (setq-local truncate-partial-width-windows nil)
+      (dolist (window cut)
+        (set-window-hscroll window 0))
+      (setq passepartout-plan--moved (funcall passepartout-plan--clock))
+      (passepartout-plan--look-soon)
+      t)))
+
+(defun passepartout-plan--drawing (window)
+  "Look at what is displayed when WINDOW, which is not drawn now, has been."
+  (unless (window-line-height 0 window)
+    (passepartout-plan--look-soon)))
+
 (defun passepartout-plan--look-soon (&rest _)
-  "Look at what is displayed as soon as Emacs has drawn it."
+  "Look at what is displayed when Emacs next waits, and has drawn it."
   (let ((buffer (get-buffer passepartout-plan--buffer-name)))
     (when buffer
       (with-current-buffer buffer
@@ -132,7 +188,10 @@
   "Note that of NODE what lies between FROM and TO is displayed."
   (let* ((entry (ewoc-data node))
          (start (marker-position (ewoc-location node)))
-         (end (min to (passepartout-plan--node-end node)))
+         ;; The line that says that more will come makes room for it.
+         (end (min to (or (and (passepartout-plan--entry-next entry)
+                               (passepartout-plan--entry-fill entry))
+                          (passepartout-plan--node-end node))))
          (seen (+ start (passepartout-plan--entry-seen entry))))
     (when (< start to)
       (unless (passepartout-plan--entry-since entry)
@@ -146,11 +205,18 @@
   "Return up to where, between FROM and TO, nothing is hidden."
   (let ((position from) (steps 2000))
     (while (and (< position to) (> steps 0)
-                (not (invisible-p position)))
+                (not (passepartout-plan--covered-p position)))
       (setq steps (1- steps)
-            position (next-single-char-property-change
-                      position 'invisible nil to)))
+            position (min (next-single-char-property-change
+                           position 'invisible nil to)
+                          (next-single-char-property-change
+                           position 'display nil to))))
     position))
+
+(defun passepartout-plan--covered-p (position)
+  "Return non-nil when nothing, or something else, is displayed at POSITION."
+  (or (invisible-p position)
+      (get-char-property position 'display)))
 
 (defun passepartout-plan--seen-p (node)
   "Return non-nil when the plan of NODE has been displayed to its end.
@@ -214,13 +280,16 @@ Right after it appeared that is not told yet, but a little later."
 
 (defun passepartout-plan--hidden-p (node)
   "Return non-nil when NODE is folded or narrowed away, in part."
-  (let ((start (marker-position (ewoc-location node)))
-        (fill (passepartout-plan--entry-fill (ewoc-data node))))
+  (let* ((start (marker-position (ewoc-location node)))
+         (entry (ewoc-data node))
+         (fill (marker-position (passepartout-plan--entry-fill entry))))
     (or (< start (point-min)) (> fill (point-max))
-        (seq-some #'invisible-p
+        (seq-some #'passepartout-plan--covered-p
                   (list start
                         (save-excursion (goto-char start)
                                         (line-end-position))
+                        (min fill (+ start (passepartout-plan--entry-seen
+                                            entry)))
                         (1- fill) fill)))))
 
 (defun passepartout-plan--read-on (node)

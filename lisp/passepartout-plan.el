@@ -239,6 +239,8 @@ While a part of it has not been displayed yet, go there instead."
       (setq passepartout-plan--moved (funcall passepartout-plan--clock))
       (passepartout-plan--look-soon)
       (user-error "A part of the plan was hidden; look at it, then approve"))
+     ((and (not (passepartout-plan--seen-p node)) (passepartout-plan--uncut))
+      (user-error "Lines were cut off; look at the plan, then approve"))
      ((passepartout-plan--too-early-p entry)
       (passepartout-plan--look-soon)
       (message "The plan has only just appeared; read it, then approve"))
@@ -356,7 +358,8 @@ at its end approves")))
         (lambda () (passepartout-plan--fetch t)))
   (dolist (hook '(window-buffer-change-functions window-size-change-functions
                   window-scroll-functions post-command-hook))
-    (add-hook hook #'passepartout-plan--look-soon nil t)))
+    (add-hook hook #'passepartout-plan--look-soon nil t))
+  (add-hook 'pre-redisplay-functions #'passepartout-plan--drawing nil t))
 
 (defun passepartout-plan--started ()
   "Forget the plans of another core, and ask this one for those that wait."

@@ -160,6 +160,8 @@
   (setq-local buffer-read-only t)
   (setq-local buffer-undo-list t)
   (setq-local truncate-lines nil)
+  ;; A narrow window would cut lines off all the same.
+  (setq-local truncate-partial-width-windows nil)
   (setq-local word-wrap t)
   (setq-local bidi-display-reordering nil)
   (setq-local org-link-descriptive nil)
