@@ -53,7 +53,8 @@
 \\[passepartout-plan-edit-cancel] leaves the plan as it is")))
 
 (defun passepartout-plan-edit ()
-  "Edit an argument of the plan at point; the result is judged anew."
+  "Edit an argument of the plan at point; the result is judged anew.
+Text that was changed and not taken yet is gone on with."
   (interactive)
   (let* ((plan (passepartout-plan--entry-plan
                 (ewoc-data (passepartout-plan--at-point))))
@@ -64,14 +65,31 @@
                      ((cdr names)
                       (completing-read "Edit which argument? " names nil t))
                      (t (car names)))))
-    (pop-to-buffer (format "*Passepartout edit: %s of %s*"
-                           (passepartout-view-line name 40)
-                           (passepartout-view-line (plist-get plan :id) 20)))
-    (let ((inhibit-read-only t)) (erase-buffer))
-    (passepartout-plan-edit-mode)
-    (setq passepartout-plan--edited (cons plan name)
-          buffer-read-only t)
-    (passepartout-plan--fetch-argument 0)))
+    (pop-to-buffer (or (passepartout-plan--edit-buffer plan name)
+                       (generate-new-buffer
+                        (format "*Passepartout edit: %s of %s*"
+                                (passepartout-view-line name 40)
+                                (passepartout-view-line (plist-get plan :id)
+                                                        60)))))
+    (if (and (buffer-modified-p) (not buffer-read-only))
+        (message "%s" (substitute-command-keys
+                       "\\<passepartout-plan-edit-mode-map>Your text of \
+before is still here; \\[passepartout-plan-edit-cancel] throws it away"))
+      (let ((inhibit-read-only t)) (erase-buffer))
+      (passepartout-plan-edit-mode)
+      (setq passepartout-plan--edited (cons plan name)
+            buffer-read-only t)
+      (passepartout-plan--fetch-argument 0))))
+
+(defun passepartout-plan--edit-buffer (plan name)
+  "Return the buffer that edits the argument NAME of PLAN, or nil."
+  (seq-find (lambda (buffer)
+              (let ((edited (buffer-local-value 'passepartout-plan--edited
+                                                buffer)))
+                (and (equal name (cdr edited))
+                     (equal (plist-get plan :id)
+                            (plist-get (car edited) :id)))))
+            (buffer-list)))
 
 (defun passepartout-plan--fetch-argument (from)
   "Fetch the text that this buffer edits from the byte FROM on.

@@ -257,14 +257,25 @@ at its end approves")))
       (message "Approved: %s"
                (passepartout-view-line (plist-get plan :title) 60))))))
 
-(defun passepartout-plan-deny (reason)
-  "Deny the plan at point; the agent is told the REASON."
+(defun passepartout-plan-deny (reason &optional id)
+  "Deny the plan ID, or the one at point; the agent is told the REASON.
+While the reason is typed another plan may come under point: the one
+that the question was about is denied, or none."
   (interactive
-   (progn (passepartout-plan--at-point)
-          (list (read-string "Deny, because (may be empty): "))))
-  (let* ((node (passepartout-plan--at-point))
-         (plan (passepartout-plan--entry-plan (ewoc-data node)))
-         (id (plist-get plan :id)))
+   (let ((plan (passepartout-plan--entry-plan
+                (ewoc-data (passepartout-plan--at-point)))))
+     (list (read-string (format "Deny “%s”, because (may be empty): "
+                                (passepartout-view-line
+                                 (plist-get plan :title) 40)))
+           (plist-get plan :id))))
+  (let* ((id (or id
+                 (plist-get (passepartout-plan--entry-plan
+                             (ewoc-data (passepartout-plan--at-point)))
+                            :id)))
+         (plan (passepartout-plan--find id)))
+    (unless (and plan (passepartout-plan--pending-p plan))
+      (user-error "That plan no longer waits, it is %s; nothing was denied"
+                  (or (plist-get plan :status) "gone")))
     (passepartout-send-event :denial `(:plan ,id :reason ,reason)
                              (plist-get plan :session))
     (passepartout-plan--decided id "denied")

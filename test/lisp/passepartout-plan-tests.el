@@ -257,6 +257,58 @@ End of plan P1.
                    '((:sensor :denial :plan "P1" :reason "not now"))))
     (should (string-match-p "^\\* DENIED" (buffer-string)))))
 
+(ert-deftest passepartout-plan-a-reason-denies-the-plan-that-it-is-about ()
+  (passepartout-fake-with
+    (passepartout-plan-tests--show (passepartout-plan-tests--plan "P1")
+                                   (passepartout-plan-tests--plan "P2"))
+    (cl-letf (((symbol-function 'read-string)
+               (lambda (prompt &rest _)
+                 (should (string-search "Write P1" prompt))
+                 ;; Meanwhile point moves on to the plan that waits still.
+                 (passepartout-fake-inject
+                  :event `(:action :plan-changed
+                           :plan ,(passepartout-plan-tests--plan
+                                   "P1" :status "stale")))
+                 (should (looking-at-p "\\* PLAN Write P2"))
+                 "P1 is wrong")))
+      (should-error (passepartout-plan-tests--key "C-c C-k")
+                    :type 'user-error))
+    (should-not (passepartout-fake-sent :denial))
+    ;; When both wait, it is the plan of the question, wherever point is.
+    (passepartout-plan-tests--show (passepartout-plan-tests--plan "P3")
+                                   (passepartout-plan-tests--plan "P4"))
+    (goto-char (passepartout-plan--start "P3"))
+    (cl-letf (((symbol-function 'read-string)
+               (lambda (&rest _)
+                 (goto-char (passepartout-plan--start "P4"))
+                 "P3 is wrong")))
+      (passepartout-plan-tests--key "C-c C-k"))
+    (should (equal (passepartout-fake-sent :denial)
+                   '((:sensor :denial :plan "P3" :reason "P3 is wrong"))))))
+
+(ert-deftest passepartout-plan-an-edit-that-was-not-taken-is-gone-on-with ()
+  (passepartout-fake-with
+    (passepartout-plan-tests--show (passepartout-plan-tests--plan "P1"))
+    (cl-letf (((symbol-function 'completing-read)
+               (lambda (&rest _) "content")))
+      (passepartout-plan-tests--key "C-c C-e")
+      (passepartout-fake-answer :plan-argument '(:text "old"))
+      (insert "an hour of work ")
+      (passepartout-plan-tests--key "C-c C-c")
+      (passepartout-fake-settle)
+      (passepartout-fake-answer :edit-plan '(:error "Refused."))
+      (should (eq major-mode 'passepartout-plan-mode))
+      (goto-char (passepartout-plan--start "P1"))
+      (passepartout-plan-tests--key "C-c C-e")
+      (should (equal (buffer-string) "an hour of work old"))
+      (should (= 1 (length (passepartout-fake-sent :plan-argument))))
+      ;; Text that nobody changed is fetched anew.
+      (set-buffer-modified-p nil)
+      (switch-to-buffer passepartout-plan--buffer-name)
+      (passepartout-plan-tests--key "C-c C-e")
+      (passepartout-fake-answer :plan-argument '(:text "new"))
+      (should (equal (buffer-string) "new")))))
+
 (ert-deftest passepartout-plan-edits-an-argument ()
   (passepartout-fake-with
     (passepartout-plan-tests--show (passepartout-plan-tests--plan "P1")
