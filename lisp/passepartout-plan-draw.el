@@ -45,8 +45,17 @@
 (defconst passepartout-plan--line-length 400
   "A longer line is broken in two, because Emacs is slow with long lines.")
 
+(defconst passepartout-plan--settled-most 50
+  "How many plans are kept of those about which nothing is left to happen.
+The core sends as many when it is asked for all.")
+
 (defvar passepartout-plan--plans nil
-  "The plans that are known, the oldest first.")
+  "The plans that are known, or nil: a hash table from ids to conses.
+Each is (NUMBER . PLAN); the numbers grow as plans come or change their
+status.")
+
+(defvar passepartout-plan--number 0
+  "The number of the plan that came or changed its status last.")
 
 (cl-defstruct (passepartout-plan--entry
                (:constructor passepartout-plan--entry-create)
@@ -66,26 +75,85 @@ when the core knows that all of it has been displayed."
 
 (defun passepartout-plan--find (id)
   "Return the plan called ID, or nil."
-  (seq-find (lambda (plan) (equal id (plist-get plan :id)))
-            passepartout-plan--plans))
+  (and passepartout-plan--plans
+       (cdr (gethash id passepartout-plan--plans))))
+
+(defun passepartout-plan--known (&optional predicate)
+  "Return the plans for which PREDICATE holds, or all, the oldest first."
+  (let (found)
+    (when passepartout-plan--plans
+      (maphash (lambda (_id known)
+                 (when (or (null predicate) (funcall predicate (cdr known)))
+                   (push known found)))
+               passepartout-plan--plans))
+    (mapcar #'cdr (sort found #'car-less-than-car))))
 
 (defun passepartout-plan--pending-p (plan)
   "Return non-nil when PLAN waits."
   (equal (plist-get plan :status) "pending"))
 
+(defun passepartout-plan--settled-p (plan)
+  "Return non-nil when PLAN neither waits nor is being carried out."
+  (not (member (plist-get plan :status) '("pending" "approved"))))
+
 (defun passepartout-plan-pending ()
   "Return the plans that wait."
-  (seq-filter #'passepartout-plan--pending-p passepartout-plan--plans))
+  (passepartout-plan--known #'passepartout-plan--pending-p))
 
 (defun passepartout-plan--store (plan)
   "Remember PLAN in the place of an older state of it."
   (let* ((id (plist-get plan :id))
-         (old (passepartout-plan--find id)))
-    (setq passepartout-plan--plans
-          (if old
-              (mapcar (lambda (each) (if (eq each old) plan each))
-                      passepartout-plan--plans)
-            (append passepartout-plan--plans (list plan))))))
+         (plans (or passepartout-plan--plans
+                    (setq passepartout-plan--plans
+                          (make-hash-table :test #'equal))))
+         (old (gethash id plans)))
+    (puthash id
+             (cons (if (and old (equal (plist-get plan :status)
+                                       (plist-get (cdr old) :status)))
+                       (car old)
+                     (cl-incf passepartout-plan--number))
+                   plan)
+             plans)))
+
+(defun passepartout-plan--forget-old ()
+  "Forget the settled plans that are older than those that are kept.
+Return non-nil when there are as many as are kept."
+  (when (and passepartout-plan--plans
+             (>= (hash-table-count passepartout-plan--plans)
+                 passepartout-plan--settled-most))
+    (let* ((settled (passepartout-plan--known
+                     #'passepartout-plan--settled-p))
+           (surplus (- (length settled) passepartout-plan--settled-most)))
+      (while (> surplus 0)
+        (remhash (plist-get (pop settled) :id) passepartout-plan--plans)
+        (setq surplus (1- surplus)))
+      (= surplus 0))))
+
+;;;; Above and below the plans
+
+(defun passepartout-plan--header ()
+  "Return what stands above the plans."
+  (let ((count (length (passepartout-plan-pending))))
+    (concat
+     "#+TITLE: Flight plans\n#+TODO: PLAN | "
+     (string-join passepartout-plan--keywords " ") "\n\n"
+     (pcase count
+       (0 "No plan waits for you.\n")
+       (1 "One plan waits for you.\n")
+       (_ (format "%d plans wait for you.\n" count)))
+     (substitute-command-keys
+      "\\<passepartout-plan-mode-map>\\[passepartout-plan-approve] \
+approves, \\[passepartout-plan-deny] denies, \\[passepartout-plan-edit] \
+edits, \\[scroll-up-command] reads on, \\[quit-window] leaves.\n\n"))))
+
+(defun passepartout-plan--footer (full)
+  "Return what stands below the plans, of which there may be more when FULL."
+  (if full
+      (propertize (format "Of the plans that are over, the newest %d are shown; \
+“passepartout plans list --all” lists them all.\n"
+                          passepartout-plan--settled-most)
+                  'face 'passepartout-quiet)
+    ""))
 
 ;;;; A plan as a heading
 

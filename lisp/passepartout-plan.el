@@ -78,53 +78,41 @@
 
 ;;;; Drawing
 
-(defun passepartout-plan--header ()
-  "Return what stands above the plans."
-  (let ((count (length (passepartout-plan-pending))))
-    (concat
-     "#+TITLE: Flight plans\n#+TODO: PLAN | "
-     (string-join passepartout-plan--keywords " ") "\n\n"
-     (pcase count
-       (0 "No plan waits for you.\n")
-       (1 "One plan waits for you.\n")
-       (_ (format "%d plans wait for you.\n" count)))
-     (substitute-command-keys
-      "\\<passepartout-plan-mode-map>\\[passepartout-plan-approve] \
-approves, \\[passepartout-plan-deny] denies, \\[passepartout-plan-edit] \
-edits, \\[scroll-up-command] reads on, \\[quit-window] leaves.\n\n"))))
-
 (defun passepartout-plan--redraw ()
   "Bring the buffer of plans up to date when there is one.
 Only the plans that changed are drawn; the others stay as they are."
-  (let ((buffer (get-buffer passepartout-plan--buffer-name)))
+  (let ((full (passepartout-plan--forget-old))
+        (buffer (get-buffer passepartout-plan--buffer-name)))
     (when buffer
       (with-current-buffer buffer
         (let ((inhibit-read-only t)
               (places (passepartout-plan--places)))
           (save-restriction
             (widen)
-            (passepartout-plan--update))
+            (passepartout-plan--update full))
           (set-buffer-modified-p nil)
           (mapc #'passepartout-plan--put-back places))
         (passepartout-plan--look-soon)))))
 
-(defun passepartout-plan--update ()
-  "Add, remove and move the plans of the current buffer as they are known."
+(defun passepartout-plan--update (full)
+  "Add, remove and move the plans of the current buffer as they are known.
+FULL is non-nil when older ones may have been left out."
   (unless passepartout-plan--ewoc
     (erase-buffer)
     (setq passepartout-plan--nodes (make-hash-table :test #'equal)
           passepartout-plan--ewoc (ewoc-create #'passepartout-plan--print
                                                "" "" t)))
-  (let ((header (passepartout-plan--header)))
-    (unless (equal header (car (ewoc-get-hf passepartout-plan--ewoc)))
-      (ewoc-set-hf passepartout-plan--ewoc header "")))
+  (let ((header (passepartout-plan--header))
+        (footer (passepartout-plan--footer full)))
+    (unless (equal (cons header footer) (ewoc-get-hf passepartout-plan--ewoc))
+      (ewoc-set-hf passepartout-plan--ewoc header footer)))
   (maphash (lambda (id node)
              (unless (passepartout-plan--drawn-p (ewoc-data node)
                                                  (passepartout-plan--find id))
                (passepartout-plan--remove id node)))
            passepartout-plan--nodes)
   (let ((label (passepartout-plan--node 'decided)))
-    (dolist (plan passepartout-plan--plans)
+    (dolist (plan (passepartout-plan--known))
       (unless (passepartout-plan--node (plist-get plan :id))
         (let ((entry (passepartout-plan--entry-create :plan plan))
               (pending (passepartout-plan--pending-p plan)))

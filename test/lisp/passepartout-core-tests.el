@@ -192,7 +192,7 @@ The lighthouse of Cordouan was built in 1611.
                   (passepartout-core-tests--file) nil 'quiet)
     (passepartout-plan-approve)
     (passepartout-core-tests--until
-     (member (plist-get (car passepartout-plan--plans) :status)
+     (member (plist-get (car (passepartout-plan--known)) :status)
              '("stale" "failed")))
     (should (equal (concat passepartout-core-tests--text "* More\n")
                    (passepartout-core-tests--on-disk)))))

@@ -524,6 +524,50 @@ End of plan P1.
              (last (funcall cost)))
         (should (< last (+ 0.05 (* 5 first))))))))
 
+(defun passepartout-plan-tests--count (regexp)
+  "Return how often REGEXP is in the buffer of plans."
+  (with-current-buffer passepartout-plan--buffer-name
+    (count-matches regexp (point-min) (point-max))))
+
+(ert-deftest passepartout-plan-old-ones-are-forgotten ()
+  (passepartout-fake-with
+    (passepartout-plan-tests--show (passepartout-plan-tests--plan "WAITS")
+                                   (passepartout-plan-tests--plan
+                                    "GOES" :status "approved"))
+    (let ((change (lambda (id status)
+                    (passepartout-fake-inject
+                     :event `(:action :plan-changed
+                              :plan ,(passepartout-plan-tests--plan
+                                      id :status status))))))
+      (dotimes (n 49)
+        (funcall change (format "P%d" n) "done"))
+      (should (= 49 (passepartout-plan-tests--count "^\\* DONE")))
+      (should (= 0 (passepartout-plan-tests--count "plans list --all")))
+      (dotimes (n 51)
+        (funcall change (format "P%d" (+ 49 n)) "done"))
+      (should (= 50 (passepartout-plan-tests--count "^\\* DONE")))
+      (should (= 1 (passepartout-plan-tests--count "plans list --all")))
+      (should (= 1 (passepartout-plan-tests--count "^\\* PLAN Write WAITS")))
+      (should (= 1 (passepartout-plan-tests--count "^\\* APPROVED Write GOES")))
+      (should (= 52 (length (passepartout-plan--known))))
+      (should (= 53 (hash-table-count passepartout-plan--nodes)))
+      ;; What was decided last is the newest, however long it was known.
+      (funcall change "WAITS" "denied")
+      (should (= 49 (passepartout-plan-tests--count "^\\* DONE")))
+      (should (passepartout-plan--find "WAITS"))
+      (should-not (passepartout-plan--find "P50"))
+      (should (passepartout-plan--find "P51"))
+      ;; It is the same when all are drawn at once.
+      (kill-buffer passepartout-plan--buffer-name)
+      (passepartout-flight-plans)
+      (should (= 49 (passepartout-plan-tests--count "^\\* DONE")))
+      (goto-char (point-min))
+      (should (re-search-forward
+               "^Decided\n\n\\* DENIED Write WAITS\\(?:.*\n\\)+\\* DONE Write P99 "
+               nil t))
+      (goto-char (point-min))
+      (should (looking-at-p "\\(?:.*\n\\)*\\* DONE Write P51 .*\n.*\n\n\\* APPR.*\n.*\n\nOf the plans")))))
+
 (ert-deftest passepartout-plan-takes-no-focus ()
   (passepartout-fake-with
     (switch-to-buffer "*scratch*")
