@@ -71,8 +71,13 @@
   (passepartout-request
    :plans `(:all ,all)
    (lambda (payload)
-     (dolist (plan (plist-get payload :plans))
-       (passepartout-plan--store plan))
+     (let ((full (passepartout-plan--forget-old)))
+       (dolist (plan (plist-get payload :plans))
+         ;; One that was forgotten is not new because it is told again.
+         (unless (and full
+                      (passepartout-plan--settled-p plan)
+                      (not (passepartout-plan--find (plist-get plan :id))))
+           (passepartout-plan--store plan))))
      (passepartout-plan--redraw)
      (run-hooks 'passepartout-plan-changed-hook))))
 

@@ -557,9 +557,14 @@ End of plan P1.
       (should (passepartout-plan--find "WAITS"))
       (should-not (passepartout-plan--find "P50"))
       (should (passepartout-plan--find "P51"))
-      ;; It is the same when all are drawn at once.
+      ;; It is the same when all are drawn at once, and told again.
       (kill-buffer passepartout-plan--buffer-name)
       (passepartout-flight-plans)
+      (passepartout-fake-answer
+       :plans `(:plans ,(mapcar (lambda (n)
+                                  (passepartout-plan-tests--plan
+                                   (format "P%d" n) :status "done"))
+                                (number-sequence 40 99))))
       (should (= 49 (passepartout-plan-tests--count "^\\* DONE")))
       (goto-char (point-min))
       (should (re-search-forward
