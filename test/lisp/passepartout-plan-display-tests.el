@@ -38,7 +38,7 @@
   "Folder of this file.")
 
 (defconst passepartout-plan-display--patience 20
-  "Seconds after which what has not happened will not.")
+  "Seconds that one step may take; all may take ten times as many.")
 
 ;;;; The Emacs that draws
 
@@ -274,8 +274,7 @@ The step that is under way has time UNTIL then."
            (pop scenes)
            (setq until nil)))
   (run-at-time 0.01 nil #'passepartout-plan-display--run scenes failures
-               (or until (+ (float-time)
-                            (/ passepartout-plan-display--patience 4)))))
+               (or until (+ (float-time) passepartout-plan-display--patience))))
 
 (defun passepartout-plan-display-child ()
   "Draw plans on the terminal, write what went wrong, and end."
@@ -309,7 +308,7 @@ The step that is under way has time UNTIL then."
                        "-L" passepartout-plan-display--here
                        "-l" "passepartout-plan-display-tests"
                        "-f" "passepartout-plan-display-child")))
-         (until (+ (float-time) (* 5 passepartout-plan-display--patience))))
+         (until (+ (float-time) (* 10 passepartout-plan-display--patience))))
     (set-process-window-size child 30 80)
     (unwind-protect
         (progn
