@@ -34,78 +34,12 @@
 (require 'passepartout-view)
 (require 'passepartout-status)
 (require 'passepartout-chat-text)
+(require 'passepartout-chat-change)
+(require 'passepartout-chat-place)
 (require 'passepartout-chat-below)
 (eval-when-compile (require 'subr-x))
 
 (defvar passepartout-chat-mode)
-
-(cl-defstruct (passepartout-chat--turn
-               (:constructor passepartout-chat--turn-create)
-               (:copier nil))
-  "A turn that is going on.
-ID is the core's name for it, or nil while it is not known; BUFFER the
-chat; AT the marker at which text arrives; NOTE the overlay that says
-that it goes on; GAP is non-nil when the next text begins a paragraph."
-  id buffer at note gap)
-
-(defvar passepartout-chat--turns nil
-  "The turns that are going on, in all chats, the oldest first.")
-
-;;;; The place of an answer
-
-(defun passepartout-chat--open-answer (id)
-  "Begin an answer at the end of the turn that point is in.
-ID is the core's name of the turn, or nil when it is not known yet."
-  (let ((start (point))
-        (further (save-excursion
-                   (passepartout-chat--find-answer
-                    (passepartout-chat--turn-end))))
-        at note)
-    (goto-char (passepartout-chat--turn-end))
-    (skip-chars-backward " \t\n")
-    (delete-region (point) (progn (skip-chars-forward " \t\n") (point)))
-    (insert (if further "\n" "") "\n** Answer\n:PROPERTIES:\n:PP_ROLE: assistant\n:END:\n")
-    (setq at (point-marker))
-    (insert (if (eobp) "\n" "\n\n"))
-    (set-marker-insertion-type at t)
-    (setq note (make-overlay at at nil t t))
-    (overlay-put note 'before-string
-                 (propertize "…" 'face 'passepartout-quiet))
-    (passepartout-chat--hide-roles start (point))
-    (let ((turn (passepartout-chat--turn-create
-                 :id id :buffer (current-buffer) :at at :note note)))
-      (setq passepartout-chat--turns
-            (append passepartout-chat--turns (list turn)))
-      turn)))
-
-(defun passepartout-chat--ensure-prompt ()
-  "Make sure that the chat ends in a heading that has not been asked."
-  (save-excursion
-    (goto-char (point-max))
-    (unless (and (passepartout-chat--to-turn)
-                 (not (passepartout-chat--role)))
-      (goto-char (point-max))
-      (unless (bolp) (insert "\n"))
-      (insert "\n* ")))
-  (passepartout-chat--prompt-hint))
-
-(defun passepartout-chat--prompt-hint ()
-  "Show, after an empty last heading, what can be done there.
-The hint is no part of the text."
-  (save-excursion
-    (goto-char (point-max))
-    (forward-line 0)
-    (remove-overlays (point-min) (point-max) 'passepartout-chat-hint t)
-    (when (looking-at "^\\* $")
-      (let ((overlay (make-overlay (point) (point-max) nil nil t))
-            (gone (lambda (overlay after &rest _)
-                    (when after (delete-overlay overlay)))))
-        (overlay-put overlay 'passepartout-chat-hint t)
-        (overlay-put overlay 'after-string
-                     (propertize "ask here, send with C-c RET"
-                                 'face 'passepartout-quiet 'cursor t))
-        (overlay-put overlay 'modification-hooks (list gone))
-        (overlay-put overlay 'insert-behind-hooks (list gone))))))
 
 ;;;; What arrives
 
@@ -131,9 +65,10 @@ The hint is no part of the text."
 It answers the oldest question that still waits, or goes on from the
 last turn, after a plan was approved or denied."
   (let* ((id (plist-get payload :turn))
+         (follows (plist-get payload :follows))
          (buffer (passepartout-chat--find-buffer
                   (plist-get meta :session-id)))
-         (waiting (and (not (plist-get payload :follows))
+         (waiting (and (not follows)
                        (seq-find
                         (lambda (turn)
                           (and (eq (passepartout-chat--turn-buffer turn) buffer)
@@ -142,62 +77,64 @@ last turn, after a plan was approved or denied."
     (cond
      ((or (null buffer) (passepartout-chat--find-turn id)))
      (waiting (setf (passepartout-chat--turn-id waiting) id))
-     (t (passepartout-chat--go-on buffer id (plist-get payload :follows))))
+     (t (let ((turn (passepartout-chat--turn-create :id id :buffer buffer)))
+          (passepartout-chat--begin-turn turn)
+          (passepartout-chat--change
+           buffer (lambda () (passepartout-chat--go-on turn follows))))))
     (when buffer
       (with-current-buffer buffer (passepartout-chat--show-state)))))
 
-(defun passepartout-chat--go-on (buffer id follows)
-  "Open a further answer, of the turn ID, in BUFFER.
+(defun passepartout-chat--go-on (turn follows)
+  "Open a further answer, of TURN, in the current buffer.
 It stands below the question that the turn FOLLOWS belongs to, or below
 the last question when that turn cannot be found."
-  (with-current-buffer buffer
-    (org-with-wide-buffer
-     (goto-char (point-max))
-     (when (passepartout-chat--to-asked follows)
-       (passepartout-chat--open-answer id)))))
-
-(defun passepartout-chat--to-asked (turn)
-  "Go to the question that TURN answers, or to the last one that was asked."
-  (when turn
-    (re-search-backward (concat "^- turn :: " (regexp-quote turn) "$") nil t))
-  (let ((found nil))
-    (while (and (not found) (re-search-backward "^\\* " nil t))
-      (setq found (equal (passepartout-chat--role) "user")))
-    found))
+  (org-with-wide-buffer
+   (goto-char (point-max))
+   (when (passepartout-chat--to-asked follows)
+     (passepartout-chat--open-answer turn))))
 
 (defun passepartout-chat--chunk (payload _meta)
   "Insert the text in PAYLOAD into its answer."
   (let ((turn (passepartout-chat--find-turn (plist-get payload :turn)))
         (text (plist-get payload :text)))
-    (when (and turn (buffer-live-p (passepartout-chat--turn-buffer turn)))
-      (if (or (null text) (string-empty-p text))
-          (setf (passepartout-chat--turn-gap turn) t)
-        (passepartout-chat--insert turn text)))))
+    (when turn
+      (passepartout-chat--change
+       (passepartout-chat--turn-buffer turn)
+       (lambda ()
+         (if (or (null text) (string-empty-p text))
+             (setf (passepartout-chat--turn-gap turn) t)
+           (passepartout-chat--insert turn text)))))))
 
 (defun passepartout-chat--insert (turn text)
-  "Insert TEXT at the end of the answer of TURN.
+  "Insert TEXT at the end of the answer of TURN, in the current buffer.
 Point and windows stay; in a folded answer the text is folded too."
-  (with-current-buffer (passepartout-chat--turn-buffer turn)
-    (save-excursion
-      (save-restriction
-        (widen)
-        (let* ((inhibit-read-only t)
-               (at (passepartout-chat--turn-at turn))
-               (from (marker-position at))
-               (folded (org-invisible-p (max (point-min) (- from 2)))))
-          (goto-char from)
-          (when (passepartout-chat--turn-note turn)
-            (delete-overlay (passepartout-chat--turn-note turn))
-            (setf (passepartout-chat--turn-note turn) nil
-                  (passepartout-chat--turn-gap turn) nil))
-          (when (passepartout-chat--turn-gap turn)
-            (setf (passepartout-chat--turn-gap turn) nil)
-            (insert (if (bolp) "\n" "\n\n")))
-          (insert text)
-          (when (and folded
-                     (not (passepartout-chat--only-role-hidden-p from)))
-            (passepartout-chat--fold (max (point-min) (1- from)) at
-                                     'headline)))))))
+  (save-excursion
+    (save-restriction
+      (widen)
+      (passepartout-chat--ensure-place turn)
+      (let ((at (passepartout-chat--turn-at turn)))
+        (when at
+          (passepartout-chat--insert-at turn at text))))))
+
+(defun passepartout-chat--insert-at (turn at text)
+  "Insert TEXT, of the answer of TURN, at the marker AT."
+  (let* ((from (marker-position at))
+         (folded (org-invisible-p (max (point-min) (- from 2)))))
+    (goto-char from)
+    (when (passepartout-chat--turn-note turn)
+      (delete-overlay (passepartout-chat--turn-note turn))
+      (setf (passepartout-chat--turn-note turn) nil)
+      (unless (passepartout-chat--turn-said turn)
+        (setf (passepartout-chat--turn-gap turn) nil)))
+    (when (passepartout-chat--turn-gap turn)
+      (setf (passepartout-chat--turn-gap turn) nil)
+      (setq text (concat (if (bolp) "\n" "\n\n") text)))
+    (insert text)
+    (push text (passepartout-chat--turn-said turn))
+    (when (and folded
+               (not (passepartout-chat--only-role-hidden-p from)))
+      (passepartout-chat--fold (max (point-min) (1- from)) at
+                               'headline))))
 
 (defun passepartout-chat--only-role-hidden-p (position)
   "Return non-nil when what is hidden before POSITION is a role's drawer."
@@ -210,14 +147,18 @@ Point and windows stay; in a folded answer the text is folded too."
   (let ((turn (passepartout-chat--find-turn (plist-get payload :turn))))
     (when turn
       (setq passepartout-chat--turns (delq turn passepartout-chat--turns))
-      (when (buffer-live-p (passepartout-chat--turn-buffer turn))
-        (passepartout-chat--finish turn payload)
-        (with-current-buffer (passepartout-chat--turn-buffer turn)
-          (save-restriction
-            (widen)
-            (passepartout-chat--ensure-prompt))
-          (passepartout-chat--go-on-if-idle)
-          (passepartout-chat--show-state))))))
+      (let ((buffer (passepartout-chat--turn-buffer turn)))
+        (unwind-protect
+            (passepartout-chat--change
+             buffer (lambda ()
+                      (passepartout-chat--finish turn payload)
+                      (save-restriction
+                        (widen)
+                        (passepartout-chat--ensure-prompt))
+                      (passepartout-chat--go-on-if-idle)))
+          (when (buffer-live-p buffer)
+            (with-current-buffer buffer
+              (passepartout-chat--show-state))))))))
 
 ;;;; Where the next question goes
 
@@ -266,15 +207,20 @@ and scroll are yours."
       (passepartout-chat--insert turn below)
       (setf (passepartout-chat--turn-gap turn) t))
     (passepartout-chat--insert turn (passepartout-chat--drawer payload))
-    (with-current-buffer (passepartout-chat--turn-buffer turn)
-      (when (plist-get payload :private)
-        (passepartout-chat--mark-private (passepartout-chat--turn-at turn)))
-      (org-with-wide-buffer
-       (goto-char (passepartout-chat--turn-at turn))
-       (let ((end (point)))
-         (when (re-search-backward "^:PASSEPARTOUT:$" nil t)
-           (passepartout-chat--fold (line-end-position) end 'drawer))))
-      (set-marker (passepartout-chat--turn-at turn) nil))))
+    (when (passepartout-chat--turn-at turn)
+      (passepartout-chat--close turn (plist-get payload :private)))))
+
+(defun passepartout-chat--close (turn private)
+  "Fold what stands below the answer of TURN; mark it when it is PRIVATE."
+  (when private
+    (passepartout-chat--mark-private (passepartout-chat--turn-at turn)))
+  (org-with-wide-buffer
+   (goto-char (passepartout-chat--turn-at turn))
+   (let ((end (point)))
+     (when (re-search-backward "^:PASSEPARTOUT:$" nil t)
+       (passepartout-chat--fold (line-end-position) end 'drawer))))
+  (set-marker (passepartout-chat--turn-from turn) nil)
+  (set-marker (passepartout-chat--turn-at turn) nil))
 
 (defun passepartout-chat--mark-private (position)
   "Mark the question whose answer is at POSITION as private.
@@ -282,61 +228,72 @@ A chat that lies in the memex is then private there as well."
   (org-with-wide-buffer
    (goto-char position)
    (when (passepartout-chat--to-turn)
-     (let ((inhibit-read-only t))
-       (org-entry-put nil "PRIVACY" "private"))
+     (org-entry-put nil "PRIVACY" "private")
      (passepartout-chat--hide-roles (point) position))))
 
-(defun passepartout-chat--so-far (turn)
-  "Return the text of the answer of TURN so far."
-  (with-current-buffer (passepartout-chat--turn-buffer turn)
-    (org-with-wide-buffer
-     (goto-char (passepartout-chat--turn-at turn))
-     (let ((end (point)))
-       (re-search-backward "^\\*\\* " nil t)
-       (buffer-substring-no-properties (point) end)))))
-
 (defun passepartout-chat--stopped (payload _meta)
-  "End every turn that is going on when the core in PAYLOAD has stopped."
+  "End every turn that is going on when the core in PAYLOAD has stopped.
+What goes wrong in one of them keeps none of the others."
   (when (equal (plist-get payload :state) "stopped")
     (dolist (turn passepartout-chat--turns)
       (unless (passepartout-chat--turn-id turn)
-        (setf (passepartout-chat--turn-id turn) "stopped"))
-      (passepartout-chat--done
-       (list :turn (passepartout-chat--turn-id turn)
-             :status "interrupted" :text "The core was stopped.")
-       nil))))
+        (setf (passepartout-chat--turn-id turn) (format "stopped-%s"
+                                                        (sxhash-eq turn))))
+      (passepartout-events--call
+       #'passepartout-chat--done
+       (list (list :turn (passepartout-chat--turn-id turn)
+                   :status "interrupted" :text "The core was stopped.")
+             nil)))))
 
 ;;;; State in the header line
 
 (defvar-local passepartout-chat--header nil
   "The text of the header line.")
 
-(defun passepartout-chat--show-state ()
-  "Bring the header line of this chat up to date."
-  (let* ((going (seq-some (lambda (turn)
-                            (eq (passepartout-chat--turn-buffer turn)
-                                (current-buffer)))
-                          passepartout-chat--turns))
+(defun passepartout-chat--state ()
+  "Return what this chat does and what can be done, as a cons."
+  (let ((base (passepartout-chat--base)))
+    (cond
+     ((with-current-buffer base (passepartout-chat--held-text)))
+     ((seq-some (lambda (turn) (eq (passepartout-chat--turn-buffer turn) base))
+                passepartout-chat--turns)
+      '("answering" . "C-c C-k stops it"))
+     (t (cons nil
+              (if (> (passepartout-status--count) 0)
+                  "M-x passepartout-flight-plans"
+                "C-c RET sends, or goes to the next question"))))))
+
+(defun passepartout-chat--show-own-state ()
+  "Bring the header line of this buffer up to date."
+  (let* ((state (passepartout-chat--state))
          (header (concat
                   " Passepartout  "
-                  (if going
-                      (propertize "answering" 'face 'passepartout-attention)
+                  (if (car state)
+                      (propertize (car state) 'face 'passepartout-attention)
                     (passepartout-status-text))
-                  (propertize (cond (going "  C-c C-k stops it")
-                                    ((> (passepartout-status--count) 0)
-                                     "  M-x passepartout-flight-plans")
-                                    (t "  C-c RET sends"))
-                              'face 'passepartout-quiet))))
+                  (propertize (concat "  " (cdr state))
+                              'face 'passepartout-quiet)))
+         ;; A heading may hold a percent sign, which a header line acts on.
+         (header (replace-regexp-in-string "%" "%%" header t t)))
     (unless (equal header passepartout-chat--header)
       (setq passepartout-chat--header header)
       (force-mode-line-update))))
+
+(defun passepartout-chat--show-state ()
+  "Bring the header line of this chat up to date, wherever it is shown."
+  (let ((base (passepartout-chat--base)))
+    (dolist (buffer (buffer-list))
+      (when (and (eq base (or (buffer-base-buffer buffer) buffer))
+                 (buffer-local-value 'passepartout-chat-mode buffer))
+        (with-current-buffer buffer
+          (passepartout-chat--show-own-state))))))
 
 (defun passepartout-chat--status (_payload _meta)
   "Bring the header lines of the chats up to date."
   (dolist (buffer (buffer-list))
     (when (buffer-local-value 'passepartout-chat-mode buffer)
       (with-current-buffer buffer
-        (passepartout-chat--show-state)))))
+        (passepartout-chat--show-own-state)))))
 
 ;;;; Subscriptions
 

@@ -37,6 +37,7 @@
 (require 'passepartout)
 (require 'passepartout-events)
 (require 'passepartout-chat-text)
+(require 'passepartout-chat-change)
 (require 'passepartout-chat-below)
 (require 'passepartout-chat-answer)
 
@@ -66,8 +67,7 @@ Below a plan that was edited stands the one that came in its place."
                          "\\]")
                  nil t)
                 (not (equal word (match-string 1))))
-       (let ((inhibit-read-only t)
-             (next (plist-get plan :replaced-by)))
+       (let ((next (plist-get plan :replaced-by)))
          (replace-match word t t nil 1)
          (when next
            (end-of-line)
@@ -78,8 +78,8 @@ Below a plan that was edited stands the one that came in its place."
   (let* ((plan (plist-get payload :plan))
          (buffer (passepartout-chat--find-buffer (plist-get plan :session))))
     (when (and buffer (not (equal (plist-get plan :status) "pending")))
-      (with-current-buffer buffer
-        (passepartout-chat--write-status plan)))))
+      (passepartout-chat--change
+       buffer (lambda () (passepartout-chat--write-status plan))))))
 
 ;;;; A chat that was opened again
 
@@ -96,13 +96,6 @@ Below a plan that was edited stands the one that came in its place."
        (cl-pushnew (match-string-no-properties 1) ids :test #'equal)))
     (nreverse ids)))
 
-(defun passepartout-chat--changeable-p ()
-  "Return non-nil when this buffer can be changed without a question."
-  (not (or buffer-read-only
-           (and buffer-file-name
-                (or (not (verify-visited-file-modtime (current-buffer)))
-                    (stringp (file-locked-p buffer-file-name)))))))
-
 (defun passepartout-chat-ask-plans ()
   "Ask how the plans stand that this chat says are not done with.
 Nothing happens when the core is not running: it is asked when it is."
@@ -115,8 +108,10 @@ Nothing happens when the core is not running: it is asked when it is."
          (when (buffer-live-p buffer)
            (with-current-buffer buffer
              (when (passepartout-chat--changeable-p)
-               (mapc #'passepartout-chat--write-status
-                     (plist-get payload :plans))))))))))
+               (passepartout-chat--change-now
+                (lambda ()
+                  (mapc #'passepartout-chat--write-status
+                        (plist-get payload :plans))))))))))))
 
 (defun passepartout-chat--core-started ()
   "Ask how the plans of every chat stand."

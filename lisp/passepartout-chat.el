@@ -70,33 +70,37 @@ with prefix argument AGAIN, ask that one once more."
     (user-error "This buffer is not a chat; M-x passepartout-chat opens one")))
 
 (defun passepartout-chat--ask (start)
-  "Send the question whose heading begins at START."
-  (org-with-wide-buffer
-   (goto-char start)
-   (let ((text (passepartout-chat--message))
-         (history (passepartout-chat--history))
-         (private (passepartout-chat--private-p))
-         (session (passepartout-chat--session)))
-     (cond
-      ((string-empty-p text)
-       (user-error "Write your question after the star, then C-c RET"))
-      ((> (string-bytes text) passepartout-events-text-limit)
-       (user-error "Your question is %d kB long; at most %d kB can be sent.  \
+  "Send the question whose heading begins at START.
+Whichever buffer shows it, the answer is one of the chat itself."
+  (with-current-buffer (passepartout-chat--base)
+    (org-with-wide-buffer
+     (goto-char start)
+     (let ((text (passepartout-chat--message))
+           (history (passepartout-chat--history))
+           (private (passepartout-chat--private-p))
+           (session (passepartout-chat--session)))
+       (cond
+        ((string-empty-p text)
+         (user-error "Write your question after the star, then C-c RET"))
+        ((> (string-bytes text) passepartout-events-text-limit)
+         (user-error "Your question is %d kB long; at most %d kB can be sent.  \
 Put the text into a file and name the file"
-                   (/ (string-bytes text) 1024)
-                   (/ passepartout-events-text-limit 1024))))
-     (unless (passepartout-chat--role)
-       (passepartout-chat--mark-asked))
-     (passepartout-chat--open-answer nil)
-     (passepartout-send-event
-      :user-input
-      `(:text ,text
-        :history ,history
-        :private ,(and private t)
-        :file ,(and buffer-file-name (expand-file-name buffer-file-name))
-        :project ,(passepartout-events-project))
-      session)
-     (passepartout-chat--show-state))))
+                     (/ (string-bytes text) 1024)
+                     (/ passepartout-events-text-limit 1024))))
+       (unless (passepartout-chat--role)
+         (passepartout-chat--mark-asked))
+       (let ((turn (passepartout-chat--turn-create :buffer (current-buffer))))
+         (passepartout-chat--open-answer turn)
+         (passepartout-chat--begin-turn turn))
+       (passepartout-send-event
+        :user-input
+        `(:text ,text
+          :history ,history
+          :private ,(and private t)
+          :file ,(and buffer-file-name (expand-file-name buffer-file-name))
+          :project ,(passepartout-events-project))
+        session)
+       (passepartout-chat--show-state)))))
 
 (defun passepartout-chat--mark-asked ()
   "Give the heading at point the role of the user."
@@ -205,6 +209,7 @@ question at point; \\[passepartout-chat-interrupt] stops the answer."
   (add-hook 'org-open-at-point-functions #'passepartout-chat--open-source nil t)
   (add-hook 'kill-buffer-hook #'passepartout-chat--killed nil t)
   (add-hook 'write-contents-functions #'passepartout-chat--ask-file nil t)
+  (add-hook 'after-revert-hook #'passepartout-chat--reverted nil t)
   (unless (or visual-line-mode (not truncate-lines))
     (setq passepartout-chat--wrapped t)
     (visual-line-mode 1))
@@ -234,6 +239,7 @@ question at point; \\[passepartout-chat-interrupt] stops the answer."
   (remove-hook 'org-open-at-point-functions #'passepartout-chat--open-source t)
   (remove-hook 'kill-buffer-hook #'passepartout-chat--killed t)
   (remove-hook 'write-contents-functions #'passepartout-chat--ask-file t)
+  (remove-hook 'after-revert-hook #'passepartout-chat--reverted t)
   (when passepartout-chat--wrapped
     (kill-local-variable 'passepartout-chat--wrapped)
     (visual-line-mode -1))
