@@ -73,9 +73,20 @@
             (member language passepartout-chat-code-languages))
     (apply function language arguments)))
 
-(advice-add 'org-file-contents :around #'passepartout-chat--no-set-up)
-(advice-add 'org-src-font-lock-fontify-block
-            :around #'passepartout-chat--known-language)
+(defun passepartout-chat-guard-install ()
+  "Keep Org from reading set-up files and calling unknown modes in chats.
+This is done before the first chat is opened; other buffers are not
+concerned."
+  (advice-add 'org-file-contents :around #'passepartout-chat--no-set-up)
+  (advice-add 'org-src-font-lock-fontify-block
+              :around #'passepartout-chat--known-language))
+
+(defun passepartout-chat-guard-unload-function ()
+  "Let Org be as it was; `unload-feature' calls this."
+  (advice-remove 'org-file-contents #'passepartout-chat--no-set-up)
+  (advice-remove 'org-src-font-lock-fontify-block
+                 #'passepartout-chat--known-language)
+  nil)
 
 (defun passepartout-chat--before-export (_backend)
   "Remove from a copy to be exported the keywords that Org would follow."
@@ -89,6 +100,7 @@
 
 (defun passepartout-chat-guard-set ()
   "Keep the text of the current buffer, a chat, from acting by itself."
+  (passepartout-chat-guard-install)
   (pcase-dolist (`(,variable . ,value) passepartout-chat--guards)
     (set (make-local-variable variable) value))
   (add-hook passepartout-chat--export-hook

@@ -152,7 +152,9 @@ The value nil leaves a new chat without a file until you save it."
 (defcustom passepartout-chat-go-on t
   "Whether point goes to the next question when an answer has ended.
 It does so only if you gave no command since you sent, and only if the
-place is in view; the window never scrolls for it."
+place is in view; the window never scrolls for it.  Where the place is
+not in view, point goes there when you begin to type, unless you have
+done anything but scroll since you sent."
   :type 'boolean
   :package-version '(passepartout . "0.1.0"))
 
@@ -229,6 +231,7 @@ A key that was meant for something else then approves nothing."
 (autoload 'passepartout-chat-mode "passepartout-chat"
   "Minor mode of an Org buffer that is a chat." t)
 (autoload 'passepartout-chat-adopt "passepartout-chat")
+(autoload 'passepartout-chat-guard-install "passepartout-chat-guard")
 (autoload 'passepartout-flight-plans "passepartout-plan"
   "Show the plans that wait for you." t)
 (autoload 'passepartout-gate-trace "passepartout-trace"
@@ -341,7 +344,12 @@ that those of a chat are never used."
   passepartout-mode passepartout--turn-on
   :group 'passepartout
   (if passepartout-global-mode
-      (add-hook 'org-mode-hook #'passepartout--adopt-chat)
+      (progn
+        (add-hook 'org-mode-hook #'passepartout--adopt-chat)
+        ;; Org reads the keywords of a file before its hook runs.
+        (with-eval-after-load 'org
+          (when passepartout-global-mode
+            (passepartout-chat-guard-install))))
     (remove-hook 'org-mode-hook #'passepartout--adopt-chat)))
 
 (provide 'passepartout)
