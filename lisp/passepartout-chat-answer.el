@@ -163,17 +163,40 @@ Point and windows stay; in a folded answer the text is folded too."
 ;;;; Where the next question goes
 
 (defvar-local passepartout-chat--sent-at nil
-  "Where point was when a question was sent, while no command came since.")
+  "Where point was when a question was sent, while you only read since.")
+
+(defconst passepartout-chat--typing
+  '(self-insert-command org-self-insert-command yank org-yank)
+  "Commands that put text where point is.")
 
 (defun passepartout-chat--note-sent ()
-  "Remember that a question was sent from here, until the next command."
+  "Remember that a question was sent from here, while you only read."
   (setq passepartout-chat--sent-at (point))
-  (add-hook 'pre-command-hook #'passepartout-chat--forget-sent nil t))
+  (add-hook 'pre-command-hook #'passepartout-chat--before-command nil t))
+
+(defun passepartout-chat--before-command ()
+  "Let what you type after you have sent be the next question.
+Without this it would land in the question that was just asked, or in
+the answer to which you have scrolled."
+  (unless (and (symbolp this-command) (get this-command 'scroll-command))
+    (when (and passepartout-chat-go-on
+               passepartout-chat--sent-at
+               (memq this-command passepartout-chat--typing)
+               (not buffer-read-only)
+               (not (buffer-narrowed-p))
+               (save-excursion
+                 (and (passepartout-chat--to-turn)
+                      (passepartout-chat--role))))
+      (push-mark nil t)
+      (passepartout-chat--ensure-prompt)
+      (passepartout-chat--to-prompt)
+      (message "Your next question; C-u C-SPC goes back"))
+    (passepartout-chat--forget-sent)))
 
 (defun passepartout-chat--forget-sent ()
   "Forget that a question was sent: you have done something since."
   (setq passepartout-chat--sent-at nil)
-  (remove-hook 'pre-command-hook #'passepartout-chat--forget-sent t))
+  (remove-hook 'pre-command-hook #'passepartout-chat--before-command t))
 
 (defun passepartout-chat--go-on-if-idle ()
   "Put point where the next question goes, if you have only waited.

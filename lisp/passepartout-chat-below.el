@@ -31,6 +31,7 @@
 (require 'org-element)
 (require 'passepartout)
 (require 'passepartout-view)
+(require 'passepartout-chat-text)
 (require 'passepartout-plan-draw)
 (eval-when-compile (require 'subr-x))
 
@@ -150,6 +151,11 @@ changed.  A heading that is gone opens its file."
                       (org-element-property :raw-link link))))
     (cond
      ((not target) nil)
+     ((and (equal (org-element-property :type link) "file")
+           (file-remote-p (or (org-element-property :path link) ""))
+           (passepartout-chat--in-answer-p))
+      (user-error "This link leads to another machine: %s"
+                  (passepartout-view-line target 200)))
      ((string-prefix-p "id:" target)
       (let ((file (passepartout-chat--file-of-id (substring target 3))))
         (and file
@@ -162,18 +168,26 @@ changed.  A heading that is gone opens its file."
         (passepartout-chat--visit
          file (concat "^\\*+ .*" (regexp-quote title))))))))
 
+(defun passepartout-chat--in-answer-p ()
+  "Return non-nil when point is in an answer."
+  (org-with-wide-buffer
+   (end-of-line)
+   (and (re-search-backward "^\\*\\*? " nil t)
+        (equal (passepartout-chat--role) "assistant"))))
+
 (defun passepartout-chat--file-of-id (id)
   "Return the file of the source ID, as the drawers of this chat have it."
   (org-with-wide-buffer
    (goto-char (point-max))
-   (and (re-search-backward (format "^- source :: %s in \\(/.*\\)$"
-                                    (regexp-quote id))
-                            nil t)
+   (and (passepartout-chat--find-in-drawer
+         (format "^- source :: %s in \\(/.*\\)$" (regexp-quote id)))
         (match-string-no-properties 1))))
 
 (defun passepartout-chat--visit (file regexp)
-  "Visit FILE, which must be there, at the heading with a match for REGEXP."
-  (when (file-readable-p file)
+  "Visit FILE, which must be there, at the heading with a match for REGEXP.
+A file of another machine is not even looked at: that would connect."
+  (when (and (not (file-remote-p file))
+             (file-readable-p file))
     (org-mark-ring-push)
     (find-file file)
     (widen)

@@ -185,7 +185,8 @@ It is a cons of where its heading and where the end of its text is."
 (defun passepartout-chat--to-asked (turn)
   "Go to the question that TURN answers, or to the last one that was asked."
   (when turn
-    (re-search-backward (concat "^- turn :: " (regexp-quote turn) "$") nil t))
+    (passepartout-chat--find-in-drawer
+     (concat "^- turn :: " (regexp-quote turn) "$")))
   (let ((found nil))
     (while (and (not found) (re-search-backward "^\\* " nil t))
       (setq found (equal (passepartout-chat--role) "user")))
@@ -203,6 +204,27 @@ It is a cons of where its heading and where the end of its text is."
       (unless (bolp) (insert "\n"))
       (insert "\n* ")))
   (passepartout-chat--prompt-hint))
+
+(defun passepartout-chat--make-room (start)
+  "Scroll so that there is room for an answer to the question at START.
+This happens once, when you send; afterwards the window stays."
+  (when (and (eq (window-buffer) (current-buffer))
+             (not noninteractive))
+    (let ((below (count-screen-lines (point) (window-end nil t))))
+      (when (< below (/ (window-body-height) 2))
+        (set-window-start nil (save-excursion
+                                (goto-char start)
+                                (forward-line -1)
+                                (point)))))))
+
+(defun passepartout-chat--to-prompt ()
+  "Go to where the next question is written."
+  (goto-char (point-max))
+  (when (save-excursion
+          (skip-chars-backward " \t\n")
+          (beginning-of-line)
+          (looking-at-p "\\* *$"))
+    (skip-chars-backward "\n")))
 
 (defun passepartout-chat--prompt-hint ()
   "Show, after an empty last heading, what can be done there.

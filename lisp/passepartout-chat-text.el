@@ -262,6 +262,35 @@ drawn on it."
       (passepartout-chat--private-in-p (point-min)
                                        (passepartout-chat--turn-end))))
 
+;;;; The drawers below the answers
+
+(defun passepartout-chat--find-in-drawer (regexp)
+  "Search backward for a line with a match for REGEXP that was written by us.
+It stands in the drawer at the end of an answer; that an answer has
+such a line in its text means nothing.  Return nil when there is none."
+  (let ((found nil))
+    (while (and (not found) (re-search-backward regexp nil t))
+      (setq found (save-match-data (passepartout-chat--in-drawer-p))))
+    found))
+
+(defun passepartout-chat--in-drawer-p ()
+  "Return non-nil when point is in the drawer that ends an answer."
+  (save-excursion
+    (forward-line 0)
+    (let ((line "\\(?:  \\)?- "))
+      (and (save-excursion
+             (while (and (looking-at-p line) (= 0 (forward-line -1))))
+             (looking-at-p "^:PASSEPARTOUT:[ \t]*$"))
+           (save-excursion
+             (while (and (looking-at-p line) (= 0 (forward-line 1))))
+             (and (looking-at "^:END:[ \t]*$")
+                  (progn (goto-char (match-end 0))
+                         (skip-chars-forward " \t\n")
+                         (or (eobp) (looking-at-p "^\\*+ ")))))
+           (re-search-backward "^\\*+ " nil t)
+           (looking-at-p "\\*\\* ")
+           (equal (passepartout-chat--role) "assistant")))))
+
 ;;;; Hiding what is only for machines
 
 (defun passepartout-chat--hide-roles (beg end)
@@ -286,6 +315,14 @@ drawn on it."
         (org-fold-region beg end t spec)
       (with-no-warnings
         (org-flag-region beg end t 'outline)))))
+
+(defun passepartout-chat--fold-drawers ()
+  "Fold the drawers below the answers of this chat."
+  (goto-char (point-min))
+  (while (re-search-forward "^:PASSEPARTOUT:[ \t]*$" nil t)
+    (let ((from (point)))
+      (when (re-search-forward "^:END:[ \t]*$" nil t)
+        (passepartout-chat--fold from (point) 'drawer)))))
 
 (provide 'passepartout-chat-text)
 ;;; passepartout-chat-text.el ends here

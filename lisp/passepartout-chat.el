@@ -98,7 +98,7 @@ Put the text into a file and name the file"
           :history ,history
           :private ,(and private t)
           :file ,(and buffer-file-name (expand-file-name buffer-file-name))
-          :project ,(passepartout-events-project))
+          :project ,(passepartout-chat--project))
         session)
        (passepartout-chat--show-state)))))
 
@@ -114,18 +114,6 @@ Put the text into a file and name the file"
     (passepartout-chat--hide-roles
      start (passepartout-chat--body-start))))
 
-(defun passepartout-chat--make-room (start)
-  "Scroll so that there is room for an answer to the question at START.
-This happens once, when you send; afterwards the window stays."
-  (when (and (eq (window-buffer) (current-buffer))
-             (not noninteractive))
-    (let ((below (count-screen-lines (point) (window-end nil t))))
-      (when (< below (/ (window-body-height) 2))
-        (set-window-start nil (save-excursion
-                                (goto-char start)
-                                (forward-line -1)
-                                (point)))))))
-
 (defun passepartout-chat-next ()
   "Go to the place for the next question, at the end of the chat."
   (interactive)
@@ -134,15 +122,6 @@ This happens once, when you send; afterwards the window stays."
   (push-mark nil t)
   (passepartout-chat--ensure-prompt)
   (passepartout-chat--to-prompt))
-
-(defun passepartout-chat--to-prompt ()
-  "Go to where the next question is written."
-  (goto-char (point-max))
-  (when (save-excursion
-          (skip-chars-backward " \t\n")
-          (beginning-of-line)
-          (looking-at-p "\\* *$"))
-    (skip-chars-backward "\n")))
 
 (defun passepartout-chat-interrupt ()
   "Stop what the agent is doing in this chat."
@@ -221,14 +200,6 @@ question at point; \\[passepartout-chat-interrupt] stops the answer."
   (passepartout-chat--show-state)
   (passepartout-chat-ask-plans))
 
-(defun passepartout-chat--fold-drawers ()
-  "Fold the drawers below the answers of this chat."
-  (goto-char (point-min))
-  (while (re-search-forward "^:PASSEPARTOUT:[ \t]*$" nil t)
-    (let ((from (point)))
-      (when (re-search-forward "^:END:[ \t]*$" nil t)
-        (passepartout-chat--fold from (point) 'drawer)))))
-
 (defun passepartout-chat--take-down ()
   "Make the current buffer a plain Org buffer again."
   (passepartout-chat-guard-lift)
@@ -271,18 +242,35 @@ question at point; \\[passepartout-chat-interrupt] stops the answer."
   "Return a fresh name for a conversation."
   (format "%s-%04x" (format-time-string "%Y%m%dT%H%M%S") (random 65536)))
 
-(defun passepartout-chat--name ()
-  "Return the name of the chat buffer for the current project."
-  (let ((project (passepartout-events-project)))
-    (if project
-        (format "*Passepartout: %s*"
-                (file-name-nondirectory (directory-file-name project)))
-      "*Passepartout*")))
+(defvar-local passepartout-chat--project nil
+  "A list of the project that this chat was opened for, which may be nil.
+The value nil stands for a chat that was not opened for any.")
+(put 'passepartout-chat--project 'permanent-local t)
 
-(defun passepartout-chat--called-p (buffer name)
-  "Return non-nil when BUFFER is called NAME, or NAME with a number."
-  (string-match-p (concat "\\`" (regexp-quote name) "\\(?:<[0-9]+>\\)?\\'")
-                  (buffer-name buffer)))
+(defun passepartout-chat--project ()
+  "Return the folder of the project of this chat, or nil.
+Wherever the chat is saved, it stays that for which it was opened,
+unless you have said which one it is to be."
+  (if (and passepartout-chat--project (not passepartout-project))
+      (car passepartout-chat--project)
+    (passepartout-events-project)))
+
+(defun passepartout-chat--name (project)
+  "Return the name of a new chat buffer for PROJECT, a folder or nil."
+  (if project
+      (format "*Passepartout: %s*"
+              (file-name-nondirectory (directory-file-name project)))
+    "*Passepartout*"))
+
+(defun passepartout-chat--known (project)
+  "Return the chat of PROJECT, a folder or nil, that was used last, or nil."
+  (seq-find (lambda (buffer)
+              (and (buffer-local-value 'passepartout-chat-mode buffer)
+                   (not (buffer-base-buffer buffer))
+                   (equal (list project)
+                          (buffer-local-value 'passepartout-chat--project
+                                              buffer))))
+            (buffer-list)))
 
 ;;;; Saving
 
@@ -315,26 +303,33 @@ first question are offered."
                  (not (y-or-n-p (format "%s is there; replace it? " file))))
         (user-error "The chat was not saved"))
       (make-directory (file-name-directory file) t)
-      (set-visited-file-name file t)))
+      (passepartout-chat--visit-file file)))
   ;; Nil: Emacs goes on and writes the file.
   nil)
 
+(defun passepartout-chat--visit-file (file)
+  "Let this chat be saved in FILE, and go on working where it does."
+  (let ((folder default-directory))
+    (set-visited-file-name file t)
+    (setq default-directory folder)))
+
 ;;;; Opening
 
-(defun passepartout-chat--fresh (name)
-  "Return a new chat in a buffer called NAME."
-  (with-current-buffer (generate-new-buffer name)
+(defun passepartout-chat--fresh (project)
+  "Return a new chat for PROJECT, a folder or nil."
+  (with-current-buffer (generate-new-buffer
+                        (passepartout-chat--name project))
     (insert ":PROPERTIES:\n:PP_CHAT: " (passepartout-chat--new-session)
             "\n:END:\n#+TITLE: Chat\n\n* ")
     (org-mode)
     (passepartout-chat-mode 1)
     (goto-char (point-max))
     (setq buffer-undo-list nil)
+    (setq passepartout-chat--project (list project))
     (when passepartout-chat-directory
-      (set-visited-file-name
+      (passepartout-chat--visit-file
        (expand-file-name (format-time-string "chat-%Y%m%d-%H%M%S.org")
-                         passepartout-chat-directory)
-       t))
+                         passepartout-chat-directory)))
     (setq-local buffer-offer-save t)
     (set-buffer-modified-p nil)
     (current-buffer)))
@@ -350,15 +345,10 @@ for a new one.  In a saved chat, go on with it."
     (passepartout-chat-adopt)
     (passepartout-chat-next))
    (t
-    (let* ((name (passepartout-chat--name))
-           (known (seq-find
-                   (lambda (buffer)
-                     (and (buffer-local-value 'passepartout-chat-mode buffer)
-                          (passepartout-chat--called-p buffer name)))
-                   (buffer-list))))
+    (let ((project (passepartout-events-project)))
       (pop-to-buffer-same-window
-       (or (and (not new) known)
-           (passepartout-chat--fresh name))))))
+       (or (and (not new) (passepartout-chat--known project))
+           (passepartout-chat--fresh project))))))
   (unless noninteractive
     (run-with-idle-timer 0.05 nil #'passepartout-chat--wake)))
 
@@ -379,6 +369,7 @@ Without a module it says what is missing, and how to go on."
   "Open FILE, a saved chat, and go on with it.
 Neither its local variables nor its set-up files are used."
   (interactive "fOpen chat: ")
+  (passepartout-chat-guard-install)
   (let ((enable-local-variables nil)
         (enable-local-eval nil)
         (enable-dir-local-variables nil)
