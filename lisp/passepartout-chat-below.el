@@ -152,7 +152,8 @@ changed.  A heading that is gone opens its file."
     (cond
      ((not target) nil)
      ((and (equal (org-element-property :type link) "file")
-           (file-remote-p (or (org-element-property :path link) ""))
+           (passepartout-chat--remote-p
+            (or (org-element-property :path link) ""))
            (passepartout-chat--in-answer-p))
       (user-error "This link leads to another machine: %s"
                   (passepartout-view-line target 200)))
@@ -167,6 +168,12 @@ changed.  A heading that is gone opens its file."
             (title (org-link-unescape (match-string 2 target))))
         (passepartout-chat--visit
          file (concat "^\\*+ .*" (regexp-quote title))))))))
+
+(defun passepartout-chat--remote-p (file)
+  "Return non-nil when FILE is on another machine, however it is written.
+Nothing is connected for this."
+  (or (file-remote-p file)
+      (file-remote-p (expand-file-name file))))
 
 (defun passepartout-chat--in-answer-p ()
   "Return non-nil when point is in an answer."
@@ -186,7 +193,7 @@ changed.  A heading that is gone opens its file."
 (defun passepartout-chat--visit (file regexp)
   "Visit FILE, which must be there, at the heading with a match for REGEXP.
 A file of another machine is not even looked at: that would connect."
-  (when (and (not (file-remote-p file))
+  (when (and (not (passepartout-chat--remote-p file))
              (file-readable-p file))
     (org-mark-ring-push)
     (find-file file)

@@ -342,10 +342,12 @@
       (delete-file file))))
 
 (ert-deftest passepartout-chat-another-machine-is-never-asked ()
-  (dolist (drawer '(t nil))
+  (pcase-dolist (`(,drawer ,remote) '((t "/sshx:evil.example:/x.org")
+                                      (t "/./sshx:evil.example:/x.org")
+                                      (nil "/sshx:evil.example:/x.org")
+                                      (nil "/.//sshx:evil.example:/x.org")))
     (passepartout-fake-with
-      (let ((session (passepartout-chat-tests--open))
-            (remote "/sshx:evil.example:/x.org"))
+      (let ((session (passepartout-chat-tests--open)))
         (passepartout-chat-tests--ask "Q")
         (passepartout-chat-tests--answer
          session "t1"
