@@ -5,6 +5,9 @@ use super::line::closes_reserved;
 
 /// Whether the colon behind `word` would make Org see a link of a kind that is not allowed.
 pub(super) fn closes_link_type(before: &str, word: &str, behind: &str) -> bool {
+    if closes_remote_method(before, word, behind) {
+        return true;
+    }
     let opened =
         before.len().checked_sub(word.len() + 1).and_then(|at| before.get(at..)).is_some_and(|t| t.starts_with('<'));
     // Between angle brackets a link may begin with white space, and go on in the next line.
@@ -22,6 +25,19 @@ pub(super) fn closes_link_type(before: &str, word: &str, behind: &str) -> bool {
         .filter(|at| bytes[*at].is_ascii_alphabetic() && (*at == 0 || !bytes[*at - 1].is_ascii_alphanumeric()))
         .filter_map(|at| word.get(at..))
         .any(|name| is_refused_type(name, behind))
+}
+
+/// Whether the colon behind `word` ends the method of a file name of another machine, as in `/method:host:`.
+/// Any word can be a method: packages add their own.
+fn closes_remote_method(before: &str, word: &str, behind: &str) -> bool {
+    let path = before.strip_suffix(word).unwrap_or("");
+    let root = path.trim_end_matches('/');
+    let slashes = path.len() - root.len();
+    // Behind letters it is a step on the way, and `//` behind a colon begins the host of an address.
+    let begins =
+        slashes > 0 && !root.ends_with(|c: char| c.is_ascii_alphanumeric()) && !(slashes == 2 && root.ends_with(':'));
+    let host = behind.find([':', '/', ' ', '\t']).and_then(|at| behind.get(at..));
+    begins && !word.is_empty() && host.is_some_and(|rest| rest.starts_with(':'))
 }
 
 /// Whether Org or a known package gives this link type a meaning other than a page, a note, or a file;
