@@ -130,6 +130,8 @@ reaches a chat that you have made read-only."
         (push function passepartout-chat--held)
         (add-hook 'post-command-hook #'passepartout-chat--release nil t)
         (add-hook 'after-save-hook #'passepartout-chat--release nil t)
+        (add-hook 'kill-buffer-query-functions
+                  #'passepartout-chat--killable-p nil t)
         (passepartout-chat--show-state)))))
 
 (defun passepartout-chat--change-now (function)
@@ -144,11 +146,18 @@ reaches a chat that you have made read-only."
       (setq passepartout-chat--held nil)
       (remove-hook 'post-command-hook #'passepartout-chat--release t)
       (remove-hook 'after-save-hook #'passepartout-chat--release t)
+      (remove-hook 'kill-buffer-query-functions
+                   #'passepartout-chat--killable-p t)
       ;; The first of them makes the buffer modified, so that none asks.
       (dolist (function functions)
         (passepartout-events--call #'passepartout-chat--change-now
                                    (list function)))
       (passepartout-chat--show-state))))
+
+(defun passepartout-chat--killable-p ()
+  "Return non-nil when killing this chat loses no answer, or when you say so."
+  (or (null passepartout-chat--held)
+      (yes-or-no-p "An answer still waits for this chat; kill it anyway? ")))
 
 (defun passepartout-chat--held-text ()
   "Return what is to be said about what waits for this chat, or nil.
