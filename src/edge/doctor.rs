@@ -198,6 +198,14 @@ fn settings(engine: &Engine) -> Check {
 
 fn skills(engine: &Engine) -> Check {
     let (loaded, problems) = engine.skill_report();
+    let gaps = engine.skill_gaps();
+    if !gaps.is_empty() {
+        let all: Vec<String> = gaps.into_iter().chain(problems).collect();
+        let detail = format!("{loaded} loaded; {}", all.join("; "));
+        let repair = "Mend the file at the line that is named, or move it out of the folder, then start again; \
+                      until then every act but plain reading asks.";
+        return Check::bad("skills", "Skills", State::Unhealthy, detail, repair);
+    }
     match problems.as_slice() {
         [] => Check::good("skills", "Skills", format!("{loaded} loaded")),
         problems => {

@@ -8,6 +8,7 @@ use crate::domain::memory::store::Stamp;
 use crate::domain::memory::view::View;
 use crate::domain::org::decode::decode;
 use crate::domain::org::scan::{ScanOptions, scan};
+use crate::domain::turn::panic_text;
 use crate::edge::org_file::{OrgFileError, read_bytes};
 use crate::edge::thread::block_signals;
 use crate::edge::walk::{WalkError, org_files_of};
@@ -214,8 +215,7 @@ fn work(
         let Some(path) = files.get(next.fetch_add(1, Ordering::Relaxed)) else { return };
         // A fault in reading one file is that file's problem and nobody else's.
         let outcome = catch_unwind(AssertUnwindSafe(|| read_one(path, known, options))).unwrap_or_else(|panic| {
-            let words = panic.downcast_ref::<&str>().map(|text| text.to_string());
-            let words = words.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+            let words = panic_text(panic.as_ref());
             failed(path, known, format!("BUG: reading it failed in our own code ({words}); please report this"))
         });
         if sender.send(outcome).is_err() {

@@ -12,9 +12,6 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 /// What every line begins with.
 pub const PREFIX: &str = "panic at ";
 
-/// Longest text of a panic that is kept, in characters.
-const LONGEST: usize = 300;
-
 /// Where a line goes that nobody listens for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Echo {
@@ -71,7 +68,7 @@ fn line(panic: &PanicHookInfo<'_>) -> String {
     let place = panic
         .location()
         .map_or_else(|| "an unknown place".to_string(), |place| format!("{}:{}", file(place.file()), place.line()));
-    format!("{PREFIX}{place}: {}", words(&panic_text(panic.payload())))
+    format!("{PREFIX}{place}: {}", panic_text(panic.payload()))
 }
 
 /// Returns a source file's name without the folders of the machine that it was built on.
@@ -79,26 +76,6 @@ fn file(name: &str) -> &str {
     let behind = |mark: &str| name.split_once(mark).map(|(_, rest)| rest);
     let beyond = |rest: &'static str| behind(rest).and_then(|rest| rest.split_once('/')).map(|(_, rest)| rest);
     beyond("/registry/src/").or_else(|| beyond("/rustc/")).unwrap_or(name)
-}
-
-/// Returns the first line of a panic's text, without what it quotes: that may be a passage of a note.
-fn words(text: &str) -> String {
-    let line = text.lines().next().unwrap_or("");
-    // Behind this stands what an error holds.
-    let line = line.split_once("on an `Err` value: ").map_or(line, |(before, _)| before);
-    let mut out = String::new();
-    for (n, piece) in line.split('`').enumerate() {
-        let quoted = n % 2 == 1;
-        let code = piece.contains("::") || piece.contains("==") || ["None", "Err", "Ok", "Some"].contains(&piece);
-        match quoted {
-            true => out.extend(["`", if code { piece } else { "…" }, "`"]),
-            false => out.push_str(piece),
-        }
-    }
-    match out.char_indices().nth(LONGEST) {
-        None => out,
-        Some((at, _)) => format!("{}…", out.get(..at).unwrap_or("")),
-    }
 }
 
 #[cfg(test)]
@@ -114,21 +91,6 @@ mod tests {
         ] {
             assert_eq!(file(name), shown);
         }
-    }
-
-    #[test]
-    fn what_a_panic_quotes_is_left_out() {
-        for (text, shown) in [
-            ("nothing special", "nothing special"),
-            ("called `Option::unwrap()` on a `None` value", "called `Option::unwrap()` on a `None` value"),
-            ("byte index 3 is out of bounds of `My diagnosis`", "byte index 3 is out of bounds of `…`"),
-            ("an open `quote of a note", "an open `…`"),
-            ("called `Result::unwrap()` on an `Err` value: Bad(\"mine\")", "called `Result::unwrap()` "),
-            ("assertion `left == right` failed\n  left: \"mine\"", "assertion `left == right` failed"),
-        ] {
-            assert_eq!(words(text), shown);
-        }
-        assert_eq!(words(&"é".repeat(400)).chars().count(), LONGEST + 1);
     }
 
     #[test]

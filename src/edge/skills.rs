@@ -1,12 +1,17 @@
 //! Loads skills from folders, in the order that they need each other, and says what became of each.
 //!
-//! A skill that cannot be loaded keeps no other out. The mandatory ones are also built into the program:
-//! where a folder has no readable version, the built-in one stands in.
+//! A skill that cannot be loaded keeps no other out; when it holds rules, or may hold some, a gate that asks stands
+//! in for them. The mandatory ones are also built into the program: where a folder has no readable version, the
+//! built-in one stands in.
 
+use crate::domain::gate::Gates;
+use crate::domain::gate::standard::standard;
+use crate::domain::org::outline::Outline;
 use crate::domain::org::scan::{ScanOptions, scan};
 use crate::domain::skill::Skill;
-use crate::domain::skill::order::{Ordered, order};
-use crate::domain::skill::parse::parse;
+use crate::domain::skill::gate::{self, Unread};
+use crate::domain::skill::order::order;
+use crate::domain::skill::parse::{may_hold_rules, parse, rules_alone};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,8 +30,10 @@ const MANDATORY: &[(&str, &str)] =
 pub enum SkillState {
     /// It is loaded.
     Loaded,
-    /// It was kept out; why, and what would be right.
+    /// It was kept out and has no rules; why, and what would be right.
     Failed(String),
+    /// It was kept out, and holds rules or may hold some: a gate asks in their place.
+    Unread(String),
 }
 
 /// One line of the list of skills.
@@ -47,21 +54,12 @@ pub struct SkillReport {
 pub struct Loaded {
     /// Those that are loaded, each after all that it needs.
     pub skills: Vec<Skill>,
+    /// Those that were kept out and whose rules are readable: these hold all the same.
+    pub rules_alone: Vec<Skill>,
+    /// What stands where rules cannot be used.
+    pub unread: Vec<Unread>,
     /// What became of each, by name.
     pub reports: Vec<SkillReport>,
-    /// Folders that could not be read, each with why.
-    pub problems: Vec<String>,
-}
-
-impl Loaded {
-    /// Returns what is wrong, in words.
-    pub fn complaints(&self) -> Vec<String> {
-        let failed = self.reports.iter().filter_map(|report| match &report.state {
-            SkillState::Loaded => None,
-            SkillState::Failed(why) => Some(format!("{}: {why}", report.name)),
-        });
-        failed.chain(self.problems.iter().cloned()).collect()
-    }
 }
 
 /// Loads every `*.org` of some folders but `README.org` and hidden files; of two with one name, the first counts.
@@ -70,65 +68,86 @@ pub fn load(folders: &[PathBuf]) -> Loaded {
     let mut loaded = Loaded::default();
     let mut found: Vec<(Skill, Option<PathBuf>)> = Vec::new();
     for folder in folders {
-        for path in files(folder, &mut loaded.problems) {
-            read_one(path, &mut found, &mut loaded.reports);
+        for path in files(folder, &mut loaded) {
+            read_one(path, &mut found, &mut loaded);
         }
     }
-    let stand_in = |name: &str, found: &mut Vec<(Skill, Option<PathBuf>)>| {
-        let text = MANDATORY.iter().find(|(mandatory, _)| *mandatory == name).map(|(_, text)| *text);
-        text.map(|text| read_text(name, text.to_string()).map(|skill| found.push((skill, None))))
-    };
-    for (name, _) in MANDATORY {
-        if found.iter().any(|(skill, _)| skill.name == *name) {
-            continue;
-        }
-        if let Some(Err(why)) = stand_in(name, &mut found) {
-            loaded.reports.push(SkillReport {
-                name: (*name).to_string(),
-                file: None,
-                state: SkillState::Failed(why),
-                remarks: Vec::new(),
-            });
+    for name in mandatory() {
+        if !found.iter().any(|(skill, _)| skill.name == name) {
+            found.extend(loaded.built_in(name).map(|skill| (skill, None)));
         }
     }
     let mut ordered = order(found.iter().map(|(skill, _)| skill.clone()).collect());
-    restore_mandatory(&mut ordered, &mut loaded.reports);
+    for name in mandatory() {
+        if !ordered.skills.iter().any(|skill| skill.name == name)
+            && let Some(mut skill) = loaded.built_in(name)
+        {
+            // It was left out for what it needs; the built-in one does without.
+            skill.depends_on.clear();
+            ordered.skills.insert(0, skill);
+        }
+    }
     let file = |name: &str| found.iter().find(|(skill, _)| skill.name == name).and_then(|(_, file)| file.clone());
     for skill in &ordered.skills {
-        let remarks = skill.remarks.clone();
-        loaded.reports.push(SkillReport {
-            name: skill.name.clone(),
-            file: file(&skill.name),
-            state: SkillState::Loaded,
-            remarks,
-        });
+        let (name, file, remarks) = (skill.name.clone(), file(&skill.name), skill.remarks.clone());
+        loaded.reports.push(SkillReport { name, file, state: SkillState::Loaded, remarks });
     }
-    for (skill, why) in &ordered.left_out {
-        let state = SkillState::Failed(why.to_string());
-        let remarks = skill.remarks.clone();
-        loaded.reports.push(SkillReport { name: skill.name.clone(), file: file(&skill.name), state, remarks });
+    for (skill, why) in ordered.left_out {
+        let holds_rules = !skill.rules.is_empty();
+        loaded.keep_out(&skill.name, file(&skill.name), why.to_string(), holds_rules);
+        loaded.rules_alone.push(skill);
     }
     loaded.reports.sort_by(|a, b| a.name.cmp(&b.name).then_with(|| a.file.cmp(&b.file)));
     loaded.skills = ordered.skills;
     loaded
 }
 
-/// Puts the built-in version where a mandatory skill was left out for what it needs.
-fn restore_mandatory(ordered: &mut Ordered, reports: &mut Vec<SkillReport>) {
-    for (name, text) in MANDATORY {
-        if ordered.skills.iter().any(|skill| skill.name == *name) {
-            continue;
-        }
-        match read_text(name, (*text).to_string()) {
-            Ok(mut skill) => {
-                skill.depends_on.clear();
-                ordered.skills.insert(0, skill);
-            }
-            Err(why) => {
-                let state = SkillState::Failed(why);
-                reports.push(SkillReport { name: (*name).to_string(), file: None, state, remarks: Vec::new() });
-            }
-        }
+impl Loaded {
+    /// Returns what is wrong with skills that have no rules, in words.
+    pub fn complaints(&self) -> Vec<String> {
+        let failed = self.reports.iter().filter_map(|report| match &report.state {
+            SkillState::Loaded | SkillState::Unread(_) => None,
+            SkillState::Failed(why) => Some(format!("{}: {why}", report.name)),
+        });
+        failed.collect()
+    }
+
+    /// Returns which rules are not in force, with what follows from it and the way out.
+    pub fn gaps(&self) -> Vec<String> {
+        self.unread.iter().map(Unread::words).collect()
+    }
+
+    /// Returns the gates of a session: the standard ones, those of all rules that can be read, and for each skill
+    /// whose rules cannot be used one that asks.
+    pub fn gates(&self) -> Gates {
+        let with_rules: Vec<Skill> = self.skills.iter().chain(&self.rules_alone).cloned().collect();
+        let (rules, broken) = gate::gates(&with_rules);
+        let unread = broken.into_iter().chain(self.unread.iter().cloned());
+        unread.fold(standard(rules), |gates, unread| gates.and(Box::new(unread)))
+    }
+
+    /// Notes that a skill is not loaded; when it holds rules or may hold some, a gate asks in their place.
+    fn keep_out(&mut self, name: &str, file: Option<PathBuf>, why: String, holds_rules: bool) {
+        let state = if holds_rules {
+            let place = file.as_ref().map_or_else(|| "built in".to_string(), |file| file.display().to_string());
+            self.unread.push(Unread::new(&format!("skill {name}"), format!("{place}: {why}")));
+            SkillState::Unread(why)
+        } else {
+            SkillState::Failed(why)
+        };
+        self.reports.push(SkillReport { name: name.to_string(), file, state, remarks: Vec::new() });
+    }
+
+    /// Notes that nobody knows what a folder holds.
+    fn distrust(&mut self, folder: &Path, why: String) {
+        self.unread.push(Unread::new("the skills folder", format!("{}: {why}", folder.display())));
+    }
+
+    /// Returns a skill that cannot be absent, as it is built in.
+    fn built_in(&mut self, name: &str) -> Option<Skill> {
+        let (_, text) = MANDATORY.iter().find(|(mandatory, _)| *mandatory == name)?;
+        let read = outline(text.to_string()).and_then(|outline| parse(name, &outline).map_err(|why| why.to_string()));
+        read.map_err(|why| self.keep_out(name, None, why, true)).ok()
     }
 }
 
@@ -137,26 +156,42 @@ pub fn mandatory() -> impl Iterator<Item = &'static str> {
     MANDATORY.iter().map(|(name, _)| *name)
 }
 
-fn read_one(path: PathBuf, found: &mut Vec<(Skill, Option<PathBuf>)>, reports: &mut Vec<SkillReport>) {
-    let name = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default().to_string();
-    let failed = |why: String, file: PathBuf| {
-        let state = SkillState::Failed(why);
-        SkillReport { name: name.clone(), file: Some(file), state, remarks: Vec::new() }
+fn read_one(path: PathBuf, found: &mut Vec<(Skill, Option<PathBuf>)>, loaded: &mut Loaded) {
+    let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    if path.is_dir() {
+        return loaded.keep_out(&name, Some(path), "it is no regular file".to_string(), false);
+    }
+    let text = match read_file(&path) {
+        Ok(text) => text,
+        // Nobody knows what stands in it.
+        Err(why) => return loaded.keep_out(&name, Some(path), why, true),
     };
-    let first = found.iter().find(|(skill, _)| skill.name == name).and_then(|(_, file)| file.as_ref());
-    if let Some(first) = first {
-        let why = format!("a skill of this name is already loaded from {}; rename one of them", first.display());
-        return reports.push(failed(why, path));
-    }
-    match read_file(&path).and_then(|text| read_text(&name, text)) {
-        Ok(skill) => found.push((skill, Some(path))),
-        Err(why) => reports.push(failed(why, path)),
-    }
+    let rules = may_hold_rules(&text);
+    let outline = match outline(text) {
+        Ok(outline) => outline,
+        Err(why) => return loaded.keep_out(&name, Some(path), why, true),
+    };
+    let why = match (found.iter().find(|(skill, _)| skill.name == name), parse(&name, &outline)) {
+        (Some((_, Some(first))), _) if same(first, &path) => return,
+        (Some((_, first)), _) => {
+            let first = first.as_ref().map_or_else(String::new, |first| first.display().to_string());
+            format!("a skill of this name is already loaded from {first}; rename one of them")
+        }
+        (None, Ok(skill)) => return found.push((skill, Some(path))),
+        (None, Err(why)) => why.to_string(),
+    };
+    loaded.keep_out(&name, Some(path), why, rules);
+    // What is wrong elsewhere in it takes no rule out of force.
+    loaded.rules_alone.extend(rules_alone(&name, &outline));
 }
 
-fn read_text(name: &str, text: String) -> Result<Skill, String> {
-    let outline = scan(Arc::from(text), &ScanOptions::default()).map_err(|why| why.to_string())?;
-    parse(name, &outline).map_err(|why| why.to_string())
+/// Returns whether two paths lead to one file: of a folder that is named twice, each skill counts once.
+fn same(one: &Path, other: &Path) -> bool {
+    fs::canonicalize(one).is_ok_and(|one| fs::canonicalize(other).is_ok_and(|other| one == other))
+}
+
+fn outline(text: String) -> Result<Outline, String> {
+    scan(Arc::from(text), &ScanOptions::default()).map_err(|why| why.to_string())
 }
 
 fn read_file(path: &Path) -> Result<String, String> {
@@ -175,23 +210,29 @@ fn read_file(path: &Path) -> Result<String, String> {
 }
 
 /// Returns the files of a folder that may be skills, by name.
-fn files(folder: &Path, problems: &mut Vec<String>) -> Vec<PathBuf> {
+fn files(folder: &Path, loaded: &mut Loaded) -> Vec<PathBuf> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(why) if why.kind() == std::io::ErrorKind::NotFound => return Vec::new(),
         Err(why) => {
-            problems.push(format!("the skills in {} cannot be read: {why}", folder.display()));
+            loaded.distrust(folder, why.to_string());
             return Vec::new();
         }
     };
-    let is_skill = |path: &PathBuf| {
-        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let mut paths = Vec::new();
+    for entry in entries {
+        match entry {
+            Ok(entry) => paths.push(entry.path()),
+            Err(why) => loaded.distrust(folder, why.to_string()),
+        }
+    }
+    paths.retain(|path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
         name.ends_with(".org") && !name.starts_with(['.', '#']) && name != "README.org"
-    };
-    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(is_skill).collect();
+    });
     paths.sort();
     if paths.len() > MAX_FILES {
-        problems.push(format!("{} holds {} skills; the first {MAX_FILES} are read", folder.display(), paths.len()));
+        loaded.distrust(folder, format!("it holds {} skills, and the first {MAX_FILES} are read", paths.len()));
         paths.truncate(MAX_FILES);
     }
     paths

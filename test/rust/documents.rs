@@ -216,7 +216,7 @@ fn the_protocol_has_every_message() {
         before.trim_end().ends_with("=>")
     });
     assert_eq!(sensors.len(), 20, "the list of sensors is closed: {sensors:?}");
-    let runtime = read("src/edge/runtime/mod.rs");
+    let runtime = read("src/edge/runtime/requests.rs");
     let requests = quoted(&runtime, "match action {", "\n    }\n}", |before, after| {
         before.trim().trim_end_matches('|').trim().is_empty() && (after.contains("=>") || after.trim() == "|")
     });

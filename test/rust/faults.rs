@@ -1,6 +1,6 @@
 //! Faults of whole turns: what ends them, what memory holds afterwards, and that the agent goes on.
 
-use crate::support::engine::{Home, origin, provide};
+use crate::support::engine::{Home, origin, provide, waiting};
 use crate::support::fake_server::{Dialect, FakeServer, Reply};
 use passepartout::domain::id::{NodeId, OperationId};
 use passepartout::domain::scope::Level;
@@ -99,6 +99,42 @@ async fn a_skill_with_an_unknown_choice_is_kept_out_and_the_doctor_can_say_why()
     let why = "figures: line 3: #+ON_ERROR: “retry” does not end a fault; there are skip, fallback and abort";
     assert!(engine.skill_report().1.contains(&why.to_string()), "{:?}", engine.skill_report());
     assert!(lines(&engine).contains(&why.to_string()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rules_that_are_not_in_force_are_told_once_and_the_doctor_calls_it_unhealthy() {
+    let home = Home::new(&[]);
+    std::fs::create_dir(home.project("skills")).expect("a folder");
+    let skill = "#+ON_ERROR: retry\n* Rules\n| tool | pattern | verdict | reason |\n| shell | git push* | deny | No. |\n\
+                 * Examples\n| tool | example | match |\n| shell | git push x | deny |\n";
+    std::fs::write(home.project("skills/push.org"), skill).expect("a skill");
+    let server = FakeServer::start([]);
+    let engine = engine(&home, &server).await;
+    let why = format!("({}: line 1: #+ON_ERROR: “retry” does not end a fault", home.project("skills/push.org"));
+    let told = |text: &str| text.matches(&why).count();
+    assert_eq!(lines(&engine).iter().map(|line| told(line)).sum::<usize>(), 1, "{:#?}", lines(&engine));
+    for count in [1, 0] {
+        server.push(Reply::answer(Dialect::OpenAi, &["Hello."], &[]));
+        let (finished, text) = home.ask(&engine, "hello").await;
+        assert_eq!(text, "Hello.", "the agent goes on");
+        let notice = finished.report.notice.unwrap_or_default();
+        assert_eq!(told(&notice), count, "{notice}");
+    }
+    let checks = passepartout::edge::doctor::examine(&engine, false).await;
+    let check = checks.iter().find(|check| check.name == "skills").expect("a check of the skills");
+    assert_eq!((check.state.name(), told(&check.detail)), ("unhealthy", 1), "{check:?}");
+    assert!(check.repair.as_deref().is_some_and(|repair| repair.starts_with("Mend the file at the line")));
+
+    // What it denies is denied, and what it may have meant asks.
+    server.push(call("shell", json!({"command": "git push origin"})));
+    server.push(call("shell", json!({"command": "ls"})));
+    let (finished, _) = home.ask(&engine, "push it").await;
+    let seen = format!("{:?}", finished.report.deeds);
+    assert_eq!(engine.plans(false).len(), 1, "{seen}");
+    let plan = waiting(&engine);
+    assert_eq!(plan.action.text("command"), Some("ls"));
+    let asked: Vec<&str> = plan.trace.opinions.iter().filter(|o| o.verdict.name() == "ask").map(|o| &*o.gate).collect();
+    assert!(asked.contains(&"skill push: unread"), "{asked:?}");
 }
 
 /// An editor in which one file is open, and whose user takes every edit back at once.

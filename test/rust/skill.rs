@@ -16,7 +16,7 @@ use passepartout::domain::skill::trigger::{SignalFacts, Trigger};
 use passepartout::domain::skill::{Skill, mandates, offered, on_error, triggered};
 use passepartout::domain::tool::Toolbox;
 use passepartout::domain::turn::error::Resolution;
-use passepartout::edge::skills::{SkillState, load};
+use passepartout::edge::skills::{Loaded, SkillState, load};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::fs;
@@ -147,8 +147,6 @@ fn triggers() {
     };
     for (line, expected) in [
         ("sensor:user-input", true),
-        ("sensor:heartbeat,user-input", true),
-        ("sensor:heartbeat", false),
         ("words:push", true),
         ("words:pus", false),
         ("words:\"push it\"", true),
@@ -162,8 +160,22 @@ fn triggers() {
     ] {
         assert_eq!(Trigger::parse(line).unwrap().matches(&facts), expected, "{line}");
     }
-    for wrong in ["", "words:", "always", "words:\"x", "sensor:sight"] {
+    let other = SignalFacts { sensor: "heartbeat", ..facts };
+    assert!(!Trigger::parse("sensor:user-input").unwrap().matches(&other));
+    assert!(Trigger::parse("words:please").unwrap().matches(&other));
+    for wrong in ["", "words:", "always", "words:\"x", "sensor:sight", "sensor:user-input,loop-error"] {
         assert!(Trigger::parse(wrong).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn a_trigger_names_only_sensors_that_set_off_turns() {
+    for sensor in Sensor::ALL {
+        let read = Trigger::parse(&format!("sensor:{}", sensor.name()));
+        assert_eq!(read.is_ok(), sensor == Sensor::UserInput, "{sensor:?}");
+        if let Err(why) = read {
+            assert!(why.ends_with("so this would never hold; a trigger can name user-input"), "{why}");
+        }
     }
 }
 
@@ -241,7 +253,7 @@ fn scope() -> Scope {
 }
 
 fn only_gate(skill: &Skill) -> Rules {
-    gates(std::slice::from_ref(skill)).unwrap().pop().unwrap()
+    gates(std::slice::from_ref(skill)).0.pop().unwrap()
 }
 
 fn verdict(gate: &dyn Gate, tool: &str, args: serde_json::Value, facts: &Facts) -> &'static str {
@@ -383,6 +395,159 @@ fn a_bad_file_keeps_no_other_out() {
     assert!(said("folder").contains("no regular file"), "{}", said("folder"));
     assert_eq!(said("README"), "");
     assert_eq!(loaded.skills.iter().find(|skill| skill.name == "good").unwrap().title, "Good");
+}
+
+/// What a gate stack says of an act; the strictest counts.
+fn judged(loaded: &Loaded, tool: &str, args: serde_json::Value) -> &'static str {
+    let gates = loaded.gates();
+    let of_skills = gates.iter().filter(|gate| gate.name().starts_with("skill ") || gate.name().ends_with(": unread"));
+    let all = of_skills.map(|gate| verdict(gate, tool, args.clone(), &Facts::default()));
+    all.max_by_key(|word| ["pass", "ask", "deny"].iter().position(|known| known == word)).unwrap_or("pass")
+}
+
+const NO_PUSH: &str = "\
+#+TITLE: No push
+* Rules
+| tool  | pattern             | verdict | reason       |
+|-------+---------------------+---------+--------------|
+| shell | command: git push*  | deny    | Others see it. |
+** Examples
+| tool  | example             | match |
+|-------+---------------------+-------|
+| shell | git push            | deny  |
+| shell | git status          | no    |
+";
+
+/// A skill of the user that cannot be used must not leave what it forbids to the built-in gates.
+#[test]
+fn rules_that_cannot_be_used_ask_in_whatever_way_they_are_broken() {
+    let with = |from: &str, to: &str| {
+        let text = NO_PUSH.replacen(from, to, 1);
+        assert_ne!(text, NO_PUSH);
+        text.into_bytes()
+    };
+    let broken: [(&str, Vec<u8>, &str, &str); 14] = [
+        (
+            "a typo in the front",
+            with("* Rules", "#+ON_ERROR: retry\n* Rules"),
+            "push.org: line 2: #+ON_ERROR: “ret",
+            "deny",
+        ),
+        ("a bad trigger", with("* Rules", "#+TRIGGER: sensor:loop-error\n* Rules"), "line 2: #+TRIGGER", "deny"),
+        ("an empty prompt", with("* Rules", "* Prompt\n* Rules"), "line 2: the prompt is empty", "deny"),
+        ("a typo in a rule", with("| shell | command", "| shel | command"), "line 5: no tool is called “shel”", "ask"),
+        ("a typo in a column", with("verdict", "verdikt"), "line 5: the table needs the column “verdict”", "ask"),
+        ("a typo in the heading", with("* Rules", "* Ruels"), "line 3: this table of rules is not read", "ask"),
+        (
+            "a second table",
+            with("** Examples", "\n| tool | pattern | verdict | reason |\n| shell | rm* | deny | No. |\n** Examples"),
+            "line 7: this table of rules is not read",
+            "ask",
+        ),
+        ("a deeper heading", with("* Rules", "* Mine\n** Rules"), "line 4: this table of rules is not read", "ask"),
+        (
+            "a failed example",
+            with("git push            | deny ", "git push            | ask "),
+            "line 9: the example “git push”",
+            "ask",
+        ),
+        ("no example", with("| shell | git push            | deny  |\n", ""), "line 5: no example matches", "ask"),
+        ("too large", with("* Rules", &format!("{}\n* Rules", "x".repeat(256 * 1024))), "at most 256 kB", "ask"),
+        ("not UTF-8", [b"\xff", NO_PUSH.as_bytes()].concat(), "not UTF-8 at byte 0", "ask"),
+        (
+            "an unknown dependency",
+            with("* Rules", "#+DEPENDS_ON: nobody\n* Rules"),
+            "needs “nobody”, and there is no",
+            "deny",
+        ),
+        ("a circular dependency", with("* Rules", "#+DEPENDS_ON: push\n* Rules"), "in a circle", "deny"),
+    ];
+    let check = |folder: &Path, what: &str, why: &str, push: &str| {
+        let loaded = load(&[folder.to_path_buf()]);
+        let words: Vec<String> = loaded.unread.iter().map(|unread| unread.words()).collect();
+        assert!(words.len() == 1 && words[0].contains(why), "{what}: {words:?}");
+        let state = loaded.reports.iter().find(|report| report.name == "push").map(|report| &report.state);
+        assert!(matches!(state, Some(SkillState::Unread(_))), "{what}: {state:?}");
+        let shell = |command: &str| judged(&loaded, "shell", serde_json::json!({ "command": command }));
+        assert_eq!((shell("git push"), shell("ls")), (push, "ask"), "{what}");
+        let write = serde_json::json!({"path": "x", "content": "y"});
+        assert_eq!(judged(&loaded, "write-file", write), "ask", "{what}");
+        assert_eq!(judged(&loaded, "read-file", serde_json::json!({"path": "x"})), "pass", "{what}");
+        assert_eq!(judged(&loaded, "memory-search", serde_json::json!({"query": "x"})), "pass", "{what}");
+        assert_eq!(judged(&loaded, "message", serde_json::json!({"text": "x"})), "pass", "{what}");
+        assert_eq!(loaded.gates().missing().count(), 0, "{what}");
+    };
+    for (what, bytes, why, push) in broken {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("push.org"), bytes).unwrap();
+        check(folder.path(), what, why, push);
+    }
+    // A link that leads nowhere: nobody knows what stood there.
+    let folder = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink(folder.path().join("gone"), folder.path().join("push.org")).unwrap();
+    check(folder.path(), "unreadable", "push.org: it cannot be read", "ask");
+
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("push.org"), NO_PUSH).unwrap();
+    let good = load(&[folder.path().to_path_buf(), folder.path().to_path_buf()]);
+    assert_eq!((&good.unread[..], judged(&good, "shell", serde_json::json!({"command": "ls"}))), (&[][..], "pass"));
+    assert_eq!(judged(&good, "shell", serde_json::json!({"command": "git push"})), "deny");
+}
+
+#[test]
+fn a_name_that_is_taken_and_a_folder_that_cannot_be_read_ask_too() {
+    let (first, second) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    fs::write(first.path().join("push.org"), "#+TITLE: Another\n").unwrap();
+    fs::write(second.path().join("push.org"), NO_PUSH).unwrap();
+    let loaded = load(&[first.path().to_path_buf(), second.path().to_path_buf()]);
+    assert!(loaded.unread[0].words().contains("already loaded from"), "{:?}", loaded.unread);
+    assert_eq!(judged(&loaded, "shell", serde_json::json!({"command": "git push"})), "deny");
+    assert_eq!(judged(&loaded, "shell", serde_json::json!({"command": "ls"})), "ask");
+
+    let file = first.path().join("push.org");
+    let loaded = load(std::slice::from_ref(&file));
+    assert!(loaded.unread[0].words().starts_with("the rules of the skills folder are not in force"), "{loaded:?}");
+    assert_eq!(judged(&loaded, "shell", serde_json::json!({"command": "ls"})), "ask");
+}
+
+#[test]
+fn a_skill_without_rules_is_only_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let texts = [
+        ("typo", "#+ON_ERROR: retry\n* Prompt\nPush.\n"),
+        ("lonely", "#+DEPENDS_ON: nobody\n* Prompt\nPush.\n| verb | meaning |\n"),
+        ("wordy", "#+PRIORITY: none\n* Notes\nThe verdict stands in no table, nor do rules.\n"),
+    ];
+    for (name, text) in texts {
+        fs::write(folder.path().join(name).with_extension("org"), text).unwrap();
+    }
+    let loaded = load(&[folder.path().to_path_buf()]);
+    assert_eq!(loaded.unread, []);
+    let failed = loaded.reports.iter().filter(|report| matches!(report.state, SkillState::Failed(_))).count();
+    assert_eq!((failed, judged(&loaded, "shell", serde_json::json!({"command": "ls"}))), (texts.len(), "pass"));
+}
+
+#[test]
+fn a_table_of_rules_for_people_is_no_mistake() {
+    let table = "| tool | pattern | verdict | reason |\n| shell | x | deny | No. |\n";
+    for text in [
+        format!("* Prompt\nWrite such a table:\n#+begin_example\n{table}#+end_example\n"),
+        format!("* COMMENT Rules\n{table}"),
+        format!("* COMMENT Old\n** Rules\n{table}"),
+        "* Notes\n| verdict | meaning |\n| deny | it must not happen |\n".to_string(),
+    ] {
+        assert_eq!(read("s", &text).map(|skill| skill.rules.len()), Ok(0), "{text}");
+    }
+    assert!(read("s", &format!("* Notes\n{table}")).unwrap_err().starts_with("line 2: this table of rules"));
+}
+
+#[test]
+fn rules_whose_examples_do_not_hold_ask() {
+    let mut skill = read("push", NO_PUSH).unwrap();
+    skill.rules[0].matches = vec!["git status".to_string()];
+    let (rules, unread) = gates(&[skill]);
+    assert!(rules.is_empty() && unread[0].words().contains("does not match its own example “git status”"));
+    assert_eq!(verdict(&unread[0], "shell", serde_json::json!({"command": "ls"}), &Facts::default()), "ask");
 }
 
 proptest! {

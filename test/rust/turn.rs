@@ -552,6 +552,8 @@ async fn whatever_breaks_the_turn_ends_and_says_so() {
     let one = || vec![Say::Calls(vec![search()]), Say::Words("I see.")];
     let cases = [
         failed(Broken::Nothing, vec![Say::Panic("CRITICAL BRAIN FAILURE")], "CRITICAL BRAIN FAILURE"),
+        failed(Broken::Nothing, vec![Say::Panic("no heading “ZANZIBAR7” here")], "no heading “…”"),
+        failed(Broken::Nothing, vec![Say::Panic("out of bounds of `my ZANZIBAR7`")], "out of bounds of `…`"),
         failed(Broken::Nothing, vec![Say::Exhausted], "no model answered.\n- fake: it is down"),
         failed(Broken::Surveyor, one(), "the surveyor breaks"),
         failed(Broken::Briefing, one(), "the briefing breaks"),
@@ -597,6 +599,7 @@ async fn whatever_breaks_the_turn_ends_and_says_so() {
         let world = World { broken: case.broken, ..World::new(case.script) };
         let (report, _) = world.ask("do it").await;
         let all = format!("{}\n{}", told(&report), world.log().join("\n"));
+        assert!(!all.contains("ZANZIBAR7"), "what a panic quotes may be a note: {all}");
         assert_eq!((report.ending, report.roll_back), (case.ending, case.roll_back), "{all}");
         assert!(all.contains(case.says), "{:?} is not in\n{all}", case.says);
         let performed = world.events().iter().any(|event| event.starts_with("perform"));

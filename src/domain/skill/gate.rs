@@ -1,19 +1,67 @@
-//! Gates of skills: their rules, and the tools that a triggered skill leaves.
+//! Gates of skills: their rules, what stands in for rules that cannot be used, and the tools that a triggered skill
+//! leaves.
 
-use crate::domain::gate::rule::{BadRule, Rules};
+use crate::domain::gate::rule::Rules;
 use crate::domain::gate::{Case, Gate, Reason, Verdict};
 use crate::domain::skill::Skill;
 use crate::domain::tool::Effect;
 use std::collections::BTreeSet;
 
-/// Returns the gates of skills: one for each that has rules.
-///
-/// # Errors
-///
-/// A rule whose examples do not hold; a skill that was parsed has none.
-pub fn gates(skills: &[Skill]) -> Result<Vec<Rules>, BadRule> {
-    let with_rules = skills.iter().filter(|skill| !skill.rules.is_empty());
-    with_rules.map(|skill| Rules::new(&skill.name, skill.priority, skill.rules.clone())).collect()
+/// Returns the gates of skills: one for each that has rules. In place of rules that do not hold what their examples
+/// say, there is one that asks.
+pub fn gates(skills: &[Skill]) -> (Vec<Rules>, Vec<Unread>) {
+    let (mut rules, mut unread) = (Vec::new(), Vec::new());
+    for skill in skills.iter().filter(|skill| !skill.rules.is_empty()) {
+        match Rules::new(&skill.name, skill.priority, skill.rules.clone()) {
+            Ok(gate) => rules.push(gate),
+            Err(why) => unread.push(Unread::new(&format!("skill {}", skill.name), why.to_string())),
+        }
+    }
+    (rules, unread)
+}
+
+/// Stands where rules of the user cannot be used: nobody knows what they forbid, so all but plain reading asks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unread {
+    name: String,
+    what: String,
+    why: String,
+}
+
+impl Unread {
+    /// Makes the gate for what could not be used, such as `skill push`, and why, with file and line.
+    pub fn new(what: &str, why: impl Into<String>) -> Unread {
+        Unread { name: format!("{what}: unread"), what: what.to_string(), why: why.into() }
+    }
+
+    /// Returns what is wrong, what follows from it, and the way out.
+    pub fn words(&self) -> String {
+        format!(
+            "the rules of {} are not in force ({}), so whatever is more than reading asks; mend it or move it away, \
+             then start again",
+            self.what, self.why
+        )
+    }
+}
+
+impl Gate for Unread {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn priority(&self) -> u16 {
+        450
+    }
+
+    fn judge(&self, case: &Case<'_>) -> Verdict {
+        match case.tool.effect {
+            Effect::Reply | Effect::ReadMemory | Effect::ReadFile => Verdict::pass(),
+            Effect::EditOrg | Effect::WriteFile | Effect::Execute | Effect::Evaluate | Effect::Send => {
+                let text = format!("Nobody knows what {} forbids, for it cannot be used: {}.", self.what, self.why);
+                Verdict::Ask(Reason::new(text))
+            }
+        }
+    }
 }
 
 /// Denies what a triggered skill does not list in `#+TOOLS`. It belongs to that skill's turns alone.

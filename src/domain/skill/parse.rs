@@ -29,8 +29,38 @@ const MAX_RULES: usize = 500;
 /// cannot be read keeps the whole skill out.
 pub fn parse(name: &str, outline: &Outline) -> Result<Skill, SkillProblem> {
     let toolbox = Toolbox::builtin();
+    let mut skill = blank(name, outline);
+    front_matter(outline, &toolbox, &mut skill)?;
+    for (index, node) in outline.nodes.iter().enumerate() {
+        match top_title(outline, index).as_deref() {
+            Some("prompt") => skill.prompt = prompt(outline, node)?,
+            Some("mandates") => mandates(outline, index, &mut skill)?,
+            Some(_) | None => {}
+        }
+    }
+    all_rules(outline, &toolbox, &mut skill)?;
+    remarks(outline, &mut skill);
+    Ok(skill)
+}
+
+/// Reads the rules of a skill that has other faults, and nothing else of it; `None` when they cannot be read either.
+pub fn rules_alone(name: &str, outline: &Outline) -> Option<Skill> {
+    let mut skill = blank(name, outline);
+    all_rules(outline, &Toolbox::builtin(), &mut skill).ok()?;
+    Some(skill)
+}
+
+/// Returns whether a text that is no readable skill may hold rules: a heading that names them, or a table of verdicts.
+pub fn may_hold_rules(text: &str) -> bool {
+    text.lines().any(|line| {
+        let line = line.trim_start().to_lowercase();
+        (line.starts_with('*') && line.contains("rule")) || (line.starts_with('|') && line.contains("verdict"))
+    })
+}
+
+fn blank(name: &str, outline: &Outline) -> Skill {
     let file = outline.nodes.first();
-    let mut skill = Skill {
+    Skill {
         name: name.to_string(),
         id: file.and_then(|node| outline.property(node, "ID")).map(str::to_string),
         title: outline.title.as_deref().unwrap_or(name).to_string(),
@@ -43,21 +73,61 @@ pub fn parse(name: &str, outline: &Outline) -> Result<Skill, SkillProblem> {
         mandates: Vec::new(),
         rules: Vec::new(),
         remarks: Vec::new(),
-    };
-    front_matter(outline, &toolbox, &mut skill)?;
-    let mut lines = Vec::new();
-    for (index, node) in outline.nodes.iter().enumerate().skip(1) {
-        let top = node.parent == 0 && !node.commented;
-        match outline.slice(&node.title).trim().to_lowercase().as_str() {
-            "prompt" if top => skill.prompt = prompt(outline, node)?,
-            "mandates" if top => mandates(outline, index, &mut skill)?,
-            "rules" if top => rules_of(outline, node, &toolbox, &mut skill, &mut lines)?,
-            _ => {}
+    }
+}
+
+/// Returns the title of a heading of the first level in lower case, unless it is commented out.
+fn top_title(outline: &Outline, index: usize) -> Option<String> {
+    let node = outline.nodes.get(index).filter(|node| index > 0 && node.parent == 0 && !node.commented)?;
+    Some(outline.slice(&node.title).trim().to_lowercase())
+}
+
+fn all_rules(outline: &Outline, toolbox: &Toolbox, skill: &mut Skill) -> Result<(), SkillProblem> {
+    let (mut lines, mut read) = (Vec::new(), Vec::new());
+    for (index, node) in outline.nodes.iter().enumerate() {
+        if top_title(outline, index).as_deref() == Some("rules") {
+            rules_of(outline, node, toolbox, skill, &mut lines)?;
+            read.extend(tables(outline.slice(&node.body), node.body.start).first().map(|(at, _)| *at));
         }
     }
-    examples(outline, &toolbox, &mut skill, &lines)?;
-    remarks(outline, &mut skill);
-    Ok(skill)
+    let commented = |at: u32| {
+        let mut index = outline.nodes.partition_point(|node| node.begin <= at).saturating_sub(1);
+        loop {
+            match outline.nodes.get(index) {
+                Some(node) if node.commented => return true,
+                Some(node) if index > 0 => index = node.parent as usize,
+                Some(_) | None => return false,
+            }
+        }
+    };
+    // A rule that nobody reads protects nothing.
+    let is_rules = |head: &str| ["pattern", "verdict"].iter().all(|column| head.to_lowercase().contains(column));
+    let stray = tables(&outline.text, 0).into_iter().find(|(at, head)| {
+        let at = *at;
+        is_rules(head) && !read.contains(&at) && !commented(at)
+    });
+    if let Some((at, _)) = stray {
+        let text = "this table of rules is not read; rules stand in the first table below a heading “Rules” of the \
+                    first level: put it there, into a block, or below a COMMENT heading";
+        return Err(SkillProblem::Section { line: line_of(outline, at), text: text.to_string() });
+    }
+    examples(outline, toolbox, skill, &lines)
+}
+
+/// Returns the first row of each table outside blocks, with its byte in the file; the text begins at a byte.
+fn tables(text: &str, begin: u32) -> Vec<(u32, &str)> {
+    let (mut found, mut at, mut block, mut inside) = (Vec::new(), begin, false, false);
+    for line in text.split_inclusive('\n') {
+        let start = line.trim_start().get(..8).unwrap_or("").to_lowercase();
+        block = (block || start == "#+begin_") && !start.starts_with("#+end_");
+        let row = !block && line.trim_start().starts_with('|');
+        if row && !inside {
+            found.push((at, line));
+        }
+        inside = row;
+        at = at.saturating_add(u32::try_from(line.len()).unwrap_or(u32::MAX));
+    }
+    found
 }
 
 fn front_matter(outline: &Outline, toolbox: &Toolbox, skill: &mut Skill) -> Result<(), SkillProblem> {

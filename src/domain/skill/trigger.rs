@@ -1,28 +1,10 @@
 //! When a skill is triggered: conditions on sensor, words, and the heading in focus. No code.
 
-/// The sensors that a trigger may name.
-const SENSORS: &[&str] = &[
-    "user-input",
-    "chat-message",
-    "user-command",
-    "buffer-update",
-    "point-update",
-    "heartbeat",
-    "schedule",
-    "hook",
-    "interrupt",
-    "delegation",
-    "tool-output",
-    "tool-error",
-    "approval",
-    "denial",
-    "loop-error",
-    "syntax-error",
-    "repair-request",
-    "repl-eval",
-    "undo",
-    "redo",
-];
+use crate::domain::signal::Sensor;
+
+/// The sensors that set off a turn in which something is reasoned about, and that a trigger may name therefore.
+/// Whoever lets another one set off turns adds it here.
+pub const SENSORS: &[Sensor] = &[Sensor::UserInput];
 
 /// Conditions that must all hold. An empty list of one kind does not restrict.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -70,9 +52,7 @@ impl Trigger {
             }
             match key.as_str() {
                 "sensor" => {
-                    if let Some(unknown) = values.iter().find(|value| !SENSORS.contains(&value.as_str())) {
-                        return Err(format!("there is no sensor “{unknown}”; the sensors are {}", SENSORS.join(", ")));
-                    }
+                    values.iter().try_for_each(|value| known(value))?;
                     trigger.sensors.extend(values);
                 }
                 "words" => {
@@ -99,6 +79,17 @@ impl Trigger {
             && any(&self.tags, &|tag| facts.tags.iter().any(|own| own.eq_ignore_ascii_case(tag)))
             && any(&self.todo, &|todo| facts.todo.is_some_and(|own| own == todo))
             && any(&self.files, &|file| facts.file.is_some_and(|own| own == file || own.ends_with(&format!("/{file}"))))
+    }
+}
+
+fn known(sensor: &str) -> Result<(), String> {
+    let names = SENSORS.iter().map(|sensor| sensor.name()).collect::<Vec<_>>().join(", ");
+    match Sensor::parse(sensor) {
+        Some(sensor) if SENSORS.contains(&sensor) => Ok(()),
+        Some(_) => Err(format!(
+            "the sensor “{sensor}” sets off no turn in this version, so this would never hold; a trigger can name {names}"
+        )),
+        None => Err(format!("there is no sensor “{sensor}”; a trigger can name {names}")),
     }
 }
 

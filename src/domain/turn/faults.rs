@@ -74,8 +74,76 @@ fn raised(at: &Signal, fault: &Fault) -> Option<Signal> {
     Some(Signal { depth: at.depth.deeper()?, body: Body::LoopError { text: fault.logged() }, ..at.clone() })
 }
 
-/// Returns the words of a panic.
+/// Longest text of a panic that is kept, in characters.
+const LONGEST: usize = 300;
+
+/// What a panic may quote: code, and no text of anybody.
+const CODE: &[&str] = &[
+    "Option::unwrap()",
+    "Result::unwrap()",
+    "Result::unwrap_err()",
+    "Some",
+    "None",
+    "Ok",
+    "Err",
+    "left == right",
+    "left != right",
+    "left matches right",
+];
+
+/// Returns the first line of a panic's text without what it quotes, which may be a passage of a note: for notices, the
+/// log and the store.
 pub fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
-    let words = panic.downcast_ref::<&str>().map(|s| s.to_string()).or_else(|| panic.downcast_ref::<String>().cloned());
-    words.unwrap_or_else(|| "something panicked without a word".to_string())
+    let words = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    redacted(words.unwrap_or("something panicked without a word"))
+}
+
+fn redacted(text: &str) -> String {
+    let line = text.lines().next().unwrap_or("");
+    // Behind this stands what an error holds.
+    let line = line.split_once("value: ").map_or(line, |(before, _)| before);
+    let mut out = String::new();
+    for (n, piece) in line.split('`').enumerate() {
+        if n % 2 == 0 {
+            out.push_str(piece);
+        } else if CODE.contains(&piece) {
+            out.extend(["`", piece, "`"]);
+        } else {
+            // A quotation may hold the mark that ends it: nothing behind it is kept.
+            out.push_str("`…`");
+            break;
+        }
+    }
+    if let Some((before, _)) = out.split_once(['"', '“']) {
+        out = format!("{before}“…”");
+    }
+    match out.char_indices().nth(LONGEST) {
+        None => out,
+        Some((at, _)) => format!("{}…", out.get(..at).unwrap_or("")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_panic_quotes_is_left_out() {
+        for (text, shown) in [
+            ("nothing special", "nothing special"),
+            ("called `Option::unwrap()` on a `None` value", "called `Option::unwrap()` on a `None` value"),
+            ("byte index 3 is out of bounds of `My diagnosis`", "byte index 3 is out of bounds of `…`"),
+            ("index 3 is out of bounds of `My `Ok` diagnosis`", "index 3 is out of bounds of `…`"),
+            ("out of bounds of `my::diagnosis == bad`", "out of bounds of `…`"),
+            ("an open `quote of a note", "an open `…`"),
+            ("called `Result::unwrap()` on an `Err` value: Bad(\"mine\")", "called `Result::unwrap()` on an `Err` "),
+            ("the file is there: Missing(\"My \\\"diagnosis\\\" is bad\")", "the file is there: Missing(“…”"),
+            ("no heading “My diagnosis” here", "no heading “…”"),
+            ("assertion `left == right` failed\n  left: \"mine\"", "assertion `left == right` failed"),
+        ] {
+            assert_eq!(panic_text(&text.to_string()), shown);
+        }
+        assert_eq!(panic_text(&"é".repeat(400)).chars().count(), LONGEST + 1);
+        assert_eq!(panic_text(&7), "something panicked without a word");
+    }
 }

@@ -1,14 +1,12 @@
 //! Puts an engine together: store, memory, gates, skills, providers.
 
 use crate::domain::gate::Gates;
-use crate::domain::gate::standard::standard;
 use crate::domain::id::TurnId;
 use crate::domain::memory::Memory;
 use crate::domain::memory::document::{Document, PrivacyOptions};
 use crate::domain::memory::store::{Loaded, NewRecord, RamStore, Store, StoreError};
 use crate::domain::org::scan::{ScanOptions, scan};
 use crate::domain::port::LogLevel;
-use crate::domain::skill::Skill;
 use crate::edge::actuator::shell::Shell;
 use crate::edge::clock::Clock;
 use crate::edge::config::Config;
@@ -122,7 +120,7 @@ async fn start_opened(boot: Boot, opened: Opened, stop: Arc<AtomicBool>) -> Resu
     let config_launcher = config.launcher.clone();
     let vault = Arc::new(vault);
     let skills = crate::edge::skills::load(&skill_folders(&config));
-    let (gates, gate_trouble) = gates(&skills.skills);
+    let gates = skills.gates();
     let survey = Survey::new(
         Arc::new(VaultNames(vault.clone())),
         Arc::new(lookout.clone()),
@@ -148,7 +146,7 @@ async fn start_opened(boot: Boot, opened: Opened, stop: Arc<AtomicBool>) -> Resu
     });
     lookout.set(&engine);
     log_panics(&engine);
-    for problem in trouble.into_iter().map(|trouble| trouble.text).chain(gate_trouble) {
+    for problem in trouble.into_iter().map(|trouble| trouble.text).chain(engine.skill_gaps()) {
         engine.say(LogLevel::Error, &problem);
     }
     for problem in loaded.problems.into_iter().chain(engine.skill_report().1) {
@@ -178,9 +176,8 @@ async fn start_opened(boot: Boot, opened: Opened, stop: Arc<AtomicBool>) -> Resu
 /// Returns gates and survey as an engine has them, but for memory, editor and planner; also what is wrong with the skills.
 pub fn without_memory(config: &Config, vault: Vault, patience: Duration) -> (Gates, Survey, Vec<String>) {
     let report = crate::edge::skills::load(&skill_folders(config));
-    let (gates, trouble) = gates(&report.skills);
     let survey = Survey::new(Arc::new(VaultNames(Arc::new(vault))), Arc::new(Nowhere), None, patience);
-    (gates, survey, trouble.into_iter().chain(report.complaints()).collect())
+    (report.gates(), survey, report.gaps().into_iter().chain(report.complaints()).collect())
 }
 
 /// Takes panics of this program into the log, each with its place, as long as the engine lives.
@@ -218,14 +215,6 @@ fn skill_folders(config: &Config) -> Vec<std::path::PathBuf> {
         .chain([config.settings.join("skills")])
         .chain(config.skill_directories.iter().cloned())
         .collect()
-}
-
-/// The gates with the rules of skills. When a rule is broken nothing may happen: an empty stack denies.
-pub(super) fn gates(skills: &[Skill]) -> (Gates, Option<String>) {
-    match crate::domain::skill::gate::gates(skills) {
-        Ok(rules) => (standard(rules), None),
-        Err(bad) => (Gates::new(Vec::new()), Some(format!("a skill's rule is broken, so nothing may happen: {bad}"))),
-    }
 }
 
 /// Why this session goes on without its store.

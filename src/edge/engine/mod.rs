@@ -116,6 +116,8 @@ pub struct Engine {
     pub(super) tokens: Arc<dyn CountTokens>,
     pub(super) vault: Arc<Vault>,
     pub(super) skills: Loaded,
+    /// Whether the user was told in a chat which rules are not in force.
+    pub(super) gaps_told: std::sync::atomic::AtomicBool,
     pub(super) stamps: Mutex<HashMap<Arc<str>, Stamp>>,
     pub(super) store_trouble: Option<StoreTrouble>,
     pub(super) beside: Option<String>,
@@ -154,6 +156,7 @@ impl Engine {
             tokens: parts.tokens,
             vault: parts.vault,
             skills: parts.skills,
+            gaps_told: Default::default(),
             stamps: Mutex::new(parts.stamps.into_iter().map(|stamp| (stamp.file.clone(), stamp)).collect()),
             store_trouble: parts.store_trouble,
             beside: parts.beside,
@@ -264,9 +267,22 @@ impl Engine {
         self.problems.lock().clone()
     }
 
-    /// Returns how many skills are loaded, and what is wrong with the others.
+    /// Returns how many skills are loaded, and what is wrong with others; see [`Engine::skill_gaps`] for those with
+    /// rules.
     pub fn skill_report(&self) -> (usize, Vec<String>) {
         (self.skills.skills.len(), self.skills.complaints())
+    }
+
+    /// Returns which skills have rules that are not in force, with what follows from it and the way out.
+    pub fn skill_gaps(&self) -> Vec<String> {
+        self.skills.gaps()
+    }
+
+    /// Returns the gaps for the first conversation of this session of the program, and nothing after that.
+    pub(super) fn untold_gaps(&self) -> Option<String> {
+        let gaps = self.skill_gaps();
+        let told = gaps.is_empty() || self.gaps_told.swap(true, std::sync::atomic::Ordering::Relaxed);
+        (!told).then(|| gaps.iter().map(|gap| format!("Attention: {gap}.")).collect::<Vec<_>>().join("\n"))
     }
 
     /// Tries whether commands can be confined.

@@ -12,7 +12,6 @@ use crate::domain::skill::trigger::SignalFacts;
 use crate::domain::skill::{mandates, offered, on_error, triggered};
 use crate::domain::turn::{Contact, Conversation, Decision, Desk, Ending, Start, TurnReport, run};
 use crate::edge::engine::Engine;
-use crate::edge::engine::boot::gates;
 use crate::edge::engine::briefing::Briefings;
 use crate::edge::engine::model::TurnModel;
 use crate::edge::engine::record::{self, Finished, kind};
@@ -87,6 +86,9 @@ impl Engine {
         let mut report = self.run(Start::Words { signal, history }, &scope, sink).await;
         if self.view().is_empty() {
             report.notice.get_or_insert_with(|| self.nothing_read());
+        }
+        if let Some(gaps) = self.untold_gaps() {
+            report.notice = Some(report.notice.map_or(gaps.clone(), |notice| format!("{notice}\n{gaps}")));
         }
         self.finish(turn, ask.origin.session, began, asked, report, Some(&scope.project)).await
     }
@@ -163,18 +165,19 @@ impl Engine {
         let model = TurnModel { engine: self, session };
         let actuator = crate::edge::actuator::Actuators::new(self.clone());
         let (now, began) = (self.clock.wall(), self.bookmark());
-        let typed = match &start {
+        let (typed, set_off) = match &start {
             Start::Words { signal, .. } => match &signal.body {
-                Body::UserInput { text, .. } => text.clone(),
-                _ => String::new(),
+                Body::UserInput { text, .. } => (text.clone(), signal.body.sensor()),
+                _ => (String::new(), signal.body.sensor()),
             },
-            Start::Decided { conversation, .. } => conversation.typed.clone(),
+            // A skill holds for all of a conversation that waited, not for the decision alone.
+            Start::Decided { conversation, .. } => (conversation.typed.clone(), conversation.set_off),
         };
         let focus = self.focus().and_then(|id| self.view().get(&id));
         let tags: Vec<String> =
             focus.iter().flat_map(|node| node.document.outline.all_tags(node.index)).map(str::to_string).collect();
         let facts = SignalFacts {
-            sensor: "user-input",
+            sensor: set_off.name(),
             text: &typed,
             tags: &tags,
             todo: focus.as_ref().and_then(|node| node.document.outline.todo(node.node()).map(|k| &*k.name)),
@@ -183,7 +186,7 @@ impl Engine {
         let skill = triggered(&self.skills.skills, &facts);
         let offered = offered(&self.toolbox, skill);
         // A skill that lists its tools narrows the gates of its own turns.
-        let narrowed = skill.and_then(ToolsGate::new).map(|gate| gates(&self.skills.skills).0.and(Box::new(gate)));
+        let narrowed = skill.and_then(ToolsGate::new).map(|gate| self.skills.gates().and(Box::new(gate)));
         let mandates = mandates(&self.skills.skills, &facts);
         let prompt = skill.and_then(|skill| skill.prompt.clone());
         let briefings = Briefings::new(self, typed.clone(), prompt, mandates, now);

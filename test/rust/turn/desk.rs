@@ -314,7 +314,7 @@ impl Actuator for World {
         let action = cleared.action();
         let sees = if cleared.scope().see_private { "" } else { ", private notes shut" };
         self.event(format!("perform {}{sees}", action.tool()));
-        assert!(self.broken != Broken::Actuator, "the actuator breaks");
+        assert!(self.broken != Broken::Actuator, "the actuator breaks at `ZANZIBAR7`");
         let (outcome, labels) = (self.outcome)(action);
         let changed = if action.tool() == "write-file" { vec!["/p/f".to_string()] } else { Vec::new() };
         Observation { action: action.hash(), outcome, labels, changed }
