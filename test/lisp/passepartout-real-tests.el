@@ -348,6 +348,30 @@ and the other way round."
   "Return non-nil when the core's focus is on the heading TITLE."
   (equal (plist-get passepartout-status--last :focus-title) title))
 
+;; The core knows the saved file by its time, as Emacs has it and as it
+;; reads it itself; when they did not agree, the buffer would be asked for.
+(ert-deftest passepartout-real-a-change-right-after-a-save-is-known ()
+  (passepartout-real-with
+    (let ((file (passepartout-real--memex)) (asked 0))
+      (passepartout-real-start)
+      (switch-to-buffer (find-file-noselect file))
+      (passepartout-mode 1)
+      (cl-letf* ((begin (symbol-function 'passepartout-sense--begin))
+                 ((symbol-function 'passepartout-sense--begin)
+                  (lambda () (setq asked (1+ asked)) (funcall begin))))
+        (search-forward "Order timber")
+        (replace-match "Order planks")
+        (passepartout-sense--tick)
+        (save-buffer)
+        (should (= asked 1))
+        ;; As long as before, and sent behind the save at once.
+        (replace-regexp-in-region "planks" "boards" (point-min) (point-max))
+        (passepartout-sense--idle)
+        (passepartout-real-until (passepartout-real--focus-p "Order boards"))
+        (should (= asked 1)))
+      (set-buffer-modified-p nil)
+      (kill-buffer))))
+
 (ert-deftest passepartout-real-focus-and-index-follow-an-edit ()
   (passepartout-real-with
     (let ((file (passepartout-real--memex)))
