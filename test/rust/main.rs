@@ -24,6 +24,7 @@ mod provider;
 mod recall;
 mod runtime;
 mod sandbox;
+mod settle;
 mod skill;
 mod store;
 mod support;

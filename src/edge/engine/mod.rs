@@ -127,6 +127,8 @@ pub struct Engine {
     pub(super) problems: Mutex<Vec<String>>,
     pub(super) stop: std::sync::atomic::AtomicBool,
     pub(super) plans: Mutex<BTreeMap<PlanId, FlightPlan>>,
+    /// Held by whatever goes on in a conversation; see [`Engine::alone`].
+    pub(super) lanes: Mutex<HashMap<SessionId, std::sync::Weak<tokio::sync::Mutex<()>>>>,
     /// Conversations of this session of the program that drew on something private.
     pub(super) private: Mutex<std::collections::HashSet<SessionId>>,
     pub(super) cascade: RwLock<Cascade>,
@@ -165,6 +167,7 @@ impl Engine {
             problems: Mutex::default(),
             stop: Default::default(),
             plans: Mutex::new(BTreeMap::new()),
+            lanes: Mutex::default(),
             private: Mutex::default(),
             cascade: RwLock::new(Cascade::default()),
             focus: Mutex::new(None),

@@ -4,7 +4,7 @@ use crate::domain::action::Action;
 use crate::domain::gate::Case;
 use crate::domain::gate::clearance::{Judgement, judge};
 use crate::domain::gate::plan::{Approval, FlightPlan, PlanStatus};
-use crate::domain::id::{PlanId, TurnId};
+use crate::domain::id::{PlanId, SessionId, TurnId};
 use crate::domain::port::{LogLevel, Message};
 use crate::domain::signal::Origin;
 use crate::domain::turn::{Conversation, Parking, proposal};
@@ -189,17 +189,38 @@ impl Engine {
         }
     }
 
-    /// Takes calls out of a conversation that wait for plans which can no longer be decided about.
-    pub(super) fn drop_ended(&self, conversation: &mut Conversation, deciding: &PlanId) {
+    /// Gives calls of a conversation that wait for plans which can no longer be decided about their results:
+    /// what is recorded of each plan. Returns whether one of them was begun.
+    pub(super) fn drop_ended(&self, conversation: &mut Conversation, deciding: &PlanId) -> bool {
         let plans = self.plans.lock();
-        let status = |id: &PlanId| plans.get(id).map_or("gone", |plan| plan.status.name());
-        let ended = |id: &PlanId| id != deciding && status(id) != "pending";
+        let ended = |id: &PlanId| id != deciding && plans.get(id).is_none_or(|plan| plan.status != PlanStatus::Pending);
+        let mut begun = false;
         for (call, id) in conversation.waiting.iter().filter(|(_, id)| ended(id)) {
-            let tool = plans.get(id).map(|plan| plan.action.tool().to_string()).unwrap_or_default();
-            let text = format!("Nothing was done: its plan is {}.", status(id));
+            let plan = plans.get(id);
+            let tool = plan.map(|plan| plan.action.tool().to_string()).unwrap_or_default();
+            let text = plan.map_or_else(|| LOST.to_string(), |plan| recorded(&plan.status));
+            if let Some(plan) = plan.filter(|plan| may_be_done(&plan.status)) {
+                begun = true;
+                let privacy = &mut conversation.labels.privacy;
+                *privacy = (*privacy).max(plan.action.labels().privacy);
+            }
             conversation.messages.push(Message::Result { call: call.clone(), tool, text });
         }
         conversation.waiting.retain(|(_, id)| !ended(id));
+        begun
+    }
+
+    /// Waits until nothing else goes on in a conversation, and keeps it so as long as the answer lives:
+    /// turns, decisions and edits each read what the one before stored.
+    pub(super) async fn alone(&self, session: &SessionId) -> tokio::sync::OwnedMutexGuard<()> {
+        let lane = {
+            let mut lanes = self.lanes.lock();
+            lanes.retain(|_, lane| lane.strong_count() > 0);
+            let lane = lanes.get(session).and_then(std::sync::Weak::upgrade).unwrap_or_default();
+            lanes.insert(session.clone(), Arc::downgrade(&lane));
+            lane
+        };
+        lane.lock_owned().await
     }
 
     /// Parks an edited copy of a plan: judged anew, shown anew, approved anew. The old one is replaced.
@@ -210,7 +231,10 @@ impl Engine {
         if !origin.rights.approve {
             return Err("this channel may not edit plans; edit in Emacs".to_string());
         }
-        let old = self.plan(id).ok_or_else(|| format!("there is no plan {id}"))?;
+        let unknown = || format!("there is no plan {id}");
+        // What a sibling is doing meanwhile comes first: its result goes into the conversation that is copied here.
+        let _alone = self.alone(&self.plan(id).ok_or_else(unknown)?.session).await;
+        let old = self.plan(id).ok_or_else(unknown)?;
         pending(&old)?;
         let why = Some(old.action.explanation().as_str());
         let action = Action::new(&self.toolbox, old.action.tool(), args, why, old.action.labels()).map_err(|m| m.0)?;
@@ -277,6 +301,45 @@ impl Engine {
 
 /// What is said of a plan that was approved and whose end nobody saw.
 const UNKNOWN_END: &str = "it was stopped before anything was known of its end; look whether it was done";
+
+/// What the model is told of a call whose plan is not known any more.
+const LOST: &str = "Nobody knows what came of it: its plan is not in the store any more. \
+Look whether it was done before it is done again.";
+
+/// Returns what the model is told of a call whose plan has ended without it.
+fn recorded(status: &PlanStatus) -> String {
+    match status {
+        PlanStatus::Pending => "Not carried out: its plan waits for the user.".to_string(),
+        PlanStatus::Approved => "It was approved and may be under way, and nobody knows yet what came of it. \
+                                 Look whether it was done before it is done again."
+            .to_string(),
+        PlanStatus::Denied(reason) => proposal::denial(reason),
+        PlanStatus::Done(words) => match words.trim() {
+            "" => "It was done already.".to_string(),
+            words => format!("It was done already: {words}"),
+        },
+        PlanStatus::Failed(words) => format!("failed: {}", words.strip_prefix("failed: ").unwrap_or(words)),
+        PlanStatus::Stale(words) => format!("stale: {words}"),
+        PlanStatus::Expired => {
+            "Nothing was done: the user did not decide in time, and its plan has expired.".to_string()
+        }
+        PlanStatus::Replaced(by) => {
+            format!("The user put plan {by} in its place. Look what came of that before it is done again.")
+        }
+    }
+}
+
+/// Returns whether something of a plan may have been carried out.
+fn may_be_done(status: &PlanStatus) -> bool {
+    match status {
+        PlanStatus::Approved | PlanStatus::Done(_) | PlanStatus::Failed(_) => true,
+        PlanStatus::Pending
+        | PlanStatus::Denied(_)
+        | PlanStatus::Stale(_)
+        | PlanStatus::Expired
+        | PlanStatus::Replaced(_) => false,
+    }
+}
 
 fn pending(plan: &FlightPlan) -> Result<(), String> {
     match plan.status {

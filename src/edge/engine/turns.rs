@@ -64,6 +64,7 @@ impl Engine {
         if let Some(command) = ask.text.trim().strip_prefix('/') {
             return self.command(&ask, command, turn, sink).await;
         }
+        let _alone = self.alone(&ask.origin.session).await;
         // Without its store nobody knows what an earlier conversation drew on.
         let forgotten = self.store_trouble.is_some() && !ask.history.is_empty();
         let private = forgotten
@@ -106,7 +107,9 @@ impl Engine {
         sink: Sink<'_>,
     ) -> Result<Finished, String> {
         let began = self.clock.now();
-        let plan = self.plan(id).ok_or_else(|| format!("there is no plan {id}; the plans are listed by /plans"))?;
+        let unknown = || format!("there is no plan {id}; the plans are listed by /plans");
+        let _alone = self.alone(&self.plan(id).ok_or_else(unknown)?.session).await;
+        let plan = self.plan(id).ok_or_else(unknown)?;
         let (mut conversation, project) = match (self.conversation(&plan).await, &decided) {
             (Ok(kept), _) => kept,
             // What cannot go on can still be denied.
@@ -119,7 +122,10 @@ impl Engine {
             }
             (Err(why), Decided::Approve { .. }) => return Err(why),
         };
-        self.drop_ended(&mut conversation, &plan.id);
+        if self.drop_ended(&mut conversation, &plan.id) && self.is_private(&plan.session).await {
+            // What was done drew on who knows what, and its own labels ended with its turn.
+            conversation.labels.privacy = Privacy::Private;
+        }
         // What was shown and has become private meanwhile is not sent: it is put together anew, and shown anew.
         let shut = |contact: &Contact| contact.nodes.iter().any(|id| self.node_privacy(id) == Privacy::Private);
         conversation.contact = conversation.contact.take().filter(|contact| !shut(contact));

@@ -1,0 +1,183 @@
+//! What becomes of acts, plans and conversations when a turn is stopped, breaks, or another one goes on beside it.
+
+use crate::support::engine::{Home, origin, status};
+use crate::support::fake_server::{Dialect, FakeCall, FakeServer, Reply};
+use passepartout::domain::gate::plan::{FlightPlan, PlanStatus};
+use passepartout::domain::turn::Ending;
+use passepartout::edge::editor::{Buffer, Editor, Splice};
+use passepartout::edge::engine::turns::Decided;
+use passepartout::edge::engine::{Engine, Notice};
+use serde_json::{Value, json};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+const TILES: &str = "* Kitchen\n** TODO Order tiles\n:PROPERTIES:\n:ID: tiles\n:END:\nThe white ones.\n";
+
+fn why(mut args: Value) -> Value {
+    args["explanation"] = json!("The user asked for exactly this.");
+    args
+}
+
+fn says(text: &str) -> Reply {
+    Reply::answer(Dialect::OpenAi, &[text], &[])
+}
+
+fn calls(calls: &[FakeCall<'_>]) -> Reply {
+    Reply::answer(Dialect::OpenAi, &[], calls)
+}
+
+fn mark(id: &'static str, state: &str) -> FakeCall<'static> {
+    (id, "org-set-todo", why(json!({"id": "tiles", "state": state})))
+}
+
+fn schedule(id: &'static str) -> FakeCall<'static> {
+    (id, "org-schedule", why(json!({"id": "tiles", "when": "2026-04-01"})))
+}
+
+/// Returns what the last request said of each call.
+fn results(server: &FakeServer) -> Vec<(String, String)> {
+    let requests = server.requests();
+    let body = requests.last().expect("there was a request").json();
+    let messages = body["messages"].as_array().expect("messages").iter().filter(|message| message["role"] == "tool");
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
+    messages.map(|message| (text(&message["tool_call_id"]), text(&message["content"]))).collect()
+}
+
+fn result(server: &FakeServer, call: &str) -> String {
+    let found = results(server);
+    let of_call: Vec<_> = found.iter().filter(|(id, _)| id == call).collect();
+    assert_eq!(of_call.len(), 1, "one result for {call}: {found:?}");
+    of_call[0].1.clone()
+}
+
+async fn soon<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(20), future).await.expect("it comes in time")
+}
+
+/// An editor in which every file is open; edits after the first few wait to be let through.
+struct Slow {
+    /// How many edits go through at once.
+    free: AtomicUsize,
+    asked: tokio::sync::Notify,
+    go_on: tokio::sync::Notify,
+}
+
+impl Slow {
+    fn after(free: usize) -> Arc<Slow> {
+        let (asked, go_on) = (tokio::sync::Notify::new(), tokio::sync::Notify::new());
+        Arc::new(Slow { free: AtomicUsize::new(free), asked, go_on })
+    }
+}
+
+#[async_trait::async_trait]
+impl Editor for Slow {
+    async fn buffer(&self, _file: &str) -> Result<Option<Buffer>, String> {
+        Ok(Some(Buffer { text: TILES.into(), tick: 1, read_only: false }))
+    }
+
+    async fn edit(&self, _file: &str, _tick: i64, _splices: Vec<Splice>) -> Result<(), String> {
+        let free = self.free.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |free| free.checked_sub(1));
+        if free.is_err() {
+            self.asked.notify_one();
+            self.go_on.notified().await;
+        }
+        Ok(())
+    }
+}
+
+/// An engine with two plans of one conversation: the first marks the heading, the second schedules it.
+async fn two_plans(home: &Home, server: &FakeServer) -> (Arc<Engine>, FlightPlan, FlightPlan) {
+    let engine = home.served(server, &["fake"], true).await;
+    let _ = home.ask(&engine, "see to the tiles").await;
+    let plans = engine.plans(false);
+    let named = |tool: &str| plans.iter().find(|plan| plan.action.tool() == tool).cloned().expect("it waits");
+    (engine, named("org-set-todo"), named("org-schedule"))
+}
+
+fn approving(engine: &Arc<Engine>, plan: &FlightPlan) -> tokio::task::JoinHandle<Result<Ending, String>> {
+    let (engine, id, shown) = (engine.clone(), plan.id.clone(), plan.shown());
+    tokio::spawn(async move {
+        let decided = Decided::Approve { shown };
+        let turn = engine.new_turn();
+        engine.decide(&origin(), &id.0, decided, turn, &mut |_| {}).await.map(|done| done.report.ending)
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_model_hears_that_an_act_that_was_stopped_may_be_done() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let slow = Slow::after(0);
+    *home.editor.lock().expect("not poisoned") = slow.clone();
+    let server = FakeServer::start([calls(&[mark("c1", "DONE"), schedule("c2")]), says("I see.")]);
+    let (engine, first, second) = two_plans(&home, &server).await;
+    let task = approving(&engine, &first);
+    soon(slow.asked.notified()).await;
+    task.abort();
+    assert!(soon(task).await.is_err(), "it was stopped in the act");
+    assert!(matches!(status(&engine, &first), PlanStatus::Failed(_)));
+    soon(home.deny(&engine, &second, "no")).await.expect("the denial counts");
+    let told = result(&server, "c1");
+    assert_eq!(told, "failed: it was stopped before anything was known of its end; look whether it was done");
+    assert_eq!(result(&server, "c2"), "denied: the user said no: no. Nothing was done.");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_model_hears_what_was_done_by_a_turn_that_was_stopped_behind_its_act() {
+    let home = Home::new(&[("home.org", TILES)]);
+    // The turn is stopped when the plan is known as done, and before its result is in the conversation.
+    let running: Arc<OnceLock<tokio::task::AbortHandle>> = Arc::default();
+    let handle = running.clone();
+    *home.notify.lock().expect("not poisoned") = Arc::new(move |notice| {
+        if matches!(&notice, Notice::Changed(plan) if matches!(plan.status, PlanStatus::Done(_)))
+            && let Some(handle) = handle.get()
+        {
+            handle.abort();
+        }
+    });
+    let server = FakeServer::start([calls(&[mark("c1", "DONE"), schedule("c2")]), says("I see.")]);
+    let (engine, first, second) = two_plans(&home, &server).await;
+    let (go, wait) = tokio::sync::oneshot::channel::<()>();
+    let (deciding, plan) = (engine.clone(), first.clone());
+    let task = tokio::spawn(async move {
+        wait.await.expect("it goes on");
+        let decided = Decided::Approve { shown: plan.shown() };
+        deciding.decide(&origin(), &plan.id.0, decided, deciding.new_turn(), &mut |_| {}).await
+    });
+    running.set(task.abort_handle()).expect("it is set once");
+    go.send(()).expect("it waits");
+    assert!(soon(task).await.is_err(), "it was stopped");
+    let PlanStatus::Done(words) = status(&engine, &first) else { panic!("{:?}", status(&engine, &first)) };
+    home.deny(&engine, &second, "").await.expect("the denial counts");
+    assert_eq!(result(&server, "c1"), format!("It was done already: {words}"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edit_during_the_act_of_a_sibling_takes_its_result_along() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let slow = Slow::after(0);
+    *home.editor.lock().expect("not poisoned") = slow.clone();
+    let server = FakeServer::start([calls(&[mark("c1", "DONE"), schedule("c2")]), says("I see.")]);
+    let (engine, first, second) = two_plans(&home, &server).await;
+    let task = approving(&engine, &first);
+    soon(slow.asked.notified()).await;
+    let (editing, id) = (engine.clone(), second.id.clone());
+    let args = json!({"id": "tiles", "when": "2026-05-01"}).as_object().cloned().expect("an object");
+    let mut edit = tokio::spawn(async move { editing.edit_plan(&origin(), &id.0, args).await });
+    let pause = async {
+        for _ in 0..10_000 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        edited = &mut edit => panic!("it did not wait for the act: {edited:?}"),
+        () = pause => {}
+    }
+    slow.go_on.notify_one();
+    assert_eq!(soon(task).await.expect("it ends"), Ok(Ending::Parked));
+    let new = soon(edit).await.expect("it ends").expect("it is judged anew");
+    assert_eq!(status(&engine, &second), PlanStatus::Replaced(new.id.clone()));
+    home.deny(&engine, &new, "").await.expect("the denial counts");
+    let told = result(&server, "c1");
+    assert!(told.starts_with("Done. "), "{told}");
+}
