@@ -102,6 +102,10 @@ async fn store(engine: &Engine) -> Check {
     if let Some(why) = engine.beside() {
         return Check::good("store", "Store", format!("{path}; {why}"));
     }
+    if let Some(why) = engine.lost() {
+        let repair = "Start Passepartout again; report what the log says of it (M-x passepartout-log).";
+        return Check::bad("store", "Store", State::Unhealthy, format!("{path}: {why}"), repair);
+    }
     let head = engine.head();
     match engine.stored().await {
         Some(stored) if stored == head => Check::good(

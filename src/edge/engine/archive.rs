@@ -9,12 +9,12 @@ use crate::domain::memory::store::{Commit, NewRecord, Record, Stamp, Store, Stor
 use crate::domain::memory::view::View;
 use crate::edge::engine::intents::Intents;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc;
+use std::sync::{Arc, OnceLock, mpsc};
 use tokio::sync::oneshot;
 
 /// Asks the thread that owns the store.
 #[derive(Clone)]
-pub struct Archive(mpsc::Sender<Job>);
+pub struct Archive(mpsc::Sender<Job>, Arc<OnceLock<String>>);
 
 type Look = Box<dyn FnOnce(&mut dyn Store) + Send>;
 type Reply = oneshot::Sender<Result<(), String>>;
@@ -39,6 +39,8 @@ struct Lane {
     complain: Box<dyn Fn(String) + Send>,
     /// What was complained of last, while nothing could be stored since.
     trouble: Option<String>,
+    /// Why no step can be stored any more: one was dropped, and each step follows the one before.
+    lost: Arc<OnceLock<String>>,
 }
 
 impl Archive {
@@ -54,8 +56,9 @@ impl Archive {
     ) -> Result<Archive, String> {
         let (sender, jobs) = mpsc::channel::<Job>();
         let (steps, stamps) = (Vec::new(), Vec::new());
-        let mut lane =
-            Lane { store, steps, stamps, stored: head, intents, complain: Box::new(complain), trouble: None };
+        let lost = Arc::<OnceLock<String>>::default();
+        let (complain, told) = (Box::new(complain), lost.clone());
+        let mut lane = Lane { store, steps, stamps, stored: head, intents, complain, trouble: None, lost };
         let work = move || {
             while let Ok(first) = jobs.recv() {
                 // What waits already is stored with one sync.
@@ -75,7 +78,12 @@ impl Archive {
         };
         crate::edge::thread::spawn("passepartout-store", 8 << 20, work)
             .map_err(|e| format!("no thread for the store: {e}"))?;
-        Ok(Archive(sender))
+        Ok(Archive(sender, told))
+    }
+
+    /// Returns why changes of memory are not stored any more until the next start, if they are not.
+    pub fn lost(&self) -> Option<String> {
+        self.1.get().cloned()
     }
 
     /// Queues a step of memory.
@@ -179,6 +187,8 @@ impl Lane {
         let (mut groups, mut reads) = (Vec::new(), Vec::new());
         for job in jobs {
             match job {
+                // A file whose stamp is stored is not read again, so a stamp without its step is dropped with it.
+                Job::Step(_) | Job::Stamps(_) if self.lost.get().is_some() => {}
                 Job::Step(step) => self.steps.push(*step),
                 Job::Stamps(stamps) => self.stamps.extend(stamps),
                 Job::Commit(records, reply) => groups.push((records, reply)),
@@ -239,32 +249,99 @@ impl Lane {
 
     fn flush(&mut self, records: &[NewRecord]) -> Result<(), String> {
         if self.steps.is_empty() && self.stamps.is_empty() && records.is_empty() {
-            return Ok(());
+            // Nobody is told that everything is stored when it is not.
+            return self.lost.get().map_or(Ok(()), |why| Err(why.clone()));
         }
-        let commit = Commit { steps: &self.steps, records, stamps: &self.stamps };
-        let committed = catch_unwind(AssertUnwindSafe(|| self.store.commit(&commit)));
-        let committed = committed.map_err(|_| BROKE.to_string())?.map_err(|error| error.to_string())?;
-        if let Some((operation, _)) = self.steps.last() {
+        match self.commit(self.steps.len(), records, true) {
+            Ok(outcome) => outcome,
+            // Nothing else was in it: what broke the store is what was to be stored.
+            Err(Broke) if self.steps.is_empty() && self.stamps.is_empty() => Err(BROKE.to_string()),
+            Err(Broke) => {
+                let all = self.steps.last().map(|(operation, _)| operation.id);
+                if all.is_some() && self.forget_stored() >= all {
+                    // It broke behind the commit, which is stored in one piece.
+                    records.iter().for_each(|record| self.intents.take(record));
+                    return Ok(());
+                }
+                self.store_steps_alone();
+                // They are derived: without them files are read once more.
+                self.stamps.clear();
+                self.commit(0, records, false).unwrap_or_else(|Broke| Err(BROKE.to_string()))
+            }
+        }
+    }
+
+    /// Commits the first steps with records, and the stamps if they are wanted.
+    fn commit(&mut self, steps: usize, records: &[NewRecord], stamps: bool) -> Result<Result<(), String>, Broke> {
+        let now = self.steps.get(..steps).unwrap_or_default();
+        let commit = Commit { steps: now, records, stamps: if stamps { &self.stamps } else { &[] } };
+        let committed = catch_unwind(AssertUnwindSafe(|| self.store.commit(&commit))).map_err(|_| Broke)?;
+        let committed = match committed {
+            Ok(committed) => committed,
+            Err(error) => return Ok(Err(error.to_string())),
+        };
+        if let Some((operation, _)) = now.last() {
             self.stored = operation.id;
         }
-        self.steps.clear();
-        self.stamps.clear();
+        self.steps.drain(..steps.min(self.steps.len()));
+        if stamps {
+            self.stamps.clear();
+        }
         records.iter().for_each(|record| self.intents.take(record));
         if let Some(warning) = committed.warning {
             self.complain(warning);
         }
-        Ok(())
+        Ok(Ok(()))
+    }
+
+    /// Drops the steps that the store has in spite of a panic; returns its head, if it can be asked.
+    fn forget_stored(&mut self) -> Option<OperationId> {
+        let asked = catch_unwind(AssertUnwindSafe(|| self.store.operations(1)));
+        let head = asked.ok()?.ok()?.last()?.id;
+        self.steps.retain(|(operation, _)| operation.id > head);
+        self.stored = self.stored.max(head);
+        if self.steps.is_empty() {
+            self.stamps.clear();
+        }
+        Some(head)
+    }
+
+    /// Stores one step after the other; from the first that breaks the store again, all are dropped:
+    /// each follows the one before, and no intent waits for them.
+    fn store_steps_alone(&mut self) {
+        while let Some(id) = self.steps.first().map(|(operation, _)| operation.id) {
+            match self.commit(1, &[], false) {
+                Ok(Ok(())) => {}
+                // Tried again with the next commit.
+                Ok(Err(_)) => return,
+                Err(Broke) => {
+                    let why = format!(
+                        "it broke on operation {}, so changes of memory are not stored from there on; start again, and the files are read anew",
+                        id.0
+                    );
+                    self.complain(why.clone());
+                    // It is set once: nothing is queued behind it.
+                    let _ = self.lost.set(why);
+                    self.steps.clear();
+                }
+            }
+        }
     }
 }
+
+/// A commit panicked; the log says where.
+struct Broke;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::id::ObjectHash;
+    use crate::domain::memory::operation::Why;
     use crate::domain::memory::store::{Build, Committed, Loaded, RamStore, StoreError};
     use serde_json::json;
-    use std::sync::{Arc, Mutex};
+    use std::sync::Mutex;
 
-    /// A store that panics on one kind of records.
+    /// A store that panics on one kind of records, on steps of one cause, and on others once behind the commit.
     #[derive(Default)]
     struct Brittle(RamStore);
 
@@ -274,7 +351,11 @@ mod tests {
         }
         fn commit(&mut self, commit: &Commit<'_>) -> Result<Committed, StoreError> {
             assert!(commit.records.iter().all(|record| record.kind != "poison"), "it is poison");
-            self.0.commit(commit)
+            let caused = |cause: &str| commit.steps.iter().any(|(operation, _)| operation.why.cause == cause);
+            assert!(!caused("poison"), "it is poison");
+            let committed = self.0.commit(commit);
+            assert!(!caused("late"), "it is poison, and stored");
+            committed
         }
         fn view_at(&mut self, operation: OperationId, build: Build<'_>) -> Result<Option<View>, StoreError> {
             self.0.view_at(operation, build)
@@ -328,5 +409,49 @@ mod tests {
                 assert_eq!(*complaints.lock().expect("not poisoned"), [BROKE]);
             }
         }
+    }
+
+    #[tokio::test]
+    async fn a_step_that_breaks_the_store_holds_no_record_up() {
+        let complaints: Arc<Mutex<Vec<String>>> = Arc::default();
+        let told = complaints.clone();
+        let complain = move |why: String| told.lock().expect("not poisoned").push(why);
+        let store = Box::new(Brittle::default());
+        let archive = Archive::start(store, OperationId(0), Intents::default(), complain).expect("a thread");
+        let record = |key: &str| NewRecord {
+            at: jiff::Timestamp::UNIX_EPOCH,
+            kind: "intent".to_string(),
+            key: key.to_string(),
+            body: json!({ "turn": "T" }),
+        };
+        let mut last: Option<Operation> = None;
+        let mut step = |cause: &str| {
+            let (origin, note) = (String::new(), String::new());
+            let why = Why { cause: cause.to_string(), origin, at: jiff::Timestamp::UNIX_EPOCH, note };
+            let operation = Operation::after(last.as_ref(), ObjectHash::new([7; 32]), why);
+            last = Some(operation.clone());
+            archive.step(operation, View::default());
+        };
+        step("read");
+        archive.append(vec![record("1")]).await.expect("it is stored");
+        // It broke, and everything was stored in spite of it.
+        step("late");
+        archive.append(vec![record("2")]).await.expect("it is stored, once");
+        assert_eq!((archive.stored().await, archive.lost()), (Some(OperationId(2)), None));
+        // The first of these can be stored, the second cannot, and the third follows it.
+        ["read", "poison", "read"].into_iter().for_each(&mut step);
+        archive.append(vec![record("3")]).await.expect("an intent can still be stored");
+        step("read");
+        let stamp = Stamp { file: "f".into(), modified: 1, size: 1, document: ObjectHash::new([7; 32]), settled: true };
+        archive.stamps(vec![stamp]);
+        archive.append(vec![record("4")]).await.expect("and another one");
+        let keys = archive.newest("intent", 9).await.expect("they are read");
+        assert_eq!(keys.iter().map(|record| record.key.as_str()).collect::<Vec<_>>(), ["4", "3", "2", "1"]);
+        assert_eq!(archive.intents().await.open().count(), 4);
+        assert_eq!(archive.stored().await, Some(OperationId(3)));
+        let why = archive.lost().expect("it is known");
+        assert!(why.starts_with("it broke on operation 4, so changes of memory are not stored from there on"), "{why}");
+        assert_eq!(archive.append(Vec::new()).await, Err(why.clone()), "not everything is stored");
+        assert!(complaints.lock().expect("not poisoned").contains(&why));
     }
 }

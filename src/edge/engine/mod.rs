@@ -243,6 +243,11 @@ impl Engine {
         self.archive.stored().await
     }
 
+    /// Returns why changes of memory are not stored any more until the next start, if they are not.
+    pub fn lost(&self) -> Option<String> {
+        self.archive.lost()
+    }
+
     /// Waits until everything that was queued is on disk.
     ///
     /// # Errors
