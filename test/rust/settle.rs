@@ -1,10 +1,12 @@
 //! What becomes of acts, plans and conversations when a turn is stopped, breaks, or another one goes on beside it.
 
-use crate::support::engine::{Home, origin, status};
+use crate::support::engine::{Home, origin, provide, status, waiting};
 use crate::support::fake_server::{Dialect, FakeCall, FakeServer, Reply};
 use passepartout::domain::gate::plan::{FlightPlan, PlanStatus};
-use passepartout::domain::turn::Ending;
+use passepartout::domain::turn::{Conversation, Ending};
 use passepartout::edge::editor::{Buffer, Editor, Splice};
+use passepartout::edge::engine::record;
+use passepartout::edge::engine::skilled::{Bound, Setting, Under};
 use passepartout::edge::engine::turns::Decided;
 use passepartout::edge::engine::{Engine, Notice};
 use serde_json::{Value, json};
@@ -180,4 +182,102 @@ async fn an_edit_during_the_act_of_a_sibling_takes_its_result_along() {
     home.deny(&engine, &new, "").await.expect("the denial counts");
     let told = result(&server, "c1");
     assert!(told.starts_with("Done. "), "{told}");
+}
+
+const MONEY: &str = "* Money :finance:\n:PROPERTIES:\n:ID: money\n:END:\n";
+
+fn add(id: &'static str) -> FakeCall<'static> {
+    (id, "org-add-heading", why(json!({"parent": "money", "title": "Rent"})))
+}
+
+/// Starts an engine with a skill for headings of one tag, which lists its tools; without a list there is no skill.
+async fn with_skill(home: &Home, server: &FakeServer, tools: Option<&str>) -> Arc<Engine> {
+    let folder = home.project("skills");
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir(&folder).expect("a folder");
+    if let Some(tools) = tools {
+        let text = format!("#+TITLE: Money\n#+TRIGGER: tag:finance\n#+TOOLS: {tools}\n* Prompt\nCount the coins.\n");
+        std::fs::write(home.project("skills/money.org"), text).expect("a skill");
+    }
+    let engine = home
+        .engine_with(|config| {
+            provide(config, &[("fake", server, true)], &["fake"]);
+            config.skill_directories = vec![folder.into()];
+        })
+        .await;
+    home.read(&engine).await;
+    engine
+}
+
+/// Parks a plan under the skill, and moves point out of its headings.
+async fn parked_under_skill(home: &Home, server: &FakeServer) -> (Arc<Engine>, FlightPlan) {
+    let engine = with_skill(home, server, Some("memory-read org-add-heading")).await;
+    engine.focus_at(&home.file("money.org"), 2).expect("there is a heading");
+    let _ = home.ask(&engine, "the rent is due").await;
+    engine.focus_at(&home.file("home.org"), 2).expect("there is a heading");
+    let plan = waiting(&engine);
+    (engine, plan)
+}
+
+/// Returns the tools of which the model was told, and whether it was told the skill's prompt, in the last request.
+fn told(server: &FakeServer) -> (Vec<String>, bool) {
+    let requests = server.requests();
+    let body = requests.last().expect("there was a request").json();
+    let tools = body["tools"].as_array().cloned().unwrap_or_default();
+    let names = tools.iter().map(|tool| tool["function"]["name"].as_str().unwrap_or_default().to_string());
+    (names.collect(), body["messages"].to_string().contains("Count the coins."))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_conversation_goes_on_under_the_skill_that_it_began_under() {
+    // What is left of the skill at the approval: all of it, or nothing.
+    for left in [true, false] {
+        let home = Home::new(&[("home.org", TILES), ("money.org", MONEY)]);
+        let search = ("c2", "memory-search", why(json!({"query": "rent"})));
+        let server = FakeServer::start([calls(&[add("c1")]), calls(&[search]), says("It stands there.")]);
+        let (mut engine, plan) = parked_under_skill(&home, &server).await;
+        let (asked, prompted) = told(&server);
+        assert!(prompted && asked.contains(&"org-add-heading".to_string()), "{asked:?}");
+        assert!(!asked.contains(&"memory-search".to_string()), "{asked:?}");
+        if !left {
+            engine.close().await;
+            engine = with_skill(&home, &server, None).await;
+        }
+        let done = home.approve(&engine, &plan).await.expect("the approval counts");
+        assert_eq!(done.report.text, "It stands there.");
+        assert!(home.read_file("money.org").contains("Rent"), "{:?}", done.report.deeds);
+        assert_eq!(told(&server), (asked, left));
+        assert!(result(&server, "c2").starts_with("There is no tool “memory-search”."), "{:?}", results(&server));
+        engine.close().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_skill_that_was_tightened_meanwhile_refuses_what_waits() {
+    let home = Home::new(&[("home.org", TILES), ("money.org", MONEY)]);
+    let server = FakeServer::start([calls(&[add("c1")]), says("I see.")]);
+    let (engine, plan) = parked_under_skill(&home, &server).await;
+    engine.close().await;
+    let engine = with_skill(&home, &server, Some("memory-read")).await;
+    let refused = engine.edit_plan(&origin(), &plan.id.0, plan.action.args().clone()).await.expect_err("a gate denies");
+    assert!(refused.contains("This skill may not use org-add-heading."), "{refused}");
+    home.approve(&engine, &plan).await.expect("the approval counts");
+    assert_eq!(home.read_file("money.org"), MONEY);
+    assert!(result(&server, "c1").contains("This skill may not use org-add-heading."), "{:?}", results(&server));
+}
+
+#[test]
+fn a_conversation_of_an_earlier_version_is_read_and_names_no_skill() {
+    let skill = Bound { name: "money".into(), tools: Some(["memory-read".to_string()].into()) };
+    let setting = Setting { project: Some("/p".into()), under: Some(Under { skill: Some(skill) }) };
+    for (setting, under) in [(setting.clone(), setting.under), (Setting::default(), None)] {
+        let mut kept = record::conversation(&Conversation::empty(), &setting);
+        assert_eq!(
+            record::read_conversation(&kept),
+            Some((Conversation::empty(), Setting { under, ..setting.clone() }))
+        );
+        kept.as_object_mut().expect("an object").remove("under");
+        let (_, read) = record::read_conversation(&kept).expect("it is read");
+        assert_eq!(read, Setting { under: None, ..setting });
+    }
 }

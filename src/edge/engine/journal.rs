@@ -12,6 +12,7 @@ use crate::domain::port::{Journal, LogLevel};
 use crate::domain::turn::proposal;
 use crate::domain::turn::{Conversation, Parking};
 use crate::edge::engine::record::{self, kind};
+use crate::edge::engine::skilled::Setting;
 use crate::edge::engine::turns::first_line;
 use crate::edge::engine::{Engine, Notice};
 use async_trait::async_trait;
@@ -60,8 +61,10 @@ impl Journal for Engine {
         parking: Parking,
         conversation: &Conversation,
     ) -> Result<FlightPlan, String> {
-        let project = parking.project.clone();
-        let new = self.replace(old.clone(), parking, conversation.clone(), Some(&project)).await?;
+        // What it goes on under is that of the conversation it waited in.
+        let (_, kept) = self.conversation(old).await?;
+        let setting = Setting { project: Some(parking.project.clone()), ..kept };
+        let new = self.replace(old.clone(), parking, conversation.clone(), &setting).await?;
         self.say(LogLevel::Info, &format!("plan {} no longer held: {} is shown in its place", old.id, new.id));
         Ok(new)
     }

@@ -14,6 +14,7 @@ pub mod planner;
 pub mod plans;
 pub mod record;
 pub mod rollback;
+pub mod skilled;
 pub mod turns;
 
 use crate::domain::context::lexical::Index;

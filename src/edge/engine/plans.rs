@@ -9,6 +9,7 @@ use crate::domain::port::{LogLevel, Message};
 use crate::domain::signal::Origin;
 use crate::domain::turn::{Conversation, Parking, proposal};
 use crate::edge::engine::record::{self, kind};
+use crate::edge::engine::skilled::Setting;
 use crate::edge::engine::{Engine, Notice};
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -238,13 +239,15 @@ impl Engine {
         pending(&old)?;
         let why = Some(old.action.explanation().as_str());
         let action = Action::new(&self.toolbox, old.action.tool(), args, why, old.action.labels()).map_err(|m| m.0)?;
-        let (conversation, project) = self.conversation(&old).await?;
-        let scope = self.scope_of(&old, project.as_deref(), conversation.local && origin.rights.see_private)?;
+        let (conversation, setting) = self.conversation(&old).await?;
+        let scope = self.scope_of(&old, setting.project.as_deref(), conversation.local && origin.rights.see_private)?;
         let facts = self.surveyor.survey(&action, &scope).await;
         let tool = self.toolbox.get(action.tool()).ok_or_else(|| "BUG: an action without a tool".to_string())?;
         let set_off = conversation.set_off;
         let case = Case { action: &action, tool, scope: &scope, facts: &facts, set_off };
-        let trace = match judge(&self.gates, case, None) {
+        let skill = setting.under.as_ref().and_then(|under| under.skill.as_ref()).map(|bound| self.bound(bound));
+        let narrowed = self.narrowed(skill.as_ref());
+        let trace = match judge(narrowed.as_ref().unwrap_or(&self.gates), case, None) {
             Judgement::Parked(trace) => trace,
             Judgement::Cleared(cleared) => cleared.trace().clone(),
             Judgement::Rejected(trace) => return Err(proposal::rejection(&trace)),
@@ -252,7 +255,7 @@ impl Engine {
         let (session, turn, call) = (old.session.clone(), old.turn.clone(), old.call.clone());
         let parking = Parking { action, facts, trace, session, turn, call, project: scope.project };
         let replaced = old.id.clone();
-        let new = self.replace(old, parking, conversation, project.as_deref()).await?;
+        let new = self.replace(old, parking, conversation, &setting).await?;
         self.say(LogLevel::Info, &format!("plan {replaced} was edited: {} waits in its place", new.id));
         Ok(new)
     }
@@ -263,7 +266,7 @@ impl Engine {
         old: FlightPlan,
         parking: Parking,
         mut conversation: Conversation,
-        project: Option<&str>,
+        setting: &Setting,
     ) -> Result<FlightPlan, String> {
         let (new, logged) = self.plan_of(parking);
         for (_, waiting) in conversation.waiting.iter_mut().filter(|(_, waiting)| *waiting == old.id) {
@@ -276,7 +279,7 @@ impl Engine {
         let conversations = conversation
             .waiting
             .iter()
-            .map(|(_, waiting)| (kind::CONVERSATION, waiting.0.clone(), record::conversation(&conversation, project)));
+            .map(|(_, waiting)| (kind::CONVERSATION, waiting.0.clone(), record::conversation(&conversation, setting)));
         let plans = [&old, &new].map(|plan| (kind::PLAN, plan.id.0.clone(), record::plan(plan)));
         // In one piece: whenever the program ends, the store holds the one or the other.
         if let Err(why) = self.append_all(plans.into_iter().chain(conversations)).await {
@@ -291,8 +294,8 @@ impl Engine {
         Ok(new)
     }
 
-    /// Returns the conversation that a plan belongs to, and its project.
-    pub(super) async fn conversation(&self, plan: &FlightPlan) -> Result<(Conversation, Option<String>), String> {
+    /// Returns the conversation that a plan belongs to, and what it works in and under.
+    pub(super) async fn conversation(&self, plan: &FlightPlan) -> Result<(Conversation, Setting), String> {
         let last = self.archive.latest(kind::CONVERSATION, plan.id.0.clone()).await?;
         last.and_then(|record| record::read_conversation(&record.body))
             .ok_or_else(|| format!("the conversation of plan {} is not in the store, so it cannot go on", plan.id))

@@ -10,6 +10,7 @@ use crate::domain::port::{Call, Message, Prompt, ToolSpec};
 use crate::domain::signal::{Depth, Role, Sensor};
 use crate::domain::tool::Toolbox;
 use crate::domain::turn::{Contact, Conversation, Deed, Ending, TurnReport};
+use crate::edge::engine::skilled::{Setting, Under};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -231,6 +232,9 @@ struct ConversationRecord {
     waiting: Vec<(String, String)>,
     set_off: String,
     project: Option<String>,
+    /// Absent in records of the first versions.
+    #[serde(default)]
+    under: Option<Under>,
     #[serde(default)]
     contact: Option<ContactRecord>,
 }
@@ -281,8 +285,8 @@ impl ContactRecord {
     }
 }
 
-/// Returns a conversation for the store, with the project that it works in.
-pub fn conversation(conversation: &Conversation, project: Option<&str>) -> Value {
+/// Returns a conversation for the store, with what it works in and under.
+pub fn conversation(conversation: &Conversation, setting: &Setting) -> Value {
     let messages = conversation
         .messages
         .iter()
@@ -310,14 +314,15 @@ pub fn conversation(conversation: &Conversation, project: Option<&str>) -> Value
         local: conversation.local,
         waiting: conversation.waiting.iter().map(|(call, plan)| (call.clone(), plan.0.clone())).collect(),
         set_off: conversation.set_off.name().to_string(),
-        project: project.map(str::to_string),
+        project: setting.project.clone(),
+        under: setting.under.clone(),
         contact: conversation.contact.as_deref().map(ContactRecord::of),
     };
     serde_json::to_value(record).unwrap_or(Value::Null)
 }
 
-/// Reads a conversation from the store, and its project.
-pub fn read_conversation(value: &Value) -> Option<(Conversation, Option<String>)> {
+/// Reads a conversation from the store, with what it works in and under.
+pub fn read_conversation(value: &Value) -> Option<(Conversation, Setting)> {
     let record: ConversationRecord = serde_json::from_value(value.clone()).ok()?;
     let messages = record
         .messages
@@ -342,7 +347,7 @@ pub fn read_conversation(value: &Value) -> Option<(Conversation, Option<String>)
         set_off: Sensor::parse(&record.set_off)?,
     };
     conversation.contact = record.contact.and_then(|contact| contact.read(&conversation)).map(Box::new);
-    Some((conversation, record.project))
+    Some((conversation, Setting { project: record.project, under: record.under }))
 }
 
 /// Returns the word for a role.

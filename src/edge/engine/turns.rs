@@ -7,7 +7,6 @@ use crate::domain::memory::store::NewRecord;
 use crate::domain::port::{LogLevel, Message, Sink};
 use crate::domain::scope::Scope;
 use crate::domain::signal::{Body, Depth, Origin, Role, Said, Signal};
-use crate::domain::skill::gate::ToolsGate;
 use crate::domain::skill::trigger::SignalFacts;
 use crate::domain::skill::{mandates, offered, on_error, triggered};
 use crate::domain::turn::{Contact, Conversation, Decision, Desk, Ending, Start, TurnReport, run};
@@ -15,6 +14,7 @@ use crate::edge::engine::Engine;
 use crate::edge::engine::briefing::Briefings;
 use crate::edge::engine::model::TurnModel;
 use crate::edge::engine::record::{self, Finished, kind};
+use crate::edge::engine::skilled::{Setting, Under};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -59,7 +59,7 @@ impl Engine {
             let mut report = TurnReport::of(Conversation::empty());
             report.ending = Ending::Failed;
             report.notice = Some("This channel may not ask for anything.".to_string());
-            return self.finish(turn, ask.origin.session, began, asked, report, None).await;
+            return self.finish(turn, ask.origin.session, began, asked, report, &Setting::default()).await;
         }
         if let Some(command) = ask.text.trim().strip_prefix('/') {
             return self.command(&ask, command, turn, sink).await;
@@ -84,14 +84,15 @@ impl Engine {
         };
         let history = self.fitting(ask.history, &ask.text);
         let scope = self.scope(&ask.origin.session, ask.folder.as_deref(), ask.origin.rights.see_private);
-        let mut report = self.run(Start::Words { signal, history }, &scope, sink).await;
+        let (mut report, under) = self.run(Start::Words { signal, history }, None, &scope, sink).await;
         if self.view().is_empty() {
             report.notice.get_or_insert_with(|| self.nothing_read());
         }
         if let Some(gaps) = self.untold_gaps() {
             report.notice = Some(report.notice.map_or(gaps.clone(), |notice| format!("{notice}\n{gaps}")));
         }
-        self.finish(turn, ask.origin.session, began, asked, report, Some(&scope.project)).await
+        let setting = Setting { project: Some(scope.project), under: Some(under) };
+        self.finish(turn, ask.origin.session, began, asked, report, &setting).await
     }
 
     /// Carries out a human's decision about a plan; the conversation goes on with what came of it.
@@ -110,7 +111,7 @@ impl Engine {
         let unknown = || format!("there is no plan {id}; the plans are listed by /plans");
         let _alone = self.alone(&self.plan(id).ok_or_else(unknown)?.session).await;
         let plan = self.plan(id).ok_or_else(unknown)?;
-        let (mut conversation, project) = match (self.conversation(&plan).await, &decided) {
+        let (mut conversation, setting) = match (self.conversation(&plan).await, &decided) {
             (Ok(kept), _) => kept,
             // What cannot go on can still be denied.
             (Err(_), Decided::Deny { reason }) => {
@@ -118,7 +119,7 @@ impl Engine {
                 let mut report = TurnReport::of(Conversation::empty());
                 report.notice = Some("Nothing was done.".to_string());
                 let asked = format!("denial {}", plan.id);
-                return Ok(self.finish(turn, plan.session, began, asked, report, None).await);
+                return Ok(self.finish(turn, plan.session, began, asked, report, &Setting::default()).await);
             }
             (Err(why), Decided::Approve { .. }) => return Err(why),
         };
@@ -132,7 +133,7 @@ impl Engine {
         if conversation.labels.privacy == Privacy::Private {
             self.mark_private(&plan.session);
         }
-        let scope = match (self.scope_of(&plan, project.as_deref(), origin.rights.see_private), &decided) {
+        let scope = match (self.scope_of(&plan, setting.project.as_deref(), origin.rights.see_private), &decided) {
             (Ok(scope), _) => scope,
             // What is denied needs no project; what the model wants next is judged where nothing is.
             (Err(_), Decided::Deny { .. }) => self.scope(&plan.session, None, origin.rights.see_private),
@@ -160,11 +161,19 @@ impl Engine {
             body,
         };
         let start = Start::Decided { signal, plan: Box::new(plan.clone()), decision, conversation };
-        let report = self.run(start, &scope, sink).await;
-        Ok(self.finish(turn, plan.session, began, asked, report, Some(&scope.project)).await)
+        let (report, under) = self.run(start, setting.under, &scope, sink).await;
+        let setting = Setting { project: Some(scope.project), under: Some(under) };
+        Ok(self.finish(turn, plan.session, began, asked, report, &setting).await)
     }
 
-    async fn run(self: &Arc<Self>, start: Start, scope: &Scope, sink: Sink<'_>) -> TurnReport {
+    /// Runs a turn: under what its conversation goes on under, or under the skill that its signal triggers.
+    async fn run(
+        self: &Arc<Self>,
+        start: Start,
+        under: Option<Under>,
+        scope: &Scope,
+        sink: Sink<'_>,
+    ) -> (TurnReport, Under) {
         let session = match &start {
             Start::Words { signal, .. } | Start::Decided { signal, .. } => signal.origin.session.clone(),
         };
@@ -189,10 +198,14 @@ impl Engine {
             todo: focus.as_ref().and_then(|node| node.document.outline.todo(node.node()).map(|k| &*k.name)),
             file: focus.as_ref().map(|node| &*node.document.file),
         };
-        let skill = triggered(&self.skills.skills, &facts);
+        let skill = match under {
+            Some(under) => under.skill.map(|bound| self.bound(&bound)),
+            None => triggered(&self.skills.skills, &facts).cloned(),
+        };
+        let skill = skill.as_ref();
         let offered = offered(&self.toolbox, skill);
         // A skill that lists its tools narrows the gates of its own turns.
-        let narrowed = skill.and_then(ToolsGate::new).map(|gate| self.skills.gates().and(Box::new(gate)));
+        let narrowed = self.narrowed(skill);
         let mandates = mandates(&self.skills.skills, &facts);
         let prompt = skill.and_then(|skill| skill.prompt.clone());
         let briefings = Briefings::new(self, typed.clone(), prompt, mandates, now);
@@ -222,7 +235,7 @@ impl Engine {
             notice.push_str(if notice.is_empty() { "" } else { "\n" });
             notice.push_str(&done);
         }
-        report
+        (report, Under::of(skill))
     }
 
     /// Stores what came of a turn, and the conversation when plans wait.
@@ -233,7 +246,7 @@ impl Engine {
         at: jiff::Timestamp,
         asked: String,
         report: TurnReport,
-        project: Option<&str>,
+        setting: &Setting,
     ) -> Finished {
         if report.ending != Ending::Parked {
             // A plan of a turn that failed behind it has no conversation to go on with.
@@ -245,7 +258,7 @@ impl Engine {
         let mut keep = vec![(kind::TURN, turn.0.clone(), record::turn(&finished))];
         if finished.report.ending == Ending::Parked {
             for plan in &finished.report.plans {
-                keep.push((kind::CONVERSATION, plan.0.clone(), record::conversation(&conversation, project)));
+                keep.push((kind::CONVERSATION, plan.0.clone(), record::conversation(&conversation, setting)));
             }
         }
         if conversation.labels.privacy == Privacy::Private {
@@ -270,7 +283,7 @@ impl Engine {
         self.say(LogLevel::Info, &format!("turn {turn} was stopped by the user"));
         let report =
             TurnReport { ending: Ending::Interrupted, notice: Some(notice), ..TurnReport::of(Conversation::empty()) };
-        self.finish(turn.clone(), session, at, asked, report, None).await
+        self.finish(turn.clone(), session, at, asked, report, &Setting::default()).await
     }
 
     /// Says what became of a turn in which something broke that no fault of the turn covers.
@@ -283,7 +296,7 @@ impl Engine {
         self.say(LogLevel::Error, &format!("turn {turn} broke and was ended"));
         let report =
             TurnReport { ending: Ending::Failed, notice: Some(notice), ..TurnReport::of(Conversation::empty()) };
-        self.finish(turn.clone(), session, at, asked, report, None).await
+        self.finish(turn.clone(), session, at, asked, report, &Setting::default()).await
     }
 
     /// Returns the newest part of a conversation that leaves room for memory and tools; what is left out is said.

@@ -1,0 +1,84 @@
+//! The skill that a conversation goes on under: chosen when it began, and kept with what it leaves.
+//!
+//! Between a plan and its approval point moves and skills change; what narrowed the question narrows the answer.
+
+use crate::domain::gate::Gates;
+use crate::domain::port::LogLevel;
+use crate::domain::skill::gate::ToolsGate;
+use crate::domain::skill::{DEFAULT_PRIORITY, Skill};
+use crate::edge::engine::Engine;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+
+/// What a conversation goes on under, as the store keeps it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Under {
+    /// The skill; `None` when none was triggered.
+    pub skill: Option<Bound>,
+}
+
+/// A skill as it was at work.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Bound {
+    /// Its name.
+    pub name: String,
+    /// The only tools that it left; `None` when it left all.
+    pub tools: Option<BTreeSet<String>>,
+}
+
+/// What is kept of a conversation beside its messages.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Setting {
+    /// The root of the project that it works in.
+    pub project: Option<String>,
+    /// What it goes on under; `None` in records of the first versions, which do not say it.
+    pub under: Option<Under>,
+}
+
+impl Under {
+    /// Returns what to keep of the skill of a turn.
+    pub fn of(skill: Option<&Skill>) -> Under {
+        Under { skill: skill.map(|skill| Bound { name: skill.name.clone(), tools: skill.tools.clone() }) }
+    }
+}
+
+impl Engine {
+    /// Returns the skill that a conversation goes on under: it never leaves more tools than when it was kept,
+    /// whatever has become of its file.
+    pub(super) fn bound(&self, bound: &Bound) -> Skill {
+        let Some(now) = self.skills.skills.iter().find(|skill| skill.name == bound.name) else {
+            let text = format!("the skill {} is gone; what was begun under it goes on with its tools only", bound.name);
+            self.say(LogLevel::Warning, &text);
+            return gone(bound);
+        };
+        let tools = match (&bound.tools, &now.tools) {
+            (None, tools) | (tools, None) => tools.clone(),
+            (Some(then), Some(now)) => Some(then.intersection(now).cloned().collect()),
+        };
+        Skill { tools, ..now.clone() }
+    }
+
+    /// Returns the gates for turns of a skill that lists its tools; `None` when the usual ones do.
+    pub(super) fn narrowed(&self, skill: Option<&Skill>) -> Option<Gates> {
+        let gate = skill.and_then(ToolsGate::new)?;
+        Some(self.skills.gates().and(Box::new(gate)))
+    }
+}
+
+/// What is left of a skill without its file.
+fn gone(bound: &Bound) -> Skill {
+    Skill {
+        name: bound.name.clone(),
+        id: None,
+        title: bound.name.clone(),
+        priority: DEFAULT_PRIORITY,
+        depends_on: Vec::new(),
+        triggers: Vec::new(),
+        tools: bound.tools.clone(),
+        on_error: None,
+        prompt: None,
+        mandates: Vec::new(),
+        rules: Vec::new(),
+        remarks: Vec::new(),
+    }
+}
