@@ -1,14 +1,18 @@
 //! What becomes of acts, plans and conversations when a turn is stopped, breaks, or another one goes on beside it.
 
-use crate::support::engine::{Home, origin, provide, status, waiting};
+use crate::support::engine::{Home, ask, origin, provide, status, waiting};
 use crate::support::fake_server::{Dialect, FakeCall, FakeServer, Reply};
 use passepartout::domain::gate::plan::{FlightPlan, PlanStatus};
+use passepartout::domain::label::Privacy;
+use passepartout::domain::memory::store::{Commit, NewRecord, Record, Store};
+use passepartout::domain::scope::Level;
 use passepartout::domain::turn::{Conversation, Ending};
 use passepartout::edge::editor::{Buffer, Editor, Splice};
-use passepartout::edge::engine::record;
+use passepartout::edge::engine::record::{self, Finished};
 use passepartout::edge::engine::skilled::{Bound, Setting, Under};
 use passepartout::edge::engine::turns::Decided;
 use passepartout::edge::engine::{Engine, Notice};
+use passepartout::edge::store::disk::DiskStore;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -280,4 +284,121 @@ fn a_conversation_of_an_earlier_version_is_read_and_names_no_skill() {
         let (_, read) = record::read_conversation(&kept).expect("it is read");
         assert_eq!(read, Setting { under: None, ..setting });
     }
+}
+
+/// Starts a turn, stops it when the editor is asked for what it does not let through, and returns what is told of it.
+async fn stopped_in_the_act(home: &Home, server: &FakeServer, slow: &Slow) -> (Arc<Engine>, Finished) {
+    let engine = home
+        .engine_with(|config| {
+            provide(config, &[("fake", server, true)], &["fake"]);
+            config.permissions.extend(["org-set-todo", "org-schedule"].map(|tool| (tool.into(), Level::Allow)));
+        })
+        .await;
+    home.read(&engine).await;
+    let (running, turn) = (engine.clone(), engine.new_turn());
+    let name = turn.clone();
+    let task = tokio::spawn(async move { running.ask(ask("see to the tiles"), name, &mut |_| {}).await });
+    soon(slow.asked.notified()).await;
+    task.abort();
+    assert!(soon(task).await.is_err(), "it was stopped in the act");
+    let finished = engine.interrupted(&turn, origin().session, "see to the tiles".into(), engine.clock.now()).await;
+    (engine, finished)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_turn_that_was_stopped_tells_all_that_it_did() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let slow = Slow::after(1);
+    *home.editor.lock().expect("not poisoned") = slow.clone();
+    let search = ("c2", "memory-search", why(json!({"query": "tiles"})));
+    let server = FakeServer::start([calls(&[mark("c1", "DONE"), search]), calls(&[schedule("c3")])]);
+    let (engine, finished) = stopped_in_the_act(&home, &server, &slow).await;
+    let kept = engine.turns(1).await.expect("the turns are stored");
+    for report in [&finished.report, &kept[0].report] {
+        assert_eq!(report.ending, Ending::Interrupted);
+        let deeds: Vec<_> = report.deeds.iter().map(|deed| (deed.tool.as_str(), deed.outcome.as_str())).collect();
+        let [("org-set-todo", first), ("memory-search", second), ("org-schedule", third)] = deeds[..] else {
+            panic!("{deeds:?}")
+        };
+        assert!(first.starts_with("Done. ") && second.contains("Order tiles"), "{deeds:?}");
+        assert_eq!(third, "stopped while it was being done; look whether it was");
+        assert!(report.deeds.iter().all(|deed| deed.trace.is_some()));
+        assert_eq!(report.changed, [home.file("home.org")]);
+        let notice = report.notice.as_deref().unwrap_or_default();
+        let named = notice.strip_prefix("Stopped while this was being done: ").expect("the act is named");
+        assert!(named.contains("Order tiles") && named.ends_with("; look whether it was."), "{notice}");
+    }
+    // Nothing of it is told of another turn.
+    let other = engine.interrupted(&engine.new_turn(), origin().session, String::new(), engine.clock.now()).await;
+    assert!(other.report.deeds.is_empty() && other.report.changed.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_turn_that_was_stopped_after_a_private_act_leaves_its_conversation_private() {
+    let home = Home::new(&[("home.org", &TILES.replace("tiles\n:PROP", "tiles :private:\n:PROP"))]);
+    let slow = Slow::after(0);
+    *home.editor.lock().expect("not poisoned") = slow.clone();
+    let read = ("c1", "memory-read", why(json!({"id": "tiles"})));
+    let server = FakeServer::start([calls(&[read]), calls(&[mark("c2", "DONE")])]);
+    let (engine, finished) = stopped_in_the_act(&home, &server, &slow).await;
+    assert_eq!(finished.report.conversation.labels.privacy, Privacy::Private);
+    assert!(engine.is_known_private(&origin().session));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_approval_that_is_stopped_before_its_act_leaves_the_plan_waiting() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let server = FakeServer::start([calls(&[mark("c1", "DONE"), schedule("c2")]), says("I see.")]);
+    let (engine, plan, _) = two_plans(&home, &server).await;
+    {
+        let decided = Decided::Approve { shown: plan.shown() };
+        let (mut sink, from) = (|_: &str| {}, origin());
+        let mut deciding = std::pin::pin!(engine.decide(&from, &plan.id.0, decided, engine.new_turn(), &mut sink));
+        // It is dropped in the very step that claimed the plan.
+        soon(std::future::poll_fn(|context| {
+            let step = deciding.as_mut().poll(context);
+            match status(&engine, &plan) {
+                PlanStatus::Pending if step.is_pending() => std::task::Poll::Pending,
+                _ => std::task::Poll::Ready(()),
+            }
+        }))
+        .await;
+        assert_eq!(status(&engine, &plan), PlanStatus::Approved);
+    }
+    assert_eq!(status(&engine, &plan), PlanStatus::Pending);
+    assert_eq!(home.read_file("home.org"), TILES);
+    engine.close().await;
+    let engine = home.served(&server, &["fake"], true).await;
+    assert_eq!(status(&engine, &plan), PlanStatus::Pending, "in the store as well");
+    let done = home.approve(&engine, &plan).await.expect("it can be approved anew");
+    assert_eq!(done.report.ending, Ending::Parked);
+    assert!(home.read_file("home.org").contains("DONE Order tiles"));
+    assert!(matches!(status(&engine, &plan), PlanStatus::Done(_)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plan_whose_conversation_says_too_little_can_only_be_denied_and_says_so() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let server = FakeServer::start([calls(&[mark("c1", "DONE")])]);
+    let engine = home.served(&server, &["fake"], true).await;
+    let _ = home.ask(&engine, "the tiles are ordered").await;
+    let plan = waiting(&engine);
+    engine.close().await;
+    {
+        // As a version stored it that did not note what had set the conversation off.
+        let mut store = DiskStore::open(&home.store()).expect("the store opens");
+        let kept = store.latest("conversation", &plan.id.0).expect("it is read").expect("it is there");
+        let Record { at, kind, key, mut body, .. } = kept;
+        body.as_object_mut().expect("an object").remove("set_off");
+        let records = [NewRecord { at, kind, key, body }];
+        store.commit(&Commit { records: &records, ..Commit::default() }).expect("it is stored");
+    }
+    let engine = home.served(&server, &["fake"], true).await;
+    let refused = home.approve(&engine, &plan).await.expect_err("it cannot go on");
+    let words =
+        "was kept by an earlier version and cannot be read whole, so it cannot go on; deny the plan and ask again";
+    assert_eq!(refused, format!("the conversation of plan {} {words}", plan.id));
+    assert_eq!(status(&engine, &plan), PlanStatus::Pending);
+    let denied = home.deny(&engine, &plan, "").await.expect("the denial counts");
+    assert_eq!(denied.report.notice.as_deref(), Some("Nothing was done."));
 }

@@ -30,10 +30,19 @@ impl Journal for Engine {
             "summary": self.vault.mask(&proposal::logged(action, cleared.facts())),
             "facts": cleared.facts().hash().to_hex(),
         });
-        self.append(kind::INTENT, &action.hash().to_hex(), body).await
+        self.doings.intend(turn, cleared);
+        let kept = self.append(kind::INTENT, &action.hash().to_hex(), body).await;
+        if kept.is_err() {
+            self.doings.retract(turn, action.hash());
+        }
+        kept
     }
 
     async fn outcome(&self, turn: &TurnId, observation: &Observation) -> Result<(), String> {
+        // Before it is stored: whatever becomes of that, the act has ended.
+        if let Some(session) = self.doings.ended(turn, observation) {
+            self.mark_private(&session);
+        }
         let word = match &observation.outcome {
             Outcome::Done(_) => "done",
             Outcome::Failed(_) => "failed",
@@ -47,6 +56,7 @@ impl Journal for Engine {
     async fn park(&self, parking: Parking) -> Result<FlightPlan, String> {
         let (plan, logged) = self.plan_of(parking);
         self.append(kind::PLAN, &plan.id.0, record::plan(&plan)).await?;
+        self.doings.parked(&plan);
         self.take_plan(&plan, &logged);
         Ok(plan)
     }

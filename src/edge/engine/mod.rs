@@ -15,6 +15,7 @@ pub mod plans;
 pub mod record;
 pub mod rollback;
 pub mod skilled;
+pub mod stopped;
 pub mod turns;
 
 use crate::domain::context::lexical::Index;
@@ -128,6 +129,8 @@ pub struct Engine {
     pub(super) problems: Mutex<Vec<String>>,
     pub(super) stop: std::sync::atomic::AtomicBool,
     pub(super) plans: Mutex<BTreeMap<PlanId, FlightPlan>>,
+    /// What the turns that run have done so far.
+    pub(super) doings: stopped::Doings,
     /// Held by whatever goes on in a conversation; see [`Engine::alone`].
     pub(super) lanes: Mutex<HashMap<SessionId, std::sync::Weak<tokio::sync::Mutex<()>>>>,
     /// Conversations of this session of the program that drew on something private.
@@ -168,6 +171,7 @@ impl Engine {
             problems: Mutex::default(),
             stop: Default::default(),
             plans: Mutex::new(BTreeMap::new()),
+            doings: Default::default(),
             lanes: Mutex::default(),
             private: Mutex::default(),
             cascade: RwLock::new(Cascade::default()),

@@ -5,11 +5,13 @@ use crate::domain::gate::Case;
 use crate::domain::gate::clearance::{Judgement, judge};
 use crate::domain::gate::plan::{Approval, FlightPlan, PlanStatus};
 use crate::domain::id::{PlanId, SessionId, TurnId};
+use crate::domain::memory::store::NewRecord;
 use crate::domain::port::{LogLevel, Message};
 use crate::domain::signal::Origin;
 use crate::domain::turn::{Conversation, Parking, proposal};
 use crate::edge::engine::record::{self, kind};
 use crate::edge::engine::skilled::Setting;
+use crate::edge::engine::stopped::Settling;
 use crate::edge::engine::{Engine, Notice};
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -101,14 +103,22 @@ impl Engine {
     }
 
     /// Makes an approval of a plan and marks the plan as approved, so that it counts once.
-    pub(super) async fn approve(&self, plan: &FlightPlan, shown: &str, origin: &Origin) -> Result<Approval, String> {
+    pub(super) async fn approve(
+        self: &Arc<Self>,
+        plan: &FlightPlan,
+        shown: &str,
+        origin: &Origin,
+    ) -> Result<(Approval, Unsettled), String> {
         self.expire_plans().await?;
         let now = self.clock.now();
+        let settling = Settling::of(plan);
         let approval = self.claim(&plan.id, PlanStatus::Approved, |plan| {
             Approval::new(plan, shown, origin, now).map_err(|refused| refused.to_string())
         })?;
+        // From the claim on: while it is being stored, the turn may be stopped.
+        let unsettled = Unsettled { engine: self.clone(), settling };
         self.keep_claim(&plan.id, PlanStatus::Approved).await?;
-        Ok(approval)
+        Ok((approval, unsettled))
     }
 
     /// Marks a plan as denied.
@@ -153,8 +163,23 @@ impl Engine {
         }
     }
 
+    /// Lets a plan that is still marked as approved wait again: its act was not begun.
+    fn take_back(&self, id: &PlanId) {
+        let mut plans = self.plans.lock();
+        let Some(plan) = plans.get_mut(id).filter(|plan| plan.status == PlanStatus::Approved) else { return };
+        plan.status = PlanStatus::Pending;
+        let plan = plan.clone();
+        let (at, kind, key) = (self.clock.now(), kind::PLAN.to_string(), id.0.clone());
+        // Queued before anyone can claim it anew: what is stored of a later claim stands behind this.
+        self.archive.queue(vec![NewRecord { at, kind, key, body: record::plan(&plan) }]);
+        drop(plans);
+        self.say(LogLevel::Info, &format!("plan {id} waits again: its turn ended before it was begun"));
+        (self.notify)(Notice::Changed(Box::new(plan)));
+        (self.notify)(Notice::Status);
+    }
+
     /// Ends a plan that is still marked as approved: nobody knows what came of it.
-    pub(super) fn give_up(self: &Arc<Self>, id: &PlanId) {
+    fn give_up(self: &Arc<Self>, id: &PlanId) {
         let status = PlanStatus::Failed(UNKNOWN_END.to_string());
         let approved = |plan: &FlightPlan| match plan.status {
             PlanStatus::Approved => Ok(()),
@@ -297,8 +322,40 @@ impl Engine {
     /// Returns the conversation that a plan belongs to, and what it works in and under.
     pub(super) async fn conversation(&self, plan: &FlightPlan) -> Result<(Conversation, Setting), String> {
         let last = self.archive.latest(kind::CONVERSATION, plan.id.0.clone()).await?;
-        last.and_then(|record| record::read_conversation(&record.body))
-            .ok_or_else(|| format!("the conversation of plan {} is not in the store, so it cannot go on", plan.id))
+        let id = &plan.id;
+        let last = last.ok_or_else(|| {
+            format!(
+                "the conversation of plan {id} is not in the store, so it cannot go on; deny the plan and ask again"
+            )
+        })?;
+        record::read_conversation(&last.body).ok_or_else(|| {
+            format!(
+                "the conversation of plan {id} was kept by an earlier version and cannot be read whole, so it cannot go on; deny the plan and ask again"
+            )
+        })
+    }
+}
+
+/// A plan whose approval is being carried out. When that ends without a word of what came of it, the plan waits again
+/// if its act was not begun, and has failed if it may have been.
+pub(super) struct Unsettled {
+    engine: Arc<Engine>,
+    settling: Settling,
+}
+
+impl Unsettled {
+    /// Returns what the turn that carries it out notes its beginning in.
+    pub(super) fn settling(&self) -> Settling {
+        self.settling.clone()
+    }
+}
+
+impl Drop for Unsettled {
+    fn drop(&mut self) {
+        match self.settling.begun() {
+            true => self.engine.give_up(self.settling.plan()),
+            false => self.engine.take_back(self.settling.plan()),
+        }
     }
 }
 

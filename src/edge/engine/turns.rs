@@ -1,7 +1,7 @@
 //! Turns as clients start them: the user's words, and a human's decision about a plan.
 
 use crate::domain::gate::plan::FlightPlan;
-use crate::domain::id::{NodeId, PlanId, SessionId, TurnId};
+use crate::domain::id::{NodeId, SessionId, TurnId};
 use crate::domain::label::{Labels, Privacy};
 use crate::domain::memory::store::NewRecord;
 use crate::domain::port::{LogLevel, Message, Sink};
@@ -13,6 +13,7 @@ use crate::domain::turn::{Contact, Conversation, Decision, Desk, Ending, Start, 
 use crate::edge::engine::Engine;
 use crate::edge::engine::briefing::Briefings;
 use crate::edge::engine::model::TurnModel;
+use crate::edge::engine::plans::Unsettled;
 use crate::edge::engine::record::{self, Finished, kind};
 use crate::edge::engine::skilled::{Setting, Under};
 use std::collections::HashSet;
@@ -82,6 +83,7 @@ impl Engine {
             labels: Labels { privacy, ..Labels::USER },
             body: Body::UserInput { text: ask.text.clone(), history: Vec::new() },
         };
+        self.doings.begin(&turn, &ask.origin.session, None);
         let history = self.fitting(ask.history, &ask.text);
         let scope = self.scope(&ask.origin.session, ask.folder.as_deref(), ask.origin.rights.see_private);
         let (mut report, under) = self.run(Start::Words { signal, history }, None, &scope, sink).await;
@@ -139,19 +141,20 @@ impl Engine {
             (Err(_), Decided::Deny { .. }) => self.scope(&plan.session, None, origin.rights.see_private),
             (Err(why), Decided::Approve { .. }) => return Err(why),
         };
-        let (decision, body) = match decided {
+        // Whatever becomes of the turn, an approved plan does not stay half decided: the guard sees to that.
+        let (decision, body, settling) = match decided {
             Decided::Approve { shown } => {
-                let body = Body::Approval { plan: plan.id.clone(), shown: shown.clone() };
-                (Decision::Approved(self.approve(&plan, &shown, origin).await?), body)
+                let (approval, settling) = self.approve(&plan, &shown, origin).await?;
+                let body = Body::Approval { plan: plan.id.clone(), shown };
+                (Decision::Approved(approval), body, Some(settling))
             }
             Decided::Deny { reason } => {
                 self.deny(&plan, &reason, origin).await?;
-                (Decision::Denied(reason.clone()), Body::Denial { plan: plan.id.clone(), reason })
+                (Decision::Denied(reason.clone()), Body::Denial { plan: plan.id.clone(), reason }, None)
             }
         };
         let asked = format!("{} {}", body.sensor().name(), plan.id);
-        // Whatever becomes of the turn, the plan does not stay half decided.
-        let _settled = Unsettled { engine: self.clone(), plan: plan.id.clone() };
+        self.doings.begin(&turn, &plan.session, settling.as_ref().map(Unsettled::settling));
         let signal = Signal {
             origin: Origin { session: plan.session.clone(), ..origin.clone() },
             depth: conversation.depth,
@@ -162,6 +165,7 @@ impl Engine {
         };
         let start = Start::Decided { signal, plan: Box::new(plan.clone()), decision, conversation };
         let (report, under) = self.run(start, setting.under, &scope, sink).await;
+        drop(settling);
         let setting = Setting { project: Some(scope.project), under: Some(under) };
         Ok(self.finish(turn, plan.session, began, asked, report, &setting).await)
     }
@@ -239,7 +243,7 @@ impl Engine {
     }
 
     /// Stores what came of a turn, and the conversation when plans wait.
-    async fn finish(
+    pub(super) async fn finish(
         &self,
         turn: TurnId,
         session: SessionId,
@@ -269,34 +273,10 @@ impl Engine {
                 self.say(LogLevel::Error, &format!("the {kind} of turn {turn} could not be stored: {why}"));
             }
         }
+        // Not before: who stops the turn while this is stored is told all the same what it did.
+        self.doings.end(&turn);
         self.report_changed(&finished.report.changed);
         finished
-    }
-
-    /// Says what became of a turn that was stopped: acts that were under way have no known outcome.
-    pub async fn interrupted(&self, turn: &TurnId, session: SessionId, asked: String, at: jiff::Timestamp) -> Finished {
-        let under_way = self.end_unfinished(turn).await;
-        let notice = match under_way.as_slice() {
-            [] => "Stopped.".to_string(),
-            acts => format!("Stopped while this was being done: {}; look whether it was.", acts.join("; ")),
-        };
-        self.say(LogLevel::Info, &format!("turn {turn} was stopped by the user"));
-        let report =
-            TurnReport { ending: Ending::Interrupted, notice: Some(notice), ..TurnReport::of(Conversation::empty()) };
-        self.finish(turn.clone(), session, at, asked, report, &Setting::default()).await
-    }
-
-    /// Says what became of a turn in which something broke that no fault of the turn covers.
-    pub async fn broken(&self, turn: &TurnId, session: SessionId, asked: String, at: jiff::Timestamp) -> Finished {
-        let under_way = self.end_unfinished(turn).await;
-        let notice = match under_way.as_slice() {
-            [] => BROKE.to_string(),
-            acts => format!("{BROKE} This was being done: {}; look whether it was.", acts.join("; ")),
-        };
-        self.say(LogLevel::Error, &format!("turn {turn} broke and was ended"));
-        let report =
-            TurnReport { ending: Ending::Failed, notice: Some(notice), ..TurnReport::of(Conversation::empty()) };
-        self.finish(turn.clone(), session, at, asked, report, &Setting::default()).await
     }
 
     /// Returns the newest part of a conversation that leaves room for memory and tools; what is left out is said.
@@ -457,18 +437,6 @@ impl Engine {
         let mut seen = HashSet::new();
         let newest = records.iter().filter(|record| seen.insert(&record.key));
         Ok(newest.filter_map(|record| record::read_turn(&record.body)).collect())
-    }
-}
-
-/// A plan whose approval is being carried out; when that ends without a word of what came of it, it failed.
-struct Unsettled {
-    engine: Arc<Engine>,
-    plan: PlanId,
-}
-
-impl Drop for Unsettled {
-    fn drop(&mut self) {
-        self.engine.give_up(&self.plan);
     }
 }
 
