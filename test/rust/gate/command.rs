@@ -31,9 +31,13 @@ fn home() -> Home {
     let home = Home::new(&[("home.org", NOTES)]);
     let settings = home.config().settings;
     std::fs::create_dir_all(settings.join("skills")).unwrap();
-    let shipped = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("skills");
-    for file in std::fs::read_dir(shipped).unwrap().flatten() {
-        std::fs::copy(file.path(), settings.join("skills").join(file.file_name())).unwrap();
+    // Below the project the program finds the shipped ones itself; a build elsewhere is given them.
+    let program = std::path::Path::new(env!("CARGO_BIN_EXE_passepartout"));
+    if !program.ancestors().skip(1).take(4).any(|folder| folder.join("skills/policy.org").is_file()) {
+        let shipped = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("skills");
+        for file in std::fs::read_dir(shipped).unwrap().flatten() {
+            std::fs::copy(file.path(), settings.join("skills").join(file.file_name())).unwrap();
+        }
     }
     std::fs::write(settings.join("skills/garden.org"), SKILL).unwrap();
     std::fs::write(settings.join(".env"), format!("OPENAI_API_KEY={KEY}\n")).unwrap();
