@@ -74,8 +74,9 @@ then count for Lisp that is not compiled to machine code, as ours is."
       (when (null files)
         (message "There are no tests in %s" passepartout-tests--folder)
         (kill-emacs 1))
+      ;; One may have loaded another, whose helpers it uses.
       (dolist (file files)
-        (load file nil t)))
+        (require (intern (file-name-base file)) file)))
     (let ((ert-batch-backtrace-right-margin 200)
           (selector (getenv "PASSEPARTOUT_TESTS")))
       (ert-run-tests-batch-and-exit (or selector t)))))
