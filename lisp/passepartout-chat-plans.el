@@ -67,8 +67,13 @@ Below a plan that was edited stands the one that came in its place."
                          "\\]")
                  nil t)
                 (not (equal word (match-string 1))))
-       (let ((next (plist-get plan :replaced-by)))
-         (replace-match word t t nil 1)
+       (let ((next (plist-get plan :replaced-by))
+             (from (match-beginning 1))
+             (to (match-end 1)))
+         ;; Hooks on changes may search; `replace-match' would then fail.
+         (goto-char to)
+         (insert word)
+         (delete-region from to)
          (when next
            (end-of-line)
            (insert "\n" (passepartout-chat--plan-line next))))))))
