@@ -54,14 +54,28 @@
   "Remember the plan in PAYLOAD and bring the buffer up to date."
   (let ((plan (plist-get payload :plan)))
     (when plan
-      (let ((new (not (passepartout-plan--find (plist-get plan :id)))))
+      (let* ((known (passepartout-plan--find (plist-get plan :id)))
+             (before (plist-get known :status)))
         (passepartout-plan--store plan)
         (passepartout-plan--redraw)
         (run-hooks 'passepartout-plan-changed-hook)
-        (when (and new (passepartout-plan--pending-p plan)
-                   (not (active-minibuffer-window)))
-          (message "A flight plan waits: %s  (M-x passepartout-flight-plans)"
-                   (passepartout-view-line (plist-get plan :title) 60)))))))
+        (unless (active-minibuffer-window)
+          (passepartout-plan--tell-news plan before))))))
+
+(defun passepartout-plan--tell-news (plan before)
+  "Say that PLAN waits, or what came of it; its status was BEFORE, or nil."
+  (let* ((status (plist-get plan :status))
+         (what (cond ((equal status before) nil)
+                     ((passepartout-plan--pending-p plan)
+                      (and (not before) "A flight plan waits: %s  \
+(M-x passepartout-flight-plans)"))
+                     ((not before) nil)
+                     ((equal status "done") "Carried out: %s")
+                     ((equal status "stale") "Out of date, not carried out: %s")
+                     ((equal status "failed") "Failed: %s  \
+(M-x passepartout-gate-trace)"))))
+    (when what
+      (message what (passepartout-view-line (plist-get plan :title) 60)))))
 
 (defvar passepartout-plan-changed-hook nil
   "Functions called, without arguments, when the known plans have changed.")
@@ -247,7 +261,7 @@ at its end approves")))
       (passepartout-send-event :approval `(:plan ,id :shown ,whole)
                                (plist-get plan :session))
       (passepartout-plan--decided id "approved")
-      (message "Approved: %s"
+      (message "Approved, and under way: %s"
                (passepartout-view-line (plist-get plan :title) 60))))))
 
 (defun passepartout-plan-deny (reason &optional id)

@@ -147,6 +147,36 @@ End of plan P1.
         (should-not (get-char-property position 'composition))
         (setq position (1+ position)))))))
 
+(ert-deftest passepartout-plan-says-what-came-of-it ()
+  (passepartout-fake-with
+    (let (told)
+      (cl-letf (((symbol-function 'message)
+                 (lambda (format &rest arguments)
+                   (when format
+                     (push (apply #'format format arguments) told)))))
+        (dolist (case '(("pending" "A flight plan waits: ") ("approved" nil)
+                        ("done" "Carried out: ")
+                        ("done" nil)))
+          (setq told nil)
+          (passepartout-fake-inject
+           :event `(:action :plan-changed
+                    :plan ,(plist-put (passepartout-plan-tests--plan "P1")
+                                      :status (car case))))
+          (if (cadr case)
+              (should (string-prefix-p (cadr case) (car told)))
+            (should-not told)))
+        (dolist (case '(("stale" "Out of date, not carried out: ")
+                        ("failed" "Failed: ")))
+          (passepartout-fake-inject
+           :event `(:action :plan-changed
+                    :plan ,(plist-put (passepartout-plan-tests--plan (car case))
+                                      :status "approved")))
+          (passepartout-fake-inject
+           :event `(:action :plan-changed
+                    :plan ,(plist-put (passepartout-plan-tests--plan (car case))
+                                      :status (car case))))
+          (should (string-prefix-p (cadr case) (car told))))))))
+
 (ert-deftest passepartout-plan-control-characters-are-escapes ()
   (passepartout-fake-with
     (let ((passepartout-plan-tests--pages

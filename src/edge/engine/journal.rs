@@ -85,7 +85,10 @@ impl Journal for Engine {
             PlanStatus::Failed(words) => PlanStatus::Failed(first_line(&words)),
             other => other,
         };
-        self.set_status(plan, status).await.map(|_| ())
+        let said = format!("plan {plan} is {}", status.name());
+        self.set_status(plan, status).await?;
+        self.say(LogLevel::Info, &said);
+        Ok(())
     }
 
     fn log(&self, level: LogLevel, text: &str) {
