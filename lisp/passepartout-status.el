@@ -88,6 +88,7 @@
          (reading (plist-get last :reading))
          (focus (plist-get last :focus-title))
          (unhealthy (equal (plist-get last :health) "unhealthy"))
+         (problems (or (plist-get last :problems) 0))
          (count (passepartout-status--count)))
     (if (or (null last) (not (passepartout-running-p)))
         "not running"
@@ -106,7 +107,10 @@
                    (format "on “%s”" (passepartout-view-line focus 40)))
               (and (> count 0)
                    (format "%d plan%s" count
-                           (if (= count 1) " waits" "s wait")))))
+                           (if (= count 1) " waits" "s wait")))
+              (and (> problems 0)
+                   (format "%d problem%s (M-x passepartout-log)" problems
+                           (if (= problems 1) "" "s")))))
        ", "))))
 
 ;;;###autoload
@@ -114,7 +118,7 @@
   "Say in one line what the agent is doing."
   (interactive)
   (let ((last passepartout-status--last))
-    (message "Passepartout: %s%s%s"
+    (message "Passepartout: %s%s"
              (passepartout-status-text)
              (let ((files (plist-get last :files))
                    (headings (plist-get last :headings)))
@@ -122,11 +126,6 @@
                    (format "; %s heading%s in %s file%s"
                            headings (if (eql headings 1) "" "s")
                            files (if (eql files 1) "" "s"))
-                 ""))
-             (let ((problems (or (plist-get last :problems) 0)))
-               (if (> problems 0)
-                   (format "; %s problem%s (M-x passepartout-log)" problems
-                           (if (= problems 1) "" "s"))
                  "")))))
 
 ;;;###autoload
