@@ -153,7 +153,9 @@ fn memex(engine: &Engine) -> Check {
         .fixable();
     }
     let problems = engine.problems();
-    let detail = format!("{}, {}", counted(view.len(), "file"), counted(view.headings(), "heading"));
+    let folders: Vec<String> = engine.config.directories.iter().map(|path| path.display().to_string()).collect();
+    let (files, headings) = (counted(view.len(), "file"), counted(view.headings(), "heading"));
+    let detail = format!("{files}, {headings} in {}", folders.join(", "));
     match problems.first() {
         None => Check::good("memex", "Memex", detail),
         Some(first) => {

@@ -7,6 +7,9 @@ use std::path::{Component, Path, PathBuf};
 /// How many folders deep the walk goes; deeper ones are reported, not read.
 pub const MAX_DEPTH: usize = 256;
 
+/// As many links are followed on the way of one name, as the system does.
+const MAX_LINKS: usize = 40;
+
 /// Hidden folders that hold copies of files, not notes: histories, bins and versions kept by sync tools.
 ///
 /// Other hidden folders are read: only hidden *files* are skipped, and people keep `.emacs.d/init.org`.
@@ -92,6 +95,32 @@ pub fn canonical(path: &Path) -> PathBuf {
         (false, None, _) | (false, _, None) | (true, _, _) => path.canonicalize(),
     };
     resolved.unwrap_or_else(|_| path.to_path_buf())
+}
+
+/// Returns where a name leads, link by link, also when nothing is there.
+pub fn destination(path: &Path) -> PathBuf {
+    let parts = |path: &Path| path.components().rev().map(|part| part.as_os_str().to_owned()).collect::<Vec<_>>();
+    let (mut found, mut rest, mut links) = (PathBuf::new(), parts(path), 0);
+    while let Some(part) = rest.pop() {
+        match part.as_encoded_bytes() {
+            b"." => {}
+            b".." => {
+                found.pop();
+            }
+            _ => {
+                let next = found.join(&part);
+                match fs::read_link(&next) {
+                    // A loop of links leads nowhere.
+                    Ok(target) if links < MAX_LINKS => {
+                        links += 1;
+                        rest.extend(parts(&target));
+                    }
+                    Ok(_) | Err(_) => found = next,
+                }
+            }
+        }
+    }
+    found
 }
 
 /// Returns [`canonical`] of a name that came as text.

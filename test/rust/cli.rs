@@ -385,10 +385,43 @@ fn bad_input_is_named_and_loses_nothing() {
         assert_eq!(ran.status, 1, "{words:?}: {}", ran.out);
         assert!(format!("{}{}", ran.out, ran.err).contains("/nowhere/at/all"), "{words:?}: {}{}", ran.out, ran.err);
     }
-    let ran = run(&home, &["ask", "what is overdue?", "--memex", "/nowhere/at/all"]);
-    assert!(ran.err.contains("/nowhere/at/all"), "{}{}", ran.out, ran.err);
+    let nowhere = ["--memex", "/nowhere/at/all"];
+    for words in [&["ask", "what is overdue?"][..], &["context", "--query", "tiles"], &["gate", "--jsonl"]] {
+        let ran = run(&home, &[words, &nowhere].concat());
+        assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{words:?}: {}", ran.err);
+        assert!(ran.err.contains("/nowhere/at/all does not exist") && ran.err.contains("--memex"), "{}", ran.err);
+        let ran = run(&home, &[words, &nowhere, &["--memex", "/nor/here"]].concat());
+        assert!(ran.status == 2 && ran.err.contains("/nowhere/at/all, /nor/here do not exist"), "{}", ran.err);
+    }
+    assert!(!home.store().exists(), "no store is made for nothing");
+    let memex = home.file("");
+    for words in [&["ask", "what is overdue?"][..], &["context", "--query", "tiles"]] {
+        let ran = run(&home, &[words, &nowhere, &[memex.as_str()]].concat());
+        assert_eq!(ran.status, 0, "{words:?}: {}", ran.err);
+        assert!(ran.out.contains("Order tiles") && ran.err.contains("/nowhere/at/all: does not exist"), "{}", ran.err);
+    }
+    let checks = run(&home, &["doctor", "--json"]).json();
+    let of_memex = checks["checks"].as_array().expect("checks").iter().find(|check| check["name"] == "memex");
+    let detail = of_memex.and_then(|check| check["detail"].as_str()).expect("a check of the memex");
+    assert!(detail.contains(memex.trim_end_matches('/')), "{detail}");
     let ran = run(&home, &["context", "--query", "tiles"]);
     assert!(ran.out.contains("Order tiles") && ran.err.contains("binary.org"), "{}", ran.err);
+}
+
+#[test]
+fn tasks_of_a_folder_that_is_not_named_any_more_are_not_listed() {
+    let home = home();
+    let other = home.project("org2");
+    std::fs::create_dir(&other).expect("a folder");
+    std::fs::write(format!("{other}/garden.org"), "* TODO Plant bulbs\n").expect("a file");
+    let memex = home.file("");
+    let first = run(&home, &["ask", "open tasks", "--memex", &memex]);
+    assert!(first.out.contains("Order tiles"), "{}{}", first.out, first.err);
+    let second = run(&home, &["ask", "open tasks", "--memex", &other]);
+    assert!(second.out.contains("Plant bulbs") && !second.out.contains("Order tiles"), "{}", second.out);
+    assert_eq!(run(&home, &["ask", "open tasks", "--memex", &memex]).out, first.out);
+    let checks = run(&home, &["doctor", "--memex", &other]);
+    assert!(checks.out.contains("1 file, 1 heading in "), "{}", checks.out);
 }
 
 /// Returns the files of the store but the one that SQLite's readers and writers share.

@@ -10,6 +10,7 @@ mod context;
 mod documents;
 mod engine;
 mod faults;
+mod folders;
 #[path = "../fuzz/mod.rs"]
 mod fuzz;
 mod gate;

@@ -521,6 +521,30 @@ fn changes_of_a_buffer_move_focus_and_memory() {
 }
 
 #[test]
+fn a_buffer_of_a_file_elsewhere_is_in_memory_until_it_is_closed() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let beside = home.project("beside.org");
+    std::fs::write(&beside, "* One\n* Two\n* Three\n").expect("a file");
+    let mut client = Client::start(&home, None, "\"recall\"");
+    let known = client.status("the memex", |s| s.int_at("headings").is_some_and(|n| n > 0));
+    let known = known.int_at("headings").expect("it is there");
+    let update = |client: &Client, part: &str| {
+        client.event("buffer-update", Plist::new().text("file", beside.as_str()).keyword("part", part));
+    };
+    update(&client, "saved");
+    client.status("the buffer", |s| s.int_at("headings") == Some(known + 3));
+    let at = client.heard.len();
+    client.request("rescan", Plist::new());
+    client.wait("the memex to be read again", |m| {
+        m.name_at("type") == Some("log") && text(m, "text").starts_with("the memex has ")
+    });
+    let gone = |m: &Sexp| text(m, "text").contains("left out");
+    assert!(!client.heard[at..].iter().any(gone), "it is still open");
+    update(&client, "closed");
+    client.status("what is left", |s| s.int_at("headings") == Some(known));
+}
+
+#[test]
 fn what_cannot_be_read_is_a_protocol_error_and_the_core_goes_on() {
     let home = Home::new(&[]);
     let mut client = Client::start(&home, None, "\"recall\"");

@@ -155,7 +155,23 @@ fn configured(place: &Place) -> Config {
     config
 }
 
+/// Refuses a memex of which nothing is there; where some of it is, the rest is warned of when it is read.
+fn somewhere(place: &Place) -> Result<(), Failure> {
+    let missing = |path: &PathBuf| matches!(path.try_exists(), Ok(false));
+    if place.memex.is_empty() || !place.memex.iter().all(missing) {
+        return Ok(());
+    }
+    let named: Vec<String> = place.memex.iter().map(|path| exact(&path.display().to_string())).collect();
+    let (what, it) = if named.len() == 1 { ("does not exist", "it") } else { ("do not exist", "them") };
+    let text = format!(
+        "{} {what}, so there are no notes to read\nName a folder with --memex that is there, or make {it} first",
+        named.join(", ")
+    );
+    Err(Failure { text, status: USAGE })
+}
+
 fn context_engine(place: &Place) -> Result<ContextEngine, Failure> {
+    somewhere(place)?;
     let config = configured(place);
     let tokens = Arc::new(Tokens::new());
     let view = match &place.store {
@@ -182,6 +198,7 @@ fn context_engine(place: &Place) -> Result<ContextEngine, Failure> {
 
 /// Judges with what a chat judges with: the gates, rules of skills and keys; with a store or a memex, memory as well.
 fn gate(place: &Place, out: &mut dyn Write) -> Result<u8, Failure> {
+    somewhere(place)?;
     let config = configured(place);
     let here = std::env::current_dir()?;
     let text = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone()).to_string_lossy().into_owned();
@@ -308,6 +325,7 @@ fn question(words: &[String]) -> Result<String, Failure> {
 }
 
 fn ask(text: String, place: &Place, json: bool, out: &mut dyn Write) -> Result<u8, Failure> {
+    somewhere(place)?;
     with_engine(place, Keep::Along, async |engine| {
         blocking(engine, |engine| engine.read_memex(&mut |_| {})).await?;
         if let Some((id, decided)) = engine.typed_decision(&text) {
@@ -405,6 +423,7 @@ fn run_plans(command: Plans, out: &mut dyn Write) -> Result<u8, Failure> {
         }),
         Plans::Approve { plan, place } => {
             plans::human_terminal()?;
+            somewhere(&place)?;
             with_engine(&place, Keep::OnDiskOnly, async |engine| {
                 let known = engine.plan(&plan);
                 let found = known.ok_or_else(|| format!("there is no plan {plan}; see: passepartout plans list"))?;
@@ -419,6 +438,7 @@ fn run_plans(command: Plans, out: &mut dyn Write) -> Result<u8, Failure> {
         }
         Plans::Deny { plan, reason, place } => {
             plans::human_terminal()?;
+            somewhere(&place)?;
             with_engine(&place, Keep::OnDiskOnly, async |engine| {
                 decide(engine, &plan, Decided::Deny { reason: reason.join(" ") }, &place, out).await
             })

@@ -146,6 +146,7 @@ async fn start_opened(boot: Boot, opened: Opened, stop: Arc<AtomicBool>) -> Resu
     });
     lookout.set(&engine);
     log_panics(&engine);
+    engine.leave_out_strangers();
     for problem in trouble.into_iter().map(|trouble| trouble.text).chain(engine.skill_gaps()) {
         engine.say(LogLevel::Error, &problem);
     }

@@ -166,7 +166,9 @@ impl Engine {
     fn take_wanted(&self, file: &str, text: Arc<str>, cause: &str, wanted: &dyn Fn() -> bool) -> Result<(), String> {
         let document = self.build(file, text)?.changed_at(Some(self.clock.now()));
         if wanted() {
-            self.change_memory(vec![Arc::new(document)], &[], Vec::new(), cause, file);
+            // A buffer may have been closed meanwhile.
+            let belongs = |_: &View, file: &str| self.belongs(file);
+            self.change_memory_where(vec![Arc::new(document)], &[], Vec::new(), cause, file, &belongs);
         }
         Ok(())
     }
@@ -200,6 +202,7 @@ impl Engine {
 
     /// Reads the memex: what is new or has changed on disk. Blocks until it is done.
     pub fn read_memex(&self, progress: &mut dyn FnMut(Reading)) -> IngestReport {
+        self.leave_out_strangers();
         let reading = WhileReading(self);
         let known = Known { view: self.view(), stamps: self.stamps.lock().clone() };
         let options =

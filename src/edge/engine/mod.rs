@@ -6,6 +6,7 @@
 pub mod archive;
 pub mod boot;
 pub mod briefing;
+pub mod folders;
 pub mod intents;
 pub mod journal;
 pub mod memory;
@@ -139,6 +140,10 @@ pub struct Engine {
     pub(super) focus: Mutex<Option<NodeId>>,
     pub(super) reading: Mutex<Option<Reading>>,
     pub(super) open: Mutex<std::collections::HashSet<String>>,
+    /// Where the folders of the memex lie.
+    pub(super) places: Vec<std::path::PathBuf>,
+    /// Files that a client follows buffers of.
+    pub(super) buffers: Mutex<std::collections::HashSet<String>>,
     pub(super) changed: Mutex<std::collections::VecDeque<NodeId>>,
     pub(super) log: Log,
     pub(super) notify: Notify,
@@ -148,7 +153,7 @@ pub struct Engine {
 impl Engine {
     /// Puts an engine together; it has read nothing yet.
     pub fn new(parts: Parts) -> Arc<Engine> {
-        let index = Index::of(parts.memory.head());
+        let (index, places) = (Index::of(parts.memory.head()), folders::places(&parts.config.directories));
         Arc::new(Engine {
             config: parts.config,
             toolbox: Toolbox::builtin(),
@@ -178,6 +183,8 @@ impl Engine {
             focus: Mutex::new(None),
             reading: Mutex::new(None),
             open: Mutex::default(),
+            places,
+            buffers: Mutex::default(),
             changed: Mutex::default(),
             log: Log::default(),
             notify: parts.notify,

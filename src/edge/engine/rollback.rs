@@ -155,6 +155,7 @@ impl Engine {
         }
         let unmoved =
             |view: &View, file: &str| found.iter().any(|found| found.file == file && found.seen == root(view, file));
+        put.retain(|document| self.belongs(&document.file));
         let note = format!("back to operation {}", to.at.0);
         self.change_memory_where(put, &remove, Vec::new(), ROLLBACK, &note, &unmoved);
     }

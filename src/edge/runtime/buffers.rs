@@ -52,6 +52,12 @@ impl Loop {
         let file = canonical_name(typed);
         let update = self.mirrors.take(&file, payload);
         self.engine.note_open(&file, self.mirrors.ahead(&file));
+        let closed = payload.name_at("part") == Some("closed");
+        self.engine.note_buffer(&file, !closed);
+        if closed && !self.engine.belongs(&file) {
+            let engine = self.engine.clone();
+            tokio::task::spawn_blocking(move || engine.leave_out_strangers());
+        }
         match update {
             Update::Changed => self.scans.changed(file),
             Update::Waiting => {}

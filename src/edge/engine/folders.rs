@@ -1,0 +1,52 @@
+//! Which files belong to memory: those below the folders of the memex, and the buffers that the user has open.
+//!
+//! What the store holds of other folders is left out of memory; its history stays, and naming the folder again
+//! brings it back. A folder that is named and has vanished keeps what is known of it.
+
+use crate::domain::count::counted;
+use crate::domain::port::LogLevel;
+use crate::edge::engine::Engine;
+use crate::edge::engine::memory::READ;
+use crate::edge::walk::destination;
+use std::path::{Path, PathBuf};
+
+/// Returns where the folders of the memex lie: by the names that they have, and by where these lead when nothing
+/// is there now.
+pub(super) fn places(directories: &[PathBuf]) -> Vec<PathBuf> {
+    let mut places: Vec<PathBuf> = directories.iter().flat_map(|path| [path.clone(), destination(path)]).collect();
+    places.sort();
+    places.dedup();
+    places
+}
+
+impl Engine {
+    /// Returns whether a file belongs to memory. Where no folder is named, all that is known does.
+    pub fn belongs(&self, file: &str) -> bool {
+        let below = |place: &PathBuf| Path::new(file).starts_with(place);
+        self.places.is_empty() || self.places.iter().any(below) || self.buffers.lock().contains(file)
+    }
+
+    /// Notes whether a client follows a buffer of a file: then it belongs to memory, wherever it lies.
+    pub fn note_buffer(&self, file: &str, open: bool) {
+        let mut files = self.buffers.lock();
+        if open {
+            files.insert(file.to_string());
+        } else {
+            files.remove(file);
+        }
+    }
+
+    /// Takes what does not belong to memory out of it, by one operation.
+    pub fn leave_out_strangers(&self) {
+        let view = self.view();
+        let strangers: Vec<String> =
+            view.documents().map(|d| d.file.to_string()).filter(|file| !self.belongs(file)).collect();
+        if strangers.is_empty() {
+            return;
+        }
+        let note = format!("{} left out, in no folder of the memex", counted(strangers.len(), "file"));
+        // A buffer may have been opened meanwhile.
+        self.change_memory_where(Vec::new(), &strangers, Vec::new(), READ, &note, &|_, file| !self.belongs(file));
+        self.say(LogLevel::Info, &note);
+    }
+}
