@@ -325,7 +325,7 @@ fn one_context_is_printed() {
     let engine = ContextEngine::new(view, Arc::new(Tokens::new()), now());
     let context = engine.context(Some("beans"), None);
     let (mut text, mut json, mut none) = (Vec::new(), Vec::new(), Vec::new());
-    print_text(&context, &mut text).expect("writing to memory works");
+    print_text(&context, 4_000, &mut text).expect("writing to memory works");
     print_json(&context, 5, &mut json).expect("writing to memory works");
     let json: serde_json::Value = serde_json::from_slice(&json).expect("JSON");
     let text = String::from_utf8_lossy(&text);
@@ -340,8 +340,13 @@ fn one_context_is_printed() {
     ");
     assert_eq!(json["tokens"].as_u64(), Some(context.tokens as u64));
     let empty = ContextEngine::new(View::default(), Arc::new(Tokens::new()), now());
-    print_text(&empty.context(Some("beans"), None), &mut none).expect("writing to memory works");
+    print_text(&empty.context(Some("beans"), None), 4_000, &mut none).expect("writing to memory works");
     assert_eq!(String::from_utf8_lossy(&none), "Nothing of memory would be given to a model.\n");
+    // What is over the budget is told, never passed over.
+    let (engine, mut over) = (ContextEngine { max_tokens: 1, ..engine }, Vec::new());
+    print_text(&engine.context(None, Some("roof")), 1, &mut over).expect("writing to memory works");
+    let over = String::from_utf8_lossy(&over);
+    assert!(over.contains("more than the 1 asked for"), "{over}");
 }
 
 #[test]

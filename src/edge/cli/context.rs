@@ -143,17 +143,23 @@ pub fn print_json(context: &Context, micros: u64, mut output: impl Write) -> io:
     writeln!(output, "{all}")
 }
 
-/// Writes one context as its text, and below it why each node is in it; says so when there is none.
+/// Writes one context as its text, and below it why each node is in it; says so when there is none, and when it takes
+/// more than the `max_tokens` that were asked for.
 ///
 /// # Errors
 ///
 /// When writing fails.
-pub fn print_text(context: &Context, mut output: impl Write) -> io::Result<()> {
+pub fn print_text(context: &Context, max_tokens: usize, mut output: impl Write) -> io::Result<()> {
     if context.text.is_empty() {
         writeln!(output, "Nothing of memory would be given to a model.")?;
     } else {
         output.write_all(context.text.as_bytes())?;
-        writeln!(output, "\nWhy ({} tokens in all):", context.tokens)?;
+        let over = if context.tokens > max_tokens {
+            format!("; more than the {max_tokens} asked for, as the focus and the titles above it are never left out")
+        } else {
+            String::new()
+        };
+        writeln!(output, "\nWhy ({} tokens in all{over}):", context.tokens)?;
     }
     let reasons: Vec<String> = context.nodes.iter().map(|node| exact(&node.reason.to_string())).collect();
     let width = reasons.iter().map(|reason| reason.chars().count()).max().unwrap_or(0);

@@ -97,7 +97,7 @@ pub fn run(arguments: Arguments, out: &mut dyn Write) -> Result<u8, Failure> {
             if json {
                 print_json(&context, micros, out)?
             } else {
-                print_text(&context, out)?
+                print_text(&context, max_tokens, out)?
             }
             Ok(DONE)
         }
