@@ -5,6 +5,7 @@
 use crate::domain::id::NodeId;
 use crate::domain::memory::view::{NodeRef, View};
 use crate::domain::port::Call;
+use crate::domain::recall::hint::hint;
 use crate::domain::recall::request::Request;
 use crate::domain::recall::resolve::{Among, Resolved, resolve};
 use crate::domain::recall::{changed, focus, list, passage, propose, show};
@@ -96,6 +97,8 @@ fn inner(request: &Request, notes: &Notes<'_>) -> Reply {
         }
         Request::Note { text, under } => propose::note(notes, text, under.as_deref()),
         Request::Schedule { target, plans } => propose::schedule(notes, target, plans),
+        Request::ScheduleWhen { target, planning } => propose::when(notes, target, *planning),
+        Request::NoDate { words } => Reply::words(format!("“{}” is no date, so I propose nothing.", shown(words))),
         Request::MarkDone { target } => propose::mark_done(notes, target),
         Request::SetTodo { target, state } => propose::set_todo(notes, target, state.as_deref()),
         Request::SetProperty { target, property, value } => {
@@ -104,6 +107,7 @@ fn inner(request: &Request, notes: &Notes<'_>) -> Reply {
         Request::Move { target, to } => propose::move_to(notes, target, to),
         Request::Both { first, second } => Reply::words(both(first, second)),
         Request::Help => Reply::words(HELP),
+        Request::NoCommand { name } => Reply::words(format!("There is no “/{}”.\n{HELP}", shown(name))),
         Request::Unknown => Reply::words(format!("I did not understand that.\n{HELP}")),
     }
 }
@@ -134,26 +138,47 @@ pub(super) fn the_one(notes: &Notes<'_>, name: &str, among: Among) -> Result<Nod
         Resolved::One(node) => Ok(node),
         Resolved::Several(nodes) => {
             let mut reply = Reply::words(format!("“{}” may be any of these, so I propose nothing:", shown(name)));
-            candidates(&mut reply, &nodes);
-            let example = nodes.first().map(show::path).unwrap_or_default();
-            reply.text.push_str(&format!(
-                "\nPlease say it again with what stands above it (“{example}”), or with its id: link."
-            ));
+            told_apart(&mut reply, notes, &nodes, among);
             Err(reply)
         }
-        Resolved::Close(nodes) => Err(close(name, &nodes)),
+        Resolved::Close(nodes) => Err(close(notes, name, &nodes, among)),
         Resolved::None(nearest) => Err(missing(name, &nearest)),
     }
 }
 
 /// Shows what a name fits in part, and how to name it whole.
-fn close(name: &str, nodes: &[NodeRef]) -> Reply {
+fn close(notes: &Notes<'_>, name: &str, nodes: &[NodeRef], among: Among) -> Reply {
     let fit = if nodes.len() == 1 { "This one fits in part" } else { "These fit in part" };
     let mut reply = Reply::words(format!("No heading is called “{}”, so I propose nothing. {fit}:", shown(name)));
     candidates(&mut reply, nodes);
-    let example = nodes.first().map(|node| show::plain(node.title())).unwrap_or_default();
-    reply.text.push_str(&format!("\nPlease say it again with the whole title, for example “{example}”."));
+    let example = nodes.iter().find_map(|node| hint(notes.view, node, among));
+    reply.text.push_str(&match example {
+        Some(example) => format!("\nPlease say it again with the whole title, for example “{example}”."),
+        None => format!("\n{BY_POINT}"),
+    });
     reply
+}
+
+/// What is said where no name that can be typed means one heading alone.
+const BY_POINT: &str = "Put point on the one that you mean and say “this”.";
+
+/// Lists nodes, each with a name that means it alone, and asks for one of the names.
+pub(super) fn told_apart(reply: &mut Reply, notes: &Notes<'_>, nodes: &[NodeRef], among: Among) {
+    let (mut named, mut nameless) = (false, false);
+    for node in nodes {
+        let name = hint(notes.view, node, among);
+        named |= name.is_some();
+        nameless |= name.is_none();
+        let name = name.map(|name| format!(": “{name}”")).unwrap_or_default();
+        let line = format!("- {} — {}{name}", show::headline(node), show::place(node));
+        reply.line(node, &line);
+    }
+    if named {
+        reply.text.push_str("\nPlease say it again with one of the names in quotation marks.");
+    }
+    if nameless {
+        reply.text.push_str(&format!("\n{BY_POINT}"));
+    }
 }
 
 /// Says that there is no such heading, and what is nearest.

@@ -1,6 +1,7 @@
 //! Commands: add, note, schedule, mark done, set, move, find.
 
 use crate::domain::recall::clause::{clean, name};
+use crate::domain::recall::date;
 use crate::domain::recall::grammar::stands;
 use crate::domain::recall::request::Request;
 use crate::domain::recall::token::Tokens;
@@ -14,19 +15,16 @@ mod plan;
 /// Reads a command; `None` when the words are none.
 pub(super) fn parse(tokens: &Tokens<'_>, range: Range<usize>, now: DateTime) -> Option<Request> {
     let words = Words { tokens, now };
-    words
-        .place_first(range.clone())
-        .or_else(|| words.add(range.clone()))
-        .or_else(|| words.reminder(range.clone()))
-        .or_else(|| words.property(range.clone()))
-        .or_else(|| words.deadline(range.clone()))
-        .or_else(|| words.unschedule(range.clone()))
-        .or_else(|| words.state(range.clone()))
-        .or_else(|| words.done(range.clone()))
-        .or_else(|| words.relocate(range.clone()))
-        .or_else(|| words.schedule(range.clone()))
-        .or_else(|| words.find(range.clone()))
-        .or_else(|| words.note(range))
+    let read = words.read(range.clone());
+    match words.no_date(range) {
+        Some(no_date) if read.as_ref().is_some_and(takes_dates) => Some(no_date),
+        _ => read,
+    }
+}
+
+/// Returns whether a command may have a date; the words of a note, a state or a search are no date.
+fn takes_dates(request: &Request) -> bool {
+    matches!(request, Request::AddTodo { .. } | Request::Schedule { .. } | Request::ScheduleWhen { .. })
 }
 
 #[derive(Clone, Copy)]
@@ -36,6 +34,22 @@ struct Words<'a, 't> {
 }
 
 impl Words<'_, '_> {
+    /// Tries the commands in their order.
+    fn read(&self, range: Range<usize>) -> Option<Request> {
+        self.place_first(range.clone())
+            .or_else(|| self.add(range.clone()))
+            .or_else(|| self.reminder(range.clone()))
+            .or_else(|| self.property(range.clone()))
+            .or_else(|| self.deadline(range.clone()))
+            .or_else(|| self.unschedule(range.clone()))
+            .or_else(|| self.state(range.clone()))
+            .or_else(|| self.done(range.clone()))
+            .or_else(|| self.relocate(range.clone()))
+            .or_else(|| self.schedule(range.clone()))
+            .or_else(|| self.find(range.clone()))
+            .or_else(|| self.note(range))
+    }
+
     pub(super) fn is(&self, at: usize, words: &[&str]) -> bool {
         self.tokens.list.get(at).is_some_and(|token| token.is_any(words))
     }
@@ -53,6 +67,18 @@ impl Words<'_, '_> {
     pub(super) fn name(&self, range: Range<usize>) -> Option<String> {
         Some(name(self.tokens, range)).filter(|name| !name.is_empty())
     }
+
+    /// “by 31 Feb”, “for 2026-02-30”: a day with its number that is in no calendar, where a command has its date.
+    fn no_date(&self, range: Range<usize>) -> Option<Request> {
+        let joints = ["on", "for", "by", "to", "until", "till", "before", "due", "deadline", "from", "the"];
+        for at in range.start + 1..range.end {
+            let words = self.tokens.list.get(at..range.end)?;
+            let Some(length) = date::impossible(words).filter(|_| self.is(at - 1, &joints)) else { continue };
+            return Some(Request::NoDate { words: self.tokens.line(at..at + length) });
+        }
+        None
+    }
+
     /// “find X”, “search for X”, “show me notes about X”.
     fn find(&self, range: Range<usize>) -> Option<Request> {
         let heads = [

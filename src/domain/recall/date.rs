@@ -15,6 +15,7 @@ use jiff::civil::{Date, DateTime, Time, Weekday};
 mod calendar;
 mod clock;
 
+pub use calendar::impossible;
 pub use clock::{clock, part_of_day};
 
 /// Which of several days is meant when words leave it open.

@@ -97,6 +97,7 @@ fn names(request: &mut Request) -> Vec<&mut String> {
         Request::AddTodo { under, .. } | Request::Note { under, .. } => under.iter_mut().collect(),
         Request::When { target }
         | Request::Schedule { target, .. }
+        | Request::ScheduleWhen { target, .. }
         | Request::MarkDone { target }
         | Request::SetTodo { target, .. }
         | Request::SetProperty { target, .. } => vec![target],
@@ -107,6 +108,8 @@ fn names(request: &mut Request) -> Vec<&mut String> {
         | Request::ChangedSince { .. }
         | Request::Find { .. }
         | Request::Both { .. }
+        | Request::NoDate { .. }
+        | Request::NoCommand { .. }
         | Request::Help
         | Request::Unknown => Vec::new(),
     }

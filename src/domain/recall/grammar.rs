@@ -64,11 +64,21 @@ pub fn parse(typed: &str, now: DateTime) -> Request {
     if let Some(request) = question::help(&tokens, all.clone()) {
         return request;
     }
+    if let Some(name) = slash(typed) {
+        return Request::NoCommand { name };
+    }
     let range = polite(&tokens, all);
     question::help(&tokens, range.clone())
         .or_else(|| both(&tokens, range.clone(), now))
         .or_else(|| one(&tokens, range, now))
         .unwrap_or(Request::Unknown)
+}
+
+/// Reads `/foo`; a path such as `/m/a.org` is none.
+fn slash(typed: &str) -> Option<String> {
+    let name = typed.trim().strip_prefix('/')?.split_whitespace().next()?;
+    let is_name = name.chars().count() <= 40 && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_'));
+    is_name.then(|| name.to_string())
 }
 
 fn one(tokens: &Tokens<'_>, range: Range<usize>, now: DateTime) -> Option<Request> {
@@ -163,6 +173,8 @@ fn is_command(request: &Request) -> bool {
     match request {
         Request::AddTodo { .. }
         | Request::Schedule { .. }
+        | Request::ScheduleWhen { .. }
+        | Request::NoDate { .. }
         | Request::MarkDone { .. }
         | Request::SetTodo { .. }
         | Request::SetProperty { .. }
@@ -183,6 +195,7 @@ fn is_command(request: &Request) -> bool {
         | Request::Find { .. }
         | Request::WhoOrWhat { .. }
         | Request::Both { .. }
+        | Request::NoCommand { .. }
         | Request::Help
         | Request::Unknown => false,
     }

@@ -7,6 +7,7 @@
 pub mod answer;
 pub mod date;
 pub mod grammar;
+pub mod hint;
 pub mod report;
 pub mod request;
 pub mod resolve;

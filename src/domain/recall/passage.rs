@@ -62,6 +62,11 @@ pub(super) fn who_or_what(notes: &Notes<'_>, name: &str) -> Reply {
     let name = &by_id.as_ref().map_or_else(|| name.to_string(), |node| node.title().to_string());
     let mut named = by_id.map_or_else(|| matches(notes.view, name, 3), |node| vec![node]);
     named.retain(|node| !in_chat(node));
+    for (node, _) in known(notes, name) {
+        if !named.iter().any(|other| other.id() == node.id()) {
+            named.push(node);
+        }
+    }
     // What carries facts describes the thing; what only bears its name mentions it.
     named.sort_by_key(|node| facts(node).is_empty());
     let found = hits(notes, name, &named);
@@ -94,8 +99,71 @@ pub(super) fn who_or_what(notes: &Notes<'_>, name: &str) -> Reply {
     reply
 }
 
-/// Says when a heading is due or scheduled.
+/// Says what a property of a heading says, and when a heading is due or scheduled.
 pub(super) fn when(notes: &Notes<'_>, target: &str) -> Reply {
+    let known = known(notes, target);
+    if known.is_empty() {
+        return planned(notes, target);
+    }
+    let mut reply = Reply::words("This is noted:");
+    for (node, facts) in &known {
+        let line = format!("- {} — {}", headline(node), place(node));
+        reply.line(node, &line);
+        for (key, value) in facts {
+            reply.text.push_str(&format!("\n  {key}: {value}"));
+        }
+    }
+    let mut others = match resolve(notes.view, target, Among::Headings) {
+        Resolved::One(node) => vec![node],
+        Resolved::Several(nodes) | Resolved::Close(nodes) => nodes,
+        Resolved::None(_) => Vec::new(),
+    };
+    others.retain(|node| !dates(notes, node).is_empty() && !known.iter().any(|(told, _)| told.id() == node.id()));
+    if !others.is_empty() {
+        reply.text.push_str("\nThis is planned:");
+    }
+    for node in &others {
+        let line = format!("- {}: {} — {}", headline(node), dates(notes, node).join(", "), place(node));
+        reply.line(node, &line);
+    }
+    reply
+}
+
+/// Returns the headings of whose properties a text speaks, and those properties: “Otis's birthday”, “phone of Elin”.
+///
+/// Every word must stand in the title or in the name of the property, and each of the two must have one.
+fn known(notes: &Notes<'_>, text: &str) -> Vec<(NodeRef, Vec<(String, String)>)> {
+    let mut analyser = Analyser::default();
+    let wanted = stems(&without_genitives(text), &mut analyser);
+    let mut found = Vec::new();
+    for node in notes.view.nodes().filter(|node| !node.node().properties.is_empty() && !in_chat(node)) {
+        let title = stems(&without_genitives(node.title()), &mut analyser);
+        if title.is_disjoint(&wanted) {
+            continue;
+        }
+        let asked = |(key, _): &(String, String)| {
+            let key = stems(&key.replace(['_', '-'], " "), &mut analyser);
+            !key.is_empty()
+                && key.is_subset(&wanted)
+                && wanted.iter().all(|word| key.contains(word) || title.contains(word))
+                && wanted.iter().any(|word| !key.contains(word))
+        };
+        let facts: Vec<_> = facts(&node).into_iter().filter(asked).collect();
+        if !facts.is_empty() {
+            found.push((node, facts));
+        }
+        if found.len() >= MAX_PASSAGES {
+            break;
+        }
+    }
+    found
+}
+
+fn without_genitives(text: &str) -> String {
+    text.replace("'s", "").replace("’s", "")
+}
+
+fn planned(notes: &Notes<'_>, target: &str) -> Reply {
     let mut nodes = match resolve(notes.view, target, Among::Headings) {
         Resolved::One(node) => vec![node],
         Resolved::Several(nodes) => nodes,

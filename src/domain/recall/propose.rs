@@ -2,7 +2,7 @@
 
 use crate::domain::memory::view::NodeRef;
 use crate::domain::port::Call;
-use crate::domain::recall::answer::{Notes, Reply, missing, shown, the_one};
+use crate::domain::recall::answer::{Notes, Reply, missing, shown, the_one, told_apart};
 use crate::domain::recall::request::{Planning, When};
 use crate::domain::recall::resolve::{Among, Resolved, resolve};
 use crate::domain::recall::show::{clip, keyword, link, one_line, plain};
@@ -140,12 +140,8 @@ fn inbox(notes: &Notes<'_>, example: &str) -> Result<Home, Reply> {
     for kind in kinds {
         let mut found: Vec<NodeRef> = notes.view.nodes().filter(|node| kind(node)).take(9).collect();
         if found.len() > 1 {
-            let mut reply =
-                Reply::words("There is more than one inbox. Please say which, for example by its id: link:");
-            for node in &found {
-                let line = format!("- {} — {}", link(node), super::show::place(node));
-                reply.line(node, &line);
-            }
+            let mut reply = Reply::words("There is more than one inbox, so I propose nothing:");
+            told_apart(&mut reply, notes, &found, Among::Places);
             return Err(reply);
         }
         if let Some(node) = found.pop() {
@@ -203,6 +199,28 @@ pub(super) fn schedule(notes: &Notes<'_>, target: &str, plans: &[(Planning, Opti
     let mut reply = Reply::words(format!("For {} I propose to {wanted}.", link(&node)));
     reply.source(&node);
     reply.calls.push(call(1, "org-schedule", args, &why));
+    reply
+}
+
+/// Asks for the day of a plan that has none.
+pub(super) fn when(notes: &Notes<'_>, target: &str, planning: Planning) -> Reply {
+    let node = match the_one(notes, target, Among::Open) {
+        Ok(node) => node,
+        Err(reply) => return reply,
+    };
+    let title = plain(node.title());
+    let mut reply = Reply::words(match planning {
+        Planning::Scheduled => {
+            format!(
+                "For when shall {} be scheduled? Please say, for example, “schedule {title} for Friday”.",
+                link(&node)
+            )
+        }
+        Planning::Deadline => {
+            format!("By when is {} due? Please say, for example, “set the deadline of {title} to Friday”.", link(&node))
+        }
+    });
+    reply.source(&node);
     reply
 }
 

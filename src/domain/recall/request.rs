@@ -102,6 +102,18 @@ pub enum Request {
         /// What to set, never empty; without a date it is removed.
         plans: Vec<(Planning, Option<When>)>,
     },
+    /// Schedule a heading, or give it a deadline, on a day that was not said.
+    ScheduleWhen {
+        /// The heading.
+        target: String,
+        /// Which of the two dates.
+        planning: Planning,
+    },
+    /// A command with a day that is in no calendar; nothing is done.
+    NoDate {
+        /// The words for the day, as they were typed.
+        words: String,
+    },
     /// Give a heading a keyword that means done.
     MarkDone {
         /// The heading.
@@ -146,6 +158,11 @@ pub enum Request {
     },
     /// What can be asked.
     Help,
+    /// A command with a slash before it; there is none of that name.
+    NoCommand {
+        /// The name, without the slash.
+        name: String,
+    },
     /// Nothing that the grammar knows.
     Unknown,
 }

@@ -137,7 +137,7 @@ fn ranked(view: &View, name: &str, above: &[String], among: Among) -> Vec<(u32, 
             continue;
         }
         let score = wanted.score(&node, &mut analyser);
-        if score > 0 && above.iter().all(|part| stands_below(&node, part)) {
+        if score > 0 && stands_below(&node, above) {
             found.push((score, node));
         }
         // Keeps what is held bounded in a large memory.
@@ -150,12 +150,27 @@ fn ranked(view: &View, name: &str, above: &[String], among: Among) -> Vec<(u32, 
     found
 }
 
-/// Returns whether a title above a node, or its file, holds all words of a part of a path.
-fn stands_below(node: &NodeRef, part: &str) -> bool {
-    let part = normal(part);
-    let file = node.document.file.rsplit('/').next().unwrap_or_default().to_lowercase();
+/// Returns whether each part of a path is a title above a node, its file, or, before its file, a folder of it.
+fn stands_below(node: &NodeRef, above: &[String]) -> bool {
+    if above.is_empty() {
+        return true;
+    }
+    let parts: Vec<String> = above.iter().map(|part| normal(part)).collect();
+    let mut folders = node.document.file.rsplit('/');
+    let file = folders.next().unwrap_or_default().to_lowercase();
     let stem = normal(file.strip_suffix(".org").unwrap_or(&file));
-    part == normal(&file) || part == stem || titles_above(node).any(|title| normal(&title) == part)
+    let file = normal(&file);
+    let is_file = |part: &String| *part == file || *part == stem;
+    // A file as a whole is the end of its own path.
+    let file_at = if node.index == 0 { Some(parts.len()) } else { parts.iter().rposition(is_file) };
+    let folders: Vec<String> = folders.map(normal).collect();
+    let in_folders = file_at.filter(|at| *at > 0).is_some_and(|at| {
+        let named = parts.get(..at).unwrap_or(&[]);
+        named.iter().rev().zip(&folders).filter(|(part, folder)| part == folder).count() == named.len()
+    });
+    let behind = if in_folders { file_at.unwrap_or(0) } else { 0 };
+    let titles: Vec<String> = titles_above(node).map(|title| normal(&title)).collect();
+    parts.iter().skip(behind).all(|part| is_file(part) || titles.contains(part))
 }
 
 fn titles_above(node: &NodeRef) -> impl Iterator<Item = String> {

@@ -32,15 +32,6 @@ fn within(node: &NodeRef) -> String {
     format!("*{}", escape(&title))
 }
 
-/// Returns the title above a node, or its file's name, and its own: what resolves to it alone, as a rule.
-pub fn path(node: &NodeRef) -> String {
-    let above = match node.parent().filter(|parent| parent.index > 0) {
-        Some(parent) => plain(parent.title()),
-        None => one_line(node.document.file.rsplit('/').next().unwrap_or_default()),
-    };
-    format!("{above}/{}", plain(node.title()))
-}
-
 /// Returns the day that a node is from, if it or what stands above it says: by property or title.
 pub fn written(node: &NodeRef) -> Option<Date> {
     let mut at = Some(node.clone());

@@ -2,6 +2,7 @@
 
 use super::memex::{HOME, ask, ask_at, ask_in, memex, shown, told, view};
 use insta::assert_snapshot;
+use passepartout::domain::memory::view::View;
 use passepartout::domain::recall::answer::CLOSING;
 
 #[test]
@@ -56,14 +57,12 @@ fn a_repeating_heading_counts_on_each_later_day() {
 #[test]
 fn an_agenda_shows_appointments_and_what_is_late() {
     assert_snapshot!(told("agenda this week"), @"
-    Agenda from Mon 2026-11-16 to Sun 2026-11-22 (6):
+    Agenda from Mon 2026-11-16 to Sun 2026-11-22 (4):
     Mon 2026-11-16 (2 days ago)
-    - TODO [[file:/m/home.org::27][Call mum]] (scheduled) — Family, home.org
-    Tue 2026-11-17 (yesterday)
-    - NEXT [[id:tiles][Order tiles]] (scheduled) — Kitchen, home.org
-    Wed 2026-11-18 (today)
-    - NEXT [[id:tiles][Order tiles]] (scheduled earlier) — Kitchen, home.org
     - TODO [[file:/m/home.org::27][Call mum]] (scheduled earlier) — Family, home.org
+    Tue 2026-11-17 (yesterday)
+    - NEXT [[id:tiles][Order tiles]] (scheduled earlier) — Kitchen, home.org
+    Wed 2026-11-18 (today)
     - TODO [[file:/m/pasted.org::6][))click]] (deadline) — pasted.org
     Fri 2026-11-20 (in 2 days)
     - 09:30 [[file:/m/home.org::35][Dentist (2026-11-20 Fri 09:30)]] (appointment) — Family, home.org
@@ -143,9 +142,9 @@ fn commands_become_proposals() {
 fn an_ambiguous_or_missing_target_proposes_nothing() {
     assert_snapshot!(told("mark call mum done"), @"
     “call mum” may be any of these, so I propose nothing:
-    - TODO [[file:/m/home.org::*Call mum][Call mum]] — Garden, home.org
-    - TODO [[file:/m/home.org::27][Call mum]] — Family, home.org
-    Please say it again with what stands above it (“Garden/Call mum”), or with its id: link.
+    - TODO [[file:/m/home.org::*Call mum][Call mum]] — Garden, home.org: “Garden/Call mum”
+    - TODO [[file:/m/home.org::27][Call mum]] — Family, home.org: “Family/Call mum”
+    Please say it again with one of the names in quotation marks.
     ");
     assert_snapshot!(told("mark call dad done"), @"
     I found no heading called “call dad”. The nearest are:
@@ -408,4 +407,133 @@ fn a_hostile_title_stays_inside_its_link() {
     assert!(!text.contains("[[elisp:") && !text.contains("id:bad"), "{text}");
     let line = text.lines().find(|line| line.contains("pasted.org")).unwrap();
     assert_eq!(line.matches("[[").count(), 1, "{text}");
+}
+
+/// What a newcomer's memex holds: a project with its own deadline, a person with a property, a late task.
+fn shelf() -> View {
+    view(&[(
+        "/m/a.org",
+        "#+TODO: TODO NEXT | DONE\n* Projects\n** TODO Move house :project:\nDEADLINE: <2026-12-05 Sat>\n*** NEXT Book a van\n*** TODO Hand over keys\n\
+         DEADLINE: <2026-11-23 Mon>\n** TODO Learn knots :project:\n*** NEXT Bowline\nDEADLINE: <2026-11-20 Fri>\n\
+         * People\n** Otis\n:PROPERTIES:\n:BIRTHDAY: <2026-11-25 Wed>\n:SHOE_SIZE: 31\n:END:\n\
+         * TODO Buy a birthday card for Otis\nSCHEDULED: <2026-11-20 Fri>\n* TODO Return the wrench\nDEADLINE: <2026-11-16 Mon>\n",
+    )])
+}
+
+#[test]
+fn a_project_has_its_own_dates() {
+    assert_snapshot!(shown(&ask_in(&shelf(), "which projects are there?")), @"
+    Projects (2):
+    - TODO [[file:/m/a.org::*Move house][Move house]]: 2 open, 0 done, deadline Sat 2026-12-05 — Projects, a.org
+      - next: NEXT [[file:/m/a.org::*Book a van][Book a van]]
+      - next: TODO [[file:/m/a.org::*Hand over keys][Hand over keys]] deadline Mon 2026-11-23
+    - TODO [[file:/m/a.org::*Learn knots][Learn knots]]: 1 open, 0 done — Projects, a.org
+      - next: NEXT [[file:/m/a.org::*Bowline][Bowline]] deadline Fri 2026-11-20
+    ");
+}
+
+#[test]
+fn a_property_of_a_named_heading_comes_first() {
+    assert_snapshot!(shown(&ask_in(&shelf(), "When is Otis's birthday?")), @"
+    This is noted:
+    - [[file:/m/a.org::*Otis][Otis]] — People, a.org
+      BIRTHDAY: <2026-11-25 Wed>
+    This is planned:
+    - TODO [[file:/m/a.org::*Buy a birthday card for Otis][Buy a birthday card for Otis]]: scheduled Fri 2026-11-20 (in 2 days) — a.org
+    ");
+    assert_snapshot!(shown(&ask_in(&shelf(), "what is the shoe size of Otis?")), @"
+    Your notes on “shoe size of Otis”:
+    - [[file:/m/a.org::*Otis][Otis]] — People, a.org
+      BIRTHDAY: <2026-11-25 Wed>
+      SHOE_SIZE: 31
+    ");
+}
+
+#[test]
+fn what_is_late_stands_once_in_an_agenda() {
+    assert_snapshot!(shown(&ask_in(&shelf(), "agenda this week")), @"
+    Agenda from Mon 2026-11-16 to Sun 2026-11-22 (3):
+    Mon 2026-11-16 (2 days ago)
+    - TODO [[file:/m/a.org::*Return the wrench][Return the wrench]] (late deadline) — a.org
+    Fri 2026-11-20 (in 2 days)
+    - NEXT [[file:/m/a.org::*Bowline][Bowline]] (deadline) — Projects › Learn knots, a.org
+    - TODO [[file:/m/a.org::*Buy a birthday card for Otis][Buy a birthday card for Otis]] (scheduled) — a.org
+    ");
+    assert_eq!(ask_in(&shelf(), "agenda today").text.matches("late deadline").count(), 1);
+}
+
+#[test]
+fn what_is_missing_is_asked_for() {
+    assert_snapshot!(told("schedule paint the walls"), @"For when shall [[file:/m/home.org::*Paint the walls][Paint the walls]] be scheduled? Please say, for example, “schedule Paint the walls for Friday”.");
+    assert_snapshot!(told("schedule paint the walls for 31 Feb"), @"“31 Feb” is no date, so I propose nothing.");
+    let text = ask("/foo").text;
+    assert!(text.starts_with("There is no “/foo”."), "{text}");
+}
+
+#[test]
+fn a_hint_is_accepted_where_two_files_are_alike() {
+    let text = "* Projects\n** TODO Renew passport\n";
+    let view = view(&[("/m/a.org", text), ("/m/b.org", text), ("/m/old/b.org", text)]);
+    assert_snapshot!(shown(&ask_in(&view, "mark renew passport done")), @"
+    “renew passport” may be any of these, so I propose nothing:
+    - TODO [[file:/m/a.org::*Renew passport][Renew passport]] — Projects, a.org: “a.org/Renew passport”
+    - TODO [[file:/m/b.org::*Renew passport][Renew passport]] — Projects, b.org: “m/b.org/Renew passport”
+    - TODO [[file:/m/old/b.org::*Renew passport][Renew passport]] — Projects, b.org: “old/b.org/Renew passport”
+    Please say it again with one of the names in quotation marks.
+    ");
+    assert_snapshot!(shown(&ask_in(&view, "mark old/b.org/renew passport done")), @r#"
+    I propose to set [[file:/m/old/b.org::*Renew passport][Renew passport]] to DONE.
+    => org-set-todo {"id":"/m/old/b.org::*Projects/Renew passport","state":"DONE"}
+    "#);
+}
+
+mod hints {
+    use super::view;
+    use passepartout::domain::recall::hint::hint;
+    use passepartout::domain::recall::resolve::{Among, Resolved, resolve};
+    use proptest::prelude::*;
+
+    fn outline() -> impl Strategy<Value = String> {
+        let title = prop_oneof![
+            "Work",
+            "Call mum",
+            "Call",
+            "The call",
+            "a",
+            "b",
+            "Mum/dad",
+            "[[x][Call mum]]",
+            "done",
+            "“call”"
+        ];
+        let heading = (1usize..4, prop_oneof!["", "TODO ", "DONE "], title)
+            .prop_map(|(level, keyword, title)| format!("{} {keyword}{title}\n", "*".repeat(level)));
+        prop::collection::vec(heading, 1..8).prop_map(|headings| headings.concat())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(128))]
+        #[test]
+        fn every_hint_resolves_to_its_heading(texts in prop::collection::vec(outline(), 4)) {
+            let names = ["/m/a.org", "/m/b.org", "/m/x/b.org", "/m/y/x/b.org"];
+            let files: Vec<(&str, &str)> = names.into_iter().zip(texts.iter().map(String::as_str)).collect();
+            let view = view(&files);
+            for node in view.nodes() {
+                for among in [Among::Headings, Among::Open, Among::Places] {
+                    let Some(name) = hint(&view, &node, among) else { continue };
+                    match resolve(&view, &name, among) {
+                        Resolved::One(found) => prop_assert_eq!(found.id(), node.id(), "{}", name),
+                        _ => prop_assert!(false, "“{}” is not accepted", name),
+                    }
+                    if node.index > 0 {
+                        let text = super::ask_in(&view, &format!("mark “{name}” done")).text;
+                        prop_assert!(!text.contains("so I propose nothing") && !text.contains("I found no"), "{}: {}", name, text);
+                    }
+                }
+                // What has the title of its sister but for quotation marks can be named by nothing that is typed.
+                let named = node.index == 0 || node.title().contains('“') || node.parent().is_some_and(|above| above.title().contains('“')) || hint(&view, &node, Among::Open).is_some();
+                prop_assert!(named, "{} has no name", node.id());
+            }
+        }
+    }
 }

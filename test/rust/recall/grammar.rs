@@ -64,6 +64,9 @@ fn brief(request: &Request) -> String {
         Request::Move { target, to } => format!("move [{target}] to [{to}]"),
         Request::Note { text, under } => format!("note [{text}]{}", place(under)),
         Request::Both { first, second } => format!("both [{first}] [{second}]"),
+        Request::ScheduleWhen { target, planning } => format!("when to {} [{target}]", planning.word()),
+        Request::NoDate { words } => format!("no date [{words}]"),
+        Request::NoCommand { name } => format!("no command [{name}]"),
         Request::Help => "help".to_string(),
         Request::Unknown => "unknown".to_string(),
     }
@@ -560,4 +563,28 @@ fn long_input_is_read_in_bounded_time() {
     parse(&long, now());
     let words = parse(&format!("note: {}", "word ".repeat(5000)), now());
     assert!(matches!(words, Request::Note { text, .. } if text.len() > 20_000), "the end of a long note is kept");
+}
+
+#[test]
+fn a_day_that_is_none_is_told() {
+    check(&[
+        ("schedule call mum for 31 Feb", "no date [31 Feb]"),
+        ("schedule call mum for the 31st of February", "no date [31st of February]"),
+        ("schedule call mum for Feb 30", "no date [Feb 30]"),
+        ("schedule call mum for 29 Feb 2027", "no date [29 Feb 2027]"),
+        ("schedule call mum for 29 Feb 2028", "schedule [call mum] on 2028-02-29"),
+        ("set the deadline of call mum to 2026-02-30", "no date [2026-02-30]"),
+        ("add a todo call mum by 31 Nov", "no date [31 Nov]"),
+        ("remind me to call mum on 45 May", "no date [45 May]"),
+        ("note: the invoice is due on 31 Feb", "note [the invoice is due on 31 Feb]"),
+        ("add a todo read \"on 31 Feb\"", "add [read \"on 31 Feb\"]"),
+        ("schedule call mum", "when to scheduled [call mum]"),
+        ("schedule call mum for", "when to scheduled [call mum]"),
+        ("postpone call mum", "when to scheduled [call mum]"),
+        ("set the deadline of call mum", "when to deadline [call mum]"),
+        ("/foo", "no command [foo]"),
+        ("/foo bar", "no command [foo]"),
+        ("/help", "help"),
+        ("/m/home.org", "unknown"),
+    ]);
 }

@@ -27,9 +27,13 @@ impl Words<'_, '_> {
             "put a deadline",
         ];
         let at = self.after(&range, &heads)?;
-        let at = if self.is(at, &["of", "for", "on"]) { at + 1 } else { at };
-        let (target, days) =
-            self.target_and_days(at..range.end, &["to", "on", "for", "is", "at", "by", "as", "until"])?;
+        let named = self.is(at, &["of", "for", "on"]);
+        let at = if named { at + 1 } else { at };
+        let found = self.target_and_days(at..range.end, &["to", "on", "for", "is", "at", "by", "as", "until"]);
+        let Some((target, days)) = found else {
+            let target = named.then(|| self.name(at..range.end)).flatten()?;
+            return Some(Request::ScheduleWhen { target, planning: Planning::Deadline });
+        };
         let when = when_of(days, Planning::Deadline, false, self.now)?;
         Some(Request::Schedule { target, plans: vec![(Planning::Deadline, Some(when))] })
     }
@@ -122,7 +126,17 @@ impl Words<'_, '_> {
             _ => self.name(found.rest.clone())?,
         };
         let plans = if found.plans().len() == 2 { found.plans() } else { plans };
-        (!plans.is_empty()).then_some(Request::Schedule { target, plans })
+        if plans.is_empty() {
+            // Other verbs of the list mean something else without a date.
+            let plain = ["schedule", "reschedule", "re-schedule", "postpone", "defer", "delay"];
+            let end =
+                if self.is(range.end - 1, &["for", "to", "on", "until", "by"]) { range.end - 1 } else { range.end };
+            // “postpone it by a week” asks for a shift, which is not understood.
+            let shifts = (at..end).any(|at| self.is(at, &["by"]));
+            let target = (!shifts && self.is(range.start, &plain)).then(|| self.name(at..end)).flatten()?;
+            return Some(Request::ScheduleWhen { target, planning: Planning::Scheduled });
+        }
+        Some(Request::Schedule { target, plans })
     }
 
     fn until(&self, found: &Clauses) -> bool {

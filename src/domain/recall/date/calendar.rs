@@ -5,6 +5,7 @@ use jiff::civil::{Date, DateTime, ISOWeekDate, Weekday};
 
 mod absolute;
 
+pub use absolute::impossible;
 use absolute::{eat_year, iso, ordinal};
 
 /// Reads a day or a run of days.

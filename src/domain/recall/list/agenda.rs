@@ -1,4 +1,6 @@
-//! The agenda: appointments, deadlines and scheduled headings, day by day; what is late stands under today.
+//! The agenda: appointments, deadlines and scheduled headings, day by day.
+//!
+//! What is late stands once: on its own day where the window shows that day, else under today.
 
 use super::{Entry, MAX_LINES, Place, appointments, coming, hour, is_live, more, phrase, sort, stamp};
 use crate::domain::recall::answer::{Notes, Reply};
@@ -25,17 +27,20 @@ pub(in crate::domain::recall) fn agenda(notes: &Notes<'_>, window: &Window, with
                 entries.push(Entry { date, time: stamp.time, kind: "appointment", node: node.clone() });
             }
         }
-        for (range, kind, late) in
-            [(&node.node().deadline, "deadline", "late deadline"), (&node.node().scheduled, "scheduled", "scheduled")]
-        {
+        for (range, kind, late) in [
+            (&node.node().deadline, "deadline", "late deadline"),
+            (&node.node().scheduled, "scheduled", "scheduled earlier"),
+        ] {
             let Some(stamp) = range.as_ref().and_then(|range| stamp(&node, range)) else { continue };
             let falls: Vec<Date> =
                 days(&bounded).filter(|date| stamp.first_in(&Window::day(*date)).is_some()).collect();
-            if bounded.contains(today) && stamp.date < today && !falls.contains(&today) {
-                let kind = if kind == "deadline" { late } else { "scheduled earlier" };
-                entries.push(Entry { date: today, time: None, kind, node: node.clone() });
+            let is_late = bounded.contains(today) && stamp.date < today && !falls.contains(&today);
+            if is_late && !falls.iter().any(|date| *date < today) {
+                entries.push(Entry { date: today, time: None, kind: late, node: node.clone() });
             }
-            entries.extend(falls.into_iter().map(|date| Entry { date, time: stamp.time, kind, node: node.clone() }));
+            let kind = |date: Date| if is_late && date < today { late } else { kind };
+            let entry = |date| Entry { date, time: stamp.time, kind: kind(date), node: node.clone() };
+            entries.extend(falls.into_iter().map(entry));
         }
     }
     sort(&mut entries);

@@ -7,7 +7,7 @@ use crate::domain::recall::resolve::is_open;
 use crate::domain::recall::show::{day, headline, keyword, place};
 use jiff::civil::Date;
 
-/// Shows projects with what is open in them, the next thing to do, and the nearest deadline.
+/// Shows projects with their own dates, what is open in them, the next thing to do, and the nearest deadline below.
 pub(in crate::domain::recall) fn projects(notes: &Notes<'_>, within: Option<&str>) -> Reply {
     let place = match Place::find(notes, within) {
         Ok(place) => place,
@@ -34,14 +34,20 @@ fn show(projects: &[NodeRef], head: &str, none: &str) -> Reply {
     for node in projects.iter().take(MAX_LINES) {
         let progress = Progress::of(node);
         let mut parts = vec![format!("{} open, {} done", progress.open, progress.done)];
-        if let Some(deadline) = progress.deadline {
-            parts.push(format!("deadline {}", day(deadline)));
+        let own = node.node();
+        for (word, range) in [("scheduled", &own.scheduled), ("deadline", &own.deadline)] {
+            let stamp = range.as_ref().and_then(|range| stamp(node, range));
+            parts.extend(stamp.map(|stamp| format!("{word} {}", day(stamp.date))));
         }
         let line = format!("- {}: {} — {}", headline(node), parts.join(", "), place(node));
         reply.line(node, &line);
-        if let Some(next) = progress.next {
-            let line = format!("  - next: {}", headline(&next));
-            reply.line(&next, &line);
+        let nearest = progress.nearest.map(|(date, node)| (node, format!(" deadline {}", day(date))));
+        let same = |node: &NodeRef| nearest.as_ref().is_some_and(|(nearest, _)| nearest.id() == node.id());
+        // What is to be done next, unless its deadline is the nearest one and is told anyhow.
+        let next = progress.next.filter(|next| !same(next)).map(|next| (next, String::new()));
+        for (node, date) in next.into_iter().chain(nearest) {
+            let line = format!("  - next: {}{date}", headline(&node));
+            reply.line(&node, &line);
         }
     }
     more(&mut reply, projects.len());
@@ -53,13 +59,14 @@ struct Progress {
     open: usize,
     done: usize,
     next: Option<NodeRef>,
-    deadline: Option<Date>,
+    /// The nearest deadline below the project, and whose it is.
+    nearest: Option<(Date, NodeRef)>,
     planned: bool,
 }
 
 impl Progress {
     fn of(project: &NodeRef) -> Progress {
-        let mut progress = Progress { open: 0, done: 0, next: None, deadline: None, planned: false };
+        let mut progress = Progress { open: 0, done: 0, next: None, nearest: None, planned: false };
         let document = &project.document;
         let mut first = None;
         for index in project.index..document.outline.after(project.index) {
@@ -72,9 +79,12 @@ impl Progress {
                 continue;
             }
             let deadline = node.node().deadline.as_ref().and_then(|range| stamp(&node, range)).map(|stamp| stamp.date);
-            progress.deadline = progress.deadline.into_iter().chain(deadline).min();
             if own {
                 continue;
+            }
+            if let Some(date) = deadline.filter(|date| progress.nearest.as_ref().is_none_or(|(least, _)| date < least))
+            {
+                progress.nearest = Some((date, node.clone()));
             }
             let is_next = keyword(&node).is_some_and(|keyword| keyword.name.eq_ignore_ascii_case("NEXT"));
             progress.planned |= is_next || deadline.is_some() || node.node().scheduled.is_some();

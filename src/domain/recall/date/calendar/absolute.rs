@@ -2,6 +2,7 @@
 
 use super::{Rules, Unit, shift};
 use crate::domain::recall::date::{Days, Lean, Read, Scan, weekday};
+use crate::domain::recall::token::Token;
 use jiff::civil::Date;
 
 impl Rules {
@@ -194,4 +195,38 @@ pub(super) fn eat_year(scan: &mut Scan<'_>) -> Option<i16> {
     let year = word.parse().ok().filter(|year| (1900..=2199).contains(year))?;
     scan.at += 1;
     Some(year)
+}
+
+/// Returns how many words name a day that is in no calendar: “31 Feb”, “Feb 30th 2027”, `2026-02-30`.
+pub fn impossible(words: &[Token]) -> Option<usize> {
+    let mut scan = Scan::new(words);
+    let word = scan.take()?;
+    if is_iso(word) {
+        return iso(word).is_none().then_some(scan.at);
+    }
+    let (day, month) = match month(word, true) {
+        Some(month) => {
+            scan.eat(&["the"]);
+            (two_digits(scan.take()?)?, month)
+        }
+        None => {
+            let day = two_digits(word)?;
+            scan.eat(&["of"]);
+            (day, self::month(scan.take()?, true)?)
+        }
+    };
+    // Without a year, 29 February is a day of some year.
+    let year = eat_year(&mut scan).unwrap_or(2024);
+    Date::new(year, month, day).is_err().then_some(scan.at)
+}
+
+fn two_digits(word: &str) -> Option<i8> {
+    let digits = ["st", "nd", "rd", "th"].iter().find_map(|suffix| word.strip_suffix(suffix)).unwrap_or(word);
+    let plain = matches!(digits.len(), 1 | 2) && digits.bytes().all(|b| b.is_ascii_digit());
+    plain.then(|| digits.parse().ok()).flatten()
+}
+
+fn is_iso(word: &str) -> bool {
+    let lengths: Vec<usize> = word.split('-').map(str::len).collect();
+    lengths == [4, 2, 2] && word.bytes().all(|b| b.is_ascii_digit() || b == b'-')
 }
