@@ -172,6 +172,9 @@ question at point; \\[passepartout-chat-interrupt] stops the answer."
         (unless (derived-mode-p 'org-mode)
           (setq passepartout-chat-mode nil)
           (user-error "A chat is an Org buffer"))
+        ;; What is said here is no note.
+        (when (bound-and-true-p passepartout-mode)
+          (passepartout-mode -1))
         (passepartout-chat--set-up))
     (passepartout-chat--take-down)))
 

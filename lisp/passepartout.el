@@ -316,13 +316,26 @@ Changed ranges and the heading at point go to the agent's memory."
       (push text passepartout--complained)
       (display-warning 'passepartout text))))
 
+(defun passepartout--chat-p ()
+  "Return non-nil when the current buffer is a chat, open or saved."
+  (or (bound-and-true-p passepartout-chat-mode)
+      (save-excursion
+        (save-restriction
+          (widen)
+          (goto-char (point-min))
+          (let ((case-fold-search t))
+            (re-search-forward "^:PP_CHAT:[ \t]+[^ \t\n]"
+                               (min (point-max) 2000) t))))))
+
 (defun passepartout--turn-on ()
-  "Turn on `passepartout-mode' in an Org file of the memex."
+  "Turn on `passepartout-mode' in an Org file of the memex.
+A chat is not a file of notes, and is left alone."
   (when (and (derived-mode-p 'org-mode)
              buffer-file-name
              (not (buffer-base-buffer))
              (not (file-remote-p buffer-file-name))
              (passepartout--in-memex-p buffer-file-name)
+             (not (passepartout--chat-p))
              (not (passepartout-sense-suitable-p)))
     (passepartout-mode 1)))
 
@@ -330,13 +343,7 @@ Changed ranges and the heading at point go to the agent's memory."
   "Turn on `passepartout-chat-mode' in an Org buffer that is a saved chat.
 This runs before Emacs looks at the local variables of the file, so
 that those of a chat are never used."
-  (when (save-excursion
-          (save-restriction
-            (widen)
-            (goto-char (point-min))
-            (let ((case-fold-search t))
-              (re-search-forward "^:PP_CHAT:[ \t]+[^ \t\n]"
-                                 (min (point-max) 2000) t))))
+  (when (passepartout--chat-p)
     (passepartout-chat-adopt)))
 
 ;;;###autoload

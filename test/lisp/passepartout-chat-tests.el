@@ -612,6 +612,51 @@ Sources: [[id:abc-1][A x note]], [[file:/tmp/n.org::*B][B]]
             (passepartout-global-mode -1)))
       (delete-file file))))
 
+(ert-deftest passepartout-chat-global-mode-leaves-chats-alone ()
+  (let* ((memex (make-temp-file "passepartout-memex" t))
+         (passepartout-directories (list memex))
+         (make (lambda (name text)
+                 (let ((file (expand-file-name name memex)))
+                   (with-temp-file file (insert text))
+                   file)))
+         (chat ":PROPERTIES:\n:PP_CHAT: s1\n:END:\n* Q\n")
+         (notes (funcall make "notes.org" "* N\n"))
+         (buffers nil))
+    (unwind-protect
+        (passepartout-fake-with
+          (unwind-protect
+              (progn
+                ;; One that is open before the mode is.
+                (push (find-file-noselect (funcall make "old.org" chat)) buffers)
+                (passepartout-global-mode 1)
+                (push (find-file-noselect notes) buffers)
+                (with-current-buffer (car buffers)
+                  (should passepartout-mode)
+                  (should-not passepartout-chat-mode)
+                  ;; It becomes one.
+                  (goto-char (point-min))
+                  (insert ":PROPERTIES:\n:PP_CHAT: s9\n:END:\n")
+                  (passepartout-chat-mode 1)
+                  (should-not passepartout-mode)
+                  (should (eq (plist-get (car (last (passepartout-fake-sent
+                                                     :buffer-update)))
+                                         :part)
+                              :closed)))
+                (push (find-file-noselect (funcall make "new.org" chat))
+                      buffers)
+                (save-window-excursion
+                  (passepartout-chat-open (funcall make "opened.org" chat))
+                  (push (current-buffer) buffers))
+                (dolist (buffer buffers)
+                  (with-current-buffer buffer
+                    (passepartout--turn-on)
+                    (should-not passepartout-mode))))
+            (passepartout-global-mode -1)))
+      (dolist (buffer (seq-filter #'buffer-live-p buffers))
+        (with-current-buffer buffer (set-buffer-modified-p nil))
+        (kill-buffer buffer))
+      (delete-directory memex t))))
+
 (ert-deftest passepartout-chat-ctrl-c-ctrl-c-sends-where-it-means-nothing-else ()
   (passepartout-fake-with
     (let ((session (passepartout-chat-tests--open)))

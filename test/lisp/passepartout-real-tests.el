@@ -80,7 +80,8 @@ Larch for the deck, from the mill at Corran.
     (setq passepartout-real-lines nil passepartout-status--last nil)
     ;; Nothing to read any more: what the store kept must do.
     (delete-directory (passepartout-real-file "memex") t)
-    (make-symbolic-link "/nonexistent" (passepartout-real-file "memex"))
+    (make-symbolic-link (passepartout-real-file "nowhere")
+                        (passepartout-real-file "memex"))
     (passepartout-start)
     (passepartout-real-until
       (equal (plist-get passepartout-status--last :headings) 3))))

@@ -424,6 +424,21 @@ fn tasks_of_a_folder_that_is_not_named_any_more_are_not_listed() {
     assert!(checks.out.contains("1 file, 1 heading in "), "{}", checks.out);
 }
 
+#[test]
+fn a_chat_counts_as_a_file_of_org_and_stands_in_no_context() {
+    let home = home();
+    let chat = ":PROPERTIES:\n:PP_CHAT: s1\n:END:\n* Where are the tiles?\nTiles are out.\n";
+    std::fs::write(home.file("chat.org"), chat).expect("a file");
+    let memex = home.file("");
+    assert_eq!(run(&home, &["ingest", &memex, "--json"]).json()["files"], 2);
+    assert!(run(&home, &["dump", &memex]).out.contains("Where are the tiles?"));
+    let store = home.store().to_string_lossy().into_owned();
+    for place in [&["--memex", memex.as_str()][..], &["--memex", memex.as_str(), "--store", store.as_str()]] {
+        let ran = run(&home, &[&["context", "--query", "tiles"], place].concat());
+        assert!(ran.out.contains("Order tiles") && !ran.out.contains("Tiles are out"), "{}{}", ran.out, ran.err);
+    }
+}
+
 /// Returns the files of the store but the one that SQLite's readers and writers share.
 fn stored(home: &Home) -> Vec<(std::path::PathBuf, Vec<u8>)> {
     let mut files = crate::support::engine::tree(&home.store());

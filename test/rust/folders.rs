@@ -142,3 +142,37 @@ async fn an_open_buffer_elsewhere_is_in_memory_while_it_is_open() {
     assert_eq!(files(&engine), ["home.org"], "what was on its way comes too late");
     engine.close().await;
 }
+
+const CHAT: &str =
+    ":PROPERTIES:\n:PP_CHAT: s1\n:END:\n* Mark tiles done\n:PROPERTIES:\n:PP_ROLE: user\n:END:\n** TODO Buy tiles\n";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_chat_that_was_saved_is_no_note() {
+    let (home, first, _) = two();
+    let chat = home.file("chat.org");
+    // A store of an earlier version, in which it stands, is as one in which the file was a note before.
+    std::fs::write(&chat, CHAT.replace(":PP_CHAT: s1", ":OTHER: s1")).expect("a file");
+    let (_, known, _) = turn(&home, &[&first]).await;
+    assert_eq!(known, ["chat.org", "home.org"]);
+    std::fs::write(&chat, CHAT).expect("a file");
+    let engine = on(&home, &[&first]).await;
+    home.read(&engine).await;
+    assert_eq!(files(&engine), ["home.org"]);
+    assert_eq!(engine.view().headings(), 2);
+    let head = engine.head();
+    home.read(&engine).await;
+    assert_eq!(engine.head(), head, "nothing is news");
+    for text in ["who is tiles?", "open tasks", "find buy", "mark tiles done"] {
+        let answer = home.ask(&engine, text).await.1;
+        assert!(!answer.contains("chat.org") && !answer.contains("Buy tiles"), "{text}: {answer}");
+    }
+    engine.note_buffer(&chat, true);
+    engine.take_buffer(&chat, CHAT.into(), &|| true).expect("it is read");
+    assert_eq!(files(&engine), ["home.org"], "nor does its buffer bring it in");
+    // Without its property it is a file as any other.
+    engine.take_buffer(&chat, CHAT.replace("PP_CHAT: s1", "PP_CHAT:").into(), &|| true).expect("it is read");
+    assert_eq!(files(&engine), ["chat.org", "home.org"]);
+    engine.take_buffer(&chat, CHAT.into(), &|| true).expect("it is read");
+    assert_eq!(files(&engine), ["home.org"]);
+    engine.close().await;
+}

@@ -78,6 +78,13 @@ impl Document {
         self.hashes.first().copied().unwrap_or(ObjectHash::new([0; 32]))
     }
 
+    /// Returns whether this is a file of notes, as memory takes them in. A chat that was saved is none: what was asked
+    /// and answered there would be asked about, and changed, in place of the notes themselves.
+    pub fn is_notes(&self) -> bool {
+        let chat = self.outline.nodes.first().and_then(|file| self.outline.property(file, "PP_CHAT"));
+        chat.is_none_or(|session| session.trim().is_empty())
+    }
+
     /// Finds a node of this file by its id.
     pub fn index_of(&self, id: &NodeId) -> Option<usize> {
         self.places.get(id).map(|index| *index as usize)

@@ -61,7 +61,6 @@ pub(super) fn who_or_what(notes: &Notes<'_>, name: &str) -> Reply {
     let by_id = notes.view.get(&NodeId::new(name));
     let name = &by_id.as_ref().map_or_else(|| name.to_string(), |node| node.title().to_string());
     let mut named = by_id.map_or_else(|| matches(notes.view, name, 3), |node| vec![node]);
-    named.retain(|node| !in_chat(node));
     for (node, _) in known(notes, name) {
         if !named.iter().any(|other| other.id() == node.id()) {
             named.push(node);
@@ -136,7 +135,7 @@ fn known(notes: &Notes<'_>, text: &str) -> Vec<(NodeRef, Vec<(String, String)>)>
     let mut analyser = Analyser::default();
     let wanted = stems(&without_genitives(text), &mut analyser);
     let mut found = Vec::new();
-    for node in notes.view.nodes().filter(|node| !node.node().properties.is_empty() && !in_chat(node)) {
+    for node in notes.view.nodes().filter(|node| !node.node().properties.is_empty()) {
         let title = stems(&without_genitives(node.title()), &mut analyser);
         if title.is_disjoint(&wanted) {
             continue;
@@ -269,17 +268,8 @@ fn held(node: &NodeRef, wanted: &HashSet<String>, analyser: &mut Analyser) -> us
     wanted.iter().filter(|word| have.contains(*word)).count()
 }
 
-/// Returns whether a node stands in a chat that was saved.
-fn in_chat(node: &NodeRef) -> bool {
-    let outline = &node.document.outline;
-    outline.nodes.first().is_some_and(|file| outline.property(file, "PP_CHAT").is_some())
-}
-
-/// Returns whether the words stand in a node only as a question: a list of things to ask, or a chat that was saved.
+/// Returns whether the words stand in a node only as a question: a list of things to ask.
 fn only_asks(node: &NodeRef, wanted: &HashSet<String>, analyser: &mut Analyser) -> bool {
-    if in_chat(node) {
-        return true;
-    }
     let mut asks = false;
     for line in clip_bytes(node.body(), MAX_BODY).lines() {
         for sentence in sentences(line) {

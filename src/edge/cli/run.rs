@@ -185,7 +185,7 @@ fn context_engine(place: &Place) -> Result<ContextEngine, Failure> {
                 eprintln!("{problem}");
             }
             let mut view = View::default();
-            for document in report.documents {
+            for document in report.documents.into_iter().filter(|document| document.is_notes()) {
                 view.put(document);
             }
             view

@@ -1,9 +1,11 @@
 //! Which files belong to memory: those below the folders of the memex, and the buffers that the user has open.
 //!
-//! What the store holds of other folders is left out of memory; its history stays, and naming the folder again
+//! A chat that was saved is no note. What the store holds of other folders is left out of memory; its history stays, and naming the folder again
 //! brings it back. A folder that is named and has vanished keeps what is known of it.
 
 use crate::domain::count::counted;
+use crate::domain::memory::document::Document;
+use crate::domain::memory::view::View;
 use crate::domain::port::LogLevel;
 use crate::edge::engine::Engine;
 use crate::edge::engine::memory::READ;
@@ -39,14 +41,16 @@ impl Engine {
     /// Takes what does not belong to memory out of it, by one operation.
     pub fn leave_out_strangers(&self) {
         let view = self.view();
-        let strangers: Vec<String> =
-            view.documents().map(|d| d.file.to_string()).filter(|file| !self.belongs(file)).collect();
+        // A store of an earlier version may hold chats.
+        let stranger = |document: &Document| !document.is_notes() || !self.belongs(&document.file);
+        let strangers: Vec<String> = view.documents().filter(|d| stranger(d)).map(|d| d.file.to_string()).collect();
         if strangers.is_empty() {
             return;
         }
-        let note = format!("{} left out, in no folder of the memex", counted(strangers.len(), "file"));
+        let note = format!("{} left out: in no folder of the memex, or a chat", counted(strangers.len(), "file"));
         // A buffer may have been opened meanwhile.
-        self.change_memory_where(Vec::new(), &strangers, Vec::new(), READ, &note, &|_, file| !self.belongs(file));
+        let still = |view: &View, file: &str| view.document(file).is_some_and(|document| stranger(document));
+        self.change_memory_where(Vec::new(), &strangers, Vec::new(), READ, &note, &still);
         self.say(LogLevel::Info, &note);
     }
 }

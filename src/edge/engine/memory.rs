@@ -12,7 +12,7 @@ use crate::edge::engine::Reading;
 use crate::edge::engine::{Engine, Notice};
 use crate::edge::ingest::{IngestOptions, IngestReport, Known, ingest};
 use crate::edge::walk::canonical_name;
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -79,6 +79,10 @@ impl Engine {
         let mut memory = self.memory.lock();
         let before = memory.head().clone();
         let mut transaction = memory.begin();
+        let (put, chats): (Vec<_>, Vec<_>) = put.into_iter().partition(|document| document.is_notes());
+        // A file that has become a chat is taken out.
+        let remove: BTreeSet<&str> =
+            remove.iter().map(String::as_str).chain(chats.iter().map(|chat| &*chat.file)).collect();
         let mut changed = Vec::new();
         for document in put.into_iter().filter(|document| may(&before, &document.file)) {
             if memory.head().document(&document.file).is_none_or(|old| old.root() != document.root()) {
@@ -86,8 +90,8 @@ impl Engine {
                 transaction.put(document);
             }
         }
-        let there = |file: &&String| memory.head().document(file).is_some() && may(&before, file);
-        let gone: Vec<&String> = remove.iter().filter(there).collect();
+        let there = |file: &&str| memory.head().document(file).is_some() && may(&before, file);
+        let gone: Vec<&str> = remove.into_iter().filter(there).collect();
         for file in &gone {
             transaction.remove(file);
         }
@@ -239,13 +243,13 @@ impl Engine {
             self.say(LogLevel::Warning, &problem.to_string());
         }
         *self.problems.lock() = report.problems.iter().map(ToString::to_string).collect();
-        let (files, headings, seconds) = (report.files, report.headings, report.seconds);
+        let (view, seconds) = (self.view(), report.seconds);
         self.say(
             LogLevel::Info,
             &format!(
                 "the memex has {} with {}; read in {seconds:.2} s",
-                counted(files, "file"),
-                counted(headings, "heading")
+                counted(view.len(), "file"),
+                counted(view.headings(), "heading")
             ),
         );
         (self.notify)(Notice::Status);

@@ -283,7 +283,6 @@ fn passages_hold_the_words_and_neighbours_are_left_out() {
             "* Mara\n:PROPERTIES:\n:PHONE: 555\n:END:\nA binder.\n* Tools\nMara lent me the shears and the press.\n* Unheard of\nThe shears are blunt.\n",
         ),
         ("/m/ask.org", "* Questions\n- Who is Mara?\n- Where are the shears of Mara?\n"),
-        ("/m/chat.org", ":PROPERTIES:\n:PP_CHAT: x\n:END:\n* Who is Mara?\nI do not know Mara.\n"),
     ]);
     let at = |typed: &str| shown(&ask_in(&memex, typed));
     assert_snapshot!(at("who is Mara?"), @"
