@@ -2,8 +2,9 @@
 
 use crate::domain::memory::view::NodeRef;
 use crate::domain::recall::answer::{Notes, Reply};
+use crate::domain::recall::grammar::is_command;
 use crate::domain::recall::request::{Planning, Request, THIS};
-use crate::domain::recall::show::{link, place, plain};
+use crate::domain::recall::show::{link, place, plain, without_cookies};
 use serde_json::Value;
 
 /// A request in which no word stands for the heading at point any more.
@@ -35,7 +36,8 @@ impl Meant {
 /// Puts the id of the heading at point where the user said “this”.
 ///
 /// # Errors
-/// A reply that says what to do, when no heading is at point or the request says nothing else.
+/// A reply that says what to do, when no heading is at point, it has no title and would be changed, or the request
+/// says nothing else.
 pub(super) fn settle(request: &Request, notes: &Notes<'_>) -> Result<Settled, Reply> {
     let mut request = planned(request.clone())?;
     let mut named = names(&mut request);
@@ -48,7 +50,23 @@ pub(super) fn settle(request: &Request, notes: &Notes<'_>) -> Result<Settled, Re
     for name in named {
         *name = node.id().as_str().to_string();
     }
+    if is_command(&request) && plain(&without_cookies(node.title())).trim().is_empty() {
+        return Err(untitled(&node));
+    }
     Ok(Settled { request, meant: Some(Meant(node)) })
+}
+
+/// Nobody can tell from a plan which heading an untitled one is, and point stands on one mostly by chance.
+fn untitled(node: &NodeRef) -> Reply {
+    let mut reply = Reply::words(format!(
+        "“This” would be {}, the heading in line {} — {}. It has no title, so I propose nothing for it. Name the \
+         heading that you mean, or give this one a title and ask again.",
+        link(node),
+        node.node().line,
+        place(node)
+    ));
+    reply.source(node);
+    reply
 }
 
 fn nowhere() -> Reply {

@@ -169,7 +169,8 @@ fn both(tokens: &Tokens<'_>, range: Range<usize>, now: DateTime) -> Option<Reque
     None
 }
 
-fn is_command(request: &Request) -> bool {
+/// Returns whether a request asks for a change.
+pub(super) fn is_command(request: &Request) -> bool {
     match request {
         Request::AddTodo { .. }
         | Request::Schedule { .. }

@@ -248,6 +248,33 @@ fn the_heading_at_point_is_named_in_answer_and_plan() {
 }
 
 #[test]
+fn a_heading_without_a_title_is_not_changed_as_this() {
+    let memex = view(&[("/m/plain.org", "* Kitchen\n** TODO\n** TODO [1/2]\n* TODO Tiles\n")]);
+    let at = |id: &str, typed: &str| ask_at(&memex, super::memex::now(), Some(id), typed);
+    let untitled: Vec<String> =
+        memex.nodes().filter(|node| [2, 3].contains(&node.node().line)).map(|node| node.id().to_string()).collect();
+    assert_eq!(untitled.len(), 2);
+    assert_snapshot!(shown(&at(&untitled[0], "mark this done")), @"“This” would be [[file:/m/plain.org::2][(no title)]], the heading in line 2 — Kitchen, plain.org. It has no title, so I propose nothing for it. Name the heading that you mean, or give this one a title and ask again.");
+    for id in &untitled {
+        for typed in [
+            "mark this done",
+            "set this to DONE",
+            "schedule this for Friday",
+            "remind me of this tomorrow",
+            "move this under Kitchen",
+            "move Tiles to this",
+            "set the effort of this heading to 2h",
+            "add a note to this: the code is 4711",
+            "add a todo under this: measure twice",
+        ] {
+            let reply = at(id, typed);
+            assert!(reply.calls.is_empty() && reply.text.contains("It has no title"), "{typed}: {}", shown(&reply));
+        }
+        assert!(!at(id, "when is this due?").text.contains("It has no title"));
+    }
+}
+
+#[test]
 fn an_empty_day_shows_what_comes_next() {
     let sunday = jiff::civil::date(2026, 11, 22).at(10, 0, 0, 0);
     let at = |typed: &str| shown(&ask_at(&memex(), sunday, None, typed));
