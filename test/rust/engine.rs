@@ -604,6 +604,29 @@ async fn an_edited_plan_is_judged_anew_and_replaces_the_old_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_edit_that_cannot_be_carried_out_is_refused_at_once() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let deadline = |day: &str| json!({"id": "tiles", "kind": "deadline", "when": day});
+    let server = FakeServer::start([calls(&[("c1", "org-schedule", why(deadline("2026-03-04")))])]);
+    let engine = home.served(&server, &["fake"], true).await;
+    let _ = home.ask(&engine, "set its deadline").await;
+    let old = waiting(&engine);
+    for (args, expected) in [
+        (deadline("tomorrow"), "“tomorrow” is no date"),
+        (deadline("2026-02-30"), "“2026-02-30” is no date"),
+        (json!({"id": "nowhere", "kind": "deadline", "when": "2026-03-05"}), "nowhere"),
+    ] {
+        let args = args.as_object().cloned().expect("an object");
+        let refused = engine.edit_plan(&origin(), &old.id.0, args).await.expect_err("it cannot be done");
+        assert!(refused.contains(expected), "{refused}");
+        assert_eq!(status(&engine, &old), PlanStatus::Pending);
+    }
+    let args = deadline("2026-03-05").as_object().cloned().expect("an object");
+    let new = engine.edit_plan(&origin(), &old.id.0, args).await.expect("it can be done");
+    assert_eq!(status(&engine, &old), PlanStatus::Replaced(new.id.clone()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn whenever_the_program_ends_while_a_plan_is_edited_one_plan_waits() {
     let home = Home::new(&[("home.org", TILES)]);
     let file = home.project("note.txt");

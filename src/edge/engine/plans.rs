@@ -1,13 +1,14 @@
 //! Plans as a human meets them: listed, approved, denied, edited.
 
 use crate::domain::action::Action;
-use crate::domain::gate::Case;
+use crate::domain::gate::Facts;
 use crate::domain::gate::clearance::{Judgement, judge};
 use crate::domain::gate::plan::{Approval, FlightPlan, PlanStatus};
 use crate::domain::id::{PlanId, SessionId, TurnId};
 use crate::domain::memory::store::NewRecord;
 use crate::domain::port::{LogLevel, Message};
 use crate::domain::signal::Origin;
+use crate::domain::tool::{Effect, Tool};
 use crate::domain::turn::{Conversation, Parking, proposal};
 use crate::edge::engine::record::{self, kind};
 use crate::edge::engine::skilled::Setting;
@@ -252,7 +253,8 @@ impl Engine {
     /// Parks an edited copy of a plan: judged anew, shown anew, approved anew. The old one is replaced.
     ///
     /// # Errors
-    /// When the channel may not approve, the plan does not wait, the arguments are malformed, or a gate denies.
+    /// When the channel may not approve, the plan does not wait, the arguments are malformed, a gate denies, or it is
+    /// known already that the edited action would fail or change nothing.
     pub async fn edit_plan(&self, origin: &Origin, id: &str, args: Map<String, Value>) -> Result<FlightPlan, String> {
         if !origin.rights.approve {
             return Err("this channel may not edit plans; edit in Emacs".to_string());
@@ -277,6 +279,7 @@ impl Engine {
             Judgement::Cleared(cleared) => cleared.trace().clone(),
             Judgement::Rejected(trace) => return Err(proposal::rejection(&trace)),
         };
+        can_be_done(tool, &facts)?;
         let (session, turn, call) = (old.session.clone(), old.turn.clone(), old.call.clone());
         let parking = Parking { action, facts, trace, session, turn, call, project: scope.project };
         let replaced = old.id.clone();
@@ -356,6 +359,20 @@ impl Drop for Unsettled {
             true => self.engine.give_up(self.settling.plan()),
             false => self.engine.take_back(self.settling.plan()),
         }
+    }
+}
+
+/// Refuses an edit of notes or files of which is known already that performing it would fail.
+fn can_be_done(tool: &Tool, facts: &Facts) -> Result<(), String> {
+    if !matches!(tool.effect, Effect::EditOrg | Effect::WriteFile) {
+        return Ok(());
+    }
+    match facts.unknown.as_slice() {
+        [] if facts.edits.iter().all(|edit| edit.before.as_ref() == Some(&edit.after)) => {
+            Err("this would change nothing, so the plan stays as it was".to_string())
+        }
+        [] => Ok(()),
+        why => Err(format!("this cannot be done, so the plan stays as it was: {}", why.join(" "))),
     }
 }
 
