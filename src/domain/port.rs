@@ -3,7 +3,7 @@
 use crate::domain::action::{Action, Observation};
 use crate::domain::gate::Facts;
 use crate::domain::gate::clearance::Cleared;
-use crate::domain::label::Privacy;
+use crate::domain::label::{Labels, Privacy};
 use crate::domain::scope::Scope;
 use crate::domain::signal::Role;
 use async_trait::async_trait;
@@ -107,6 +107,9 @@ pub struct Completion {
     pub text: String,
     /// What it wants done.
     pub calls: Vec<Call>,
+    /// The labels of the texts in `calls`: [`Labels::USER`] only from a provider whose calls hold no text but what
+    /// the user typed, else [`Labels::MODEL`].
+    pub labels: Labels,
     /// What it used, if it said.
     pub usage: Option<Usage>,
     /// Ids of the nodes that an extractive answer drew on; models leave it empty.

@@ -199,6 +199,7 @@ fn proposal_of(bytes: &[u8]) {
         model: "m".into(),
         text: text(bytes),
         calls: Vec::new(),
+        labels: Labels::MODEL,
         usage: None,
         sources: Vec::new(),
     };

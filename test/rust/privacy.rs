@@ -78,6 +78,24 @@ async fn words_of_private_notes_ask_by_name_before_they_stand_openly() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_the_user_typed_is_no_private_text_though_the_chat_is_private() {
+    let home = home();
+    let engine = home.engine_with(|_| {}).await;
+    home.read(&engine).await;
+    let (told, _) = home.ask(&engine, "find doctor").await;
+    assert_eq!(told.report.conversation.labels.privacy, Privacy::Private, "{}", told.report.text);
+    let (finished, _) = home.ask(&engine, "add a todo buy bread under Shopping").await;
+    assert_eq!(finished.report.ending, Ending::Parked, "every edit asks: {:?}", finished.report.notice);
+    let plan = waiting(&engine);
+    assert_eq!(dispatcher(&plan), "");
+    // Its labels stay private for the log and for what becomes of it.
+    assert_eq!(plan.action.labels().privacy, Privacy::Private);
+    home.deny(&engine, &plan, "no").await.expect("the denial counts");
+    let (_, _) = home.ask(&engine, "move Doctor under Shopping").await;
+    assert!(dispatcher(&waiting(&engine)).contains("no longer be private"), "that reason stays");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_heading_that_leaves_its_private_parent_is_named() {
     let home = home();
     let server = FakeServer::start([]);

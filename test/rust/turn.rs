@@ -467,6 +467,7 @@ fn completion(text: &str) -> Completion {
         model: "m".into(),
         text: text.into(),
         calls: Vec::new(),
+        labels: Labels::MODEL,
         usage: None,
         sources: Vec::new(),
     }

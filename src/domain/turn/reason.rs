@@ -52,6 +52,8 @@ impl Turn {
             Err(flow) => return Ok(flow),
         };
         let (text, calls) = proposal::parse(&completion);
+        // A call that was read out of an answer's text is nobody's typed words, whoever answered.
+        let labels = if completion.calls.is_empty() { Labels::MODEL } else { completion.labels };
         self.report.text = text.clone();
         if calls.is_empty() {
             if text.trim().is_empty() {
@@ -62,7 +64,7 @@ impl Turn {
             return Ok(Flow::End(Ending::Answered));
         }
         self.report.conversation.messages.push(Message::Calls { text, calls: calls.clone() });
-        let judged = match self.judge_all(&calls, desk).await? {
+        let judged = match self.judge_all(&calls, labels, desk).await? {
             Ok(judged) => judged,
             Err(last) => return self.rejected(signal, last),
         };
@@ -109,16 +111,17 @@ impl Turn {
         }
     }
 
-    /// Judges every call of an answer. `Err` says that one was rejected; every call then has a result.
+    /// Judges every call of an answer, whose texts have these labels. `Err` says that one was rejected; every call then has a result.
     pub(super) async fn judge_all(
         &mut self,
         calls: &[Call],
+        labels: Labels,
         desk: &Desk<'_>,
     ) -> Result<Result<Vec<Judged>, Refusal>, Fault> {
         let mut judged = Vec::with_capacity(calls.len());
         let mut rejections: Vec<(String, Refusal)> = Vec::new();
         for call in calls {
-            let labels = self.report.conversation.labels.join(Labels::MODEL);
+            let labels = self.report.conversation.labels.join(labels);
             match offered(desk, call)
                 .and_then(|()| Action::new(&desk.toolbox, &call.tool, call.args.clone(), None, labels))
             {

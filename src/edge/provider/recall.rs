@@ -5,6 +5,7 @@
 
 use crate::domain::gate::secret::mask;
 use crate::domain::id::NodeId;
+use crate::domain::label::Labels;
 use crate::domain::memory::view::View;
 use crate::domain::port::{Completion, Locality, Prompt, Provider, ProviderError, ProviderErrorKind, Sink, Usage};
 use crate::domain::recall::answer::{Notes, Reply, answer};
@@ -71,6 +72,8 @@ impl Provider for RecallProvider {
             model: "no model".to_string(),
             text,
             calls: reply.calls,
+            // The grammar takes every text of a call from the words that were typed.
+            labels: Labels::USER,
             usage: Some(Usage::default()),
             sources: reply.sources,
         })

@@ -1,6 +1,6 @@
 //! One provider behind HTTP: sends a prompt, streams the text, gathers the calls, and bounds all of it.
 
-use crate::domain::label::Privacy;
+use crate::domain::label::{Labels, Privacy};
 use crate::domain::port::{
     Call, Completion, Locality, Prompt, Provider, ProviderError, ProviderErrorKind, Sink, Usage,
 };
@@ -329,6 +329,7 @@ impl Reading<'_> {
             model: self.served.config.model.clone(),
             text: self.answer.text,
             calls,
+            labels: Labels::MODEL,
             usage,
             sources: Vec::new(),
         })

@@ -5,7 +5,7 @@ use passepartout::domain::action::Action;
 use passepartout::domain::gate::disclosure;
 use passepartout::domain::gate::facts::EditFact;
 use passepartout::domain::gate::{Facts, clearance::ask_all};
-use passepartout::domain::label::{Labels, Privacy};
+use passepartout::domain::label::{Labels, Privacy, Provenance};
 use passepartout::domain::org::edit::{Edit, EditOptions, apply, extract, splices};
 use passepartout::domain::org::scan::{ScanOptions, scan};
 use passepartout::domain::tool::Toolbox;
@@ -111,6 +111,11 @@ fn words_of_a_private_conversation_ask_where_they_would_stand_openly() {
     assert_eq!(say("org-add-heading", &add, private, open()), asks("“Work”"));
     assert_eq!(say("org-add-heading", &add, Labels::MODEL, open()), pass());
     assert_eq!(say("org-add-heading", &add, private, one("* Work\n", "* Work\n* Raise\n")), asks("“n.org”"));
+    // Words that the user typed are nobody's notes; what a model, a file or a page brought is.
+    assert_eq!(say("org-add-heading", &add, Labels { privacy: Privacy::Private, ..Labels::USER }, open()), pass());
+    for provenance in [Provenance::Note, Provenance::File, Provenance::Tool, Provenance::Gateway, Provenance::Web] {
+        assert_eq!(say("org-add-heading", &add, Labels { provenance, ..private }, open()), asks("“Work”"));
+    }
     // A place that is private, by itself or from above, or made so by the edit.
     for (before, after) in [
         ("* Work :private:\n** B\n", "* Work :private:\n** B\n*** Raise\n"),

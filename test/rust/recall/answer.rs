@@ -513,6 +513,32 @@ fn a_hint_is_accepted_where_two_files_are_alike() {
     "#);
 }
 
+#[test]
+fn a_proposal_holds_no_text_but_what_was_typed() {
+    // Every text of these notes is marked; only ids, files and keywords of the file may stand in a call.
+    let notes = "#+TITLE: ZQ file\n#+TODO: TODO | DONE\n* ZQ place\n:PROPERTIES:\n:ID: p\n:EFFORT: ZQ\n:END:\nZQ body\n** TODO ZQ task\n:PROPERTIES:\n:ID: t\n:END:\n";
+    let view = view(&[("/m/inbox.org", notes)]);
+    for phrase in [
+        "add a todo buy milk",
+        "add a todo buy milk under ZQ place by Friday",
+        "note: the code is 4711",
+        "note: the code is 4711 under ZQ place",
+        "schedule ZQ task for Friday",
+        "mark ZQ task done",
+        "set the effort of ZQ task to 1:00",
+        "move ZQ task to inbox.org",
+        "remind me of this tomorrow",
+        "add a note to this: the white ones",
+    ] {
+        let reply = ask_at(&view, super::memex::now(), Some("t"), phrase);
+        assert_eq!(reply.calls.len(), 1, "{phrase}: {}", reply.text);
+        for (name, value) in &reply.calls[0].args {
+            let told = ["explanation", "id", "parent", "file"].contains(&name.as_str());
+            assert!(told || !value.to_string().contains("ZQ"), "{phrase}: {name} is {value}");
+        }
+    }
+}
+
 mod hints {
     use super::view;
     use passepartout::domain::recall::hint::hint;

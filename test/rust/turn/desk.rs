@@ -291,6 +291,7 @@ impl Model for World {
             model: "m".into(),
             text: text.into(),
             calls,
+            labels: Labels::MODEL,
             usage: Some(Usage { input: 10, output: 5 }),
             sources: Vec::new(),
         };

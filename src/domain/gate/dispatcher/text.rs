@@ -4,7 +4,7 @@ use super::Evidence;
 use crate::domain::gate::disclosure::{loosened, opened, quoted};
 use crate::domain::gate::secret::Certainty;
 use crate::domain::gate::{Case, Reason, Verdict};
-use crate::domain::label::Privacy;
+use crate::domain::label::{Privacy, Provenance};
 use crate::domain::tool::{Effect, is_user};
 
 /// Denies what looks exactly like a secret, asks about what may be one, in any argument of any tool.
@@ -90,8 +90,10 @@ fn less_private(case: &Case<'_>) -> Option<String> {
 }
 
 /// Returns where the words of a private conversation would stand openly.
+///
+/// What the user typed for this action did not come from a note, whatever else the conversation drew on.
 fn spread(case: &Case<'_>) -> Option<String> {
-    if !brings_words(case) {
+    if !brings_words(case) || case.action.labels().provenance == Provenance::User {
         return None;
     }
     match opened(&case.facts.edits, &case.scope.private_tags) {
