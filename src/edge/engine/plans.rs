@@ -1,9 +1,9 @@
 //! Plans as a human meets them: listed, approved, denied, edited.
 
 use crate::domain::action::Action;
-use crate::domain::gate::Facts;
 use crate::domain::gate::clearance::{Judgement, judge};
 use crate::domain::gate::plan::{Approval, FlightPlan, PlanStatus};
+use crate::domain::gate::{Case, Facts};
 use crate::domain::id::{PlanId, SessionId, TurnId};
 use crate::domain::memory::store::NewRecord;
 use crate::domain::port::{LogLevel, Message};
