@@ -178,7 +178,10 @@ Point and windows stay; in a folded answer the text is folded too."
   "Let what you type after you have sent be the next question.
 Without this it would land in the question that was just asked, or in
 the answer to which you have scrolled."
-  (unless (and (symbolp this-command) (get this-command 'scroll-command))
+  (unless (and (symbolp this-command)
+               (or (get this-command 'scroll-command)
+                   ;; Whoever goes there goes there to write.
+                   (eq this-command 'end-of-buffer)))
     (when (and passepartout-chat-go-on
                passepartout-chat--sent-at
                (memq this-command passepartout-chat--typing)

@@ -459,6 +459,29 @@
         (should (string-suffix-p "\n* next" (buffer-string)))
         (should (string-match-p "^\\* Question$" (buffer-string)))))))
 
+;; The end of the buffer is where one goes to write, also while it streams.
+(ert-deftest passepartout-chat-what-you-type-at-the-end-is-the-next-question ()
+  (passepartout-fake-with
+    (let ((session (passepartout-chat-tests--open)))
+      (passepartout-chat-tests--ask "Question")
+      (passepartout-chat--note-sent)
+      (passepartout-fake-inject :event '(:action :turn-started :turn "t1")
+                                session)
+      (passepartout-fake-inject :stream-chunk '(:turn "t1" :text "One. ")
+                                session)
+      (let ((this-command 'end-of-buffer))
+        (run-hooks 'pre-command-hook)
+        (goto-char (point-max)))
+      (passepartout-chat-change-tests--type "next")
+      (passepartout-fake-inject :stream-chunk '(:turn "t1" :text "Two.")
+                                session)
+      (passepartout-fake-inject
+       :response '(:action :turn-done :turn "t1" :status "answered") session)
+      (should (string-match-p "^One\\. Two\\.$" (buffer-string)))
+      (should (string-suffix-p "\n* next" (buffer-string)))
+      (goto-char (passepartout-chat--to-turn))
+      (should (equal (passepartout-chat--message) "next")))))
+
 (ert-deftest passepartout-chat-after-any-other-command-you-type-where-you-are ()
   (passepartout-fake-with
     (let ((session (passepartout-chat-tests--open)))
