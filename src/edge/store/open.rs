@@ -133,7 +133,10 @@ pub fn connect_to_read(database: &Path) -> Result<Connection, StoreError> {
     }
     let (connection, found) = match look(database, "ro") {
         // Nobody writes where nothing can be written, and SQLite needs its companion files otherwise.
-        Err(error) if error.sqlite_error_code() == Some(ErrorCode::CannotOpen) && !companion(database).exists() => {
+        Err(error)
+            if matches!(error.sqlite_error_code(), Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly))
+                && !companion(database).exists() =>
+        {
             look(database, "immutable")
         }
         other => other,
