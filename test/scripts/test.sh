@@ -32,6 +32,10 @@ clippy() {
 # everything that uses those: after the tests in Rust, the module is taken from theirs.
 with_tests=
 
+# An ordinary run tries the same cases each time; the soak tries new ones.
+PROPTEST_RNG_SEED=${PROPTEST_RNG_SEED:-20261122}
+export PROPTEST_RNG_SEED
+
 rust() {
     with_tests=--tests
     if $cargo nextest --version >/dev/null 2>&1; then $cargo nextest run --locked --no-fail-fast; else $cargo test --locked --no-fail-fast; fi

@@ -582,8 +582,9 @@ mod hints {
                         prop_assert!(!text.contains("so I propose nothing") && !text.contains("I found no"), "{}: {}", name, text);
                     }
                 }
-                // What has the title of its sister but for quotation marks can be named by nothing that is typed.
-                let named = node.index == 0 || node.title().contains('“') || node.parent().is_some_and(|above| above.title().contains('“')) || hint(&view, &node, Among::Open).is_some();
+                // Where quotation marks stand in a title, or above it, nothing that is typed may name it.
+                let mut path = std::iter::successors(Some(node.clone()), |node| node.parent());
+                let named = node.index == 0 || path.any(|node| node.title().contains('“')) || hint(&view, &node, Among::Open).is_some();
                 prop_assert!(named, "{} has no name", node.id());
             }
         }
