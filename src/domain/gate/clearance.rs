@@ -53,8 +53,9 @@ pub enum Judgement {
 
 /// Runs all gates on a case and combines their verdicts by the strictest.
 ///
-/// A gate that panics denies. A mandatory gate that is missing denies, and so does an empty stack. An approval covers exactly the asks that were
-/// shown to the human, on exactly the action and facts that were shown; it never overrides a denial.
+/// A gate that panics denies. A mandatory gate that is missing denies, and so does an empty stack.
+/// An approval covers exactly the asks that were shown to the human, on exactly the action and facts that were shown;
+/// it never overrides a denial.
 pub fn judge(gates: &Gates, case: Case<'_>, approval: Option<Approval>) -> Judgement {
     let trace = ask_all(gates, &case);
     let verdict = trace.strictest().map(|opinion| opinion.verdict.severity());

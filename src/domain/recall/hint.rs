@@ -56,8 +56,8 @@ fn names(node: &NodeRef) -> Vec<String> {
     names
 }
 
-/// Returns a title as words, without dates and counts, and without quotation marks, which a name in quotation marks cannot hold; none of them counts
-/// when titles are compared.
+/// Returns a title as words, without dates and counts, and without quotation marks, which a name in quotation marks
+/// cannot hold; none of them counts when titles are compared.
 fn typable(title: &str) -> String {
     one_line(
         &plain(&without_cookies(&without_stamps(title))).replace(['"', '“', '”', '„', '«', '»', '‘', '`', '›'], " "),

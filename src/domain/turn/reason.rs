@@ -111,7 +111,8 @@ impl Turn {
         }
     }
 
-    /// Judges every call of an answer, whose texts have these labels. `Err` says that one was rejected; every call then has a result.
+    /// Judges every call of an answer, whose texts have these labels. `Err` says that one was rejected; every call then
+    /// has a result.
     pub(super) async fn judge_all(
         &mut self,
         calls: &[Call],

@@ -1,7 +1,7 @@
 //! Which files belong to memory: those below the folders of the memex, and the buffers that the user has open.
 //!
-//! A chat that was saved is no note. What the store holds of other folders is left out of memory; its history stays, and naming the folder again
-//! brings it back. A folder that is named and has vanished keeps what is known of it.
+//! A chat that was saved is no note. What the store holds of other folders is left out of memory; its history stays,
+//! and naming the folder again brings it back. A folder that is named and has vanished keeps what is known of it.
 
 use crate::domain::count::counted;
 use crate::domain::memory::document::Document;
