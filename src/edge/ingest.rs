@@ -11,7 +11,7 @@ use crate::domain::org::scan::{ScanOptions, scan};
 use crate::domain::turn::panic_text;
 use crate::edge::org_file::{OrgFileError, read_bytes};
 use crate::edge::thread::block_signals;
-use crate::edge::walk::{WalkError, org_files_of};
+use crate::edge::walk::{WalkError, org_files_at, org_files_of};
 use std::collections::{BTreeSet, HashMap};
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
@@ -131,11 +131,31 @@ pub fn ingest(
     progress: &mut dyn FnMut(Progress),
     cancel: &AtomicBool,
 ) -> IngestReport {
+    read_listed(roots, org_files_of(roots), known, options, progress, cancel)
+}
+
+/// Reads what lies at or below some paths of the memex: files and folders that were changed, made or removed.
+///
+/// As [`ingest`] does it; of a path at which nothing is any more, what memory knows of it is reported as removed.
+pub fn ingest_changed(paths: &[PathBuf], known: &Known, options: &IngestOptions, cancel: &AtomicBool) -> IngestReport {
+    let entries = paths.iter().flat_map(|path| org_files_at(path)).collect();
+    read_listed(paths, entries, known, options, &mut |_| {}, cancel)
+}
+
+/// Reads the files of a listing of `roots`, and finds those that are gone.
+fn read_listed(
+    roots: &[PathBuf],
+    entries: Vec<Result<PathBuf, WalkError>>,
+    known: &Known,
+    options: &IngestOptions,
+    progress: &mut dyn FnMut(Progress),
+    cancel: &AtomicBool,
+) -> IngestReport {
     let begin = Instant::now();
     let mut report = IngestReport::default();
     let mut listed = BTreeSet::new();
     let mut unseen = Vec::new();
-    for entry in org_files_of(roots) {
+    for entry in entries {
         match entry {
             Ok(path) => {
                 listed.insert(path);

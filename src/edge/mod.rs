@@ -22,4 +22,5 @@ pub mod survey;
 pub mod thread;
 pub mod tokens;
 pub mod walk;
+pub mod watch;
 pub mod wire;

@@ -1,5 +1,6 @@
 //! Which Org files lie below a folder: a bounded walk that follows no linked folder.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
@@ -81,6 +82,54 @@ pub fn org_files(root: &Path) -> Vec<Result<PathBuf, WalkError>> {
     // By bytes of the whole path, not by component as `Path` compares.
     found.sort_by(|a, b| key(a).cmp(key(b)));
     found
+}
+
+/// Returns every Org file at or below a path somewhere in a memex, by the rules of [`org_files`].
+///
+/// Unlike a root, a path that is hidden, no Org file or not there has none, and that is no error.
+pub fn org_files_at(path: &Path) -> Vec<Result<PathBuf, WalkError>> {
+    match fs::symlink_metadata(path) {
+        Err(why) if matches!(why.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Vec::new(),
+        Err(source) => vec![Err(WalkError::Unreadable { path: path.to_path_buf(), source })],
+        Ok(meta) if meta.is_dir() => match path.file_name().is_some_and(is_folder_of_copies) {
+            true => Vec::new(),
+            false => org_files(path),
+        },
+        Ok(meta) => match path.file_name().filter(|name| is_org_name(name)) {
+            Some(_) => file_at(path, meta.file_type()).into_iter().collect(),
+            None => Vec::new(),
+        },
+    }
+}
+
+/// Returns whether a file may be one of the memex by its name: it ends in `.org` and is not hidden.
+pub fn is_org_name(name: &OsStr) -> bool {
+    !name.as_encoded_bytes().starts_with(b".") && name.as_encoded_bytes().ends_with(b".org")
+}
+
+/// Returns the folders at and below one that are looked through, and the linked Org files in them.
+pub fn folders_and_links(root: &Path) -> (Vec<PathBuf>, Vec<PathBuf>) {
+    let (mut found, mut links, mut folders) = (Vec::new(), Vec::new(), vec![(root.to_path_buf(), 0)]);
+    while let Some((folder, depth)) = folders.pop() {
+        // What cannot be read is reported by the reading itself.
+        let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
+        for entry in entries {
+            let (name, kind) = (entry.file_name(), entry.file_type());
+            match kind {
+                Ok(kind) if kind.is_dir() && !is_folder_of_copies(&name) && depth < MAX_DEPTH => {
+                    folders.push((entry.path(), depth + 1));
+                }
+                Ok(kind) if kind.is_symlink() && is_org_name(&name) => links.push(entry.path()),
+                Ok(_) | Err(_) => {}
+            }
+        }
+        found.push(folder);
+    }
+    (found, links)
+}
+
+fn is_folder_of_copies(name: &OsStr) -> bool {
+    FOLDERS_OF_COPIES.iter().any(|copies| name == *copies)
 }
 
 /// Returns the one name of a file or folder: folders are resolved, and so is what lies on the way to a file.
@@ -198,22 +247,32 @@ fn visit(entry: &fs::DirEntry, path: &Path) -> Visit {
     };
     let name = entry.file_name();
     if kind.is_dir() {
-        return if FOLDERS_OF_COPIES.iter().any(|copies| name == *copies) { Visit::Skip } else { Visit::Folder };
+        return if is_folder_of_copies(&name) { Visit::Skip } else { Visit::Folder };
     }
-    if name.as_encoded_bytes().starts_with(b".") || !name.as_encoded_bytes().ends_with(b".org") {
+    if !is_org_name(&name) {
         return Visit::Skip;
     }
+    match file_at(path, kind) {
+        Some(Ok(_)) => Visit::File,
+        Some(Err(problem)) => Visit::Problem(problem),
+        None => Visit::Skip,
+    }
+}
+
+/// Returns a file that is named like an Org file, when it is one or leads to one; a linked folder is nothing.
+fn file_at(path: &Path, kind: fs::FileType) -> Option<Result<PathBuf, WalkError>> {
+    let not_a_file = || Some(Err(WalkError::NotAFile { path: path.to_path_buf() }));
     if kind.is_file() {
-        return Visit::File;
+        return Some(Ok(path.to_path_buf()));
     }
     if !kind.is_symlink() {
         // Opening a pipe would hang.
-        return Visit::Problem(WalkError::NotAFile { path: path.to_path_buf() });
+        return not_a_file();
     }
     match fs::metadata(path) {
-        Ok(meta) if meta.is_file() => Visit::File,
-        Ok(meta) if meta.is_dir() => Visit::Skip,
-        Ok(_) => Visit::Problem(WalkError::NotAFile { path: path.to_path_buf() }),
-        Err(source) => Visit::Problem(WalkError::Unreadable { path: path.to_path_buf(), source }),
+        Ok(meta) if meta.is_file() => Some(Ok(path.to_path_buf())),
+        Ok(meta) if meta.is_dir() => None,
+        Ok(_) => not_a_file(),
+        Err(source) => Some(Err(WalkError::Unreadable { path: path.to_path_buf(), source })),
     }
 }

@@ -11,6 +11,7 @@ mod documents;
 mod engine;
 mod faults;
 mod folders;
+mod fresh;
 #[path = "../fuzz/mod.rs"]
 mod fuzz;
 mod gate;

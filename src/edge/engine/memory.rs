@@ -10,7 +10,7 @@ use crate::domain::org::scan::{ScanOptions, scan};
 use crate::domain::port::LogLevel;
 use crate::edge::engine::Reading;
 use crate::edge::engine::{Engine, Notice};
-use crate::edge::ingest::{IngestOptions, IngestReport, Known, ingest};
+use crate::edge::ingest::{IngestReport, Known, ingest};
 use crate::edge::walk::canonical_name;
 use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
@@ -209,8 +209,7 @@ impl Engine {
         self.leave_out_strangers();
         let reading = WhileReading(self);
         let known = Known { view: self.view(), stamps: self.stamps.lock().clone() };
-        let options =
-            IngestOptions { scan: self.scan_options(), privacy: self.privacy_options(), ..IngestOptions::default() };
+        let options = self.ingest_options();
         let mut report = ingest(
             &self.config.directories,
             &known,
@@ -224,25 +223,11 @@ impl Engine {
             &self.stop,
         );
         drop(reading);
-        {
-            // What is open may be ahead of the disk.
-            let open = self.open.lock();
-            report.documents.retain(|document| !open.contains(&*document.file));
-            report.removed.retain(|file| !open.contains(&**file));
-            report.stamps.retain(|stamp| !open.contains(&*stamp.file));
-        }
-        let removed: Vec<String> = report.removed.iter().map(|file| file.to_string()).collect();
-        self.stamps.lock().extend(report.stamps.iter().map(|stamp| (stamp.file.clone(), stamp.clone())));
-        let (documents, stamps) = (std::mem::take(&mut report.documents), std::mem::take(&mut report.stamps));
-        let note = format!("{} read, {} gone", counted(documents.len(), "file"), removed.len());
-        // What an act or a buffer made of a file while it was being read is newer than what was read.
-        let root = |view: &View, file: &str| view.document(file).map(|document| document.root());
-        let unmoved = |view: &View, file: &str| root(view, file) == root(&known.view, file);
-        self.change_memory_where(documents, &removed, stamps, READ, &note, &unmoved);
+        self.take_report(&mut report, &known.view);
         for problem in &report.problems {
             self.say(LogLevel::Warning, &problem.to_string());
         }
-        *self.problems.lock() = report.problems.iter().map(ToString::to_string).collect();
+        *self.problems.lock() = report.problems.clone();
         let (view, seconds) = (self.view(), report.seconds);
         self.say(
             LogLevel::Info,

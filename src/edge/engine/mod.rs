@@ -7,6 +7,7 @@ pub mod archive;
 pub mod boot;
 pub mod briefing;
 pub mod folders;
+pub mod fresh;
 pub mod intents;
 pub mod journal;
 pub mod memory;
@@ -24,6 +25,7 @@ use crate::domain::gate::Gates;
 use crate::domain::gate::plan::FlightPlan;
 use crate::domain::id::{NodeId, OperationId, PlanId, SessionId};
 use crate::domain::memory::Memory;
+use crate::domain::memory::operation::Operation;
 use crate::domain::memory::store::Stamp;
 use crate::domain::memory::view::View;
 use crate::domain::port::{CountTokens, LogLevel, Surveyor};
@@ -34,6 +36,7 @@ use crate::edge::config::Config;
 use crate::edge::editor::Editor;
 use crate::edge::engine::archive::Archive;
 use crate::edge::engine::boot::StoreTrouble;
+use crate::edge::ingest::Problem;
 use crate::edge::log::{Line, Log};
 use crate::edge::provider::cascade::Cascade;
 use crate::edge::secret::Vault;
@@ -127,7 +130,7 @@ pub struct Engine {
     /// Held by whoever changes memory, until its index has followed.
     pub(super) changing: Mutex<()>,
     pub(crate) shell: Result<Shell, String>,
-    pub(super) problems: Mutex<Vec<String>>,
+    pub(super) problems: Mutex<Vec<Problem>>,
     pub(super) stop: std::sync::atomic::AtomicBool,
     pub(super) plans: Mutex<BTreeMap<PlanId, FlightPlan>>,
     /// What the turns that run have done so far.
@@ -250,6 +253,11 @@ impl Engine {
         self.memory.lock().at()
     }
 
+    /// Returns what moved memory last; a fresh memory has none.
+    pub fn last_operation(&self) -> Option<Operation> {
+        self.memory.lock().last().cloned()
+    }
+
     /// Returns the last operation that is on disk.
     pub async fn stored(&self) -> Option<OperationId> {
         self.archive.stored().await
@@ -284,7 +292,7 @@ impl Engine {
 
     /// Returns what of the memex could not be read, one line a file.
     pub fn problems(&self) -> Vec<String> {
-        self.problems.lock().clone()
+        self.problems.lock().iter().map(ToString::to_string).collect()
     }
 
     /// Returns how many skills are loaded, and what is wrong with others; see [`Engine::skill_gaps`] for those with

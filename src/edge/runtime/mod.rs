@@ -31,6 +31,7 @@ use crate::edge::runtime::reading::Reading;
 use crate::edge::runtime::scans::{Read, Scanned, Scans};
 use crate::edge::runtime::status::{Offered, Statuses};
 use crate::edge::secret::{Secret, Vault};
+use crate::edge::watch::Watch;
 use futures_util::FutureExt;
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -166,6 +167,8 @@ struct Loop {
     status: Statuses,
     health: Arc<parking_lot::Mutex<String>>,
     reading: Arc<parking_lot::Mutex<Reading>>,
+    /// Watches the memex as long as the loop runs.
+    watch: Option<Watch>,
 }
 
 async fn serve(settings: Sexp, outbox: Arc<Outbox>, ears: Ears, starting: Starting) {
@@ -196,9 +199,10 @@ async fn listen(engine: Arc<Engine>, outbox: Arc<Outbox>, editor: Arc<EmacsEdito
         status: Statuses::default(),
         health: Arc::new(parking_lot::Mutex::new("unknown".to_string())),
         reading: Arc::default(),
+        watch: None,
     };
     state.send_status();
-    state.read_memex();
+    state.follow_memex();
     state.examine_at_start();
     while let Some(event) = events.recv().await {
         if let Event::Message(text) = &event {
@@ -352,6 +356,17 @@ impl Loop {
                     LogLevel::Warning,
                     &format!("a client sent the sensor {name}, which is raised here only; it is ignored"),
                 );
+            }
+        }
+    }
+
+    /// Reads the memex, and from then on what changes in it.
+    fn follow_memex(&mut self) {
+        match self.engine.follow_memex() {
+            Ok(watch) => self.watch = Some(watch),
+            Err(why) => {
+                self.engine.say(LogLevel::Warning, &format!("the memex is not watched ({why}); it is read once"));
+                self.read_memex();
             }
         }
     }

@@ -1,0 +1,140 @@
+//! Keeps memory as fresh as the disk: what changes in the memex is read a moment later, and a renamed file keeps its past.
+
+use crate::domain::count::counted;
+use crate::domain::id::{NodeId, ObjectHash};
+use crate::domain::memory::document::Document;
+use crate::domain::memory::view::View;
+use crate::domain::port::LogLevel;
+use crate::edge::engine::memory::READ;
+use crate::edge::engine::{Engine, Notice};
+use crate::edge::ingest::{IngestOptions, IngestReport, Known, Problem, ingest_changed};
+use crate::edge::watch::{Changed, Watch, watch};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+impl Engine {
+    /// Reads the memex, and from then on what changes in it, on a thread of its own, until the watch is dropped.
+    ///
+    /// # Errors
+    /// When the system has no room for another thread; then nothing is read.
+    pub fn follow_memex(self: &Arc<Self>) -> std::io::Result<Watch> {
+        let (reader, engine) = (self.clone(), Arc::downgrade(self));
+        // What changes while it is read is news already.
+        let ready = move |complaints: &[String]| {
+            for complaint in complaints {
+                reader.say(LogLevel::Warning, complaint);
+            }
+            reader.read_memex(&mut |_| {});
+        };
+        let tell = move |changed: Changed| {
+            let Some(engine) = engine.upgrade() else { return };
+            match changed {
+                Changed::Paths(paths) => drop(engine.read_changed(&paths)),
+                Changed::Anything => drop(engine.read_memex(&mut |_| {})),
+            }
+        };
+        watch(self.config.directories.clone(), ready, tell)
+    }
+
+    /// Reads what changed at or below some paths of the memex. Blocks until it is done.
+    pub fn read_changed(&self, paths: &[PathBuf]) -> IngestReport {
+        let below = |file: &str| paths.iter().any(|path| Path::new(file).starts_with(path));
+        let stamps = self.stamps.lock().values().filter(|stamp| below(&stamp.file)).cloned().collect::<Vec<_>>();
+        let known = Known::new(self.view(), stamps);
+        let mut report = ingest_changed(paths, &known, &self.ingest_options(), &self.stop);
+        self.take_report(&mut report, &known.view);
+        let mut problems = self.problems.lock();
+        let fresh: Vec<Problem> = report.problems.iter().filter(|found| !problems.contains(found)).cloned().collect();
+        problems.retain(|problem| !below(&problem.file));
+        problems.extend(report.problems.iter().cloned());
+        problems.sort();
+        drop(problems);
+        for problem in fresh {
+            self.say(LogLevel::Warning, &problem.to_string());
+        }
+        (self.notify)(Notice::Status);
+        report
+    }
+
+    pub(super) fn ingest_options(&self) -> IngestOptions {
+        IngestOptions { scan: self.scan_options(), privacy: self.privacy_options(), ..IngestOptions::default() }
+    }
+
+    /// Takes what was read into memory, but for what a buffer or an act of ours knows better.
+    pub(super) fn take_report(&self, report: &mut IngestReport, before: &View) {
+        {
+            // What is open may be ahead of the disk.
+            let open = self.open.lock();
+            report.documents.retain(|document| !open.contains(&*document.file));
+            report.removed.retain(|file| !open.contains(&**file));
+            report.stamps.retain(|stamp| !open.contains(&*stamp.file));
+        }
+        let removed: Vec<String> = report.removed.iter().map(|file| file.to_string()).collect();
+        {
+            let mut known = self.stamps.lock();
+            known.extend(report.stamps.iter().map(|stamp| (stamp.file.clone(), stamp.clone())));
+            report.removed.iter().for_each(|file| drop(known.remove(file)));
+        }
+        let (documents, stamps) = (std::mem::take(&mut report.documents), std::mem::take(&mut report.stamps));
+        let moved = renamed(before, &documents, &removed);
+        let mut note = format!("{} read, {} gone", counted(documents.len(), "file"), removed.len());
+        for (from, to) in moved.iter().take(RENAMES_NAMED) {
+            note.push_str(&format!("; renamed {from} to {to}"));
+        }
+        if moved.len() > RENAMES_NAMED {
+            note.push_str(&format!("; {} more renamed", moved.len() - RENAMES_NAMED));
+        }
+        // What an act or a buffer made of a file while it was being read is newer than what was read.
+        let root = |view: &View, file: &str| view.document(file).map(|document| document.root());
+        let unmoved = |view: &View, file: &str| root(view, file) == root(before, file);
+        self.change_memory_where(documents, &removed, stamps, READ, &note, &unmoved);
+        self.follow(&moved);
+    }
+
+    /// Lets the focus, and what was changed in this session, follow files to their new names.
+    fn follow(&self, moved: &[(String, String)]) {
+        let follow = |id: &NodeId| {
+            let (from, to) = moved.iter().find(|(from, _)| {
+                id.as_str().strip_prefix(from.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with("::*"))
+            })?;
+            Some(NodeId::new(format!("{to}{}", &id.as_str()[from.len()..])))
+        };
+        if moved.is_empty() {
+            return;
+        }
+        if let Some(focus) = self.focus.lock().as_mut()
+            && let Some(now) = follow(focus)
+        {
+            *focus = now;
+        }
+        for id in self.changed.lock().iter_mut() {
+            if let Some(now) = follow(id) {
+                *id = now;
+            }
+        }
+    }
+}
+
+/// How many renamed files an operation's note names.
+const RENAMES_NAMED: usize = 3;
+
+/// Returns the files that came to another name: one that is gone, and a new one that holds the very same.
+///
+/// Where several could be meant, the one that kept its last name is taken, then the first.
+fn renamed(before: &View, documents: &[Arc<Document>], removed: &[String]) -> Vec<(String, String)> {
+    let mut gone: HashMap<ObjectHash, Vec<&str>> = HashMap::new();
+    for file in removed {
+        if let Some(old) = before.document(file) {
+            gone.entry(old.root()).or_default().push(file);
+        }
+    }
+    let mut found = Vec::new();
+    for document in documents.iter().filter(|document| before.document(&document.file).is_none()) {
+        let Some(names) = gone.get_mut(&document.root()).filter(|names| !names.is_empty()) else { continue };
+        let last = |file: &str| file.rsplit('/').next().unwrap_or(file).to_string();
+        let at = names.iter().position(|name| last(name) == last(&document.file)).unwrap_or(0);
+        found.push((names.remove(at).to_string(), document.file.to_string()));
+    }
+    found
+}

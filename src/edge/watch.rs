@@ -1,0 +1,387 @@
+//! Watches the folders of the memex and says, a moment after they changed, which paths did.
+//!
+//! The system's own news are used where there are any (the crate `notify`); where a folder cannot be watched, the
+//! memex is looked through now and then. News may name too much and never too little: who is told reads anew.
+
+use crate::edge::thread;
+use crate::edge::walk::{folders_and_links, is_org_name};
+use notify::event::{AccessKind, AccessMode, EventKind, ModifyKind};
+use notify::{RecommendedWatcher, RecursiveMode, Watcher};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::time::{Duration, Instant};
+
+/// News are passed on when none has come for so long.
+const QUIET: Duration = Duration::from_millis(80);
+/// News are passed on after so long, however many still come.
+const MOST: Duration = Duration::from_millis(600);
+/// How often what gives no news is looked at.
+const LOOK: Duration = Duration::from_millis(1_500);
+/// What looking through everything may cost: one part in so many of the time.
+const SHARE: u32 = 20;
+/// So many changed paths are passed on by name; more than that is everything.
+const NAMED: usize = 2_000;
+
+/// What changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Changed {
+    /// These files and folders; some may be gone.
+    Paths(Vec<PathBuf>),
+    /// Nobody knows what: look through everything.
+    Anything,
+}
+
+/// Watches until it is dropped.
+pub struct Watch {
+    ears: Sender<Heard>,
+}
+
+enum Heard {
+    News(notify::Result<notify::Event>),
+    End,
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        // The thread may have ended on its own.
+        let _ = self.ears.send(Heard::End);
+    }
+}
+
+/// Begins to watch folders and files, on a thread of its own; `roots` are absolute and resolved.
+///
+/// `ready` is called once, when everything is watched, with what cannot be and why, in words.
+/// `tell` is called on that thread and may take its time; what happens meanwhile is told after it.
+///
+/// # Errors
+/// When the system has no room for another thread.
+pub fn watch(
+    roots: Vec<PathBuf>,
+    ready: impl FnOnce(&[String]) + Send + 'static,
+    mut tell: impl FnMut(Changed) + Send + 'static,
+) -> std::io::Result<Watch> {
+    let (ears, news) = mpsc::channel();
+    let own = ears.clone();
+    thread::spawn("passepartout-watch", 1 << 20, move || {
+        let mut watcher = Watching::new(roots, own);
+        watcher.ready();
+        ready(&watcher.complaints);
+        watcher.run(&news, &mut tell);
+    })?;
+    Ok(Watch { ears })
+}
+
+struct Watching {
+    roots: Vec<PathBuf>,
+    /// `None` when the system gives no news at all.
+    watcher: Option<RecommendedWatcher>,
+    watched: HashSet<PathBuf>,
+    /// Roots and links of which no news come, as they looked last.
+    looked: HashMap<PathBuf, Option<Look>>,
+    /// Whether some folder gives no news, so that everything is looked through now and then.
+    blind: bool,
+    complaints: Vec<String>,
+    /// Where other machines' disks are mounted.
+    remote: Vec<PathBuf>,
+}
+
+/// What tells one state of a file from another.
+type Look = (u64, i64, i64, u64);
+
+/// What has come since something was told last.
+#[derive(Default)]
+struct Batch {
+    paths: BTreeSet<PathBuf>,
+    anything: bool,
+}
+
+impl Watching {
+    fn new(roots: Vec<PathBuf>, ears: Sender<Heard>) -> Watching {
+        let hear = move |event| {
+            // After the end nobody listens.
+            let _ = ears.send(Heard::News(event));
+        };
+        let (watcher, complaints) = match notify::recommended_watcher(hear) {
+            Ok(watcher) => (Some(watcher), Vec::new()),
+            Err(why) => (None, vec![format!("the system gives no news of files ({why})")]),
+        };
+        Watching {
+            roots,
+            blind: watcher.is_none(),
+            watcher,
+            watched: HashSet::new(),
+            looked: HashMap::new(),
+            complaints,
+            remote: remote_mounts(),
+        }
+    }
+
+    fn ready(&mut self) {
+        for root in self.roots.clone() {
+            // A root that goes or comes is news of the folder above it.
+            if let Some(above) = root.parent() {
+                self.watch_one(above);
+            }
+            self.looked.insert(root.clone(), look(&root));
+            self.watch_below(&root);
+        }
+    }
+
+    fn run(&mut self, news: &Receiver<Heard>, tell: &mut dyn FnMut(Changed)) {
+        let mut pause = LOOK;
+        let mut next = Instant::now() + pause;
+        loop {
+            let mut batch = Batch::default();
+            match news.recv_timeout(next.saturating_duration_since(Instant::now())) {
+                Ok(Heard::News(event)) => {
+                    self.note(event, &mut batch);
+                    if self.gather(news, &mut batch).is_none() {
+                        return;
+                    }
+                }
+                Ok(Heard::End) | Err(RecvTimeoutError::Disconnected) => return,
+                Err(RecvTimeoutError::Timeout) => {
+                    self.look_around(&mut batch);
+                    next = Instant::now() + pause;
+                }
+            }
+            if let Some(changed) = batch.changed() {
+                let begun = Instant::now();
+                tell(changed);
+                if self.blind {
+                    pause = LOOK.max(begun.elapsed() * SHARE);
+                    next = Instant::now() + pause;
+                }
+            }
+        }
+    }
+
+    /// Takes further news until none comes for a moment; `None` says that this is the end.
+    fn gather(&mut self, news: &Receiver<Heard>, batch: &mut Batch) -> Option<()> {
+        let begun = Instant::now();
+        while begun.elapsed() < MOST {
+            match news.recv_timeout(QUIET) {
+                Ok(Heard::News(event)) => self.note(event, batch),
+                Ok(Heard::End) | Err(RecvTimeoutError::Disconnected) => return None,
+                Err(RecvTimeoutError::Timeout) => break,
+            }
+        }
+        Some(())
+    }
+
+    fn note(&mut self, event: notify::Result<notify::Event>, batch: &mut Batch) {
+        let event = match event {
+            Ok(event) => event,
+            Err(_) => {
+                batch.anything = true;
+                return;
+            }
+        };
+        if event.need_rescan() {
+            // Folders may have come of which there was no news.
+            self.ready();
+            batch.anything = true;
+            return;
+        }
+        let worth = match event.kind {
+            EventKind::Access(AccessKind::Close(AccessMode::Write)) => true,
+            EventKind::Access(_) => false,
+            EventKind::Any | EventKind::Create(_) | EventKind::Modify(_) | EventKind::Remove(_) | EventKind::Other => {
+                true
+            }
+        };
+        let went = matches!(event.kind, EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_)));
+        for path in event.paths.into_iter().filter(|_| worth) {
+            self.note_path(path, went, batch);
+        }
+    }
+
+    /// Notes one path; `went` says that what was there went, though something may be there again.
+    fn note_path(&mut self, path: PathBuf, went: bool, batch: &mut Batch) {
+        if !self.roots.iter().any(|root| path.starts_with(root)) {
+            return;
+        }
+        let is_folder = std::fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_dir());
+        let was_folder = self.watched.contains(&path);
+        if was_folder && (went || !is_folder) {
+            self.forget_below(&path);
+        }
+        if is_folder && (went || !was_folder) {
+            // Watched before it is read: what comes after is news, what came before is read.
+            self.watch_below(&path);
+        }
+        let is_link = std::fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_symlink());
+        if is_link {
+            self.looked.insert(path.clone(), look(&path));
+        }
+        let named = path.file_name().is_some_and(is_org_name) || self.roots.contains(&path);
+        if named || is_folder || was_folder {
+            batch.paths.insert(path);
+        }
+    }
+
+    fn watch_below(&mut self, root: &Path) {
+        if !root.is_dir() {
+            return;
+        }
+        let (folders, links) = folders_and_links(root);
+        for folder in folders {
+            if self.remote.iter().any(|mount| folder.starts_with(mount)) {
+                self.complain(&folder, "it lies on another machine, of whose changes the system tells nothing");
+            } else {
+                self.watch_one(&folder);
+            }
+        }
+        for link in links {
+            let now = look(&link);
+            self.looked.entry(link).or_insert(now);
+        }
+    }
+
+    fn watch_one(&mut self, folder: &Path) {
+        let Some(watcher) = self.watcher.as_mut() else { return };
+        if self.watched.contains(folder) {
+            return;
+        }
+        match watcher.watch(folder, RecursiveMode::NonRecursive) {
+            Ok(()) => {
+                self.watched.insert(folder.to_path_buf());
+            }
+            // A folder that vanished meanwhile is news of the one above it.
+            Err(_) if !folder.exists() => {}
+            Err(why) => self.complain(folder, &why.to_string()),
+        }
+    }
+
+    fn complain(&mut self, folder: &Path, why: &str) {
+        if !std::mem::replace(&mut self.blind, true) {
+            self.complaints.push(format!(
+                "{} cannot be watched ({why}); the memex is looked through every few seconds instead",
+                folder.display()
+            ));
+        }
+    }
+
+    /// What is gone gives no news under its old name, and what comes back under it must be watched anew.
+    fn forget_below(&mut self, path: &Path) {
+        let gone: Vec<PathBuf> = self.watched.iter().filter(|folder| folder.starts_with(path)).cloned().collect();
+        for folder in gone {
+            if let Some(watcher) = self.watcher.as_mut() {
+                // The system may have forgotten it already.
+                let _ = watcher.unwatch(&folder);
+            }
+            self.watched.remove(&folder);
+        }
+        self.looked.retain(|link, _| !link.starts_with(path) || self.roots.contains(link));
+    }
+
+    /// Looks at what gives no news: roots that are not there, files that are links, and everything when blind.
+    fn look_around(&mut self, batch: &mut Batch) {
+        batch.anything |= self.blind;
+        let changed: Vec<(PathBuf, Option<Look>)> = self
+            .looked
+            .iter()
+            .map(|(path, last)| (path, last, look(path)))
+            .filter(|(_, last, now)| *last != now)
+            .map(|(path, _, now)| (path.clone(), now))
+            .collect();
+        for (path, now) in changed {
+            if now.is_some() && path.is_dir() {
+                self.watch_below(&path);
+            } else if now.is_none() {
+                self.forget_below(&path);
+            }
+            match now.is_none() && !self.roots.contains(&path) {
+                true => self.looked.remove(&path),
+                false => self.looked.insert(path.clone(), now),
+            };
+            batch.paths.insert(path);
+        }
+    }
+}
+
+impl Batch {
+    fn changed(self) -> Option<Changed> {
+        if self.anything || self.paths.len() > NAMED {
+            return Some(Changed::Anything);
+        }
+        // What lies below a changed folder is read with it.
+        let mut paths: Vec<PathBuf> = Vec::new();
+        for path in self.paths {
+            if paths.last().is_none_or(|last| !path.starts_with(last)) {
+                paths.push(path);
+            }
+        }
+        (!paths.is_empty()).then_some(Changed::Paths(paths))
+    }
+}
+
+/// Follows links. Of a folder only that it is the same one counts: what is in it is told otherwise.
+fn look(path: &Path) -> Option<Look> {
+    let meta = std::fs::metadata(path).ok()?;
+    Some(match meta.is_dir() {
+        true => (meta.ino(), 0, 0, 0),
+        false => (meta.ino(), meta.mtime(), meta.mtime_nsec(), meta.len()),
+    })
+}
+
+/// File systems that other machines change without a word to this one, as the system names them.
+const REMOTE: [&str; 14] = [
+    "nfs",
+    "nfs4",
+    "cifs",
+    "smb3",
+    "smbfs",
+    "9p",
+    "ceph",
+    "afs",
+    "davfs",
+    "fuse.davfs2",
+    "fuse.sshfs",
+    "fuse.rclone",
+    "fuse.s3fs",
+    "fuse.glusterfs",
+];
+
+/// Returns where such file systems are mounted; nowhere, when the system does not say (`/proc/self/mountinfo`).
+fn remote_mounts() -> Vec<PathBuf> {
+    let table = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    table.lines().filter_map(remote_mount).collect()
+}
+
+/// Reads one line of the table of mounts; its fields are described in proc_pid_mountinfo(5).
+fn remote_mount(line: &str) -> Option<PathBuf> {
+    let (mount, kind) = line.split_once(" - ")?;
+    let kind = kind.split(' ').next().filter(|kind| REMOTE.contains(kind));
+    let place = mount.split(' ').nth(4)?;
+    kind.map(|_| PathBuf::from(place.replace("\\040", " ").replace("\\011", "\t").replace("\\134", "\\")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mounts_of_other_machines_are_known() {
+        let check = |line: &str, expect: Option<&str>| {
+            assert_eq!(remote_mount(line), expect.map(PathBuf::from), "{line}");
+        };
+        check("36 35 98:0 / / rw,noatime shared:1 - ext4 /dev/root rw", None);
+        check("40 36 0:35 / /mnt/my\\040notes rw - nfs4 host:/notes rw", Some("/mnt/my notes"));
+        check("41 36 0:36 / /home/me/far rw shared:3 - fuse.sshfs me@host: rw", Some("/home/me/far"));
+        check("rubbish", None);
+        check("", None);
+    }
+
+    #[test]
+    fn what_lies_below_a_changed_folder_is_not_named_again() {
+        let paths = ["/n/a", "/n/a/b.org", "/n/ab.org"].map(PathBuf::from);
+        let batch = Batch { paths: paths.into(), anything: false };
+        assert_eq!(batch.changed(), Some(Changed::Paths(vec!["/n/a".into(), "/n/ab.org".into()])));
+        let many = (0..=NAMED).map(|n| PathBuf::from(format!("/n/{n}.org"))).collect();
+        assert_eq!(Batch { paths: many, anything: false }.changed(), Some(Changed::Anything));
+        assert_eq!(Batch::default().changed(), None);
+    }
+}

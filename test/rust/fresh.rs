@@ -1,0 +1,201 @@
+//! What changes in the memex from outside is in memory a moment later, by its right name.
+
+use crate::support::engine::Home;
+use passepartout::edge::engine::{Engine, Notice};
+use passepartout::edge::watch::Watch;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// A test never hangs.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// An engine that follows its memex.
+struct Followed {
+    home: Home,
+    engine: Arc<Engine>,
+    news: Receiver<()>,
+    _watch: Watch,
+}
+
+impl Followed {
+    async fn new(files: &[(&str, &str)]) -> Followed {
+        let home = Home::new(files);
+        let (tell, news) = channel();
+        let tell = Mutex::new(tell);
+        *home.notify.lock().expect("nobody panicked") = Arc::new(move |notice| {
+            if matches!(notice, Notice::Status | Notice::Logged(_)) {
+                // The test may have ended.
+                let _ = tell.lock().map(|tell| tell.send(()));
+            }
+        });
+        let engine = home.engine().await;
+        let watch = engine.follow_memex().expect("a thread");
+        let followed = Followed { home, engine, news, _watch: watch };
+        followed.until("the memex was read", |engine| {
+            engine.log_lines(100).iter().any(|line| line.text.starts_with("the memex has"))
+        });
+        followed
+    }
+
+    fn memex(&self) -> PathBuf {
+        self.engine.config.directories[0].clone()
+    }
+
+    fn until(&self, what: &str, held: impl Fn(&Engine) -> bool) {
+        while !held(&self.engine) {
+            assert!(self.news.recv_timeout(PATIENCE).is_ok(), "waited for: {what}; memory has {:?}", self.files());
+        }
+    }
+
+    fn until_files(&self, expect: &[&str]) {
+        self.until(&format!("{expect:?}"), |_| self.files() == expect);
+    }
+
+    fn until_text(&self, file: &str, words: &str) {
+        let file = self.memex().join(file).display().to_string();
+        self.until(words, |engine| {
+            engine.view().document(&file).is_some_and(|document| document.outline.text.contains(words))
+        });
+    }
+
+    /// Returns the files of memory, by their names within the memex.
+    fn files(&self) -> Vec<String> {
+        let (view, memex) = (self.engine.view(), self.memex());
+        let short = |file: &str| Path::new(file).strip_prefix(&memex).unwrap_or(Path::new(file)).display().to_string();
+        view.documents().map(|document| short(&document.file)).collect()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_that_come_change_and_go_are_noticed() {
+    let followed = Followed::new(&[("a.org", "* One\n")]).await;
+    let memex = followed.memex();
+    followed.until_files(&["a.org"]);
+    fs::write(memex.join("b.org"), "* Two\n").expect("a file");
+    followed.until_files(&["a.org", "b.org"]);
+    fs::write(memex.join("a.org"), "* One, changed\n").expect("a file");
+    followed.until_text("a.org", "changed");
+    // As editors and sync tools do it.
+    fs::write(memex.join(".a.org.tmp"), "* One, replaced\n").expect("a file");
+    fs::rename(memex.join(".a.org.tmp"), memex.join("a.org")).expect("renamed");
+    followed.until_text("a.org", "replaced");
+    fs::remove_file(memex.join("b.org")).expect("removed");
+    followed.until_files(&["a.org"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn folders_that_come_go_and_are_renamed_are_followed() {
+    let followed = Followed::new(&[("a.org", "* One\n")]).await;
+    let memex = followed.memex();
+    let outside = followed.home.folder.path().join("outside");
+    fs::create_dir_all(outside.join("deep")).expect("folders");
+    fs::write(outside.join("deep/c.org"), "* Three\n").expect("a file");
+    fs::rename(&outside, memex.join("in")).expect("moved in");
+    followed.until_files(&["a.org", "in/deep/c.org"]);
+    fs::rename(memex.join("in"), memex.join("on")).expect("renamed");
+    followed.until_files(&["a.org", "on/deep/c.org"]);
+    // Under its new name it is watched as well.
+    fs::write(memex.join("on/deep/d.org"), "* Four\n").expect("a file");
+    followed.until_files(&["a.org", "on/deep/c.org", "on/deep/d.org"]);
+    fs::remove_dir_all(memex.join("on")).expect("removed");
+    followed.until_files(&["a.org"]);
+    // Folders of copies stay out.
+    fs::create_dir_all(memex.join(".git/x")).expect("folders");
+    fs::write(memex.join(".git/x/e.org"), "* No\n").expect("a file");
+    fs::create_dir_all(memex.join("new/er")).expect("folders");
+    fs::write(memex.join("new/er/f.org"), "* Six\n").expect("a file");
+    followed.until_files(&["a.org", "new/er/f.org"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_renamed_file_is_renamed_and_the_focus_follows() {
+    let followed = Followed::new(&[("a.org", "* One\n** Below\n"), ("b.org", "* Two\n")]).await;
+    let memex = followed.memex();
+    let old = memex.join("a.org").display().to_string();
+    followed.engine.focus_at(&old, 8).expect("a heading");
+    fs::rename(memex.join("a.org"), memex.join("z.org")).expect("renamed");
+    followed.until_files(&["b.org", "z.org"]);
+    let new = memex.join("z.org").display().to_string();
+    let focus = || followed.engine.focus().map(|id| id.to_string());
+    followed.until("the focus", |_| focus() == Some(format!("{new}::*One/Below")));
+    let note = followed.engine.last_operation().expect("there was one").why.note;
+    assert!(note.ends_with(&format!("renamed {old} to {new}")), "{note}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_checkout_of_many_files_is_one_change_or_few() {
+    let followed = Followed::new(&[("a.org", "* One\n")]).await;
+    let memex = followed.memex();
+    let before = followed.engine.head().0;
+    for n in 0..500 {
+        fs::create_dir_all(memex.join(format!("{}", n % 7))).expect("a folder");
+        fs::write(memex.join(format!("{}/{n}.org", n % 7)), format!("* Heading {n}\n")).expect("a file");
+    }
+    followed.until("500 files", |engine| engine.view().len() == 501);
+    assert!(followed.engine.head().0 - before < 50, "bursts are joined");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_memex_that_vanishes_keeps_what_is_known_until_it_is_back() {
+    let followed = Followed::new(&[("a.org", "* One\n")]).await;
+    let memex = followed.memex();
+    let aside = memex.with_extension("aside");
+    fs::rename(&memex, &aside).expect("moved away");
+    fs::write(aside.join("a.org"), "* One, meanwhile\n").expect("a file");
+    fs::rename(&aside, &memex).expect("moved back");
+    followed.until_text("a.org", "meanwhile");
+    fs::write(memex.join("b.org"), "* Two\n").expect("a file");
+    followed.until_files(&["a.org", "b.org"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_link_is_followed_where_it_leads_and_a_loop_of_links_is_named() {
+    let followed = Followed::new(&[("a.org", "* One\n")]).await;
+    let (memex, outside) = (followed.memex(), followed.home.folder.path().join("far.org"));
+    fs::write(&outside, "* Far\n").expect("a file");
+    symlink(&outside, memex.join("link.org")).expect("a link");
+    symlink(memex.join("y.org"), memex.join("x.org")).expect("a link");
+    symlink(memex.join("x.org"), memex.join("y.org")).expect("a link");
+    symlink(&memex, memex.join("round")).expect("a link");
+    followed.until_files(&["a.org", "link.org"]);
+    fs::write(&outside, "* Far away\n").expect("a file");
+    followed.until_text("link.org", "away");
+    followed.until("the loop is named", |engine| {
+        let problems = engine.problems();
+        ["x.org", "y.org"].iter().all(|name| problems.iter().any(|problem| problem.contains(name)))
+    });
+    fs::remove_file(memex.join("x.org")).expect("removed");
+    fs::remove_file(memex.join("y.org")).expect("removed");
+    followed.until("nothing is wrong any more", |engine| engine.problems().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn odd_names_are_read_or_named() {
+    let followed = Followed::new(&[("a.org", "* One\n")]).await;
+    let memex = followed.memex();
+    fs::write(memex.join("two\nlines.org"), "* Two\n").expect("a file");
+    fs::write(memex.join(std::ffi::OsStr::from_bytes(b"not-\xff-utf8.org")), "* Three\n").expect("a file");
+    followed.until_files(&["a.org", "two\nlines.org"]);
+    followed.until("it is named", |engine| engine.problems().iter().any(|problem| problem.contains("not-")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unsaved_buffer_wins_over_the_disk_while_it_lives() {
+    let followed = Followed::new(&[("a.org", "* One\n")]).await;
+    let memex = followed.memex();
+    let file = memex.join("a.org").display().to_string();
+    followed.engine.note_open(&file, true);
+    followed.engine.take_buffer(&file, "* From the buffer\n".into(), &|| true).expect("it can be read");
+    fs::write(&file, "* From the disk\n").expect("a file");
+    fs::write(memex.join("b.org"), "* Two\n").expect("a file");
+    followed.until_files(&["a.org", "b.org"]);
+    followed.until_text("a.org", "From the buffer");
+    followed.engine.note_open(&file, false);
+    followed.engine.read_changed(&[PathBuf::from(&file)]);
+    followed.until_text("a.org", "From the disk");
+}
