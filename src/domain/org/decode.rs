@@ -1,7 +1,12 @@
 //! Bytes of a file ↔ text, as Emacs would read and write them, giving back the same bytes.
 //!
-//! UTF-8 and UTF-16 (with a byte order mark) and Latin-1 are read; everything else is refused by name.
+//! UTF-8 and UTF-16 (with a byte order mark) and Latin-1 are told apart as Emacs does; other encodings are read where
+//! the file names its own (`-*- coding: … -*-`, or `coding:` among its local variables). What would not come back as
+//! the same bytes, or cannot be told with certainty, is refused by name.
 
+mod coding;
+
+use coding::{Coding, Named};
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -38,6 +43,20 @@ pub enum Encoding {
     Utf16Big,
     /// ISO 8859-1.
     Latin1,
+    /// Another encoding, which the file names itself.
+    Other(&'static encoding_rs::Encoding),
+}
+
+impl Encoding {
+    /// Returns the encoding's name, for people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Encoding::Utf8 | Encoding::Utf8Mark => "UTF-8",
+            Encoding::Utf16Little | Encoding::Utf16Big => "UTF-16",
+            Encoding::Latin1 => "Latin-1",
+            Encoding::Other(other) => other.name(),
+        }
+    }
 }
 
 /// What ends a line in the file.
@@ -68,6 +87,11 @@ pub enum DecodeError {
         /// That byte.
         byte: u8,
     },
+    /// The file names an encoding that its bytes are not in, or that would not give them back.
+    #[error(
+        "says that it is in {0}, but its bytes are not, or would not come back as they are. Open it in Emacs with the right encoding (C-x RET r) and save it as UTF-8 (C-x RET f utf-8)"
+    )]
+    NotAsNamed(&'static str),
     /// UTF-16 or UTF-32 that is broken or not supported.
     #[error("{0}. Save it as UTF-8 (in Emacs: C-x RET f utf-8)")]
     Wide(&'static str),
@@ -76,23 +100,31 @@ pub enum DecodeError {
 /// Why a text cannot be written in its file's encoding.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "line {line}: {character:?} cannot be written in Latin-1, the file's encoding. Save the file as UTF-8 first (in Emacs: C-x RET f utf-8)"
+    "line {line}: {character:?} cannot be written in {encoding}, the file's encoding. Save the file as UTF-8 first (in Emacs: C-x RET f utf-8)"
 )]
 pub struct EncodeError {
     /// One-based line of the character.
     pub line: usize,
-    /// The first character that Latin-1 lacks.
+    /// The first character that the encoding lacks.
     pub character: char,
+    /// The encoding's name.
+    pub encoding: &'static str,
 }
 
 /// Reads a file's bytes as Emacs would.
 ///
 /// # Errors
 ///
-/// Refuses what is binary (holds NUL), broken UTF-16, and text that is neither UTF-8 nor Latin-1.
+/// Refuses what is binary, broken UTF-16, text in an encoding that is neither told nor UTF-8 or Latin-1, and text
+/// that is not in the encoding that it names.
 pub fn decode(bytes: &[u8]) -> Result<Decoded, DecodeError> {
-    let (text, encoding) = characters(bytes)?;
-    let line_end = line_end(&text);
+    let (text, encoding, ends) = characters(bytes)?;
+    let line_end = match ends {
+        Ends::Kept => LineEnd::Unix,
+        Ends::Seen => line_end(&text, text.len()),
+        // Emacs stops looking for line ends at the first escape character.
+        Ends::SeenBeforeEscape => line_end(&text, memchr::memchr(0x1b, text.as_bytes()).unwrap_or(text.len())),
+    };
     let text = match line_end {
         LineEnd::Unix => Arc::from(text),
         LineEnd::Dos => text.replace("\r\n", "\n").into(),
@@ -101,12 +133,20 @@ pub fn decode(bytes: &[u8]) -> Result<Decoded, DecodeError> {
     Ok(Decoded { text, format: Format { encoding, line_end } })
 }
 
+/// Whether line ends are looked at.
+enum Ends {
+    /// Not at all: they stay as they are.
+    Kept,
+    Seen,
+    SeenBeforeEscape,
+}
+
 impl Decoded {
     /// Returns a text as bytes in this file's format; the decoded text gives back the very bytes it came from.
     ///
     /// # Errors
     ///
-    /// Only for a Latin-1 file and a text with characters beyond it.
+    /// Only for a file that is neither UTF-8 nor UTF-16, and a text with characters beyond its encoding.
     pub fn encode(&self, text: &str) -> Result<Vec<u8>, EncodeError> {
         self.format.encode(text)
     }
@@ -117,7 +157,7 @@ impl Format {
     ///
     /// # Errors
     ///
-    /// Only for Latin-1 and a text with characters beyond it.
+    /// Only for an encoding that lacks a character of the text.
     pub fn encode(&self, text: &str) -> Result<Vec<u8>, EncodeError> {
         let ended = match self.line_end {
             LineEnd::Unix => Cow::Borrowed(text),
@@ -130,6 +170,11 @@ impl Format {
             Encoding::Utf16Little => Ok(wide("\u{feff}", &ended).flat_map(u16::to_le_bytes).collect()),
             Encoding::Utf16Big => Ok(wide("\u{feff}", &ended).flat_map(u16::to_be_bytes).collect()),
             Encoding::Latin1 => latin1(&ended),
+            Encoding::Other(other) => coding::encode(other, &ended).map_err(|(at, character)| EncodeError {
+                line: line_of(ended.as_bytes(), at),
+                character,
+                encoding: other.name(),
+            }),
         }
     }
 }
@@ -143,49 +188,106 @@ fn latin1(text: &str) -> Result<Vec<u8>, EncodeError> {
     for (at, character) in text.char_indices() {
         match u8::try_from(u32::from(character)) {
             Ok(byte) => bytes.push(byte),
-            Err(_) => return Err(EncodeError { line: line_of(text.as_bytes(), at), character }),
+            Err(_) => {
+                return Err(EncodeError { line: line_of(text.as_bytes(), at), character, encoding: "Latin-1" });
+            }
         }
     }
     Ok(bytes)
 }
 
-fn characters(bytes: &[u8]) -> Result<(Cow<'_, str>, Encoding), DecodeError> {
+fn characters(bytes: &[u8]) -> Result<(Cow<'_, str>, Encoding, Ends), DecodeError> {
     if bytes.starts_with(&[0xff, 0xfe, 0, 0]) || bytes.starts_with(&[0, 0, 0xfe, 0xff]) {
         return Err(DecodeError::Wide("is UTF-32, which is not read"));
     }
     if let Some(rest) = bytes.strip_prefix(&[0xff, 0xfe]) {
-        return Ok((utf16(rest, u16::from_le_bytes)?.into(), Encoding::Utf16Little));
+        return Ok((utf16(rest, u16::from_le_bytes)?.into(), Encoding::Utf16Little, Ends::Seen));
     }
     if let Some(rest) = bytes.strip_prefix(&[0xfe, 0xff]) {
-        return Ok((utf16(rest, u16::from_be_bytes)?.into(), Encoding::Utf16Big));
+        return Ok((utf16(rest, u16::from_be_bytes)?.into(), Encoding::Utf16Big, Ends::Seen));
     }
-    if let Some(at) = memchr::memchr(0, bytes) {
-        return Err(nul(bytes, at));
+    if let Some(rest) = bytes.strip_prefix("\u{feff}".as_bytes()) {
+        return match std::str::from_utf8(rest) {
+            Ok(_) if memchr::memchr(0, rest).is_some_and(|at| !is_text_with_nul(rest, at)) => Err(nul(bytes)),
+            Ok(text) => Ok((text.into(), Encoding::Utf8Mark, Ends::Seen)),
+            Err(error) => Err(unknown(bytes, error.valid_up_to() + bytes.len() - rest.len())),
+        };
     }
-    let (rest, encoding) = match bytes.strip_prefix("\u{feff}".as_bytes()) {
-        Some(rest) => (rest, Encoding::Utf8Mark),
-        None => (bytes, Encoding::Utf8),
-    };
-    let error = match std::str::from_utf8(rest) {
-        Ok(text) => return Ok((text.into(), encoding)),
-        Err(error) => error,
-    };
-    if let Some(what) = magic(bytes) {
-        return Err(DecodeError::Binary(format!("looks like {what}")));
+    if let Some(Coding { named, ends }) = coding::of(bytes) {
+        let ends = if ends { Ends::Seen } else { Ends::Kept };
+        return named_characters(bytes, named, ends);
     }
-    // Emacs takes bytes 0x80 to 0x9f, controls in Latin-1, as a sign that it is some other encoding.
-    let offset = bytes.len() - rest.len();
-    let control = bytes.iter().position(|byte| (0x80..0xa0).contains(byte));
-    match control {
-        None if encoding == Encoding::Utf8 => Ok((bytes.iter().copied().map(char::from).collect(), Encoding::Latin1)),
-        None | Some(_) => {
-            let at = error.valid_up_to() + offset;
-            Err(DecodeError::UnknownEncoding {
-                line: line_of(bytes, at),
-                byte: bytes.get(at).copied().unwrap_or_default(),
-            })
+    if memchr::memchr(0, bytes).is_some() {
+        return raw(bytes, Ends::Kept);
+    }
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Ok(coding::japanese(bytes).unwrap_or((text.into(), Encoding::Utf8, Ends::SeenBeforeEscape))),
+        Err(_) if magic(bytes).is_some() => Err(nul(bytes)),
+        // Emacs takes other bytes from 0x80 to 0x9f, controls in Latin-1, as a sign of some other encoding.
+        Err(_) if !bytes.iter().any(|byte| matches!(byte, 0x80..=0x90 | 0x97..=0x9f)) => {
+            Ok((latin1_text(bytes), Encoding::Latin1, Ends::Seen))
+        }
+        Err(error) => Err(unknown(bytes, error.valid_up_to())),
+    }
+}
+
+fn latin1_text(bytes: &[u8]) -> Cow<'static, str> {
+    bytes.iter().copied().map(char::from).collect()
+}
+
+fn unknown(bytes: &[u8], at: usize) -> DecodeError {
+    DecodeError::UnknownEncoding { line: line_of(bytes, at), byte: bytes.get(at).copied().unwrap_or_default() }
+}
+
+/// Reads bytes in the encoding that the file names.
+fn named_characters(bytes: &[u8], named: Named, ends: Ends) -> Result<(Cow<'_, str>, Encoding, Ends), DecodeError> {
+    match named {
+        Named::Utf8 => match std::str::from_utf8(bytes) {
+            Ok(text) => Ok((text.into(), Encoding::Utf8, ends)),
+            Err(_) => Err(DecodeError::NotAsNamed("UTF-8")),
+        },
+        Named::Ascii if bytes.is_ascii() => raw(bytes, ends),
+        Named::Ascii => Err(DecodeError::NotAsNamed("ASCII")),
+        Named::Latin1 => Ok((latin1_text(bytes), Encoding::Latin1, ends)),
+        Named::Raw => raw(bytes, ends),
+        Named::Wide => Err(DecodeError::NotAsNamed("UTF-16")),
+        Named::Other(encoding) => {
+            let text = coding::decode(encoding, bytes).ok_or(DecodeError::NotAsNamed(encoding.name()))?;
+            Ok((text.into(), Encoding::Other(encoding), ends))
         }
     }
+}
+
+/// Reads what Emacs takes for bytes without an encoding, because of a NUL or because the file says so: as UTF-8.
+fn raw(bytes: &[u8], ends: Ends) -> Result<(Cow<'_, str>, Encoding, Ends), DecodeError> {
+    if memchr::memchr(0, bytes).is_some_and(|at| !is_text_with_nul(bytes, at)) {
+        return Err(nul(bytes));
+    }
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Ok((text.into(), Encoding::Utf8, ends)),
+        Err(_) if memchr::memchr(0, bytes).is_some() => Err(nul(bytes)),
+        Err(error) => Err(unknown(bytes, error.valid_up_to())),
+    }
+}
+
+/// Tells whether what holds a NUL is text all the same: of no known kind, not UTF-16, and with few NULs.
+fn is_text_with_nul(bytes: &[u8], first: usize) -> bool {
+    let rest = bytes.get(first..).unwrap_or_default();
+    let few = MOST_NULS.max(bytes.len() / NUL_SHARE);
+    magic(bytes).is_none() && !looks_wide(bytes) && memchr::memchr_iter(0, rest).take(few + 1).count() <= few
+}
+
+/// So many NULs any text may have, and
+const MOST_NULS: usize = 8;
+
+/// one in so many bytes a long one.
+const NUL_SHARE: usize = 20;
+
+/// Tells whether a text with NULs looks like UTF-16: at least a third of its bytes are NUL, all at even or odd places.
+fn looks_wide(bytes: &[u8]) -> bool {
+    let head = bytes.get(..bytes.len().min(512)).unwrap_or_default();
+    let zeros = |odd: usize| head.iter().skip(odd).step_by(2).filter(|byte| **byte == 0).count();
+    head.len() >= 4 && (zeros(0) * 3 > head.len() || zeros(1) * 3 > head.len()) && zeros(0).min(zeros(1)) == 0
 }
 
 fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Result<String, DecodeError> {
@@ -201,16 +303,15 @@ fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Result<String, DecodeError> 
     Ok(text)
 }
 
-/// Says what a file with a NUL byte seems to be.
-fn nul(bytes: &[u8], at: usize) -> DecodeError {
+/// Says what a file that is no text seems to be.
+fn nul(bytes: &[u8]) -> DecodeError {
     if let Some(what) = magic(bytes) {
         return DecodeError::Binary(format!("looks like {what}"));
     }
-    let head = bytes.get(..bytes.len().min(512)).unwrap_or_default();
-    let zeros = |odd: usize| head.iter().skip(odd).step_by(2).filter(|byte| **byte == 0).count();
-    if head.len() >= 4 && (zeros(0) * 3 > head.len() || zeros(1) * 3 > head.len()) && zeros(0).min(zeros(1)) == 0 {
+    if looks_wide(bytes) {
         return DecodeError::Wide("looks like UTF-16 without a byte order mark");
     }
+    let at = memchr::memchr(0, bytes).unwrap_or_default();
     let mut what = String::new();
     // Writing to a string cannot fail.
     let _ = write!(what, "holds a NUL byte in line {} (byte {at})", line_of(bytes, at));
@@ -237,10 +338,10 @@ fn magic(bytes: &[u8]) -> Option<&'static str> {
     KNOWN.iter().find(|(start, _)| bytes.starts_with(start)).map(|(_, name)| *name)
 }
 
-/// Tells line ends as Emacs does: one bare `\n` and nothing is converted.
-fn line_end(text: &str) -> LineEnd {
+/// Tells line ends as Emacs does from the text before `limit`: one bare `\n` and nothing is converted.
+fn line_end(text: &str, limit: usize) -> LineEnd {
     let bytes = text.as_bytes();
-    if memchr::memchr(b'\r', bytes).is_none() {
+    if memchr::memchr(b'\r', bytes).is_none_or(|first| first >= limit) {
         return LineEnd::Unix;
     }
     let mut pairs = false;

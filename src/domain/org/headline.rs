@@ -37,7 +37,7 @@ pub(super) fn parse(text: &str, line: Range<usize>, keywords: &HashMap<&str, u16
     let mut at = skip_blanks(bytes, line.start + count, end);
     let mut todo = None;
     let mut keyword = at..at;
-    // The word must be followed by a blank (no tab) or the end of the line.
+    // The word must be followed by a blank (no tab) or the end of the line; an empty word is one, too, if declared.
     let word_end = memchr::memchr(b' ', bytes.get(at..end).unwrap_or_default()).map_or(end, |offset| at + offset);
     if let Some(&index) = text.get(at..word_end).and_then(|word| keywords.get(word)) {
         todo = Some(index);

@@ -124,9 +124,7 @@ fn live_settings(text: &str, survey: &Survey) -> Vec<Line> {
 fn nodes(text: &str, heads: &[Head], settings: &Settings, problems: &mut Vec<Problem>) -> Vec<Node> {
     let mut keywords: HashMap<&str, u16> = HashMap::new();
     for (index, keyword) in settings.keywords.iter().enumerate() {
-        if !keyword.name.is_empty() {
-            keywords.entry(&keyword.name).or_insert(index as u16);
-        }
+        keywords.entry(&keyword.name).or_insert(index as u16);
     }
     let mut nodes: Vec<Node> = Vec::with_capacity(heads.len() + 1);
     nodes.push(file_node(text, heads.first(), problems));

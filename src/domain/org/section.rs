@@ -1,6 +1,6 @@
 //! The head of a section: the planning line and the property drawer, and where the text behind them begins.
 
-use super::chars::{is_alnum, is_space_syntax};
+use super::chars::is_space_syntax;
 use std::ops::Range;
 
 /// The three keywords of a planning line, as Org writes them.
@@ -51,8 +51,8 @@ pub(super) fn is_planning(line: &str) -> bool {
 
 /// Reads the timestamps of a planning line, as Org 9.7's element parser does.
 ///
-/// That parser finds keywords in any case but tells them apart by exact case, so `scheduled:` counts as CLOSED;
-/// and of a keyword that comes twice the last one counts, even when it has no readable timestamp.
+/// That parser finds keywords in any case and inside of words, but tells them apart by exact case, so `scheduled:`
+/// counts as CLOSED; and of a keyword that comes twice the last one counts, even when it has no readable timestamp.
 pub(super) fn planning(text: &str, line: Range<usize>) -> Planning {
     let mut found = Planning::default();
     let bytes = text.as_bytes();
@@ -64,12 +64,8 @@ pub(super) fn planning(text: &str, line: Range<usize>) -> Planning {
         at = behind;
         let Some(keyword) = PLANNING.iter().find_map(|keyword| word_at_end(head, keyword)) else { continue };
         let rest = text.get(behind..line.end).unwrap_or_default();
-        let stamp = rest.trim_start_matches(' ');
+        let stamp = rest.trim_start_matches([' ', '\t']);
         let begin = behind + (rest.len() - stamp.len());
-        if !bracketed(stamp) {
-            found.unreadable = true;
-            continue;
-        }
         let value = stamp_length(stamp).map(|length| begin..begin + length);
         found.unreadable |= value.is_none();
         match keyword {
@@ -146,17 +142,10 @@ pub(super) fn starts_with_fold(text: &str, prefix: &str) -> bool {
     text.get(..prefix.len()).is_some_and(|head| head.eq_ignore_ascii_case(prefix))
 }
 
-/// Returns the word as it stands at the end of `head`, if it is `keyword` but for case and begins a word.
+/// Returns the word as it stands at the end of `head`, if it is `keyword` but for case.
 fn word_at_end<'a>(head: &'a str, keyword: &str) -> Option<&'a str> {
-    let begin = head.len().checked_sub(keyword.len())?;
-    let word = head.get(begin..)?;
-    let starts = !head.get(..begin)?.chars().next_back().is_some_and(|c| is_alnum(c) || c == '\'');
-    (starts && word.eq_ignore_ascii_case(keyword)).then_some(word)
-}
-
-/// Tells whether a text begins with `<` or `[`, something, and `>` or `]`.
-fn bracketed(text: &str) -> bool {
-    text.starts_with(['<', '[']) && text.find(['>', ']']).is_some_and(|close| close > 1)
+    let word = head.get(head.len().checked_sub(keyword.len())?..)?;
+    word.eq_ignore_ascii_case(keyword).then_some(word)
 }
 
 /// Returns the length of the timestamp at the start of a text of one line, its second half included.
@@ -165,7 +154,7 @@ pub(super) fn stamp_length(text: &str) -> Option<usize> {
         return None;
     }
     let close = text.get(1..)?.find(['>', ']'])? + 2;
-    let second = text.get(close..).and_then(|rest| rest.strip_prefix("--")).filter(|rest| rest.starts_with(['<', '[']));
+    let second = text.get(close..).and_then(|rest| rest.strip_prefix("--")).filter(|rest| is_plain_stamp(rest));
     match second.and_then(|rest| rest.get(1..)?.find(['>', ']'])) {
         Some(offset) => Some(close + 2 + offset + 2),
         None => Some(close),

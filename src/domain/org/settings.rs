@@ -75,12 +75,17 @@ pub(super) fn read(text: &str, lines: &[Line], defaults: &[String]) -> Settings 
         declared = defaults.iter().map(|value| (value.as_str(), false)).collect();
     }
     let (keywords, sequences, too_many_keywords) = keywords(&declared);
-    let fields = values(Kind::Filetags).flat_map(str::split_ascii_whitespace);
+    let fields = values(Kind::Filetags).flat_map(words);
     let filetags = fields.flat_map(split_tags).collect();
     let titles: Vec<&str> = values(Kind::Title).filter(|title| !title.is_empty()).collect();
     let title = (!titles.is_empty()).then(|| titles.join(" ").into());
-    let startup = values(Kind::Startup).flat_map(str::split_ascii_whitespace).map(Box::from).collect();
+    let startup = values(Kind::Startup).flat_map(words).map(Box::from).collect();
     Settings { keywords, sequences, filetags: thinned(filetags), title, startup, too_many_keywords }
+}
+
+/// Splits as Emacs's `split-string` does, which takes a vertical tab for a blank, too.
+fn words(value: &str) -> impl Iterator<Item = &str> {
+    value.split([' ', '\t', '\n', '\r', '\u{b}', '\u{c}']).filter(|word| !word.is_empty())
 }
 
 /// Keeps each file tag once where there are so many that memory would suffer.
@@ -98,7 +103,7 @@ fn keywords(declared: &[(&str, bool)]) -> (Vec<Keyword>, Vec<Sequence>, bool) {
     let mut done_names: HashSet<&str> = HashSet::new();
     let mut too_many = false;
     for (value, types) in declared {
-        let words: Vec<&str> = value.split_ascii_whitespace().collect();
+        let words: Vec<&str> = words(value).collect();
         let bar = words.iter().position(|word| *word == "|");
         let names: Vec<&str> = words.iter().filter(|word| **word != "|").map(|word| bare(word)).collect();
         let room = MAX_KEYWORDS - found.len();
@@ -245,8 +250,9 @@ fn marker(line: &str) -> Option<(Marker, String)> {
     }
     if let Some(rest) = line.strip_prefix("\\begin{") {
         let name = rest.split_once('}').map(|(name, _)| name).filter(|name| is_environment(name))?;
-        // An environment that ends in its own line holds no other line.
-        return (!line.ends_with(&format!("\\end{{{name}}}"))).then(|| (Marker::Verbatim, format!("\\{name}")));
+        // An environment that ends in its own line holds no other line, but ends one that began above.
+        let ends = line.ends_with(&format!("\\end{{{name}}}"));
+        return Some((if ends { Marker::Close } else { Marker::Verbatim }, format!("\\{name}")));
     }
     let name = line.strip_suffix('}').and_then(|rest| rest.rsplit_once("\\end{")).map(|(_, name)| name)?;
     is_environment(name).then(|| (Marker::Close, format!("\\{name}")))

@@ -390,7 +390,7 @@ const FIXTURES: &[(&str, &str)] = &[
 7/1 "not first" "Text SCHEDULED: <2026-01-01>\n"
 9/1 "second line" "\nSCHEDULED: <2026-01-01>\n"
 12/1 "open"
-14/1 "tab"
+14/1 "tab" S<2026-01-01>
 16/1 "habit" S<2026-01-01 .+2d/4d>
 18/1 "language" S<2026-01-01 jeu. 9:05>
 "##,
