@@ -20,3 +20,4 @@ pub mod signal;
 pub mod skill;
 pub mod tool;
 pub mod turn;
+pub mod undo;
