@@ -2,10 +2,10 @@
 
 use crate::memory::why;
 use crate::support::engine::Home;
-use passepartout::domain::id::OperationId;
+use passepartout::domain::id::{ObjectHash, OperationId};
 use passepartout::domain::memory::operation::Operation;
 use passepartout::domain::memory::store::{
-    Build, Commit, Committed, Loaded, NewRecord, RamStore, Record, Store, StoreError,
+    Build, Commit, Committed, Content, Differing, Loaded, NewRecord, RamStore, Record, Store, StoreError,
 };
 use passepartout::domain::memory::view::View;
 use passepartout::domain::turn::Ending;
@@ -87,6 +87,31 @@ impl Store for Watched {
     fn latest_each(&mut self, kind: &str) -> Result<Vec<Record>, StoreError> {
         let found = self.inner.latest_each(kind);
         self.counted(found)
+    }
+
+    fn keep(&mut self, contents: &[Content]) -> Result<(), StoreError> {
+        self.inner.keep(contents)
+    }
+
+    fn content(&mut self, name: ObjectHash) -> Result<Option<Vec<u8>>, StoreError> {
+        self.inner.content(name)
+    }
+
+    fn text(&mut self, document: ObjectHash) -> Result<Option<Arc<str>>, StoreError> {
+        self.inner.text(document)
+    }
+
+    fn differing(&mut self, before: OperationId, after: OperationId) -> Result<Vec<Differing>, StoreError> {
+        self.inner.differing(before, after)
+    }
+
+    fn versions(
+        &mut self,
+        file: &str,
+        after: OperationId,
+        until: OperationId,
+    ) -> Result<Vec<(OperationId, Option<ObjectHash>)>, StoreError> {
+        self.inner.versions(file, after, until)
     }
 
     fn path(&self) -> Option<PathBuf> {

@@ -173,6 +173,16 @@ pub fn name_of(bytes: &[u8]) -> ObjectHash {
 
 /// Reads a stored branch; `None` when the bytes are anything else.
 pub fn decode(bytes: &[u8]) -> Option<Vec<StoredEntry>> {
+    decode_slots(bytes).map(|entries| entries.into_iter().map(|(_, entry)| entry).collect())
+}
+
+/// Returns the slot of a file in the branch that stands at a depth, 0 for the root.
+pub fn slot_of(name: &str, depth: usize) -> u8 {
+    slot(&key(name), depth)
+}
+
+/// Does what [`decode`] does, and says the slot of each entry.
+pub fn decode_slots(bytes: &[u8]) -> Option<Vec<(u8, StoredEntry)>> {
     let (head, mut rest) = bytes.split_at_checked(2)?;
     let count = match head {
         [1, count] => *count,
@@ -182,6 +192,7 @@ pub fn decode(bytes: &[u8]) -> Option<Vec<StoredEntry>> {
     for _ in 0..count {
         let (head, behind) = rest.split_at_checked(2)?;
         rest = behind;
+        let slot = head.first().copied()?;
         let name = match head {
             [_, 0] => {
                 let (length, behind) = rest.split_first_chunk::<4>()?;
@@ -195,7 +206,7 @@ pub fn decode(bytes: &[u8]) -> Option<Vec<StoredEntry>> {
         let (hash, behind) = rest.split_first_chunk::<32>()?;
         rest = behind;
         let hash = ObjectHash::new(*hash);
-        entries.push(name.map_or(StoredEntry::Branch(hash), |name| StoredEntry::File(name.into(), hash)));
+        entries.push((slot, name.map_or(StoredEntry::Branch(hash), |name| StoredEntry::File(name.into(), hash))));
     }
     rest.is_empty().then_some(entries)
 }

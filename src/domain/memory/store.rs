@@ -64,6 +64,38 @@ pub struct Commit<'a> {
     pub stamps: &'a [Stamp],
 }
 
+/// The bytes of a file, by the name that they have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Content {
+    /// Names the bytes; see [`Content::of`].
+    pub name: ObjectHash,
+    /// The bytes.
+    pub bytes: Vec<u8>,
+}
+
+impl Content {
+    /// Names bytes.
+    pub fn of(bytes: Vec<u8>) -> Content {
+        Content { name: content_name(&bytes), bytes }
+    }
+}
+
+/// Returns the name of the bytes of a file.
+pub fn content_name(bytes: &[u8]) -> ObjectHash {
+    ObjectHash::new(crate::domain::hash::ContentHasher::new("file bytes").bytes(bytes).finish())
+}
+
+/// A file in which memory differs between two operations.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Differing {
+    /// The file.
+    pub file: Arc<str>,
+    /// Its document at the first operation; `None` when it was not there.
+    pub before: Option<ObjectHash>,
+    /// Its document at the second one.
+    pub after: Option<ObjectHash>,
+}
+
 /// What a commit came to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Committed {
@@ -198,6 +230,22 @@ pub trait Store: Send {
     fn newest(&mut self, kind: &str, limit: usize) -> Result<Vec<Record>, StoreError>;
     /// Returns the last record of each thing of a kind, in the order of their places.
     fn latest_each(&mut self, kind: &str) -> Result<Vec<Record>, StoreError>;
+    /// Keeps the bytes of files by their names, in one piece; when it returns, they survive a crash.
+    fn keep(&mut self, contents: &[Content]) -> Result<(), StoreError>;
+    /// Reads bytes that were kept; `None` when there are none of that name.
+    fn content(&mut self, name: ObjectHash) -> Result<Option<Vec<u8>>, StoreError>;
+    /// Reads the text of a document that a view held; `None` when there is none of that name.
+    fn text(&mut self, document: ObjectHash) -> Result<Option<Arc<str>>, StoreError>;
+    /// Returns the files in which memory differs between two operations, by name. What both share is not read.
+    fn differing(&mut self, before: OperationId, after: OperationId) -> Result<Vec<Differing>, StoreError>;
+    /// Returns the hash of a file's document at each operation between two, oldest first, without repetitions:
+    /// each with the first operation at which it was so.
+    fn versions(
+        &mut self,
+        file: &str,
+        after: OperationId,
+        until: OperationId,
+    ) -> Result<Vec<(OperationId, Option<ObjectHash>)>, StoreError>;
     /// Returns where it lies; `None` when it lives in memory alone.
     fn path(&self) -> Option<PathBuf>;
 }
@@ -209,6 +257,28 @@ pub struct RamStore {
     log: Vec<Operation>,
     records: Vec<Record>,
     stamps: std::collections::BTreeMap<Arc<str>, Stamp>,
+    contents: std::collections::BTreeMap<ObjectHash, Vec<u8>>,
+    /// The last views, each with its operation; cloning them is cheap.
+    views: std::collections::VecDeque<(OperationId, View)>,
+}
+
+/// How many of the last views a store in memory keeps.
+const RAM_VIEWS: usize = 1_000;
+
+impl RamStore {
+    fn kept(&self, operation: OperationId) -> Option<View> {
+        if operation == OperationId(0) {
+            return Some(View::default());
+        }
+        self.views.iter().find(|(id, _)| *id == operation).map(|(_, view)| view.clone())
+    }
+
+    fn wanted(&self, operation: OperationId) -> Result<View, StoreError> {
+        self.kept(operation).ok_or_else(|| StoreError::Failed {
+            path: PathBuf::new(),
+            why: format!("operation {} is not kept: there is no store on disk", operation.0),
+        })
+    }
 }
 
 /// Checks that steps follow a head and each other.
@@ -242,6 +312,10 @@ impl Store for RamStore {
     fn commit(&mut self, commit: &Commit<'_>) -> Result<Committed, StoreError> {
         follows(self.log.last(), commit.steps)?;
         self.log.extend(commit.steps.iter().map(|(operation, _)| operation.clone()));
+        self.views.extend(commit.steps.iter().map(|(operation, view)| (operation.id, view.clone())));
+        while self.views.len() > RAM_VIEWS {
+            self.views.pop_front();
+        }
         if let Some((_, view)) = commit.steps.last() {
             self.head = view.clone();
         }
@@ -255,7 +329,7 @@ impl Store for RamStore {
     }
 
     fn view_at(&mut self, operation: OperationId, _build: Build<'_>) -> Result<Option<View>, StoreError> {
-        Ok(self.log.last().filter(|last| last.id == operation).map(|_| self.head.clone()))
+        Ok(self.kept(operation))
     }
 
     fn operations(&mut self, limit: usize) -> Result<Vec<Operation>, StoreError> {
@@ -281,6 +355,47 @@ impl Store for RamStore {
         let mut last: Vec<Record> = last.into_values().cloned().collect();
         last.sort_by_key(|record| record.seq);
         Ok(last)
+    }
+
+    fn keep(&mut self, contents: &[Content]) -> Result<(), StoreError> {
+        self.contents.extend(contents.iter().map(|content| (content.name, content.bytes.clone())));
+        Ok(())
+    }
+
+    fn content(&mut self, name: ObjectHash) -> Result<Option<Vec<u8>>, StoreError> {
+        Ok(self.contents.get(&name).cloned())
+    }
+
+    fn text(&mut self, document: ObjectHash) -> Result<Option<Arc<str>>, StoreError> {
+        let views = self.views.iter().rev().map(|(_, view)| view);
+        let mut found = views.flat_map(View::documents).filter(|found| found.root() == document);
+        Ok(found.next().map(|found| found.outline.text.clone()))
+    }
+
+    fn differing(&mut self, before: OperationId, after: OperationId) -> Result<Vec<Differing>, StoreError> {
+        let (before, after) = (self.wanted(before)?, self.wanted(after)?);
+        let root = |view: &View, file: &str| view.document(file).map(|document| document.root());
+        let names: std::collections::BTreeSet<Arc<str>> =
+            before.documents().chain(after.documents()).map(|document| document.file.clone()).collect();
+        let both =
+            names.into_iter().map(|file| Differing { before: root(&before, &file), after: root(&after, &file), file });
+        Ok(both.filter(|file| file.before != file.after).collect())
+    }
+
+    fn versions(
+        &mut self,
+        file: &str,
+        after: OperationId,
+        until: OperationId,
+    ) -> Result<Vec<(OperationId, Option<ObjectHash>)>, StoreError> {
+        let mut found: Vec<(OperationId, Option<ObjectHash>)> = Vec::new();
+        for (id, view) in self.views.iter().filter(|(id, _)| *id >= after && *id <= until) {
+            let root = view.document(file).map(|document| document.root());
+            if found.last().is_none_or(|(_, last)| *last != root) {
+                found.push((*id, root));
+            }
+        }
+        Ok(found)
     }
 
     fn path(&self) -> Option<PathBuf> {

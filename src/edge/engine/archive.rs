@@ -337,7 +337,7 @@ mod tests {
     use super::*;
     use crate::domain::id::ObjectHash;
     use crate::domain::memory::operation::Why;
-    use crate::domain::memory::store::{Build, Committed, Loaded, RamStore, StoreError};
+    use crate::domain::memory::store::{Build, Committed, Content, Differing, Loaded, RamStore, StoreError};
     use serde_json::json;
     use std::sync::Mutex;
 
@@ -375,6 +375,26 @@ mod tests {
         }
         fn latest_each(&mut self, kind: &str) -> Result<Vec<Record>, StoreError> {
             self.0.latest_each(kind)
+        }
+        fn keep(&mut self, contents: &[Content]) -> Result<(), StoreError> {
+            self.0.keep(contents)
+        }
+        fn content(&mut self, name: ObjectHash) -> Result<Option<Vec<u8>>, StoreError> {
+            self.0.content(name)
+        }
+        fn text(&mut self, document: ObjectHash) -> Result<Option<Arc<str>>, StoreError> {
+            self.0.text(document)
+        }
+        fn differing(&mut self, before: OperationId, after: OperationId) -> Result<Vec<Differing>, StoreError> {
+            self.0.differing(before, after)
+        }
+        fn versions(
+            &mut self,
+            file: &str,
+            after: OperationId,
+            until: OperationId,
+        ) -> Result<Vec<(OperationId, Option<ObjectHash>)>, StoreError> {
+            self.0.versions(file, after, until)
         }
         fn path(&self) -> Option<std::path::PathBuf> {
             None

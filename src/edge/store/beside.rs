@@ -1,11 +1,12 @@
 //! A store that is only read along: what may be forgotten is taken and dropped, everything else is refused.
 
-use crate::domain::id::OperationId;
+use crate::domain::id::{ObjectHash, OperationId};
 use crate::domain::memory::operation::Operation;
-use crate::domain::memory::store::{Build, Commit, Committed, Loaded, Record, Store, StoreError};
+use crate::domain::memory::store::{Build, Commit, Committed, Content, Differing, Loaded, Record, Store, StoreError};
 use crate::domain::memory::view::View;
 use crate::edge::store::disk::DiskStore;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// A store as it stood when it was opened, beside the process that owns it.
 pub struct Beside {
@@ -24,6 +25,16 @@ impl Beside {
     }
 }
 
+impl Beside {
+    fn refusal(&self) -> StoreError {
+        let path = self.store.path().unwrap_or_default();
+        match self.owner.clone() {
+            Some(owner) => StoreError::Locked { path, owner },
+            None => StoreError::ReadOnly { path },
+        }
+    }
+}
+
 impl Store for Beside {
     fn load(&mut self, build: Build<'_>) -> Result<Loaded, StoreError> {
         self.store.load(build)
@@ -33,11 +44,7 @@ impl Store for Beside {
         if commit.records.iter().all(|record| (self.forget)(&record.kind)) {
             return Ok(Committed::default());
         }
-        let path = self.store.path().unwrap_or_default();
-        Err(match self.owner.clone() {
-            Some(owner) => StoreError::Locked { path, owner },
-            None => StoreError::ReadOnly { path },
-        })
+        Err(self.refusal())
     }
 
     fn view_at(&mut self, operation: OperationId, build: Build<'_>) -> Result<Option<View>, StoreError> {
@@ -62,6 +69,32 @@ impl Store for Beside {
 
     fn latest_each(&mut self, kind: &str) -> Result<Vec<Record>, StoreError> {
         self.store.latest_each(kind)
+    }
+
+    fn keep(&mut self, contents: &[Content]) -> Result<(), StoreError> {
+        // Nothing is kept, so what needs it is not done.
+        if contents.is_empty() { Ok(()) } else { Err(self.refusal()) }
+    }
+
+    fn content(&mut self, name: ObjectHash) -> Result<Option<Vec<u8>>, StoreError> {
+        self.store.content(name)
+    }
+
+    fn text(&mut self, document: ObjectHash) -> Result<Option<Arc<str>>, StoreError> {
+        self.store.text(document)
+    }
+
+    fn differing(&mut self, before: OperationId, after: OperationId) -> Result<Vec<Differing>, StoreError> {
+        self.store.differing(before, after)
+    }
+
+    fn versions(
+        &mut self,
+        file: &str,
+        after: OperationId,
+        until: OperationId,
+    ) -> Result<Vec<(OperationId, Option<ObjectHash>)>, StoreError> {
+        self.store.versions(file, after, until)
     }
 
     fn path(&self) -> Option<PathBuf> {

@@ -5,7 +5,9 @@
 
 use crate::domain::id::{ObjectHash, OperationId};
 use crate::domain::memory::operation::Operation;
-use crate::domain::memory::store::{Build, Commit, Committed, Loaded, Record, Stamp, Store, StoreError, follows};
+use crate::domain::memory::store::{
+    Build, Commit, Committed, Content, Differing, Loaded, Record, Stamp, Store, StoreError, follows,
+};
 use crate::domain::memory::view::View;
 use crate::edge::store::journal::{Journal, Reach};
 use crate::edge::store::lock::Lock;
@@ -285,6 +287,34 @@ impl Store for DiskStore {
 
     fn latest_each(&mut self, kind: &str) -> Result<Vec<Record>, StoreError> {
         query_latest_each(&self.connection, kind).map_err(self.sql())
+    }
+
+    fn keep(&mut self, contents: &[Content]) -> Result<(), StoreError> {
+        match self.owned {
+            None if !contents.is_empty() => Err(StoreError::ReadOnly { path: self.database() }),
+            _ => self.keep_contents(contents),
+        }
+    }
+
+    fn content(&mut self, name: ObjectHash) -> Result<Option<Vec<u8>>, StoreError> {
+        self.kept_content(name)
+    }
+
+    fn text(&mut self, document: ObjectHash) -> Result<Option<Arc<str>>, StoreError> {
+        self.kept_text(document)
+    }
+
+    fn differing(&mut self, before: OperationId, after: OperationId) -> Result<Vec<Differing>, StoreError> {
+        self.differing_files(before, after)
+    }
+
+    fn versions(
+        &mut self,
+        file: &str,
+        after: OperationId,
+        until: OperationId,
+    ) -> Result<Vec<(OperationId, Option<ObjectHash>)>, StoreError> {
+        self.file_versions(file, after, until)
     }
 
     fn path(&self) -> Option<PathBuf> {

@@ -20,6 +20,7 @@ pub mod journal;
 mod lock;
 mod objects;
 mod open;
+mod past;
 mod recover;
 mod rows;
 mod snapshot;

@@ -54,6 +54,11 @@ impl<'a> Writer<'a> {
 
     /// Writes a document's text, unless the document is there.
     pub fn text(&mut self, document: ObjectHash, text: &str) -> rusqlite::Result<()> {
+        self.content(document, text.as_bytes())
+    }
+
+    /// Writes the bytes of a document or of a file, unless they are there.
+    pub fn content(&mut self, document: ObjectHash, text: &[u8]) -> rusqlite::Result<()> {
         let mut known = self.connection.prepare_cached("SELECT 1 FROM texts WHERE document = ?1")?;
         if !self.replace && known.exists([document.as_bytes()])? {
             return Ok(());
@@ -62,10 +67,10 @@ impl<'a> Writer<'a> {
         manifest.extend_from_slice(&(text.len() as u64).to_le_bytes());
         if text.len() <= INLINE {
             manifest.push(0);
-            manifest.extend_from_slice(text.as_bytes());
+            manifest.extend_from_slice(text);
         } else {
             manifest.push(1);
-            self.pieces(text.as_bytes(), &mut manifest)?;
+            self.pieces(text, &mut manifest)?;
         }
         let mut bytes = checksum(document, &manifest).as_bytes().to_vec();
         bytes.extend_from_slice(&manifest);
@@ -113,8 +118,23 @@ pub fn branch(connection: &Connection, name: ObjectHash) -> Result<Vec<files::St
     files::decode(&bytes).filter(|_| actual == name).ok_or_else(|| corrupt(name, actual))
 }
 
+/// Reads a branch of the trie of files, with the slot of each entry.
+pub fn slots(connection: &Connection, name: ObjectHash) -> Result<Vec<(u8, files::StoredEntry)>, ReadError> {
+    let bytes = object(connection, BRANCH, name)?;
+    let actual = files::name_of(&bytes);
+    files::decode_slots(&bytes).filter(|_| actual == name).ok_or_else(|| corrupt(name, actual))
+}
+
 /// Reads a document's text.
 pub fn text(connection: &Connection, document: ObjectHash) -> Result<Arc<str>, ReadError> {
+    let bytes = content(connection, document)?;
+    String::from_utf8(bytes)
+        .map(Arc::from)
+        .map_err(|error| corrupt(document, ObjectHash::new(*blake3::hash(error.as_bytes()).as_bytes())))
+}
+
+/// Reads the bytes of a document or of a file.
+pub fn content(connection: &Connection, document: ObjectHash) -> Result<Vec<u8>, ReadError> {
     let mut statement = connection.prepare_cached("SELECT manifest FROM texts WHERE document = ?1")?;
     let bytes = statement.query_row([document.as_bytes()], raw).optional()?;
     let bytes = bytes.ok_or(ReadError::Damaged(StoreError::Missing(document)))?;
@@ -137,7 +157,7 @@ pub fn text(connection: &Connection, document: ObjectHash) -> Result<Arc<str>, R
     if text.len() as u64 != length {
         return Err(damaged());
     }
-    String::from_utf8(text).map(Arc::from).map_err(|_| damaged())
+    Ok(text)
 }
 
 /// Puts the pieces below a top group together again, without recursion.
@@ -187,7 +207,7 @@ pub fn verify(connection: &Connection) -> rusqlite::Result<Vec<StoreError>> {
     let mut statement = connection.prepare("SELECT document FROM texts")?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
-        match text(connection, ObjectHash::new(row.get(0)?)) {
+        match content(connection, ObjectHash::new(row.get(0)?)) {
             Ok(_) => {}
             Err(ReadError::Damaged(error)) => damaged.push(error),
             Err(ReadError::Sqlite(error)) => return Err(error),

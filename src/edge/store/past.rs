@@ -1,0 +1,173 @@
+//! What was: bytes of files by their names, and how memory differed between two operations, read without loading either.
+
+use crate::domain::id::{ObjectHash, OperationId};
+use crate::domain::memory::files::{StoredEntry, slot_of};
+use crate::domain::memory::store::{Content, Differing, StoreError, content_name};
+use crate::domain::memory::view::View;
+use crate::edge::store::disk::DiskStore;
+use crate::edge::store::objects::{self, ReadError, Writer};
+use crate::edge::store::rows::{signed, unsigned};
+use rusqlite::OptionalExtension;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+/// The deepest that a trie of files can be: one step for each half byte of a name's hash.
+const DEEPEST: usize = 64;
+
+impl DiskStore {
+    fn read_error(&self, error: ReadError) -> StoreError {
+        match error {
+            ReadError::Damaged(error) => error,
+            ReadError::Sqlite(error) => self.sql()(error),
+        }
+    }
+
+    /// Keeps the bytes of files.
+    pub(super) fn keep_contents(&mut self, contents: &[Content]) -> Result<(), StoreError> {
+        if contents.is_empty() {
+            return Ok(());
+        }
+        let sql = self.sql();
+        let transaction = self.connection.transaction().map_err(&sql)?;
+        let mut writer = Writer::new(&transaction, false);
+        for content in contents {
+            writer.content(content.name, &content.bytes).map_err(&sql)?;
+        }
+        transaction.commit().map_err(&sql)
+    }
+
+    /// Reads the bytes of a file; other bytes than those of that name are damage.
+    pub(super) fn kept_content(&self, name: ObjectHash) -> Result<Option<Vec<u8>>, StoreError> {
+        match objects::content(&self.connection, name) {
+            Ok(bytes) => match content_name(&bytes) {
+                actual if actual == name => Ok(Some(bytes)),
+                actual => Err(StoreError::Corrupt { expected: name, actual }),
+            },
+            Err(ReadError::Damaged(StoreError::Missing(missing))) if missing == name => Ok(None),
+            Err(error) => Err(self.read_error(error)),
+        }
+    }
+
+    /// Reads the text of a document.
+    pub(super) fn kept_text(&self, document: ObjectHash) -> Result<Option<Arc<str>>, StoreError> {
+        match objects::text(&self.connection, document) {
+            Ok(text) => Ok(Some(text)),
+            Err(ReadError::Damaged(StoreError::Missing(missing))) if missing == document => Ok(None),
+            Err(error) => Err(self.read_error(error)),
+        }
+    }
+
+    /// Returns the root of memory at an operation; `None` for the empty memory.
+    fn root_at(&self, operation: OperationId) -> Result<Option<ObjectHash>, StoreError> {
+        if operation == OperationId(0) {
+            return Ok(None);
+        }
+        let sql = "SELECT root FROM operations WHERE id = ?1";
+        let found = self.connection.query_row(sql, [signed(operation.0)], |row| row.get::<_, [u8; 32]>(0)).optional();
+        let root = found.map_err(self.sql())?.ok_or_else(|| StoreError::Failed {
+            path: self.folder.join("memory.sqlite"),
+            why: format!("there is no operation {}", operation.0),
+        })?;
+        Ok(Some(ObjectHash::new(root)).filter(|root| *root != View::default().root()))
+    }
+
+    /// Walks two tries at once, and only where they differ.
+    pub(super) fn differing_files(
+        &self,
+        before: OperationId,
+        after: OperationId,
+    ) -> Result<Vec<Differing>, StoreError> {
+        let mut found: BTreeMap<Arc<str>, (Option<ObjectHash>, Option<ObjectHash>)> = BTreeMap::new();
+        let root = |root: Option<ObjectHash>| root.map(StoredEntry::Branch);
+        let mut waiting = vec![(root(self.root_at(before)?), root(self.root_at(after)?))];
+        while let Some((left, right)) = waiting.pop() {
+            if left == right {
+                continue;
+            }
+            let both = matches!((&left, &right), (Some(StoredEntry::Branch(_)), Some(StoredEntry::Branch(_))));
+            let mut sides: [BTreeMap<u8, StoredEntry>; 2] = Default::default();
+            for (side, entry) in [left, right].into_iter().enumerate() {
+                match entry {
+                    None => {}
+                    Some(StoredEntry::File(file, document)) => {
+                        let pair = found.entry(file).or_default();
+                        *(if side == 0 { &mut pair.0 } else { &mut pair.1 }) = Some(document);
+                    }
+                    Some(StoredEntry::Branch(name)) => {
+                        let entries = objects::slots(&self.connection, name).map_err(|error| self.read_error(error))?;
+                        match sides.get_mut(side) {
+                            Some(slots) if both => slots.extend(entries),
+                            // Nothing stands on the other side, or another kind of thing: all below counts.
+                            _ => waiting.extend(entries.into_iter().map(|(_, entry)| match side {
+                                0 => (Some(entry), None),
+                                _ => (None, Some(entry)),
+                            })),
+                        }
+                    }
+                }
+            }
+            let [mut left, mut right] = sides;
+            waiting.extend((0..16).map(|slot| (left.remove(&slot), right.remove(&slot))));
+        }
+        let differing = found.into_iter().map(|(file, (before, after))| Differing { file, before, after });
+        Ok(differing.filter(|file| file.before != file.after).collect())
+    }
+
+    /// Looks a file up at each operation; branches that operations share are read once.
+    pub(super) fn file_versions(
+        &self,
+        file: &str,
+        after: OperationId,
+        until: OperationId,
+    ) -> Result<Vec<(OperationId, Option<ObjectHash>)>, StoreError> {
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT id, root FROM operations WHERE id >= ?1 AND id <= ?2 ORDER BY id")
+            .map_err(self.sql())?;
+        let rows = statement.query_map([signed(after.0), signed(until.0)], |row| {
+            Ok((OperationId(unsigned(row.get(0)?)), ObjectHash::new(row.get(1)?)))
+        });
+        let mut known: HashMap<ObjectHash, Option<ObjectHash>> = HashMap::new();
+        let mut found: Vec<(OperationId, Option<ObjectHash>)> = Vec::new();
+        for row in rows.map_err(self.sql())? {
+            let (id, root) = row.map_err(self.sql())?;
+            let document = self.look_up(file, root, &mut known)?;
+            if found.last().is_none_or(|(_, last)| *last != document) {
+                found.push((id, document));
+            }
+        }
+        Ok(found)
+    }
+
+    fn look_up(
+        &self,
+        file: &str,
+        root: ObjectHash,
+        known: &mut HashMap<ObjectHash, Option<ObjectHash>>,
+    ) -> Result<Option<ObjectHash>, StoreError> {
+        let (mut name, mut way) = (root, Vec::new());
+        let mut document = None;
+        for depth in 0..DEEPEST {
+            if root == View::default().root() {
+                break;
+            }
+            if let Some(answer) = known.get(&name) {
+                document = *answer;
+                break;
+            }
+            way.push(name);
+            let entries = objects::slots(&self.connection, name).map_err(|error| self.read_error(error))?;
+            let slot = slot_of(file, depth);
+            match entries.into_iter().find(|(at, _)| *at == slot).map(|(_, entry)| entry) {
+                Some(StoredEntry::Branch(below)) => name = below,
+                Some(StoredEntry::File(found, hash)) if *found == *file => {
+                    document = Some(hash);
+                    break;
+                }
+                Some(StoredEntry::File(..)) | None => break,
+            }
+        }
+        known.extend(way.into_iter().map(|branch| (branch, document)));
+        Ok(document)
+    }
+}
