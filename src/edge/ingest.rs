@@ -259,7 +259,7 @@ fn collect(outcome: Outcome, known: &Known, report: &mut IngestReport) -> u64 {
             report.headings += document.outline.nodes.len().saturating_sub(1);
             report.bytes += bytes;
             report.stamps.push(stamp);
-            let same = known.view.document(&document.file).is_some_and(|old| old.root() == document.root());
+            let same = known.view.card(&document.file).is_some_and(|old| old.root() == document.root());
             if !same {
                 report.documents.push(Arc::from(document));
             }
@@ -321,8 +321,8 @@ fn build(
         Ok(outline) => outline,
         Err(why) => return failed(path, known, format!("has {why}")),
     };
-    let document = match known.view.document(&file) {
-        Some(previous) => Document::rebuild(previous, outline, &options.privacy),
+    let document = match known.view.warm(&file) {
+        Some(previous) => Document::rebuild(&previous, outline, &options.privacy),
         None => Document::build(file.clone(), outline, &options.privacy),
     };
     let (modified, size) = look(meta);
@@ -335,16 +335,15 @@ fn build(
 /// Answers for a file that looks as it did, when memory still has what was read then.
 fn unchanged(file: &Arc<str>, meta: &Metadata, known: &Known) -> Option<Outcome> {
     let stamp = known.stamps.get(file)?;
-    let document = known.view.document(file)?;
-    let same = stamp.settled && (stamp.modified, stamp.size) == look(meta) && stamp.document == document.root();
-    let headings = document.outline.nodes.len().saturating_sub(1);
-    same.then_some(Outcome::Unchanged { headings, bytes: stamp.size })
+    let card = known.view.card(file)?;
+    let same = stamp.settled && (stamp.modified, stamp.size) == look(meta) && stamp.document == card.root();
+    same.then_some(Outcome::Unchanged { headings: card.headings(), bytes: stamp.size })
 }
 
 /// Returns the files of memory that are known to be gone. What could not be looked at is kept.
 fn gone(roots: &[PathBuf], known: &Known, listed: &BTreeSet<PathBuf>, unseen: &[PathBuf]) -> Vec<Arc<str>> {
     let below = |path: &Path, folders: &[PathBuf]| folders.iter().any(|folder| path.starts_with(folder));
-    let files = known.view.documents().map(|document| &document.file);
+    let files = known.view.cards().map(|card| &card.file);
     files
         .filter(|file| {
             let path = Path::new(file.as_ref());
@@ -363,7 +362,7 @@ fn gone(roots: &[PathBuf], known: &Known, listed: &BTreeSet<PathBuf>, unseen: &[
 }
 
 fn failed(path: &Path, known: &Known, text: String) -> Outcome {
-    let kept = path.to_str().is_some_and(|file| known.view.document(file).is_some());
+    let kept = path.to_str().is_some_and(|file| known.view.card(file).is_some());
     let text = if kept { format!("{text}. Its last known content is kept") } else { text };
     Outcome::Failed(Problem { file: shown(path), text })
 }
@@ -386,7 +385,7 @@ fn walk_problem(error: &WalkError, known: &Known) -> Problem {
         WalkError::NotAFile { .. } => "is not a regular file and was left out".to_string(),
         WalkError::TooDeep { .. } => "lies too many folders deep; what is below it was left out".to_string(),
     };
-    let kept = known.view.documents().any(|document| Path::new(document.file.as_ref()).starts_with(path));
+    let kept = known.view.cards().any(|card| Path::new(card.file.as_ref()).starts_with(path));
     let text = if kept { format!("{text}. What is known of it is kept") } else { text };
     Problem { file: shown(path), text }
 }

@@ -103,7 +103,7 @@ async fn question_calls_plan_approval_change_result_answer() {
     assert_eq!(text.lines().collect::<Vec<_>>(), expected, "the file is changed exactly as shown");
     assert!(sent(&server, "tool").last().is_some_and(|result| result.starts_with("Done. ")));
     let node = engine.view().get(&NodeId::new("tiles")).expect("the heading is in memory");
-    assert_eq!(node.document.outline.todo(node.node()).map(|k| k.name.to_string()).as_deref(), Some("DONE"));
+    assert_eq!(node.keyword().map(|k| k.name.to_string()).as_deref(), Some("DONE"));
     assert!(matches!(status(&engine, &plan), PlanStatus::Done(_)));
     let deeds: Vec<_> = done.report.deeds.iter().map(|deed| (deed.tool.as_str(), deed.plan.clone())).collect();
     assert_eq!(deeds, [("org-set-todo", Some(plan.id.clone()))]);
@@ -916,7 +916,7 @@ async fn when_a_turn_fails_after_an_act_memory_is_as_the_files_are() {
     assert_eq!(finished.report.ending, Ending::Failed, "the script ends, and the server with it");
     assert_eq!(finished.report.changed, [home.file("home.org")]);
     let node = engine.view().get(&NodeId::new("tiles")).expect("the heading is in memory");
-    assert_eq!(home.read_file("home.org"), &*node.document.outline.text, "what was done is not forgotten");
+    assert_eq!(home.read_file("home.org"), node.text(), "what was done is not forgotten");
     let lines: Vec<_> = engine.log_lines(50).into_iter().map(|line| line.text).collect();
     let told = format!(
         "the turn failed; memory was at operation {} when it began and is at {} now, as the files are",

@@ -41,7 +41,7 @@ async fn engine(home: &Home, server: &FakeServer) -> Arc<Engine> {
 
 fn title(engine: &Engine, id: &str) -> String {
     let node = engine.view().get(&NodeId::new(id)).expect("it is in memory");
-    let todo = node.document.outline.todo(node.node()).map(|keyword| format!("{} ", keyword.name));
+    let todo = node.keyword().map(|keyword| format!("{} ", keyword.name));
     format!("{}{}", todo.unwrap_or_default(), node.title())
 }
 

@@ -346,8 +346,8 @@ proptest! {
         for node in forward.nodes() {
             let here = forward.get(node.id()).unwrap();
             let there = other.get(node.id()).unwrap();
-            prop_assert_eq!((&here.document.file, here.index), (&there.document.file, there.index));
-            let links = |view: &View| view.backlinks(node.id()).iter().map(|n| (n.document.file.clone(), n.index)).collect::<Vec<_>>();
+            prop_assert_eq!((here.file(), here.index), (there.file(), there.index));
+            let links = |view: &View| view.backlinks(node.id()).iter().map(|n| (n.file().clone(), n.index)).collect::<Vec<_>>();
             prop_assert_eq!(links(&forward), links(&other));
         }
         let mut emptied = other.clone();

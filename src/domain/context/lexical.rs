@@ -73,22 +73,22 @@ pub struct Scored {
 impl Index {
     /// Builds an index of a whole memory.
     pub fn of(view: &View) -> Index {
-        let documents: Vec<&Arc<Document>> = view.documents().collect();
         let mut analyser = Analyser::default();
         let mut index = Index::default();
-        let mut batch: Vec<&Arc<Document>> = Vec::new();
+        let mut batch: Vec<Arc<Document>> = Vec::new();
         let mut nodes = 0;
-        for document in documents {
-            index.note(document);
+        for document in view.documents() {
+            index.note(&document);
             nodes += document.outline.nodes.len();
             batch.push(document);
             if nodes >= LARGEST / 2 {
-                index.parts.push(Part::new(Segment::build(batch.drain(..), &mut analyser)));
+                index.parts.push(Part::new(Segment::build(&batch, &mut analyser)));
+                batch.clear();
                 nodes = 0;
             }
         }
         if !batch.is_empty() {
-            index.parts.push(Part::new(Segment::build(batch, &mut analyser)));
+            index.parts.push(Part::new(Segment::build(&batch, &mut analyser)));
         }
         index
     }

@@ -22,7 +22,7 @@ use crate::domain::context::tray::Tray;
 use crate::domain::gate::secret::mask;
 use crate::domain::id::{NodeId, ObjectHash};
 use crate::domain::label::Privacy;
-use crate::domain::memory::document::Document;
+use crate::domain::memory::card::Card;
 use crate::domain::memory::view::{NodeRef, View};
 use crate::domain::port::CountTokens;
 use jiff::civil::DateTime;
@@ -192,9 +192,7 @@ impl Desk<'_> {
 
     /// Finds a node of a document; `None` when the index is older than the memory.
     fn node(&self, file: &str, index: u32) -> Option<NodeRef> {
-        let document = self.view.document(file)?;
-        let index = index as usize;
-        (index < document.outline.nodes.len()).then(|| NodeRef { document: document.clone(), index })
+        self.view.node(file, index as usize)
     }
 
     fn drop(&mut self, node: &NodeRef, reason: Reason) {
@@ -228,10 +226,8 @@ impl Desk<'_> {
             let reason = if lost == 0 { Reason::Focus } else { Reason::FocusCut(lost) };
             self.tray.put(&node, Rendered::Full, reason, text, usize::MAX);
         }
-        let after = node.document.outline.after(node.index);
         let mut misses = 0;
-        for index in node.index + 1..after {
-            let below = NodeRef { document: node.document.clone(), index };
+        for below in node.with_descendants().skip(1) {
             if misses > MISSES || !self.may_see(&below) {
                 continue;
             }
@@ -326,10 +322,9 @@ impl Desk<'_> {
     fn outline(&mut self, share: f32) {
         let limit = self.limit(share);
         let clearance = self.request.audience.clearance();
-        let open = |document: &&Arc<Document>| document.privacy.first().is_some_and(|label| *label <= clearance);
-        let mut files: Vec<&Arc<Document>> = self.view.documents().filter(open).collect();
-        let latest =
-            |a: &&Arc<Document>, b: &&Arc<Document>| b.modified.cmp(&a.modified).then_with(|| a.file.cmp(&b.file));
+        let open = |card: &&Arc<Card>| card.privacy(0) <= clearance;
+        let mut files: Vec<&Arc<Card>> = self.view.cards().filter(open).collect();
+        let latest = |a: &&Arc<Card>, b: &&Arc<Card>| b.modified().cmp(&a.modified()).then_with(|| a.file.cmp(&b.file));
         // No more can fit than this; thousands of files need not be sorted for the first few.
         let most = limit.saturating_sub(self.tray.used) / SMALLEST + 1;
         if files.len() > most {
@@ -337,8 +332,7 @@ impl Desk<'_> {
             files.truncate(most);
         }
         files.sort_by(latest);
-        let files: Vec<NodeRef> =
-            files.into_iter().map(|document| NodeRef { document: document.clone(), index: 0 }).collect();
+        let files: Vec<NodeRef> = files.into_iter().filter_map(|card| self.view.node(&card.file, 0)).collect();
         let room = |desk: &Self| desk.tray.used + SMALLEST < limit;
         for file in &files {
             if !room(self) {

@@ -6,9 +6,8 @@ use crate::domain::context::segment::prefix;
 use crate::domain::context::words::{Analyser, Piece, pieces};
 use crate::domain::id::NodeId;
 use crate::domain::label::Privacy;
-use crate::domain::memory::document::Document;
+use crate::domain::memory::card::Card;
 use crate::domain::memory::view::{NodeRef, View};
-use crate::domain::org::outline::Outline;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -85,11 +84,8 @@ pub fn search(view: &View, index: &Index, query: &str, limit: usize, clearance: 
 
 /// Returns the nodes near a question, best first. Nodes stricter than `clearance` are never candidates.
 pub fn rank(view: &View, index: &Index, question: &Question, clearance: Privacy, weights: &Weights) -> Vec<Ranked> {
-    let admit = |file: &str, node: u32| {
-        let label = view.document(file).and_then(|document| document.privacy.get(node as usize));
-        label.is_some_and(|label| *label <= clearance)
-    };
-    let mut field = Field { view, documents: Vec::new(), numbers: HashMap::new(), nodes: HashMap::new() };
+    let admit = |file: &str, node: u32| view.card(file).is_some_and(|card| card.privacy(node as usize) <= clearance);
+    let mut field = Field { view, cards: Vec::new(), numbers: HashMap::new(), nodes: HashMap::new() };
     let mut terms = question.terms.clone();
     terms.extend(kindred(view, index, &terms, weights, &admit));
     for scored in index.scores(&terms, CANDIDATES, &admit) {
@@ -113,7 +109,7 @@ pub fn rank(view: &View, index: &Index, question: &Question, clearance: Privacy,
 }
 
 fn better(a: &Ranked, b: &Ranked) -> Ordering {
-    let place = || (&a.node.document.file, a.node.index).cmp(&(&b.node.document.file, b.node.index));
+    let place = || (a.node.file(), a.node.index).cmp(&(b.node.file(), b.node.index));
     b.score.total_cmp(&a.score).then_with(place)
 }
 
@@ -140,11 +136,10 @@ fn kindred(
     let mut analyser = Analyser::default();
     let mut shares: BTreeMap<Box<str>, f32> = BTreeMap::new();
     for found in &best {
-        let Some(document) = view.document(&found.place.file) else { continue };
-        let Some(node) = document.outline.nodes.get(found.place.index as usize) else { continue };
+        let Some(node) = view.node(&found.place.file, found.place.index as usize) else { continue };
         let mut here: BTreeMap<Box<str>, f32> = BTreeMap::new();
         let mut length = SHORT;
-        analyser.terms(prefix(document.outline.slice(&node.body), READ_BYTES), |term| {
+        analyser.terms(prefix(node.body(), READ_BYTES), |term| {
             *here.entry(Box::from(term)).or_default() += 1.0;
             length += 1.0;
         });
@@ -180,7 +175,7 @@ const READ_BYTES: usize = 1 << 10;
 /// Scores by document and node, while evidence spreads.
 struct Field<'a> {
     view: &'a View,
-    documents: Vec<Arc<Document>>,
+    cards: Vec<Arc<Card>>,
     numbers: HashMap<Arc<str>, usize>,
     /// Own score and gathered score.
     nodes: HashMap<(usize, u32), (f32, f32)>,
@@ -189,18 +184,18 @@ struct Field<'a> {
 impl Field<'_> {
     fn seed(&mut self, scored: Scored) {
         let Place { file, index } = scored.place;
-        let Some(document) = self.view.document(&file) else { return };
-        let number = self.number(document);
+        let Some(card) = self.view.card(&file) else { return };
+        let number = self.number(card);
         self.nodes.insert((number, index), (scored.score, 0.0));
     }
 
-    fn number(&mut self, document: &Arc<Document>) -> usize {
-        if let Some(number) = self.numbers.get(&document.file) {
+    fn number(&mut self, card: &Arc<Card>) -> usize {
+        if let Some(number) = self.numbers.get(&card.file) {
             return *number;
         }
-        self.documents.push(document.clone());
-        self.numbers.insert(document.file.clone(), self.documents.len() - 1);
-        self.documents.len() - 1
+        self.cards.push(card.clone());
+        self.numbers.insert(card.file.clone(), self.cards.len() - 1);
+        self.cards.len() - 1
     }
 
     fn spread(&mut self, weights: &Weights) {
@@ -208,23 +203,23 @@ impl Field<'_> {
         // Sums of floats depend on their order; this one is fixed.
         seeds.sort_by_key(|seed| seed.0);
         for ((number, index), score) in seeds {
-            let outline = &self.documents[number].outline;
+            let card = &self.cards[number];
             let mut gifts: Vec<(usize, f32)> = Vec::new();
             let index = index as usize;
-            let (mut before, mut behind) = (previous(outline, index), next(outline, index));
+            let (mut before, mut behind) = (card.previous(index), card.next(index));
             let mut left = 1.0;
             for _ in 0..REACH {
                 gifts.extend(before.map(|at| (at, weights.previous * left)));
                 gifts.extend(behind.map(|at| (at, weights.next * left)));
-                before = before.and_then(|at| previous(outline, at));
-                behind = behind.and_then(|at| next(outline, at));
+                before = before.and_then(|at| card.previous(at));
+                behind = behind.and_then(|at| card.next(at));
                 left *= weights.fade;
             }
-            if let Some(node) = outline.nodes.get(index).filter(|node| index > 0 && node.parent > 0) {
-                gifts.push((node.parent as usize, weights.parent));
+            if let Some(parent) = card.parent(index).filter(|parent| *parent > 0) {
+                gifts.push((parent, weights.parent));
             }
             if index > 0 {
-                gifts.extend(outline.children(index).take(CHILDREN).map(|at| (at, weights.child)));
+                gifts.extend(card.children(index).take(CHILDREN).map(|at| (at, weights.child)));
             }
             for (at, part) in gifts {
                 self.nodes.entry((number, at as u32)).or_default().1 += score * part;
@@ -237,12 +232,11 @@ impl Field<'_> {
         let mut best: Vec<((usize, u32), f32)> = self.nodes.iter().map(|(at, score)| (*at, score.0)).collect();
         best.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         for ((number, index), score) in best.into_iter().take(LINKING) {
-            let document = self.documents[number].clone();
-            let links = document.links().iter().filter(|link| link.node == index).take(LINKS);
-            for link in links.filter(|_| score > 0.0) {
-                let Some(target) = self.view.get(&NodeId::new(link.target.clone())) else { continue };
+            let card = self.cards[number].clone();
+            for link in card.links_of(index as usize).take(LINKS).filter(|_| score > 0.0) {
+                let Some(target) = self.view.get(&NodeId::new(link)) else { continue };
                 if target.privacy() <= clearance {
-                    let number = self.number(&target.document);
+                    let number = self.number(target.card());
                     self.nodes.entry((number, target.index as u32)).or_default().1 += score * weights.link;
                 }
             }
@@ -250,11 +244,10 @@ impl Field<'_> {
     }
 
     fn finish(self, clearance: Privacy) -> Vec<Ranked> {
-        let documents = self.documents;
-        let ranked = self.nodes.into_iter().map(|((number, index), (own, gathered))| Ranked {
-            node: NodeRef { document: documents[number].clone(), index: index as usize },
-            score: own + gathered,
-            own,
+        let (view, cards) = (self.view, self.cards);
+        let ranked = self.nodes.into_iter().filter_map(|((number, index), (own, gathered))| {
+            let node = view.node(&cards.get(number)?.file, index as usize)?;
+            Some(Ranked { node, score: own + gathered, own })
         });
         ranked.filter(|found| found.node.privacy() <= clearance && found.score > 0.0).collect()
     }
@@ -268,29 +261,6 @@ const LINKING: usize = 24;
 const LINKS: usize = 8;
 /// A heading passes on to at most so many children.
 const CHILDREN: usize = 32;
-
-fn next(outline: &Outline, index: usize) -> Option<usize> {
-    let after = outline.after(index);
-    let parent = outline.nodes.get(index)?.parent;
-    (index > 0 && outline.nodes.get(after)?.parent == parent).then_some(after)
-}
-
-fn previous(outline: &Outline, index: usize) -> Option<usize> {
-    let parent = outline.nodes.get(index)?.parent as usize;
-    let mut at = index.checked_sub(1)?;
-    // Climbs from the deepest node before to the sibling above it; parents always stand before children.
-    while at > parent {
-        let up = outline.nodes.get(at)?.parent as usize;
-        if up == parent {
-            return Some(at);
-        }
-        if up >= at {
-            return None;
-        }
-        at = up;
-    }
-    None
-}
 
 /// Returns whether a node's text names a time: a date, a weekday, “last week”, “ago”.
 fn names_a_time(node: &NodeRef) -> bool {

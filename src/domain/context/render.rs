@@ -1,6 +1,7 @@
 //! How a node is written for a model: an Org heading that ends with its id, and what stands below it.
 
 use crate::domain::context::segment::prefix;
+use crate::domain::memory::card::Planning;
 use crate::domain::memory::view::NodeRef;
 
 /// Titles longer than this many bytes are cut.
@@ -54,8 +55,7 @@ pub fn full_cut(node: &NodeRef, bytes: usize) -> (String, usize) {
 
 /// Returns a planned node as one line.
 pub fn due(node: &NodeRef, what: &str) -> String {
-    let outline = &node.document.outline;
-    let word = outline.todo(node.node()).map(|word| format!("{} ", word.name)).unwrap_or_default();
+    let word = node.keyword().map(|word| format!("{} ", word.name)).unwrap_or_default();
     format!("- {what}: {word}{} {{{}}}\n", shown_title(node), node.id())
 }
 
@@ -73,19 +73,17 @@ pub fn fence(parts: &[&str]) -> String {
 }
 
 fn headline(node: &NodeRef, title: &str, out: &mut String) {
-    let outline = &node.document.outline;
-    let here = node.node();
-    out.extend(std::iter::repeat_n('*', usize::from(here.level).min(MOST_STARS) + 1));
-    if let Some(word) = outline.todo(here) {
+    out.extend(std::iter::repeat_n('*', usize::from(node.level()).min(MOST_STARS) + 1));
+    if let Some(word) = node.keyword() {
         out.push(' ');
-        out.push_str(&word.name);
+        out.push_str(word.name);
     }
-    if let Some(priority) = here.priority {
+    if let Some(priority) = node.priority() {
         out.push_str(&format!(" [#{priority}]"));
     }
     out.push(' ');
     out.push_str(title);
-    let tags = if node.index == 0 { &outline.filetags[..] } else { &here.tags[..] };
+    let tags: Vec<&str> = node.tags().collect();
     if !tags.is_empty() {
         out.push_str(&format!(" :{}:", tags.join(":")));
     }
@@ -96,12 +94,10 @@ fn headline(node: &NodeRef, title: &str, out: &mut String) {
 const MOST_STARS: usize = 30;
 
 fn planning(node: &NodeRef, out: &mut String) {
-    let outline = &node.document.outline;
-    let here = node.node();
-    let dates = [("CLOSED", &here.closed), ("DEADLINE", &here.deadline), ("SCHEDULED", &here.scheduled)];
+    let dates = [("CLOSED", Planning::Closed), ("DEADLINE", Planning::Deadline), ("SCHEDULED", Planning::Scheduled)];
     let shown: Vec<String> = dates
         .iter()
-        .filter_map(|(word, range)| range.as_ref().map(|range| format!("{word}: {}", outline.slice(range))))
+        .filter_map(|(word, planning)| node.planning(*planning).map(|stamp| format!("{word}: {stamp}")))
         .collect();
     if !shown.is_empty() {
         out.push_str(&shown.join(" "));
@@ -114,12 +110,10 @@ fn planning(node: &NodeRef, out: &mut String) {
 fn properties(node: &NodeRef, most: usize, longest: usize, out: &mut String) {
     let parent = node.parent();
     let said_above = |key: &str, value: &str| {
-        parent.as_ref().is_some_and(|parent| {
-            parent.document.outline.property(parent.node(), key) == Some(value) || parent.title().contains(value)
-        })
+        parent.as_ref().is_some_and(|parent| parent.property(key) == Some(value) || parent.title().contains(value))
     };
-    let new = node.node().properties.iter().filter(|(key, value)| {
-        key.as_ref() != "ID" && !value.is_empty() && !node.title().contains(value.as_ref()) && !said_above(key, value)
+    let new = node.properties().filter(|(key, value)| {
+        *key != "ID" && !value.is_empty() && !node.title().contains(value) && !said_above(key, value)
     });
     for (key, value) in new.take(most) {
         let kept = prefix(value, longest);

@@ -41,7 +41,7 @@ pub struct Tray<'a> {
 
 /// Returns where a node stands.
 pub fn spot(node: &NodeRef) -> Spot {
-    (node.document.file.clone(), node.index)
+    (node.file().clone(), node.index)
 }
 
 impl<'a> Tray<'a> {
@@ -62,7 +62,7 @@ impl<'a> Tray<'a> {
             return true;
         }
         // Long texts take long to count, and most of them cannot fit; only the focus is worth the time.
-        let hopeless = node.body().len() / BYTES_OF_TOKEN > limit.saturating_sub(self.used);
+        let hopeless = node.body_len() / BYTES_OF_TOKEN > limit.saturating_sub(self.used);
         if rendered == Rendered::Full && reason != Reason::Focus && hopeless {
             return false;
         }
@@ -143,7 +143,7 @@ impl<'a> Tray<'a> {
     /// Returns whether a node that is in stands below this one.
     fn carries(&self, spot: &Spot) -> bool {
         let Some(piece) = self.pieces.get(spot) else { return false };
-        let after = piece.node.document.outline.after(spot.1);
+        let after = piece.node.card().after(spot.1);
         self.pieces.range((spot.0.clone(), spot.1 + 1)..(spot.0.clone(), after.max(spot.1 + 1))).next().is_some()
     }
 

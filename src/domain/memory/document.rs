@@ -12,7 +12,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// A path of titles longer than this many bytes is named by its hash instead.
-const MAX_PATH: usize = 1024;
+pub(super) const MAX_PATH: usize = 1024;
+/// How long the name of such a path is, in bytes.
+pub(super) const SHORT_PATH: usize = 33;
 
 /// One file in memory.
 #[derive(Debug)]
@@ -253,7 +255,7 @@ fn ids(file: &Arc<str>, outline: &Outline) -> (Vec<NodeId>, HashMap<NodeId, u32>
 }
 
 /// Returns a path with one more title; a long one is replaced by a hash, so that depth cannot make names grow.
-fn path(above: &str, title: &str) -> String {
+pub(super) fn path(above: &str, title: &str) -> String {
     let path = match above {
         "" => title.to_string(),
         _ => format!("{above}/{title}"),

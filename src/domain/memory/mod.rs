@@ -2,16 +2,20 @@
 //!
 //! One owner holds the [`Memory`]; everyone else gets a [`view::View`], which never moves.
 
+pub mod card;
 pub mod chunk;
 pub mod document;
 pub mod files;
 pub mod group;
-pub mod holders;
+pub mod index;
 pub mod link;
+mod node;
 pub mod operation;
 pub mod query;
+pub mod shelf;
 pub mod store;
 pub mod transaction;
+pub mod tree;
 pub mod view;
 
 use crate::domain::id::OperationId;
@@ -80,7 +84,7 @@ impl Memory {
     /// Returns memory as an operation left it, while it is kept; operation 0 is the empty memory.
     pub fn view_at(&self, id: OperationId) -> Option<View> {
         if id == OperationId(0) {
-            return Some(View::default());
+            return Some(self.head.cleared());
         }
         self.views.iter().find(|(kept, _)| *kept == id).map(|(_, view)| view.clone())
     }

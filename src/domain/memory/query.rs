@@ -1,113 +1,162 @@
-//! Reads over a view: by tag, keyword, property, text, planning and time.
+//! Reads over a view: by tag, keyword, property, planning, links, time and text.
 //!
-//! Each walks the memory once, in the order of files and lines, and stops when the caller does.
+//! Each answers lazily, from the structural index and the cards, in the order of files and lines unless it says
+//! otherwise: whoever wants ten nodes pays for about ten. Only [`containing`] reads texts.
 
-use crate::domain::memory::view::{Document, NodeRef, View};
-use crate::domain::org::outline::{Node, Outline};
+use crate::domain::memory::card::Card;
+pub use crate::domain::memory::card::{Planning, day_of};
+pub use crate::domain::memory::index::Key;
+use crate::domain::memory::view::{NodeRef, View};
 use jiff::civil::Date;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// The three timestamps of a planning line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Planning {
-    /// When work is to begin.
-    Scheduled,
-    /// When it is due.
-    Deadline,
-    /// When it was done.
-    Closed,
+/// So many files with something planned are put in order; beyond that the files are gone through in their order.
+const SORTED_FILES: usize = 2_000;
+
+/// Returns how many nodes hold a key. It goes over the files that do, and reads no card.
+pub fn count(view: &View, key: &Key<'_>) -> usize {
+    view.index().count(key)
+}
+
+/// Returns how many nodes have a timestamp of one kind on one of the days from `first` to `last`.
+pub fn count_planned(view: &View, planning: Planning, first: Date, last: Date) -> usize {
+    view.index().days(planning, first, last).map(|entry| entry.count as usize).sum()
 }
 
 /// Returns the nodes that have a tag, own or inherited, without regard to case.
-pub fn tagged<'a>(view: &'a View, tag: &'a str) -> impl Iterator<Item = NodeRef> + 'a {
+pub fn tagged<'a>(view: &'a View, tag: &str) -> impl Iterator<Item = NodeRef> + use<'a> {
     let tag = tag.trim_matches(':').to_lowercase();
-    view.documents().flat_map(move |document| {
-        let outline = &document.outline;
-        let has = |tags: &[Box<str>]| tags.iter().any(|own| own.to_lowercase() == tag);
-        let mut tagged = Vec::with_capacity(outline.nodes.len());
-        for (index, node) in outline.nodes.iter().enumerate() {
-            let inherited = match index {
-                0 => has(&outline.filetags),
-                _ => tagged.get(node.parent as usize).copied().unwrap_or(false),
-            };
-            tagged.push(inherited || has(&node.tags));
-        }
-        refs(document, tagged.into_iter().enumerate().filter_map(|(index, tagged)| tagged.then_some(index)))
-    })
+    let files = view.index().files(&Key::Tag(&tag));
+    files.filter_map(|entry| view.card(&entry.file)).flat_map(move |card| nodes(view, card, tagged_nodes(card, &tag)))
+}
+
+/// Returns the nodes of a file that have a tag in lower case, own or inherited, in order.
+fn tagged_nodes(card: &Card, tag: &str) -> Vec<usize> {
+    let mut found: Vec<usize> = Vec::new();
+    let mut index = 0;
+    while index < card.len() {
+        let here = card.tags(index).any(|own| own.eq_ignore_ascii_case(tag) || own.to_lowercase() == tag);
+        let after = if here { card.after(index) } else { index + 1 };
+        found.extend((index..after).filter(|_| here));
+        index = after;
+    }
+    found
 }
 
 /// Returns the nodes that have a keyword, such as `TODO`.
 pub fn with_keyword<'a>(view: &'a View, keyword: &'a str) -> impl Iterator<Item = NodeRef> + 'a {
-    matching(view, move |outline, node| outline.todo(node).is_some_and(|found| found.name.as_ref() == keyword))
+    matching(view, &Key::Keyword(keyword), move |card, index| {
+        card.keyword(index).is_some_and(|found| found.name == keyword)
+    })
 }
 
 /// Returns the nodes that are still to be done: those with a keyword that is not a done one.
 pub fn open(view: &View) -> impl Iterator<Item = NodeRef> + '_ {
-    matching(view, |outline, node| outline.todo(node).is_some_and(|found| !found.done))
+    matching(view, &Key::Open, |card, index| card.keyword(index).is_some_and(|found| !found.done))
+}
+
+/// Returns the nodes with a keyword that means that nothing is left to do.
+pub fn done(view: &View) -> impl Iterator<Item = NodeRef> + '_ {
+    matching(view, &Key::Done, |card, index| card.keyword(index).is_some_and(|found| found.done))
 }
 
 /// Returns the nodes that have an own property, whatever its value or with exactly this one.
-pub fn with_property<'a>(view: &'a View, key: &'a str, value: Option<&'a str>) -> impl Iterator<Item = NodeRef> + 'a {
-    let key = key.to_uppercase();
-    matching(view, move |outline, node| {
-        outline.property(node, &key).is_some_and(|found| value.is_none_or(|wanted| wanted == found))
+pub fn with_property<'a>(view: &'a View, key: &str, value: Option<&'a str>) -> impl Iterator<Item = NodeRef> + use<'a> {
+    let name = key.to_uppercase();
+    let key = match value {
+        // An id is no value, but it is a property.
+        Some(value) if name != "ID" => Key::Value(&name, value),
+        Some(_) | None => Key::Property(&name),
+    };
+    let files = view.index().files(&key);
+    let name = name.clone();
+    files.filter_map(|entry| view.card(&entry.file)).flat_map(move |card| {
+        let has = |index: &usize| {
+            let mut own = card.properties(*index).filter(|(known, _)| *known == name);
+            own.next().is_some_and(|(_, found)| value.is_none_or(|wanted| wanted == found))
+        };
+        nodes(view, card, (0..card.len()).filter(has).collect())
     })
 }
 
-/// Returns the nodes whose title or body holds a text, without regard to case.
-pub fn containing<'a>(view: &'a View, text: &str) -> impl Iterator<Item = NodeRef> + 'a {
+/// Returns the nodes that link to an id.
+pub fn linking<'a>(view: &'a View, target: &'a str) -> impl Iterator<Item = NodeRef> + 'a {
+    let cards = view.index().files(&Key::Link(target)).filter_map(|entry| view.card(&entry.file));
+    cards.flat_map(move |card| nodes(view, card, card.links_to(target).collect()))
+}
+
+/// Returns the nodes whose title or body holds a text, without regard to case. It reads every text there is.
+pub fn containing<'a>(view: &'a View, text: &str) -> impl Iterator<Item = NodeRef> + use<'a> {
     let wanted = text.to_lowercase();
-    matching(view, move |outline, node| {
-        let holds = |range| outline.slice(range).to_lowercase().contains(&wanted);
-        holds(&node.title) || holds(&node.body)
+    let holds = move |text: &str| text.to_lowercase().contains(&wanted);
+    // Titles first: they need no text. A file's text is read once for all its nodes.
+    view.cards().filter_map(|card| view.node(&card.file, 0)).flat_map(move |file| {
+        file.text();
+        let found: Vec<NodeRef> =
+            file.with_descendants().filter(|node| holds(own_title(node)) || holds(node.body())).collect();
+        found
     })
+}
+
+fn own_title(node: &NodeRef) -> &str {
+    if node.index == 0 { "" } else { node.title() }
 }
 
 /// Returns the nodes whose timestamp of one kind lies on one of the days from `first` to `last`, with its day.
 ///
 /// The day is the one that is written; repeaters are not followed.
 pub fn planned(view: &View, planning: Planning, first: Date, last: Date) -> impl Iterator<Item = (NodeRef, Date)> + '_ {
-    let day = move |outline: &Outline, node: &Node| planned_day(outline, node, planning);
-    matching(view, move |outline, node| day(outline, node).is_some_and(|day| first <= day && day <= last))
-        .filter_map(move |found| day(&found.document.outline, found.node()).map(|day| (found, day)))
-}
-
-/// Returns the documents whose files were changed at a time or after it; unknown times do not count.
-pub fn changed_since(view: &View, time: jiff::Timestamp) -> impl Iterator<Item = &Arc<Document>> {
-    view.documents().filter(move |document| document.modified.is_some_and(|modified| modified >= time))
-}
-
-/// Returns the day of a node's planning, if it has one that can be read.
-pub fn planned_day(outline: &Outline, node: &Node, planning: Planning) -> Option<Date> {
-    let range = match planning {
-        Planning::Scheduled => node.scheduled.as_ref(),
-        Planning::Deadline => node.deadline.as_ref(),
-        Planning::Closed => node.closed.as_ref(),
+    let mut days = view.index().days(planning, first, last);
+    let few: BTreeSet<&Arc<str>> = days.by_ref().take(SORTED_FILES).map(|entry| &entry.file).collect();
+    let (few, many) = match days.next() {
+        None => (Some(few), None),
+        Some(_) => (None, Some(view.index().files(&Key::Planned(planning)).map(|entry| &entry.file))),
     };
-    day_of(outline.slice(range?))
-}
-
-/// Returns the first day of a raw timestamp such as `<2026-11-21 Sat 10:00 +1w>`.
-pub fn day_of(timestamp: &str) -> Option<Date> {
-    let date = timestamp.trim_start_matches(['<', '[']).get(..10)?;
-    let well_formed =
-        date.bytes().enumerate().all(|(at, b)| if matches!(at, 4 | 7) { b == b'-' } else { b.is_ascii_digit() });
-    well_formed.then(|| date.parse().ok()).flatten()
-}
-
-fn matching<'a>(view: &'a View, wanted: impl Fn(&Outline, &Node) -> bool + 'a) -> impl Iterator<Item = NodeRef> + 'a {
-    let wanted = Arc::new(wanted);
-    view.documents().flat_map(move |document| {
-        let wanted = wanted.clone();
-        let outline = &document.outline;
-        let indices = outline.nodes.iter().enumerate().filter(move |(_, node)| wanted(outline, node));
-        refs(document, indices.map(|(index, _)| index))
+    let files = few.into_iter().flatten().chain(many.into_iter().flatten());
+    files.filter_map(|file| view.card(file)).flat_map(move |card| {
+        let day = |index: usize| card.planned_day(index, planning).filter(|day| first <= *day && *day <= last);
+        let found: Vec<(usize, Date)> = (0..card.len()).filter_map(|index| Some((index, day(index)?))).collect();
+        found.into_iter().filter_map(|(index, day)| Some((view.node(&card.file, index)?, day)))
     })
 }
 
-fn refs<'a>(
-    document: &'a Arc<Document>,
-    indices: impl Iterator<Item = usize> + 'a,
-) -> impl Iterator<Item = NodeRef> + 'a {
-    indices.map(|index| NodeRef { document: document.clone(), index })
+/// Returns the same nodes by their day, and within a day in the order of files and lines.
+pub fn planned_by_day(
+    view: &View,
+    planning: Planning,
+    first: Date,
+    last: Date,
+) -> impl Iterator<Item = (NodeRef, Date)> + '_ {
+    let days = view.index().days(planning, first, last).filter_map(|entry| Some((entry.day()?, entry)));
+    days.filter_map(|(day, entry)| Some((day, view.card(&entry.file)?))).flat_map(move |(day, card)| {
+        let on_it = |index: &usize| card.planned_day(*index, planning) == Some(day);
+        nodes(view, card, (0..card.len()).filter(on_it).collect()).map(move |node| (node, day))
+    })
+}
+
+/// Returns the cards of files that were changed at a time or after it; unknown times do not count.
+pub fn changed_since(view: &View, time: jiff::Timestamp) -> impl Iterator<Item = &Arc<Card>> {
+    view.cards().filter(move |card| card.modified().is_some_and(|modified| modified >= time))
+}
+
+/// Returns the cards of files that were changed between two moments, both included, the latest first.
+pub fn changed_between(view: &View, from: jiff::Timestamp, to: jiff::Timestamp) -> impl Iterator<Item = &Arc<Card>> {
+    let found = view.index().changed(from, to).filter_map(|entry| view.card(&entry.file));
+    found.filter(move |card| card.modified().is_some_and(|modified| from <= modified && modified <= to))
+}
+
+/// Returns the nodes of the files that may hold a key, and for which `holds` says so.
+fn matching<'a, F: Fn(&Card, usize) -> bool + 'a>(
+    view: &'a View,
+    key: &Key<'_>,
+    holds: F,
+) -> impl Iterator<Item = NodeRef> + use<'a, F> {
+    let cards = view.index().files(key).filter_map(|entry| view.card(&entry.file));
+    cards.flat_map(move |card| nodes(view, card, (0..card.len()).filter(|index| holds(card, *index)).collect()))
+}
+
+fn nodes<'a>(view: &'a View, card: &'a Card, indices: Vec<usize>) -> impl Iterator<Item = NodeRef> + 'a {
+    let file = view.node(&card.file, 0);
+    indices.into_iter().filter_map(move |index| file.as_ref()?.at(index))
 }

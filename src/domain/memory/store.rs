@@ -374,12 +374,9 @@ impl Store for RamStore {
 
     fn differing(&mut self, before: OperationId, after: OperationId) -> Result<Vec<Differing>, StoreError> {
         let (before, after) = (self.wanted(before)?, self.wanted(after)?);
-        let root = |view: &View, file: &str| view.document(file).map(|document| document.root());
-        let names: std::collections::BTreeSet<Arc<str>> =
-            before.documents().chain(after.documents()).map(|document| document.file.clone()).collect();
-        let both =
-            names.into_iter().map(|file| Differing { before: root(&before, &file), after: root(&after, &file), file });
-        Ok(both.filter(|file| file.before != file.after).collect())
+        let root = |view: &View, file: &str| view.card(file).map(|card| card.root());
+        let names = before.differing(&after).into_iter();
+        Ok(names.map(|file| Differing { before: root(&before, &file), after: root(&after, &file), file }).collect())
     }
 
     fn versions(
@@ -390,7 +387,7 @@ impl Store for RamStore {
     ) -> Result<Vec<(OperationId, Option<ObjectHash>)>, StoreError> {
         let mut found: Vec<(OperationId, Option<ObjectHash>)> = Vec::new();
         for (id, view) in self.views.iter().filter(|(id, _)| *id >= after && *id <= until) {
-            let root = view.document(file).map(|document| document.root());
+            let root = view.card(file).map(|card| card.root());
             if found.last().is_none_or(|(_, last)| *last != root) {
                 found.push((*id, root));
             }

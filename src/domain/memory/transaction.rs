@@ -133,8 +133,7 @@ impl Unpublished {
     /// [`Clash`] with the files that were.
     pub fn rebase(self, memory: &Memory) -> Result<Unpublished, Clash> {
         let (old, now) = (&self.transaction.before, memory.head());
-        let root =
-            |view: &View, file: &str| -> Option<ObjectHash> { view.document(file).map(|document| document.root()) };
+        let root = |view: &View, file: &str| -> Option<ObjectHash> { view.card(file).map(|card| card.root()) };
         let wanted = &self.transaction.changes;
         let files: Vec<String> = wanted
             .iter()

@@ -1,108 +1,146 @@
 //! An immutable picture of the whole memory. Cloning is O(1); a reader's world never moves.
+//!
+//! A view holds a card of each file, and the texts that are not saved yet. What is saved is read on demand, so whoever
+//! asks for a text may wait for the disk; everything else is answered by cards.
 
 use crate::domain::id::{NodeId, ObjectHash};
-use crate::domain::label::Privacy;
+use crate::domain::memory::card::Card;
 pub use crate::domain::memory::document::Document;
 use crate::domain::memory::files::FileTree;
-use crate::domain::memory::holders::Holders;
-use crate::domain::org::outline::Node;
+use crate::domain::memory::index::{Index, Key};
+pub use crate::domain::memory::node::NodeRef;
+use crate::domain::memory::shelf::{Book, Shelf};
+use parking_lot::Mutex;
 use rpds::RedBlackTreeMapSync;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// How many `::*` of an id are tried as the end of a file's name.
 const MAX_SPLITS: usize = 16;
 
-/// One node, with the document it stands in.
-#[derive(Clone)]
-pub struct NodeRef {
-    /// The document.
-    pub document: Arc<Document>,
-    /// Index into its nodes.
-    pub index: usize,
-}
-
 /// The whole memory at one moment.
 #[derive(Clone, Default)]
 pub struct View {
-    /// Documents by file.
-    documents: RedBlackTreeMapSync<Arc<str>, Arc<Document>>,
+    /// What is held of each file, by its name.
+    held: RedBlackTreeMapSync<Arc<str>, Arc<Held>>,
     /// The same files by the hash of their name, for the root hash.
     files: FileTree,
-    /// Files by ids of their own; ids made from a file's name need no index.
-    ids: Holders,
-    /// Files by the ids that they link to.
-    targets: Holders,
+    /// Which files hold which ids, tags, keywords and so on.
+    index: Index,
+    /// Where texts come from that are saved; without one, all stay here.
+    shelf: Option<Arc<Shelf>>,
     /// How many headings there are.
     headings: usize,
 }
 
-impl NodeRef {
-    /// Returns the node.
-    pub fn node(&self) -> &Node {
-        &self.document.outline.nodes[self.index]
+/// What is held of one file: its card, and its text while that is nowhere else.
+pub(super) struct Held {
+    pub(super) card: Arc<Card>,
+    /// Only here until it is saved.
+    pinned: Mutex<Option<Arc<Book>>>,
+    shelf: Option<Arc<Shelf>>,
+}
+
+impl Held {
+    /// Returns the text, from the store if need be.
+    pub(super) fn book(&self) -> Option<Arc<Book>> {
+        let pinned = self.pinned.lock().clone();
+        pinned.or_else(|| self.shelf.as_ref()?.take(&self.card.file, self.card.root()))
     }
 
-    /// Returns the node's id.
-    pub fn id(&self) -> &NodeId {
-        &self.document.ids[self.index]
+    /// Returns the text when it need not be read.
+    fn warm(&self) -> Option<Arc<Book>> {
+        let pinned = self.pinned.lock().clone();
+        pinned.or_else(|| self.shelf.as_ref()?.look(&self.card.file, self.card.root()))
     }
 
-    /// Returns the node's title; a file's is its `#+TITLE` or its name.
-    pub fn title(&self) -> &str {
-        if self.index > 0 {
-            return self.document.outline.slice(&self.node().title);
-        }
-        match self.document.outline.title.as_deref() {
-            Some(title) => title,
-            None => self.document.file.rsplit('/').next().unwrap_or(&self.document.file),
-        }
+    /// Returns the document of a text of this file.
+    pub(super) fn document(&self, book: &Arc<Book>) -> Option<Arc<Document>> {
+        let made = book.made();
+        made.or_else(|| self.shelf.as_ref()?.make(&self.card, book))
     }
 
-    /// Returns the node's text below its headline, without planning line and drawer.
-    pub fn body(&self) -> &str {
-        self.document.outline.slice(&self.node().body)
-    }
-
-    /// Returns how private it is.
-    pub fn privacy(&self) -> Privacy {
-        self.document.privacy[self.index]
-    }
-
-    /// Returns the parent; a file has none.
-    pub fn parent(&self) -> Option<NodeRef> {
-        (self.index > 0).then(|| NodeRef { document: self.document.clone(), index: self.node().parent as usize })
-    }
-
-    /// Returns the children, in order.
-    pub fn children(&self) -> impl Iterator<Item = NodeRef> + '_ {
-        self.document.outline.children(self.index).map(|index| NodeRef { document: self.document.clone(), index })
+    fn is_pinned(&self) -> bool {
+        self.pinned.lock().is_some()
     }
 }
 
 impl View {
+    /// Returns an empty memory whose texts, once they are saved, come from a shelf.
+    pub fn shelved(shelf: Arc<Shelf>) -> View {
+        View { shelf: Some(shelf), ..View::default() }
+    }
+
+    /// Returns a memory of cards whose texts are all saved. Of two cards of one file the last one counts.
+    pub fn of_cards(cards: Vec<Card>, shelf: Arc<Shelf>) -> View {
+        let mut view = View::shelved(shelf);
+        for card in cards {
+            view.files.insert(&card.file, card.root());
+            let held = Held { card: Arc::new(card), pinned: Mutex::new(None), shelf: view.shelf.clone() };
+            view.held.insert_mut(held.card.file.clone(), Arc::new(held));
+        }
+        view.headings = view.cards().map(|card| card.headings()).sum();
+        view.index = Index::of(view.held.values().map(|held| held.card.as_ref()));
+        view
+    }
+
+    /// Returns the empty memory that has this one's shelf.
+    pub fn cleared(&self) -> View {
+        View { shelf: self.shelf.clone(), ..View::default() }
+    }
+
+    /// Returns where texts come from that are saved, if that is anywhere.
+    pub fn shelf(&self) -> Option<&Arc<Shelf>> {
+        self.shelf.as_ref()
+    }
+
     /// Returns how many headings there are, files not counted.
     pub fn headings(&self) -> usize {
         self.headings
     }
 
-    /// Returns the documents, by file name.
-    pub fn documents(&self) -> impl Iterator<Item = &Arc<Document>> {
-        self.documents.values()
+    /// Returns the cards, by file name. Nothing is read for them.
+    pub fn cards(&self) -> impl Iterator<Item = &Arc<Card>> {
+        self.held.values().map(|held| &held.card)
     }
 
-    /// Returns how many documents there are.
+    /// Returns the documents, by file name, one after the other: each may be read from the store.
+    /// What cannot be had is left out.
+    pub fn documents(&self) -> impl Iterator<Item = Arc<Document>> + '_ {
+        self.held.values().filter_map(|held| held.document(&held.book()?))
+    }
+
+    /// Returns how many files there are.
     pub fn len(&self) -> usize {
-        self.documents.size()
+        self.held.size()
     }
 
     /// Returns whether there is nothing in memory.
     pub fn is_empty(&self) -> bool {
-        self.documents.is_empty()
+        self.held.is_empty()
     }
 
-    /// Finds a document by its file.
-    pub fn document(&self, file: &str) -> Option<&Arc<Document>> {
-        self.documents.get(file)
+    /// Finds the card of a file.
+    pub fn card(&self, file: &str) -> Option<&Arc<Card>> {
+        self.held.get(file).map(|held| &held.card)
+    }
+
+    /// Finds a document by its file, and reads it if need be; `None` also when its text cannot be had, which is said
+    /// once to whoever listens to the shelf.
+    pub fn document(&self, file: &str) -> Option<Arc<Document>> {
+        let held = self.held.get(file)?;
+        held.document(&held.book()?)
+    }
+
+    /// Finds the text of a file, and reads it if need be; `None` also when it cannot be had.
+    pub fn text(&self, file: &str) -> Option<Arc<str>> {
+        Some(self.held.get(file)?.book()?.text().clone())
+    }
+
+    /// Finds a document by its file when it is at hand as a whole; reads and makes nothing.
+    pub fn warm(&self, file: &str) -> Option<Arc<Document>> {
+        let held = self.held.get(file)?;
+        held.warm().and_then(|book| book.made())
     }
 
     /// Returns the hash of everything: two views with one root hold the same bytes.
@@ -115,34 +153,37 @@ impl View {
         &self.files
     }
 
+    /// Returns the structural index; [`crate::domain::memory::query`] reads it.
+    pub fn index(&self) -> &Index {
+        &self.index
+    }
+
+    /// Finds a node by its file and its place there.
+    pub fn node(&self, file: &str, index: usize) -> Option<NodeRef> {
+        NodeRef::of(self.held.get(file)?, index)
+    }
+
     /// Finds a node by its id; the first file in order wins where an id stands twice.
     pub fn get(&self, id: &NodeId) -> Option<NodeRef> {
         let text = id.as_str();
-        let own = self.ids.files(text).map(|file| file.as_ref());
+        let own = self.index.files(&Key::Id(text)).map(|entry| entry.file.as_ref());
         let derived = text.match_indices("::*").take(MAX_SPLITS).filter_map(|(at, _)| text.get(..at));
         own.chain([text]).chain(derived).find_map(|file| {
-            let document = self.documents.get(file)?;
-            let index = document.index_of(id)?;
-            Some(NodeRef { document: document.clone(), index })
+            let held = self.held.get(file)?;
+            NodeRef::of(held, held.card.index_of(id)?)
         })
     }
 
     /// Returns the nodes that link to an id, in the order of files and lines.
     pub fn backlinks(&self, id: &NodeId) -> Vec<NodeRef> {
-        let documents = self.targets.files(id.as_str()).filter_map(|file| self.documents.get(file));
-        documents
-            .flat_map(|document| {
-                let links = document.links_to(id.as_str()).iter();
-                links.map(|link| NodeRef { document: document.clone(), index: link.node as usize })
-            })
-            .collect()
+        let entries = self.index.files(&Key::Link(id.as_str()));
+        let held = entries.filter_map(|entry| self.held.get(&entry.file));
+        held.flat_map(|held| held.card.links_to(id.as_str()).filter_map(|node| NodeRef::of(held, node))).collect()
     }
 
     /// Returns every node, files included, in the order of files and lines.
     pub fn nodes(&self) -> impl Iterator<Item = NodeRef> + '_ {
-        self.documents.values().flat_map(|document| {
-            (0..document.outline.nodes.len()).map(|index| NodeRef { document: document.clone(), index })
-        })
+        self.held.values().flat_map(|held| (0..held.card.len()).filter_map(move |index| NodeRef::of(held, index)))
     }
 
     /// Returns the memory with one document put in or replaced.
@@ -160,62 +201,71 @@ impl View {
     }
 
     /// Puts a document in, or replaces the one of the same file; clones of this view do not move.
+    /// Its text stays here until [`View::settle`] says that it is saved.
     pub fn put(&mut self, document: Arc<Document>) {
+        let card = Arc::new(Card::of(&document));
+        // The same content is as saved as it was.
+        let known = self.held.get(&card.file).filter(|held| held.card.root() == card.root() && !held.is_pinned());
+        let (saved, book) = (known.is_some(), Arc::new(Book::of(document)));
+        let pinned = match &self.shelf {
+            Some(shelf) if saved => {
+                shelf.keep(&card.file, card.root(), book);
+                None
+            }
+            Some(_) | None => Some(book),
+        };
+        self.place(Arc::new(Held { card, pinned: Mutex::new(pinned), shelf: self.shelf.clone() }));
+    }
+
+    /// Puts a document in whose text is saved already.
+    pub fn put_saved(&mut self, document: Arc<Document>) {
         let file = document.file.clone();
-        let old = self.documents.get(&file).cloned();
-        let (old_ids, new_ids) = changed(old.as_deref().map_or(&[][..], |old| &old.ids), &document.ids);
-        for id in old_ids.iter().filter(|id| !document.derives(id) && document.index_of(id).is_none()) {
-            self.ids.remove(id.as_str(), &file);
+        self.put(document);
+        self.settle([file.as_ref()]);
+    }
+
+    /// Takes over what another view holds of a file, without reading it.
+    pub fn adopt(&mut self, other: &View, file: &str) {
+        if let Some(held) = other.held.get(file) {
+            self.place(held.clone());
         }
-        for id in new_ids.iter().filter(|id| !document.derives(id)) {
-            self.ids.insert(&id.as_str().into(), &file);
+    }
+
+    /// Says that the texts of some files are saved, as this view has them: from here on they are read on demand.
+    pub fn settle<'a>(&self, files: impl IntoIterator<Item = &'a str>) {
+        let Some(shelf) = &self.shelf else { return };
+        for held in files.into_iter().filter_map(|file| self.held.get(file)) {
+            let Some(book) = held.pinned.lock().clone() else { continue };
+            shelf.keep(&held.card.file, held.card.root(), book);
+            // Only now: at no moment is it nowhere at hand.
+            *held.pinned.lock() = None;
         }
-        self.relink(old.as_deref(), Some(&document));
-        self.headings -= old.as_deref().map_or(0, headings_of);
-        self.headings += headings_of(&document);
-        self.files.insert(&file, document.root());
-        self.documents.insert_mut(file, document);
+    }
+
+    fn place(&mut self, held: Arc<Held>) {
+        let card = &held.card;
+        let old = self.held.get(&card.file).map(|held| held.card.clone());
+        self.index.change(old.as_deref(), Some(card));
+        self.headings -= old.map_or(0, |old| old.headings());
+        self.headings += card.headings();
+        self.files.insert(&card.file, card.root());
+        self.held.insert_mut(card.file.clone(), held.clone());
     }
 
     /// Takes a document out; clones of this view do not move.
     pub fn remove(&mut self, file: &str) {
-        let Some(old) = self.documents.get(file).cloned() else { return };
-        for id in old.ids.iter().filter(|id| !old.derives(id)) {
-            self.ids.remove(id.as_str(), file);
-        }
-        self.relink(Some(&old), None);
-        self.headings -= headings_of(&old);
+        let Some(old) = self.card(file).cloned() else { return };
+        self.index.change(Some(&old), None);
+        self.headings -= old.headings();
         self.files.remove(file);
-        self.documents.remove_mut(file);
+        self.held.remove_mut(file);
     }
 
-    /// Brings the index of links up to date; what both documents link to stays as it is.
-    fn relink(&mut self, old: Option<&Document>, new: Option<&Document>) {
-        if let Some(old) = old {
-            for link in old.links() {
-                if new.is_none_or(|new| new.links_to(&link.target).is_empty()) {
-                    self.targets.remove(&link.target, &old.file);
-                }
-            }
-        }
-        if let Some(new) = new {
-            for link in new.links() {
-                if old.is_none_or(|old| old.links_to(&link.target).is_empty()) {
-                    self.targets.insert(&link.target, &new.file);
-                }
-            }
-        }
+    /// Returns the files that are not the same in another view, or are in one of both only.
+    pub fn differing(&self, other: &View) -> BTreeSet<Arc<str>> {
+        let other_root = |view: &View, card: &Card| view.card(&card.file).map(|card| card.root()) != Some(card.root());
+        let here = self.cards().filter(|card| other_root(other, card));
+        let there = other.cards().filter(|card| self.card(&card.file).is_none());
+        here.chain(there).map(|card| card.file.clone()).collect()
     }
-}
-
-fn headings_of(document: &Document) -> usize {
-    document.outline.nodes.len().saturating_sub(1)
-}
-
-/// Returns the parts of two lists between what they begin and what they end with alike.
-fn changed<'a>(old: &'a [NodeId], new: &'a [NodeId]) -> (&'a [NodeId], &'a [NodeId]) {
-    let head = old.iter().zip(new).take_while(|(a, b)| a == b).count();
-    let (old, new) = (&old[head..], &new[head..]);
-    let tail = old.iter().rev().zip(new.iter().rev()).take_while(|(a, b)| a == b).count();
-    (&old[..old.len() - tail], &new[..new.len() - tail])
 }

@@ -1,7 +1,7 @@
 //! What changed since a moment: files by their time, headings by the timestamps they carry.
 
 use crate::domain::count::counted;
-use crate::domain::memory::document::Document;
+use crate::domain::memory::card::Card;
 use crate::domain::memory::view::NodeRef;
 use crate::domain::recall::answer::{Notes, Reply};
 use crate::domain::recall::show::{day, headline, link};
@@ -16,10 +16,10 @@ const MAX_HEADINGS: usize = 5;
 
 /// Lists files that changed since a moment, the latest first, with their headings that are dated since then.
 pub(super) fn changed(notes: &Notes<'_>, since: DateTime) -> Reply {
-    let mut files: Vec<(DateTime, &Arc<Document>)> = notes
+    let mut files: Vec<(DateTime, &Arc<Card>)> = notes
         .view
-        .documents()
-        .filter_map(|document| document.modified.map(|at| ((notes.local)(at), document)))
+        .cards()
+        .filter_map(|card| card.modified().map(|at| ((notes.local)(at), card)))
         .filter(|(at, _)| *at >= since)
         .collect();
     files.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.file.cmp(&b.1.file)));
@@ -29,11 +29,11 @@ pub(super) fn changed(notes: &Notes<'_>, since: DateTime) -> Reply {
     }
     let have = if files.len() == 1 { "has" } else { "have" };
     let mut reply = Reply::words(format!("{} {have} changed since {from}:", counted(files.len(), "file")));
-    for (at, document) in files.iter().take(MAX_FILES) {
-        let file = NodeRef { document: (*document).clone(), index: 0 };
+    for (at, card) in files.iter().take(MAX_FILES) {
+        let Some(file) = notes.view.node(&card.file, 0) else { continue };
         let line = format!("- {} {}: {}", day(at.date()), at.time().strftime("%H:%M"), link(&file));
         reply.line(&file, &line);
-        headings(&mut reply, document, since, notes.now);
+        headings(&mut reply, &file, since, notes.now);
     }
     if files.len() > MAX_FILES {
         reply.text.push_str(&format!("\n… and {} more.", files.len() - MAX_FILES));
@@ -41,11 +41,11 @@ pub(super) fn changed(notes: &Notes<'_>, since: DateTime) -> Reply {
     reply
 }
 
-fn headings(reply: &mut Reply, document: &Arc<Document>, since: DateTime, now: DateTime) {
-    let mut dated: Vec<(DateTime, NodeRef)> = (1..document.outline.nodes.len())
-        .map(|index| NodeRef { document: document.clone(), index })
-        .filter_map(|node| latest(&node, since, now).map(|at| (at, node)))
-        .collect();
+fn headings(reply: &mut Reply, file: &NodeRef, since: DateTime, now: DateTime) {
+    // Read once, for all of them.
+    file.text();
+    let mut dated: Vec<(DateTime, NodeRef)> =
+        file.with_descendants().skip(1).filter_map(|node| latest(&node, since, now).map(|at| (at, node))).collect();
     dated.sort_by_key(|(at, _)| std::cmp::Reverse(*at));
     for (_, node) in dated.iter().take(MAX_HEADINGS) {
         reply.line(node, &format!("  - {}", headline(node)));
@@ -57,9 +57,7 @@ fn headings(reply: &mut Reply, document: &Arc<Document>, since: DateTime, now: D
 
 /// Returns the latest inactive timestamp of a heading's own section that lies between two moments.
 fn latest(node: &NodeRef, since: DateTime, now: DateTime) -> Option<DateTime> {
-    let outline = &node.document.outline;
-    let title = outline.slice(&node.node().title);
-    let found = stamps(title).into_iter().chain(stamps(outline.slice(&node.node().section)));
+    let found = stamps(node.title()).into_iter().chain(stamps(node.section()));
     found.filter(|stamp| !stamp.active).map(|stamp| moment(&stamp)).filter(|at| *at >= since && *at <= now).max()
 }
 

@@ -62,7 +62,7 @@ fn untitled(node: &NodeRef) -> Reply {
         "“This” would be {}, the heading in line {} — {}. It has no title, so I propose nothing for it. Name the \
          heading that you mean, or give this one a title and ask again.",
         link(node),
-        node.node().line,
+        node.line(),
         place(node)
     ));
     reply.source(node);

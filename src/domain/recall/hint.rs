@@ -27,7 +27,7 @@ fn names(node: &NodeRef) -> Vec<String> {
     let titled = typable(node.title());
     let mut name = titled.replace('/', " ");
     let mut names = Vec::new();
-    let mut folders = node.document.file.rsplit('/').map(one_line);
+    let mut folders = node.file().rsplit('/').map(one_line);
     let file = folders.next().unwrap_or_default();
     if !name.is_empty() {
         names.push(titled);

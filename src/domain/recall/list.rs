@@ -1,7 +1,8 @@
 //! Lists: what is due, scheduled, overdue, on the agenda, waiting, open, tagged, finished, and projects.
 
+use crate::domain::memory::card::Planning;
+use crate::domain::memory::query::tagged as with_tag;
 use crate::domain::memory::view::NodeRef;
-use crate::domain::org::outline::Node;
 use crate::domain::recall::answer::{Notes, Reply, missing};
 use crate::domain::recall::request::Window;
 use crate::domain::recall::resolve::{Among, Resolved, is_open, resolve};
@@ -37,7 +38,7 @@ pub(super) fn due(notes: &Notes<'_>, window: &Window, within: Option<&str>) -> R
         Ok(place) => place,
         Err(reply) => return reply,
     };
-    let entries = planned(notes, window, &place, |node| &node.deadline, "deadline");
+    let entries = planned(notes, window, &place, Planning::Deadline, "deadline");
     let head = format!("Due{}{}", phrase(window, notes.now.date()), place.words());
     let mut reply = dated(notes, &entries, &head, "Nothing is due");
     coming::overdue_before(&mut reply, notes, window, &place);
@@ -51,7 +52,7 @@ pub(super) fn scheduled(notes: &Notes<'_>, window: &Window, within: Option<&str>
         Ok(place) => place,
         Err(reply) => return reply,
     };
-    let entries = planned(notes, window, &place, |node| &node.scheduled, "scheduled");
+    let entries = planned(notes, window, &place, Planning::Scheduled, "scheduled");
     let head = format!("Scheduled{}{}", phrase(window, notes.now.date()), place.words());
     let mut reply = dated(notes, &entries, &head, "Nothing is scheduled");
     coming::next(&mut reply, notes, window, &place, &entries);
@@ -65,8 +66,8 @@ pub(super) fn overdue(notes: &Notes<'_>, within: Option<&str>) -> Reply {
         Err(reply) => return reply,
     };
     let past = Window { from: None, to: notes.now.date().yesterday().ok() };
-    let mut entries = planned(notes, &past, &place, |node| &node.deadline, "deadline");
-    entries.extend(planned(notes, &past, &place, |node| &node.scheduled, "scheduled"));
+    let mut entries = planned(notes, &past, &place, Planning::Deadline, "deadline");
+    entries.extend(planned(notes, &past, &place, Planning::Scheduled, "scheduled"));
     sort(&mut entries);
     dated(notes, &entries, &format!("Overdue{}", place.words()), "Nothing is overdue")
 }
@@ -89,8 +90,7 @@ pub(super) fn todos(notes: &Notes<'_>, state: Option<&str>, within: Option<&str>
 pub(super) fn tagged(notes: &Notes<'_>, tag: &str) -> Reply {
     let own = |node: &NodeRef| {
         let same = |other: &str| other.trim_start_matches('@').eq_ignore_ascii_case(tag.trim_start_matches('@'));
-        let file = node.index == 0 && node.document.outline.filetags.iter().any(|other| same(other));
-        file || node.node().tags.iter().any(|other| same(other))
+        node.tags().any(same)
     };
     let mut reply = Reply::words(format!("Tagged {tag}:"));
     let nodes: Vec<NodeRef> = notes.view.nodes().filter(own).collect();
@@ -109,7 +109,7 @@ pub(super) fn finished(notes: &Notes<'_>, window: &Window, within: Option<&str>)
     };
     let mut entries: Vec<Entry> = Vec::new();
     for node in notes.view.nodes().filter(|node| place.holds(node)) {
-        let Some(stamp) = node.node().closed.as_ref().and_then(|range| stamp(&node, range)) else { continue };
+        let Some(stamp) = stamp(&node, Planning::Closed) else { continue };
         if window.contains(stamp.date) {
             entries.push(Entry { date: stamp.date, time: stamp.time, kind: "closed", node });
         }
@@ -190,16 +190,10 @@ fn hour(time: Option<Time>) -> String {
 }
 
 /// Returns open headings by one of their planning dates; repeating ones on the first day in the window.
-fn planned(
-    notes: &Notes<'_>,
-    window: &Window,
-    place: &Place,
-    date: impl Fn(&Node) -> &Option<Range<u32>>,
-    kind: &'static str,
-) -> Vec<Entry> {
+fn planned(notes: &Notes<'_>, window: &Window, place: &Place, planning: Planning, kind: &'static str) -> Vec<Entry> {
     let mut entries = Vec::new();
     for node in notes.view.nodes().filter(|node| place.holds(node) && is_live(node)) {
-        let Some(stamp) = date(node.node()).as_ref().and_then(|range| stamp(&node, range)) else { continue };
+        let Some(stamp) = stamp(&node, planning) else { continue };
         if let Some(date) = stamp.first_in(window) {
             entries.push(Entry { date, time: stamp.time, kind, node });
         }
@@ -208,18 +202,19 @@ fn planned(
     entries
 }
 
-fn stamp(node: &NodeRef, range: &Range<u32>) -> Option<Stamp> {
-    Stamp::parse(node.document.outline.slice(range))
+fn stamp(node: &NodeRef, planning: Planning) -> Option<Stamp> {
+    Stamp::parse(node.planning(planning)?)
 }
 
 /// Returns whether a heading is neither done nor commented out.
 fn is_live(node: &NodeRef) -> bool {
-    node.index > 0 && !node.node().commented && !keyword(node).is_some_and(|keyword| keyword.done)
+    node.index > 0 && !node.commented() && !keyword(node).is_some_and(|keyword| keyword.done)
 }
 
 /// Returns active timestamps of a heading's title and body: appointments.
 fn appointments(node: &NodeRef) -> Vec<Stamp> {
-    let texts = [node.document.outline.slice(&node.node().title), node.body()];
+    let title = if node.index > 0 { node.title() } else { "" };
+    let texts = [title, node.body()];
     let found = texts.into_iter().filter(|text| text.contains('<')).flat_map(stamps);
     found.filter(|stamp| stamp.active).collect()
 }
@@ -250,19 +245,15 @@ impl Place {
     fn find(notes: &Notes<'_>, within: Option<&str>) -> Result<Place, Reply> {
         let Some(name) = within else { return Ok(Place { name: None, trees: Vec::new(), tag: None }) };
         let bare = name.trim_matches([':', '#']);
-        let is_tag = |node: &NodeRef| {
-            let filetags = if node.index == 0 { &node.document.outline.filetags[..] } else { &[] };
-            node.node().tags.iter().chain(filetags).any(|tag| tag.eq_ignore_ascii_case(bare))
-        };
-        let tag = notes.view.nodes().any(|node| is_tag(&node)).then(|| bare.to_string());
+        let is_tag = |node: &NodeRef| node.tags().any(|tag| tag.eq_ignore_ascii_case(bare));
+        let tag = with_tag(notes.view, bare).any(|node| is_tag(&node)).then(|| bare.to_string());
         let nodes = match resolve(notes.view, name, Among::Places) {
             Resolved::One(node) => vec![node],
             Resolved::Several(nodes) | Resolved::Close(nodes) => nodes,
             Resolved::None(nearest) if tag.is_none() => return Err(missing(name, &nearest)),
             Resolved::None(_) => Vec::new(),
         };
-        let trees =
-            nodes.iter().map(|node| (node.document.file.clone(), node.index..node.document.outline.after(node.index)));
+        let trees = nodes.iter().map(|node| (node.file().clone(), node.index..node.after()));
         // A heading that was meant by its id is called by its title.
         let titled = nodes.first().filter(|node| node.id().as_str() == name).map(|node| node.title().to_string());
         Ok(Place { name: Some(titled.unwrap_or_else(|| name.to_string())), trees: trees.collect(), tag })
@@ -272,9 +263,8 @@ impl Place {
         if self.name.is_none() {
             return true;
         }
-        let inside = self.trees.iter().any(|(file, range)| *file == node.document.file && range.contains(&node.index));
-        let tagged =
-            |tag: &String| node.document.outline.all_tags(node.index).iter().any(|own| own.eq_ignore_ascii_case(tag));
+        let inside = self.trees.iter().any(|(file, range)| file == node.file() && range.contains(&node.index));
+        let tagged = |tag: &String| node.all_tags().iter().any(|own| own.eq_ignore_ascii_case(tag));
         inside || self.tag.as_ref().is_some_and(tagged)
     }
 

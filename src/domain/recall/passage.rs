@@ -2,6 +2,7 @@
 
 use crate::domain::context::words::{Analyser, is_stop_word};
 use crate::domain::id::NodeId;
+use crate::domain::memory::card::Planning;
 use crate::domain::memory::view::NodeRef;
 use crate::domain::recall::answer::{Notes, Reply, missing, shown};
 use crate::domain::recall::resolve::{Among, Resolved, matches, resolve, without_stamps};
@@ -135,7 +136,7 @@ fn known(notes: &Notes<'_>, text: &str) -> Vec<(NodeRef, Vec<(String, String)>)>
     let mut analyser = Analyser::default();
     let wanted = stems(&without_genitives(text), &mut analyser);
     let mut found = Vec::new();
-    for node in notes.view.nodes().filter(|node| !node.node().properties.is_empty()) {
+    for node in notes.view.nodes().filter(|node| node.properties().next().is_some()) {
         let title = stems(&without_genitives(node.title()), &mut analyser);
         if title.is_disjoint(&wanted) {
             continue;
@@ -192,11 +193,9 @@ fn planned(notes: &Notes<'_>, target: &str) -> Reply {
 }
 
 fn dates(notes: &Notes<'_>, node: &NodeRef) -> Vec<String> {
-    let outline = &node.document.outline;
-    let planned = node.node();
-    let pairs = [("deadline", &planned.deadline), ("scheduled", &planned.scheduled), ("closed", &planned.closed)];
-    let read = |(word, range): (&str, &Option<std::ops::Range<u32>>)| {
-        let stamp = Stamp::parse(outline.slice(range.as_ref()?))?;
+    let pairs = [("deadline", Planning::Deadline), ("scheduled", Planning::Scheduled), ("closed", Planning::Closed)];
+    let read = |(word, planning): (&str, Planning)| {
+        let stamp = Stamp::parse(node.planning(planning)?)?;
         let hour = stamp.time.map(|time| format!(" {}", time.strftime("%H:%M"))).unwrap_or_default();
         let again = stamp.repeat.map(|repeat| format!(", again every {}", repeat.words())).unwrap_or_default();
         Some(format!("{word} {}{hour} ({}{again})", day(stamp.date), distance(notes.now.date(), stamp.date)))
@@ -255,17 +254,21 @@ fn hits(notes: &Notes<'_>, text: &str, without: &[NodeRef]) -> Hits {
 
 /// Returns how many words of a text stand in a node: in its title, text, tags, or values of properties.
 fn held(node: &NodeRef, wanted: &HashSet<String>, analyser: &mut Analyser) -> usize {
-    let own = node.node();
     // The weekday of a date is no word: “Wed” has nothing to do with a wedding.
     let mut have = stems(&without_stamps(node.title()), analyser);
     have.extend(stems(&without_stamps(clip_bytes(node.body(), MAX_BODY)), analyser));
-    for text in own.tags.iter().map(AsRef::as_ref).chain(own.properties.iter().map(|(_, value)| value.as_ref())) {
+    for text in own_tags(node).chain(node.properties().map(|(_, value)| value)) {
         have.extend(stems(text, analyser));
     }
     for (key, _) in facts(node) {
         have.extend(stems(&key, analyser));
     }
     wanted.iter().filter(|word| have.contains(*word)).count()
+}
+
+/// Returns the tags of a heading; those of a file stand in all of it.
+fn own_tags(node: &NodeRef) -> impl Iterator<Item = &str> {
+    node.tags().filter(|_| node.index > 0)
 }
 
 /// Returns whether the words stand in a node only as a question: a list of things to ask.
@@ -374,8 +377,7 @@ fn opening(node: &NodeRef) -> String {
 }
 
 fn facts(node: &NodeRef) -> Vec<(String, String)> {
-    let own = node.node().properties.iter();
-    let telling = own.filter(|(key, value)| !BOOKKEEPING.contains(&key.as_ref()) && !value.is_empty());
+    let telling = node.properties().filter(|(key, value)| !BOOKKEEPING.contains(key) && !value.is_empty());
     telling.take(8).map(|(key, value)| (one_line(key), clip(&one_line(value), 120))).collect()
 }
 

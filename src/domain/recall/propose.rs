@@ -1,5 +1,6 @@
 //! Proposals: calls of tools, each with an explanation. The gates judge them like any model's.
 
+use crate::domain::memory::card;
 use crate::domain::memory::view::NodeRef;
 use crate::domain::port::Call;
 use crate::domain::recall::answer::{Notes, Reply, missing, shown, the_one, told_apart};
@@ -33,7 +34,7 @@ impl Home {
     fn put(&self, args: &mut Map<String, Value>) {
         match self {
             Home::Under(node) => text(args, "parent", node.id().as_str()),
-            Home::File(node) => text(args, "file", &node.document.file),
+            Home::File(node) => text(args, "file", node.file()),
         }
     }
 }
@@ -50,8 +51,7 @@ pub(super) fn add_todo(
         Ok(home) => home,
         Err(reply) => return reply,
     };
-    let document = &home.node().document;
-    let todo = document.outline.keywords.iter().find(|keyword| !keyword.done).map_or("TODO", |keyword| &keyword.name);
+    let todo = home.node().card().keywords().find(|keyword| !keyword.done).map_or("TODO", |keyword| keyword.name);
     let title = clip(&one_line(title), LONGEST_TITLE);
     let mut args = Map::new();
     text(&mut args, "title", &title);
@@ -130,7 +130,7 @@ fn is_inbox(name: &str) -> bool {
 fn inbox(notes: &Notes<'_>, example: &str) -> Result<Home, Reply> {
     let files = |name: &'static str| {
         move |node: &NodeRef| {
-            let file = node.document.file.rsplit('/').next().unwrap_or("").to_lowercase();
+            let file = node.file().rsplit('/').next().unwrap_or("").to_lowercase();
             node.index == 0 && file.strip_suffix(".org") == Some(name)
         }
     };
@@ -163,8 +163,8 @@ pub(super) fn schedule(notes: &Notes<'_>, target: &str, plans: &[(Planning, Opti
     let mut args = target_args(&node);
     for (planning, when) in plans {
         let has = match planning {
-            Planning::Scheduled => node.node().scheduled.is_some(),
-            Planning::Deadline => node.node().deadline.is_some(),
+            Planning::Scheduled => node.planning(card::Planning::Scheduled).is_some(),
+            Planning::Deadline => node.planning(card::Planning::Deadline).is_some(),
         };
         if when.is_none() && !has {
             let noun = match planning {
@@ -231,10 +231,10 @@ pub(super) fn mark_done(notes: &Notes<'_>, target: &str) -> Reply {
         Err(reply) => return reply,
     };
     if let Some(keyword) = keyword(&node).filter(|keyword| keyword.done) {
-        return already(&node, &keyword.name);
+        return already(&node, keyword.name);
     }
-    match node.document.outline.keywords.iter().find(|keyword| keyword.done) {
-        Some(keyword) => set(&node, &keyword.name.clone()),
+    match node.card().keywords().find(|keyword| keyword.done) {
+        Some(keyword) => set(&node, keyword.name),
         None => no_keyword(&node, "done"),
     }
 }
@@ -250,11 +250,11 @@ pub(super) fn set_todo(notes: &Notes<'_>, target: &str, state: Option<&str>) -> 
         if keyword(&node).is_some_and(|keyword| !keyword.done) {
             return already(&node, "open");
         }
-        let first = node.document.outline.keywords.iter().find(|keyword| !keyword.done);
-        return first.map_or_else(|| no_keyword(&node, "open"), |keyword| set(&node, &keyword.name.clone()));
+        let first = node.card().keywords().find(|keyword| !keyword.done);
+        return first.map_or_else(|| no_keyword(&node, "open"), |keyword| set(&node, keyword.name));
     };
     let Some(found) = keyword_like(&node, state) else { return no_keyword(&node, state) };
-    if keyword(&node).is_some_and(|keyword| keyword.name.as_ref() == found) {
+    if keyword(&node).is_some_and(|keyword| keyword.name == found) {
         return already(&node, &found);
     }
     set(&node, &found)
@@ -271,8 +271,7 @@ fn keyword_like(node: &NodeRef, state: &str) -> Option<String> {
         &["BLOCKED", "STUCK"],
         &["DELEGATED"],
     ];
-    let keywords = &node.document.outline.keywords;
-    let named = |word: &str| keywords.iter().find(|keyword| keyword.name.eq_ignore_ascii_case(word));
+    let named = |word: &str| node.card().keywords().find(|keyword| keyword.name.eq_ignore_ascii_case(word));
     let group = ALIKE.iter().find(|group| group.contains(&state)).copied().unwrap_or(&[]);
     named(state).or_else(|| group.iter().find_map(|word| named(word))).map(|keyword| keyword.name.to_string())
 }
@@ -294,7 +293,7 @@ fn already(node: &NodeRef, state: &str) -> Reply {
 }
 
 fn no_keyword(node: &NodeRef, state: &str) -> Reply {
-    let names: Vec<&str> = node.document.outline.keywords.iter().map(|keyword| keyword.name.as_ref()).collect();
+    let names: Vec<&str> = node.card().keywords().map(|keyword| keyword.name).collect();
     let mut reply = Reply::words(format!(
         "The file of {} has no keyword for “{state}”. Its keywords are: {}.",
         link(node),
@@ -310,7 +309,7 @@ pub(super) fn set_property(notes: &Notes<'_>, target: &str, property: &str, valu
         Ok(node) => node,
         Err(reply) => return reply,
     };
-    if value.is_none() && node.document.outline.property(node.node(), property).is_none() {
+    if value.is_none() && node.property(property).is_none() {
         let mut reply = Reply::words(format!("{} has no property {property}.", link(&node)));
         reply.source(&node);
         return reply;
@@ -358,9 +357,9 @@ pub(super) fn move_to(notes: &Notes<'_>, target: &str, to: &str) -> Reply {
         }
     };
     let place = home.node();
-    let same_file = place.document.file == node.document.file;
-    let inside = same_file && (node.index..node.document.outline.after(node.index)).contains(&place.index);
-    let there = same_file && node.node().parent as usize == place.index;
+    let same_file = place.file() == node.file();
+    let inside = same_file && (node.index..node.after()).contains(&place.index);
+    let there = same_file && node.card().parent(node.index) == Some(place.index);
     if inside || there {
         let why = if inside { "cannot stand below itself" } else { "stands there already" };
         let mut reply = Reply::words(format!("{} {why}, so I propose nothing.", link(&node)));

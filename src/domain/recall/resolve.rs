@@ -99,7 +99,7 @@ fn decide(ranked: Vec<(u32, NodeRef)>, among: Among) -> Resolved {
 
 /// Returns whether a heading has a keyword that is not done.
 pub fn is_open(node: &NodeRef) -> bool {
-    node.document.outline.todo(node.node()).is_some_and(|keyword| !keyword.done)
+    node.keyword().is_some_and(|keyword| !keyword.done)
 }
 
 /// Reads `id:X`, the target of a link, or a node's id as it stands.
@@ -156,7 +156,7 @@ fn stands_below(node: &NodeRef, above: &[String]) -> bool {
         return true;
     }
     let parts: Vec<String> = above.iter().map(|part| normal(part)).collect();
-    let mut folders = node.document.file.rsplit('/');
+    let mut folders = node.file().rsplit('/');
     let file = folders.next().unwrap_or_default().to_lowercase();
     let stem = normal(file.strip_suffix(".org").unwrap_or(&file));
     let file = normal(&file);
@@ -212,7 +212,7 @@ impl Wanted {
             return WHOLE;
         }
         if node.index == 0 {
-            let name = node.document.file.rsplit('/').next().unwrap_or_default().to_lowercase();
+            let name = node.file().rsplit('/').next().unwrap_or_default().to_lowercase();
             let stem = normal(name.strip_suffix(".org").unwrap_or(&name));
             if normal(&name) == self.exact || stem == self.exact {
                 return EXACT;

@@ -1,5 +1,6 @@
 //! How nodes are shown in an answer: links, places, days, excerpts. Text of notes never leaves its line.
 
+use crate::domain::memory::card::Keyword;
 use crate::domain::memory::view::NodeRef;
 use crate::domain::recall::stamp::Stamp;
 use jiff::civil::Date;
@@ -11,23 +12,22 @@ const LONGEST_TITLE: usize = 120;
 pub fn link(node: &NodeRef) -> String {
     let title = plain(node.title());
     let title = if title.is_empty() { "(no title)".to_string() } else { title };
-    let id = node.document.outline.property(node.node(), "ID").filter(|id| is_plain_id(id));
+    let id = node.property("ID").filter(|id| is_plain_id(id));
     match id {
         Some(id) => format!("[[id:{id}][{title}]]"),
-        None if node.index == 0 => format!("[[file:{}][{title}]]", escape(&node.document.file)),
-        None => format!("[[file:{}::{}][{title}]]", escape(&node.document.file), within(node)),
+        None if node.index == 0 => format!("[[file:{}][{title}]]", escape(node.file())),
+        None => format!("[[file:{}::{}][{title}]]", escape(node.file()), within(node)),
     }
 }
 
 /// Returns what finds a heading in its file: its title, or its line where the title finds another one.
 fn within(node: &NodeRef) -> String {
     let title = one_line(&without_cookies(node.title()));
-    let outline = &node.document.outline;
-    let same = |index: usize| outline.nodes.get(index).is_some_and(|other| outline.slice(&other.title) == node.title());
+    let same = |index: usize| node.card().title(index) == node.title();
     // A bracket in a link's target would end it, or make it something else.
     let odd = title.contains(['[', ']', '<', '>', '{', '}', '%']);
     if title.is_empty() || odd || (1..node.index).any(same) {
-        return node.node().line.to_string();
+        return node.line().to_string();
     }
     format!("*{}", escape(&title))
 }
@@ -37,7 +37,7 @@ pub fn written(node: &NodeRef) -> Option<Date> {
     let mut at = Some(node.clone());
     for _ in 0..8 {
         let node = at?;
-        let property = |key: &str| node.document.outline.property(node.node(), key).and_then(Stamp::parse);
+        let property = |key: &str| node.property(key).and_then(Stamp::parse);
         let titled = || node.title().split(|c: char| c.is_whitespace() || matches!(c, '[' | '<')).find_map(iso);
         if let Some(date) = property("CREATED").or_else(|| property("DATE")).map(|stamp| stamp.date).or_else(titled) {
             return Some(date);
@@ -60,13 +60,13 @@ pub fn headline(node: &NodeRef) -> String {
 }
 
 /// Returns a node's keyword.
-pub fn keyword(node: &NodeRef) -> Option<&crate::domain::org::outline::Keyword> {
-    node.document.outline.todo(node.node())
+pub fn keyword(node: &NodeRef) -> Option<Keyword<'_>> {
+    node.keyword()
 }
 
 /// Returns where a node stands: the titles above it, and the file's name.
 pub fn place(node: &NodeRef) -> String {
-    let file = node.document.file.rsplit('/').next().unwrap_or_default();
+    let file = node.file().rsplit('/').next().unwrap_or_default();
     let mut titles = Vec::new();
     let mut above = node.parent();
     while let Some(parent) = above.filter(|parent| parent.index > 0 && titles.len() < 8) {

@@ -110,7 +110,7 @@ impl Actuators {
         let mut lines = Vec::new();
         for node in hits.iter().filter_map(|hit| view.get(&hit.id)) {
             privacy = privacy.max(node.privacy());
-            let todo = node.document.outline.todo(node.node()).map(|k| format!("{} ", k.name)).unwrap_or_default();
+            let todo = node.keyword().map(|k| format!("{} ", k.name)).unwrap_or_default();
             let excerpt: String = node.body().split_whitespace().take(24).collect::<Vec<_>>().join(" ");
             lines.push(format!("- {todo}{} (id: {})\n  {excerpt}", node.title(), node.id()));
         }
@@ -150,18 +150,13 @@ fn note(privacy: Privacy) -> Labels {
 
 /// Returns a node's text with all below it that may be seen, and the strictest label in it.
 fn subtree(node: &NodeRef, may_see: Privacy) -> (String, Privacy) {
-    let document = &node.document;
-    let end = document.outline.after(node.index);
+    // Read once, for all below it.
+    node.text();
     let mut text = String::new();
     let mut privacy = Privacy::Open;
-    for index in node.index..end {
-        let Some(below) = document.outline.nodes.get(index) else { break };
-        let label = document.privacy.get(index).copied().unwrap_or(Privacy::Private);
-        if label > may_see {
-            continue;
-        }
-        privacy = privacy.max(label);
-        text.push_str(document.outline.slice(&(below.begin..below.section.end)));
+    for below in node.with_descendants().filter(|below| below.privacy() <= may_see) {
+        privacy = privacy.max(below.privacy());
+        text.push_str(below.own());
     }
     (text, privacy)
 }

@@ -4,7 +4,7 @@
 //! and naming the folder again brings it back. A folder that is named and has vanished keeps what is known of it.
 
 use crate::domain::count::counted;
-use crate::domain::memory::document::Document;
+use crate::domain::memory::card::Card;
 use crate::domain::memory::view::View;
 use crate::domain::port::LogLevel;
 use crate::edge::engine::Engine;
@@ -42,14 +42,15 @@ impl Engine {
     pub fn leave_out_strangers(&self) {
         let view = self.view();
         // A store of an earlier version may hold chats.
-        let stranger = |document: &Document| !document.is_notes() || !self.belongs(&document.file);
-        let strangers: Vec<String> = view.documents().filter(|d| stranger(d)).map(|d| d.file.to_string()).collect();
+        let stranger = |card: &Card| !card.is_notes() || !self.belongs(&card.file);
+        let strangers: Vec<String> =
+            view.cards().filter(|card| stranger(card)).map(|card| card.file.to_string()).collect();
         if strangers.is_empty() {
             return;
         }
         let note = format!("{} left out: in no folder of the memex, or a chat", counted(strangers.len(), "file"));
         // A buffer may have been opened meanwhile.
-        let still = |view: &View, file: &str| view.document(file).is_some_and(|document| stranger(document));
+        let still = |view: &View, file: &str| view.card(file).is_some_and(|card| stranger(card));
         self.change_memory_where(Vec::new(), &strangers, Vec::new(), READ, &note, &still);
         self.say(LogLevel::Info, &note);
     }

@@ -86,7 +86,7 @@ impl Engine {
             note.push_str(&format!("; {} more renamed", moved.len() - RENAMES_NAMED));
         }
         // What an act or a buffer made of a file while it was being read is newer than what was read.
-        let root = |view: &View, file: &str| view.document(file).map(|document| document.root());
+        let root = |view: &View, file: &str| view.card(file).map(|card| card.root());
         let unmoved = |view: &View, file: &str| root(view, file) == root(before, file);
         self.change_memory_where(documents, &removed, stamps, READ, &note, &unmoved);
         self.follow(&moved);
@@ -125,12 +125,12 @@ const RENAMES_NAMED: usize = 3;
 fn renamed(before: &View, documents: &[Arc<Document>], removed: &[String]) -> Vec<(String, String)> {
     let mut gone: HashMap<ObjectHash, Vec<&str>> = HashMap::new();
     for file in removed {
-        if let Some(old) = before.document(file) {
+        if let Some(old) = before.card(file) {
             gone.entry(old.root()).or_default().push(file);
         }
     }
     let mut found = Vec::new();
-    for document in documents.iter().filter(|document| before.document(&document.file).is_none()) {
+    for document in documents.iter().filter(|document| before.card(&document.file).is_none()) {
         let Some(names) = gone.get_mut(&document.root()).filter(|names| !names.is_empty()) else { continue };
         let last = |file: &str| file.rsplit('/').next().unwrap_or(file).to_string();
         let at = names.iter().position(|name| last(name) == last(&document.file)).unwrap_or(0);

@@ -39,7 +39,7 @@ impl Engine {
     /// Builds the document of a text, sharing what did not change with the one that memory has.
     pub fn build(&self, file: &str, text: Arc<str>) -> Result<Document, String> {
         let outline = scan(text, &self.scan_options()).map_err(|e| format!("{file}: {e}"))?;
-        let previous = self.memory.lock().head().document(file).cloned();
+        let previous = self.view().warm(file);
         Ok(match previous {
             Some(previous) => Document::rebuild(&previous, outline, &self.privacy_options()),
             None => Document::build(file, outline, &self.privacy_options()),
@@ -85,12 +85,12 @@ impl Engine {
             remove.iter().map(String::as_str).chain(chats.iter().map(|chat| &*chat.file)).collect();
         let mut changed = Vec::new();
         for document in put.into_iter().filter(|document| may(&before, &document.file)) {
-            if memory.head().document(&document.file).is_none_or(|old| old.root() != document.root()) {
+            if memory.head().card(&document.file).is_none_or(|old| old.root() != document.root()) {
                 changed.push(document.clone());
                 transaction.put(document);
             }
         }
-        let there = |file: &&str| memory.head().document(file).is_some() && may(&before, file);
+        let there = |file: &&str| memory.head().card(file).is_some() && may(&before, file);
         let gone: Vec<&str> = remove.into_iter().filter(there).collect();
         for file in &gone {
             transaction.remove(file);
@@ -180,9 +180,8 @@ impl Engine {
     /// Moves the focus to the heading at a byte of a file, and returns its id and title.
     pub fn focus_at(&self, file: &str, byte: usize) -> Option<(NodeId, String)> {
         let view = self.view();
-        let document = view.document(&canonical_name(file))?.clone();
-        let index = document.outline.at(byte);
-        let node = crate::domain::memory::view::NodeRef { document, index };
+        let file = canonical_name(file);
+        let node = view.node(&file, view.card(&file)?.at(byte))?;
         let found = (node.id().clone(), node.title().to_string());
         let mut focus = self.focus.lock();
         let moved = focus.as_ref() != Some(&found.0);

@@ -5,6 +5,7 @@ use crate::domain::gate::facts::{EditFact, PathFact};
 use crate::domain::gate::place::holds_notes;
 use crate::domain::id::NodeId;
 use crate::domain::label::Privacy;
+use crate::domain::memory::card::Card;
 use crate::domain::memory::view::NodeRef;
 use crate::domain::org::edit::{Edit, EditOptions, NewHeading, Planning, apply, extract, splices};
 use crate::domain::org::outline::Outline;
@@ -46,7 +47,7 @@ impl Whereabouts for Lookout {
 
     fn privacy_of_file(&self, path: &str) -> Option<Privacy> {
         let Some(engine) = self.engine() else { return Some(Privacy::Private) };
-        let known = engine.view().document(path).and_then(|document| document.privacy.iter().copied().max());
+        let known = engine.view().card(path).map(|card| card.strictest());
         // Memory may be behind, and does not know every file: the text that would be read decides as well.
         if holds_notes(path) { known.max(engine.privacy_now(path)) } else { known }
     }
@@ -129,7 +130,7 @@ impl Engine {
     /// Finds a node and the outline of its file as it is now, which may be ahead of memory.
     fn locate(&self, id: &str) -> Result<Located, String> {
         let node = self.view().get(&NodeId::new(id)).ok_or_else(|| format!("there is no heading with the id {id}"))?;
-        let file = node.document.file.to_string();
+        let file = node.file().to_string();
         let text = self.text_now(&file)?.ok_or_else(|| format!("{file} is gone"))?;
         let outline = scan(text, &self.scan_options()).map_err(|e| format!("{file}: {e}"))?;
         let index = index_now(&node, &outline).ok_or_else(|| {
@@ -265,18 +266,23 @@ struct Located {
 
 /// Returns a node's index in the present outline: by its :ID:, else by its path of titles.
 fn index_now(node: &NodeRef, outline: &Outline) -> Option<usize> {
-    let known = &node.document.outline;
-    if let Some(id) = known.property(node.node(), "ID") {
+    if let Some(id) = node.property("ID") {
         return (0..outline.nodes.len())
             .find(|&i| outline.nodes.get(i).is_some_and(|n| outline.property(n, "ID") == Some(id)));
     }
-    if *known.text == *outline.text {
+    if node.text() == &*outline.text {
         return Some(node.index);
     }
-    let wanted = path_of(known, node.index);
+    let wanted: Vec<&str> = titles(node.card(), node.index);
     let mut same = (0..outline.nodes.len()).filter(|&i| path_of(outline, i) == wanted);
     // Two headings of one path cannot be told apart in a text that has changed.
     same.next().filter(|_| same.next().is_none())
+}
+
+/// Returns the titles from a heading upwards.
+fn titles(card: &Card, index: usize) -> Vec<&str> {
+    let headings = std::iter::successors(Some(index), |at| card.parent(*at)).take_while(|at| *at > 0);
+    headings.map(|at| card.title(at)).collect()
 }
 
 fn path_of(outline: &Outline, mut index: usize) -> Vec<&str> {

@@ -108,7 +108,7 @@ impl Engine {
     /// Finds out what a file holds now: its buffer where it is open, else the file on disk.
     async fn look(self: &Arc<Self>, file: String, to: &Bookmark) -> Found {
         let seen = root(&self.view(), &file);
-        let before = to.view.document(&file).cloned();
+        let before = to.view.document(&file);
         let open = self.editor.buffer(&file).await;
         let (engine, name) = (self.clone(), file.clone());
         let work = move || match open {
@@ -145,7 +145,7 @@ impl Engine {
         for found in found {
             match &found.truth {
                 Truth::AsBefore => match to.view.document(&found.file) {
-                    Some(document) => put.push(document.clone()),
+                    Some(document) => put.push(document),
                     None => remove.push(found.file.clone()),
                 },
                 Truth::Other(document) => put.push(document.clone()),
@@ -162,7 +162,7 @@ impl Engine {
 }
 
 fn root(view: &View, file: &str) -> Option<ObjectHash> {
-    view.document(file).map(|document| document.root())
+    view.card(file).map(|card| card.root())
 }
 
 /// One move of memory's head, and memory behind it while that is kept.
@@ -198,10 +198,7 @@ fn touched(moves: Vec<Move>, since: &Bookmark, now: &View) -> BTreeSet<String> {
 }
 
 fn differing(before: &View, after: &View, files: &mut BTreeSet<String>) {
-    let other = |view: &View, document: &Arc<Document>| root(view, &document.file) != Some(document.root());
-    files.extend(after.documents().filter(|document| other(before, document)).map(|d| d.file.to_string()));
-    let gone = before.documents().filter(|document| after.document(&document.file).is_none());
-    files.extend(gone.map(|document| document.file.to_string()));
+    files.extend(after.differing(before).into_iter().map(|file| file.to_string()));
 }
 
 /// Returns some names of files, and how many more there are; nothing without any.

@@ -193,14 +193,13 @@ impl Engine {
             Start::Decided { conversation, .. } => (conversation.typed.clone(), conversation.set_off),
         };
         let focus = self.focus().and_then(|id| self.view().get(&id));
-        let tags: Vec<String> =
-            focus.iter().flat_map(|node| node.document.outline.all_tags(node.index)).map(str::to_string).collect();
+        let tags: Vec<String> = focus.iter().flat_map(|node| node.all_tags()).map(str::to_string).collect();
         let facts = SignalFacts {
             sensor: set_off.name(),
             text: &typed,
             tags: &tags,
-            todo: focus.as_ref().and_then(|node| node.document.outline.todo(node.node()).map(|k| &*k.name)),
-            file: focus.as_ref().map(|node| &*node.document.file),
+            todo: focus.as_ref().and_then(|node| node.keyword().map(|keyword| keyword.name)),
+            file: focus.as_ref().map(|node| &**node.file()),
         };
         let skill = match under {
             Some(under) => under.skill.map(|bound| self.bound(&bound)),

@@ -148,10 +148,10 @@ pub fn turn(finished: &Finished, view: &View) -> Plist {
     let report = &finished.report;
     let sources = report.sources.iter().filter_map(|id| view.get(id)).take(12).map(|node| {
         Plist::new()
-            .maybe("id", node.document.outline.property(node.node(), "ID").map(exact))
+            .maybe("id", node.property("ID").map(exact))
             .text("title", exact(node.title()))
-            .text("file", &*node.document.file)
-            .int("line", i64::from(node.node().line))
+            .text("file", &**node.file())
+            .int("line", i64::from(node.line()))
             .build()
     });
     let (provider, model) = report.answered_by.clone().unzip();

@@ -48,6 +48,14 @@ pub struct DiskStore {
     pub(super) notices: Vec<String>,
 }
 
+/// What a commit wrote.
+struct Written {
+    objects: usize,
+    bytes: u64,
+    /// Files whose texts are stored now, for each step.
+    texts: Vec<Vec<Arc<str>>>,
+}
+
 pub(super) struct Owned {
     pub(super) journal: Journal,
     _lock: Lock,
@@ -171,18 +179,19 @@ impl DiskStore {
         statement.query_row([], operation_of).optional().map_err(self.sql())
     }
 
-    fn write(&mut self, commit: &Commit<'_>, records: &[Record]) -> Result<(usize, u64), StoreError> {
+    fn write(&mut self, commit: &Commit<'_>, records: &[Record]) -> Result<Written, StoreError> {
         let sql = self.sql();
         let transaction = self.connection.transaction().map_err(&sql)?;
         let mut writer = Writer::new(&transaction, self.repair);
         let empty = View::default();
         let mut before = if self.repair { &empty } else { &self.saved };
+        let mut texts = Vec::new();
         for (operation, view) in commit.steps {
-            write_view(&mut writer, view, before).map_err(&sql)?;
+            texts.push(write_view(&mut writer, view, before).map_err(&sql)?);
             insert_operation(&transaction, operation).map_err(&sql)?;
             before = view;
         }
-        let written = (writer.objects, writer.bytes);
+        let written = Written { objects: writer.objects, bytes: writer.bytes, texts };
         if let Some((last, _)) = commit.steps.last() {
             set_head(&transaction, last.id).map_err(&sql)?;
         }
@@ -234,8 +243,11 @@ impl Store for DiskStore {
                 format!("a record of kind {} is nested more than {MAX_NESTING} deep and was refused", record.kind);
             return Err(StoreError::Failed { path: self.database(), why });
         }
-        let (objects, bytes) = self.write(commit, &records)?;
+        let Written { objects, bytes, texts } = self.write(commit, &records)?;
         // From here on it is stored; only the plain log may still fall behind.
+        for ((_, view), files) in commit.steps.iter().zip(&texts) {
+            view.settle(files.iter().map(|file| file.as_ref()));
+        }
         if let Some((last, view)) = commit.steps.last() {
             self.head = Some(last.clone());
             self.saved = view.clone();

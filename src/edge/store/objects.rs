@@ -52,17 +52,26 @@ impl<'a> Writer<'a> {
         self.object(BRANCH, branch.hash(), &branch.encode())
     }
 
-    /// Writes a document's text, unless the document is there.
-    pub fn text(&mut self, document: ObjectHash, text: &str) -> rusqlite::Result<()> {
-        self.content(document, text.as_bytes())
+    /// Writes a document's text, unless the document is there; only then is the text asked for.
+    /// One that cannot be had was reported when it was asked for.
+    pub fn text(&mut self, document: ObjectHash, text: impl FnOnce() -> Option<Arc<str>>) -> rusqlite::Result<()> {
+        match self.is_there(document)? {
+            true => Ok(()),
+            false => text().map_or(Ok(()), |text| self.put(document, text.as_bytes())),
+        }
     }
 
     /// Writes the bytes of a document or of a file, unless they are there.
     pub fn content(&mut self, document: ObjectHash, text: &[u8]) -> rusqlite::Result<()> {
+        if self.is_there(document)? { Ok(()) } else { self.put(document, text) }
+    }
+
+    fn is_there(&self, document: ObjectHash) -> rusqlite::Result<bool> {
         let mut known = self.connection.prepare_cached("SELECT 1 FROM texts WHERE document = ?1")?;
-        if !self.replace && known.exists([document.as_bytes()])? {
-            return Ok(());
-        }
+        Ok(!self.replace && known.exists([document.as_bytes()])?)
+    }
+
+    fn put(&mut self, document: ObjectHash, text: &[u8]) -> rusqlite::Result<()> {
         let mut manifest = vec![1];
         manifest.extend_from_slice(&(text.len() as u64).to_le_bytes());
         if text.len() <= INLINE {

@@ -33,11 +33,11 @@ impl DiskStore {
                 Err(ReadError::Sqlite(error)) => return Err(self.sql()(error)),
             }
         }
-        let mut view = View::default();
+        let mut view = self.saved.cleared();
         let mut otherwise = 0;
         for (file, document) in files {
-            if let Some(known) = self.saved.document(&file).filter(|known| known.root() == document) {
-                view.put(known.clone());
+            if self.saved.card(&file).is_some_and(|known| known.root() == document) {
+                view.adopt(&self.saved, &file);
                 continue;
             }
             let built = match objects::text(&self.connection, document) {
@@ -48,7 +48,7 @@ impl DiskStore {
             match built {
                 Ok(built) => {
                     otherwise += usize::from(built.root() != document);
-                    view.put(Arc::new(built));
+                    view.put_saved(Arc::new(built));
                 }
                 Err(why) => problems.push(format!("{file}: {why}")),
             }
@@ -60,15 +60,17 @@ impl DiskStore {
     }
 }
 
-/// Writes what a view has and an earlier one has not.
-pub(super) fn write_view(writer: &mut Writer<'_>, view: &View, before: &View) -> rusqlite::Result<()> {
+/// Writes what a view has and an earlier one has not; returns the files whose texts are stored by that.
+pub(super) fn write_view(writer: &mut Writer<'_>, view: &View, before: &View) -> rusqlite::Result<Vec<Arc<str>>> {
     let mut outcome = Ok(());
+    let mut written = Vec::new();
     view.files().new_branches(Some(before.files()), &mut |branch| {
         let mut write = || {
             for (file, document) in branch.files() {
-                let known = before.document(file).is_some_and(|known| known.root() == document);
-                if let Some(found) = view.document(file).filter(|_| !known) {
-                    writer.text(document, &found.outline.text)?;
+                let known = before.card(file).is_some_and(|known| known.root() == document);
+                if !known {
+                    writer.text(document, || view.text(file))?;
+                    written.push(file.clone());
                 }
             }
             writer.branch(branch)
@@ -77,5 +79,5 @@ pub(super) fn write_view(writer: &mut Writer<'_>, view: &View, before: &View) ->
             outcome = write();
         }
     });
-    outcome
+    outcome.map(|()| written)
 }

@@ -252,7 +252,7 @@ fn a_heading_without_a_title_is_not_changed_as_this() {
     let memex = view(&[("/m/plain.org", "* Kitchen\n** TODO\n** TODO [1/2]\n* TODO Tiles\n")]);
     let at = |id: &str, typed: &str| ask_at(&memex, super::memex::now(), Some(id), typed);
     let untitled: Vec<String> =
-        memex.nodes().filter(|node| [2, 3].contains(&node.node().line)).map(|node| node.id().to_string()).collect();
+        memex.nodes().filter(|node| [2, 3].contains(&node.line())).map(|node| node.id().to_string()).collect();
     assert_eq!(untitled.len(), 2);
     assert_snapshot!(shown(&at(&untitled[0], "mark this done")), @"“This” would be [[file:/m/plain.org::2][(no title)]], the heading in line 2 — Kitchen, plain.org. It has no title, so I propose nothing for it. Name the heading that you mean, or give this one a title and ask again.");
     for id in &untitled {

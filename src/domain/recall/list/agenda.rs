@@ -3,6 +3,7 @@
 //! What is late stands once: on its own day where the window shows that day, else under today.
 
 use super::{Entry, MAX_LINES, Place, appointments, coming, hour, is_live, more, phrase, sort, stamp};
+use crate::domain::memory::card::Planning;
 use crate::domain::recall::answer::{Notes, Reply};
 use crate::domain::recall::request::Window;
 use crate::domain::recall::show::{day, distance, headline, place};
@@ -27,11 +28,10 @@ pub(in crate::domain::recall) fn agenda(notes: &Notes<'_>, window: &Window, with
                 entries.push(Entry { date, time: stamp.time, kind: "appointment", node: node.clone() });
             }
         }
-        for (range, kind, late) in [
-            (&node.node().deadline, "deadline", "late deadline"),
-            (&node.node().scheduled, "scheduled", "scheduled earlier"),
-        ] {
-            let Some(stamp) = range.as_ref().and_then(|range| stamp(&node, range)) else { continue };
+        for (planning, kind, late) in
+            [(Planning::Deadline, "deadline", "late deadline"), (Planning::Scheduled, "scheduled", "scheduled earlier")]
+        {
+            let Some(stamp) = stamp(&node, planning) else { continue };
             let falls: Vec<Date> =
                 days(&bounded).filter(|date| stamp.first_in(&Window::day(*date)).is_some()).collect();
             let is_late = bounded.contains(today) && stamp.date < today && !falls.contains(&today);

@@ -1,6 +1,7 @@
 //! What is overdue and what comes next: said where a list of days leaves its reader with little.
 
 use super::{Entry, Place, appointments, is_live, line, planned, sort};
+use crate::domain::memory::card::Planning;
 use crate::domain::memory::view::NodeRef;
 use crate::domain::recall::answer::{Notes, Reply};
 use crate::domain::recall::request::Window;
@@ -16,7 +17,7 @@ pub(super) fn overdue_before(reply: &mut Reply, notes: &Notes<'_>, window: &Wind
     let today = notes.now.date();
     let Some(from) = window.from.filter(|_| window.contains(today)) else { return };
     let before = Window { from: None, to: from.yesterday().ok() };
-    let entries = planned(notes, &before, place, |node| &node.deadline, "deadline");
+    let entries = planned(notes, &before, place, Planning::Deadline, "deadline");
     let count = entries.len();
     part(reply, &format!("Overdue before that ({count})"), entries, today);
     if count > MAX_LINES {
@@ -33,8 +34,8 @@ pub(super) fn next(reply: &mut Reply, notes: &Notes<'_>, window: &Window, place:
         return;
     }
     let from = Window { from: Some(window.from.map_or(today, |from| from.max(today))), to: None };
-    let mut entries = planned(notes, &from, place, |node| &node.deadline, "deadline");
-    entries.extend(planned(notes, &from, place, |node| &node.scheduled, "scheduled"));
+    let mut entries = planned(notes, &from, place, Planning::Deadline, "deadline");
+    entries.extend(planned(notes, &from, place, Planning::Scheduled, "scheduled"));
     for node in notes.view.nodes().filter(|node| place.holds(node) && is_live(node)) {
         let first =
             appointments(&node).into_iter().filter_map(|stamp| Some((stamp.first_in(&from)?, stamp.time))).min();

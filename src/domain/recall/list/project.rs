@@ -1,6 +1,7 @@
 //! Projects: headings with the tag or keyword, or what stands below a heading or in a folder called “Projects”.
 
 use super::{MAX_LINES, Place, is_live, more, stamp};
+use crate::domain::memory::card::Planning;
 use crate::domain::memory::view::{NodeRef, View};
 use crate::domain::recall::answer::{Notes, Reply};
 use crate::domain::recall::resolve::is_open;
@@ -34,9 +35,8 @@ fn show(projects: &[NodeRef], head: &str, none: &str) -> Reply {
     for node in projects.iter().take(MAX_LINES) {
         let progress = Progress::of(node);
         let mut parts = vec![format!("{} open, {} done", progress.open, progress.done)];
-        let own = node.node();
-        for (word, range) in [("scheduled", &own.scheduled), ("deadline", &own.deadline)] {
-            let stamp = range.as_ref().and_then(|range| stamp(node, range));
+        for (word, planning) in [("scheduled", Planning::Scheduled), ("deadline", Planning::Deadline)] {
+            let stamp = stamp(node, planning);
             parts.extend(stamp.map(|stamp| format!("{word} {}", day(stamp.date))));
         }
         let line = format!("- {}: {} — {}", headline(node), parts.join(", "), place(node));
@@ -67,18 +67,16 @@ struct Progress {
 impl Progress {
     fn of(project: &NodeRef) -> Progress {
         let mut progress = Progress { open: 0, done: 0, next: None, nearest: None, planned: false };
-        let document = &project.document;
         let mut first = None;
-        for index in project.index..document.outline.after(project.index) {
-            let node = NodeRef { document: document.clone(), index };
-            let own = index == project.index;
+        for node in project.with_descendants() {
+            let own = node.index == project.index;
             if keyword(&node).is_some_and(|keyword| keyword.done) && !own {
                 progress.done += 1;
             }
             if !is_live(&node) {
                 continue;
             }
-            let deadline = node.node().deadline.as_ref().and_then(|range| stamp(&node, range)).map(|stamp| stamp.date);
+            let deadline = stamp(&node, Planning::Deadline).map(|stamp| stamp.date);
             if own {
                 continue;
             }
@@ -87,7 +85,7 @@ impl Progress {
                 progress.nearest = Some((date, node.clone()));
             }
             let is_next = keyword(&node).is_some_and(|keyword| keyword.name.eq_ignore_ascii_case("NEXT"));
-            progress.planned |= is_next || deadline.is_some() || node.node().scheduled.is_some();
+            progress.planned |= is_next || deadline.is_some() || node.planning(Planning::Scheduled).is_some();
             if is_open(&node) {
                 progress.open += 1;
                 if is_next && progress.next.is_none() {
@@ -117,7 +115,7 @@ fn all(view: &View) -> Vec<NodeRef> {
         return listed;
     }
     let folder = |node: &NodeRef| {
-        let above = node.document.file.rsplit('/').nth(1).unwrap_or("");
+        let above = node.file().rsplit('/').nth(1).unwrap_or("");
         node.index == 0 && above.eq_ignore_ascii_case("projects")
     };
     view.nodes().filter(folder).collect()
@@ -125,7 +123,7 @@ fn all(view: &View) -> Vec<NodeRef> {
 
 /// Returns whether a heading has the tag or a keyword of projects, and is not done.
 fn is_marked(node: &NodeRef) -> bool {
-    let tag = node.node().tags.iter().any(|tag| tag.trim_start_matches('@').eq_ignore_ascii_case("project"));
+    let tag = node.tags().any(|tag| tag.trim_start_matches('@').eq_ignore_ascii_case("project"));
     let word = keyword(node).is_some_and(|keyword| matches!(keyword.name.to_uppercase().as_str(), "PROJECT" | "PROJ"));
     is_live(node) && (tag || word)
 }

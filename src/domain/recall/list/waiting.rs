@@ -40,12 +40,11 @@ fn waits(node: &NodeRef) -> bool {
     let by_keyword = keyword(node).is_some_and(|k| !k.done && WORDS.contains(&k.name.to_uppercase().as_str()));
     let done = keyword(node).is_some_and(|k| k.done);
     let waiting = |tag: &str| WORDS.contains(&tag.trim_start_matches('@').to_uppercase().as_str());
-    by_keyword || (!done && node.node().tags.iter().any(|tag| waiting(tag)))
+    by_keyword || (!done && node.tags().any(waiting))
 }
 
 fn show(reply: &mut Reply, node: &NodeRef, today: Date) {
-    let property =
-        |key: &&str| node.document.outline.property(node.node(), key).filter(|value| !value.trim().is_empty());
+    let property = |key: &&'static str| node.property(key).filter(|value| !value.trim().is_empty());
     let whom = FOR.iter().find_map(property).map(|value| format!("for {}", clip(&plain(value), LONGEST)));
     let since = SINCE.iter().find_map(property).and_then(Stamp::parse).map(|stamp| stamp.date);
     let since = since.or_else(|| logged(node)).map(|date| format!("since {} ({})", day(date), distance(today, date)));
@@ -56,8 +55,7 @@ fn show(reply: &mut Reply, node: &NodeRef, today: Date) {
 
 /// Returns the day on which Org logged that a heading took its keyword; the newest line stands first.
 fn logged(node: &NodeRef) -> Option<Date> {
-    let outline = &node.document.outline;
     let state = format!("State \"{}\"", keyword(node)?.name);
-    let line = outline.slice(&node.node().section).lines().find(|line| line.contains(&state))?;
+    let line = node.section().lines().find(|line| line.contains(&state))?;
     stamps(line).into_iter().next().map(|stamp| stamp.date)
 }

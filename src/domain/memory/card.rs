@@ -1,0 +1,440 @@
+//! What stays in memory of a file: a compact, immutable card of its headings, without their texts.
+//!
+//! All words of a file lie in one string, and a heading is forty bytes that point into it; tags, keys of properties
+//! and keywords are kept once a file. A card answers everything but what stands below a headline.
+
+mod build;
+mod code;
+
+use crate::domain::id::{NodeId, ObjectHash};
+use crate::domain::label::Privacy;
+use crate::domain::memory::document;
+use jiff::civil::Date;
+use std::sync::Arc;
+
+pub use code::VERSION;
+
+/// The three timestamps of a planning line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Planning {
+    /// When work is to begin.
+    Scheduled,
+    /// When it is due.
+    Deadline,
+    /// When it was done.
+    Closed,
+}
+
+impl Planning {
+    /// All three.
+    pub const ALL: [Planning; 3] = [Planning::Scheduled, Planning::Deadline, Planning::Closed];
+
+    /// The key under which a timestamp lies among the properties; no word has so high a number.
+    fn key(self) -> u32 {
+        match self {
+            Planning::Scheduled => u32::MAX - 2,
+            Planning::Deadline => u32::MAX - 1,
+            Planning::Closed => u32::MAX,
+        }
+    }
+}
+
+/// Words from here on are none, but [`Planning::key`].
+const PLANNED: u32 = u32::MAX - 2;
+/// The keyword of a heading that has none.
+const NO_KEYWORD: u16 = u16::MAX;
+const COMMENTED: u32 = 1 << 30;
+const PRIVATE: u32 = 1 << 31;
+const PRIORITY: u32 = (1 << 21) - 1;
+
+/// A keyword of a heading, such as TODO.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Keyword<'a> {
+    /// The word.
+    pub name: &'a str,
+    /// Whether it means that nothing is left to do.
+    pub done: bool,
+}
+
+/// What stays in memory of one file.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Card {
+    /// The file: absolute path, or its name in tests.
+    pub file: Arc<str>,
+    root: ObjectHash,
+    modified: Option<jiff::Timestamp>,
+    notes: bool,
+    titled: bool,
+    /// One a node, and one behind them that says where the last one ends.
+    slots: Box<[Slot]>,
+    /// Words of tags, node by node.
+    tags: Box<[u32]>,
+    /// Planning and properties, node by node, and one behind them.
+    entries: Box<[Entry]>,
+    /// Where words begin in the arena, and where the last one ends.
+    words: Box<[u32]>,
+    /// Words of keywords; the highest bit says done.
+    keywords: Box<[u32]>,
+    /// Nodes by the fingerprint of their id.
+    places: Box<[Place]>,
+    /// Numbers behind ids that would stand twice, by node.
+    suffixes: Box<[(u32, u32)]>,
+    /// Target and node of links to ids, by target.
+    links: Box<[(u32, u32)]>,
+    /// Titles, values, words.
+    arena: Box<str>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Slot {
+    begin: u32,
+    body: u32,
+    line: u32,
+    parent: u32,
+    after: u32,
+    title: u32,
+    tags: u32,
+    entries: u32,
+    level: u16,
+    keyword: u16,
+    mark: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Entry {
+    key: u32,
+    value: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    print: u32,
+    node: u32,
+}
+
+/// The highest bit of a keyword's word: it means done.
+const DONE: u32 = 1 << 31;
+
+impl Card {
+    /// Returns the hash of the whole file's content.
+    pub fn root(&self) -> ObjectHash {
+        self.root
+    }
+
+    /// Returns when the file was last changed, if it is known.
+    pub fn modified(&self) -> Option<jiff::Timestamp> {
+        self.modified
+    }
+
+    /// Returns whether this is a file of notes; a chat that was saved is none.
+    pub fn is_notes(&self) -> bool {
+        self.notes
+    }
+
+    /// Returns how many nodes there are, the file included.
+    pub fn len(&self) -> usize {
+        self.slots.len().saturating_sub(1)
+    }
+
+    /// Returns whether there is no node; no file is so.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns how many headings there are, the file not counted.
+    pub fn headings(&self) -> usize {
+        self.len().saturating_sub(1)
+    }
+
+    /// Returns how many bytes it takes on the heap.
+    pub fn heap_bytes(&self) -> usize {
+        let words = self.tags.len() + self.words.len() + self.keywords.len();
+        let pairs = self.entries.len() + self.places.len() + self.suffixes.len() + self.links.len();
+        size_of::<Card>() + self.slots.len() * size_of::<Slot>() + words * 4 + pairs * 8 + self.arena.len()
+    }
+
+    fn slot(&self, index: usize) -> Option<&Slot> {
+        self.slots.get(index).filter(|_| index < self.len())
+    }
+
+    fn cut(&self, from: u32, to: u32) -> &str {
+        self.arena.get(from as usize..to as usize).unwrap_or("")
+    }
+
+    fn word(&self, word: u32) -> &str {
+        let end = self.words.get(word as usize + 1);
+        self.words.get(word as usize).zip(end).map_or("", |(from, to)| self.cut(*from, *to))
+    }
+
+    /// Returns a heading's title as it is written; a file's is its `#+TITLE`, or its name.
+    pub fn title(&self, index: usize) -> &str {
+        if index == 0 && !self.titled {
+            return self.file.rsplit('/').next().unwrap_or(&self.file);
+        }
+        self.own_title(index)
+    }
+
+    /// Returns a heading's title, or a file's `#+TITLE`; the empty text without one.
+    fn own_title(&self, index: usize) -> &str {
+        let next = self.slots.get(index + 1);
+        self.slot(index).zip(next).map_or("", |(slot, next)| self.cut(slot.title, next.title))
+    }
+
+    /// Returns the level; a file's is 0.
+    pub fn level(&self, index: usize) -> u16 {
+        self.slot(index).map_or(0, |slot| slot.level)
+    }
+
+    /// Returns the one-based line of the headline.
+    pub fn line(&self, index: usize) -> u32 {
+        self.slot(index).map_or(1, |slot| slot.line)
+    }
+
+    /// Returns the byte at which the headline begins.
+    pub fn begin(&self, index: usize) -> u32 {
+        self.slot(index).map_or(0, |slot| slot.begin)
+    }
+
+    /// Returns the byte at which the subtree ends.
+    pub fn end(&self, index: usize) -> u32 {
+        self.slots.get(self.after(index)).map_or(0, |slot| slot.begin)
+    }
+
+    /// Returns the bytes from a headline to the next one.
+    pub(super) fn own_bytes(&self, index: usize) -> std::ops::Range<u32> {
+        let next = self.slots.get(index + 1);
+        self.slot(index).zip(next).map_or(0..0, |(slot, next)| slot.begin..next.begin)
+    }
+
+    /// Returns the bytes of the text below a headline, without planning line and drawer.
+    pub(super) fn body(&self, index: usize) -> std::ops::Range<u32> {
+        let next = self.slots.get(index + 1);
+        self.slot(index).zip(next).map_or(0..0, |(slot, next)| slot.body..next.begin)
+    }
+
+    /// Returns the node that a byte stands in: the last one that begins at or before it.
+    pub fn at(&self, byte: usize) -> usize {
+        let nodes = self.slots.get(..self.len()).unwrap_or_default();
+        nodes.partition_point(|slot| slot.begin as usize <= byte).saturating_sub(1)
+    }
+
+    /// Returns the parent; a file has none.
+    pub fn parent(&self, index: usize) -> Option<usize> {
+        // A parent stands before its children, so whoever climbs arrives.
+        self.slot(index).map(|slot| slot.parent as usize).filter(|parent| *parent < index)
+    }
+
+    /// Returns the index of the first node behind a node's subtree.
+    pub fn after(&self, index: usize) -> usize {
+        self.slot(index).map_or(self.len(), |slot| (slot.after as usize).clamp(index + 1, self.len()))
+    }
+
+    /// Returns the children, in order.
+    pub fn children(&self, index: usize) -> impl Iterator<Item = usize> + '_ {
+        let end = self.after(index);
+        std::iter::successors(Some(index + 1), |child| Some(self.after(*child))).take_while(move |child| *child < end)
+    }
+
+    /// Returns the sibling behind a heading.
+    pub fn next(&self, index: usize) -> Option<usize> {
+        let after = self.after(index);
+        (index > 0 && after < self.len() && self.parent(after) == self.parent(index)).then_some(after)
+    }
+
+    /// Returns the sibling before a heading.
+    pub fn previous(&self, index: usize) -> Option<usize> {
+        let parent = self.parent(index)?;
+        // Climbs from the deepest node before to the sibling above it.
+        let mut at = index - 1;
+        while at > parent {
+            let up = self.parent(at)?;
+            if up == parent {
+                return Some(at);
+            }
+            at = up;
+        }
+        None
+    }
+
+    /// Returns a heading's keyword.
+    pub fn keyword(&self, index: usize) -> Option<Keyword<'_>> {
+        let slot = self.slot(index).filter(|slot| slot.keyword != NO_KEYWORD)?;
+        self.keywords.get(slot.keyword as usize).map(|word| self.keyword_of(*word))
+    }
+
+    fn keyword_of(&self, word: u32) -> Keyword<'_> {
+        Keyword { name: self.word(word & !DONE), done: word & DONE != 0 }
+    }
+
+    /// Returns the keywords that hold in this file, in order.
+    pub fn keywords(&self) -> impl Iterator<Item = Keyword<'_>> {
+        self.keywords.iter().map(|word| self.keyword_of(*word))
+    }
+
+    /// Returns the priority, if there is one.
+    pub fn priority(&self, index: usize) -> Option<char> {
+        self.slot(index).and_then(|slot| char::from_u32(slot.mark & PRIORITY)).filter(|c| *c != '\0')
+    }
+
+    /// Returns whether the title begins with COMMENT.
+    pub fn commented(&self, index: usize) -> bool {
+        self.slot(index).is_some_and(|slot| slot.mark & COMMENTED != 0)
+    }
+
+    /// Returns how private a node is, of itself or by what it stands in.
+    pub fn privacy(&self, index: usize) -> Privacy {
+        match self.slot(index) {
+            Some(slot) if slot.mark & PRIVATE == 0 => Privacy::Open,
+            // What is not there is shown to nobody.
+            Some(_) | None => Privacy::Private,
+        }
+    }
+
+    /// Returns the label of what is most private in the file.
+    pub fn strictest(&self) -> Privacy {
+        (0..self.len()).map(|index| self.privacy(index)).max().unwrap_or(Privacy::Private)
+    }
+
+    /// Returns a heading's own tags, in order; a file's are those of `#+FILETAGS`.
+    pub fn tags(&self, index: usize) -> impl Iterator<Item = &str> {
+        let range = self.slot(index).zip(self.slots.get(index + 1)).map(|(slot, next)| slot.tags..next.tags);
+        let range = range.unwrap_or_default();
+        let words = self.tags.get(range.start as usize..range.end as usize).unwrap_or_default();
+        words.iter().map(|word| self.word(*word))
+    }
+
+    /// Returns own and inherited tags: file tags first, then from the top down, without duplicates.
+    pub fn all_tags(&self, index: usize) -> Vec<&str> {
+        let mut chain: Vec<usize> = std::iter::successors(Some(index), |at| self.parent(*at)).collect();
+        chain.reverse();
+        let mut tags: Vec<&str> = Vec::new();
+        for tag in chain.into_iter().flat_map(|at| self.tags(at)) {
+            if !tags.contains(&tag) {
+                tags.push(tag);
+            }
+        }
+        tags
+    }
+
+    fn entries(&self, index: usize) -> impl Iterator<Item = (u32, &str)> {
+        let range = self.slot(index).zip(self.slots.get(index + 1)).map(|(slot, next)| slot.entries..next.entries);
+        let range = range.unwrap_or_default();
+        // One more, to see where the last value ends.
+        let window = self.entries.get(range.start as usize..range.end as usize + 1).unwrap_or_default();
+        window.iter().zip(window.iter().skip(1)).map(|(entry, next)| (entry.key, self.cut(entry.value, next.value)))
+    }
+
+    /// Returns the own property drawer: upper-case key and trimmed value, in order; `:KEY+:` keeps its `+`.
+    pub fn properties(&self, index: usize) -> impl Iterator<Item = (&str, &str)> {
+        self.entries(index).filter(|(key, _)| *key < PLANNED).map(|(key, value)| (self.word(key), value))
+    }
+
+    /// Returns the value of an own property, by upper-case key.
+    pub fn property(&self, index: usize, key: &str) -> Option<&str> {
+        self.properties(index).find(|(known, _)| *known == key).map(|(_, value)| value)
+    }
+
+    /// Returns a timestamp of the planning line as it is written.
+    pub fn planning(&self, index: usize, planning: Planning) -> Option<&str> {
+        self.entries(index).find(|(key, _)| *key == planning.key()).map(|(_, value)| value)
+    }
+
+    /// Returns the day of a planning, if it has one that can be read; repeaters are not followed.
+    pub fn planned_day(&self, index: usize, planning: Planning) -> Option<Date> {
+        day_of(self.planning(index, planning)?)
+    }
+
+    /// Returns the links to ids, as target and index of the node, sorted by target.
+    pub fn links(&self) -> impl Iterator<Item = (&str, usize)> {
+        self.links.iter().map(|(target, node)| (self.word(*target), *node as usize))
+    }
+
+    /// Returns the nodes that link to an id, in order.
+    pub fn links_to(&self, target: &str) -> impl Iterator<Item = usize> {
+        let begin = self.links.partition_point(|(word, _)| self.word(*word) < target);
+        let rest = self.links.get(begin..).unwrap_or_default();
+        let count = rest.partition_point(|(word, _)| self.word(*word) == target);
+        rest.iter().take(count).map(|(_, node)| *node as usize)
+    }
+
+    /// Returns the ids that a node links to, sorted.
+    pub fn links_of(&self, index: usize) -> impl Iterator<Item = &str> {
+        self.links().filter(move |(_, node)| *node == index).map(|(target, _)| target)
+    }
+
+    /// Returns a node's id; see [`crate::domain::memory::document::Document::build`] for how it is made.
+    pub fn id(&self, index: usize) -> NodeId {
+        let name = match self.own_id(index) {
+            Some(own) => own.to_string(),
+            None if index == 0 => self.file.to_string(),
+            None => format!("{}::*{}", self.file, self.path(index)),
+        };
+        match self.suffixes.binary_search_by_key(&(index as u32), |(node, _)| *node) {
+            Ok(at) => NodeId::new(self.suffixes.get(at).map(|(_, n)| format!("{name}#{n}")).unwrap_or(name)),
+            Err(_) => NodeId::new(name),
+        }
+    }
+
+    fn own_id(&self, index: usize) -> Option<&str> {
+        self.property(index, "ID").map(str::trim).filter(|id| !id.is_empty())
+    }
+
+    /// Returns whether a node is named by its `:ID:`.
+    pub fn has_own_id(&self, index: usize) -> bool {
+        self.own_id(index).is_some()
+    }
+
+    /// Returns the titles from the top down to a heading, as its id holds them.
+    fn path(&self, index: usize) -> String {
+        let chain: Vec<usize> =
+            std::iter::successors(Some(index), |at| self.parent(*at).filter(|up| *up > 0)).collect();
+        let titles = chain.into_iter().rev().map(|at| self.own_title(at));
+        titles.fold(String::new(), |above, title| document::path(&above, title))
+    }
+
+    /// Finds a node of this file by its id.
+    pub fn index_of(&self, id: &NodeId) -> Option<usize> {
+        let print = short(id.as_str());
+        let begin = self.places.partition_point(|place| place.print < print);
+        let candidates = self.places.get(begin..).unwrap_or_default().iter().take_while(|place| place.print == print);
+        candidates.map(|place| place.node as usize).find(|node| self.id(*node) == *id)
+    }
+
+    /// Returns whether an id is made from this file's name, so that the file alone can find it.
+    pub fn derives(&self, id: &str) -> bool {
+        let Some(rest) = id.strip_prefix(self.file.as_ref()) else { return false };
+        rest.is_empty() || rest.starts_with("::*")
+    }
+}
+
+/// Returns the first day of a raw timestamp such as `<2026-11-21 Sat 10:00 +1w>`.
+pub fn day_of(timestamp: &str) -> Option<Date> {
+    let date = timestamp.trim_start_matches(['<', '[']).get(..10)?;
+    let well_formed =
+        date.bytes().enumerate().all(|(at, b)| if matches!(at, 4 | 7) { b == b'-' } else { b.is_ascii_digit() });
+    well_formed.then(|| date.parse().ok()).flatten()
+}
+
+fn short(id: &str) -> u32 {
+    (fingerprint(id) >> 32) as u32
+}
+
+/// Returns 64 bits that tell texts apart in most cases: fast, the same on every machine, and no promise.
+/// Whoever finds something by it compares the text itself.
+pub fn fingerprint(text: &str) -> u64 {
+    const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mix = |state: u64, word: u64| {
+        let wide = u128::from(state ^ word).wrapping_mul(u128::from(ODD ^ 0x2545_f491_4f6c_dd1d));
+        (wide as u64) ^ ((wide >> 64) as u64)
+    };
+    let (words, rest) = text.as_bytes().as_chunks::<8>();
+    let mut state = ODD ^ (text.len() as u64);
+    for word in words {
+        state = mix(state, u64::from_le_bytes(*word)).wrapping_add(ODD);
+    }
+    let mut last = [0; 8];
+    for (to, from) in last.iter_mut().zip(rest) {
+        *to = *from;
+    }
+    mix(mix(state, u64::from_le_bytes(last)), ODD)
+}

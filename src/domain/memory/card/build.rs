@@ -1,0 +1,165 @@
+//! A document → its card, in one pass.
+
+use super::{COMMENTED, Card, DONE, Entry, NO_KEYWORD, PRIVATE, Place, Planning, Slot, short};
+use crate::domain::id::NodeId;
+use crate::domain::label::Privacy;
+use crate::domain::memory::document::{Document, MAX_PATH, SHORT_PATH};
+use crate::domain::org::outline::{Node, Outline};
+use std::collections::HashMap;
+
+impl Card {
+    /// Makes the card of a document.
+    pub fn of(document: &Document) -> Card {
+        let outline = &document.outline;
+        let mut words = Words::default();
+        let mut titles = String::new();
+        let mut values = String::new();
+        let mut slots = Vec::with_capacity(outline.nodes.len() + 1);
+        let (mut tags, mut entries) = (Vec::new(), Vec::new());
+        let keywords: Vec<u32> = outline
+            .keywords
+            .iter()
+            .map(|keyword| words.number(&keyword.name) | if keyword.done { DONE } else { 0 })
+            .collect();
+        for (index, node) in outline.nodes.iter().enumerate() {
+            slots.push(Slot {
+                begin: node.begin,
+                body: node.body.start,
+                line: node.line,
+                parent: node.parent,
+                after: outline.nodes.len() as u32,
+                title: titles.len() as u32,
+                tags: tags.len() as u32,
+                entries: entries.len() as u32,
+                level: node.level,
+                keyword: node.todo.unwrap_or(NO_KEYWORD),
+                mark: mark(node, document.privacy.get(index).copied()),
+            });
+            titles.push_str(if index > 0 {
+                outline.slice(&node.title)
+            } else {
+                outline.title.as_deref().unwrap_or("")
+            });
+            let own = if index == 0 { &outline.filetags[..] } else { &node.tags[..] };
+            tags.extend(own.iter().map(|tag| words.number(tag)));
+            for (planning, range) in Planning::ALL.into_iter().zip([&node.scheduled, &node.deadline, &node.closed]) {
+                if let Some(range) = range {
+                    entries.push(Entry { key: planning.key(), value: values.len() as u32 });
+                    values.push_str(outline.slice(range));
+                }
+            }
+            for (key, value) in &node.properties {
+                entries.push(Entry { key: words.number(key), value: values.len() as u32 });
+                values.push_str(value);
+            }
+        }
+        close(&mut slots);
+        let end = outline.text.len() as u32;
+        let (title, last_tags, last_entries) = (titles.len() as u32, tags.len() as u32, entries.len() as u32);
+        slots.push(Slot { begin: end, title, tags: last_tags, entries: last_entries, ..Slot::default() });
+        entries.push(Entry { key: 0, value: values.len() as u32 });
+        // Values stand behind titles.
+        entries.iter_mut().for_each(|entry| entry.value += title);
+        let links = document.links().iter().map(|link| (words.number(&link.target), link.node)).collect();
+        let suffixes = suffixes(document);
+        let place = |(node, id): (usize, &NodeId)| Place { print: short(id.as_str()), node: node as u32 };
+        let mut places: Vec<Place> = document.ids.iter().enumerate().map(place).collect();
+        places.sort_unstable();
+        let arena = titles + &values;
+        let (words, arena) = words.behind(arena);
+        Card {
+            file: document.file.clone(),
+            root: document.root(),
+            modified: document.modified,
+            notes: document.is_notes(),
+            titled: outline.title.is_some(),
+            slots: slots.into(),
+            tags: tags.into(),
+            entries: entries.into(),
+            words,
+            keywords: keywords.into(),
+            places: places.into(),
+            suffixes: suffixes.into(),
+            links,
+            arena: arena.into(),
+        }
+    }
+}
+
+/// The words of one file, each once.
+#[derive(Default)]
+struct Words<'a> {
+    numbers: HashMap<&'a str, u32>,
+    all: Vec<&'a str>,
+}
+
+impl<'a> Words<'a> {
+    fn number(&mut self, word: &'a str) -> u32 {
+        *self.numbers.entry(word).or_insert_with(|| {
+            self.all.push(word);
+            self.all.len() as u32 - 1
+        })
+    }
+
+    /// Writes the words behind a text; returns where each begins and the last one ends.
+    fn behind(self, mut arena: String) -> (Box<[u32]>, String) {
+        let mut starts = Vec::with_capacity(self.all.len() + 1);
+        for word in self.all {
+            starts.push(arena.len() as u32);
+            arena.push_str(word);
+        }
+        starts.push(arena.len() as u32);
+        (starts.into(), arena)
+    }
+}
+
+fn mark(node: &Node, privacy: Option<Privacy>) -> u32 {
+    let private = if privacy == Some(Privacy::Open) { 0 } else { PRIVATE };
+    node.priority.map_or(0, |c| c as u32) | if node.commented { COMMENTED } else { 0 } | private
+}
+
+/// Says of each node where its subtree ends: parents stand before their children.
+fn close(slots: &mut [Slot]) {
+    let mut open: Vec<usize> = Vec::new();
+    for index in 1..slots.len() {
+        let parent = slots[index].parent as usize;
+        while let Some(last) = open.pop_if(|last| *last != parent) {
+            slots[last].after = index as u32;
+        }
+        if open.is_empty() {
+            open.push(parent);
+        }
+        open.push(index);
+    }
+}
+
+/// Returns the numbers behind ids that would stand twice: what is longer than its own id or path has one.
+fn suffixes(document: &Document) -> Vec<(u32, u32)> {
+    let outline = &document.outline;
+    let base = document.file.len() + "::*".len();
+    let mut lengths: Vec<usize> = Vec::with_capacity(outline.nodes.len());
+    let mut found = Vec::new();
+    for (index, (node, id)) in outline.nodes.iter().zip(&document.ids).enumerate() {
+        let path = match index {
+            0 => 0,
+            _ => path_length(lengths.get(node.parent as usize).copied().unwrap_or(0), outline, node),
+        };
+        lengths.push(path);
+        let own = outline.property(node, "ID").map(str::trim).filter(|id| !id.is_empty());
+        let length = match own {
+            Some(own) => own.len(),
+            None if index == 0 => document.file.len(),
+            None => base + path,
+        };
+        let number = id.as_str().get(length..).and_then(|rest| rest.strip_prefix('#')).and_then(|n| n.parse().ok());
+        found.extend(number.map(|number| (index as u32, number)));
+    }
+    found
+}
+
+/// Returns the length of [`crate::domain::memory::document::path`] without making it.
+fn path_length(above: usize, outline: &Outline, node: &Node) -> usize {
+    let title = outline.slice(&node.title).len();
+    let whole = if above == 0 { title } else { above + 1 + title };
+    if whole > MAX_PATH { SHORT_PATH } else { whole }
+}

@@ -1,0 +1,372 @@
+//! Cards: what they answer is what documents say, cold or warm, and texts come back on demand.
+
+use crate::memory::{document as toy_document, why};
+use parking_lot::Mutex;
+use passepartout::domain::id::{NodeId, ObjectHash};
+use passepartout::domain::memory::card::{Card, Planning};
+use passepartout::domain::memory::document::{Document, PrivacyOptions};
+use passepartout::domain::memory::query::{self, Key};
+use passepartout::domain::memory::shelf::{Shelf, Texts};
+use passepartout::domain::memory::view::{NodeRef, View};
+use passepartout::domain::org::scan::{ScanOptions, scan};
+use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+fn build(file: &str, text: &str) -> Arc<Document> {
+    let outline = scan(text.into(), &ScanOptions::default()).expect("it is small");
+    let modified = jiff::Timestamp::from_second(text.len() as i64).ok();
+    Arc::new(Document::build(file, outline, &PrivacyOptions::default()).changed_at(modified))
+}
+
+/// Saved texts by their document's hash, with how often each was asked for.
+#[derive(Clone, Default)]
+struct Saved(Arc<Mutex<HashMap<ObjectHash, (Arc<str>, usize)>>>);
+
+impl Saved {
+    fn keep(&self, document: &Document) {
+        self.0.lock().insert(document.root(), (document.outline.text.clone(), 0));
+    }
+
+    fn reads(&self) -> usize {
+        self.0.lock().values().map(|(_, reads)| reads).sum()
+    }
+}
+
+impl Texts for Saved {
+    fn text(&self, _file: &str, document: ObjectHash) -> Result<Arc<str>, String> {
+        let mut texts = self.0.lock();
+        let (text, reads) = texts.get_mut(&document).ok_or("it is gone")?;
+        *reads += 1;
+        Ok(text.clone())
+    }
+
+    fn build(&self, file: &Arc<str>, text: Arc<str>) -> Result<Document, String> {
+        let outline = scan(text, &ScanOptions::default()).map_err(|error| error.to_string())?;
+        Ok(Document::build(file.clone(), outline, &PrivacyOptions::default()))
+    }
+}
+
+/// A view of the same files as they are after a start: cards alone, through their bytes.
+fn cold(warm: &View, most: usize) -> (View, Saved) {
+    let saved = Saved::default();
+    let shelf = Arc::new(Shelf::new(Box::new(saved.clone()), most));
+    let again = |document: Arc<Document>| {
+        saved.keep(&document);
+        let card = Card::of(&document);
+        let read = Card::decode(card.file.clone(), card.root(), card.modified(), &card.encode());
+        assert_eq!(read.as_ref(), Some(&card));
+        read.expect("it was written a moment ago")
+    };
+    let cards = warm.documents().map(again).collect();
+    (View::of_cards(cards, shelf), saved)
+}
+
+/// Texts biased towards everything that a card keeps.
+fn org_text() -> impl Strategy<Value = String> {
+    let line = prop_oneof![
+        6 => ("\\*{1,4}", "( TODO| DONE| NEXT)?", "( \\[#[A-C]\\])?", "( COMMENT)?", "[ab/#é]{0,3}", "( :(x|Y|private):)?")
+            .prop_map(|(stars, todo, priority, comment, title, tags)| {
+                format!("{stars}{todo}{priority}{comment} {title}{tags}\n")
+            }),
+        2 => ("(SCHEDULED|DEADLINE|CLOSED)", 1..4u8).prop_map(|(word, day)| format!("{word}: <2026-11-0{day} Sun +1w>\n")),
+        2 => "[ab]".prop_map(|id| format!(":PROPERTIES:\n:ID: {id}\n:Owner: Ann\n:END:\n")),
+        1 => "[kK][+]?".prop_map(|key| format!(":PROPERTIES:\n:{key}: v {key}\n:END:\n")),
+        1 => "[ab]".prop_map(|id| format!("see [[id:{id}][it]] at <2026-11-02 Mon>\n")),
+        1 => Just("#+FILETAGS: :home:\n".to_string()),
+        1 => Just("#+TITLE: A title\n".to_string()),
+        1 => Just("#+TODO: TODO NEXT | DONE\n".to_string()),
+        1 => Just(format!("* {}\n", "long ".repeat(220))),
+        2 => "[a-c é\\*\r]{0,6}\n",
+    ];
+    prop::collection::vec(line, 0..24).prop_map(|lines| lines.concat())
+}
+
+fn the_card_says_what_the_document_says(document: &Document) {
+    let (card, outline) = (Card::of(document), &document.outline);
+    assert_eq!(card.len(), outline.nodes.len());
+    assert_eq!(
+        (card.root(), card.modified(), card.is_notes()),
+        (document.root(), document.modified, document.is_notes())
+    );
+    let keywords: Vec<_> = outline.keywords.iter().map(|keyword| (&*keyword.name, keyword.done)).collect();
+    assert_eq!(card.keywords().map(|keyword| (keyword.name, keyword.done)).collect::<Vec<_>>(), keywords);
+    assert_eq!(
+        card.links().collect::<Vec<_>>(),
+        document.links().iter().map(|l| (&*l.target, l.node as usize)).collect::<Vec<_>>()
+    );
+    for (index, node) in outline.nodes.iter().enumerate() {
+        assert_eq!(card.id(index), document.ids[index]);
+        assert_eq!(card.index_of(&document.ids[index]), Some(index));
+        let title = if index > 0 { Some(outline.slice(&node.title)) } else { outline.title.as_deref() };
+        assert_eq!(card.title(index), title.unwrap_or(&document.file));
+        assert_eq!((card.level(index), card.line(index)), (node.level, node.line));
+        assert_eq!((card.begin(index), card.end(index)), (node.begin, node.end));
+        assert_eq!(card.parent(index), (index > 0).then_some(node.parent as usize));
+        assert_eq!(card.after(index), outline.after(index));
+        assert_eq!(card.children(index).collect::<Vec<_>>(), outline.children(index).collect::<Vec<_>>());
+        for (child, next) in card.children(index).zip(card.children(index).skip(1)) {
+            assert_eq!((card.next(child), card.previous(next)), (Some(next), Some(child)));
+        }
+        assert_eq!(card.at(node.begin as usize), outline.at(node.begin as usize));
+        assert_eq!(card.keyword(index).map(|k| (k.name, k.done)), outline.todo(node).map(|k| (&*k.name, k.done)));
+        assert_eq!((card.priority(index), card.commented(index)), (node.priority, node.commented));
+        assert_eq!(card.privacy(index), document.privacy[index]);
+        let tags = if index == 0 { &outline.filetags[..] } else { &node.tags[..] };
+        assert_eq!(card.tags(index).collect::<Vec<_>>(), tags.iter().map(|tag| &**tag).collect::<Vec<_>>());
+        assert_eq!(card.all_tags(index), outline.all_tags(index));
+        let properties: Vec<_> = node.properties.iter().map(|(key, value)| (&**key, &**value)).collect();
+        assert_eq!(card.properties(index).collect::<Vec<_>>(), properties);
+        for (planning, range) in Planning::ALL.into_iter().zip([&node.scheduled, &node.deadline, &node.closed]) {
+            assert_eq!(card.planning(index, planning), range.as_ref().map(|range| outline.slice(range)));
+        }
+    }
+}
+
+/// Every node by what it is, in words.
+fn told(node: &NodeRef) -> String {
+    format!("{} {} {:?} {:?}", node.file(), node.id(), node.title(), node.body())
+}
+
+fn all(nodes: impl IntoIterator<Item = NodeRef>) -> Vec<String> {
+    nodes.into_iter().map(|node| told(&node)).collect()
+}
+
+/// The answers of every primitive.
+fn answers(view: &View) -> Vec<Vec<String>> {
+    let day = |day: i8| jiff::civil::date(2026, 11, day);
+    let planned =
+        |planning| query::planned(view, planning, day(2), day(3)).map(|(node, day)| format!("{day} {}", told(&node)));
+    let by_day = |planning| {
+        let mut found: Vec<_> = query::planned_by_day(view, planning, day(2), day(3)).map(|(n, d)| (d, n)).collect();
+        assert!(found.is_sorted_by_key(|(day, _)| *day));
+        found.sort_by(|a, b| (a.1.file(), a.1.index).cmp(&(b.1.file(), b.1.index)));
+        found.into_iter().map(|(day, node)| format!("{day} {}", told(&node))).collect::<Vec<_>>()
+    };
+    assert_eq!(by_day(Planning::Deadline), planned(Planning::Deadline).collect::<Vec<_>>());
+    let second = |second| jiff::Timestamp::from_second(second).expect("in range");
+    let cards = |cards: Vec<&Arc<Card>>| cards.into_iter().map(|card| card.file.to_string()).collect::<Vec<_>>();
+    vec![
+        all(view.nodes()),
+        all(query::tagged(view, "x")),
+        all(query::tagged(view, ":y:")),
+        all(query::tagged(view, "HOME")),
+        all(query::with_keyword(view, "TODO")),
+        all(query::with_keyword(view, "NEXT")),
+        all(query::open(view)),
+        all(query::done(view)),
+        all(query::with_property(view, "owner", None)),
+        all(query::with_property(view, "OWNER", Some("Ann"))),
+        all(query::with_property(view, "K+", None)),
+        all(query::with_property(view, "id", Some("a"))),
+        all(query::containing(view, "É")),
+        all(query::linking(view, "a")),
+        planned(Planning::Scheduled).collect(),
+        planned(Planning::Deadline).collect(),
+        planned(Planning::Closed).collect(),
+        cards(query::changed_since(view, second(40)).collect()),
+        cards(query::changed_between(view, second(20), second(90)).collect()),
+    ]
+}
+
+/// The same by going through all nodes.
+fn expected(view: &View) -> Vec<Vec<String>> {
+    let filter = |holds: &dyn Fn(&NodeRef) -> bool| all(view.nodes().filter(holds));
+    let tag = |tag: &str| filter(&|node| node.all_tags().iter().any(|own| own.to_lowercase() == tag));
+    let keyword = |name: &str| filter(&|node| node.keyword().is_some_and(|keyword| keyword.name == name));
+    let planned = |planning| {
+        let days = jiff::civil::date(2026, 11, 2)..=jiff::civil::date(2026, 11, 3);
+        let day = |node: &NodeRef| node.planned_day(planning).filter(|day| days.contains(day));
+        view.nodes().filter_map(|node| Some(format!("{} {}", day(&node)?, told(&node)))).collect()
+    };
+    let mut dated: Vec<(i64, String)> =
+        view.cards().filter_map(|card| Some((card.modified()?.as_second(), card.file.to_string()))).collect();
+    let since = dated.iter().filter(|(at, _)| *at >= 40).map(|(_, file)| file.clone()).collect();
+    dated.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+    let between = dated.into_iter().filter(|(at, _)| (20..=90).contains(at)).map(|(_, file)| file).collect();
+    vec![
+        all(view.nodes()),
+        tag("x"),
+        tag("y"),
+        tag("home"),
+        keyword("TODO"),
+        keyword("NEXT"),
+        filter(&|node| node.keyword().is_some_and(|keyword| !keyword.done)),
+        filter(&|node| node.keyword().is_some_and(|keyword| keyword.done)),
+        filter(&|node| node.property("OWNER").is_some()),
+        filter(&|node| node.property("OWNER") == Some("Ann")),
+        filter(&|node| node.property("K+").is_some()),
+        filter(&|node| node.property("ID") == Some("a")),
+        filter(&|node| (node.index > 0 && node.title().contains('é')) || node.body().contains('é')),
+        filter(&|node| node.links().any(|target| target == "a")),
+        planned(Planning::Scheduled),
+        planned(Planning::Deadline),
+        planned(Planning::Closed),
+        since,
+        between,
+    ]
+}
+
+fn counts(view: &View) {
+    let check = |key: Key<'_>, found: usize| assert_eq!(query::count(view, &key), found, "{key:?}");
+    check(Key::Tag("X"), query::tagged(view, "x").count());
+    check(Key::Tag("home"), query::tagged(view, "home").count());
+    check(Key::Keyword("TODO"), query::with_keyword(view, "TODO").count());
+    check(Key::Open, query::open(view).count());
+    check(Key::Done, query::done(view).count());
+    check(Key::Property("OWNER"), view.nodes().filter(|node| node.property("OWNER").is_some()).count());
+    check(Key::Link("a"), query::linking(view, "a").count());
+    let planned = |planning| view.nodes().filter(|node| node.planned_day(planning).is_some()).count();
+    check(Key::Planned(Planning::Deadline), planned(Planning::Deadline));
+}
+
+fn view_of(texts: &BTreeMap<String, String>) -> View {
+    texts.iter().fold(View::default(), |view, (file, text)| view.with(build(file, text)))
+}
+
+proptest! {
+    #[test]
+    fn a_card_says_what_its_document_says(text in org_text()) {
+        the_card_says_what_the_document_says(&build("n.org", &text));
+        // Outlines of another scanner, too.
+        the_card_says_what_the_document_says(&toy_document("n.org", &text));
+    }
+
+    #[test]
+    fn answers_are_the_same_cold_and_warm_and_after_edits(
+        texts in prop::collection::btree_map("[a-e]", org_text(), 1..5),
+        edits in prop::collection::vec(("[a-f]", prop::option::of(org_text())), 0..6),
+    ) {
+        let mut now = texts.clone();
+        let warm = view_of(&texts);
+        let (mut edited_warm, (mut edited_cold, saved)) = (warm.clone(), cold(&warm, 1 << 20));
+        for (file, text) in edits {
+            match text {
+                Some(text) => {
+                    let document = build(&file, &text);
+                    edited_warm.put(document.clone());
+                    edited_cold.put(document.clone());
+                    // Every second one is saved meanwhile.
+                    if text.len() % 2 == 0 {
+                        saved.keep(&document);
+                        edited_cold.settle([file.as_str()]);
+                    }
+                    now.insert(file, text);
+                }
+                None => {
+                    edited_warm.remove(&file);
+                    edited_cold.remove(&file);
+                    now.remove(&file);
+                }
+            }
+        }
+        let fresh = view_of(&now);
+        let wanted = expected(&fresh);
+        for view in [&fresh, &edited_warm, &edited_cold, &cold(&fresh, 0).0] {
+            assert_eq!(answers(view), wanted);
+            assert_eq!((view.root(), view.headings(), view.len()), (fresh.root(), fresh.headings(), now.len()));
+            counts(view);
+            for node in fresh.nodes() {
+                let found = view.get(node.id()).expect("it is there");
+                let first = fresh.get(node.id()).expect("it is there");
+                assert_eq!(told(&found), told(&first));
+                assert_eq!(all(view.backlinks(node.id())), all(fresh.backlinks(node.id())));
+                let file = fresh.document(node.file()).expect("it is there");
+                let outline = &file.outline;
+                assert_eq!(node.body(), outline.slice(&outline.nodes[node.index].body));
+                assert_eq!(node.section(), outline.slice(&outline.nodes[node.index].section));
+                assert_eq!(node.subtree(), outline.slice(&(node.begin()..node.end())));
+            }
+        }
+        assert_eq!(answers(&warm), expected(&view_of(&texts)), "who holds an older view sees what it saw");
+    }
+
+    #[test]
+    fn damaged_bytes_are_no_card(text in org_text(), at in 0.0..1.0f64, bit in 0..8u8) {
+        let card = Card::of(&build("n.org", &text));
+        let mut bytes = card.encode();
+        let at = (bytes.len() as f64 * at) as usize;
+        bytes[at] ^= 1 << bit;
+        prop_assert_eq!(Card::decode(card.file.clone(), card.root(), None, &bytes), None);
+        prop_assert_eq!(Card::decode(card.file.clone(), card.root(), None, &bytes[..at]), None);
+        prop_assert_eq!(Card::decode("other".into(), card.root(), None, &card.encode()), None);
+    }
+}
+
+fn hundred() -> View {
+    let text = |n: u32| format!("* Heading {n}\n{}\n", "word ".repeat(200));
+    (0..100).fold(View::default(), |view, n| view.with(build(&format!("{n:02}.org"), &text(n))))
+}
+
+#[test]
+fn nothing_is_read_before_somebody_asks_for_a_text() {
+    let (view, saved) = cold(&hundred(), 1 << 20);
+    for node in view.nodes() {
+        let _ = (node.id(), node.title(), node.all_tags(), node.privacy(), node.children().count(), node.body_len());
+    }
+    assert!(view.get(&NodeId::new("42.org::*Heading 42")).is_some());
+    assert_eq!((saved.reads(), view.warm("42.org").is_none()), (0, true));
+    let node = view.get(&NodeId::new("42.org::*Heading 42")).expect("it is there");
+    assert!(node.body().starts_with("word word"));
+    assert!(node.document().is_some() && view.document("42.org").is_some() && view.warm("42.org").is_some());
+    assert_eq!(saved.reads(), 1);
+}
+
+#[test]
+fn what_was_not_wanted_for_longest_goes_and_what_is_not_saved_stays() {
+    let most = 20_000;
+    let (mut view, saved) = cold(&hundred(), most);
+    let shelf = view.shelf().expect("it has one").clone();
+    for _ in 0..2 {
+        for node in view.nodes() {
+            assert_eq!(node.text().len(), node.card().end(0) as usize);
+            assert!(shelf.warm_bytes() <= most);
+        }
+    }
+    assert_eq!(saved.reads(), 200, "each was read anew, once a round");
+    assert!(view.text("99.org").is_some() && saved.reads() == 200, "the last ones are warm");
+    let unsaved = build("new.org", "* Only here\nand nowhere else\n");
+    view.put(unsaved.clone());
+    view.nodes().for_each(|node| drop(node.text().len()));
+    assert_eq!(view.text("new.org").as_deref(), Some("* Only here\nand nowhere else\n"));
+    // A clone that was made before it was saved lets go of it, too.
+    let clone = view.clone();
+    saved.keep(&unsaved);
+    view.settle(["new.org"]);
+    let before = saved.reads();
+    clone.nodes().filter(|node| &**node.file() != "new.org").for_each(|node| drop(node.text().len()));
+    assert_eq!(clone.text("new.org").as_deref(), Some("* Only here\nand nowhere else\n"));
+    assert!(saved.reads() > before + 100, "it was read like the others");
+}
+
+#[test]
+fn a_text_that_is_damaged_is_said_once_and_is_empty() {
+    let (view, saved) = cold(&hundred(), 1 << 20);
+    let root = view.card("07.org").expect("it is there").root();
+    saved.0.lock().remove(&root);
+    let node = view.node("07.org", 1).expect("it is there");
+    assert_eq!((node.title(), node.body(), node.section(), node.text()), ("Heading 7", "", "", ""));
+    assert!(node.document().is_none() && view.document("07.org").is_none());
+    assert_eq!(view.documents().count(), 99);
+    let told: Arc<Mutex<BTreeSet<String>>> = Arc::default();
+    let (listener, count) = (told.clone(), Arc::new(Mutex::new(0)));
+    let counter = count.clone();
+    view.shelf().expect("it has one").listen(move |text| {
+        *counter.lock() += 1;
+        listener.lock().insert(text.to_string());
+    });
+    assert!(view.node("07.org", 1).is_some_and(|node| node.body().is_empty()));
+    let told: Vec<String> = told.lock().iter().cloned().collect();
+    assert_eq!(told, ["07.org: its text cannot be had: it is gone"]);
+    assert_eq!(*count.lock(), 1);
+}
+
+#[test]
+fn going_back_to_the_empty_memory_keeps_the_way_to_texts() {
+    use passepartout::domain::id::OperationId;
+    use passepartout::domain::memory::Memory;
+    let (view, _) = cold(&hundred(), 0);
+    let mut memory = Memory::restore(view, Vec::new());
+    memory.rollback(OperationId(0), why("empty")).expect("it is always there");
+    assert!(memory.head().is_empty() && memory.head().shelf().is_some());
+}
