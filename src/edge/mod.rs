@@ -7,6 +7,7 @@ pub mod config;
 pub mod doctor;
 pub mod editor;
 pub mod engine;
+pub mod full_text;
 pub mod ingest;
 pub mod log;
 pub mod org_file;

@@ -13,6 +13,7 @@ mod engine;
 mod faults;
 mod folders;
 mod fresh;
+mod full_text;
 #[path = "../fuzz/mod.rs"]
 mod fuzz;
 mod gate;

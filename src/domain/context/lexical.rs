@@ -1,27 +1,31 @@
-//! The lexical index: which nodes hold which words, ranked by BM25. It lives in memory and is never stored.
+//! The full-text index: which nodes hold which words, ranked by BM25.
 //!
 //! An index is a value: changing a document gives a new index that shares all other documents with the old one.
-//! Documents stand in immutable segments; small ones are joined as they gather, so that a change costs
-//! what the changed document costs, and a question asks few segments.
+//! Documents stand in immutable segments, in memory while they are small and recent, in files of the cache folder
+//! otherwise; small ones are joined as they gather, so that a change costs what the changed document costs, and a
+//! question asks few segments. However an index came about, its hits and scores are those of one built fresh.
 
 use crate::domain::context::almanac::Almanac;
-use crate::domain::context::segment::{Segment, bit};
-use crate::domain::context::words::Analyser;
+use crate::domain::context::build::{Builder, JoinError, Sink, join};
+use crate::domain::context::postings::BLOCK;
+use crate::domain::context::race::{self, Asked, Candidate};
+use crate::domain::context::segment::{Entry, Head, Reader, Segment, Share, bit};
+use crate::domain::id::ObjectHash;
 use crate::domain::memory::document::Document;
 use crate::domain::memory::view::View;
 use rpds::RedBlackTreeMapSync;
-use std::cmp::Ordering;
 use std::collections::BinaryHeap;
+use std::ops::Range;
 use std::sync::Arc;
 
-/// How fast a repeated word stops counting.
-const SATURATION: f32 = 1.0;
-/// How much long nodes are held back, 0 to 1.
-const LENGTH_NORM: f32 = 0.6;
 /// So many segments of about the same size are joined into one.
 const FAN_IN: usize = 8;
-/// Segments are not joined beyond this many nodes, so that no single change is slow.
-const LARGEST: usize = 1 << 18;
+/// Segments are not joined beyond this many nodes, so that no single join is long.
+const LARGEST: usize = 1 << 20;
+/// What [`Index::with`] joins at once has at most so many nodes: a change waits for no more.
+const JOINED_AT_ONCE: usize = 1 << 11;
+/// A builder is finished when it holds so many pairs of term and node, some 40 MB.
+pub const BATCH: usize = 2_500_000;
 
 /// Every document's words.
 #[derive(Clone, Default)]
@@ -70,35 +74,46 @@ pub struct Scored {
     pub score: f32,
 }
 
+/// Segments that are to become one.
+pub struct Crowd {
+    parts: Vec<Part>,
+}
+
 impl Index {
-    /// Builds an index of a whole memory.
+    /// Builds an index of a whole memory, in memory.
     pub fn of(view: &View) -> Index {
-        let mut analyser = Analyser::default();
-        let mut index = Index::default();
-        let mut batch: Vec<Arc<Document>> = Vec::new();
-        let mut nodes = 0;
+        let (mut index, mut builder) = (Index::default(), Builder::default());
         for document in view.documents() {
-            index.note(&document);
-            nodes += document.outline.nodes.len();
-            batch.push(document);
-            if nodes >= LARGEST / 2 {
-                index.parts.push(Part::new(Segment::build(&batch, &mut analyser)));
-                batch.clear();
-                nodes = 0;
+            index.note(document);
+            builder.add(document);
+            if builder.size() >= BATCH {
+                index.parts.push(Part::new(std::mem::take(&mut builder).finish()));
             }
         }
-        if !batch.is_empty() {
-            index.parts.push(Part::new(Segment::build(&batch, &mut analyser)));
+        if !builder.is_empty() {
+            index.parts.push(Part::new(builder.finish()));
         }
         index
     }
 
+    /// Returns the index of all documents of some segments, of which no two have the same file. It knows nothing of what
+    /// is due; [`Index::adopting`] does.
+    pub fn of_segments(segments: impl IntoIterator<Item = Arc<Segment>>) -> Index {
+        Index { parts: segments.into_iter().map(Part::new_shared).collect(), ..Index::default() }
+    }
+
     /// Returns the index with one document put in or replaced.
     pub fn with(&self, document: &Arc<Document>) -> Index {
+        let mut builder = Builder::default();
+        builder.add(document);
         let mut next = self.without(&document.file);
-        next.parts.push(Part::new(Segment::build([document], &mut Analyser::default())));
+        next.parts.push(Part::new(builder.finish()));
         next.note(document);
-        next.join();
+        while let Some(crowd) = next.crowd(JOINED_AT_ONCE).filter(Crowd::is_in_memory) {
+            let mut body = Vec::new();
+            let Ok(head) = crowd.join(&mut body) else { break };
+            next = next.joined(&crowd, Arc::new(Segment::in_memory(head, body)));
+        }
         next
     }
 
@@ -113,6 +128,123 @@ impl Index {
         next
     }
 
+    /// Returns the index with those documents of a segment that are in a memory as they were indexed and that it does
+    /// not have yet; the same index when there are none.
+    pub fn adopting(&self, segment: Arc<Segment>, view: &View) -> Index {
+        let mut next = self.clone();
+        let mut part = Part::new_shared(segment.clone());
+        for share in segment.shares() {
+            let wanted = view.document(&share.file).filter(|document| document.root() == share.document);
+            let known = self.document(&share.file);
+            match wanted.filter(|_| known != Some(share.document)) {
+                Some(document) => {
+                    if known.is_some() {
+                        next = next.without(&share.file);
+                    }
+                    next.note(document);
+                }
+                None => part.kill(&share.file),
+            }
+        }
+        if part.live == 0 {
+            return self.clone();
+        }
+        next.parts.push(part);
+        next
+    }
+
+    /// Returns the index without what is not in a memory, and the files of it whose words it does not have, in order.
+    pub fn compared(&self, view: &View) -> (Index, Vec<Arc<str>>) {
+        let root = |file: &str| view.document(file).map(|document| document.root());
+        let mut stale: Vec<&Arc<str>> = Vec::new();
+        let mut known: std::collections::HashSet<&str> = std::collections::HashSet::new();
+        for share in self.parts.iter().flat_map(Part::shares) {
+            if root(&share.file) == Some(share.document) {
+                known.insert(&share.file);
+            } else {
+                stale.push(&share.file);
+            }
+        }
+        let mut next = self.clone();
+        for file in stale {
+            next = next.without(file);
+        }
+        let missing = view.documents().filter(|document| !known.contains(document.file.as_ref()));
+        (next, missing.map(|document| document.file.clone()).collect())
+    }
+
+    /// Returns the index without the segments that cannot be read as they were written; `None` when all can.
+    pub fn without_broken(&self) -> Option<Index> {
+        if !self.parts.iter().any(|part| part.segment.is_broken()) {
+            return None;
+        }
+        let mut next = self.clone();
+        for share in self.parts.iter().filter(|part| part.segment.is_broken()).flat_map(Part::shares) {
+            next.almanacs.remove_mut(share.file.as_ref());
+        }
+        next.parts.retain(|part| !part.segment.is_broken());
+        Some(next)
+    }
+
+    /// Returns the hash of the document that is indexed for a file.
+    pub fn document(&self, file: &str) -> Option<ObjectHash> {
+        self.parts.iter().find_map(|part| part.share(file)).map(|share| share.document)
+    }
+
+    /// Returns the segments.
+    pub fn segments(&self) -> impl Iterator<Item = &Arc<Segment>> {
+        self.parts.iter().map(|part| &part.segment)
+    }
+
+    /// Returns segments that should become one, which will have at most `most` nodes; `None` while there are few.
+    pub fn crowd(&self, most: usize) -> Option<Crowd> {
+        let half_dead = |part: &&Part| part.live * 2 < part.segment.len() && part.live <= most;
+        if let Some(part) = self.parts.iter().find(half_dead) {
+            return Some(Crowd { parts: vec![part.clone()] });
+        }
+        let most = most.min(LARGEST);
+        let tier = |part: &Part| part.live.max(1).ilog(FAN_IN);
+        (0..=most.max(1).ilog(FAN_IN)).find_map(|wanted| {
+            let mut parts: Vec<&Part> = self.parts.iter().filter(|part| tier(part) == wanted).collect();
+            if parts.len() < FAN_IN {
+                return None;
+            }
+            parts.sort_by_key(|part| part.live);
+            let mut sum = 0;
+            let fitting = parts.into_iter().take_while(|part| {
+                sum += part.live;
+                sum <= most
+            });
+            let parts: Vec<Part> = fitting.cloned().collect();
+            (parts.len() >= FAN_IN / 2).then_some(Crowd { parts })
+        })
+    }
+
+    /// Returns all segments that are in memory as one crowd, when they take more than so many bytes.
+    pub fn in_memory(&self, above: usize) -> Option<Crowd> {
+        let parts = self.parts.iter().filter(|part| part.segment.memory().is_some());
+        let parts: Vec<Part> = parts.cloned().collect();
+        let bytes: usize = parts.iter().map(|part| part.segment.heap_bytes()).sum();
+        (bytes > above).then_some(Crowd { parts })
+    }
+
+    /// Returns the index with a crowd's segments replaced by what came of joining them, in which documents are dead that
+    /// were replaced meanwhile.
+    pub fn joined(&self, crowd: &Crowd, segment: Arc<Segment>) -> Index {
+        let (old, mut parts): (Vec<Part>, Vec<Part>) = self.parts.iter().cloned().partition(|part| crowd.has(part));
+        let mut part = Part::new_shared(segment.clone());
+        for share in segment.shares() {
+            let lives = |old: &Part| old.share(&share.file).is_some_and(|old| old.document == share.document);
+            if !old.iter().any(lives) {
+                part.kill(&share.file);
+            }
+        }
+        if part.live > 0 {
+            parts.push(part);
+        }
+        Index { parts, almanacs: self.almanacs.clone() }
+    }
+
     /// Returns how many nodes are indexed, files included.
     pub fn len(&self) -> usize {
         self.parts.iter().map(|part| part.live).sum()
@@ -123,9 +255,10 @@ impl Index {
         self.len() == 0
     }
 
-    /// Returns the bytes that the postings and terms take on the heap.
+    /// Returns the bytes that it takes in memory, names of files left out.
     pub fn heap_bytes(&self) -> usize {
-        self.parts.iter().map(|part| part.segment.heap_bytes()).sum()
+        let dead = |part: &Part| part.dead.as_ref().map_or(0, |dead| 8 * dead.len());
+        self.parts.iter().map(|part| part.segment.heap_bytes() + dead(part)).sum()
     }
 
     /// Returns the documents that have something due or a project, by file.
@@ -151,9 +284,13 @@ impl Index {
                 (term.term.as_ref(), term.weight * (1.0 + (nodes - holding + 0.5) / (holding + 0.5)).ln())
             })
             .collect();
+        let asked = Asked { terms: &weighted, mean, limit, admit };
         let mut best: BinaryHeap<Candidate<'_>> = BinaryHeap::new();
-        for part in &self.parts {
-            part.gather(&weighted, mean, limit, admit, &mut best);
+        // What a large segment finds raises the bar for the small ones.
+        let mut parts: Vec<&Part> = self.parts.iter().collect();
+        parts.sort_by_key(|part| std::cmp::Reverse(part.live));
+        for part in parts {
+            race::run(&part.segment, part.dead.as_ref().map(|dead| dead.as_slice()), &asked, &mut best);
         }
         let sorted = best.into_sorted_vec();
         sorted
@@ -162,143 +299,159 @@ impl Index {
             .collect()
     }
 
+    /// Returns the nodes that hold every one of the terms and that `admit` admits, in the order of files and lines.
+    pub fn holding(&self, terms: &[&str], admit: &dyn Fn(&str, u32) -> bool) -> Vec<Place> {
+        let mut found: Vec<Place> = Vec::new();
+        for part in &self.parts {
+            let places = part.holding(terms).into_iter().filter_map(|node| {
+                let share = part.segment.share_of(node)?;
+                Some((share, node - share.first))
+            });
+            let admitted = places.filter(|(share, index)| admit(&share.file, *index));
+            found.extend(admitted.map(|(share, index)| Place { file: share.file.clone(), index }));
+        }
+        found.sort_by(|a, b| (&a.file, a.index).cmp(&(&b.file, b.index)));
+        found
+    }
+
     fn note(&mut self, document: &Arc<Document>) {
         let almanac = Almanac::of(document);
         if !almanac.is_empty() {
             self.almanacs.insert_mut(document.file.clone(), Arc::new(almanac));
         }
     }
+}
 
-    /// Joins segments of about the same size while there are too many of them, and sweeps out the dead.
-    fn join(&mut self) {
-        for part in &mut self.parts {
-            if part.live * 2 < part.segment.len() {
-                *part = Part::merged(std::slice::from_ref(part));
-            }
-        }
-        loop {
-            let tier = |part: &Part| part.live.max(1).ilog(FAN_IN);
-            let crowded = (0..=LARGEST.ilog(FAN_IN)).find(|wanted| {
-                let sizes = self.parts.iter().filter(|part| tier(part) == *wanted).map(|part| part.live);
-                let (count, sum) = sizes.fold((0, 0), |(count, sum), live| (count + 1, sum + live));
-                count >= FAN_IN && sum <= LARGEST
-            });
-            let Some(crowded) = crowded else { return };
-            let (small, mut rest): (Vec<Part>, Vec<Part>) =
-                std::mem::take(&mut self.parts).into_iter().partition(|part| tier(part) == crowded);
-            rest.push(Part::merged(&small));
-            self.parts = rest;
-        }
+impl Crowd {
+    /// Returns whether all of it is in memory.
+    pub fn is_in_memory(&self) -> bool {
+        self.parts.iter().all(|part| part.segment.memory().is_some())
+    }
+
+    /// Returns how many nodes the joined segment will have.
+    pub fn len(&self) -> usize {
+        self.parts.iter().map(|part| part.live).sum()
+    }
+
+    /// Returns whether there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Joins the segments: `sink` takes the body.
+    ///
+    /// # Errors
+    /// When a segment is broken, or the sink takes no more.
+    pub fn join<S: Sink>(&self, sink: &mut S) -> Result<Head, JoinError<S::Error>> {
+        let dead = |part: &'_ Part| part.dead.clone();
+        let dead: Vec<Option<Arc<Vec<u64>>>> = self.parts.iter().map(dead).collect();
+        let parts = self.parts.iter().zip(&dead);
+        let parts: Vec<(&Segment, Option<&[u64]>)> =
+            parts.map(|(part, dead)| (part.segment.as_ref(), dead.as_ref().map(|dead| dead.as_slice()))).collect();
+        join(&parts, sink)
+    }
+
+    fn has(&self, part: &Part) -> bool {
+        self.parts.iter().any(|mine| Arc::ptr_eq(&mine.segment, &part.segment))
     }
 }
 
 impl Part {
     fn new(segment: Segment) -> Part {
-        let length = (0..segment.len() as u32).map(|node| u64::from(segment.length(node))).sum();
-        Part { live: segment.len(), length, segment: Arc::new(segment), dead: None }
+        Self::new_shared(Arc::new(segment))
     }
 
-    fn merged(parts: &[Part]) -> Part {
-        let inputs: Vec<(&Segment, Option<&[u64]>)> =
-            parts.iter().map(|part| (part.segment.as_ref(), part.dead.as_ref().map(|dead| dead.as_slice()))).collect();
-        Part::new(Segment::merge(&inputs))
+    fn new_shared(segment: Arc<Segment>) -> Part {
+        let length = segment.head().lengths.iter().map(|length| u64::from(*length)).sum();
+        Part { live: segment.len(), length, segment, dead: None }
     }
 
     fn is_dead(&self, node: u32) -> bool {
         self.dead.as_ref().is_some_and(|dead| bit(dead, node))
     }
 
+    /// Returns the documents that live.
+    fn shares(&self) -> impl Iterator<Item = &Share> {
+        self.segment.shares().iter().filter(|share| !self.is_dead(share.first))
+    }
+
+    fn share(&self, file: &str) -> Option<&Share> {
+        self.segment.share(file).filter(|share| !self.is_dead(share.first))
+    }
+
     fn kill(&mut self, file: &str) {
-        let Some(share) = self.segment.position(file).and_then(|at| self.segment.shares.get(at)) else { return };
-        if self.is_dead(share.first) {
-            return;
-        }
+        let Some(share) = self.share(file) else { return };
         let nodes = share.first..share.first + share.count;
-        let mut dead =
-            self.dead.as_ref().map_or_else(|| vec![0; self.segment.len().div_ceil(64)], |dead| dead.to_vec());
+        // Only a copy that others hold too is copied again.
+        let mut dead = self.dead.take().unwrap_or_else(|| Arc::new(vec![0; self.segment.len().div_ceil(64)]));
+        let bits = Arc::make_mut(&mut dead);
         for node in nodes.clone() {
-            dead[node as usize / 64] |= 1 << (node % 64);
+            if let Some(word) = bits.get_mut(node as usize / 64) {
+                *word |= 1 << (node % 64);
+            }
         }
         self.length -= nodes.clone().map(|node| u64::from(self.segment.length(node))).sum::<u64>();
         self.live -= nodes.len();
-        self.dead = Some(Arc::new(dead));
+        self.dead = Some(dead);
     }
 
     fn frequency(&self, term: &str) -> usize {
-        let (nodes, _) = self.segment.postings(term);
-        match self.dead {
-            None => nodes.len(),
-            Some(_) => nodes.iter().filter(|node| !self.is_dead(**node)).count(),
+        let mut reader = self.segment.reader();
+        let Some(entry) = reader.find(term) else { return 0 };
+        match &self.dead {
+            None => entry.count as usize,
+            Some(dead) => living(&mut reader, entry, dead).unwrap_or(0),
         }
     }
 
-    /// Adds this part's best nodes to the best found so far.
-    fn gather<'a>(
-        &'a self,
-        query: &[(&str, f32)],
-        mean: f32,
-        limit: usize,
-        admit: &dyn Fn(&str, u32) -> bool,
-        best: &mut BinaryHeap<Candidate<'a>>,
-    ) {
-        let mut scores = vec![0f32; self.segment.len()];
-        let mut touched: Vec<u32> = Vec::new();
-        for (term, weight) in query {
-            let (nodes, weights) = self.segment.postings(term);
-            for (node, count) in nodes.iter().zip(weights) {
-                let Some(score) = scores.get_mut(*node as usize) else { continue };
-                if *score == 0.0 {
-                    touched.push(*node);
-                }
-                let norm = 1.0 - LENGTH_NORM + LENGTH_NORM * self.segment.length(*node) as f32 / mean;
-                let count = f32::from(*count);
-                *score += weight * count * (SATURATION + 1.0) / (count + SATURATION * norm);
-            }
+    fn holding(&self, terms: &[&str]) -> Vec<u32> {
+        let mut reader = self.segment.reader();
+        let mut entries: Vec<Entry> = Vec::new();
+        for term in terms {
+            let Some(entry) = reader.find(term) else { return Vec::new() };
+            entries.push(entry);
         }
-        for node in touched {
-            let score = scores.get(node as usize).copied().unwrap_or(0.0);
-            // The heap's top is its worst; most nodes stop here.
-            if best.len() >= limit && best.peek().is_some_and(|worst| score < worst.score) {
-                continue;
+        entries.sort_by_key(|entry| entry.count);
+        let mut nodes: Option<Vec<u32>> = None;
+        let mut list = Vec::new();
+        for entry in entries {
+            list.clear();
+            if reader.all(entry, &mut list).is_none() {
+                return Vec::new();
             }
-            let at = self.segment.share_of(node);
-            let share = &self.segment.shares[at];
-            let index = node - share.first;
-            if self.is_dead(node) || !admit(&share.file, index) {
-                continue;
-            }
-            best.push(Candidate { score, file: &share.file, index });
-            if best.len() > limit {
-                best.pop();
-            }
+            let here = |node: &u32| list.binary_search_by_key(node, |posting| posting.0).is_ok();
+            nodes = Some(match nodes {
+                None => list.iter().map(|posting| posting.0).filter(|node| !self.is_dead(*node)).collect(),
+                Some(nodes) => nodes.into_iter().filter(here).collect(),
+            });
         }
+        nodes.unwrap_or_default()
     }
 }
 
-/// A node in the race; greater is worse, so that a heap pops the worst first.
-struct Candidate<'a> {
-    score: f32,
-    file: &'a Arc<str>,
-    index: u32,
-}
-
-impl Ord for Candidate<'_> {
-    fn cmp(&self, other: &Self) -> Ordering {
-        let place = || (self.file.as_ref(), self.index).cmp(&(other.file.as_ref(), other.index));
-        other.score.total_cmp(&self.score).then_with(place)
+/// Counts the nodes of a list that live. Blocks in which nothing is dead are not read.
+fn living(reader: &mut Reader<'_>, entry: Entry, dead: &[u64]) -> Option<usize> {
+    let mut nodes = Vec::with_capacity(BLOCK);
+    let lives = |nodes: &[(u32, u16)]| nodes.iter().filter(|posting| !bit(dead, posting.0)).count();
+    if entry.count as usize <= BLOCK {
+        reader.short(entry, &mut nodes)?;
+        return Some(lives(&nodes));
     }
-}
-
-impl PartialOrd for Candidate<'_> {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
+    let (mut sum, mut before) = (0, 0);
+    for block in reader.directory(entry)? {
+        if any_dead(dead, before..block.last) {
+            reader.one_block(entry, &block, before, &mut nodes)?;
+            sum += lives(&nodes);
+        } else {
+            sum += block.count as usize;
+        }
+        before = block.last;
     }
+    Some(sum)
 }
 
-impl PartialEq for Candidate<'_> {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
+/// Returns whether any node of a range is dead, its end included, or of those that share a word of bits with them.
+fn any_dead(dead: &[u64], nodes: Range<u32>) -> bool {
+    let words = nodes.start as usize / 64..nodes.end as usize / 64 + 1;
+    dead.get(words).is_none_or(|words| words.iter().any(|word| *word != 0))
 }
-
-impl Eq for Candidate<'_> {}

@@ -4,12 +4,17 @@
 //! What may not leave is never a candidate.
 
 pub mod almanac;
+pub mod build;
 pub mod lexical;
+pub mod postings;
 pub mod question;
+pub mod race;
 pub mod rank;
 pub mod reason;
 pub mod render;
+pub mod script;
 pub mod segment;
+pub mod swift;
 pub mod tray;
 pub mod words;
 

@@ -1,283 +1,478 @@
-//! One immutable part of the lexical index: terms in order, and for each the nodes that hold it.
+//! One immutable part of the full-text index: terms in order, and for each the nodes that hold it.
+//!
+//! A segment has a head, which is resident, and a body, which is read as it is needed: lists of nodes and blocks of the
+//! dictionary in one stream of bytes, in memory while the segment is small and recent, in pages of a file otherwise.
+//! Both are the same bytes. A body that cannot be read as it was written makes its segment broken: it finds nothing
+//! more, says so, and whoever keeps the index builds its documents anew.
 
-use crate::domain::context::words::Analyser;
-use crate::domain::memory::view::Document;
-use std::collections::HashMap;
-use std::ops::Range;
+use crate::domain::context::postings::{BLOCK, Block, Posting, directory_bytes, number, read_block, read_directory, small};
+use crate::domain::id::ObjectHash;
+use std::cmp::Ordering;
+use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{self, AtomicBool};
 
-/// What a word in a title counts, beside one in the body.
-const TITLE_WEIGHT: u16 = 2;
-/// What a tag counts.
-const TAG_WEIGHT: u16 = 2;
-/// Bodies beyond this many bytes are data; their beginning is indexed.
-const LONGEST_BODY: usize = 1 << 20;
+/// How many bytes a page of a body has; the last one has fewer.
+pub const PAGE: usize = 16 << 10;
+
+/// Gives pages of a body that lies elsewhere.
+pub trait Pages: Send + Sync {
+    /// Returns one page, exactly as it was written; `None` when that cannot be had any more.
+    fn page(&self, number: u32) -> Option<Arc<[u8]>>;
+}
 
 /// One document's share of a segment.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Share {
     /// The file.
     pub file: Arc<str>,
+    /// The hash of the document that was read.
+    pub document: ObjectHash,
     /// The first node; the node of index `i` is `first + i`.
     pub first: u32,
     /// How many nodes.
     pub count: u32,
 }
 
-/// An immutable inverted index over whole documents.
+/// What of a segment is resident.
 #[derive(Debug, Default)]
-pub struct Segment {
-    /// The documents, by file.
+pub struct Head {
+    /// The documents, in the order of their nodes.
     pub shares: Vec<Share>,
-    /// All terms, sorted, one behind the other.
-    text: String,
-    /// Where each term ends in `text`.
-    ends: Vec<u32>,
-    /// Where each term's postings end.
-    posting_ends: Vec<u32>,
-    /// Postings: which node.
-    nodes: Vec<u32>,
-    /// Postings: how much of the term it holds.
-    weights: Vec<u16>,
     /// How long each node is, in weighted terms.
-    lengths: Vec<u32>,
+    pub lengths: Vec<u32>,
+    /// The first term of each block of the dictionary, one behind the other.
+    pub(super) leads: Vec<u8>,
+    /// Where each of them ends, and where its block begins and how many bytes it has.
+    pub(super) blocks: Vec<Lead>,
+}
+
+/// One block of the dictionary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Lead {
+    pub(super) end: u32,
+    pub(super) begin: u64,
+    pub(super) bytes: u32,
+}
+
+/// Where the postings of a term stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// In how many nodes it stands, dead ones included.
+    pub count: u32,
+    /// Where its list begins in the body.
+    pub begin: u64,
+    /// How many bytes it has.
+    pub bytes: u32,
+}
+
+/// An immutable inverted index over whole documents.
+pub struct Segment {
+    head: Head,
+    /// Positions in the shares, in the order of files.
+    by_file: Vec<u32>,
+    body: Body,
+    broken: AtomicBool,
+}
+
+enum Body {
+    Memory(Box<[u8]>),
+    Pages(Arc<dyn Pages>),
+}
+
+impl fmt::Debug for Segment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Segment").field("shares", &self.head.shares.len()).field("nodes", &self.len()).finish()
+    }
 }
 
 impl Segment {
-    /// Builds a segment of documents, which come sorted by file.
-    pub fn build<'a>(documents: impl IntoIterator<Item = &'a Arc<Document>>, analyser: &mut Analyser) -> Segment {
-        let mut builder = Builder::default();
-        for document in documents {
-            builder.add(document, analyser);
+    /// Makes a segment whose body is in memory.
+    pub fn in_memory(head: Head, body: Vec<u8>) -> Segment {
+        Self::new(head, Body::Memory(body.into_boxed_slice()))
+    }
+
+    /// Makes a segment whose body is read in pages.
+    pub fn paged(head: Head, pages: Arc<dyn Pages>) -> Segment {
+        Self::new(head, Body::Pages(pages))
+    }
+
+    fn new(head: Head, body: Body) -> Segment {
+        let mut by_file: Vec<u32> = (0..head.shares.len() as u32).collect();
+        by_file.sort_by(|a, b| head.shares[*a as usize].file.cmp(&head.shares[*b as usize].file));
+        Segment { head, by_file, body, broken: AtomicBool::new(false) }
+    }
+
+    /// Returns what of it is resident.
+    pub fn head(&self) -> &Head {
+        &self.head
+    }
+
+    /// Returns the bytes of a body that is in memory.
+    pub fn memory(&self) -> Option<&[u8]> {
+        match &self.body {
+            Body::Memory(bytes) => Some(bytes),
+            Body::Pages(_) => None,
         }
-        builder.finish()
+    }
+
+    /// Returns whether something of it could not be read as it was written; then it may have found too little.
+    pub fn is_broken(&self) -> bool {
+        self.broken.load(atomic::Ordering::Relaxed)
     }
 
     /// Returns how many nodes it holds, dead ones included.
     pub fn len(&self) -> usize {
-        self.lengths.len()
+        self.head.lengths.len()
     }
 
     /// Returns whether it holds nothing.
     pub fn is_empty(&self) -> bool {
-        self.lengths.is_empty()
+        self.head.lengths.is_empty()
+    }
+
+    /// Returns the documents, in the order of their nodes.
+    pub fn shares(&self) -> &[Share] {
+        &self.head.shares
     }
 
     /// Returns a node's length in weighted terms.
     pub fn length(&self, node: u32) -> u32 {
-        self.lengths.get(node as usize).copied().unwrap_or(0)
+        self.head.lengths.get(node as usize).copied().unwrap_or(0)
     }
 
-    /// Returns the nodes and weights of a term; empty when it is unknown.
-    pub fn postings(&self, term: &str) -> (&[u32], &[u16]) {
-        self.find(term).map_or((&[], &[]), |at| self.postings_at(at))
+    /// Returns the share of a file.
+    pub fn share(&self, file: &str) -> Option<&Share> {
+        let shares = &self.head.shares;
+        let found = self.by_file.binary_search_by(|at| shares[*at as usize].file.as_ref().cmp(file)).ok()?;
+        shares.get(self.by_file[found] as usize)
     }
 
-    /// Returns the position of a file in `shares`.
-    pub fn position(&self, file: &str) -> Option<usize> {
-        self.shares.binary_search_by(|share| share.file.as_ref().cmp(file)).ok()
+    /// Returns the share that a node stands in.
+    pub fn share_of(&self, node: u32) -> Option<&Share> {
+        let at = self.head.shares.partition_point(|share| share.first <= node).checked_sub(1)?;
+        self.head.shares.get(at).filter(|share| node - share.first < share.count)
     }
 
-    /// Returns the position in `shares` of the document that a node stands in.
-    pub fn share_of(&self, node: u32) -> usize {
-        self.shares.partition_point(|share| share.first <= node).saturating_sub(1)
-    }
-
-    /// Returns the bytes that its parts take on the heap, file names left out.
+    /// Returns the bytes that its parts take in memory, names of files left out.
     pub fn heap_bytes(&self) -> usize {
-        self.text.capacity()
-            + 4 * (self.ends.capacity() + self.posting_ends.capacity() + self.nodes.capacity())
-            + 4 * self.lengths.capacity()
-            + 2 * self.weights.capacity()
-            + size_of::<Share>() * self.shares.capacity()
+        self.memory().map_or(0, <[u8]>::len)
+            + self.head.leads.capacity()
+            + size_of::<Lead>() * self.head.blocks.capacity()
+            + 4 * (self.head.lengths.capacity() + self.by_file.capacity())
+            + size_of::<Share>() * self.head.shares.capacity()
     }
 
-    /// Joins segments, leaving out documents that are dead. Each part comes with its dead nodes, a bit each.
-    pub fn merge(parts: &[(&Segment, Option<&[u64]>)]) -> Segment {
-        let mut order: Vec<(usize, usize)> = Vec::new();
-        for (part, (segment, dead)) in parts.iter().enumerate() {
-            let alive = |share: &Share| !dead.is_some_and(|dead| bit(dead, share.first));
-            let living = segment.shares.iter().enumerate().filter(|(_, share)| alive(share));
-            order.extend(living.map(|(at, _)| (part, at)));
-        }
-        order.sort_by(|a, b| parts[a.0].0.shares[a.1].file.cmp(&parts[b.0].0.shares[b.1].file));
-        let mut merged = Segment::default();
-        // For each part, how its nodes are numbered now; DEAD where they are left out.
-        let mut renumber: Vec<Vec<u32>> = parts.iter().map(|(segment, _)| vec![DEAD; segment.len()]).collect();
-        for (part, at) in order {
-            let segment = parts[part].0;
-            let share = &segment.shares[at];
-            let first = merged.lengths.len() as u32;
-            for offset in 0..share.count {
-                renumber[part][(share.first + offset) as usize] = first + offset;
-                merged.lengths.push(segment.length(share.first + offset));
-            }
-            merged.shares.push(Share { file: share.file.clone(), first, count: share.count });
-        }
-        let mut cursors = vec![0usize; parts.len()];
-        let mut found: Vec<(u32, u16)> = Vec::new();
+    /// Returns something that reads this segment's body.
+    pub fn reader(&self) -> Reader<'_> {
+        Reader { segment: self, held: None, joined: Vec::new() }
+    }
+}
+
+/// Reads a segment's body, and keeps the page at hand.
+pub struct Reader<'a> {
+    segment: &'a Segment,
+    held: Option<(u32, Arc<[u8]>)>,
+    joined: Vec<u8>,
+}
+
+impl<'a> Reader<'a> {
+    /// Finds a term.
+    pub fn find(&mut self, term: &str) -> Option<Entry> {
+        let segment = self.segment;
+        let head = &segment.head;
+        let block = head.blocks.len().min(partition(head.blocks.len(), |at| head.lead(at) <= term.as_bytes()));
+        let lead = *head.blocks.get(block.checked_sub(1)?)?;
+        let bytes = self.block(lead)?;
+        let mut terms = Terms::new(bytes);
         loop {
-            let heads = parts.iter().zip(&cursors);
-            let Some(term) = heads.filter_map(|((segment, _), at)| segment.term(*at)).min() else { break };
-            found.clear();
-            for (part, (segment, _)) in parts.iter().enumerate() {
-                if segment.term(cursors[part]) == Some(term) {
-                    let (nodes, weights) = segment.postings_at(cursors[part]);
-                    let here =
-                        nodes.iter().zip(weights).map(|(node, weight)| (renumber[part][*node as usize], *weight));
-                    found.extend(here.filter(|(node, _)| *node != DEAD));
-                    cursors[part] += 1;
+            match terms.next() {
+                Step::Entry(entry) => match terms.term.as_slice().cmp(term.as_bytes()) {
+                    Ordering::Less => {}
+                    Ordering::Equal => return Some(entry),
+                    Ordering::Greater => return None,
+                },
+                Step::End => return None,
+                Step::Nonsense => {
+                    segment.broken.store(true, atomic::Ordering::Relaxed);
+                    return None;
                 }
             }
-            found.sort_unstable();
-            merged.push_term(term, &found);
         }
-        merged.shrink();
-        merged
     }
 
-    fn push_term(&mut self, term: &str, postings: &[(u32, u16)]) {
-        if postings.is_empty() {
-            return;
-        }
-        self.text.push_str(term);
-        self.ends.push(self.text.len() as u32);
-        self.nodes.extend(postings.iter().map(|posting| posting.0));
-        self.weights.extend(postings.iter().map(|posting| posting.1));
-        self.posting_ends.push(self.nodes.len() as u32);
+    fn block(&mut self, lead: Lead) -> Option<&[u8]> {
+        self.bytes(lead.begin, lead.bytes as usize)
     }
 
-    fn shrink(&mut self) {
-        self.text.shrink_to_fit();
-        self.ends.shrink_to_fit();
-        self.posting_ends.shrink_to_fit();
-        self.nodes.shrink_to_fit();
-        self.weights.shrink_to_fit();
-        self.lengths.shrink_to_fit();
-        self.shares.shrink_to_fit();
-    }
-
-    fn range(ends: &[u32], at: usize) -> Range<usize> {
-        let begin = at.checked_sub(1).and_then(|before| ends.get(before)).copied().unwrap_or(0);
-        begin as usize..ends.get(at).copied().unwrap_or(begin) as usize
-    }
-
-    fn term(&self, at: usize) -> Option<&str> {
-        (at < self.ends.len()).then(|| self.text.get(Self::range(&self.ends, at)).unwrap_or_default())
-    }
-
-    fn postings_at(&self, at: usize) -> (&[u32], &[u16]) {
-        let range = Self::range(&self.posting_ends, at);
-        (self.nodes.get(range.clone()).unwrap_or_default(), self.weights.get(range).unwrap_or_default())
-    }
-
-    fn find(&self, term: &str) -> Option<usize> {
-        let (mut low, mut high) = (0, self.ends.len());
-        while low < high {
-            let middle = low + (high - low) / 2;
-            match self.term(middle)?.cmp(term) {
-                std::cmp::Ordering::Less => low = middle + 1,
-                std::cmp::Ordering::Greater => high = middle,
-                std::cmp::Ordering::Equal => return Some(middle),
+    /// Returns the terms of one block of the dictionary with their entries; `None` when it is broken.
+    pub(super) fn terms(&mut self, lead: Lead) -> Option<Vec<(Box<[u8]>, Entry)>> {
+        let segment = self.segment;
+        let mut found = Vec::new();
+        let mut terms = Terms::new(self.block(lead)?);
+        loop {
+            match terms.next() {
+                Step::Entry(entry) => found.push((Box::from(terms.term.as_slice()), entry)),
+                Step::End => return Some(found),
+                Step::Nonsense => {
+                    segment.broken.store(true, atomic::Ordering::Relaxed);
+                    return None;
+                }
             }
         }
-        None
+    }
+
+    /// Returns the directory of a list of more than [`BLOCK`] nodes.
+    pub fn directory(&mut self, entry: Entry) -> Option<Vec<Block>> {
+        let head = self.bytes(entry.begin, (entry.bytes as usize).min(10))?;
+        let size = directory_bytes(head).filter(|size| *size <= entry.bytes as usize);
+        let read = size.and_then(|size| read_directory(self.bytes(entry.begin, size)?, entry.count));
+        self.sound(read)
+    }
+
+    /// Reads a whole list of at most [`BLOCK`] nodes.
+    pub fn short(&mut self, entry: Entry, into: &mut Vec<Posting>) -> Option<()> {
+        let bytes = self.bytes(entry.begin, entry.bytes as usize)?;
+        let read = read_block(bytes, entry.count, 0, into);
+        self.in_range(read, into)
+    }
+
+    /// Reads one block of a longer list; `before` is the last node of the block before.
+    pub fn one_block(&mut self, entry: Entry, block: &Block, before: u32, into: &mut Vec<Posting>) -> Option<()> {
+        let begin = entry.begin.checked_add(u64::from(block.begin))?;
+        let bytes = self.bytes(begin, block.bytes as usize)?;
+        let read = read_block(bytes, block.count, before, into);
+        self.in_range(read, into)
+    }
+
+    /// Appends all nodes of a list; `None` when it is broken.
+    pub fn all(&mut self, entry: Entry, into: &mut Vec<Posting>) -> Option<()> {
+        let mut here = Vec::with_capacity(BLOCK);
+        if entry.count as usize <= BLOCK {
+            self.short(entry, &mut here)?;
+            into.extend_from_slice(&here);
+            return Some(());
+        }
+        let mut before = 0;
+        for block in self.directory(entry)? {
+            self.one_block(entry, &block, before, &mut here)?;
+            into.extend_from_slice(&here);
+            before = block.last;
+        }
+        Some(())
+    }
+
+    fn in_range(&mut self, read: Option<()>, into: &mut Vec<Posting>) -> Option<()> {
+        let nodes = self.segment.len();
+        let read = read.filter(|()| into.last().is_none_or(|last| (last.0 as usize) < nodes));
+        if read.is_none() {
+            into.clear();
+        }
+        self.sound(read)
+    }
+
+    fn sound<T>(&self, read: Option<T>) -> Option<T> {
+        if read.is_none() {
+            self.segment.broken.store(true, atomic::Ordering::Relaxed);
+        }
+        read
+    }
+
+    /// Returns a part of the body; the segment is broken when it is not there.
+    fn bytes(&mut self, begin: u64, length: usize) -> Option<&[u8]> {
+        let segment = self.segment;
+        match &segment.body {
+            Body::Memory(bytes) => {
+                let begin = usize::try_from(begin).ok();
+                let found = begin.and_then(|begin| bytes.get(begin..begin.checked_add(length)?));
+                self.sound(found)
+            }
+            Body::Pages(pages) => {
+                let found = self.paged(pages.as_ref(), begin, length);
+                if found.is_none() {
+                    segment.broken.store(true, atomic::Ordering::Relaxed);
+                }
+                found
+            }
+        }
+    }
+
+    fn paged(&mut self, pages: &dyn Pages, begin: u64, length: usize) -> Option<&[u8]> {
+        let (mut page, offset) = (u32::try_from(begin / PAGE as u64).ok()?, (begin % PAGE as u64) as usize);
+        self.hold(pages, page)?;
+        if offset.checked_add(length)? <= PAGE {
+            return self.held.as_ref()?.1.get(offset..offset + length);
+        }
+        // A length that no file has is not asked for before there are bytes for it.
+        self.joined.clear();
+        self.joined.extend_from_slice(self.held.as_ref()?.1.get(offset..)?);
+        while self.joined.len() < length {
+            page = page.checked_add(1)?;
+            self.hold(pages, page)?;
+            let more = &self.held.as_ref()?.1;
+            let wanted = (length - self.joined.len()).min(more.len());
+            if wanted == 0 {
+                return None;
+            }
+            self.joined.extend_from_slice(more.get(..wanted)?);
+        }
+        self.joined.get(..length)
+    }
+
+    fn hold(&mut self, pages: &dyn Pages, page: u32) -> Option<()> {
+        if self.held.as_ref().is_none_or(|held| held.0 != page) {
+            // A segment that is broken stays so: its disk is not asked again and again.
+            if self.segment.is_broken() {
+                return None;
+            }
+            self.held = Some((page, pages.page(page)?));
+        }
+        Some(())
+    }
+}
+
+impl Head {
+    pub(super) fn lead(&self, at: usize) -> &[u8] {
+        let begin = at.checked_sub(1).and_then(|before| self.blocks.get(before)).map_or(0, |lead| lead.end);
+        let end = self.blocks.get(at).map_or(begin, |lead| lead.end);
+        self.leads.get(begin as usize..end as usize).unwrap_or_default()
+    }
+
+    /// Writes it down; [`Head::decode`] reads it.
+    pub fn encode(&self) -> Vec<u8> {
+        use crate::domain::context::postings::push_number;
+        let mut bytes = Vec::with_capacity(2 * self.lengths.len() + 64 * self.shares.len());
+        push_number(&mut bytes, self.shares.len() as u64);
+        for share in &self.shares {
+            push_number(&mut bytes, share.file.len() as u64);
+            bytes.extend_from_slice(share.file.as_bytes());
+            bytes.extend_from_slice(share.document.as_bytes());
+            push_number(&mut bytes, u64::from(share.count));
+        }
+        for length in &self.lengths {
+            push_number(&mut bytes, u64::from(*length));
+        }
+        push_number(&mut bytes, self.blocks.len() as u64);
+        for (at, block) in self.blocks.iter().enumerate() {
+            let lead = self.lead(at);
+            push_number(&mut bytes, lead.len() as u64);
+            bytes.extend_from_slice(lead);
+            push_number(&mut bytes, block.begin);
+            push_number(&mut bytes, u64::from(block.bytes));
+        }
+        bytes
+    }
+
+    /// Reads a head; `None` when the bytes are none. `name` gives the file's name, shared if it is known already.
+    pub fn decode(bytes: &[u8], name: &dyn Fn(&str) -> Arc<str>) -> Option<Head> {
+        let mut at = 0;
+        let take = |at: &mut usize, length: u64| {
+            let end = at.checked_add(usize::try_from(length).ok()?)?;
+            let found = bytes.get(*at..end)?;
+            *at = end;
+            Some(found)
+        };
+        let mut head = Head::default();
+        let mut first = 0u32;
+        for _ in 0..number(bytes, &mut at)? {
+            let length = number(bytes, &mut at)?;
+            let file = name(std::str::from_utf8(take(&mut at, length)?).ok()?);
+            let document = ObjectHash::new(take(&mut at, 32)?.try_into().ok()?);
+            // A document has at least the file's own node.
+            let count = small(bytes, &mut at).filter(|count| *count > 0)?;
+            head.shares.push(Share { file, document, first, count });
+            first = first.checked_add(count)?;
+        }
+        // Each length has a byte or more.
+        if first as usize > bytes.len() - at {
+            return None;
+        }
+        head.lengths.reserve_exact(first as usize);
+        for _ in 0..first {
+            head.lengths.push(small(bytes, &mut at)?);
+        }
+        for _ in 0..number(bytes, &mut at)? {
+            let length = number(bytes, &mut at)?;
+            head.leads.extend_from_slice(take(&mut at, length)?);
+            let end = u32::try_from(head.leads.len()).ok()?;
+            head.blocks.push(Lead { end, begin: number(bytes, &mut at)?, bytes: small(bytes, &mut at)? });
+        }
+        head.shrink();
+        (at == bytes.len()).then_some(head)
+    }
+
+    pub(super) fn shrink(&mut self) {
+        self.shares.shrink_to_fit();
+        self.lengths.shrink_to_fit();
+        self.leads.shrink_to_fit();
+        self.blocks.shrink_to_fit();
+    }
+}
+
+/// Returns how many of `length` places come first for which `before` holds.
+fn partition(length: usize, before: impl Fn(usize) -> bool) -> usize {
+    let (mut low, mut high) = (0, length);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if before(middle) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    low
+}
+
+/// Goes through the entries of one block of the dictionary.
+struct Terms<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    /// Where the next list begins.
+    list: Option<u64>,
+    /// The term at hand.
+    term: Vec<u8>,
+}
+
+enum Step {
+    Entry(Entry),
+    End,
+    Nonsense,
+}
+
+impl<'a> Terms<'a> {
+    fn new(bytes: &'a [u8]) -> Self {
+        let mut at = 0;
+        let list = number(bytes, &mut at);
+        Terms { bytes, at, list, term: Vec::new() }
+    }
+
+    fn next(&mut self) -> Step {
+        if self.at >= self.bytes.len() && self.list.is_some() {
+            return Step::End;
+        }
+        self.read().map_or(Step::Nonsense, Step::Entry)
+    }
+
+    fn read(&mut self) -> Option<Entry> {
+        let begin = self.list?;
+        let shared = number(self.bytes, &mut self.at)? as usize;
+        let more = number(self.bytes, &mut self.at)? as usize;
+        if shared > self.term.len() {
+            return None;
+        }
+        self.term.truncate(shared);
+        self.term.extend_from_slice(self.bytes.get(self.at..self.at.checked_add(more)?)?);
+        self.at += more;
+        let count = small(self.bytes, &mut self.at)?;
+        let bytes = small(self.bytes, &mut self.at)?;
+        self.list = Some(begin.checked_add(u64::from(bytes))?);
+        Some(Entry { count, begin, bytes })
     }
 }
 
 /// Returns one bit of many; what is not there is 0.
 pub fn bit(bits: &[u64], at: u32) -> bool {
     bits.get(at as usize / 64).is_some_and(|word| word >> (at % 64) & 1 == 1)
-}
-
-/// Marks a node that a merge leaves out.
-const DEAD: u32 = u32::MAX;
-
-/// Gathers postings in the order of nodes.
-#[derive(Default)]
-struct Builder {
-    shares: Vec<Share>,
-    lengths: Vec<u32>,
-    terms: HashMap<Box<str>, u32>,
-    /// Term, node, weight.
-    postings: Vec<(u32, u32, u16)>,
-    /// Terms of the node at hand, with their weights.
-    here: Vec<(u32, u16)>,
-}
-
-impl Builder {
-    fn add(&mut self, document: &Document, analyser: &mut Analyser) {
-        let first = self.lengths.len() as u32;
-        for index in 0..document.outline.nodes.len() {
-            self.add_node(document, index, analyser);
-        }
-        let count = self.lengths.len() as u32 - first;
-        self.shares.push(Share { file: document.file.clone(), first, count });
-    }
-
-    fn add_node(&mut self, document: &Document, index: usize, analyser: &mut Analyser) {
-        let (outline, node) = (&document.outline, &document.outline.nodes[index]);
-        let title = if index > 0 { outline.slice(&node.title) } else { outline.title.as_deref().unwrap_or("") };
-        let (terms, here) = (&mut self.terms, &mut self.here);
-        here.clear();
-        let mut put = |term: &str, weight: u16| here.push((intern(terms, term), weight));
-        analyser.all_terms(title, |term| put(term, TITLE_WEIGHT));
-        if index == 0 {
-            let name = document.file.rsplit('/').next().unwrap_or("").trim_end_matches(".org");
-            analyser.terms(name, |term| put(term, 1));
-        }
-        let own = if index == 0 { &outline.filetags[..] } else { &node.tags[..] };
-        for tag in own {
-            analyser.all_terms(tag, |term| put(term, TAG_WEIGHT));
-        }
-        for (key, value) in &node.properties {
-            if key.as_ref() != "ID" {
-                analyser.terms(value, |term| put(term, 1));
-            }
-        }
-        for range in [&node.scheduled, &node.deadline, &node.closed].into_iter().flatten() {
-            analyser.terms(outline.slice(range), |term| put(term, 1));
-        }
-        let body = outline.slice(&node.body);
-        analyser.terms(prefix(body, LONGEST_BODY), |term| put(term, 1));
-        let at = self.lengths.len() as u32;
-        self.lengths.push(self.here.iter().map(|(_, weight)| u32::from(*weight)).sum());
-        self.here.sort_unstable_by_key(|(term, _)| *term);
-        for same in self.here.chunk_by(|a, b| a.0 == b.0) {
-            let weight = same.iter().fold(0u16, |sum, (_, weight)| sum.saturating_add(*weight));
-            self.postings.push((same[0].0, at, weight));
-        }
-    }
-
-    fn finish(self) -> Segment {
-        let mut terms: Vec<(Box<str>, u32)> = self.terms.into_iter().collect();
-        terms.sort_unstable();
-        let mut rank = vec![0u32; terms.len()];
-        for (at, (_, term)) in terms.iter().enumerate() {
-            rank[*term as usize] = at as u32;
-        }
-        let mut postings = self.postings;
-        postings.iter_mut().for_each(|posting| posting.0 = rank[posting.0 as usize]);
-        postings.sort_unstable_by_key(|posting| (posting.0, posting.1));
-        let mut segment = Segment { shares: self.shares, lengths: self.lengths, ..Segment::default() };
-        let mut here: Vec<(u32, u16)> = Vec::new();
-        for same in postings.chunk_by(|a, b| a.0 == b.0) {
-            here.clear();
-            here.extend(same.iter().map(|posting| (posting.1, posting.2)));
-            segment.push_term(&terms[same[0].0 as usize].0, &here);
-        }
-        segment.shrink();
-        segment
-    }
-}
-
-fn intern(terms: &mut HashMap<Box<str>, u32>, term: &str) -> u32 {
-    if let Some(known) = terms.get(term) {
-        return *known;
-    }
-    let new = terms.len() as u32;
-    terms.insert(Box::from(term), new);
-    new
 }
 
 /// Returns the beginning of a text, at most so many bytes, cut between characters.

@@ -1,10 +1,16 @@
-//! Cuts text into the terms that the lexical index is made of.
+//! Cuts text into the terms that the full-text index is made of.
 //!
-//! English words are stemmed, Chinese, Japanese and Korean runs become pairs of characters,
-//! and dates become terms of their own. It knows nothing of nodes or scores.
+//! English words are stemmed, runs of scripts without spaces become pairs of characters, and dates become terms of their
+//! own. It knows nothing of nodes or scores.
 
+use crate::domain::context::script::{is_combining, is_mark, is_unspaced, normal};
+use crate::domain::context::swift::SwiftMap;
 use rust_stemmers::{Algorithm, Stemmer};
-use std::collections::HashMap;
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// What cutting and stemming do is counted by this number: an index that was made with another is made anew.
+pub const EDITION: u32 = 1;
 
 /// Words longer than this are data (hashes, base64), not language; only their beginning is kept.
 const LONGEST_WORD: usize = 40;
@@ -20,70 +26,167 @@ pub enum Piece<'a> {
     Day(&'a str),
 }
 
-/// Calls `emit` for every piece of the text, in order.
-pub fn pieces(text: &str, mut emit: impl FnMut(Piece<'_>)) {
-    let mut word = String::new();
-    let mut letters = 0usize;
-    let mut previous: Option<char> = None;
-    let mut alone = true;
-    let bytes = text.as_bytes();
-    let mut skip_to = 0usize;
-    for (at, c) in text.char_indices() {
-        if at < skip_to {
-            continue;
-        }
-        if let Some(last) = previous
-            && !is_cjk(c)
-        {
-            if alone {
-                emit(Piece::Gram(last.encode_utf8(&mut [0; 4])));
-            }
-            previous = None;
-        }
-        if word.is_empty() && c.is_ascii_digit() && day_at(bytes, at) {
-            // The ten bytes are ASCII, so they are characters too.
-            emit(Piece::Day(text.get(at..at + 10).unwrap_or_default()));
-            skip_to = at + 10;
-        } else if is_cjk(c) {
-            flush(&mut word, &mut letters, &mut emit);
-            match previous {
-                Some(last) => {
-                    let mut pair = [0u8; 8];
-                    let first = last.encode_utf8(&mut pair).len();
-                    let length = first + c.encode_utf8(&mut pair[first..]).len();
-                    emit(Piece::Gram(std::str::from_utf8(&pair[..length]).unwrap_or_default()));
-                    alone = false;
-                }
-                None => alone = true,
-            }
-            previous = Some(c);
-        } else if c.is_alphanumeric() {
-            if letters < LONGEST_WORD {
-                fold(c, &mut word);
-                letters += 1;
-            }
-        } else if is_apostrophe(c) && !word.is_empty() {
-            // “Caroline's” is Caroline, “don't” is don: what follows an apostrophe is grammar.
-            flush(&mut word, &mut letters, &mut emit);
-            skip_to = at + c.len_utf8() + grammar(&text[at + c.len_utf8()..]);
-        } else if !is_combining(c) {
-            flush(&mut word, &mut letters, &mut emit);
-        }
-    }
-    if let Some(last) = previous
-        && alone
-    {
-        emit(Piece::Gram(last.encode_utf8(&mut [0; 4])));
-    }
-    flush(&mut word, &mut letters, &mut emit);
+/// What an index has of a text: its pieces, and what else it can be found by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cut<'a> {
+    /// A piece.
+    Piece(Piece<'a>),
+    /// One character of those that stand in pairs, so that a question for it alone finds it.
+    Sign(&'a str),
 }
 
-fn flush(word: &mut String, letters: &mut usize, emit: &mut impl FnMut(Piece<'_>)) {
-    if !word.is_empty() {
-        emit(Piece::Word(word));
-        word.clear();
+/// Calls `emit` for every piece of the text, in order.
+pub fn pieces(text: &str, mut emit: impl FnMut(Piece<'_>)) {
+    spans(text, |_, piece| emit(piece));
+}
+
+/// Calls `emit` for every piece of the text with the bytes that it was read from, in order.
+pub fn spans(text: &str, mut emit: impl FnMut(Range<usize>, Piece<'_>)) {
+    cuts(text, |at, cut| match cut {
+        Cut::Piece(piece) => emit(at, piece),
+        Cut::Sign(_) => {}
+    });
+}
+
+/// Calls `emit` for all that an index has of the text, with the bytes that it was read from, in order.
+pub fn cuts(text: &str, mut emit: impl FnMut(Range<usize>, Cut<'_>)) {
+    let bytes = text.as_bytes();
+    let (mut word, mut run) = (Gathered::default(), Run::default());
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        if byte.is_ascii_alphanumeric() {
+            run.end(&mut emit);
+            if word.letters == 0 && byte.is_ascii_digit() && day_at(bytes, at) {
+                // The ten bytes are ASCII, so they are characters too.
+                emit(at..at + 10, Cut::Piece(Piece::Day(text.get(at..at + 10).unwrap_or_default())));
+                at += 10;
+                continue;
+            }
+            let length = bytes[at..].iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
+            word.ascii(text, at, at + length);
+            at += length;
+            continue;
+        }
+        if byte.is_ascii() && *byte != b'\'' {
+            run.end(&mut emit);
+            word.end(&mut emit);
+            at += 1;
+            continue;
+        }
+        let rest = text.get(at..).unwrap_or_default();
+        let (c, length) = normal(rest);
+        let behind = at + length.max(1);
+        if is_combining(c) {
+            // It belongs to what stands before it.
+        } else if is_unspaced(c) {
+            word.end(&mut emit);
+            run.push(c, at..behind, &mut emit);
+        } else {
+            run.end(&mut emit);
+            if c.is_alphanumeric() {
+                word.letter(c, at, behind);
+            } else if is_apostrophe(c) && word.letters > 0 {
+                // “Caroline's” is Caroline, “don't” is don: what follows an apostrophe is grammar.
+                word.end(&mut emit);
+                at = behind + grammar(text.get(behind..).unwrap_or_default());
+                continue;
+            } else {
+                word.end(&mut emit);
+            }
+        }
+        at = behind;
     }
-    *letters = 0;
+    run.end(&mut emit);
+    word.end(&mut emit);
+}
+
+/// The word at hand.
+#[derive(Default)]
+struct Gathered {
+    text: String,
+    letters: usize,
+    begin: usize,
+    end: usize,
+}
+
+impl Gathered {
+    fn ascii(&mut self, text: &str, begin: usize, end: usize) {
+        if self.letters == 0 {
+            self.begin = begin;
+        }
+        let kept = (end - begin).min(LONGEST_WORD.saturating_sub(self.letters));
+        let from = self.text.len();
+        self.text.push_str(text.get(begin..begin + kept).unwrap_or_default());
+        if let Some(new) = self.text.get_mut(from..) {
+            new.make_ascii_lowercase();
+        }
+        self.letters += end - begin;
+        self.end = end;
+    }
+
+    fn letter(&mut self, c: char, begin: usize, end: usize) {
+        if self.letters == 0 {
+            self.begin = begin;
+        }
+        if self.letters < LONGEST_WORD {
+            fold(c, &mut self.text);
+        }
+        self.letters += 1;
+        self.end = end;
+    }
+
+    fn end(&mut self, emit: &mut impl FnMut(Range<usize>, Cut<'_>)) {
+        if self.letters > 0 {
+            if !self.text.is_empty() {
+                emit(self.begin..self.end, Cut::Piece(Piece::Word(&self.text)));
+            }
+            self.text.clear();
+            self.letters = 0;
+        }
+    }
+}
+
+/// A run of characters of scripts without spaces.
+#[derive(Default)]
+struct Run {
+    /// The character before, and where it stands.
+    before: Option<(char, Range<usize>)>,
+    /// Whether it is the first of its run.
+    first: bool,
+}
+
+impl Run {
+    fn push(&mut self, c: char, at: Range<usize>, emit: &mut impl FnMut(Range<usize>, Cut<'_>)) {
+        let mut pair = [0u8; 8];
+        if let Some((before, stood)) = &self.before {
+            if self.first {
+                sign(*before, stood, emit);
+            }
+            let first = before.encode_utf8(&mut pair).len();
+            let length = first + c.encode_utf8(&mut pair[first..]).len();
+            let text = std::str::from_utf8(&pair[..length]).unwrap_or_default();
+            emit(stood.start..at.end, Cut::Piece(Piece::Gram(text)));
+            sign(c, &at, emit);
+            self.first = false;
+        } else {
+            self.first = true;
+        }
+        self.before = Some((c, at));
+    }
+
+    fn end(&mut self, emit: &mut impl FnMut(Range<usize>, Cut<'_>)) {
+        if let Some((c, at)) = self.before.take()
+            && self.first
+        {
+            emit(at, Cut::Piece(Piece::Gram(c.encode_utf8(&mut [0; 4]))));
+        }
+    }
+}
+
+fn sign(c: char, at: &Range<usize>, emit: &mut impl FnMut(Range<usize>, Cut<'_>)) {
+    if !is_mark(c) {
+        emit(at.clone(), Cut::Sign(c.encode_utf8(&mut [0; 4])));
+    }
 }
 
 /// Returns how many bytes of an English contraction's tail stand at the beginning of the text.
@@ -102,23 +205,23 @@ pub fn fold(c: char, word: &mut String) {
     }
     for lower in c.to_lowercase() {
         match lower {
-            'à'..='å' | 'ā' | 'ă' | 'ą' => word.push('a'),
+            'à'..='å' | 'ā' | 'ă' | 'ą' | '\u{1ea1}'..='\u{1eb7}' => word.push('a'),
             'æ' => word.push_str("ae"),
             'ç' | 'ć' | 'č' => word.push('c'),
             'ď' | 'đ' => word.push('d'),
-            'è'..='ë' | 'ē' | 'ė' | 'ę' | 'ě' => word.push('e'),
+            'è'..='ë' | 'ē' | 'ė' | 'ę' | 'ě' | '\u{1eb9}'..='\u{1ec7}' => word.push('e'),
             'ğ' => word.push('g'),
-            'ì'..='ï' | 'ī' | 'į' | 'ı' => word.push('i'),
+            'ì'..='ï' | 'ī' | 'į' | 'ı' | '\u{1ec9}'..='\u{1ecb}' => word.push('i'),
             'ł' => word.push('l'),
             'ñ' | 'ń' | 'ň' => word.push('n'),
-            'ò'..='ö' | 'ø' | 'ō' | 'ő' => word.push('o'),
+            'ò'..='ö' | 'ø' | 'ō' | 'ő' | 'ơ' | '\u{1ecd}'..='\u{1ee3}' => word.push('o'),
             'œ' => word.push_str("oe"),
             'ř' => word.push('r'),
             'ś' | 'š' | 'ş' => word.push('s'),
             'ß' => word.push_str("ss"),
             'ť' => word.push('t'),
-            'ù'..='ü' | 'ū' | 'ů' | 'ű' => word.push('u'),
-            'ý' | 'ÿ' => word.push('y'),
+            'ù'..='ü' | 'ū' | 'ů' | 'ű' | 'ư' | '\u{1ee5}'..='\u{1ef1}' => word.push('u'),
+            'ý' | 'ÿ' | '\u{1ef3}'..='\u{1ef9}' => word.push('y'),
             'ź' | 'ż' | 'ž' => word.push('z'),
             combining if is_combining(combining) => {}
             other => word.push(other),
@@ -130,18 +233,6 @@ fn is_apostrophe(c: char) -> bool {
     matches!(c, '\'' | '\u{2019}' | '\u{02bc}')
 }
 
-fn is_combining(c: char) -> bool {
-    matches!(c, '\u{0300}'..='\u{036f}' | '\u{200b}'..='\u{200d}' | '\u{00ad}' | '\u{feff}')
-}
-
-/// Returns whether a character belongs to a script that is written without spaces, or to Hangul,
-/// whose endings cling to words.
-fn is_cjk(c: char) -> bool {
-    matches!(c,
-        '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}'
-        | '\u{f900}'..='\u{faff}' | '\u{ff66}'..='\u{ff9d}' | '\u{20000}'..='\u{3134f}')
-}
-
 /// Returns whether `2026-03-14` stands at a byte offset, with no digit before or behind it.
 fn day_at(bytes: &[u8], at: usize) -> bool {
     let Some(day) = bytes.get(at..at + 10) else { return false };
@@ -149,49 +240,62 @@ fn day_at(bytes: &[u8], at: usize) -> bool {
     shaped && !bytes.get(at + 10).is_some_and(u8::is_ascii_digit)
 }
 
-/// Turns pieces into terms, and remembers what it did with each word.
+/// Finds the stems of words.
+pub struct Stems(Stemmer);
+
+impl Default for Stems {
+    fn default() -> Self {
+        Stems(Stemmer::create(Algorithm::English))
+    }
+}
+
+impl Stems {
+    /// Returns the stem of a lower-case word; text that is not plain English letters stays as it is.
+    pub fn stem<'a>(&self, word: &'a str) -> Cow<'a, str> {
+        if word.bytes().all(|b| b.is_ascii_lowercase()) { self.0.stem(word) } else { Cow::Borrowed(word) }
+    }
+}
+
+/// Turns the pieces of a question into terms, and remembers what it did with each word.
+#[derive(Default)]
 pub struct Analyser {
-    stemmer: Stemmer,
-    stems: HashMap<Box<str>, Box<str>>,
+    stems: Stems,
+    known: SwiftMap<Box<str>, Box<str>>,
 }
 
 /// How many words an analyser remembers before it forgets them all; bounds its memory.
-const REMEMBERED: usize = 200_000;
-
-impl Default for Analyser {
-    fn default() -> Self {
-        Analyser { stemmer: Stemmer::create(Algorithm::English), stems: HashMap::new() }
-    }
-}
+const REMEMBERED: usize = 20_000;
 
 impl Analyser {
     /// Returns the stem of a lower-case word; text that is not plain English letters stays as it is.
     pub fn stem(&mut self, word: &str) -> &str {
-        if self.stems.len() > REMEMBERED {
-            self.stems.clear();
+        if self.known.len() > REMEMBERED {
+            self.known.clear();
         }
-        if !self.stems.contains_key(word) {
-            let stem = if word.bytes().all(|b| b.is_ascii_lowercase()) {
-                Box::from(self.stemmer.stem(word).as_ref())
-            } else {
-                Box::from(word)
-            };
-            self.stems.insert(Box::from(word), stem);
+        if !self.known.contains_key(word) {
+            let stem = Box::from(self.stems.stem(word).as_ref());
+            self.known.insert(Box::from(word), stem);
         }
-        self.stems.get(word).map_or("", |stem| stem)
+        self.known.get(word).map_or("", |stem| stem)
     }
 
-    /// Calls `emit` for every term of the text; stop words are left out.
+    /// Calls `emit` for every term of a text that asks; stop words are left out. Characters of a script without spaces
+    /// are asked for in pairs, or alone where they stand alone.
     pub fn terms(&mut self, text: &str, mut emit: impl FnMut(&str)) {
-        pieces(text, |piece| match piece {
+        self.spans(text, |_, term| emit(term));
+    }
+
+    /// Calls `emit` for every such term with the bytes that it was read from.
+    pub fn spans(&mut self, text: &str, mut emit: impl FnMut(Range<usize>, &str)) {
+        spans(text, |at, piece| match piece {
             Piece::Word(word) if is_stop_word(word) => {}
-            Piece::Word(word) => emit(self.stem(word)),
-            Piece::Gram(gram) => emit(gram),
+            Piece::Word(word) => emit(at, self.stem(word)),
+            Piece::Gram(gram) => emit(at, gram),
             Piece::Day(day) => {
-                emit(day);
+                emit(at.clone(), day);
                 // Whoever asks for a month, or a year, finds its days.
-                emit(day.get(..7).unwrap_or_default());
-                emit(day.get(..4).unwrap_or_default());
+                emit(at.clone(), day.get(..7).unwrap_or_default());
+                emit(at, day.get(..4).unwrap_or_default());
             }
         });
     }
@@ -409,6 +513,27 @@ mod tests {
             ("2026-03-145", "2026 03 145"),
             ("foo_bar-baz/qux.el", "foo bar baz qux el"),
             ("naïve — “quoted”", "naive quoted"),
+            ("Tiếng Việt", "tieng viet"),
+            ("Tie\u{302}\u{301}ng Vie\u{323}\u{302}t", "tieng viet"),
+            ("ＡＢＣ１２３　ｄｅｆ", "abc123 def"),
+            ("ｶﾀｶﾅ", "<カタ> <タカ> <カナ>"),
+            ("ｶﾞｲﾄﾞ", "<ガイ> <イド>"),
+            ("か\u{3099}い", "<がい>"),
+            ("ハ\u{309a}リ", "<パリ>"),
+            ("時々、人々", "<時々> <人々>"),
+            ("データ・ベース", "<デー> <ータ> <ベー> <ース>"),
+            ("葛\u{e0100}城", "<葛城>"),
+            ("서울에서 만나", "<서울> <울에> <에서> <만나>"),
+            ("\u{1112}\u{1161}\u{11ab}\u{1100}\u{1173}\u{11af}", "<한글>"),
+            ("ㅋㅋ", "<ㅋㅋ>"),
+            ("น้ำ", "<น้> <้ำ>"),
+            ("กินปูดอง", "<กิ> <ิน> <นป> <ปู> <ูด> <ดอ> <อง>"),
+            ("ณ บ้าน", "<ณ> <บ้> <้า> <าน>"),
+            ("แมว\u{200b}ดำ", "<แม> <มว> <วด> <ดำ>"),
+            ("พ.ศ. ๒๕๖๙", "<พ> <ศ> 2569"),
+            ("ໝາ", "<ໝາ>"),
+            ("iPhoneを買う2台", "iphone <を買> <買う> 2 <台>"),
+            ("C++と𠮷野家", "c <と𠮷> <𠮷野> <野家>"),
         ] {
             assert_eq!(cut(text), expected, "{text}");
         }
@@ -428,6 +553,38 @@ mod tests {
     }
 
     #[test]
+    fn one_character_of_a_run_is_a_piece_too() {
+        for (text, expected) in [
+            ("東京に", "東京に"),
+            ("猫", ""),
+            ("猫 x 犬", ""),
+            ("물을", "물을"),
+            ("น้ำ", "น"),
+            ("ปูดอง", "ปดอง"),
+        ] {
+            let mut found = String::new();
+            cuts(text, |_, cut| {
+                if let Cut::Sign(sign) = cut {
+                    found.push_str(sign);
+                }
+            });
+            assert_eq!(found, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn pieces_say_where_they_stand() {
+        for text in ["Ｈello, wörld's 東京ﾀﾞﾖ 2026-03-14 น้ำใจ!", "e\u{301}tude", "한\u{1112}\u{1161}\u{11ab}"] {
+            let mut end = 0;
+            spans(text, |at, piece| {
+                assert!(text.get(at.clone()).is_some(), "{piece:?} at {at:?} of {text}");
+                assert!(at.end >= end && at.start < at.end);
+                end = at.end;
+            });
+        }
+    }
+
+    #[test]
     fn stop_words_are_sorted() {
         assert!(STOP_WORDS.windows(2).all(|pair| pair[0] < pair[1]));
     }
@@ -435,6 +592,7 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn any_text_is_cut(text in "\\PC*") {
+            spans(&text, |at, _| assert!(text.get(at).is_some_and(|part| !part.is_empty())));
             pieces(&text, |piece| match piece {
                 Piece::Word(p) | Piece::Gram(p) | Piece::Day(p) => assert!(!p.is_empty()),
             });

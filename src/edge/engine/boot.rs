@@ -12,10 +12,12 @@ use crate::edge::clock::Clock;
 use crate::edge::config::Config;
 use crate::edge::editor::Editor;
 use crate::edge::engine::archive::Archive;
+use crate::edge::engine::full_text::FullText;
 use crate::edge::engine::intents::Intents;
 use crate::edge::engine::planner::Lookout;
 use crate::edge::engine::record::kind;
 use crate::edge::engine::{Engine, Notify, Parts};
+use crate::edge::full_text::folder::{self, Folder};
 use crate::edge::sandbox::{Launcher, Limits, SecretTest};
 use crate::edge::secret::Vault;
 use crate::edge::store::{Beside, DiskStore, owner_of};
@@ -102,6 +104,7 @@ async fn start_opened(boot: Boot, opened: Opened, stop: Arc<AtomicBool>) -> Resu
         ScanOptions { sequences: config.todo_sequences.clone() },
         PrivacyOptions { tags: config.private_tags.clone() },
     );
+    let scanning = scan_options.clone();
     let read = tokio::task::spawn_blocking(move || load(opened, keep, (scan_options, privacy), &stop));
     let (opened, loaded, intents) = read.await.map_err(|_| "reading the store broke".to_string())??;
     let Opened { store, trouble, beside } = opened;
@@ -116,6 +119,13 @@ async fn start_opened(boot: Boot, opened: Opened, stop: Arc<AtomicBool>) -> Resu
         };
         complaints(crate::edge::engine::Notice::Logged(line));
     })?;
+    let full_text = match keep {
+        Keep::InMemory => FullText::default(),
+        Keep::OnDisk | Keep::OnDiskOnly | Keep::Along | Keep::Examine | Keep::ToRead => {
+            // Without a folder for it the index is in memory.
+            FullText::new(Folder::open(&config.cache, &config.store, folder::reading(&scanning)).ok())
+        }
+    };
     let lookout = Lookout::default();
     let config_launcher = config.launcher.clone();
     let vault = Arc::new(vault);
@@ -142,6 +152,7 @@ async fn start_opened(boot: Boot, opened: Opened, stop: Arc<AtomicBool>) -> Resu
         beside: beside.clone(),
         shell: shell(&config_launcher),
         skills,
+        full_text,
         notify,
     });
     lookout.set(&engine);

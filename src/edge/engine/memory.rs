@@ -109,15 +109,7 @@ impl Engine {
         if cause != READ {
             self.note_changes(&before, &changed);
         }
-        // Worked out aside: who reads the index does not wait for a large file.
-        let mut index = self.index();
-        for document in &changed {
-            index = index.with(document);
-        }
-        for file in gone {
-            index = index.without(file);
-        }
-        *self.index.write() = index;
+        self.follow(&changed, &gone);
         // Whoever is told may change memory, too.
         drop(order);
         (self.notify)(Notice::Status);

@@ -8,6 +8,7 @@ pub mod boot;
 pub mod briefing;
 pub mod folders;
 pub mod fresh;
+pub mod full_text;
 pub mod intents;
 pub mod journal;
 pub mod memory;
@@ -100,6 +101,8 @@ pub struct Parts {
     pub shell: Result<Shell, String>,
     /// Skills, and what became of each.
     pub skills: Loaded,
+    /// Keeps the full-text index.
+    pub full_text: full_text::FullText,
     /// Tells subscribers.
     pub notify: Notify,
 }
@@ -119,6 +122,9 @@ pub struct Engine {
     pub(super) archive: Archive,
     pub(super) memory: Mutex<Memory>,
     pub(super) index: RwLock<Index>,
+    pub(super) full_text: full_text::FullText,
+    /// Itself, for its threads.
+    pub(super) me: std::sync::Weak<Engine>,
     pub(super) tokens: Arc<dyn CountTokens>,
     pub(super) vault: Arc<Vault>,
     pub(super) skills: Loaded,
@@ -156,8 +162,8 @@ pub struct Engine {
 impl Engine {
     /// Puts an engine together; it has read nothing yet.
     pub fn new(parts: Parts) -> Arc<Engine> {
-        let (index, places) = (Index::of(parts.memory.head()), folders::places(&parts.config.directories));
-        Arc::new(Engine {
+        let places = folders::places(&parts.config.directories);
+        let engine = Arc::new_cyclic(|me| Engine {
             config: parts.config,
             toolbox: Toolbox::builtin(),
             clock: parts.clock,
@@ -166,7 +172,9 @@ impl Engine {
             surveyor: parts.surveyor,
             archive: parts.archive,
             memory: Mutex::new(parts.memory),
-            index: RwLock::new(index),
+            index: RwLock::default(),
+            full_text: parts.full_text,
+            me: me.clone(),
             tokens: parts.tokens,
             vault: parts.vault,
             skills: parts.skills,
@@ -192,17 +200,14 @@ impl Engine {
             log: Log::default(),
             notify: parts.notify,
             serial: std::sync::atomic::AtomicU64::new(0),
-        })
+        });
+        engine.start_full_text();
+        engine
     }
 
     /// Returns memory now; cloning it was O(1).
     pub fn view(&self) -> View {
         self.memory.lock().head().clone()
-    }
-
-    /// Returns the index of memory now.
-    pub fn index(&self) -> Index {
-        self.index.read().clone()
     }
 
     /// Returns the node that the user's point is in.
@@ -280,6 +285,10 @@ impl Engine {
     pub async fn close(&self) {
         self.stop();
         self.archive.close().await;
+        if let Some(me) = self.me.upgrade() {
+            // Behind the store: what is acknowledged there must not wait for what can be made again.
+            let _ = tokio::task::spawn_blocking(move || me.keep_full_text()).await;
+        }
     }
 
     /// Returns when the last operation was made, in words.

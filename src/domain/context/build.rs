@@ -1,0 +1,361 @@
+//! Makes segments: of documents, and of other segments.
+
+use crate::domain::context::postings::{self, Posting, Scratch, push_number};
+use crate::domain::context::segment::{Entry, Head, Lead, Reader, Segment, Share, bit, prefix};
+use crate::domain::context::swift::SwiftMap;
+use crate::domain::context::words::{Cut, Piece, Stems, cuts, is_stop_word};
+use crate::domain::memory::view::Document;
+use std::convert::Infallible;
+
+/// What a word in a title counts, beside one in the body.
+const TITLE_WEIGHT: u16 = 2;
+/// What a tag counts.
+const TAG_WEIGHT: u16 = 2;
+/// Bodies beyond this many bytes are data; their beginning is indexed.
+const LONGEST_BODY: usize = 1 << 20;
+/// A block of the dictionary is closed when it has so many bytes.
+const DICTIONARY_BLOCK: usize = 2 << 10;
+
+/// Takes the bytes of a body, in order.
+pub trait Sink {
+    /// Why bytes were not taken.
+    type Error;
+    /// Takes bytes.
+    ///
+    /// # Errors
+    /// When they cannot be kept.
+    fn put(&mut self, bytes: &[u8]) -> Result<(), Self::Error>;
+}
+
+impl Sink for Vec<u8> {
+    type Error = Infallible;
+
+    fn put(&mut self, bytes: &[u8]) -> Result<(), Infallible> {
+        self.extend_from_slice(bytes);
+        Ok(())
+    }
+}
+
+/// Why segments were not joined.
+#[derive(Debug, PartialEq, Eq)]
+pub enum JoinError<E> {
+    /// One of them is broken; its documents have to be read again.
+    Broken,
+    /// What came of it could not be kept.
+    Sink(E),
+}
+
+/// Writes a body, terms in order.
+struct Writer<'a, S: Sink> {
+    sink: &'a mut S,
+    head: Head,
+    /// How many bytes the sink has taken.
+    written: u64,
+    /// The block of the dictionary at hand; empty when none is begun.
+    block: Vec<u8>,
+    term: Vec<u8>,
+    list: Vec<u8>,
+    scratch: Scratch,
+}
+
+impl<'a, S: Sink> Writer<'a, S> {
+    fn new(sink: &'a mut S, head: Head) -> Self {
+        let (block, term, list) = Default::default();
+        Writer { sink, head, written: 0, block, term, list, scratch: Scratch::default() }
+    }
+
+    fn term(&mut self, term: &[u8], postings: &[Posting]) -> Result<(), S::Error> {
+        if postings.is_empty() {
+            return Ok(());
+        }
+        self.list.clear();
+        let lengths = &self.head.lengths;
+        let length = |node: u32| lengths.get(node as usize).copied().unwrap_or(0);
+        postings::write(postings, &length, &mut self.list, &mut self.scratch);
+        if self.block.is_empty() {
+            push_number(&mut self.block, self.written);
+            self.head.leads.extend_from_slice(term);
+            // Where the block stands is known when it is full.
+            self.head.blocks.push(Lead { end: self.head.leads.len() as u32, begin: 0, bytes: 0 });
+            self.term.clear();
+        }
+        let shared = self.term.iter().zip(term).take_while(|(a, b)| a == b).count();
+        push_number(&mut self.block, shared as u64);
+        push_number(&mut self.block, (term.len() - shared) as u64);
+        self.block.extend_from_slice(&term[shared..]);
+        push_number(&mut self.block, postings.len() as u64);
+        push_number(&mut self.block, self.list.len() as u64);
+        self.term.clear();
+        self.term.extend_from_slice(term);
+        self.sink.put(&self.list)?;
+        self.written += self.list.len() as u64;
+        if self.block.len() >= DICTIONARY_BLOCK { self.close() } else { Ok(()) }
+    }
+
+    fn close(&mut self) -> Result<(), S::Error> {
+        if let Some(lead) = self.head.blocks.last_mut().filter(|_| !self.block.is_empty()) {
+            (lead.begin, lead.bytes) = (self.written, self.block.len() as u32);
+            self.sink.put(&self.block)?;
+            self.written += self.block.len() as u64;
+            self.block.clear();
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<Head, S::Error> {
+        self.close()?;
+        self.head.shrink();
+        Ok(self.head)
+    }
+}
+
+/// Joins segments into the body that `sink` takes, leaving out documents that are dead.
+/// Each part comes with its dead nodes, a bit each.
+///
+/// # Errors
+/// When a part is broken, or the sink takes no more.
+pub fn join<S: Sink>(parts: &[(&Segment, Option<&[u64]>)], sink: &mut S) -> Result<Head, JoinError<S::Error>> {
+    let mut head = Head::default();
+    // For each part, how its nodes are numbered now; DEAD where they are left out.
+    let mut renumber: Vec<Vec<u32>> = parts.iter().map(|(segment, _)| vec![DEAD; segment.len()]).collect();
+    for ((segment, dead), numbers) in parts.iter().zip(&mut renumber) {
+        for share in segment.shares().iter().filter(|share| !dead.is_some_and(|dead| bit(dead, share.first))) {
+            let first = head.lengths.len() as u32;
+            for (offset, node) in (share.first..share.first + share.count).enumerate() {
+                if let Some(number) = numbers.get_mut(node as usize) {
+                    *number = first + offset as u32;
+                }
+                head.lengths.push(segment.length(node));
+            }
+            head.shares.push(Share { first, ..share.clone() });
+        }
+    }
+    let mut walks: Vec<Walk<'_>> = parts.iter().map(|(segment, _)| Walk::new(segment)).collect();
+    for walk in &mut walks {
+        walk.step().ok_or(JoinError::Broken)?;
+    }
+    let mut writer = Writer::new(sink, head);
+    let (mut here, mut found, mut least): (Vec<Posting>, Vec<Posting>, Vec<u8>) = Default::default();
+    while let Some(term) = walks.iter().filter_map(Walk::term).min() {
+        least.clear();
+        least.extend_from_slice(term);
+        found.clear();
+        for (walk, numbers) in walks.iter_mut().zip(&renumber) {
+            let Some(entry) = walk.entry().filter(|_| walk.term() == Some(&least)) else { continue };
+            here.clear();
+            walk.reader.all(entry, &mut here).ok_or(JoinError::Broken)?;
+            let moved = here.iter().map(|(node, weight)| (numbers.get(*node as usize).copied().unwrap_or(DEAD), *weight));
+            found.extend(moved.filter(|(node, _)| *node != DEAD));
+            walk.step().ok_or(JoinError::Broken)?;
+        }
+        writer.term(&least, &found).map_err(JoinError::Sink)?;
+    }
+    writer.finish().map_err(JoinError::Sink)
+}
+
+/// Marks a node that is left out.
+const DEAD: u32 = u32::MAX;
+
+/// Goes through a segment's terms in order.
+struct Walk<'a> {
+    segment: &'a Segment,
+    reader: Reader<'a>,
+    block: usize,
+    terms: Vec<(Box<[u8]>, Entry)>,
+    at: usize,
+}
+
+impl<'a> Walk<'a> {
+    /// Stands in front of the first term.
+    fn new(segment: &'a Segment) -> Self {
+        Walk { segment, reader: segment.reader(), block: 0, terms: Vec::new(), at: 0 }
+    }
+
+    fn term(&self) -> Option<&[u8]> {
+        self.terms.get(self.at).map(|(term, _)| term.as_ref())
+    }
+
+    fn entry(&self) -> Option<Entry> {
+        self.terms.get(self.at).map(|(_, entry)| *entry)
+    }
+
+    /// Moves to the next term; `None` when the segment is broken.
+    fn step(&mut self) -> Option<()> {
+        self.at += 1;
+        if self.at >= self.terms.len()
+            && let Some(lead) = self.segment.head().blocks.get(self.block)
+        {
+            self.terms = self.reader.terms(*lead)?;
+            (self.block, self.at) = (self.block + 1, 0);
+        }
+        Some(())
+    }
+}
+
+/// Gathers documents into a segment.
+#[derive(Default)]
+pub struct Builder {
+    stems: Stems,
+    head: Head,
+    /// What became of each word: the number of its term.
+    words: SwiftMap<Box<str>, Word>,
+    /// Terms by text.
+    terms: SwiftMap<Box<str>, u32>,
+    /// In how many nodes each term stands.
+    counts: Vec<u32>,
+    /// Term and weight, node by node.
+    postings: Vec<(u32, u16)>,
+    /// Where each node's postings end.
+    ends: Vec<usize>,
+    /// Terms of the node at hand, with their weights.
+    here: Vec<(u32, u16)>,
+    /// How long it is.
+    length: u32,
+}
+
+#[derive(Clone, Copy)]
+enum Word {
+    Term(u32),
+    Stop,
+}
+
+impl Builder {
+    /// Returns how many pairs of term and node it holds; each takes some 16 bytes until it is finished.
+    pub fn size(&self) -> usize {
+        self.postings.len()
+    }
+
+    /// Returns whether no document was added.
+    pub fn is_empty(&self) -> bool {
+        self.head.shares.is_empty()
+    }
+
+    /// Takes a document in.
+    pub fn add(&mut self, document: &Document) {
+        let first = self.head.lengths.len() as u32;
+        for index in 0..document.outline.nodes.len() {
+            self.add_node(document, index);
+        }
+        let count = self.head.lengths.len() as u32 - first;
+        self.head.shares.push(Share { file: document.file.clone(), document: document.root(), first, count });
+    }
+
+    fn add_node(&mut self, document: &Document, index: usize) {
+        let Some(node) = document.outline.nodes.get(index) else { return };
+        let outline = &document.outline;
+        self.here.clear();
+        self.length = 0;
+        let title = if index > 0 { outline.slice(&node.title) } else { outline.title.as_deref().unwrap_or("") };
+        self.text(title, TITLE_WEIGHT, Stop::Kept);
+        if index == 0 {
+            let name = document.file.rsplit('/').next().unwrap_or("").trim_end_matches(".org");
+            self.text(name, 1, Stop::LeftOut);
+        }
+        for tag in if index == 0 { &outline.filetags[..] } else { &node.tags[..] } {
+            self.text(tag, TAG_WEIGHT, Stop::Kept);
+        }
+        for (key, value) in &node.properties {
+            if key.as_ref() != "ID" {
+                self.text(value, 1, Stop::LeftOut);
+            }
+        }
+        for range in [&node.scheduled, &node.deadline, &node.closed].into_iter().flatten() {
+            self.text(outline.slice(range), 1, Stop::LeftOut);
+        }
+        self.text(prefix(outline.slice(&node.body), LONGEST_BODY), 1, Stop::LeftOut);
+        self.close_node();
+    }
+
+    fn close_node(&mut self) {
+        self.head.lengths.push(self.length);
+        self.here.sort_unstable_by_key(|(term, _)| *term);
+        for same in self.here.chunk_by(|a, b| a.0 == b.0) {
+            let weight = same.iter().fold(0u16, |sum, (_, weight)| sum.saturating_add(*weight));
+            self.postings.push((same[0].0, weight));
+            self.counts[same[0].0 as usize] += 1;
+        }
+        self.ends.push(self.postings.len());
+    }
+
+    fn text(&mut self, text: &str, weight: u16, stop: Stop) {
+        let Builder { stems, words, terms, counts, here, length, .. } = self;
+        let mut put = |term: u32, counted: bool| {
+            here.push((term, weight));
+            *length = length.saturating_add(u32::from(if counted { weight } else { 0 }));
+        };
+        cuts(text, |_, cut| match cut {
+            Cut::Piece(Piece::Word(word)) => {
+                let known = words.get(word).copied().unwrap_or_else(|| {
+                    let stop = is_stop_word(word);
+                    let known =
+                        if stop { Word::Stop } else { Word::Term(intern(terms, counts, stems.stem(word).as_ref())) };
+                    words.insert(Box::from(word), known);
+                    known
+                });
+                match (known, stop) {
+                    (Word::Term(term), _) => put(term, true),
+                    (Word::Stop, Stop::Kept) => put(intern(terms, counts, word), true),
+                    (Word::Stop, Stop::LeftOut) => {}
+                }
+            }
+            Cut::Piece(Piece::Gram(gram)) => put(intern(terms, counts, gram), true),
+            // Pairs have counted the text's length already.
+            Cut::Sign(sign) => put(intern(terms, counts, sign), false),
+            Cut::Piece(Piece::Day(day)) => {
+                // Whoever asks for a month, or a year, finds its days.
+                for part in [day, day.get(..7).unwrap_or_default(), day.get(..4).unwrap_or_default()] {
+                    put(intern(terms, counts, part), true);
+                }
+            }
+        });
+    }
+
+    /// Returns the segment of what was added, in memory.
+    pub fn finish(self) -> Segment {
+        let mut terms: Vec<(Box<str>, u32)> = self.terms.into_iter().collect();
+        terms.sort_unstable();
+        // Each term's nodes, one list behind the other; the nodes of a list are in order as they come so.
+        let mut begins = Vec::with_capacity(self.counts.len());
+        let mut sum = 0usize;
+        for count in &self.counts {
+            begins.push(sum);
+            sum += *count as usize;
+        }
+        let mut lists: Vec<Posting> = vec![(0, 0); sum];
+        let mut at = 0;
+        for (node, end) in self.ends.iter().enumerate() {
+            for (term, weight) in &self.postings[at..*end] {
+                let place = &mut begins[*term as usize];
+                lists[*place] = (node as u32, *weight);
+                *place += 1;
+            }
+            at = *end;
+        }
+        let mut body: Vec<u8> = Vec::with_capacity(3 * sum);
+        let mut writer = Writer::new(&mut body, self.head);
+        for (text, term) in &terms {
+            let end = begins[*term as usize];
+            let Ok(()) = writer.term(text.as_bytes(), &lists[end - self.counts[*term as usize] as usize..end]);
+        }
+        let Ok(head) = writer.finish();
+        body.shrink_to_fit();
+        Segment::in_memory(head, body)
+    }
+}
+
+/// Whether stop words of a text are terms.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stop {
+    Kept,
+    LeftOut,
+}
+
+fn intern(terms: &mut SwiftMap<Box<str>, u32>, counts: &mut Vec<u32>, term: &str) -> u32 {
+    if let Some(known) = terms.get(term) {
+        return *known;
+    }
+    let new = terms.len() as u32;
+    terms.insert(Box::from(term), new);
+    counts.push(0);
+    new
+}
