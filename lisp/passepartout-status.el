@@ -86,6 +86,7 @@
   (let* ((last passepartout-status--last)
          (state (plist-get last :state))
          (reading (plist-get last :reading))
+         (indexing (plist-get last :indexing))
          (focus (plist-get last :focus-title))
          (unhealthy (equal (plist-get last :health) "unhealthy"))
          (problems (or (plist-get last :problems) 0))
@@ -103,6 +104,9 @@
                     ((and (equal state "waiting") (> count 0)) nil)
                     (t (passepartout-view-line
                         (format "%s" (or state "idle")) 20)))
+              (and (consp indexing)
+                   (format "words of %s of %s files indexed" (car indexing)
+                           (cadr indexing)))
               (and focus
                    (format "on “%s”" (passepartout-view-line focus 40)))
               (and (> count 0)

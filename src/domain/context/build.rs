@@ -51,6 +51,8 @@ struct Writer<'a, S: Sink> {
     head: Head,
     /// How many bytes the sink has taken.
     written: u64,
+    /// The blocks of the dictionary that are full; they come behind the lists, so that looking up words reads few pages.
+    dictionary: Vec<u8>,
     /// The block of the dictionary at hand; empty when none is begun.
     block: Vec<u8>,
     term: Vec<u8>,
@@ -60,8 +62,8 @@ struct Writer<'a, S: Sink> {
 
 impl<'a, S: Sink> Writer<'a, S> {
     fn new(sink: &'a mut S, head: Head) -> Self {
-        let (block, term, list) = Default::default();
-        Writer { sink, head, written: 0, block, term, list, scratch: Scratch::default() }
+        let (dictionary, block, term, list) = Default::default();
+        Writer { sink, head, written: 0, dictionary, block, term, list, scratch: Scratch::default() }
     }
 
     fn term(&mut self, term: &[u8], postings: &[Posting]) -> Result<(), S::Error> {
@@ -89,21 +91,26 @@ impl<'a, S: Sink> Writer<'a, S> {
         self.term.extend_from_slice(term);
         self.sink.put(&self.list)?;
         self.written += self.list.len() as u64;
-        if self.block.len() >= DICTIONARY_BLOCK { self.close() } else { Ok(()) }
-    }
-
-    fn close(&mut self) -> Result<(), S::Error> {
-        if let Some(lead) = self.head.blocks.last_mut().filter(|_| !self.block.is_empty()) {
-            (lead.begin, lead.bytes) = (self.written, self.block.len() as u32);
-            self.sink.put(&self.block)?;
-            self.written += self.block.len() as u64;
-            self.block.clear();
+        if self.block.len() >= DICTIONARY_BLOCK {
+            self.close();
         }
         Ok(())
     }
 
+    fn close(&mut self) {
+        if let Some(lead) = self.head.blocks.last_mut().filter(|_| !self.block.is_empty()) {
+            (lead.begin, lead.bytes) = (self.dictionary.len() as u64, self.block.len() as u32);
+            self.dictionary.extend_from_slice(&self.block);
+            self.block.clear();
+        }
+    }
+
     fn finish(mut self) -> Result<Head, S::Error> {
-        self.close()?;
+        self.close();
+        self.sink.put(&self.dictionary)?;
+        for lead in &mut self.head.blocks {
+            lead.begin += self.written;
+        }
         self.head.shrink();
         Ok(self.head)
     }

@@ -268,7 +268,21 @@ impl Index {
 
     /// Returns in how many nodes a term stands.
     pub fn frequency(&self, term: &str) -> usize {
-        self.parts.iter().map(|part| part.frequency(term)).sum()
+        self.frequencies(&[term]).first().copied().unwrap_or(0)
+    }
+
+    /// Returns in how many nodes each of some terms stands. Asking for many at once reads the dictionary once.
+    pub fn frequencies(&self, terms: &[&str]) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..terms.len()).collect();
+        order.sort_by_key(|at| terms[*at]);
+        let mut sums = vec![0; terms.len()];
+        for part in &self.parts {
+            let mut reader = part.segment.reader();
+            for at in &order {
+                sums[*at] += part.frequency(&mut reader, terms[*at]);
+            }
+        }
+        sums
     }
 
     /// Returns the best `limit` nodes for a question, best first; equals stand in the order of files and lines.
@@ -277,10 +291,12 @@ impl Index {
         let nodes = self.len() as f32;
         let length: u64 = self.parts.iter().map(|part| part.length).sum();
         let mean = (length as f32 / nodes.max(1.0)).max(1.0);
+        let terms: Vec<&str> = query.iter().map(|term| term.term.as_ref()).collect();
         let weighted: Vec<(&str, f32)> = query
             .iter()
-            .map(|term| {
-                let holding = self.frequency(&term.term) as f32;
+            .zip(self.frequencies(&terms))
+            .map(|(term, holding)| {
+                let holding = holding as f32;
                 (term.term.as_ref(), term.weight * (1.0 + (nodes - holding + 0.5) / (holding + 0.5)).ln())
             })
             .collect();
@@ -395,12 +411,11 @@ impl Part {
         self.dead = Some(dead);
     }
 
-    fn frequency(&self, term: &str) -> usize {
-        let mut reader = self.segment.reader();
+    fn frequency(&self, reader: &mut Reader<'_>, term: &str) -> usize {
         let Some(entry) = reader.find(term) else { return 0 };
         match &self.dead {
             None => entry.count as usize,
-            Some(dead) => living(&mut reader, entry, dead).unwrap_or(0),
+            Some(dead) => living(reader, entry, dead).unwrap_or(0),
         }
     }
 

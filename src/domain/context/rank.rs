@@ -153,8 +153,10 @@ fn kindred(
     shares.truncate(LOOKED_UP);
     let nodes = index.len() as f32;
     let mut rare: Vec<QueryTerm> = Vec::new();
-    for (term, share) in shares {
-        let holding = index.frequency(&term) as f32;
+    let terms: Vec<&str> = shares.iter().map(|(term, _)| term.as_ref()).collect();
+    let frequencies = index.frequencies(&terms);
+    for ((term, share), holding) in shares.into_iter().zip(frequencies) {
+        let holding = holding as f32;
         if holding >= 2.0 && holding <= nodes / 10.0 && !asked.iter().any(|known| known.term == term) {
             rare.push(QueryTerm { term, weight: share * (nodes / holding).ln() });
         }

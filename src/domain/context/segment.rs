@@ -1,7 +1,7 @@
 //! One immutable part of the full-text index: terms in order, and for each the nodes that hold it.
 //!
-//! A segment has a head, which is resident, and a body, which is read as it is needed: lists of nodes and blocks of the
-//! dictionary in one stream of bytes, in memory while the segment is small and recent, in pages of a file otherwise.
+//! A segment has a head, which is resident, and a body, which is read as it is needed: the lists of nodes and behind them
+//! the dictionary in one stream of bytes, in memory while the segment is small and recent, in pages of a file otherwise.
 //! Both are the same bytes. A body that cannot be read as it was written makes its segment broken: it finds nothing
 //! more, says so, and whoever keeps the index builds its documents anew.
 
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{self, AtomicBool};
 
 /// How many bytes a page of a body has; the last one has fewer.
-pub const PAGE: usize = 16 << 10;
+pub const PAGE: usize = 4 << 10;
 
 /// Gives pages of a body that lies elsewhere.
 pub trait Pages: Send + Sync {

@@ -49,8 +49,14 @@ struct Question {
 impl ContextEngine {
     /// Indexes a memory, with 4,000 tokens, the window of an hour and the tag `project`, for a reader anywhere.
     pub fn new(view: View, tokens: Arc<dyn CountTokens>, now: DateTime) -> Self {
+        let index = Index::of(&view);
+        Self::with_index(view, index, tokens, now)
+    }
+
+    /// Does the same with an index that is there already.
+    pub fn with_index(view: View, index: Index, tokens: Arc<dyn CountTokens>, now: DateTime) -> Self {
         ContextEngine {
-            index: Index::of(&view),
+            index,
             view,
             tokens,
             max_tokens: 4_000,

@@ -1,6 +1,7 @@
 //! Carries out a command: the same functions that a chat turn uses, on the same stored objects.
 
 use crate::domain::action::Action;
+use crate::domain::context::lexical::Index;
 use crate::domain::gate::{Facts, Gates};
 use crate::domain::id::SessionId;
 use crate::domain::inert::exact;
@@ -174,10 +175,14 @@ fn context_engine(place: &Place) -> Result<ContextEngine, Failure> {
     somewhere(place)?;
     let config = configured(place);
     let tokens = Arc::new(Tokens::new());
-    let view = match &place.store {
+    let (view, index) = match &place.store {
         Some(_) => with_engine(place, Keep::ToRead, async |engine| {
-            blocking(engine, |engine| engine.read_memex(&mut |_| {})).await?;
-            Ok(engine.view())
+            blocking(engine, |engine| {
+                engine.read_memex(&mut |_| {});
+                engine.wait_until_filled();
+            })
+            .await?;
+            Ok((engine.view(), engine.index()))
         })?,
         None => {
             let report = read(&config.directories, &config, false);
@@ -188,10 +193,11 @@ fn context_engine(place: &Place) -> Result<ContextEngine, Failure> {
             for document in report.documents.into_iter().filter(|document| document.is_notes()) {
                 view.put(document);
             }
-            view
+            let index = Index::of(&view);
+            (view, index)
         }
     };
-    let mut engine = ContextEngine::new(view, tokens, SystemClock.wall());
+    let mut engine = ContextEngine::with_index(view, index, tokens, SystemClock.wall());
     engine.deadline_minutes = i64::from(config.deadline_minutes);
     Ok(engine)
 }

@@ -12,6 +12,7 @@ use crate::domain::port::LogLevel;
 use crate::edge::engine::{Engine, Notice};
 use crate::edge::full_text::folder::Folder;
 use parking_lot::{Condvar, Mutex};
+use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
@@ -31,6 +32,12 @@ pub struct Filling {
     pub done: usize,
     /// Files that there are.
     pub total: usize,
+}
+
+impl fmt::Display for Filling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the words of {} of {} files are indexed so far", self.done, self.total)
+    }
 }
 
 /// The state of the full-text index's keeping.

@@ -49,9 +49,15 @@ pub struct Cache {
 
 #[derive(Default)]
 struct Kept {
-    pages: HashMap<(u64, u32), Arc<[u8]>>,
-    /// In the order in which they were read; the first goes first.
+    pages: HashMap<(u64, u32), Page>,
+    /// In the order in which they are looked at when there is no more room.
     order: VecDeque<(u64, u32)>,
+}
+
+struct Page {
+    bytes: Arc<[u8]>,
+    /// Whether it was asked for again since it was last looked at.
+    used: bool,
 }
 
 impl Cache {
@@ -61,18 +67,31 @@ impl Cache {
     }
 
     fn get(&self, key: (u64, u32)) -> Option<Arc<[u8]>> {
-        self.kept.lock().pages.get(&key).cloned()
+        let mut kept = self.kept.lock();
+        let page = kept.pages.get_mut(&key)?;
+        page.used = true;
+        Some(page.bytes.clone())
     }
 
-    fn put(&self, key: (u64, u32), page: &Arc<[u8]>) {
+    fn put(&self, key: (u64, u32), bytes: &Arc<[u8]>) {
         let mut kept = self.kept.lock();
-        if kept.pages.insert(key, page.clone()).is_none() {
+        let kept = &mut *kept;
+        if kept.pages.insert(key, Page { bytes: bytes.clone(), used: false }).is_none() {
             kept.order.push_back(key);
         }
         while kept.order.len() > self.most
             && let Some(first) = kept.order.pop_front()
         {
-            kept.pages.remove(&first);
+            match kept.pages.get_mut(&first) {
+                // The dictionary is asked again and again; lists pass by.
+                Some(page) if page.used => {
+                    page.used = false;
+                    kept.order.push_back(first);
+                }
+                _ => {
+                    kept.pages.remove(&first);
+                }
+            }
         }
     }
 
