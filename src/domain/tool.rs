@@ -103,6 +103,13 @@ const fn may(name: &'static str, kind: Kind, summary: &'static str) -> Param {
     Param { name, kind, required: false, summary }
 }
 
+const fn list(name: &'static str, summary: &'static str) -> Param {
+    Param { name, kind: Kind::Texts, required: true, summary }
+}
+
+/// The tool that takes changes back; only a human's own command reaches it.
+pub const RESTORE: &str = "restore";
+
 /// Every tool there is.
 const TOOLS: &[Tool] = &[
     Tool {
@@ -233,6 +240,20 @@ const TOOLS: &[Tool] = &[
         effect: Effect::Evaluate,
         target: Target::Emacs,
         paths: &[],
+        offered: false,
+    },
+    Tool {
+        name: RESTORE,
+        summary: "Take back what changed files, and keep what was written by hand since.",
+        params: &[
+            need("kind", "undo, redo or rewind"),
+            list("changes", "the changes to take back, newest first"),
+            list("files", "the files that they changed"),
+            may("to", Kind::Text, "the operation to go back to, for a rewind"),
+        ],
+        effect: Effect::WriteFile,
+        target: Target::System,
+        paths: &["files"],
         offered: false,
     },
     Tool {

@@ -62,6 +62,10 @@ pub struct Config {
     pub request_timeout: u64,
     /// Whether the agent may propose changes of its own program.
     pub self_build: bool,
+    /// Most bytes of a project that are copied before a command, so that what it changes can be undone.
+    pub undo_bytes: u64,
+    /// Most files of a project that are copied so.
+    pub undo_files: usize,
     /// Folders of skills beside the shipped ones.
     pub skill_directories: Vec<PathBuf>,
     /// The launcher, when it lies somewhere else than beside this program.
@@ -86,6 +90,8 @@ pub const READ: &[&str] = &[
     "DEADLINE_WARNING_MINUTES",
     "REQUEST_TIMEOUT",
     "SELF_BUILD_MODE",
+    "UNDO_MAX_MB",
+    "UNDO_MAX_FILES",
     "OPENROUTER_API_KEY",
     "OPENAI_API_KEY",
     "ANTHROPIC_API_KEY",
@@ -211,6 +217,8 @@ impl Config {
             deadline_minutes: 60,
             request_timeout: 60,
             self_build: false,
+            undo_bytes: 256 << 20,
+            undo_files: 20_000,
             skill_directories: Vec::new(),
             launcher: None,
             shipped_skills: None,
@@ -243,6 +251,8 @@ impl Config {
         number("CONTEXT_MAX_TOKENS", &mut |n| self.context_tokens = n as usize);
         number("CONTEXT_LOG_LIMIT", &mut |n| self.log_lines = n as usize);
         number("DEADLINE_WARNING_MINUTES", &mut |n| self.deadline_minutes = n.min(100_000) as u32);
+        number("UNDO_MAX_MB", &mut |n| self.undo_bytes = n.min(1 << 20) << 20);
+        number("UNDO_MAX_FILES", &mut |n| self.undo_files = n.min(10_000_000) as usize);
         number("REQUEST_TIMEOUT", &mut |n| self.request_timeout = n.max(1));
         self.self_build = text("SELF_BUILD_MODE").is_some_and(|v| v.eq_ignore_ascii_case("true"));
         for (variable, name, kind) in [

@@ -17,6 +17,7 @@ pub mod provider;
 pub mod runtime;
 pub mod sandbox;
 pub mod secret;
+pub mod shadow;
 pub mod skills;
 pub mod store;
 pub mod survey;

@@ -32,5 +32,6 @@ mod settle;
 mod skill;
 mod store;
 mod support;
+mod time;
 mod turn;
 mod wire;

@@ -5,6 +5,7 @@
 use crate::domain::hash::ContentHasher;
 use crate::domain::id::FactsHash;
 use crate::domain::label::Privacy;
+use crate::domain::undo::Image;
 
 /// Everything that was found out about one action. `Default` is "nothing was found out",
 /// which gates treat as unknown, never as harmless.
@@ -25,6 +26,25 @@ pub struct Facts {
     pub titles: Vec<(String, String)>,
     /// What a shell command was parsed into; `None` for what is no shell command.
     pub shell: Option<ShellFact>,
+    /// What is put at a path whole, or taken away, where that is no edit of a text.
+    pub puts: Vec<PutFact>,
+    /// What taking something back leaves as it is, and why; for people to read.
+    pub left: Vec<String>,
+    /// Why what the action does to files could not be undone; `None` when it could, or when it changes none.
+    pub not_undoable: Option<String>,
+}
+
+/// What is put at one path whole, or taken away.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PutFact {
+    /// The path, canonical but for a link at its end.
+    pub file: String,
+    /// What stands there.
+    pub before: Image,
+    /// What is put there.
+    pub after: Image,
+    /// Unified diff, when both are texts.
+    pub diff: String,
 }
 
 /// A shell command as it was parsed, with every shell text that it hands to a shell in turn.
@@ -246,7 +266,27 @@ impl Facts {
             hasher.text(unknown);
         }
         self.hash_shell(&mut hasher);
+        self.hash_undo(&mut hasher);
         FactsHash::new(hasher.finish())
+    }
+
+    /// Adds what is put whole, and what cannot be undone; nothing where there is neither.
+    fn hash_undo(&self, hasher: &mut ContentHasher) {
+        if !self.puts.is_empty() || !self.left.is_empty() {
+            hasher.text("puts").number(self.puts.len() as u64);
+            for put in &self.puts {
+                hasher.text(&put.file);
+                hash_image(hasher, &put.before);
+                hash_image(hasher, &put.after);
+            }
+            hasher.number(self.left.len() as u64);
+            for left in &self.left {
+                hasher.text(left);
+            }
+        }
+        if let Some(why) = &self.not_undoable {
+            hasher.text("not undoable").text(why);
+        }
     }
 
     /// Adds where the words of a command lead, and the files there. What the words are follows from the action.
@@ -272,4 +312,16 @@ impl Facts {
             };
         }
     }
+}
+
+fn hash_image(hasher: &mut ContentHasher, image: &Image) {
+    match image {
+        Image::Absent => hasher.number(0),
+        Image::File { content, size, mode } => {
+            hasher.number(1).bytes(content.as_bytes()).number(*size).number(u64::from(*mode))
+        }
+        Image::Link { target } => hasher.number(2).text(target),
+        Image::Folder { mode } => hasher.number(3).number(u64::from(*mode)),
+        Image::Unkept { why } => hasher.number(4).text(why),
+    };
 }

@@ -2,14 +2,20 @@
 
 use crate::domain::action::Action;
 use crate::domain::gate::Facts;
-use crate::domain::gate::facts::FileFact;
+use crate::domain::gate::facts::{FileFact, PutFact};
 use crate::domain::inert::exact;
+use crate::domain::tool::RESTORE;
+use crate::domain::undo::Image;
 use serde_json::Value;
 
 /// Returns what would happen, as text: tool, arguments, where a command runs, resolved paths.
 /// `project` is the root of the turn. It is shown and never read back.
 pub fn body(action: &Action, facts: &Facts, project: &str) -> String {
     let mut out = format!("Tool: {}\n", action.tool());
+    if action.tool() == RESTORE {
+        restored(&mut out, action, facts);
+        return out;
+    }
     for (name, value) in action.args() {
         match (value, facts.edits.as_slice()) {
             // A text that becomes the whole file is shown once: as the change.
@@ -33,6 +39,9 @@ pub fn body(action: &Action, facts: &Facts, project: &str) -> String {
             field(&mut out, &format!("{} is", path.arg), &path.resolved);
         }
     }
+    if let Some(why) = &facts.not_undoable {
+        field(&mut out, "not undoable", why);
+    }
     for edit in &facts.edits {
         let what = if edit.before.is_some() { "changes" } else { "creates" };
         field(&mut out, what, &edit.file);
@@ -41,6 +50,41 @@ pub fn body(action: &Action, facts: &Facts, project: &str) -> String {
         field(&mut out, "not found out", unknown);
     }
     out
+}
+
+/// Writes what taking changes back would do, file by file, and what it would leave.
+fn restored(out: &mut String, action: &Action, facts: &Facts) {
+    argument(out, "kind", action.args().get("kind").unwrap_or(&Value::Null));
+    if let Some(to) = action.text("to") {
+        field(out, "to operation", to);
+    }
+    for edit in &facts.edits {
+        field(out, if edit.before.is_some() { "changes" } else { "creates" }, &edit.file);
+    }
+    for PutFact { file, before, after, .. } in &facts.puts {
+        let what = match (before, after) {
+            (_, Image::Absent) => "deletes".to_string(),
+            (Image::Absent, after) => format!("creates {}", described(after)),
+            (before, after) => format!("puts {} in the place of {} at", described(after), described(before)),
+        };
+        field(out, &what, file);
+    }
+    for left in &facts.left {
+        field(out, "left as it is", left);
+    }
+    for unknown in &facts.unknown {
+        field(out, "not found out", unknown);
+    }
+}
+
+fn described(image: &Image) -> String {
+    match image {
+        Image::Absent => "nothing".to_string(),
+        Image::File { size, mode, .. } => format!("a file of {size} bytes (mode {mode:o})"),
+        Image::Link { target } => format!("a link to {}", exact(target).replace('\n', " ")),
+        Image::Folder { mode } => format!("a folder (mode {mode:o})"),
+        Image::Unkept { why } => format!("what was not kept ({why})"),
+    }
 }
 
 /// Writes what a file says that a command would carry out, each line behind a bar, or else which bytes it has.
@@ -69,7 +113,8 @@ fn carried_out(out: &mut String, file: &FileFact) {
 
 /// Returns the diff of everything that the action would edit.
 pub fn diff(facts: &Facts) -> String {
-    facts.edits.iter().map(|edit| exact(&edit.diff)).collect::<Vec<_>>().join("\n")
+    let puts = facts.puts.iter().map(|put| &put.diff).filter(|diff| !diff.is_empty());
+    facts.edits.iter().map(|edit| &edit.diff).chain(puts).map(|diff| exact(diff)).collect::<Vec<_>>().join("\n")
 }
 
 /// Writes a field; text of several lines stands below its name, each line behind a bar.

@@ -4,9 +4,12 @@ use crate::domain::action::Action;
 use crate::domain::count::counted;
 use crate::domain::gate::Facts;
 use crate::domain::inert::exact;
+use crate::domain::tool::RESTORE;
 
 /// What a title quotes is cut after so many characters.
 const QUOTED: usize = 60;
+/// What is said behind a command whose changes could not be taken back.
+const NOT_UNDOABLE: &str = " (not undoable)";
 /// A title is cut after so many characters.
 const LONGEST: usize = 160;
 
@@ -64,7 +67,19 @@ pub fn title(action: &Action, facts: &Facts) -> String {
             let size = lines(action.text("content").unwrap_or(""));
             format!("Write {} ({size})", path(given("path").unwrap_or("?")))
         }
-        "shell" => format!("Run: {}", clip(&plain_long(given("command").unwrap_or("")), LONGEST)),
+        "shell" => {
+            let end = if facts.not_undoable.is_some() { NOT_UNDOABLE } else { "" };
+            let most = LONGEST.saturating_sub("Run: ".len() + end.len() + 1);
+            format!("Run: {}{end}", clip(&plain_long(given("command").unwrap_or("")), most))
+        }
+        RESTORE => {
+            let count = facts.edits.len() + facts.puts.len();
+            match (given("kind").unwrap_or(""), given("to")) {
+                ("rewind", Some(to)) => format!("Rewind {} to operation {}", counted(count, "file"), plain(to)),
+                ("redo", _) => format!("Redo what was undone in {}", counted(count, "file")),
+                _ => format!("Undo what was done to {}", counted(count, "file")),
+            }
+        }
         "message" => format!("Say {}", text("text")),
         "eval-lisp" => format!("Evaluate Lisp: {}", clip(&plain_long(given("code").unwrap_or("")), LONGEST)),
         "contact-provider" => format!(

@@ -9,12 +9,12 @@ use crate::domain::id::PlanId;
 use crate::domain::label::{Labels, Privacy};
 use crate::domain::port::{Call, LogLevel, Prompt};
 use crate::domain::signal::{Body, Signal};
-use crate::domain::tool::Effect;
+use crate::domain::tool::{Effect, RESTORE};
 use crate::domain::turn::error::Fault;
 use crate::domain::turn::faults::panic_text;
 use crate::domain::turn::reason::{By, Judged, Refusal};
 use crate::domain::turn::report::{Contact, Ending};
-use crate::domain::turn::{Decision, Desk, Flow, Parking, Turn, prompt, proposal};
+use crate::domain::turn::{Commanded, Decision, Desk, Flow, Parking, Turn, prompt, proposal};
 use futures_util::FutureExt;
 use serde_json::{Map, Value};
 use std::panic::AssertUnwindSafe;
@@ -203,12 +203,59 @@ impl Turn {
             self.report.notice = Some("Nothing was sent.".to_string());
             return Ok(Flow::End(Ending::Answered));
         }
+        if plan.action.tool() == RESTORE {
+            // Nobody asked a model, so none goes on with it.
+            self.report.notice = Some(self.report.deeds.last().map(|deed| deed.outcome.clone()).unwrap_or_default());
+            return Ok(Flow::End(Ending::Answered));
+        }
         self.renew(beside, desk).await?;
         if !self.report.conversation.waiting.is_empty() {
             self.report.plans = self.report.conversation.waiting.iter().map(|(_, id)| id.clone()).collect();
             return Ok(Flow::End(Ending::Parked));
         }
         Ok(self.go_on(signal))
+    }
+
+    /// Carries out what a human's own command asks for: judged like any other act, and no model is told of it.
+    pub(super) async fn command(&mut self, commanded: Commanded, desk: &Desk<'_>) -> Result<Flow, Fault> {
+        let Commanded { action, approval, .. } = commanded;
+        let shown = approval.is_some();
+        match self.judge(action, desk, approval).await? {
+            Ok(Judged::Cleared(cleared)) => {
+                let outcome = self.perform(cleared, None, desk).await?;
+                Ok(self.commanded(&outcome))
+            }
+            Ok(Judged::Parked(_)) if shown => {
+                self.report.notice = Some(
+                    "What this is about has changed since it was shown, so nothing was done. Look at it again."
+                        .to_string(),
+                );
+                Ok(Flow::End(Ending::Failed))
+            }
+            Ok(Judged::Parked(parked)) => {
+                let (action, facts, trace) = *parked;
+                self.park(action, facts, trace, String::new(), desk).await?;
+                Ok(Flow::End(Ending::Parked))
+            }
+            Err(Refusal { words, .. }) => {
+                self.report.notice = Some(words);
+                Ok(Flow::End(Ending::Failed))
+            }
+        }
+    }
+
+    /// Ends a turn of a human's own command with what came of it.
+    fn commanded(&mut self, outcome: &Outcome) -> Flow {
+        match outcome {
+            Outcome::Done(text) => {
+                self.report.text = text.clone();
+                Flow::End(Ending::Answered)
+            }
+            Outcome::Failed(_) | Outcome::Stale(_) | Outcome::Cancelled(_) => {
+                self.report.notice = Some(proposal::outcome(outcome));
+                Flow::End(Ending::Failed)
+            }
+        }
     }
 
     /// Judges an approved action anew on what holds now, and performs it when it is what was shown.

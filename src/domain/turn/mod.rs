@@ -95,6 +95,8 @@ pub enum Start {
         /// The messages before it.
         history: Vec<Message>,
     },
+    /// A human's own command.
+    Commanded(Box<Commanded>),
     /// A human decided about a plan.
     Decided {
         /// The signal.
@@ -106,6 +108,16 @@ pub enum Start {
         /// The conversation that waited.
         conversation: Conversation,
     },
+}
+
+/// An action that a human's own command asks for; no model takes part.
+pub struct Commanded {
+    /// What was typed or pressed, as a signal.
+    pub signal: Signal,
+    /// The action.
+    pub action: Action,
+    /// The human's yes to what a preview showed of it.
+    pub approval: Option<Approval>,
 }
 
 /// What a human decided about a plan.
@@ -174,6 +186,8 @@ enum Step {
     Reason(Signal),
     /// Carry out what a human decided.
     Settle(Signal, Box<FlightPlan>, Decision),
+    /// Judge and carry out what a human's command asks for.
+    Command(Box<Commanded>),
     /// Nothing is reasoned about it.
     Pass(Signal),
 }
@@ -182,6 +196,7 @@ impl Step {
     fn signal(&self) -> &Signal {
         match self {
             Step::Reason(signal) | Step::Settle(signal, _, _) | Step::Pass(signal) => signal,
+            Step::Command(commanded) => &commanded.signal,
         }
     }
 }
@@ -207,6 +222,12 @@ struct Turn {
 impl Turn {
     fn begin(start: Start) -> (Turn, Step) {
         let (signal, conversation, settle) = match start {
+            Start::Commanded(commanded) => {
+                let signal = commanded.signal.clone();
+                let (labels, set_off) = (signal.labels, signal.body.sensor());
+                let report = TurnReport::of(Conversation { labels, set_off, ..Conversation::empty() });
+                return (Turn::new(signal, report), Step::Command(commanded));
+            }
             Start::Words { signal, mut history } => {
                 let typed = match &signal.body {
                     Body::UserInput { text, .. } | Body::ChatMessage { text } => text.clone(),
@@ -229,7 +250,11 @@ impl Turn {
             None if is_reasoned(&signal.body) => Step::Reason(signal.clone()),
             None => Step::Pass(signal.clone()),
         };
-        (Turn { signal, report, tries: 0, acted: false, said: Vec::new(), failed: false }, step)
+        (Turn::new(signal, report), step)
+    }
+
+    fn new(signal: Signal, report: TurnReport) -> Turn {
+        Turn { signal, report, tries: 0, acted: false, said: Vec::new(), failed: false }
     }
 
     async fn step(&mut self, step: Step, desk: &Desk<'_>, sink: Sink<'_>) -> Result<Flow, Fault> {
@@ -243,6 +268,7 @@ impl Turn {
             }
             Step::Reason(signal) => self.reason(signal, desk, sink).await,
             Step::Settle(signal, plan, decision) => self.settle(signal, *plan, decision, desk).await,
+            Step::Command(commanded) => self.command(*commanded, desk).await,
         };
         // Before anything else is streamed, and whatever became of the step: it was said.
         for text in std::mem::take(&mut self.said) {

@@ -3,6 +3,7 @@
 use crate::domain::action::Outcome;
 use crate::domain::gate::clearance::Cleared;
 use crate::domain::gate::facts::{EditFact, Identity};
+use crate::domain::id::ActionHash;
 use crate::edge::actuator::{Actuators, Done, OWN};
 use crate::edge::editor::difference;
 use std::path::Path;
@@ -19,7 +20,7 @@ impl Actuators {
         for edit in edits {
             let place =
                 cleared.facts().paths.iter().find(|path| path.resolved == edit.file).and_then(|path| path.folder);
-            let done = self.edit_one(edit, place).await;
+            let done = self.edit_one(edit, place, cleared.action().hash()).await;
             if let Err(why) = done {
                 let done = match changed.len() {
                     0 => "Nothing was changed.".to_string(),
@@ -38,7 +39,7 @@ impl Actuators {
     }
 
     /// Makes one edit, in the folder that was judged; returns a sentence on where the change is now.
-    async fn edit_one(&self, edit: &EditFact, place: Option<Identity>) -> Result<String, String> {
+    async fn edit_one(&self, edit: &EditFact, place: Option<Identity>, action: ActionHash) -> Result<String, String> {
         let engine = &self.engine;
         let said = match engine.editor.buffer(&edit.file).await? {
             Some(buffer) => {
@@ -48,7 +49,7 @@ impl Actuators {
                 if let Some(splice) = difference(&buffer.text, &edit.after) {
                     engine.editor.edit(&edit.file, buffer.tick, vec![splice]).await?;
                 }
-                engine.edited(&edit.file, edit.after.clone());
+                engine.edited(&edit.file, edit.after.clone(), action);
                 format!("The buffer of {} was changed; it is not saved yet.", edit.file)
             }
             None => {
@@ -57,7 +58,7 @@ impl Actuators {
                 // Both in one piece: a turn that is stopped meanwhile leaves memory as the file is.
                 let write = move || {
                     super::write::replace(Path::new(&file), before.as_deref(), &after, place)?;
-                    engine.edited(&file, after);
+                    engine.edited(&file, after, action);
                     Ok::<(), String>(())
                 };
                 tokio::task::spawn_blocking(write).await.map_err(|_| "writing it broke".to_string())??;

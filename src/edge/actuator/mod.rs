@@ -1,7 +1,9 @@
 //! Carries out what was cleared, once. Each act is surveyed again first: what changed since is stale, not done.
 
 mod edit;
+pub mod put;
 pub mod read;
+mod restore;
 pub mod shell;
 pub mod write;
 
@@ -12,7 +14,7 @@ use crate::domain::id::NodeId;
 use crate::domain::label::{Labels, Privacy, Provenance, Trust};
 use crate::domain::memory::view::NodeRef;
 use crate::domain::port::Actuator;
-use crate::domain::tool::{Effect, is_user};
+use crate::domain::tool::{Effect, RESTORE, is_user};
 use crate::edge::engine::Engine;
 use async_trait::async_trait;
 use std::sync::Arc;
@@ -85,10 +87,16 @@ impl Actuators {
             Effect::ReadMemory if action.tool() == "memory-search" => self.search(action, cleared),
             Effect::ReadMemory => self.read_node(action, cleared),
             Effect::ReadFile => self.read_file(cleared).await,
+            Effect::WriteFile if action.tool() == RESTORE => self.restore(cleared).await,
             Effect::EditOrg | Effect::WriteFile => self.edit(cleared).await,
             Effect::Execute => match &self.engine.shell {
                 Ok(shell) => {
+                    let watched = match self.engine.watch(cleared).await {
+                        Ok(watched) => watched,
+                        Err(why) => return Done::failed(why),
+                    };
                     let observation = shell.perform(cleared).await;
+                    watched.end().await;
                     Done { outcome: observation.outcome, labels: observation.labels, changed: observation.changed }
                 }
                 Err(why) => Done::failed(format!("commands cannot be confined here, so none is run: {why}")),

@@ -61,7 +61,7 @@ pub fn replace(path: &Path, before: Option<&str>, after: &str, place: Option<Ide
 static SERIAL: AtomicU64 = AtomicU64::new(0);
 
 /// Writes a temporary file and renames it to its name; a `new` file never replaces one that is there.
-fn write_beside(folder: &File, name: &CString, bytes: &[u8], mode: u32, new: bool) -> std::io::Result<()> {
+pub(super) fn write_beside(folder: &File, name: &CString, bytes: &[u8], mode: u32, new: bool) -> std::io::Result<()> {
     let tail = format!(".passepartout-{}-{}~", std::process::id(), SERIAL.fetch_add(1, Ordering::Relaxed));
     let mut temporary = vec![b'.'];
     temporary.extend_from_slice(name.as_bytes().get(..200).unwrap_or(name.as_bytes()));
@@ -108,7 +108,7 @@ fn rename(folder: RawFd, from: &CString, to: &CString, new: bool) -> std::io::Re
     Ok(())
 }
 
-fn c_string(name: &OsStr) -> Result<CString, String> {
+pub(super) fn c_string(name: &OsStr) -> Result<CString, String> {
     CString::new(name.as_bytes()).map_err(|_| "its name holds a NUL".to_string())
 }
 

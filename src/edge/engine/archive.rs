@@ -3,9 +3,9 @@
 //! Steps of memory are stored in the order in which they were made; a record is acknowledged only when it is on disk.
 //! What is read is asked for by its key or its number: a question costs the same in a store of any size.
 
-use crate::domain::id::OperationId;
+use crate::domain::id::{ObjectHash, OperationId};
 use crate::domain::memory::operation::Operation;
-use crate::domain::memory::store::{Commit, NewRecord, Record, Stamp, Store, StoreError};
+use crate::domain::memory::store::{Commit, Content, Differing, NewRecord, Record, Stamp, Store, StoreError};
 use crate::domain::memory::view::View;
 use crate::edge::engine::intents::Intents;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -135,6 +135,62 @@ impl Archive {
     /// When the store cannot be read.
     pub async fn newest(&self, kind: &'static str, limit: usize) -> Result<Vec<Record>, String> {
         self.look(move |store| store.newest(kind, limit)).await
+    }
+
+    /// Keeps the bytes of files; they are on disk when this returns.
+    ///
+    /// # Errors
+    /// When they could not be stored.
+    pub async fn keep(&self, contents: Vec<Content>) -> Result<(), String> {
+        if contents.is_empty() {
+            return Ok(());
+        }
+        self.look(move |store| store.keep(&contents)).await
+    }
+
+    /// Reads bytes that were kept.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn content(&self, name: ObjectHash) -> Result<Option<Vec<u8>>, String> {
+        self.look(move |store| store.content(name)).await
+    }
+
+    /// Reads the text of a document that memory held.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn text(&self, document: ObjectHash) -> Result<Option<Arc<str>>, String> {
+        self.look(move |store| store.text(document)).await
+    }
+
+    /// Returns the files in which memory differs between two operations.
+    ///
+    /// # Errors
+    /// When an operation is unknown or the store cannot be read.
+    pub async fn differing(&self, before: OperationId, after: OperationId) -> Result<Vec<Differing>, String> {
+        self.look(move |store| store.differing(before, after)).await
+    }
+
+    /// Returns what a file was at each operation between two.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn versions(
+        &self,
+        file: String,
+        after: OperationId,
+        until: OperationId,
+    ) -> Result<Vec<(OperationId, Option<ObjectHash>)>, String> {
+        self.look(move |store| store.versions(&file, after, until)).await
+    }
+
+    /// Returns the last operations, oldest first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn operations(&self, limit: usize) -> Result<Vec<Operation>, String> {
+        self.look(move |store| store.operations(limit)).await
     }
 
     /// Returns the intents that have no outcome; what was queued before is counted.

@@ -179,6 +179,7 @@ async fn start_opened(boot: Boot, opened: Opened, stop: Arc<AtomicBool>) -> Resu
         None => {
             engine.settle_plans().await?;
             engine.find_unfinished().await;
+            engine.find_changed().await;
         }
     }
     engine.set_up_cascade();
@@ -364,6 +365,7 @@ impl Engine {
             let what = intent.body["summary"].as_str().unwrap_or("an act").to_string();
             let text = format!("an earlier session ended while this was being done: {what}; look whether it was");
             self.say(LogLevel::Warning, &text);
+            self.recover_change(intent).await;
             self.end_intent(intent, "unknown").await;
         }
         if self.archive.intents().await.worth_a_mark()
@@ -379,6 +381,7 @@ impl Engine {
         let intents = self.archive.intents().await;
         for intent in intents.open().filter(|intent| intent.body["turn"] == turn.0.as_str()) {
             acts.push(intent.body["summary"].as_str().unwrap_or("an act").to_string());
+            self.recover_change(intent).await;
             self.end_intent(intent, "cancelled").await;
         }
         acts

@@ -25,15 +25,23 @@ const PLAN_LIFE: jiff::SignedDuration = jiff::SignedDuration::from_hours(24 * 7)
 impl Journal for Engine {
     async fn intent(&self, turn: &TurnId, cleared: &Cleared) -> Result<(), String> {
         let action = cleared.action();
+        self.doings.intend(turn, cleared);
+        let change = match self.begin_change(turn, cleared).await {
+            Ok(change) => change,
+            Err(why) => {
+                self.doings.retract(turn, action.hash());
+                return Err(format!("what stood there before could not be kept: {why}"));
+            }
+        };
         let body = json!({
             "turn": turn.0, "tool": action.tool(),
             "summary": self.vault.mask(&proposal::logged(action, cleared.facts())),
-            "facts": cleared.facts().hash().to_hex(),
+            "facts": cleared.facts().hash().to_hex(), "change": change, "since": self.head().0,
         });
-        self.doings.intend(turn, cleared);
         let kept = self.append(kind::INTENT, &action.hash().to_hex(), body).await;
         if kept.is_err() {
             self.doings.retract(turn, action.hash());
+            self.drop_change(turn, action.hash());
         }
         kept
     }
@@ -50,7 +58,9 @@ impl Journal for Engine {
             Outcome::Cancelled(_) => "cancelled",
         };
         let body = json!({ "turn": turn.0, "outcome": word, "changed": observation.changed });
-        self.append(kind::OUTCOME, &observation.action.to_hex(), body).await
+        let change = self.end_change(turn, observation).await;
+        let change = change.into_iter().map(|(id, body)| (kind::CHANGE, id, body));
+        self.append_all(change.chain([(kind::OUTCOME, observation.action.to_hex(), body)])).await
     }
 
     async fn park(&self, parking: Parking) -> Result<FlightPlan, String> {

@@ -1,7 +1,7 @@
 //! How memory changes: files that were read, buffers that changed, and the point that moved.
 
 use crate::domain::count::counted;
-use crate::domain::id::NodeId;
+use crate::domain::id::{ActionHash, NodeId, ObjectHash};
 use crate::domain::memory::document::{Document, PrivacyOptions};
 use crate::domain::memory::operation::Why;
 use crate::domain::memory::store::Stamp;
@@ -21,6 +21,9 @@ pub const READ: &str = "read";
 
 /// The cause of operations that follow a buffer of the user.
 pub const BUFFER: &str = "buffer-update";
+
+/// The cause of operations that follow an act of ours.
+pub const ACT: &str = "act";
 
 /// How many changed nodes are remembered.
 const CHANGED_KEPT: usize = 50;
@@ -133,13 +136,39 @@ impl Engine {
     }
 
     /// Takes what an act of ours made of a file, when the file belongs to the memex.
-    pub fn edited(&self, file: &str, text: Arc<str>) {
-        let inside = self.config.directories.iter().any(|root| Path::new(file).starts_with(root));
-        if inside
-            && file.ends_with(".org")
-            && let Err(why) = self.take_text(file, text, "act")
-        {
-            self.say(LogLevel::Warning, &why);
+    /// The operation names the change that made it, when `action` is one that is under way.
+    pub fn edited(&self, file: &str, text: Arc<str>, action: ActionHash) {
+        if !self.follows(file) {
+            return;
+        }
+        let (cause, note) = self.said_of(file, action);
+        let belongs = |_: &View, file: &str| self.belongs(file);
+        match self.build(file, text) {
+            Ok(document) => {
+                let document = Arc::new(document.changed_at(Some(self.clock.now())));
+                self.change_memory_where(vec![document], &[], Vec::new(), cause, &note, &belongs);
+            }
+            Err(why) => self.say(LogLevel::Warning, &why),
+        }
+    }
+
+    /// Takes out a file that an act of ours removed.
+    pub fn removed(&self, file: &str, action: ActionHash) {
+        if self.follows(file) {
+            let (cause, note) = self.said_of(file, action);
+            self.change_memory(Vec::new(), &[file.to_string()], Vec::new(), cause, &note);
+        }
+    }
+
+    fn follows(&self, file: &str) -> bool {
+        file.ends_with(".org") && self.config.directories.iter().any(|root| Path::new(file).starts_with(root))
+    }
+
+    /// Returns the cause and the note of an operation that an act makes.
+    fn said_of(&self, file: &str, action: ActionHash) -> (&'static str, String) {
+        match self.cause_of(action) {
+            Some((kind, change)) => (kind.name(), format!("{change} {file}")),
+            None => (ACT, file.to_string()),
         }
     }
 
@@ -148,6 +177,19 @@ impl Engine {
         for file in files {
             self.say(LogLevel::Info, &format!("changed {file}"));
         }
+    }
+
+    /// Notes that memory holds this document for a file as it is on disk now, so that it is read again only when it changes.
+    pub(super) fn hold(&self, held: &[(String, ObjectHash)]) {
+        let stamp = |(file, document): &(String, ObjectHash)| {
+            let about = std::fs::metadata(file).ok()?;
+            let modified = crate::edge::survey::open::identity(&about).modified;
+            let modified = i64::try_from(modified).ok()?;
+            Some(Stamp { file: file.as_str().into(), modified, size: about.len(), document: *document, settled: true })
+        };
+        let stamps: Vec<Stamp> = held.iter().filter_map(stamp).collect();
+        self.stamps.lock().extend(stamps.iter().map(|stamp| (stamp.file.clone(), stamp.clone())));
+        self.archive.stamps(stamps);
     }
 
     /// Takes the text of one file as it stands in a buffer or on disk now.

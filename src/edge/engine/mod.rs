@@ -6,6 +6,7 @@
 pub mod archive;
 pub mod boot;
 pub mod briefing;
+pub mod changes;
 pub mod folders;
 pub mod fresh;
 pub mod full_text;
@@ -13,12 +14,15 @@ pub mod intents;
 pub mod journal;
 pub mod memory;
 pub mod model;
+pub mod past;
 pub mod planner;
 pub mod plans;
 pub mod record;
+pub mod restore;
 pub mod rollback;
 pub mod skilled;
 pub mod stopped;
+pub mod time;
 pub mod turns;
 
 use crate::domain::context::lexical::Index;
@@ -141,6 +145,10 @@ pub struct Engine {
     pub(super) plans: Mutex<BTreeMap<PlanId, FlightPlan>>,
     /// What the turns that run have done so far.
     pub(super) doings: stopped::Doings,
+    /// What acts that are under way are about to change.
+    pub(super) watching: changes::Watching,
+    /// What was shown and may be carried out.
+    pub(super) previews: Mutex<std::collections::VecDeque<time::Prepared>>,
     /// Held by whatever goes on in a conversation; see [`Engine::alone`].
     pub(super) lanes: Mutex<HashMap<SessionId, std::sync::Weak<tokio::sync::Mutex<()>>>>,
     /// Conversations of this session of the program that drew on something private.
@@ -188,6 +196,8 @@ impl Engine {
             stop: Default::default(),
             plans: Mutex::new(BTreeMap::new()),
             doings: Default::default(),
+            watching: Default::default(),
+            previews: Mutex::default(),
             lanes: Mutex::default(),
             private: Mutex::default(),
             cascade: RwLock::new(Cascade::default()),

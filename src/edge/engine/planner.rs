@@ -12,9 +12,9 @@ use crate::domain::org::outline::Outline;
 use crate::domain::org::scan::scan;
 use crate::domain::org::timestamp::Timestamp;
 use crate::domain::scope::Scope;
-use crate::domain::tool::{Effect, Tool};
+use crate::domain::tool::{Effect, RESTORE, Tool};
 use crate::edge::engine::Engine;
-use crate::edge::survey::{EditPlanner, Whereabouts};
+use crate::edge::survey::{EditPlanner, Predicted, Whereabouts};
 use std::path::Path;
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -59,22 +59,30 @@ impl Whereabouts for Lookout {
 }
 
 impl EditPlanner for Lookout {
-    fn plan(&self, action: &Action, tool: &Tool, _scope: &Scope, paths: &[PathFact]) -> Result<Vec<EditFact>, String> {
+    fn plan(&self, action: &Action, tool: &Tool, _scope: &Scope, paths: &[PathFact]) -> Result<Predicted, String> {
         let engine = self.engine().ok_or_else(|| "the engine is not there yet".to_string())?;
         match tool.effect {
+            Effect::WriteFile if action.tool() == RESTORE => engine.plan_restore(action),
             Effect::WriteFile => {
                 let path = paths.first().ok_or_else(|| "there is no path".to_string())?;
                 let before = engine.text_now(&path.resolved)?;
                 let after: Arc<str> = action.text("content").unwrap_or("").into();
-                Ok(vec![fact(path.resolved.clone(), before, after)])
+                Ok(edits(vec![fact(path.resolved.clone(), before, after)]))
             }
-            Effect::EditOrg => engine.plan_org(action, paths),
+            Effect::EditOrg => engine.plan_org(action, paths).map(edits),
             Effect::Reply
             | Effect::ReadMemory
             | Effect::ReadFile
             | Effect::Execute
             | Effect::Evaluate
-            | Effect::Send => Ok(Vec::new()),
+            | Effect::Send => Ok(Predicted::default()),
+        }
+    }
+
+    fn not_undoable(&self, scope: &Scope) -> Option<String> {
+        match self.engine() {
+            Some(engine) => engine.not_undoable(scope),
+            None => Some("the engine is not there yet".to_string()),
         }
     }
 }
@@ -247,7 +255,11 @@ fn planned(action: &Action) -> Result<Vec<(Planning, Option<String>)>, String> {
     }
 }
 
-fn waiting_for<T>(answer: impl Future<Output = Result<T, String>>) -> Result<T, String> {
+fn edits(edits: Vec<EditFact>) -> Predicted {
+    Predicted { edits, ..Predicted::default() }
+}
+
+pub(super) fn waiting_for<T>(answer: impl Future<Output = Result<T, String>>) -> Result<T, String> {
     match tokio::runtime::Handle::try_current() {
         Ok(handle) => handle.block_on(answer),
         Err(_) => Err("no runtime".to_string()),
@@ -304,7 +316,7 @@ fn stamp(when: &str) -> Result<String, String> {
         .ok_or_else(|| format!("“{when}” is no date; write YYYY-MM-DD or YYYY-MM-DD HH:MM"))
 }
 
-fn fact(file: String, before: Option<Arc<str>>, after: Arc<str>) -> EditFact {
+pub(super) fn fact(file: String, before: Option<Arc<str>>, after: Arc<str>) -> EditFact {
     let old = before.as_deref().unwrap_or("");
     let diff = similar::TextDiff::configure()
         .timeout(std::time::Duration::from_millis(500))

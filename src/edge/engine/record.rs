@@ -30,6 +30,8 @@ pub mod kind {
     pub const TURN: &str = "turn";
     /// A conversation that drew on something private, by its session.
     pub const LABEL: &str = "label";
+    /// What an act, or taking one back, changed: what stood at each path before and after.
+    pub const CHANGE: &str = "change";
     /// A provider that the user confirmed.
     pub const CONFIRMATION: &str = "confirmation";
 }

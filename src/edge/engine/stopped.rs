@@ -61,14 +61,35 @@ struct Doing {
     deeds: Vec<(Option<ActionHash>, Deed)>,
     changed: Vec<String>,
     privacy: Privacy,
+    /// The channel by which a human said yes.
+    approver: Option<String>,
 }
 
 impl Doings {
     /// Takes note of a turn that begins, perhaps with an approved plan.
     pub(super) fn begin(&self, turn: &TurnId, session: &SessionId, settling: Option<Settling>) {
         let (session, privacy) = (session.clone(), Privacy::Open);
-        let doing = Doing { session, settling, deeds: Vec::new(), changed: Vec::new(), privacy };
+        let approver = None;
+        let doing = Doing { session, settling, deeds: Vec::new(), changed: Vec::new(), privacy, approver };
         self.0.lock().insert(turn.clone(), doing);
+    }
+
+    /// Takes note of the channel by which a human said yes to what a turn does.
+    pub(super) fn approved_by(&self, turn: &TurnId, channel: &str) {
+        if let Some(doing) = self.0.lock().get_mut(turn) {
+            doing.approver = Some(channel.to_string());
+        }
+    }
+
+    /// Returns the conversation of an act, its plan and who approved it.
+    pub(super) fn behind(&self, turn: &TurnId, action: ActionHash) -> (String, Option<String>, Option<String>) {
+        let turns = self.0.lock();
+        let Some(doing) = turns.get(turn) else { return (String::new(), None, None) };
+        let deed = doing.deeds.iter().rfind(|(under_way, _)| *under_way == Some(action));
+        let plan = deed.and_then(|(_, deed)| deed.plan.as_ref()).map(|plan| plan.0.clone());
+        // Of a turn that goes on after an approved plan, the later acts were approved by nobody.
+        let approver = doing.approver.clone().filter(|_| plan.is_some() || doing.settling.is_none());
+        (doing.session.0.clone(), plan, approver)
     }
 
     /// Takes note of an act that is about to happen.

@@ -6,7 +6,7 @@ use crate::domain::label::{Labels, Privacy};
 use crate::domain::memory::store::NewRecord;
 use crate::domain::port::{LogLevel, Message, Sink};
 use crate::domain::scope::Scope;
-use crate::domain::signal::{Body, Depth, Origin, Role, Said, Signal};
+use crate::domain::signal::{Body, Depth, Origin, Role, Said, Signal, Source};
 use crate::domain::skill::trigger::SignalFacts;
 use crate::domain::skill::{mandates, offered, on_error, triggered};
 use crate::domain::turn::{Contact, Conversation, Decision, Desk, Ending, Start, TurnReport, run};
@@ -16,6 +16,7 @@ use crate::edge::engine::model::TurnModel;
 use crate::edge::engine::plans::Unsettled;
 use crate::edge::engine::record::{self, Finished, kind};
 use crate::edge::engine::skilled::{Setting, Under};
+use crate::edge::engine::time::Wish;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -155,6 +156,9 @@ impl Engine {
         };
         let asked = format!("{} {}", body.sensor().name(), plan.id);
         self.doings.begin(&turn, &plan.session, settling.as_ref().map(Unsettled::settling));
+        if settling.is_some() {
+            self.doings.approved_by(&turn, channel(origin.source));
+        }
         let signal = Signal {
             origin: Origin { session: plan.session.clone(), ..origin.clone() },
             depth: conversation.depth,
@@ -171,7 +175,7 @@ impl Engine {
     }
 
     /// Runs a turn: under what its conversation goes on under, or under the skill that its signal triggers.
-    async fn run(
+    pub(super) async fn run(
         self: &Arc<Self>,
         start: Start,
         under: Option<Under>,
@@ -180,6 +184,7 @@ impl Engine {
     ) -> (TurnReport, Under) {
         let session = match &start {
             Start::Words { signal, .. } | Start::Decided { signal, .. } => signal.origin.session.clone(),
+            Start::Commanded(commanded) => commanded.signal.origin.session.clone(),
         };
         let model = TurnModel { engine: self, session };
         let actuator = crate::edge::actuator::Actuators::new(self.clone());
@@ -189,6 +194,7 @@ impl Engine {
                 Body::UserInput { text, .. } => (text.clone(), signal.body.sensor()),
                 _ => (String::new(), signal.body.sensor()),
             },
+            Start::Commanded(commanded) => (String::new(), commanded.signal.body.sensor()),
             // A skill holds for all of a conversation that waited, not for the decision alone.
             Start::Decided { conversation, .. } => (conversation.typed.clone(), conversation.set_off),
         };
@@ -358,10 +364,22 @@ impl Engine {
                 Ok(finished) => return finished,
                 Err(why) => why,
             },
-            None => match command.split_whitespace().next() {
-                Some("plans") => self.plan_lines(),
-                _ => HELP.to_string(),
-            },
+            None => {
+                let mut words = command.split_whitespace();
+                let wish = match (words.next(), words.next()) {
+                    (Some("undo"), name) => Ok(Wish::Undo(name.map(str::to_string))),
+                    (Some("redo"), _) => Ok(Wish::Redo),
+                    (Some("plans"), _) => Err(self.plan_lines()),
+                    _ => Err(HELP.to_string()),
+                };
+                match wish {
+                    Err(words) => words,
+                    Ok(wish) => match self.typed_wish(&ask.origin, wish, turn.clone(), sink).await {
+                        Ok(finished) => return finished,
+                        Err(why) => format!("Nothing was done: {why}."),
+                    },
+                }
+            }
         };
         sink(&text);
         let mut report = TurnReport::of(Conversation::empty());
@@ -439,6 +457,18 @@ impl Engine {
     }
 }
 
+/// Returns the word for the channel of a human, for the store and people.
+pub(super) fn channel(source: Source) -> &'static str {
+    match source {
+        Source::Emacs => "Emacs",
+        Source::Cli => "a terminal",
+        Source::Client => "a client",
+        Source::Gateway => "a gateway",
+        Source::Clock => "the clock",
+        Source::System => "the system",
+    }
+}
+
 /// What the user is told of a turn that broke.
 pub const BROKE: &str = "Something inside broke, so the turn was ended; the log says where.";
 
@@ -446,6 +476,7 @@ const HELP: &str = "\
 - /plans lists the plans that wait
 - /approve PLAN carries out exactly what the plan shows, once
 - /deny PLAN REASON denies it; the model is told the reason
+- /undo takes back what the agent changed last, /undo CHANGE one change; /redo does that again
 - /help shows this
 What does not begin with a slash is asked as it stands. Without a model, “help” shows what can be asked.
 In Emacs: C-c RET sends, C-c C-k stops the answer; M-x passepartout-flight-plans, passepartout-gate-trace, \

@@ -12,7 +12,7 @@ mod words;
 pub use vault::{NoVault, VaultScan};
 
 use crate::domain::action::Action;
-use crate::domain::gate::facts::{EditFact, Facts, PathFact, ScriptFact, ShellFact};
+use crate::domain::gate::facts::{EditFact, Facts, PathFact, PutFact, ScriptFact, ShellFact};
 use crate::domain::gate::shell as judge;
 use crate::domain::label::Privacy;
 use crate::domain::port::Surveyor;
@@ -35,7 +35,23 @@ const MAX_SCRIPT_FILE: u64 = shell::MAX_LENGTH as u64;
 /// Predicts what an edit would change. Its errors go to the human and the model.
 pub trait EditPlanner: Send + Sync {
     /// Returns what the action would change, file by file, without changing it.
-    fn plan(&self, action: &Action, tool: &Tool, scope: &Scope, paths: &[PathFact]) -> Result<Vec<EditFact>, String>;
+    ///
+    /// # Errors
+    /// In words, when it cannot be found out or would fail.
+    fn plan(&self, action: &Action, tool: &Tool, scope: &Scope, paths: &[PathFact]) -> Result<Predicted, String>;
+    /// Returns why what a command changes could not be taken back; `None` when it could.
+    fn not_undoable(&self, scope: &Scope) -> Option<String>;
+}
+
+/// What an action would change.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Predicted {
+    /// Edits of texts.
+    pub edits: Vec<EditFact>,
+    /// What is put whole, or taken away.
+    pub puts: Vec<PutFact>,
+    /// What is left as it is, and why.
+    pub left: Vec<String>,
 }
 
 /// Knows what the files and nodes of the user are: how private, and whether Emacs visits them.
@@ -110,6 +126,7 @@ impl Survey {
                     facts.privacy = facts.privacy.max(self.whereabouts.privacy_of_file(note));
                 }
                 facts.shell = Some(shell);
+                facts.not_undoable = self.edits.as_ref().and_then(|planner| planner.not_undoable(scope));
             }
             Effect::EditOrg | Effect::WriteFile => self.predict(action, tool, scope, &mut facts),
             Effect::Reply | Effect::ReadMemory | Effect::ReadFile | Effect::Evaluate | Effect::Send => {}
@@ -147,7 +164,11 @@ impl Survey {
     fn predict(&self, action: &Action, tool: &Tool, scope: &Scope, facts: &mut Facts) {
         let Some(planner) = &self.edits else { return };
         match planner.plan(action, tool, scope, &facts.paths) {
-            Ok(edits) => facts.edits = edits,
+            Ok(Predicted { edits, puts, left }) => {
+                facts.edits = edits;
+                facts.puts = puts;
+                facts.left = left;
+            }
             Err(why) => facts.unknown.push(why),
         }
     }

@@ -37,7 +37,8 @@ pub(super) fn high_impact(evidence: &Evidence<'_>) -> Verdict {
     match case.tool.effect {
         Effect::WriteFile | Effect::EditOrg => {
             let named = case.facts.paths.iter().map(|path| path.resolved.as_str());
-            for file in named.chain(case.facts.edits.iter().map(|edit| edit.file.as_str())) {
+            let edited = case.facts.edits.iter().map(|edit| edit.file.as_str());
+            for file in named.chain(edited).chain(case.facts.puts.iter().map(|put| put.file.as_str())) {
                 why.extend(written(evidence, file));
             }
             why.extend(case.facts.edits.iter().filter_map(changes_rules));

@@ -100,7 +100,8 @@ pub(super) fn self_build(evidence: &Evidence<'_>) -> Verdict {
         .paths
         .iter()
         .map(|path| path.resolved.as_str())
-        .chain(case.facts.edits.iter().map(|edit| edit.file.as_str()));
+        .chain(case.facts.edits.iter().map(|edit| edit.file.as_str()))
+        .chain(case.facts.puts.iter().map(|put| put.file.as_str()));
     for file in touched.filter(|_| writes) {
         if place::zone(file, case.scope) == Zone::Own {
             return Verdict::Deny(Reason::new(format!("“{file}” belongs to Passepartout itself.")));

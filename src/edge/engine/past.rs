@@ -1,0 +1,511 @@
+//! What was: the log of memory with who did what, the difference between two operations, and who wrote a heading.
+
+use crate::domain::count::counted;
+use crate::domain::id::{NodeId, ObjectHash, OperationId};
+use crate::domain::inert::exact;
+use crate::domain::memory::operation::Operation;
+use crate::domain::memory::store::{Differing, content_name};
+use crate::domain::org::outline::Outline;
+use crate::domain::org::scan::scan;
+use crate::domain::undo::{Change, History, Image};
+use crate::edge::engine::Engine;
+use crate::edge::engine::memory::{ACT, BUFFER, READ};
+use crate::edge::engine::planner::fact;
+use crate::edge::engine::record::{self, kind};
+use crate::edge::engine::rollback::ROLLBACK;
+use crate::edge::walk::canonical_name;
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// The most files of which a difference is shown whole; more are only named.
+const SHOWN_FILES: usize = 200;
+/// The most versions of a file that blame looks at.
+const MOST_VERSIONS: usize = 20_000;
+
+/// One entry of the log, as it is listed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// The operation.
+    pub operation: Operation,
+    /// The change that made it, when it was an act of ours.
+    pub change: Option<Change>,
+    /// Whether that can still be undone by itself.
+    pub stands: bool,
+}
+
+/// Who did something, and how it came about.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Author {
+    /// What was asked for, in a line.
+    pub request: Option<String>,
+    /// Which model wanted it.
+    pub model: Option<String>,
+    /// The plan.
+    pub plan: Option<String>,
+    /// Who approved it.
+    pub approver: Option<String>,
+    /// In words when it was no act of ours.
+    pub by: String,
+}
+
+/// One change of a heading.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Blame {
+    /// The operation by which memory took it in.
+    pub operation: OperationId,
+    /// When.
+    pub at: jiff::Timestamp,
+    /// What became of the heading: `written`, `changed` or `removed`.
+    pub what: &'static str,
+    /// Who did it.
+    pub author: Author,
+}
+
+impl Entry {
+    /// Returns who or what moved memory, in a word or two.
+    pub fn who(&self) -> String {
+        by(&self.operation, self.change.as_ref())
+    }
+
+    /// Returns what was done, in a line in which nothing hides.
+    pub fn what(&self) -> String {
+        exact(self.change.as_ref().map_or(&self.operation.why.note, |change| &change.summary)).replace('\n', " ")
+    }
+
+    /// Returns it as JSON.
+    pub fn json(&self) -> Value {
+        let Operation { id, parent, root, why } = &self.operation;
+        json!({
+            "operation": id.0, "hash": self.operation.hash().to_hex(), "parent": parent.map(|parent| parent.to_hex()),
+            "root": root.to_hex(), "cause": why.cause, "origin": why.origin, "at": why.at.to_string(), "note": why.note,
+            "by": self.who(), "what": self.what(), "change": self.change.as_ref().map(|change| &change.id),
+            "plan": self.change.as_ref().and_then(|change| change.plan.as_ref()), "undoable": self.stands,
+        })
+    }
+}
+
+fn by(operation: &Operation, change: Option<&Change>) -> String {
+    match (change, operation.why.cause.as_str()) {
+        (Some(change), _) if change.kind == crate::domain::undo::Kind::Act => format!("agent ({})", change.tool),
+        (Some(change), _) => format!("{} by you", change.kind.name()),
+        (None, BUFFER) => "by hand, in Emacs".to_string(),
+        (None, READ) => "read from disk".to_string(),
+        (None, ACT) => "agent".to_string(),
+        (None, ROLLBACK) => "a turn that failed went back".to_string(),
+        (None, other) => exact(other),
+    }
+}
+
+impl Engine {
+    /// Returns the last operations of memory, newest first, each with the change that made it.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn memory_log(&self, limit: usize) -> Result<Vec<Entry>, String> {
+        self.flush_if_kept().await?;
+        let operations = self.archive.operations(limit).await?;
+        let changes = self.changes().await?;
+        let history = History::of(&changes);
+        let known: HashMap<&str, &Change> = changes.iter().map(|change| (change.id.as_str(), change)).collect();
+        let entry = |operation: Operation| {
+            let change = of_note(&operation).and_then(|id| known.get(id)).map(|change| (*change).clone());
+            let stands = change.as_ref().is_some_and(|change| history.stands(&change.id));
+            Entry { operation, change, stands }
+        };
+        Ok(operations.into_iter().rev().map(entry).collect())
+    }
+
+    /// Returns one operation with what it changed, as text.
+    ///
+    /// # Errors
+    /// When there is no such operation, or the store cannot be read.
+    pub async fn memory_show(&self, id: OperationId) -> Result<String, String> {
+        let entry = self.entry(id).await?;
+        let mut out = String::new();
+        let mut line = |name: &str, value: &str| crate::domain::gate::show::field(&mut out, name, value);
+        line("operation", &id.0.to_string());
+        line("at", &entry.operation.why.at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string());
+        line("by", &entry.who());
+        line("what", &entry.what());
+        line("cause", &entry.operation.why.cause);
+        line("origin", &entry.operation.why.origin);
+        line("note", &entry.operation.why.note);
+        line("hash", &entry.operation.hash().to_hex());
+        line("parent", &entry.operation.parent.map_or("none".to_string(), |parent| parent.to_hex()));
+        if let Some(change) = &entry.change {
+            let author = self.author(change).await;
+            line("change", &change.id);
+            for (name, value) in [
+                ("request", &author.request),
+                ("model", &author.model),
+                ("plan", &author.plan),
+                ("approved", &author.approver),
+            ] {
+                if let Some(value) = value {
+                    line(name, value);
+                }
+            }
+            if let Some(doubt) = &change.doubt {
+                line("not certain", doubt);
+            }
+            for file in &change.files {
+                line(file_word(&file.before, &file.after), &file.path);
+            }
+            line("can be undone by itself", if entry.stands { "yes" } else { "no" });
+        }
+        let before = OperationId(id.0.saturating_sub(1));
+        out.push_str(&self.memory_diff(before, id).await?);
+        Ok(out)
+    }
+
+    async fn entry(&self, id: OperationId) -> Result<Entry, String> {
+        let far = usize::try_from(self.head().0.saturating_sub(id.0).saturating_add(1)).unwrap_or(usize::MAX);
+        let unknown = || format!("there is no operation {}; the last is {}", id.0, self.head().0);
+        if id.0 == 0 || id > self.head() {
+            return Err(unknown());
+        }
+        let found = self.memory_log(far).await?.into_iter().find(|entry| entry.operation.id == id);
+        found.ok_or_else(unknown)
+    }
+
+    /// Returns the difference of memory between two operations as text: files, headings, and a unified diff.
+    ///
+    /// # Errors
+    /// When an operation is unknown, or the store cannot be read.
+    pub async fn memory_diff(&self, before: OperationId, after: OperationId) -> Result<String, String> {
+        self.flush_if_kept().await?;
+        let differing = self.archive.differing(before, after).await?;
+        let mut out =
+            format!("{} between operations {} and {}.\n", counted(differing.len(), "file"), before.0, after.0);
+        for Differing { file, before, after } in differing.iter().take(SHOWN_FILES) {
+            let what = match (before, after) {
+                (None, _) => "came",
+                (_, None) => "went",
+                (Some(_), Some(_)) => "changed",
+            };
+            crate::domain::gate::show::field(&mut out, what, file);
+            let (old, new) = (self.text_of(*before).await?, self.text_of(*after).await?);
+            for heading in self.headings_between(old.as_deref(), new.as_deref()) {
+                crate::domain::gate::show::field(&mut out, "  heading", &heading);
+            }
+            out.push_str(&exact(&fact(file.to_string(), old, new.unwrap_or_else(|| "".into())).diff));
+        }
+        if let Some(more @ 1..) = differing.len().checked_sub(SHOWN_FILES) {
+            out.push_str(&format!("and {}\n", counted(more, "more file")));
+        }
+        Ok(out)
+    }
+
+    /// Returns the same as JSON.
+    ///
+    /// # Errors
+    /// As [`Engine::memory_diff`].
+    pub async fn memory_diff_json(&self, before: OperationId, after: OperationId) -> Result<Value, String> {
+        self.flush_if_kept().await?;
+        let mut files = Vec::new();
+        for Differing { file, before, after } in self.archive.differing(before, after).await? {
+            let (old, new) = (self.text_of(before).await?, self.text_of(after).await?);
+            let headings = self.headings_between(old.as_deref(), new.as_deref());
+            let diff = fact(file.to_string(), old, new.unwrap_or_else(|| "".into())).diff;
+            let hex = |hash: Option<ObjectHash>| hash.map(|hash| hash.to_hex());
+            files.push(json!({
+                "file": &*file, "before": hex(before), "after": hex(after), "headings": headings, "diff": diff,
+            }));
+        }
+        Ok(json!({ "from": before.0, "to": after.0, "files": files }))
+    }
+
+    async fn text_of(&self, document: Option<ObjectHash>) -> Result<Option<Arc<str>>, String> {
+        match document {
+            None => Ok(None),
+            Some(document) => self.archive.text(document).await,
+        }
+    }
+
+    /// Returns the titles of headings that differ, those that came and those that went.
+    fn headings_between(&self, old: Option<&str>, new: Option<&str>) -> Vec<String> {
+        let outline = |text: Option<&str>| scan(Arc::from(text.unwrap_or("")), &self.scan_options()).ok();
+        let (Some(old), Some(new)) = (outline(old), outline(new)) else { return Vec::new() };
+        let known: HashMap<&str, usize> = (1..old.nodes.len()).map(|i| (own(&old, i), i)).collect();
+        let left: std::collections::HashSet<&str> = (1..new.nodes.len()).map(|i| own(&new, i)).collect();
+        let came = (1..new.nodes.len()).filter(|i| !known.contains_key(own(&new, *i))).map(|i| title(&new, i));
+        let went = (1..old.nodes.len()).filter(|i| !left.contains(own(&old, *i))).map(|i| title(&old, i));
+        let mut titles: Vec<String> = came.collect();
+        for title in went {
+            if !titles.contains(&title) {
+                titles.push(title);
+            }
+        }
+        titles
+    }
+
+    /// Says which changes made a heading what it is, newest first. `name` is an id, or `FILE:LINE`.
+    ///
+    /// # Errors
+    /// When there is no such heading, or the store cannot be read.
+    pub async fn blame(&self, name: &str) -> Result<(String, Vec<Blame>), String> {
+        let (file, mut place) = self.heading(name)?;
+        self.flush_if_kept().await?;
+        let heading = place.title.clone();
+        let head = self.head();
+        let mut versions = self.archive.versions(file.clone(), OperationId(1), head).await?;
+        let cut = versions.len().saturating_sub(MOST_VERSIONS);
+        versions.drain(..cut);
+        let changes = self.changes().await?;
+        let log = self.archive.operations(usize::try_from(head.0).unwrap_or(usize::MAX)).await?;
+        let operation = |id: OperationId| log.binary_search_by_key(&id, |o| o.id).ok().and_then(|at| log.get(at));
+        let mut found = Vec::new();
+        let mut later: Option<(OperationId, Arc<str>)> = None;
+        for (id, document) in versions.iter().rev() {
+            let text = self.text_of(*document).await?.unwrap_or_else(|| "".into());
+            if let Some((changed_by, newer)) = &later {
+                match place.before(&text, &self.scan_options()) {
+                    Before::Same(earlier) => place = earlier,
+                    Before::Other(earlier) => {
+                        found.extend(self.blamed(operation(*changed_by), "changed", &changes, &file, newer).await);
+                        place = earlier;
+                    }
+                    Before::Absent => {
+                        found.extend(self.blamed(operation(*changed_by), "written", &changes, &file, newer).await);
+                        return Ok((heading, found));
+                    }
+                }
+            } else {
+                // The newest version is what memory holds now.
+                place = place.now(&text, &self.scan_options()).unwrap_or(place);
+            }
+            later = Some((*id, text));
+        }
+        if let Some((first, text)) = later {
+            found.extend(self.blamed(operation(first), "written", &changes, &file, &text).await);
+        }
+        Ok((heading, found))
+    }
+
+    async fn blamed(
+        &self,
+        operation: Option<&Operation>,
+        what: &'static str,
+        changes: &[Change],
+        file: &str,
+        text: &str,
+    ) -> Option<Blame> {
+        let operation = operation?;
+        let noted = of_note(operation).and_then(|id| changes.iter().find(|change| change.id == id));
+        // What a command did is read from disk like what a hand did: its bytes tell.
+        let made = |change: &&Change| {
+            let content = content_name(text.as_bytes());
+            let is = |after: &Image| matches!(after, Image::File { content: made, .. } if *made == content);
+            change.time <= operation.why.at && change.files.iter().any(|f| f.path == file && is(&f.after))
+        };
+        let change = noted.or_else(|| {
+            (operation.why.cause == READ || operation.why.cause == BUFFER)
+                .then(|| changes.iter().rev().find(made))
+                .flatten()
+        });
+        let author = match change {
+            Some(change) => Author { by: by(operation, Some(change)), ..self.author(change).await },
+            None => Author { by: by(operation, None), ..Author::default() },
+        };
+        Some(Blame { operation: operation.id, at: operation.why.at, what, author })
+    }
+
+    /// Finds out what led to a change: the request and the model of the turn that wanted it, its plan, its approver.
+    async fn author(&self, change: &Change) -> Author {
+        let plan = change.plan.as_deref().and_then(|plan| self.plan(plan));
+        let turn = plan.as_ref().map_or(change.turn.clone(), |plan| plan.turn.0.clone());
+        let kept = self.archive.latest(kind::TURN, turn).await.ok().flatten();
+        let finished = kept.and_then(|record| record::read_turn(&record.body));
+        let asked = finished.as_ref().map(|turn| turn.asked.clone()).filter(|asked| !asked.is_empty());
+        let model = finished.and_then(|turn| turn.report.answered_by).map(|(provider, model)| match model.is_empty() {
+            true => provider,
+            false => format!("{model} ({provider})"),
+        });
+        let approver = change.approver.as_ref().map(|channel| format!("you, in {channel}"));
+        let (plan, by) = (change.plan.clone(), String::new());
+        Author { request: asked, model, plan, approver: approver.or(Some("the rules, unasked".to_string())), by }
+    }
+
+    /// Finds a heading by its id or by file and line.
+    fn heading(&self, name: &str) -> Result<(String, Place), String> {
+        let view = self.view();
+        if let Some(node) = view.get(&NodeId::new(name)) {
+            let (document, index) = (node.document.clone(), node.index);
+            return Ok((document.file.to_string(), Place::of(&document.outline, index)));
+        }
+        let unknown = || format!("there is no heading “{}”; name one by its id or as FILE:LINE", exact(name));
+        let (file, line) = name.rsplit_once(':').ok_or_else(unknown)?;
+        let line: u32 = line.parse().map_err(|_| unknown())?;
+        let file = canonical_name(file);
+        let document = view.document(&file).cloned().ok_or_else(|| format!("{} is not in memory", exact(&file)))?;
+        let index = document.outline.nodes.partition_point(|node| node.line <= line).saturating_sub(1);
+        Ok((file.to_string(), Place::of(&document.outline, index)))
+    }
+
+    /// Waits until everything is stored, where anything is.
+    async fn flush_if_kept(&self) -> Result<(), String> {
+        match self.beside() {
+            Some(_) => Ok(()),
+            None => self.flush().await,
+        }
+    }
+}
+
+/// Returns the change that an operation's note names.
+fn of_note(operation: &Operation) -> Option<&str> {
+    let word = operation.why.note.split(' ').next()?;
+    (word.len() == 11 && word.starts_with('A')).then_some(word)
+}
+
+fn file_word(before: &Image, after: &Image) -> &'static str {
+    match (before, after) {
+        (Image::Absent, _) => "created",
+        (_, Image::Absent) => "deleted",
+        _ => "changed",
+    }
+}
+
+/// Returns a heading's own text, without what is below it.
+fn own(outline: &Outline, index: usize) -> &str {
+    let begin = |index: usize| outline.nodes.get(index).map(|node| node.begin as usize);
+    let from = if index == 0 { Some(0) } else { begin(index) };
+    let to = begin(index + 1).unwrap_or(outline.text.len());
+    from.and_then(|from| outline.text.get(from..to)).unwrap_or("")
+}
+
+fn title(outline: &Outline, index: usize) -> String {
+    match outline.nodes.get(index) {
+        Some(node) if index > 0 => outline.slice(&node.title).trim().to_string(),
+        _ => "the text before the first heading".to_string(),
+    }
+}
+
+/// A heading as it stood at some version of its file.
+#[derive(Clone, Debug)]
+struct Place {
+    id: Option<String>,
+    path: Vec<String>,
+    index: usize,
+    own: String,
+    title: String,
+}
+
+/// A heading one version earlier.
+enum Before {
+    Same(Place),
+    Other(Place),
+    Absent,
+}
+
+impl Place {
+    fn of(outline: &Outline, index: usize) -> Place {
+        let node = outline.nodes.get(index);
+        let id = node.and_then(|node| outline.property(node, "ID")).map(|id| id.trim().to_string());
+        Place {
+            id: id.filter(|id| !id.is_empty() && index > 0),
+            path: path(outline, index),
+            index,
+            own: own(outline, index).to_string(),
+            title: title(outline, index),
+        }
+    }
+
+    /// Finds the heading in the newest version, which holds what it was found in.
+    fn now(&self, text: &Arc<str>, options: &crate::domain::org::scan::ScanOptions) -> Option<Place> {
+        let outline = scan(text.clone(), options).ok()?;
+        self.find(&outline).map(|index| Place::of(&outline, index))
+    }
+
+    fn before(&self, text: &Arc<str>, options: &crate::domain::org::scan::ScanOptions) -> Before {
+        let Ok(outline) = scan(text.clone(), options) else { return Before::Absent };
+        match self.find(&outline) {
+            None => Before::Absent,
+            Some(index) => {
+                let place = Place::of(&outline, index);
+                let same = place.own.trim_end_matches('\n') == self.own.trim_end_matches('\n');
+                if same { Before::Same(place) } else { Before::Other(place) }
+            }
+        }
+    }
+
+    /// Finds it by its id, else by the same text, by its path of titles, or as the one heading of its place that
+    /// has another title now.
+    fn find(&self, outline: &Outline) -> Option<usize> {
+        if self.index == 0 {
+            return Some(0);
+        }
+        let all = 1..outline.nodes.len();
+        if let Some(id) = &self.id {
+            let has = |i: &usize| outline.nodes.get(*i).is_some_and(|n| outline.property(n, "ID") == Some(id.as_str()));
+            if let Some(found) = all.clone().find(has) {
+                return Some(found);
+            }
+        }
+        let nearest = |found: Vec<usize>| found.into_iter().min_by_key(|i| i.abs_diff(self.index));
+        let by_text = nearest(all.clone().filter(|i| own(outline, *i) == self.own).collect());
+        let by_path = || nearest(all.clone().filter(|i| path(outline, *i) == self.path).collect());
+        // A new title over the same body, under the same parent.
+        let body = |own: &str| own.split_once('\n').map(|(_, body)| body.trim().to_string()).unwrap_or_default();
+        let mine = body(&self.own);
+        let parent = self.path.split_last().map(|(_, parent)| parent.to_vec()).unwrap_or_default();
+        let renamed = || {
+            let fits = |i: &usize| {
+                let of = path(outline, *i);
+                of.split_last().is_some_and(|(_, above)| above == parent.as_slice()) && body(own(outline, *i)) == mine
+            };
+            let found: Vec<usize> = all.clone().filter(fits).collect();
+            match found.as_slice() {
+                [only] if !mine.is_empty() => Some(*only),
+                _ => None,
+            }
+        };
+        by_text.or_else(by_path).or_else(renamed)
+    }
+}
+
+fn path(outline: &Outline, mut index: usize) -> Vec<String> {
+    let mut path = Vec::new();
+    while index != 0 && path.len() < 64 {
+        let Some(node) = outline.nodes.get(index) else { break };
+        path.push(outline.slice(&node.title).trim().to_string());
+        index = node.parent as usize;
+    }
+    path.reverse();
+    path
+}
+
+/// Returns blame as lines for people.
+pub fn blame_text(heading: &str, found: &[Blame]) -> String {
+    let mut out = format!("{}\n", exact(heading));
+    for Blame { operation, at, what, author } in found {
+        let at = at.strftime("%Y-%m-%d %H:%M:%S UTC");
+        out.push_str(&format!("{at}  {what} {} (operation {})\n", exact(&author.by), operation.0));
+        for (name, value) in [
+            ("request", &author.request),
+            ("model", &author.model),
+            ("plan", &author.plan),
+            ("approved by", &author.approver),
+        ] {
+            if let Some(value) = value {
+                out.push_str(&format!("    {name}: {}\n", exact(value).replace('\n', " ")));
+            }
+        }
+    }
+    if found.is_empty() {
+        out.push_str("Nothing is known of it: memory has taken in no version of its file yet.\n");
+    }
+    out
+}
+
+/// Returns blame as JSON.
+pub fn blame_json(heading: &str, found: &[Blame]) -> Value {
+    let one = |blame: &Blame| {
+        json!({
+            "operation": blame.operation.0, "at": blame.at.to_string(), "what": blame.what, "by": blame.author.by,
+            "request": blame.author.request, "model": blame.author.model, "plan": blame.author.plan,
+            "approver": blame.author.approver,
+        })
+    };
+    json!({ "heading": heading, "changes": found.iter().map(one).collect::<Vec<_>>() })
+}

@@ -1,0 +1,223 @@
+//! Predicts what taking changes back would do: a three-way merge of each path, on what the user sees there now.
+
+use crate::domain::action::Action;
+use crate::domain::gate::facts::PutFact;
+use crate::domain::id::ObjectHash;
+use crate::domain::memory::store::content_name;
+use crate::domain::org::decode::{Decoded, decode};
+use crate::domain::undo::back::{State, back};
+use crate::domain::undo::{Change, FileChange, Image};
+use crate::edge::engine::Engine;
+use crate::edge::engine::changes::{image_of, on_disk, texts};
+use crate::edge::engine::planner::{fact, waiting_for};
+use crate::edge::survey::Predicted;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+
+/// The most files that are taken back at once.
+const MOST_FILES: usize = 2_000;
+
+/// A path on its way back.
+struct Path3 {
+    /// What stands there as the user sees it.
+    found: State,
+    /// Whether that is an open buffer.
+    open: bool,
+    /// What it becomes.
+    state: State,
+}
+
+/// Everything on its way back.
+struct Way<'a> {
+    engine: &'a Engine,
+    paths: BTreeMap<String, Path3>,
+    left: Vec<String>,
+}
+
+impl Engine {
+    /// Returns bytes that were kept.
+    ///
+    /// # Errors
+    /// When they are not there, or the store cannot be read.
+    pub(in crate::edge) async fn kept(&self, content: ObjectHash) -> Result<Vec<u8>, String> {
+        let found = self.archive.content(content).await?;
+        found.ok_or_else(|| "its bytes are not in the store".to_string())
+    }
+
+    /// Predicts what a `restore` does. Called on a thread that may block.
+    pub(super) fn plan_restore(&self, action: &Action) -> Result<Predicted, String> {
+        let all = waiting_for(self.changes())?;
+        let named = texts(action, "changes");
+        let chosen: Vec<&Change> = named
+            .iter()
+            .map(|id| all.iter().find(|change| change.id == *id).ok_or_else(|| format!("there is no change {id}")))
+            .collect::<Result<_, _>>()?;
+        let files: BTreeSet<&String> = chosen.iter().flat_map(|change| &change.files).map(|file| &file.path).collect();
+        let asked: BTreeSet<String> = texts(action, "files").into_iter().collect();
+        if let Some(path) = files.iter().find(|path| !asked.contains(**path)) {
+            return Err(format!("{path} was changed as well, and is not named"));
+        }
+        self.predict_restore(&chosen)
+    }
+
+    /// Predicts what taking changes back does, the first of them first.
+    pub(super) fn predict_restore(&self, changes: &[&Change]) -> Result<Predicted, String> {
+        let mut way = Way { engine: self, paths: BTreeMap::new(), left: Vec::new() };
+        for change in changes {
+            way.take_back(change)?;
+        }
+        way.predicted()
+    }
+}
+
+impl Way<'_> {
+    fn take_back(&mut self, change: &Change) -> Result<(), String> {
+        let before: Vec<(String, State)> = change
+            .files
+            .iter()
+            .map(|f| Ok((f.path.clone(), self.find(f)?.state.clone())))
+            .collect::<Result<_, String>>()?;
+        let mut left = Vec::new();
+        for file in &change.files {
+            left.extend(self.file_back(file)?);
+        }
+        if !left.is_empty() && change.tool == "org-move" {
+            // A heading that left one file came into another: half of that would double it, or lose it.
+            for (path, state) in before {
+                if let Some(found) = self.paths.get_mut(&path) {
+                    found.state = state;
+                }
+            }
+            left.push(format!("so all of “{}” is left as it is", change.summary));
+        }
+        self.left.extend(left);
+        Ok(())
+    }
+
+    /// Returns a path as it stands on its way back; looks at it the first time.
+    fn find(&mut self, file: &FileChange) -> Result<&mut Path3, String> {
+        if !self.paths.contains_key(&file.path) {
+            if self.paths.len() >= MOST_FILES {
+                return Err(format!("more than {MOST_FILES} files would be changed at once; go back in smaller steps"));
+            }
+            let (found, open) = waiting_for(async { Ok(self.engine.state_of(&file.path).await) })?;
+            // A buffer that has not followed the disk yet shows what stood there before the act.
+            let disk = on_disk(&file.path);
+            let behind = is(&disk, &file.after) && is(&found, &file.before);
+            let (found, open) = match open {
+                // A buffer without changes of its own holds nothing back.
+                true if behind || disk == found => (disk, false),
+                open => (found, open),
+            };
+            self.paths.insert(file.path.clone(), Path3 { state: found.clone(), found, open });
+        }
+        self.paths.get_mut(&file.path).ok_or_else(|| "BUG: a path is lost".to_string())
+    }
+
+    fn file_back(&mut self, file: &FileChange) -> Result<Vec<String>, String> {
+        let options = self.engine.scan_options();
+        let now = self.find(file)?.state.clone();
+        let before = self.load(&file.before)?;
+        // What was not touched since goes back, even when what the act left is not kept.
+        let after = if is(&now, &file.after) { now.clone() } else { self.load(&file.after)? };
+        let back = back(&file.path, &now, &before, &after, &options);
+        self.find(file)?.state = back.state;
+        Ok(back.left.iter().map(|why| format!("{}: {why}", file.path)).collect())
+    }
+
+    fn load(&self, image: &Image) -> Result<State, String> {
+        Ok(match image {
+            Image::Absent => State::Absent,
+            Image::File { content, mode, .. } => match waiting_for(self.engine.archive.content(*content))? {
+                Some(bytes) => State::File { bytes: bytes.into(), mode: *mode },
+                None => State::Unknown("its bytes are not in the store".to_string()),
+            },
+            Image::Link { target } => State::Link(target.clone()),
+            Image::Folder { mode } => State::Folder(*mode),
+            Image::Unkept { why } => State::Unknown(why.clone()),
+        })
+    }
+
+    fn predicted(mut self) -> Result<Predicted, String> {
+        self.keep_full_folders();
+        let mut predicted = Predicted { left: std::mem::take(&mut self.left), ..Predicted::default() };
+        for (path, Path3 { found, open, state }) in &self.paths {
+            if found.same(state) {
+                continue;
+            }
+            let mut contents = Vec::new();
+            let (before, after) = (image_of(found, &mut Vec::new()), image_of(state, &mut contents));
+            match (texts_of(found, state), open) {
+                (Some((old, new)), _) => {
+                    predicted.edits.push(fact(path.clone(), Some(old.text), new.text));
+                    continue;
+                }
+                (None, true) => {
+                    predicted.left.push(format!("{path}: it is open in a buffer; save or close that first"));
+                    continue;
+                }
+                (None, false) => {}
+            }
+            let text = |state: &State| match state {
+                State::File { bytes, .. } => decode(bytes).ok().map(|decoded| decoded.text),
+                _ => Some(Arc::from("")),
+            };
+            let diff = text(found).zip(text(state)).map(|(old, new)| fact(path.clone(), Some(old), new).diff);
+            if let Image::File { content, .. } = &after
+                && waiting_for(self.engine.archive.content(*content))?.is_none()
+            {
+                // Merged bytes are nobody's yet: they are kept, so that what is put there is found by its name.
+                waiting_for(self.engine.archive.keep(contents))?;
+            }
+            predicted.puts.push(PutFact { file: path.clone(), before, after, diff: diff.unwrap_or_default() });
+        }
+        Ok(predicted)
+    }
+
+    /// A folder that goes must be empty by then; one with other things in it stays.
+    fn keep_full_folders(&mut self) {
+        let going: Vec<String> = self
+            .paths
+            .iter()
+            .filter(|(_, path)| matches!(path.found, State::Folder(_)) && !matches!(path.state, State::Folder(_)))
+            .map(|(path, _)| path.clone())
+            .collect();
+        for path in going.into_iter().rev() {
+            let stays = |entry: &std::fs::DirEntry| {
+                let known = entry.path().to_str().and_then(|name| self.paths.get(name)).map(|path| &path.state);
+                !matches!(known, Some(State::Absent))
+            };
+            let entries = std::fs::read_dir(Path::new(&path)).into_iter().flatten().flatten();
+            if entries.into_iter().any(|entry| stays(&entry)) {
+                self.left.push(format!("{path}: the folder has other things in it"));
+                if let Some(path) = self.paths.get_mut(&path) {
+                    path.state = path.found.clone();
+                }
+            }
+        }
+    }
+}
+
+/// Whether a state is what an image names.
+fn is(state: &State, image: &Image) -> bool {
+    match (state, image) {
+        (State::File { bytes, mode }, Image::File { content, mode: kept, .. }) => {
+            mode == kept && content_name(bytes) == *content
+        }
+        (State::Unknown(_), _) => false,
+        (state, image) => image_of(state, &mut Vec::new()) == *image,
+    }
+}
+
+/// Returns both texts when one becomes the other by an edit: both are texts, written alike, of one mode.
+fn texts_of(found: &State, state: &State) -> Option<(Decoded, Decoded)> {
+    match (found, state) {
+        (State::File { bytes: a, mode: m }, State::File { bytes: b, mode: n }) if m == n => {
+            let both = decode(a).ok().zip(decode(b).ok())?;
+            // An act that only wrote it in another way is taken back byte by byte.
+            (both.0.text != both.1.text).then_some(both)
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,420 @@
+//! The time machine: undo, redo and rewind, each shown first and then carried out exactly as it was shown.
+//!
+//! Files go back through the one door: an action that is judged by all gates and carried out by the actuators, approved
+//! by the human who saw the preview. Authority (approvals, confirmations, intents, the audit) stands in records, and no
+//! record is ever moved.
+
+use crate::domain::action::Action;
+use crate::domain::gate::clearance::{Judgement, judge};
+use crate::domain::gate::plan::{Approval, FlightPlan};
+use crate::domain::gate::show::field;
+use crate::domain::gate::{Case, page};
+use crate::domain::hash::ContentHasher;
+use crate::domain::id::{OperationId, TurnId};
+use crate::domain::inert::exact;
+use crate::domain::label::Labels;
+use crate::domain::port::{LogLevel, Sink};
+use crate::domain::scope::Scope;
+use crate::domain::signal::{Body, Depth, Origin, Sensor, Signal};
+use crate::domain::tool::RESTORE;
+use crate::domain::turn::{Commanded, Conversation, Ending, Parking, Start, TurnReport, proposal};
+use crate::domain::undo::{Change, History, Kind, behind};
+use crate::edge::engine::Engine;
+use crate::edge::engine::record::Finished;
+use crate::edge::engine::skilled::Setting;
+use crate::edge::engine::turns::channel;
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+
+/// How many previews can be carried out; the oldest are forgotten.
+const KEPT: usize = 32;
+/// How many files a preview of memory names.
+const NAMED: usize = 50;
+
+/// How far a rewind goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// Memory alone; the files stay as they are.
+    Memory,
+    /// The files that the agent changed; memory follows them.
+    Files,
+    /// Both: the files, and memory with them.
+    Both,
+}
+
+/// What a human wants taken back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wish {
+    /// The last turn that changed something, or one change or turn by its name.
+    Undo(Option<String>),
+    /// The last undo.
+    Redo,
+    /// Everything behind an operation.
+    Rewind(OperationId, Reach),
+}
+
+impl Wish {
+    fn body(&self) -> Body {
+        match self {
+            Wish::Undo(_) => Body::Undo,
+            Wish::Redo => Body::Redo,
+            Wish::Rewind(to, _) => Body::UserCommand { line: format!("rewind {}", to.0) },
+        }
+    }
+
+    fn kind(&self) -> Kind {
+        match self {
+            Wish::Undo(_) => Kind::Undo,
+            Wish::Redo => Kind::Redo,
+            Wish::Rewind(..) => Kind::Rewind,
+        }
+    }
+}
+
+/// Exactly what would happen, as a human is shown it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Preview {
+    /// Names what was shown.
+    pub shown: String,
+    /// What would happen, in a line.
+    pub title: String,
+    /// All of it: files, headings, what is left as it is, and the difference.
+    pub text: String,
+}
+
+/// A preview that can be carried out.
+pub struct Prepared {
+    shown: String,
+    wish: Wish,
+    what: What,
+}
+
+/// What is carried out.
+enum What {
+    Files { plan: Box<FlightPlan>, scope: Box<Scope> },
+    Memory(Move),
+}
+
+/// A move of memory's head: from where to where, and which changes it takes back.
+#[derive(Clone, Debug)]
+struct Move {
+    from: OperationId,
+    to: OperationId,
+    of: Vec<String>,
+}
+
+/// What is to be taken back, as it was worked out.
+enum Chosen {
+    Files { changes: Vec<String>, to: Option<OperationId> },
+    Memory(Move),
+}
+
+impl Engine {
+    /// Works out what a wish would do, and keeps it under the name of what is shown, until it is carried out.
+    ///
+    /// # Errors
+    /// In words: when there is nothing to take back, everything is in conflict, or a gate denies.
+    pub async fn preview(self: &Arc<Self>, origin: &Origin, wish: Wish) -> Result<Preview, String> {
+        if !origin.rights.read {
+            return Err("this channel may not look at memory".to_string());
+        }
+        let (what, preview) = match self.chosen(&wish).await? {
+            Chosen::Memory(to) => self.preview_memory(to).await?,
+            Chosen::Files { changes, to } => self.preview_files(origin, &wish, changes, to).await?,
+        };
+        let mut previews = self.previews.lock();
+        previews.retain(|kept| kept.shown != preview.shown);
+        previews.push_back(Prepared { shown: preview.shown.clone(), wish, what });
+        while previews.len() > KEPT {
+            previews.pop_front();
+        }
+        Ok(preview)
+    }
+
+    /// Carries out what was shown under a name, once. The human's command is the approval.
+    ///
+    /// # Errors
+    /// When nothing was shown under that name, or the channel may not approve; nothing was changed then.
+    pub async fn carry_out(
+        self: &Arc<Self>,
+        origin: &Origin,
+        shown: &str,
+        turn: TurnId,
+        sink: Sink<'_>,
+    ) -> Result<Finished, String> {
+        if !origin.rights.approve {
+            return Err("this channel may not take anything back; do it in Emacs or at a terminal".to_string());
+        }
+        let prepared = {
+            let mut previews = self.previews.lock();
+            let at = previews.iter().position(|kept| kept.shown == shown);
+            at.and_then(|at| previews.remove(at))
+        };
+        let prepared = prepared.ok_or("that is not what was shown last; look at it again")?;
+        match prepared.what {
+            What::Memory(to) => self.move_memory(origin, &prepared.wish, &to, turn).await,
+            What::Files { plan, scope } => {
+                let approval = Approval::new(&plan, shown, origin, self.clock.now()).map_err(|why| why.to_string())?;
+                let action = plan.action.clone();
+                let finished = self.command_turn(origin, (&prepared.wish, action, Some(approval)), &scope, turn, sink);
+                Ok(finished.await)
+            }
+        }
+    }
+
+    /// Does what `/undo` and `/redo` ask for in a chat: what the gates ask about becomes a flight plan.
+    pub(super) async fn typed_wish(
+        self: &Arc<Self>,
+        origin: &Origin,
+        wish: Wish,
+        turn: TurnId,
+        sink: Sink<'_>,
+    ) -> Result<Finished, String> {
+        match self.chosen(&wish).await? {
+            Chosen::Memory(to) => self.move_memory(origin, &wish, &to, turn).await,
+            Chosen::Files { changes, to } => {
+                let action = self.restoring(&wish, changes, to).await?;
+                let scope = self.scope(&origin.session, None, origin.rights.see_private);
+                let facts = self.surveyor.survey(&action, &scope).await;
+                something(&facts)?;
+                Ok(self.command_turn(origin, (&wish, action, None), &scope, turn, sink).await)
+            }
+        }
+    }
+
+    async fn chosen(&self, wish: &Wish) -> Result<Chosen, String> {
+        let all = self.changes().await?;
+        let history = History::of(&all);
+        let change = |id: &String| all.iter().find(|change| change.id == *id);
+        let (changes, to) = match wish {
+            Wish::Undo(None) => match history.next_undo() {
+                none if none.is_empty() => return Err("there is nothing to undo".to_string()),
+                some => (some, None),
+            },
+            Wish::Undo(Some(name)) => {
+                let named = |change: &&Change| change.id.eq_ignore_ascii_case(name) || change.turn == *name;
+                let named: Vec<&Change> = all.iter().rev().filter(named).collect();
+                if named.is_empty() {
+                    return Err(format!("there is no change {}; see: memory log", exact(name)));
+                }
+                let stand: Vec<String> =
+                    named.iter().filter(|change| history.stands(&change.id)).map(|change| change.id.clone()).collect();
+                if stand.is_empty() {
+                    return Err(format!("{} was undone already", exact(name)));
+                }
+                (stand, None)
+            }
+            Wish::Redo => {
+                let last = history.next_redo().ok_or("there is nothing to redo")?;
+                (vec![last.clone()], None)
+            }
+            Wish::Rewind(to, reach) => {
+                if *to > self.head() {
+                    return Err(format!("there is no operation {}; the last is {}", to.0, self.head().0));
+                }
+                if *reach == Reach::Memory {
+                    return Ok(Chosen::Memory(Move { from: self.head(), to: *to, of: Vec::new() }));
+                }
+                let back: Vec<String> = behind(&all, *to).iter().map(|change| change.id.clone()).collect();
+                if back.is_empty() {
+                    return Err(format!("the agent has changed no file since operation {}", to.0));
+                }
+                (back, Some(*to))
+            }
+        };
+        match changes.first().and_then(change).and_then(|change| change.memory) {
+            Some((from, _)) => Ok(Chosen::Memory(Move { from: self.head(), to: from, of: changes })),
+            None => Ok(Chosen::Files { changes, to }),
+        }
+    }
+
+    /// Makes the action that takes changes back.
+    async fn restoring(&self, wish: &Wish, changes: Vec<String>, to: Option<OperationId>) -> Result<Action, String> {
+        let all = self.changes().await?;
+        let mut files: Vec<&str> = Vec::new();
+        for change in all.iter().filter(|change| changes.contains(&change.id)) {
+            files.extend(change.files.iter().map(|file| file.path.as_str()));
+        }
+        files.sort_unstable();
+        files.dedup();
+        let mut args = Map::new();
+        args.insert("kind".into(), wish.kind().name().into());
+        args.insert("changes".into(), changes.into());
+        args.insert("files".into(), files.into());
+        if let Some(to) = to {
+            args.insert("to".into(), Value::String(to.0.to_string()));
+        }
+        let why = format!("You asked to {} this.", wish.kind().name());
+        Action::new(&self.toolbox, RESTORE, args, Some(&why), Labels::USER).map_err(|malformed| malformed.0)
+    }
+
+    async fn preview_files(
+        self: &Arc<Self>,
+        origin: &Origin,
+        wish: &Wish,
+        changes: Vec<String>,
+        to: Option<OperationId>,
+    ) -> Result<(What, Preview), String> {
+        let action = self.restoring(wish, changes, to).await?;
+        let scope = self.scope(&origin.session, None, origin.rights.see_private);
+        let facts = self.surveyor.survey(&action, &scope).await;
+        something(&facts)?;
+        let tool = self.toolbox.get(action.tool()).ok_or_else(|| "BUG: an action without a tool".to_string())?;
+        let set_off = wish.body().sensor();
+        let case = Case { action: &action, tool, scope: &scope, facts: &facts, set_off };
+        let trace = match judge(&self.gates, case, None) {
+            Judgement::Parked(trace) => trace,
+            Judgement::Cleared(cleared) => cleared.trace().clone(),
+            Judgement::Rejected(trace) => return Err(proposal::rejection(&trace)),
+        };
+        let (session, turn, project) = (origin.session.clone(), self.new_turn(), scope.project.clone());
+        let (plan, _) = self.plan_of(Parking { action, facts, trace, session, turn, call: String::new(), project });
+        let text = page::parts(&plan)
+            .iter()
+            .filter(|(part, text)| *part != page::Part::Why && !text.is_empty())
+            .map(|(_, text)| text.trim_end_matches('\n'))
+            .collect::<Vec<_>>()
+            .join("\n");
+        let preview = Preview { shown: plan.shown(), title: plan.title.clone(), text: format!("{text}\n") };
+        Ok((What::Files { plan: Box::new(plan), scope: Box::new(scope) }, preview))
+    }
+
+    async fn preview_memory(&self, to: Move) -> Result<(What, Preview), String> {
+        self.flush().await?;
+        let differing = self.archive.differing(to.to, to.from).await?;
+        if differing.is_empty() {
+            return Err(format!("memory is as it was at operation {}", to.to.0));
+        }
+        let mut text = String::new();
+        field(&mut text, "memory goes back to operation", &to.to.0.to_string());
+        field(&mut text, "files on disk", "stay as they are; memory follows a file again when that changes");
+        for file in differing.iter().take(NAMED) {
+            let what = match (file.before, file.after) {
+                (None, _) => "forgets",
+                (Some(_), None) => "remembers",
+                (Some(_), Some(_)) => "goes back in",
+            };
+            field(&mut text, what, &file.file);
+        }
+        if let Some(more @ 1..) = differing.len().checked_sub(NAMED) {
+            field(&mut text, "and", &crate::domain::count::counted(more, "more file"));
+        }
+        let mut hasher = ContentHasher::new("preview of memory");
+        hasher.text(&text).number(to.from.0).number(to.to.0);
+        let shown = blake3::Hash::from_bytes(hasher.finish()).to_hex().to_string();
+        let title = format!("Rewind memory to operation {}", to.to.0);
+        Ok((What::Memory(to), Preview { shown, title, text }))
+    }
+
+    /// Runs one turn for a human's own command.
+    async fn command_turn(
+        self: &Arc<Self>,
+        origin: &Origin,
+        (wish, action, approval): (&Wish, Action, Option<Approval>),
+        scope: &Scope,
+        turn: TurnId,
+        sink: Sink<'_>,
+    ) -> Finished {
+        let _alone = self.alone(&origin.session).await;
+        let began = self.clock.now();
+        self.doings.begin(&turn, &origin.session, None);
+        if approval.is_some() {
+            self.doings.approved_by(&turn, channel(origin.source));
+        }
+        let signal = Signal {
+            origin: origin.clone(),
+            depth: Depth::outermost(),
+            turn: turn.clone(),
+            at: began,
+            labels: Labels::USER,
+            body: wish.body(),
+        };
+        let asked = asked(wish);
+        let start = Start::Commanded(Box::new(Commanded { signal, action, approval }));
+        let (report, under) = self.run(start, None, scope, sink).await;
+        sink(&report.text);
+        let setting = Setting { project: Some(scope.project.clone()), under: Some(under) };
+        self.finish(turn, origin.session.clone(), began, asked, report, &setting).await
+    }
+
+    /// Moves memory's head by one more operation; no file is touched, and no record.
+    async fn move_memory(&self, origin: &Origin, wish: &Wish, to: &Move, turn: TurnId) -> Result<Finished, String> {
+        if !origin.rights.approve {
+            return Err("this channel may not take anything back; do it in Emacs or at a terminal".to_string());
+        }
+        let began = self.clock.now();
+        self.flush().await?;
+        if self.head() != to.from {
+            return Err("memory has moved on since this was shown; look at it again".to_string());
+        }
+        let (mut put, mut remove, mut held) = (Vec::new(), Vec::new(), Vec::new());
+        for file in self.archive.differing(to.to, to.from).await? {
+            match file.before {
+                None => remove.push(file.file.to_string()),
+                Some(document) => {
+                    let text = self.archive.text(document).await?;
+                    let text = text.ok_or_else(|| format!("{}: its text is not in the store", file.file))?;
+                    let built = Arc::new(self.build(&file.file, text)?);
+                    held.push((file.file.to_string(), built.root()));
+                    put.push(built);
+                }
+            }
+        }
+        let id = self.new_change_name(&turn.0);
+        let note = format!("{id} memory back to operation {}", to.to.0);
+        self.change_memory(put, &remove, Vec::new(), wish.kind().name(), &note);
+        self.hold(&held);
+        let change = Change {
+            id,
+            kind: wish.kind(),
+            time: began,
+            since: to.from,
+            turn: turn.0.clone(),
+            session: origin.session.0.clone(),
+            tool: "memory".to_string(),
+            summary: format!("Rewind memory to operation {}", to.to.0),
+            plan: None,
+            approver: Some(channel(origin.source).to_string()),
+            of: to.of.clone(),
+            files: Vec::new(),
+            memory: Some((to.from, self.head())),
+            doubt: None,
+        };
+        self.keep_move(&change).await?;
+        self.say(LogLevel::Info, &format!("memory went back to operation {} by operation {}", to.to.0, self.head().0));
+        let mut report = TurnReport::of(Conversation::empty());
+        report.ending = Ending::Answered;
+        report.text = format!(
+            "Memory is as it was at operation {}. The files stay as they are; memory follows a file again when that changes.",
+            to.to.0
+        );
+        Ok(self.finish(turn, origin.session.clone(), began, asked(wish), report, &Setting::default()).await)
+    }
+}
+
+/// Refuses what would change nothing, with what stands against it.
+fn something(facts: &crate::domain::gate::Facts) -> Result<(), String> {
+    if !facts.edits.is_empty() || !facts.puts.is_empty() {
+        return Ok(());
+    }
+    let why: Vec<&str> = facts.unknown.iter().chain(&facts.left).map(String::as_str).collect();
+    Err(match why.as_slice() {
+        [] => "nothing is left to take back: the files are as they were".to_string(),
+        why => format!("nothing can be taken back: {}", why.join("; ")),
+    })
+}
+
+/// Returns what set a turn off, for the trace.
+fn asked(wish: &Wish) -> String {
+    match wish {
+        Wish::Undo(None) => Sensor::Undo.name().to_string(),
+        Wish::Undo(Some(name)) => format!("{} {}", Sensor::Undo.name(), exact(name)),
+        Wish::Redo => Sensor::Redo.name().to_string(),
+        Wish::Rewind(to, _) => format!("rewind {}", to.0),
+    }
+}
+
+/// Returns a preview as JSON.
+pub fn json(preview: &Preview) -> Value {
+    json!({ "title": preview.title, "text": preview.text, "shown": preview.shown })
+}

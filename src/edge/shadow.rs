@@ -1,0 +1,459 @@
+//! Copies of a project's files as they stand before a command, so that what the command changes can be taken back.
+//!
+//! They lie in the cache folder, each by the name of its bytes, and are made once: a file that looks as it did is not
+//! read again. Only what a command really changed goes into the store. Folders, links and modes are noted as well.
+
+use crate::domain::gate::place::secret_name;
+use crate::domain::id::ObjectHash;
+use crate::domain::memory::store::{Content, content_name};
+use crate::domain::undo::{FileChange, Image};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// How much of a project is copied; what has more cannot be undone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Caps {
+    /// Bytes of all files together.
+    pub bytes: u64,
+    /// Files, folders and links together.
+    pub files: usize,
+}
+
+/// What a path looked like, and what stood there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Seen {
+    image: Image,
+    look: Look,
+}
+
+/// What tells one state of a file from another without reading it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Look {
+    size: u64,
+    inode: u64,
+    mode: u32,
+    changed: (i64, i64),
+}
+
+/// The copies of one project.
+pub struct Shadow {
+    project: PathBuf,
+    folder: PathBuf,
+    caps: Caps,
+    seen: BTreeMap<String, Seen>,
+}
+
+/// What a command changed.
+#[derive(Debug, Default)]
+pub struct Changed {
+    /// The paths.
+    pub files: Vec<FileChange>,
+    /// The bytes that stood there before, and those that stand there now.
+    pub contents: Vec<Content>,
+    /// What could not be kept, for people.
+    pub doubt: Option<String>,
+}
+
+/// Returns why what a command changes in a project could not be taken back; `None` when it could. Reads no file.
+pub fn objection(project: &Path, caps: Caps) -> Option<String> {
+    let (mut bytes, mut files) = (0u64, 0usize);
+    let mut over = None;
+    let walked = walk(project, &mut |_, about| {
+        files += 1;
+        bytes = bytes.saturating_add(if about.is_file() { about.len() } else { 0 });
+        if files > caps.files || bytes > caps.bytes {
+            over = Some(too_much(project, caps));
+        }
+        over.is_none()
+    });
+    over.or(walked.err())
+}
+
+fn too_much(project: &Path, caps: Caps) -> String {
+    format!(
+        "{} holds more than {} files or {} MB, so what stands there now is not copied before the command runs \
+         (UNDO_MAX_FILES and UNDO_MAX_MB set this)",
+        project.display(),
+        caps.files,
+        caps.bytes >> 20
+    )
+}
+
+impl Shadow {
+    /// Returns the shadow of a project below a folder for all of them, with what an earlier session noted of it.
+    pub fn of(root: &Path, project: &Path, caps: Caps) -> Shadow {
+        let name = blake3::hash(project.as_os_str().as_encoded_bytes()).to_hex();
+        let folder = root.join(name.get(..32).unwrap_or_default());
+        let mut shadow = Shadow { project: project.to_path_buf(), folder, caps, seen: BTreeMap::new() };
+        shadow.seen = shadow.read_index().unwrap_or_default();
+        shadow
+    }
+
+    /// Copies what is not copied yet, and notes what the command is about to find. `note` is kept until
+    /// [`Shadow::after`]: whoever starts after a crash finds it with [`unfinished`].
+    ///
+    /// # Errors
+    /// In words: then the command must not run, because the plan said that it can be undone.
+    pub fn before(&mut self, note: &Value) -> Result<(), String> {
+        let failed = |what: &Path, error: std::io::Error| format!("{}: {error}", what.display());
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&self.folder)
+            .map_err(|error| failed(&self.folder, error))?;
+        let mut now = BTreeMap::new();
+        let mut room = self.caps.bytes;
+        let mut trouble = None;
+        walk(&self.project, &mut |path, about| {
+            let Some(name) = path.to_str() else { return true };
+            let look = look(about);
+            let known = self.seen.get(name).filter(|seen| seen.look == look && self.holds(&seen.image));
+            let image = match known {
+                Some(seen) => Ok(seen.image.clone()),
+                None => self.copy(path, about),
+            };
+            if let Ok(Image::File { size, .. }) = &image {
+                match room.checked_sub(*size) {
+                    Some(left) => room = left,
+                    None => trouble = Some(too_much(&self.project, self.caps)),
+                }
+            }
+            match image {
+                Ok(image) => {
+                    now.insert(name.to_string(), Seen { image, look });
+                }
+                Err(why) => trouble = Some(why),
+            }
+            if now.len() > self.caps.files {
+                trouble = Some(too_much(&self.project, self.caps));
+            }
+            trouble.is_none()
+        })?;
+        if let Some(why) = trouble {
+            return Err(why);
+        }
+        if now != self.seen || !self.folder.join(INDEX).exists() {
+            self.seen = now;
+            self.write_index().map_err(|error| failed(&self.folder, error))?;
+            self.sweep();
+        }
+        let note = json!({ "project": self.project.to_str(), "note": note });
+        write_whole(&self.folder.join(RUNNING), note.to_string().as_bytes()).map_err(|e| failed(&self.folder, e))
+    }
+
+    /// Returns what has changed since [`Shadow::before`].
+    pub fn after(&mut self) -> Changed {
+        let mut changed = Changed::default();
+        let mut now: BTreeMap<String, Look> = BTreeMap::new();
+        let mut unnamed = 0usize;
+        let mut more = false;
+        // A command may have made many files; those that it found are looked at in any case.
+        let walked = walk(&self.project, &mut |path, about| {
+            match path.to_str() {
+                Some(name) => drop(now.insert(name.to_string(), look(about))),
+                None => unnamed += 1,
+            }
+            more = now.len() > self.caps.files.saturating_mul(2).max(1_000);
+            !more
+        });
+        let mut room = self.caps.bytes;
+        let paths: BTreeSet<&String> = self.seen.keys().chain(now.keys()).collect();
+        for path in paths {
+            let before = self.seen.get(path.as_str());
+            if before.map(|seen| seen.look) == now.get(path.as_str()).copied() {
+                continue;
+            }
+            let image = before.map_or(Image::Absent, |seen| seen.image.clone());
+            let (after, bytes) = at(Path::new(path), room);
+            if after == image || folders_alike(&image, &after) {
+                continue;
+            }
+            room = room.saturating_sub(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64));
+            if let Image::File { content, .. } = &image
+                && let Ok(bytes) = std::fs::read(self.folder.join(content.to_hex()))
+            {
+                changed.contents.push(Content { name: *content, bytes });
+            }
+            changed.contents.extend(bytes.map(Content::of));
+            changed.files.push(FileChange { path: path.clone(), before: image, after });
+        }
+        if more || unnamed > 0 || walked.is_err() {
+            changed.doubt = Some("not all that it made could be looked at".to_string());
+        }
+        // What it says is kept by the caller before this note goes: see `finished`.
+        changed
+    }
+
+    /// Forgets that a command runs.
+    pub fn finished(&self) {
+        // When it stays, the next start looks once more and finds nothing that differs but what came since.
+        let _ = std::fs::remove_file(self.folder.join(RUNNING));
+    }
+
+    fn holds(&self, image: &Image) -> bool {
+        match image {
+            Image::File { content, .. } => self.folder.join(content.to_hex()).exists(),
+            Image::Absent | Image::Link { .. } | Image::Folder { .. } | Image::Unkept { .. } => true,
+        }
+    }
+
+    fn copy(&self, path: &Path, about: &std::fs::Metadata) -> Result<Image, String> {
+        if about.is_file() && about.len() > self.caps.bytes {
+            return Err(too_much(&self.project, self.caps));
+        }
+        let (image, bytes) = at(path, self.caps.bytes);
+        if let Some(bytes) = bytes
+            && let Image::File { content, .. } = &image
+        {
+            let copy = self.folder.join(content.to_hex());
+            if !copy.exists() {
+                write_whole(&copy, &bytes).map_err(|error| format!("{}: {error}", copy.display()))?;
+            }
+        }
+        Ok(image)
+    }
+
+    fn read_index(&self) -> Option<BTreeMap<String, Seen>> {
+        let text = std::fs::read_to_string(self.folder.join(INDEX)).ok()?;
+        text.lines().map(read_seen).collect()
+    }
+
+    fn write_index(&self) -> std::io::Result<()> {
+        let mut text = String::new();
+        for (path, Seen { image, look }) in &self.seen {
+            let Look { size, inode, mode, changed } = look;
+            let line = json!([path, image_json(image), size, inode, mode, changed.0, changed.1]);
+            text.push_str(&line.to_string());
+            text.push('\n');
+        }
+        write_whole(&self.folder.join(INDEX), text.as_bytes())
+    }
+
+    /// Takes copies away that no file has any more.
+    fn sweep(&self) {
+        let kept: BTreeSet<String> = self
+            .seen
+            .values()
+            .filter_map(|seen| match &seen.image {
+                Image::File { content, .. } => Some(content.to_hex()),
+                Image::Absent | Image::Link { .. } | Image::Folder { .. } | Image::Unkept { .. } => None,
+            })
+            .collect();
+        for entry in std::fs::read_dir(&self.folder).into_iter().flatten().flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name.len() == 64 && !kept.contains(&name) {
+                // A copy too many costs room and nothing else.
+                let _ = std::fs::remove_file(entry.path());
+            }
+        }
+    }
+}
+
+/// Returns the commands that ran when the program ended: the project of each, and what was noted of it.
+pub fn unfinished(root: &Path) -> Vec<(PathBuf, Value)> {
+    let folders = std::fs::read_dir(root).into_iter().flatten().flatten();
+    let read = |folder: std::fs::DirEntry| {
+        let text = std::fs::read_to_string(folder.path().join(RUNNING)).ok()?;
+        let note: Value = serde_json::from_str(&text).ok()?;
+        Some((PathBuf::from(note["project"].as_str()?), note["note"].clone()))
+    };
+    folders.filter_map(read).collect()
+}
+
+const INDEX: &str = "index.jsonl";
+const RUNNING: &str = "running.json";
+
+/// A folder changes its times with what is in it; that is no change of its own.
+fn folders_alike(a: &Image, b: &Image) -> bool {
+    matches!((a, b), (Image::Folder { mode: a }, Image::Folder { mode: b }) if a == b)
+}
+
+fn look(about: &std::fs::Metadata) -> Look {
+    let times = if about.is_dir() { (0, 0) } else { (about.ctime(), about.ctime_nsec()) };
+    let size = if about.is_dir() { 0 } else { about.len() };
+    Look { size, inode: about.ino(), mode: about.mode(), changed: times }
+}
+
+/// Returns what stands at a path, and the bytes of a file of at most so many.
+pub fn at(path: &Path, most: u64) -> (Image, Option<Vec<u8>>) {
+    let unkept = |why: String| (Image::Unkept { why }, None);
+    let about = match path.symlink_metadata() {
+        Ok(about) => about,
+        Err(error) if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => {
+            return (Image::Absent, None);
+        }
+        Err(error) => return unkept(error.to_string()),
+    };
+    let mode = about.permissions().mode() & 0o7777;
+    if about.is_dir() {
+        return (Image::Folder { mode }, None);
+    }
+    if about.file_type().is_symlink() {
+        return match std::fs::read_link(path).map(|target| target.to_str().map(str::to_string)) {
+            Ok(Some(target)) => (Image::Link { target }, None),
+            Ok(None) => unkept("where the link leads is no UTF-8".to_string()),
+            Err(error) => unkept(error.to_string()),
+        };
+    }
+    if !about.is_file() {
+        return unkept("it is a device, a pipe or a socket".to_string());
+    }
+    if about.len() > most {
+        return unkept(format!("it has {} bytes", about.len()));
+    }
+    let mut bytes = Vec::new();
+    let read = crate::edge::survey::open::file(path).and_then(|file| file.take(most + 1).read_to_end(&mut bytes));
+    match read {
+        Ok(_) if bytes.len() as u64 > most => unkept("it grew while it was read".to_string()),
+        Ok(_) => (Image::File { content: content_name(&bytes), size: bytes.len() as u64, mode }, Some(bytes)),
+        Err(error) => unkept(error.to_string()),
+    }
+}
+
+/// Visits everything below a folder but what git keeps of old versions and what holds secrets: no command can change it.
+fn walk(folder: &Path, visit: &mut dyn FnMut(&Path, &std::fs::Metadata) -> bool) -> Result<(), String> {
+    let mut folders = vec![folder.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        // A folder that we may not read, the command may not read either.
+        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            let Ok(about) = entry.metadata() else { continue };
+            if path.ends_with(".git/objects") || path.to_str().is_some_and(|path| secret_name(path).is_some()) {
+                continue;
+            }
+            if !visit(&path, &about) {
+                return Ok(());
+            }
+            if about.is_dir() {
+                folders.push(path);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let beside = path.with_extension("new");
+    let mut file = std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
+    file.write_all(bytes)?;
+    std::fs::rename(&beside, path)
+}
+
+/// Returns an image as JSON, for the store.
+pub fn image_json(image: &Image) -> Value {
+    match image {
+        Image::Absent => json!({ "is": "absent" }),
+        Image::File { content, size, mode } => {
+            json!({ "is": "file", "content": content.to_hex(), "size": size, "mode": mode })
+        }
+        Image::Link { target } => json!({ "is": "link", "target": target }),
+        Image::Folder { mode } => json!({ "is": "folder", "mode": mode }),
+        Image::Unkept { why } => json!({ "is": "unkept", "why": why }),
+    }
+}
+
+/// Reads what [`image_json`] wrote.
+pub fn read_image(value: &Value) -> Option<Image> {
+    let number = |key: &str| value[key].as_u64();
+    let mode = || number("mode").and_then(|mode| u32::try_from(mode).ok());
+    Some(match value["is"].as_str()? {
+        "absent" => Image::Absent,
+        "file" => Image::File {
+            content: ObjectHash::from_hex(value["content"].as_str()?)?,
+            size: number("size")?,
+            mode: mode()?,
+        },
+        "link" => Image::Link { target: value["target"].as_str()?.to_string() },
+        "folder" => Image::Folder { mode: mode()? },
+        "unkept" => Image::Unkept { why: value["why"].as_str()?.to_string() },
+        _ => return None,
+    })
+}
+
+fn read_seen(line: &str) -> Option<(String, Seen)> {
+    let value: Value = serde_json::from_str(line).ok()?;
+    let number = |at: usize| value[at].as_u64();
+    let time = |at: usize| value[at].as_i64();
+    let look = Look {
+        size: number(2)?,
+        inode: number(3)?,
+        mode: u32::try_from(number(4)?).ok()?,
+        changed: (time(5)?, time(6)?),
+    };
+    Some((value[0].as_str()?.to_string(), Seen { image: read_image(&value[1])?, look }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CAPS: Caps = Caps { bytes: 1 << 20, files: 100 };
+
+    fn said(changed: &Changed, project: &Path) -> Vec<String> {
+        let short = |image: &Image| match image {
+            Image::Absent => "nothing".to_string(),
+            Image::File { size, mode, .. } => format!("{size} {mode:o}"),
+            Image::Link { target } => format!("-> {target}"),
+            Image::Folder { .. } => "folder".to_string(),
+            Image::Unkept { why } => why.clone(),
+        };
+        let name = |path: &str| Path::new(path).strip_prefix(project).expect("it lies there").display().to_string();
+        let one = |f: &FileChange| format!("{}: {} => {}", name(&f.path), short(&f.before), short(&f.after));
+        changed.files.iter().map(one).collect()
+    }
+
+    #[test]
+    fn everything_that_changes_is_found_with_what_stood_there() {
+        let place = tempfile::tempdir().expect("a folder");
+        let base = place.path().canonicalize().expect("it is there");
+        let (cache, project) = (base.join("cache"), base.join("project"));
+        std::fs::create_dir_all(project.join("d")).expect("a folder");
+        for (name, text) in [("a", "1"), ("b", "22"), ("d/c", "333"), (".env", "KEY=1")] {
+            std::fs::write(project.join(name), text).expect("a file");
+        }
+        assert_eq!(objection(&project, CAPS), None);
+        assert!(objection(&project, Caps { files: 2, ..CAPS }).is_some_and(|why| why.contains("UNDO_MAX_FILES")));
+        let mut shadow = Shadow::of(&cache, &project, CAPS);
+        shadow.before(&json!("x")).expect("it is copied");
+        assert_eq!(unfinished(&cache), [(project.clone(), json!("x"))]);
+        assert!(shadow.after().files.is_empty());
+        // The same copies serve the next session, and a file that changed since is copied anew.
+        std::fs::write(project.join("a"), "4444").expect("a file");
+        let mut shadow = Shadow::of(&cache, &project, CAPS);
+        shadow.before(&json!("x")).expect("it is copied");
+        std::fs::rename(project.join("b"), project.join("e")).expect("renamed");
+        std::fs::remove_dir_all(project.join("d")).expect("removed");
+        std::fs::write(project.join("a"), "changed").expect("a file");
+        std::os::unix::fs::symlink("a", project.join("l")).expect("a link");
+        let changed = shadow.after();
+        let expected = [
+            "a: 4 644 => 7 644",
+            "b: 2 644 => nothing",
+            "d: folder => nothing",
+            "d/c: 3 644 => nothing",
+            "e: nothing => 2 644",
+            "l: nothing => -> a",
+        ];
+        assert_eq!(said(&changed, &project), expected);
+        let kept: Vec<&[u8]> = changed.contents.iter().map(|content| content.bytes.as_slice()).collect();
+        assert_eq!(kept, [b"4444".as_slice(), b"changed", b"22", b"333", b"22"]);
+        shadow.finished();
+        assert_eq!(unfinished(&cache), []);
+    }
+
+    #[test]
+    fn images_are_read_as_they_were_written() {
+        for image in [
+            Image::Absent,
+            Image::File { content: ObjectHash::new([7; 32]), size: 9, mode: 0o755 },
+            Image::Link { target: "../x".into() },
+            Image::Folder { mode: 0o700 },
+            Image::Unkept { why: "it is large".into() },
+        ] {
+            assert_eq!(read_image(&image_json(&image)), Some(image));
+        }
+    }
+}

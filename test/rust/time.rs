@@ -1,0 +1,404 @@
+//! The time machine: every kind of act is taken back and done again, beside what a hand wrote since.
+
+use crate::support::engine::{Home, origin, provide, tree, waiting};
+use crate::support::fake_server::{Dialect, FakeServer, Reply};
+use passepartout::domain::gate::plan::PlanStatus;
+use passepartout::domain::id::OperationId;
+use passepartout::domain::scope::Level;
+use passepartout::domain::signal::{Origin, Rights, Source};
+use passepartout::domain::turn::Ending;
+use passepartout::domain::undo::{Change, Kind};
+use passepartout::edge::config::Config;
+use passepartout::edge::engine::Engine;
+use passepartout::edge::engine::past::blame_text;
+use passepartout::edge::engine::record::Finished;
+use passepartout::edge::engine::time::{Preview, Reach, Wish};
+use serde_json::{Value, json};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+const NOTES: &str =
+    "* Kitchen\n** TODO Order tiles\n:PROPERTIES:\n:ID: tiles\n:END:\nThe white ones.\n* Garden\n** TODO Plant bulbs\n";
+
+fn call(tool: &str, mut args: Value) -> Reply {
+    args["explanation"] = json!("The user asked for exactly this.");
+    Reply::answer(Dialect::OpenAi, &[], &[("c", tool, args)])
+}
+
+fn says(text: &str) -> Reply {
+    Reply::answer(Dialect::OpenAi, &[text], &[])
+}
+
+/// One act, and an answer behind it.
+fn act(tool: &str, args: Value) -> [Reply; 2] {
+    [call(tool, args), says("Done.")]
+}
+
+async fn engine(home: &Home, server: &FakeServer, set: impl FnOnce(&mut Config)) -> Arc<Engine> {
+    let engine = home
+        .engine_with(|config| {
+            provide(config, &[("fake", server, true)], &["fake"]);
+            for tool in ["org-set-todo", "org-add-heading", "org-move", "write-file", "shell"] {
+                config.permissions.insert(tool.into(), Level::Allow);
+            }
+            set(config);
+        })
+        .await;
+    home.read(&engine).await;
+    engine
+}
+
+/// Asks, and sees to it that what the model wanted was done.
+async fn does(home: &Home, engine: &Arc<Engine>, text: &str) -> Finished {
+    let (finished, _) = home.ask(engine, text).await;
+    assert_eq!(finished.report.ending, Ending::Answered, "{:?}", finished.report);
+    finished
+}
+
+async fn carried(engine: &Arc<Engine>, preview: &Preview) -> Finished {
+    let done = engine.carry_out(&origin(), &preview.shown, engine.new_turn(), &mut |_| {}).await.expect("it counts");
+    assert_eq!(done.report.ending, Ending::Answered, "{:?} {:?}", done.report.notice, done.report.deeds);
+    done
+}
+
+async fn takes_back(engine: &Arc<Engine>, wish: Wish) -> Preview {
+    let preview = engine.preview(&origin(), wish).await.expect("it is shown");
+    carried(engine, &preview).await;
+    preview
+}
+
+async fn undo(engine: &Arc<Engine>) -> Preview {
+    takes_back(engine, Wish::Undo(None)).await
+}
+
+async fn redo(engine: &Arc<Engine>) -> Preview {
+    takes_back(engine, Wish::Redo).await
+}
+
+fn world(home: &Home) -> Vec<(PathBuf, Vec<u8>)> {
+    ["memex", "project"].iter().flat_map(|name| tree(&home.folder.path().join(name))).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edit_of_a_heading_is_undone_and_what_a_hand_wrote_since_stays() {
+    let home = Home::new(&[("home.org", NOTES)]);
+    let server = FakeServer::start(act("org-set-todo", json!({"id": "tiles", "state": "DONE"})));
+    let engine = engine(&home, &server, |_| {}).await;
+    does(&home, &engine, "the tiles are ordered").await;
+    let after = home.read_file("home.org");
+    assert_ne!(after, NOTES);
+    // By hand, in the same heading and elsewhere, and moved to another place.
+    let (kitchen, garden) = after.split_once("* Garden").expect("both are there");
+    let by_hand = format!("* Garden{garden}Mine.\n{}And blue ones.\n", kitchen);
+    std::fs::write(home.file("home.org"), &by_hand).expect("it is written");
+    let preview = engine.preview(&origin(), Wish::Undo(None)).await.expect("it is shown");
+    assert!(
+        preview.text.contains("-** DONE Order tiles") && preview.text.contains("+** TODO Order tiles"),
+        "{preview:?}"
+    );
+    assert_eq!(home.read_file("home.org"), by_hand, "a preview changes nothing");
+    carried(&engine, &preview).await;
+    let undone = home.read_file("home.org");
+    let (kitchen, garden) = NOTES.split_once("* Garden").expect("both are there");
+    assert_eq!(undone, format!("* Garden{garden}Mine.\n{kitchen}And blue ones.\n"));
+    let title = |engine: &Engine| engine.view().get(&"tiles".to_string().into_id()).map(|n| n.title().to_string());
+    assert_eq!(title(&engine).as_deref(), Some("Order tiles"));
+    let none = engine.carry_out(&origin(), &preview.shown, engine.new_turn(), &mut |_| {}).await;
+    assert_eq!(none.err().as_deref(), Some("that is not what was shown last; look at it again"), "once");
+    redo(&engine).await;
+    assert_eq!(home.read_file("home.org"), by_hand);
+    undo(&engine).await;
+    assert_eq!(home.read_file("home.org"), undone, "what was done again can be undone again");
+}
+
+trait IntoId {
+    fn into_id(self) -> passepartout::domain::id::NodeId;
+}
+
+impl IntoId for String {
+    fn into_id(self) -> passepartout::domain::id::NodeId {
+        passepartout::domain::id::NodeId::new(self)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_both_changed_is_shown_and_left_and_the_rest_goes_back() {
+    let home = Home::new(&[("home.org", NOTES)]);
+    let text = NOTES.replace("TODO Order", "DONE Order").replace("TODO Plant", "DONE Plant");
+    let server = FakeServer::start(act("write-file", json!({"path": home.file("home.org"), "content": text})));
+    let engine = engine(&home, &server, |_| {}).await;
+    does(&home, &engine, "both are done").await;
+    let by_hand = text.replace("** DONE Plant bulbs", "** DONE Plant the red bulbs");
+    let by_hand = by_hand.replace("DONE Order tiles", "WAIT Order tiles");
+    std::fs::write(home.file("home.org"), &by_hand).expect("it is written");
+    let refused = engine.preview(&origin(), Wish::Undo(None)).await.expect_err("all of it is in conflict");
+    assert!(refused.contains("“Order tiles” was changed by hand since"), "{refused}");
+    assert!(refused.contains("“Plant bulbs” is not there any more"), "{refused}");
+    let by_hand = text.replace("** DONE Plant bulbs", "** WAIT Plant bulbs");
+    std::fs::write(home.file("home.org"), &by_hand).expect("it is written");
+    let preview = undo(&engine).await;
+    assert!(preview.text.contains("left as it is: ") && preview.text.contains("Plant bulbs"), "{}", preview.text);
+    assert_eq!(home.read_file("home.org"), NOTES.replace("TODO Plant", "WAIT Plant"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_preview_counts_only_for_what_was_shown_and_only_from_a_human() {
+    let home = Home::new(&[("home.org", NOTES)]);
+    let server = FakeServer::start(act("org-set-todo", json!({"id": "tiles", "state": "DONE"})));
+    let engine = engine(&home, &server, |_| {}).await;
+    does(&home, &engine, "the tiles are ordered").await;
+    let gateway = Origin { source: Source::Gateway, rights: Rights { approve: false, ..Rights::HUMAN }, ..origin() };
+    let preview = engine.preview(&gateway, Wish::Undo(None)).await.expect("it is shown");
+    let refused = engine.carry_out(&gateway, &preview.shown, engine.new_turn(), &mut |_| {}).await;
+    assert!(refused.is_err_and(|why| why.contains("may not take anything back")));
+    let by_hand = format!("{}Later.\n", home.read_file("home.org"));
+    std::fs::write(home.file("home.org"), &by_hand).expect("it is written");
+    let done = engine.carry_out(&origin(), &preview.shown, engine.new_turn(), &mut |_| {}).await.expect("it is tried");
+    assert_eq!(done.report.ending, Ending::Failed);
+    assert!(done.report.notice.is_some_and(|notice| notice.contains("has changed since it was shown")));
+    assert_eq!(home.read_file("home.org"), by_hand);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whatever_a_command_did_to_files_is_undone_and_redone() {
+    let home = Home::new(&[("home.org", NOTES)]);
+    let project = home.folder.path().canonicalize().expect("there").join("project");
+    for (name, text) in [("a.txt", "one\ntwo\n"), ("b.txt", "bee\n"), ("run.sh", "true\n"), ("old/c.txt", "sea\n")] {
+        std::fs::create_dir_all(project.join(name).parent().expect("a folder")).expect("a folder");
+        std::fs::write(project.join(name), text).expect("a file");
+    }
+    std::fs::write(project.join("blob"), [0, 1, 2, 255]).expect("a file");
+    let command = "echo three >> a.txt; mv b.txt d.txt; rm -r old; chmod +x run.sh; printf '\\0new' > blob; \
+                   mkdir -p new/deep; echo x > new/deep/x.txt; ln -s a.txt link; mkdir empty";
+    let server = FakeServer::start(act("shell", json!({ "command": command })));
+    let engine = engine(&home, &server, |_| {}).await;
+    let before = world(&home);
+    let (asked, _) = home.ask(&engine, "tidy up").await;
+    if asked.report.ending == Ending::Parked {
+        let plan = waiting(&engine);
+        assert!(!plan.body.contains("not undoable"), "{}", plan.body);
+        home.approve(&engine, &plan).await.expect("it counts");
+    }
+    if !project.join("d.txt").exists() {
+        println!("skipped: commands cannot be confined here: {:?}", engine.turns(1).await);
+        return;
+    }
+    let after = world(&home);
+    assert_ne!(before, after);
+    // By hand since: a line at another place of a file that the command changed.
+    std::fs::write(project.join("a.txt"), "zero\none\ntwo\nthree\n").expect("a file");
+    undo(&engine).await;
+    let mode = |name: &str| project.join(name).metadata().expect("it is there").permissions().mode() & 0o777;
+    assert_eq!(std::fs::read_to_string(project.join("a.txt")).expect("a file"), "zero\none\ntwo\n");
+    std::fs::write(project.join("a.txt"), "one\ntwo\n").expect("a file");
+    assert_eq!(world(&home), before);
+    assert!(!project.join("empty").exists() && !project.join("new").exists() && !project.join("link").exists());
+    assert_eq!(mode("run.sh") & 0o111, 0);
+    redo(&engine).await;
+    assert_eq!(std::fs::read_link(project.join("link")).expect("a link"), Path::new("a.txt"));
+    assert!(project.join("empty").is_dir() && mode("run.sh") & 0o100 != 0 && !project.join("old").exists());
+    assert_eq!(std::fs::read(project.join("blob")).expect("a file"), b"\0new");
+    // In a folder that came back empty a hand has put something: it stays, and is named.
+    std::fs::write(project.join("empty/mine"), "mine").expect("a file");
+    let preview = undo(&engine).await;
+    assert!(preview.text.contains("the folder has other things in it"), "{}", preview.text);
+    assert!(project.join("empty/mine").exists() && !project.join("new").exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_too_large_to_be_undone_is_said_before_it_runs() {
+    let home = Home::new(&[]);
+    std::fs::write(home.project("a"), "a").expect("a file");
+    std::fs::write(home.project("b"), "b").expect("a file");
+    let server = FakeServer::start(act("shell", json!({"command": "make everything"})));
+    let engine = engine(&home, &server, |config| config.undo_files = 1).await;
+    let (asked, _) = home.ask(&engine, "make it").await;
+    assert_eq!(asked.report.ending, Ending::Parked);
+    let plan = waiting(&engine);
+    assert!(plan.body.contains("not undoable: ") && plan.body.contains("UNDO_MAX_FILES"), "{}", plan.body);
+    assert!(plan.title.ends_with("(not undoable)"), "{}", plan.title);
+    assert!(asked.report.deeds.iter().any(|deed| deed.summary.ends_with("(not undoable)")), "{:?}", asked.report.deeds);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_that_were_written_made_or_moved_go_back_together() {
+    let home = Home::new(&[("home.org", NOTES), ("work.org", "* Errands\n")]);
+    let server = FakeServer::start(
+        [
+            act("write-file", json!({"path": home.project("new.txt"), "content": "new\n"})),
+            act("org-move", json!({"id": "tiles", "file": home.file("work.org")})),
+            act("org-add-heading", json!({"title": "Call the bank", "file": home.file("work.org")})),
+        ]
+        .into_iter()
+        .flatten(),
+    );
+    let engine = engine(&home, &server, |_| {}).await;
+    let before = world(&home);
+    let start = engine.head();
+    for text in ["write it", "move it", "add it"] {
+        does(&home, &engine, text).await;
+    }
+    let after = world(&home);
+    let preview = takes_back(&engine, Wish::Rewind(start, Reach::Both)).await;
+    assert!(preview.title.starts_with("Rewind 3 files"), "{}", preview.title);
+    assert_eq!(world(&home), before);
+    undo(&engine).await;
+    assert_eq!(world(&home), after, "a rewind can be undone");
+    undo(&engine).await;
+    assert!(!home.read_file("work.org").contains("bank") && home.read_file("work.org").contains("tiles"));
+    // Half of a move would double a heading or lose it.
+    std::fs::write(home.file("work.org"), home.read_file("work.org").replace("white ones", "blue ones")).expect("ok");
+    let refused = engine.preview(&origin(), Wish::Undo(None)).await.expect_err("the moved heading was changed");
+    assert!(refused.contains("so all of"), "{refused}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn memory_alone_goes_back_and_follows_a_file_again_when_that_changes() {
+    let home = Home::new(&[("home.org", NOTES)]);
+    let server = FakeServer::start(act("org-set-todo", json!({"id": "tiles", "state": "DONE"})));
+    let engine = engine(&home, &server, |_| {}).await;
+    let start = engine.head();
+    does(&home, &engine, "the tiles are ordered").await;
+    let after = home.read_file("home.org");
+    let state = |engine: &Engine| {
+        let view = engine.view();
+        let node = view.get(&"tiles".to_string().into_id()).expect("it is there");
+        node.document.outline.todo(node.node()).map(|k| k.name.to_string())
+    };
+    let preview = takes_back(&engine, Wish::Rewind(start, Reach::Memory)).await;
+    assert!(preview.text.contains("stay as they are; memory follows a file again"), "{}", preview.text);
+    assert_eq!((home.read_file("home.org"), state(&engine).as_deref()), (after.clone(), Some("TODO")));
+    home.read(&engine).await;
+    assert_eq!(state(&engine).as_deref(), Some("TODO"), "until the file changes");
+    undo(&engine).await;
+    assert_eq!(state(&engine).as_deref(), Some("DONE"), "it can be undone");
+    redo(&engine).await;
+    std::fs::write(home.file("home.org"), format!("{after}Mine.\n")).expect("it is written");
+    home.read(&engine).await;
+    assert_eq!(state(&engine).as_deref(), Some("DONE"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn going_back_moves_no_authority() {
+    let home = Home::new(&[("home.org", NOTES)]);
+    let set = json!({"id": "tiles", "state": "DONE"});
+    let server = FakeServer::start(act("org-set-todo", set));
+    let engine = engine(&home, &server, |config| {
+        config.permissions.insert("org-set-todo".into(), Level::Ask);
+    })
+    .await;
+    let start = engine.head();
+    let _ = home.ask(&engine, "the tiles are ordered").await;
+    let plan = waiting(&engine);
+    home.approve(&engine, &plan).await.expect("it counts");
+    engine.confirm_provider("far", "https://far.example").await.expect("it is kept");
+    let records = |kinds: &'static [&'static str]| {
+        let store = home.store();
+        kinds.iter().flat_map(move |kind| rows(&store, kind)).collect::<Vec<_>>()
+    };
+    const AUTHORITY: &[&str] = &["plan", "confirmation", "intent", "outcome", "label", "turn", "change"];
+    engine.flush().await.expect("it is stored");
+    let before = records(AUTHORITY);
+    for reach in [Reach::Both, Reach::Memory] {
+        takes_back(&engine, Wish::Rewind(start, reach)).await;
+        undo(&engine).await;
+    }
+    engine.flush().await.expect("it is stored");
+    let after = records(AUTHORITY);
+    assert!(before.iter().all(|row| after.contains(row)), "records only grow");
+    assert!(matches!(engine.plan(&plan.id.0).expect("known").status, PlanStatus::Done(_)), "and none is undone");
+    assert!(home.approve(&engine, &plan).await.is_err(), "an approval counts once, whatever goes back");
+    assert!(rows(&home.store(), "confirmation").len() == 1);
+}
+
+fn rows(store: &Path, kind: &str) -> Vec<String> {
+    use passepartout::domain::memory::store::Store;
+    let mut store = passepartout::edge::store::DiskStore::open_to_read(store).expect("it can be read");
+    store.list(kind, 0).expect("it is read").iter().map(|record| format!("{record:?}")).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn typed_in_a_chat_it_is_a_plan_that_is_approved_like_any_other() {
+    let home = Home::new(&[("home.org", NOTES)]);
+    let server = FakeServer::start(act("org-set-todo", json!({"id": "tiles", "state": "DONE"})));
+    let engine = engine(&home, &server, |_| {}).await;
+    let (_, nothing) = home.ask(&engine, "/undo").await;
+    assert_eq!(nothing, "Nothing was done: there is nothing to undo.");
+    does(&home, &engine, "the tiles are ordered").await;
+    let after = home.read_file("home.org");
+    let asked = server.requests().len();
+    for (word, expected) in [("/undo", NOTES), ("/redo", after.as_str()), ("/undo", NOTES)] {
+        let (finished, _) = home.ask(&engine, word).await;
+        assert_eq!(finished.report.ending, Ending::Parked, "{:?}", finished.report);
+        let plan = waiting(&engine);
+        let done = home.approve(&engine, &plan).await.expect("it counts");
+        assert_eq!(done.report.ending, Ending::Answered, "{:?}", done.report);
+        assert_eq!(home.read_file("home.org"), expected, "{word}");
+    }
+    assert_eq!(server.requests().len(), asked, "no model is told of it");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn blame_says_who_wrote_a_heading_also_after_a_restart() {
+    let home = Home::new(&[("home.org", NOTES)]);
+    let server = FakeServer::start(act("org-set-todo", json!({"id": "tiles", "state": "DONE"})));
+    let first = engine(&home, &server, |config| {
+        config.permissions.insert("org-set-todo".into(), Level::Ask);
+    })
+    .await;
+    let _ = home.ask(&first, "the tiles are ordered").await;
+    let plan = waiting(&first);
+    home.approve(&first, &plan).await.expect("it counts");
+    std::fs::write(home.file("home.org"), home.read_file("home.org").replace("Plant bulbs", "Plant red bulbs"))
+        .expect("ok");
+    home.read(&first).await;
+    first.close().await;
+    let again = engine(&home, &server, |_| {}).await;
+    let (heading, found) = again.blame("tiles").await.expect("it is known");
+    let text = blame_text(&heading, &found);
+    assert!(text.contains("changed agent (org-set-todo)") && text.contains("request: the tiles are ordered"), "{text}");
+    assert!(text.contains("model: m (fake)") && text.contains(&format!("plan: {}", plan.id)), "{text}");
+    assert!(text.contains("approved by: you, in Emacs") && text.contains("written read from disk"), "{text}");
+    let line = home.read_file("home.org").lines().position(|line| line.contains("bulbs")).expect("it is there") + 1;
+    let (heading, found) = again.blame(&format!("{}:{line}", home.file("home.org"))).await.expect("it is known");
+    assert_eq!(heading, "Plant red bulbs");
+    assert!(found.iter().all(|blame| blame.author.by == "read from disk"), "{found:?}");
+    assert_eq!(again.blame("nowhere").await.err().as_deref().map(|why| why.contains("FILE:LINE")), Some(true));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_log_shows_each_step_and_two_of_them_can_be_compared() {
+    let home = Home::new(&[("home.org", NOTES), ("other.org", "* Other\n")]);
+    let server = FakeServer::start(act("org-set-todo", json!({"id": "tiles", "state": "DONE"})));
+    let engine = engine(&home, &server, |_| {}).await;
+    let start = engine.head();
+    does(&home, &engine, "the tiles are ordered").await;
+    let log = engine.memory_log(10).await.expect("it is read");
+    assert_eq!(log[0].who(), "agent (org-set-todo)");
+    assert_eq!(log[0].what(), "Mark “Order tiles” DONE");
+    assert!(log[0].stands && log[0].operation.id == engine.head());
+    let shown = engine.memory_show(engine.head()).await.expect("it is shown");
+    assert!(shown.contains("request: the tiles are ordered") && shown.contains("+** DONE Order tiles"), "{shown}");
+    let diff = engine.memory_diff(start, engine.head()).await.expect("it is compared");
+    assert!(diff.starts_with("1 file between operations") && diff.contains("heading: Order tiles"), "{diff}");
+    assert!(!diff.contains("other.org"), "{diff}");
+    let back = engine.memory_diff(engine.head(), start).await.expect("it is compared");
+    assert!(back.contains("+** TODO Order tiles"), "{back}");
+    assert!(engine.memory_show(OperationId(99)).await.is_err());
+    assert!(engine.memory_diff(OperationId(0), start).await.expect("all of it").starts_with("2 files"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn changes_outlive_the_program() {
+    let home = Home::new(&[("home.org", NOTES)]);
+    let server = FakeServer::start(act("org-set-todo", json!({"id": "tiles", "state": "DONE"})));
+    let first = engine(&home, &server, |_| {}).await;
+    does(&home, &first, "the tiles are ordered").await;
+    first.close().await;
+    let again = engine(&home, &server, |_| {}).await;
+    let changes: Vec<Change> = again.changes().await.expect("they are read");
+    assert_eq!((changes.len(), changes[0].kind, changes[0].files.len()), (1, Kind::Act, 1));
+    undo(&again).await;
+    assert_eq!(home.read_file("home.org"), NOTES);
+}
