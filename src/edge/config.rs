@@ -60,6 +60,12 @@ pub struct Config {
     pub deadline_minutes: u32,
     /// How long a provider may be silent, in seconds.
     pub request_timeout: u64,
+    /// After how long what could not be saved is tried again, in seconds; 0 waits for the next change.
+    pub auto_save: u64,
+    /// Whether what waits is saved when the program ends.
+    pub save_on_exit: bool,
+    /// How many days of old contents `memory compact` keeps when nothing else is said; 0 keeps all.
+    pub history_days: u32,
     /// Whether the agent may propose changes of its own program.
     pub self_build: bool,
     /// Most bytes of a project that are copied before a command, so that what it changes can be undone.
@@ -89,6 +95,9 @@ pub const READ: &[&str] = &[
     "CONTEXT_LOG_LIMIT",
     "DEADLINE_WARNING_MINUTES",
     "REQUEST_TIMEOUT",
+    "MEMORY_AUTO_SAVE_INTERVAL",
+    "MEMORY_SAVE_ON_EXIT",
+    "MEMORY_HISTORY_RETENTION",
     "SELF_BUILD_MODE",
     "UNDO_MAX_MB",
     "UNDO_MAX_FILES",
@@ -136,8 +145,6 @@ pub const IGNORED: &[(&str, &str)] = &[
     ("TIME_AWARENESS", "the time is always told"),
     ("TIME_FORMAT", "the time is told as ISO"),
     ("MEMORY_SNAPSHOT_PATH", "see --store"),
-    ("MEMORY_AUTO_SAVE_INTERVAL", "every change is saved at once"),
-    ("MEMORY_HISTORY_RETENTION", "history is kept"),
     ("HTTP_PROXY", "the system's proxy settings are used"),
 ];
 
@@ -175,6 +182,11 @@ impl Surroundings {
 }
 
 impl Config {
+    /// Returns the folder in which the heads of stores are noted, outside them.
+    pub fn heads(&self) -> PathBuf {
+        self.settings.join("heads")
+    }
+
     /// Reads the environment and the `.env` file of the settings folder.
     pub fn read(surroundings: &Surroundings) -> Config {
         let home = surroundings.variables.get("HOME").map(PathBuf::from).filter(|path| path.is_absolute());
@@ -216,6 +228,9 @@ impl Config {
             log_lines: 20,
             deadline_minutes: 60,
             request_timeout: 60,
+            auto_save: 300,
+            save_on_exit: true,
+            history_days: 0,
             self_build: false,
             undo_bytes: 256 << 20,
             undo_files: 20_000,
@@ -254,6 +269,9 @@ impl Config {
         number("UNDO_MAX_MB", &mut |n| self.undo_bytes = n.min(1 << 20) << 20);
         number("UNDO_MAX_FILES", &mut |n| self.undo_files = n.min(10_000_000) as usize);
         number("REQUEST_TIMEOUT", &mut |n| self.request_timeout = n.max(1));
+        number("MEMORY_AUTO_SAVE_INTERVAL", &mut |n| self.auto_save = n);
+        number("MEMORY_HISTORY_RETENTION", &mut |n| self.history_days = n.min(100_000) as u32);
+        self.save_on_exit = !text("MEMORY_SAVE_ON_EXIT").is_some_and(|v| v.eq_ignore_ascii_case("false"));
         self.self_build = text("SELF_BUILD_MODE").is_some_and(|v| v.eq_ignore_ascii_case("true"));
         for (variable, name, kind) in [
             ("OLLAMA_HOST", "ollama", "ollama"),

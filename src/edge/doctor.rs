@@ -3,6 +3,9 @@
 use crate::domain::count::counted;
 use crate::domain::port::Locality;
 use crate::edge::engine::Engine;
+use crate::edge::store::verify::last_result;
+use crate::edge::store::{DiskStore, owner_of, witness};
+use std::path::Path;
 use std::sync::Arc;
 
 /// How one thing is.
@@ -108,11 +111,10 @@ async fn store(engine: &Engine) -> Check {
     }
     let head = engine.head();
     match engine.stored().await {
-        Some(stored) if stored == head => Check::good(
-            "store",
-            "Store",
-            format!("{path}; everything is saved (operation {}, {})", head.0, engine.saved_when()),
-        ),
+        Some(stored) if stored == head => {
+            let saved = format!("{path}; everything is saved (operation {}, {})", head.0, engine.saved_when());
+            proven(engine, saved)
+        }
         Some(stored) => {
             let detail = format!("{path}; saved up to operation {} of {}", stored.0, head.0);
             Check::bad(
@@ -130,6 +132,44 @@ async fn store(engine: &Engine) -> Check {
             format!("{path}: the store has stopped"),
             "Start Passepartout again.",
         ),
+    }
+}
+
+/// Adds what the last check of the whole store came to.
+fn proven(engine: &Engine, saved: String) -> Check {
+    let (heads, store) = (engine.config.heads(), &engine.config.store);
+    let misfits = witness::misfits(&heads, store);
+    if let Some((_, path)) = misfits.first() {
+        let detail = format!("{saved}; a head that was noted outside it does not fit it any more: {}", path.display());
+        let repair = "See what it says: passepartout memory verify.";
+        return Check::bad("store", "Store", State::Degraded, detail, repair);
+    }
+    match last_result(&heads, store) {
+        None => Check::good("store", "Store", format!("{saved}; not checked yet: passepartout memory verify")),
+        Some(last) if last.whole => {
+            let when = last.at.strftime("%Y-%m-%d");
+            Check::good("store", "Store", format!("{saved}; checked on {when}: {}", last.verdict))
+        }
+        Some(last) => {
+            let detail = format!("{saved}; checked on {}: {}", last.at.strftime("%Y-%m-%d"), last.verdict);
+            let repair = "End Emacs or its core, then: passepartout doctor --fix, and passepartout memory verify.";
+            Check::bad("store", "Store", State::Degraded, detail, repair)
+        }
+    }
+}
+
+/// Repairs a store that nobody uses, before it is opened: what is broken in it comes back from its log and from what
+/// is whole; returns what was done.
+pub fn mend(folder: &Path) -> Vec<String> {
+    if !folder.join("memory.sqlite").exists() && !folder.join("memory.log").exists() {
+        return Vec::new();
+    }
+    if let Some(owner) = owner_of(folder) {
+        return vec![format!("the store is in use by {owner}, so it is not checked or repaired; end that first")];
+    }
+    match DiskStore::rebuild(folder) {
+        Ok(store) => store.notices().to_vec(),
+        Err(error) => vec![error.to_string()],
     }
 }
 
@@ -301,7 +341,7 @@ fn listed(models: &[String]) -> String {
 pub fn fix(engine: &Arc<Engine>, name: &str) -> Vec<String> {
     let mut done = Vec::new();
     if (name == "store" || name == "all") && engine.store_trouble().is_some_and(|trouble| trouble.rebuild) {
-        match crate::edge::store::DiskStore::rebuild(&engine.config.store) {
+        match DiskStore::rebuild(&engine.config.store) {
             Ok(store) => {
                 done.extend(store.notices().iter().cloned());
                 done.push("The store was made anew from its log; start Passepartout again to use it.".to_string());

@@ -164,6 +164,9 @@ fn the_defaults_in_the_manual_are_those_of_the_code() {
         ("CONTEXT_LOG_LIMIT", config.log_lines.to_string()),
         ("DEADLINE_WARNING_MINUTES", config.deadline_minutes.to_string()),
         ("REQUEST_TIMEOUT", config.request_timeout.to_string()),
+        ("MEMORY_AUTO_SAVE_INTERVAL", config.auto_save.to_string()),
+        ("MEMORY_SAVE_ON_EXIT", config.save_on_exit.to_string()),
+        ("MEMORY_HISTORY_RETENTION", config.history_days.to_string()),
         ("SELF_BUILD_MODE", config.self_build.to_string()),
     ];
     for (name, default) in real {

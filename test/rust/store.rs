@@ -17,16 +17,16 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-fn build(file: &Arc<str>, text: Arc<str>) -> Result<Document, String> {
+pub fn build(file: &Arc<str>, text: Arc<str>) -> Result<Document, String> {
     Ok(Document::build(file.clone(), outline(&text), &PrivacyOptions::default()))
 }
 
-fn record(kind: &str, key: &str, body: serde_json::Value) -> NewRecord {
+pub fn record(kind: &str, key: &str, body: serde_json::Value) -> NewRecord {
     NewRecord { at: why("").at, kind: kind.into(), key: key.into(), body }
 }
 
 /// Makes a change of one file, and stores it with one record.
-fn save(store: &mut dyn Store, memory: &mut Memory, file: &str, text: &str) -> Result<(), StoreError> {
+pub fn save(store: &mut dyn Store, memory: &mut Memory, file: &str, text: &str) -> Result<(), StoreError> {
     let mut change = memory.begin();
     change.put(document(file, text));
     let operation = change.finish(why(file)).publish(memory).unwrap();
@@ -35,13 +35,13 @@ fn save(store: &mut dyn Store, memory: &mut Memory, file: &str, text: &str) -> R
     store.commit(&Commit { steps: &steps, records: &records, stamps: &[] }).map(|_| ())
 }
 
-fn reopened(folder: &Path) -> (DiskStore, Memory, Vec<String>) {
+pub fn reopened(folder: &Path) -> (DiskStore, Memory, Vec<String>) {
     let mut store = DiskStore::open(folder).unwrap();
     let loaded = store.load(&build).unwrap();
     (store, Memory::restore(loaded.view, loaded.log), loaded.problems)
 }
 
-fn long(words: &str, lines: usize) -> String {
+pub fn long(words: &str, lines: usize) -> String {
     (0..lines).map(|n| format!("* {words} {n}\nBody of {words} number {n}.\n")).collect()
 }
 

@@ -190,6 +190,17 @@ pub enum StoreError {
         /// The way out.
         cure: &'static str,
     },
+    /// Its files were taken away while it was open.
+    #[error("{}: the store's files {why}; nothing can be saved until they are back", path.display())]
+    Vanished {
+        /// The store.
+        path: PathBuf,
+        /// What became of them.
+        why: String,
+    },
+    /// An old state whose contents were let go.
+    #[error("{0}")]
+    LetGo(String),
     /// There is no room.
     #[error("{}: the disk is full; nothing that was saved before is lost, and this change was not saved; make room and try again", path.display())]
     Full {

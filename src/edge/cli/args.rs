@@ -85,6 +85,12 @@ pub enum Command {
         #[command(subcommand)]
         command: Plans,
     },
+    /// Memory's own history and health.
+    Memory {
+        /// What to do with it.
+        #[command(subcommand)]
+        command: Memory,
+    },
     /// Say what works, what does not, and how to repair it.
     Doctor {
         /// Where things are.
@@ -148,6 +154,41 @@ pub enum Plans {
     },
 }
 
+/// What to do with memory's history.
+#[derive(Debug, Subcommand)]
+pub enum Memory {
+    /// Check every operation and every object: say since when all is unbroken, or where it breaks (exit status 1).
+    Verify {
+        /// Where things are.
+        #[command(flatten)]
+        place: Place,
+        /// Take what is there now for the truth when the head that was noted outside the store does not fit.
+        #[arg(long)]
+        accept: bool,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Let go of old contents and sweep what nothing refers to; the log of operations and all hashes stay.
+    Compact {
+        /// Where things are.
+        #[command(flatten)]
+        place: Place,
+        /// Keep the contents of this many last days.
+        #[arg(long)]
+        keep_days: Option<u32>,
+        /// Keep the contents of this many last operations.
+        #[arg(long)]
+        keep_operations: Option<u64>,
+        /// Only say what would be freed and kept.
+        #[arg(long)]
+        dry_run: bool,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
 /// Where things are.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Place {
@@ -163,7 +204,8 @@ pub struct Place {
 }
 
 /// Options that take exactly one value; a value is never taken for a command.
-const ONE_VALUE: &[&str] = &["--store", "--project", "--focus", "--query", "--max-tokens"];
+const ONE_VALUE: &[&str] =
+    &["--store", "--project", "--focus", "--query", "--max-tokens", "--keep-days", "--keep-operations"];
 /// Commands that take words of their own, which must not end up in `--memex`.
 const WITH_WORDS: &[&str] = &["ask", "show", "approve", "deny"];
 /// What may stand there without a command.
@@ -195,7 +237,8 @@ fn arranged(mut words: Vec<OsString>, exists: &dyn Fn(&Path) -> bool) -> Vec<OsS
     let command = command_at(&words, &commands);
     let mut named = 1;
     if let Some(at) = command {
-        let both = is(words.get(at), &["plans"]) && is(words.get(at + 1), &["list", "show", "approve", "deny"]);
+        let both = is(words.get(at), &["plans"]) && is(words.get(at + 1), &["list", "show", "approve", "deny"])
+            || is(words.get(at), &["memory"]) && is(words.get(at + 1), &["verify", "compact"]);
         named = 1 + usize::from(both);
         words.get_mut(1..at + named).unwrap_or_default().rotate_right(named);
     }

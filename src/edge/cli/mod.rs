@@ -3,6 +3,7 @@ pub mod args;
 pub mod context;
 pub mod dump;
 pub mod ingest;
+pub mod memory;
 pub mod plans;
 pub mod run;
 

@@ -10,10 +10,10 @@ use crate::domain::port::LogLevel;
 use crate::domain::scope::Scope;
 use crate::domain::signal::{Origin, Rights, Source};
 use crate::domain::turn::Ending;
-use crate::edge::cli::args::{Arguments, Command, Place, Plans};
+use crate::edge::cli::args::{Arguments, Command, Memory, Place, Plans};
 use crate::edge::cli::context::{ContextEngine, answer_lines, print_json, print_text};
 use crate::edge::cli::gate::GateCommand;
-use crate::edge::cli::{dump, ingest, plans};
+use crate::edge::cli::{dump, ingest, memory, plans};
 use crate::edge::clock::{Clock, SystemClock};
 use crate::edge::config::{Config, Surroundings};
 use crate::edge::doctor;
@@ -23,6 +23,7 @@ use crate::edge::engine::record::Finished;
 use crate::edge::engine::turns::{Ask, Decided};
 use crate::edge::engine::{Engine, Notice};
 use crate::edge::secret::{Vault, read_env_file};
+use crate::edge::store::compact::Keep as KeepContents;
 use crate::edge::tokens::Tokens;
 use std::io::Write;
 use std::path::PathBuf;
@@ -105,6 +106,7 @@ pub fn run(arguments: Arguments, out: &mut dyn Write) -> Result<u8, Failure> {
         Command::Gate { jsonl: _, place } => gate(&place, out),
         Command::Ask { text, place, json } => ask(question(&text)?, &place, json, out),
         Command::Plans { command } => run_plans(command, out),
+        Command::Memory { command } => run_memory(command, out),
         Command::Doctor { place, fix, providers, json } => run_doctor(&place, fix, providers, json, out),
     }
 }
@@ -467,7 +469,28 @@ async fn decide(
     print_turn(engine, &finished, &answer, place, false, out)
 }
 
+fn run_memory(command: Memory, out: &mut dyn Write) -> Result<u8, Failure> {
+    let now = SystemClock.now();
+    match command {
+        Memory::Verify { place, accept, json } => {
+            if accept {
+                plans::human_terminal()?;
+            }
+            memory::check(&configured(&place), now, accept, json, out)
+        }
+        Memory::Compact { place, keep_days, keep_operations, dry_run, json } => {
+            let keep = KeepContents { days: keep_days, operations: keep_operations };
+            memory::compact(&configured(&place), now, keep, dry_run, json, out)
+        }
+    }
+}
+
 fn run_doctor(place: &Place, fix: bool, providers: bool, json: bool, out: &mut dyn Write) -> Result<u8, Failure> {
+    if fix {
+        for line in doctor::mend(&configured(place).store) {
+            writeln!(out, "{line}")?;
+        }
+    }
     with_engine(place, Keep::Examine, async |engine| {
         if fix {
             for line in doctor::fix(engine, "all") {

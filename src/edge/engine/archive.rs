@@ -10,6 +10,7 @@ use crate::domain::memory::view::View;
 use crate::edge::engine::intents::Intents;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock, mpsc};
+use std::time::Duration;
 use tokio::sync::oneshot;
 
 /// Asks the thread that owns the store.
@@ -43,6 +44,21 @@ struct Lane {
     lost: Arc<OnceLock<String>>,
 }
 
+/// When what waits is saved beside the moment at which it comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Saving {
+    /// After how many seconds what could not be saved is tried again; 0 waits for the next change.
+    pub retry: u64,
+    /// Whether steps that still wait are saved when the lane is closed. Records always are.
+    pub on_exit: bool,
+}
+
+impl Default for Saving {
+    fn default() -> Saving {
+        Saving { retry: 300, on_exit: true }
+    }
+}
+
 impl Archive {
     /// Gives a store to a thread of its own. `complain` is told of what could not be stored.
     ///
@@ -54,18 +70,35 @@ impl Archive {
         intents: Intents,
         complain: impl Fn(String) + Send + 'static,
     ) -> Result<Archive, String> {
+        Archive::start_saving(store, head, intents, Saving::default(), complain)
+    }
+
+    /// Does what [`Archive::start`] does, and saves as it is told.
+    ///
+    /// # Errors
+    /// When no thread can be started.
+    pub fn start_saving(
+        store: Box<dyn Store>,
+        head: OperationId,
+        intents: Intents,
+        saving: Saving,
+        complain: impl Fn(String) + Send + 'static,
+    ) -> Result<Archive, String> {
         let (sender, jobs) = mpsc::channel::<Job>();
         let (steps, stamps) = (Vec::new(), Vec::new());
         let lost = Arc::<OnceLock<String>>::default();
         let (complain, told) = (Box::new(complain), lost.clone());
         let mut lane = Lane { store, steps, stamps, stored: head, intents, complain, trouble: None, lost };
         let work = move || {
-            while let Ok(first) = jobs.recv() {
+            while let Some(first) = next(&jobs, &mut lane, saving.retry) {
                 // What waits already is stored with one sync.
                 let mut waiting: Vec<Job> =
                     std::iter::once(first).chain(std::iter::from_fn(|| jobs.try_recv().ok())).collect();
                 let close = waiting.iter().position(|job| matches!(job, Job::Close(_)));
                 let close = close.map(|at| waiting.remove(at));
+                if close.is_some() && !saving.on_exit {
+                    lane.forget_steps(&mut waiting);
+                }
                 // What breaks here was answered where it could be; the thread must outlive it.
                 let _ = catch_unwind(AssertUnwindSafe(|| lane.serve(waiting)));
                 if let Some(Job::Close(done)) = close {
@@ -233,6 +266,21 @@ impl Archive {
     }
 }
 
+/// Waits for the next job; what could not be stored is tried again meanwhile.
+fn next(jobs: &mpsc::Receiver<Job>, lane: &mut Lane, retry: u64) -> Option<Job> {
+    loop {
+        if retry == 0 || (lane.steps.is_empty() && lane.stamps.is_empty()) {
+            return jobs.recv().ok();
+        }
+        match jobs.recv_timeout(Duration::from_secs(retry)) {
+            Ok(job) => return Some(job),
+            Err(mpsc::RecvTimeoutError::Disconnected) => return None,
+            // What breaks here is tried once more with the next change.
+            Err(mpsc::RecvTimeoutError::Timeout) => drop(catch_unwind(AssertUnwindSafe(|| lane.store_all(Vec::new())))),
+        }
+    }
+}
+
 /// What is told who gets no answer.
 const GONE: &str = "the store gave no answer: it has stopped, or broke on this; the log says more";
 /// What is told when storing panicked.
@@ -267,6 +315,16 @@ impl Lane {
                 }
                 Job::Step(_) | Job::Stamps(_) | Job::Commit(..) | Job::Close(_) => {}
             }
+        }
+    }
+
+    /// Drops the steps that nobody waits for: their files are read again at the next start.
+    fn forget_steps(&mut self, waiting: &mut Vec<Job>) {
+        let acknowledged = waiting.iter().any(|job| matches!(job, Job::Commit(..)));
+        if !acknowledged {
+            waiting.retain(|job| !matches!(job, Job::Step(_) | Job::Stamps(_)));
+            self.steps.clear();
+            self.stamps.clear();
         }
     }
 

@@ -11,7 +11,7 @@ use crate::edge::actuator::shell::Shell;
 use crate::edge::clock::Clock;
 use crate::edge::config::Config;
 use crate::edge::editor::Editor;
-use crate::edge::engine::archive::Archive;
+use crate::edge::engine::archive::{Archive, Saving};
 use crate::edge::engine::full_text::FullText;
 use crate::edge::engine::intents::Intents;
 use crate::edge::engine::planner::Lookout;
@@ -82,8 +82,8 @@ pub async fn start(boot: Boot) -> Result<Arc<Engine>, String> {
 /// # Errors
 /// As [`start`], and when it was stopped.
 pub async fn start_until(boot: Boot, stop: Arc<AtomicBool>) -> Result<Arc<Engine>, String> {
-    let (folder, keep) = (boot.config.store.clone(), boot.keep);
-    let opened = tokio::task::spawn_blocking(move || open(&folder, keep));
+    let (folder, heads, keep) = (boot.config.store.clone(), boot.config.heads(), boot.keep);
+    let opened = tokio::task::spawn_blocking(move || open(&folder, &heads, keep));
     let opened = opened.await.map_err(|_| "opening the store broke".to_string())??;
     start_opened(boot, opened, stop).await
 }
@@ -111,7 +111,8 @@ async fn start_opened(boot: Boot, opened: Opened, stop: Arc<AtomicBool>) -> Resu
     let memory = Memory::restore(loaded.view, loaded.log);
     let complaints = notify.clone();
     let complaint_clock = clock.clone();
-    let archive = Archive::start(store, memory.at(), intents, move |why| {
+    let saving = Saving { retry: config.auto_save, on_exit: config.save_on_exit };
+    let archive = Archive::start_saving(store, memory.at(), intents, saving, move |why| {
         let line = crate::edge::log::Line {
             at: complaint_clock.now(),
             level: LogLevel::Error,
@@ -260,13 +261,17 @@ impl Opened {
     }
 }
 
-fn open(folder: &std::path::Path, keep: Keep) -> Result<Opened, String> {
-    let own = || DiskStore::open_patiently(folder, OWNER_PATIENCE).map(|store| Opened::owned(Box::new(store)));
+fn open(folder: &std::path::Path, heads: &std::path::Path, keep: Keep) -> Result<Opened, String> {
+    let watched = |mut store: DiskStore| {
+        store.watch(heads);
+        Opened::owned(Box::new(store))
+    };
+    let own = || DiskStore::open_patiently(folder, OWNER_PATIENCE).map(watched);
     let opened = match keep {
         Keep::InMemory => return Ok(Opened::without(None)),
         Keep::OnDisk | Keep::OnDiskOnly => own(),
         Keep::Along | Keep::Examine => match DiskStore::open(folder) {
-            Ok(store) => Ok(Opened::owned(Box::new(store))),
+            Ok(store) => Ok(watched(store)),
             Err(StoreError::Locked { owner, .. }) => beside(folder, Some(owner)),
             Err(error) => Err(error),
         },
@@ -313,6 +318,8 @@ fn go_without(error: StoreError, keep: Keep) -> Result<Opened, String> {
         | StoreError::Conflict { .. }
         | StoreError::Newer { .. }
         | StoreError::Locked { .. }
+        | StoreError::Vanished { .. }
+        | StoreError::LetGo(_)
         | StoreError::Full { .. }
         | StoreError::ReadOnly { .. } => false,
     };

@@ -9,17 +9,19 @@ use crate::domain::memory::store::{
     Build, Commit, Committed, Content, Differing, Loaded, Record, Stamp, Store, StoreError, follows,
 };
 use crate::domain::memory::view::View;
+use crate::edge::store::compact::let_go;
 use crate::edge::store::journal::{Journal, Reach};
 use crate::edge::store::lock::Lock;
 use crate::edge::store::objects::Writer;
 use crate::edge::store::open::{cannot_open, check_header, connect_to_read, make_folder, opening, set_up};
-use crate::edge::store::recover::broken_chain;
+use crate::edge::store::recover::{broken_chain, which};
 use crate::edge::store::rows::{
     MAX_NESTING, OPERATION, insert_operation, insert_record, insert_stamp, numbered, operation_of, query_kind,
     query_latest, query_latest_each, query_newest, query_operations, query_stamps, set_head, signed, too_deep,
     unsigned,
 };
 use crate::edge::store::snapshot::write_view;
+use crate::edge::store::witness::Witness;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension};
 use std::collections::HashMap;
 use std::fs::OpenOptions;
@@ -41,11 +43,17 @@ pub struct DiskStore {
     pub(super) owned: Option<Owned>,
     /// The view of the stored head as it was last loaded or saved: what it shares is not written again.
     pub(super) saved: View,
-    head: Option<Operation>,
+    pub(super) head: Option<Operation>,
     /// Damage was found: the next commit writes everything it has.
-    repair: bool,
+    pub(super) repair: bool,
     /// What opening it brought to light, for people.
     pub(super) notices: Vec<String>,
+    /// Which file the database is, to notice that it was taken away.
+    pub(super) file: Option<(u64, u64)>,
+    /// The head as it is noted outside the store.
+    pub(super) witness: Option<Witness>,
+    /// The folder of heads, once one is used.
+    pub(super) heads: Option<PathBuf>,
 }
 
 /// What a commit wrote.
@@ -87,6 +95,9 @@ impl DiskStore {
             head: None,
             repair: false,
             notices: Vec::new(),
+            file: which(&database),
+            witness: None,
+            heads: None,
         };
         if let Some(pid) = left {
             store.notices.push(format!("process {pid} ended without closing the store; it was taken over"));
@@ -96,6 +107,7 @@ impl DiskStore {
             store.notices.push(format!("the store's log had a damaged end; it was kept as {torn} and made good"));
         }
         store.reconcile()?;
+        store.mend_log()?;
         store.head = store.read_head()?;
         Ok(store)
     }
@@ -130,6 +142,9 @@ impl DiskStore {
             head: None,
             repair: false,
             notices: Vec::new(),
+            file: None,
+            witness: None,
+            heads: None,
         };
         store.head = store.read_head()?;
         Ok(store)
@@ -171,7 +186,7 @@ impl DiskStore {
         reach.map_err(self.sql())
     }
 
-    fn read_head(&self) -> Result<Option<Operation>, StoreError> {
+    pub(super) fn read_head(&self) -> Result<Option<Operation>, StoreError> {
         let sql = format!(
             "SELECT {OPERATION} FROM operations WHERE id = (SELECT operation FROM heads WHERE name = 'memory')"
         );
@@ -234,6 +249,7 @@ impl Store for DiskStore {
         if self.owned.is_none() {
             return Err(StoreError::ReadOnly { path: self.database() });
         }
+        self.still_there()?;
         follows(self.head.as_ref(), commit.steps)?;
         let first_record = self.reach()?.record + 1;
         let records: Vec<Record> =
@@ -253,9 +269,7 @@ impl Store for DiskStore {
             self.saved = view.clone();
             self.repair = false;
         }
-        let warning = self.catch_up().err().map(|error| {
-            format!("this change is saved, but the store's log could not be written ({error}); it is made good at the next save")
-        });
+        let warning = self.keep_outside(&records);
         Ok(Committed { first_record, objects, bytes, warning })
     }
 
@@ -273,6 +287,9 @@ impl Store for DiskStore {
         match problems.as_slice() {
             [] => Ok(Some(view)),
             [first, ..] => {
+                if let Some(text) = let_go(&self.connection, operation.0).map_err(self.sql())? {
+                    return Err(StoreError::LetGo(text));
+                }
                 let why = format!("operation {} cannot be restored whole: {first}", operation.0);
                 Err(StoreError::Failed { path: self.database(), why })
             }

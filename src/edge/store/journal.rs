@@ -2,6 +2,7 @@
 //!
 //! An entry is its length (four bytes, little-endian), the BLAKE3 of its bytes, its bytes (JSON), and
 //! its length again, so that the last entry can be found from the end.
+//! An entry that is damaged is stepped over and named; the ones behind it count.
 
 use crate::domain::id::{ObjectHash, OperationId};
 use crate::domain::memory::operation::{Operation, Why};
@@ -20,8 +21,12 @@ const FRAME: u64 = 4 + 32 + 4;
 /// The longest entry that is believed, in bytes.
 const MAX_ENTRY: u64 = 1 << 30;
 
-/// A longer log is not checked as a whole at each start, in bytes; its end always is.
+/// A longer log is not checked as a whole at each start: this many bytes at its end are. `memory verify` checks all.
 const MAX_CHECKED: u64 = 64 << 20;
+/// What the content of each entry begins with: where one is damaged, the next is looked for by this.
+const BEGIN: &[u8] = b"{\"last_operation\":";
+/// How many bytes are read at once while the next entry is looked for.
+const WINDOW: usize = 1 << 20;
 
 /// One entry.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -48,10 +53,40 @@ pub struct Reach {
     pub record: u64,
 }
 
+/// A stretch of a log that holds no whole entry, with whole ones behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hole {
+    /// Where it begins, in bytes.
+    pub at: u64,
+    /// How long it is, in bytes.
+    pub bytes: u64,
+}
+
+impl std::fmt::Display for Hole {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "bytes {} to {}", self.at, self.at + self.bytes)
+    }
+}
+
+/// What reading a log from its beginning came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Scan {
+    /// Where the last whole entry ends.
+    pub end: u64,
+    /// What the entries cover.
+    pub reach: Reach,
+    /// How many whole entries there are.
+    pub entries: u64,
+    /// The damaged stretches between whole entries.
+    pub holes: Vec<Hole>,
+}
+
 /// The log, open for appending.
 pub struct Journal {
     path: PathBuf,
     file: File,
+    /// Damaged stretches that were found when it was opened.
+    pub holes: Vec<Hole>,
     /// Where the last whole entry ends.
     end: u64,
     /// What the entries cover.
@@ -68,22 +103,26 @@ impl Journal {
     pub fn open(path: &Path) -> io::Result<(Journal, Option<PathBuf>)> {
         let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
         let length = file.metadata()?.len();
-        let mut journal =
-            Journal { path: path.to_path_buf(), file: file.try_clone()?, end: 0, reach: Reach::default() };
+        let mut journal = Journal {
+            path: path.to_path_buf(),
+            file: file.try_clone()?,
+            holes: Vec::new(),
+            end: 0,
+            reach: Reach::default(),
+        };
         if length == 0 {
             file.write_all(MAGIC)?;
             file.sync_all()?;
             journal.end = MAGIC.len() as u64;
             return Ok((journal, None));
         }
-        let last = if length > MAX_CHECKED { last_entry(&mut file, length) } else { None };
-        let (end, reach) = match last {
-            Some(reach) => (length, reach),
+        let last = if length > MAX_CHECKED { last_entries(&mut file, length, MAX_CHECKED) } else { None };
+        let found = match last {
+            Some(reach) => Scan { end: length, reach, ..Scan::default() },
             None => scan(&mut file, length, &mut |_| {})?,
         };
-        journal.reach = reach;
-        journal.end = end;
-        let aside = (end < length).then(|| journal.put_aside(length)).transpose()?;
+        (journal.reach, journal.end, journal.holes) = (found.reach, found.end, found.holes);
+        let aside = (journal.end < length).then(|| journal.put_aside(length)).transpose()?;
         Ok((journal, aside))
     }
 
@@ -127,6 +166,44 @@ impl Journal {
         scan(&mut self.file, self.end, visit).map(|_| ())
     }
 
+    /// Returns whether its file was removed while it is open here.
+    pub fn removed(&self) -> bool {
+        self.file.metadata().is_ok_and(|meta| std::os::unix::fs::MetadataExt::nlink(&meta) == 0)
+    }
+
+    /// Writes everything that was appended into another file.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn copy_to(&mut self, path: &Path) -> io::Result<()> {
+        self.file.seek(SeekFrom::Start(0))?;
+        let mut copy = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+        io::copy(&mut Read::by_ref(&mut self.file).take(self.end), &mut copy)?;
+        copy.sync_all()
+    }
+
+    /// Keeps this log under another name and puts a new one in its place that `fill` writes; returns the other name.
+    ///
+    /// # Errors
+    /// What the system says, or `fill`; this log is then as it was.
+    pub fn replace(&mut self, fill: &mut dyn FnMut(&mut Journal) -> io::Result<()>) -> io::Result<PathBuf> {
+        let new = self.path.with_extension("log.new");
+        match std::fs::remove_file(&new) {
+            Err(why) if why.kind() != io::ErrorKind::NotFound => return Err(why),
+            Ok(()) | Err(_) => {}
+        }
+        let (mut journal, _) = Journal::open(&new)?;
+        fill(&mut journal)?;
+        let aside = free_name(&self.path, "damaged");
+        // A link first: at no moment is there no log.
+        std::fs::hard_link(&self.path, &aside).or_else(|_| std::fs::rename(&self.path, &aside))?;
+        std::fs::rename(&new, &self.path)?;
+        sync_folder(self.path.parent().unwrap_or(Path::new(".")))?;
+        journal.path = std::mem::take(&mut self.path);
+        *self = journal;
+        Ok(aside)
+    }
+
     /// Moves what follows the last whole entry into a file of its own: nothing is thrown away.
     fn put_aside(&mut self, length: u64) -> io::Result<PathBuf> {
         let aside = free_name(&self.path, "torn");
@@ -162,22 +239,66 @@ fn cover(reach: &mut Reach, entry: &Entry) {
     reach.record = entry.records.iter().map(|r| r.seq).fold(reach.record, u64::max);
 }
 
-/// Reads forward; returns where the last whole entry ends, and what was covered.
-fn scan(file: &mut File, length: u64, visit: &mut dyn FnMut(Entry)) -> io::Result<(u64, Reach)> {
-    let mut reach = Reach::default();
+/// Reads a log that may be open elsewhere, from its first entry to its last whole one.
+///
+/// # Errors
+/// What the system says.
+pub fn read_whole(path: &Path, visit: &mut dyn FnMut(Entry)) -> io::Result<(Scan, u64)> {
+    let mut file = File::open(path)?;
+    let length = file.metadata()?.len();
+    Ok((scan(&mut file, length, visit)?, length))
+}
+
+/// Reads forward; what is no whole entry is stepped over.
+fn scan(file: &mut File, length: u64, visit: &mut dyn FnMut(Entry)) -> io::Result<Scan> {
+    let mut found = Scan::default();
     file.seek(SeekFrom::Start(0))?;
     let mut reader = io::BufReader::with_capacity(1 << 16, file);
     let mut magic = vec![0; MAGIC.len()];
+    let mut at = MAGIC.len() as u64;
     if reader.read_exact(&mut magic).is_err() || magic != MAGIC {
-        return Ok((0, reach));
+        at = 0;
+    } else {
+        found.end = at;
     }
-    let mut end = MAGIC.len() as u64;
-    while let Some((entry, covered, size)) = next_entry(&mut reader, length - end) {
-        end += size;
-        reach = covered;
-        visit(entry);
+    loop {
+        if at > 0
+            && let Some((entry, reach, size)) = next_entry(&mut reader, length.saturating_sub(at))
+        {
+            at += size;
+            (found.end, found.reach) = (at, reach);
+            found.entries += 1;
+            visit(entry);
+            continue;
+        }
+        let Some(next) = next_begin(reader.get_mut(), at, length)? else { return Ok(found) };
+        found.holes.push(Hole { at, bytes: next - at });
+        at = next;
+        reader.seek(SeekFrom::Start(at))?;
     }
-    Ok((end, reach))
+}
+
+/// Returns where the first whole entry behind a place begins.
+fn next_begin(file: &mut File, behind: u64, length: u64) -> io::Result<Option<u64>> {
+    let finder = memchr::memmem::Finder::new(BEGIN);
+    let front = FRAME - 4;
+    let mut at = behind + 1;
+    let mut window = Vec::new();
+    while at < length {
+        file.seek(SeekFrom::Start(at))?;
+        window.clear();
+        Read::by_ref(file).take(WINDOW as u64).read_to_end(&mut window)?;
+        for place in finder.find_iter(&window) {
+            let Some(begin) = (at + place as u64).checked_sub(front).filter(|begin| *begin > behind) else { continue };
+            file.seek(SeekFrom::Start(begin))?;
+            if next_entry(file, length - begin).is_some() {
+                return Ok(Some(begin));
+            }
+        }
+        // The mark may lie across the border of two windows.
+        at += (window.len().max(BEGIN.len()) - BEGIN.len() + 1) as u64;
+    }
+    Ok(None)
 }
 
 /// Reads the entry at the reader's place; `None` when what is there is no whole entry.
@@ -202,15 +323,21 @@ fn next_entry(reader: &mut impl Read, room: u64) -> Option<(Entry, Reach, u64)> 
     Some((stored.into_entry()?, reach, length + FRAME))
 }
 
-/// Reads from the last entry what the log covers; `None` when the end is torn.
-fn last_entry(file: &mut File, length: u64) -> Option<Reach> {
-    let mut number = [0; 4];
-    file.seek(SeekFrom::Start(length.checked_sub(4)?)).ok()?;
-    file.read_exact(&mut number).ok()?;
-    let size = u64::from(u32::from_le_bytes(number)) + FRAME;
-    let begin = length.checked_sub(size).filter(|begin| *begin >= MAGIC.len() as u64)?;
-    file.seek(SeekFrom::Start(begin)).ok()?;
-    next_entry(file, size).map(|(_, reach, _)| reach)
+/// Reads backwards, entry by entry, as many bytes as are asked for; returns what the log covers, and `None` when one
+/// of these entries is not whole.
+fn last_entries(file: &mut File, length: u64, wanted: u64) -> Option<Reach> {
+    let (mut end, mut found) = (length, None);
+    while end > MAGIC.len() as u64 && length - end < wanted {
+        let mut number = [0; 4];
+        file.seek(SeekFrom::Start(end.checked_sub(4)?)).ok()?;
+        file.read_exact(&mut number).ok()?;
+        let size = u64::from(u32::from_le_bytes(number)) + FRAME;
+        end = end.checked_sub(size).filter(|begin| *begin >= MAGIC.len() as u64)?;
+        file.seek(SeekFrom::Start(end)).ok()?;
+        let (_, reach, _) = next_entry(file, size)?;
+        found = found.or(Some(reach));
+    }
+    found
 }
 
 #[derive(Serialize, Deserialize)]

@@ -1,6 +1,6 @@
 //! The store on disk: one SQLite file, a plain log beside it, and a lock.
 //!
-//! The folder holds `memory.sqlite`, `memory.log` and `lock`.
+//! The folder holds `memory.sqlite`, `memory.log` and `lock`. The head is noted outside it, at each save.
 //!
 //! - `objects`: branches of the trie of files, pieces of texts, and groups of pieces, each named by its hash.
 //!   A text is cut about every 6 kB where its content says. One row a heading would be the plainer choice;
@@ -12,9 +12,11 @@
 //!
 //! One process owns it. Others read along: they see it as it stood when they opened it, and write nothing.
 //!
-//! Old objects are kept for ever, for now: an edit of a 2.5 kB file adds about 5 kB.
+//! Old objects are kept until the user lets go of them (`compact`): an edit of a 2.5 kB file adds about 5 kB.
 
 pub mod beside;
+mod carve;
+pub mod compact;
 pub mod disk;
 pub mod journal;
 mod lock;
@@ -24,6 +26,8 @@ mod past;
 mod recover;
 mod rows;
 mod snapshot;
+pub mod verify;
+pub mod witness;
 
 pub use beside::Beside;
 pub use disk::DiskStore;

@@ -15,6 +15,8 @@ const INLINE: usize = 4 * 1024;
 const CHUNK: u8 = 0;
 const GROUP: u8 = 1;
 const BRANCH: u8 = 2;
+/// The kinds of objects that memory itself is made of.
+pub const KINDS: [u8; 3] = [CHUNK, GROUP, BRANCH];
 
 /// Writes objects within one transaction and counts what was new.
 pub struct Writer<'a> {
@@ -197,22 +199,31 @@ fn gather(connection: &Connection, top: &[u8], document: ObjectHash) -> Result<V
     Ok(text)
 }
 
-/// Checks every object of the store; returns what is damaged.
-pub fn verify(connection: &Connection) -> rusqlite::Result<Vec<StoreError>> {
+/// Checks every object, and hands name and length of each to `visit`; returns what is damaged. Texts are not read.
+///
+/// # Errors
+/// When the database refuses to be read.
+pub fn verify_each(
+    connection: &Connection,
+    visit: &mut dyn FnMut(ObjectHash, u64),
+) -> rusqlite::Result<Vec<StoreError>> {
     let mut damaged = Vec::new();
     let mut statement = connection.prepare("SELECT hash, kind, bytes FROM objects")?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         let (name, kind, bytes): ([u8; 32], u8, Vec<u8>) = (row.get(0)?, row.get(1)?, raw(row)?);
-        let actual = match kind {
-            CHUNK => chunk::name_of(&bytes),
-            BRANCH => files::name_of(&bytes),
-            _ => decode_group(&bytes).map_or(ObjectHash::new([0; 32]), |(level, items)| group::hash(level, &items)),
-        };
-        if actual != ObjectHash::new(name) {
-            damaged.push(StoreError::Corrupt { expected: ObjectHash::new(name), actual });
+        let (name, actual) = (ObjectHash::new(name), actual(kind, &bytes).unwrap_or(ObjectHash::new([0; 32])));
+        visit(name, bytes.len() as u64);
+        if actual != name {
+            damaged.push(StoreError::Corrupt { expected: name, actual });
         }
     }
+    Ok(damaged)
+}
+
+/// Checks every object of the store; returns what is damaged.
+pub fn verify(connection: &Connection) -> rusqlite::Result<Vec<StoreError>> {
+    let mut damaged = verify_each(connection, &mut |_, _| {})?;
     let mut statement = connection.prepare("SELECT document FROM texts")?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
@@ -223,6 +234,114 @@ pub fn verify(connection: &Connection) -> rusqlite::Result<Vec<StoreError>> {
         }
     }
     Ok(damaged)
+}
+
+/// Takes out what is damaged: then the next save of the same content is not taken for known. Returns how many.
+///
+/// # Errors
+/// When the database refuses to be read or written.
+pub fn drop_damaged(connection: &Connection) -> rusqlite::Result<usize> {
+    let (mut objects, mut texts) = (Vec::new(), Vec::new());
+    for error in verify_each(connection, &mut |_, _| {})? {
+        if let StoreError::Corrupt { expected, .. } = error {
+            objects.push(expected);
+        }
+    }
+    let mut statement = connection.prepare("SELECT document FROM texts")?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let document = ObjectHash::new(row.get(0)?);
+        match text(connection, document) {
+            Ok(_) => {}
+            Err(ReadError::Damaged(_)) => texts.push(document),
+            Err(ReadError::Sqlite(error)) => return Err(error),
+        }
+    }
+    for name in &objects {
+        connection.prepare_cached("DELETE FROM objects WHERE hash = ?1")?.execute([name.as_bytes()])?;
+    }
+    for document in &texts {
+        connection.prepare_cached("DELETE FROM texts WHERE document = ?1")?.execute([document.as_bytes()])?;
+    }
+    Ok(objects.len() + texts.len())
+}
+
+/// What was recognised among bytes of unknown origin.
+pub enum Found {
+    /// An object, by the name that its bytes have.
+    Object(ObjectHash, u8, Vec<u8>),
+    /// The manifest of a document, whose sum is right; with the sum.
+    Text(ObjectHash, Vec<u8>),
+}
+
+/// Returns what a row holds: an object by the name that its bytes have, or a manifest if its sum is right.
+pub fn recognise(name: ObjectHash, kind: Option<u8>, bytes: &[u8]) -> Option<Found> {
+    match kind {
+        Some(kind) => Some(Found::Object(actual(kind, bytes)?, kind, bytes.to_vec())),
+        None => {
+            let (sum, manifest) = bytes.split_first_chunk::<32>()?;
+            (checksum(name, manifest) == ObjectHash::new(*sum)).then(|| Found::Text(name, bytes.to_vec()))
+        }
+    }
+}
+
+/// Returns the name that bytes of a kind should have; `None` when there is no such kind or they are none of it.
+fn actual(kind: u8, bytes: &[u8]) -> Option<ObjectHash> {
+    match kind {
+        CHUNK => Some(chunk::name_of(bytes)),
+        BRANCH => Some(files::name_of(bytes)),
+        GROUP => decode_group(bytes).map(|(level, items)| group::hash(level, &items)),
+        _ => None,
+    }
+}
+
+/// Puts in what was recognised, unless it is there.
+pub fn insert_found(connection: &Connection, found: &Found) -> rusqlite::Result<usize> {
+    match found {
+        Found::Object(name, kind, bytes) => connection
+            .prepare_cached("INSERT OR IGNORE INTO objects(hash, kind, bytes) VALUES (?1, ?2, ?3)")?
+            .execute(params![name.as_bytes(), kind, bytes]),
+        Found::Text(name, bytes) => connection
+            .prepare_cached("INSERT OR IGNORE INTO texts(document, manifest) VALUES (?1, ?2)")?
+            .execute(params![name.as_bytes(), bytes]),
+    }
+}
+
+/// Hands the name of every object below a document to `visit`; returns whether all of them are there.
+///
+/// # Errors
+/// When the database refuses to be read.
+pub fn below(
+    connection: &Connection,
+    document: ObjectHash,
+    visit: &mut dyn FnMut(ObjectHash),
+) -> rusqlite::Result<bool> {
+    let mut statement = connection.prepare_cached("SELECT manifest FROM texts WHERE document = ?1")?;
+    let Some(bytes) = statement.query_row([document.as_bytes()], raw).optional()? else { return Ok(false) };
+    // The sum, the version, the length and the kind stand in front of the top group.
+    let Some((head, top)) = bytes.split_at_checked(32 + 1 + 8 + 1) else { return Ok(false) };
+    if head.last() != Some(&1) {
+        return Ok(true);
+    }
+    let Some((level, items)) = decode_group(top) else { return Ok(false) };
+    let mut waiting: Vec<(u64, ObjectHash)> = items.into_iter().map(|item| (level, item)).collect();
+    let mut whole = true;
+    while let Some((level, name)) = waiting.pop() {
+        visit(name);
+        if level == 0 {
+            continue;
+        }
+        match object(connection, GROUP, name) {
+            // The level falls with every step, so a hostile store cannot lead in circles.
+            Ok(bytes) => match decode_group(&bytes).filter(|(found, _)| found + 1 == level) {
+                Some((found, items)) => waiting.extend(items.into_iter().map(|item| (found, item))),
+                None => whole = false,
+            },
+            Err(ReadError::Damaged(_)) => whole = false,
+            Err(ReadError::Sqlite(error)) => return Err(error),
+        }
+    }
+    Ok(whole)
 }
 
 fn object(connection: &Connection, kind: u8, name: ObjectHash) -> Result<Vec<u8>, ReadError> {

@@ -1,0 +1,543 @@
+//! What a store must survive: short forms here, long ones in `make soak` (`test/scripts/soak.sh survive`).
+//!
+//! Each test prints what it counted. A lost or broken full-text index is tried where that index is.
+
+use crate::memory::{document, why};
+use crate::store::{build, long, record, reopened, save};
+use crate::support::engine::{Home, tree};
+use crate::support::skip::skipped;
+use crate::support::soak;
+use crate::support::user::ordinary;
+use passepartout::domain::gate::plan::PlanStatus;
+use passepartout::domain::id::OperationId;
+use passepartout::domain::memory::Memory;
+use passepartout::domain::memory::store::{Commit, Record, Store, StoreError};
+use passepartout::edge::store::DiskStore;
+use passepartout::edge::store::verify::verify;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// A store of some pages, closed: notes of every size, each changed, and records.
+fn filled(folder: &Path) -> (Memory, Vec<Record>, BTreeMap<String, String>) {
+    let (mut memory, mut files) = (Memory::default(), BTreeMap::new());
+    let mut store = DiskStore::open(folder).unwrap();
+    for n in 0..24u64 {
+        let (name, lines) = (format!("/n/{}.org", n % 9), [3, 40, 400][n as usize % 3]);
+        let text = long(&format!("note {n}"), lines);
+        save(&mut store, &mut memory, &name, &text).unwrap();
+        files.insert(name, text);
+    }
+    let records = store.list("intent", 0).unwrap();
+    drop(store);
+    (memory, records, files)
+}
+
+/// Puts the files of a store into another folder.
+fn copy_store(from: &Path, to: &Path) {
+    for name in ["memory.sqlite", "memory.log"] {
+        fs::copy(from.join(name), to.join(name)).unwrap();
+    }
+}
+
+/// Reads again what the Org files hold, as a start does; returns whether anything was missing.
+fn read_again(store: &mut DiskStore, files: &BTreeMap<String, String>) -> (Memory, bool) {
+    let loaded = store.load(&build).unwrap();
+    let mut memory = Memory::restore(loaded.view, loaded.log);
+    let mut change = memory.begin();
+    for (name, text) in files {
+        let now = document(name, text);
+        if memory.head().document(name).is_none_or(|known| known.root() != now.root()) {
+            change.put(now);
+        }
+    }
+    let missing = !change.is_empty();
+    if missing {
+        let operation = change.finish(why("read")).publish(&mut memory).unwrap();
+        let steps = [(operation, memory.head().clone())];
+        store.commit(&Commit { steps: &steps, ..Commit::default() }).unwrap();
+    }
+    (memory, missing)
+}
+
+/// A number that is another one for each place, the same in each run.
+fn scattered(n: u64) -> u64 {
+    let hash = blake3::hash(&n.to_le_bytes());
+    u64::from_le_bytes(*hash.as_bytes().first_chunk().unwrap())
+}
+
+#[derive(Default, Debug)]
+struct Flips {
+    tried: usize,
+    found: usize,
+    harmless: usize,
+    lost_texts: usize,
+}
+
+fn flip(counts: &mut Flips, original: &Path, at: u64, all: &(Memory, Vec<Record>, BTreeMap<String, String>)) {
+    let (memory, records, files) = all;
+    let folder = tempfile::tempdir().unwrap();
+    copy_store(original, folder.path());
+    let database = folder.path().join("memory.sqlite");
+    let mut bytes = fs::read(&database).unwrap();
+    bytes[at as usize] ^= 1 << (scattered(at) % 8);
+    fs::write(&database, &bytes).unwrap();
+    counts.tried += 1;
+    let place = format!("byte {at}, page {}", at / 4096 + 1);
+    let proof = match verify(folder.path(), None) {
+        Ok(proof) => proof,
+        // The head of the file names the program and the version: it is not touched, and the way out is said.
+        Err(error @ (StoreError::Open { .. } | StoreError::Newer { .. })) => {
+            assert!(at < 100, "{place}: {error}");
+            assert_eq!(fs::read(&database).unwrap(), bytes, "{place}: a refusal changes nothing");
+            counts.found += 1;
+            fs::remove_file(&database).unwrap();
+            let mut store = DiskStore::open(folder.path()).unwrap();
+            assert_eq!(store.operations(usize::MAX).unwrap(), memory.log(), "{place}");
+            assert_eq!(read_again(&mut store, files).0.head().root(), memory.head().root(), "{place}");
+            return;
+        }
+        Err(error) => panic!("{place}: {error}"),
+    };
+    if proof.whole() {
+        // In room that nothing uses: then everything is as it was.
+        counts.harmless += 1;
+        let mut store = DiskStore::open(folder.path()).unwrap();
+        for operation in memory.log() {
+            assert_eq!(store.view_at(operation.id, &build).unwrap().unwrap().root(), operation.root, "{place}");
+        }
+        assert_eq!(&store.list("intent", 0).unwrap(), records, "{place}");
+        return;
+    }
+    counts.found += 1;
+    let mut store = DiskStore::rebuild(folder.path()).unwrap_or_else(|error| panic!("{place}: {error}"));
+    let log = store.operations(usize::MAX).unwrap();
+    assert_eq!(log, memory.log(), "{place}: what only the store knew comes back from its log");
+    assert_eq!(&store.list("intent", 0).unwrap(), records, "{place}");
+    let (again, _) = read_again(&mut store, files);
+    assert_eq!(again.head().root(), memory.head().root(), "{place}: what the Org files hold is there again");
+    drop(store);
+    let (mut store, _, problems) = reopened(folder.path());
+    assert_eq!(problems, [""; 0], "{place}");
+    // What is lost after that is listed, and nothing else is.
+    let after = verify(folder.path(), None).unwrap();
+    let readable = |store: &mut DiskStore, id| store.view_at(id, &build).is_ok_and(|view| view.is_some());
+    let unreadable = memory.log().iter().filter(|operation| !readable(&mut store, operation.id)).count();
+    assert_eq!(unreadable == 0, after.whole(), "{place}: {:?}", after.breaks);
+    assert!(
+        after.breaks.iter().all(|b| b.text.starts_with("operation ") && b.text.ends_with(" is lost")),
+        "{place}: {:?}",
+        after.breaks
+    );
+    counts.lost_texts += after.breaks.len();
+    assert!(after.breaks.len() <= 12, "{place}: one byte costs one page at most: {:?}", after.breaks);
+}
+
+/// Every page is tried, each with one byte; in a soak with as many as `FLIPS` says.
+#[test]
+fn a_flipped_byte_in_any_page_is_found_named_and_healed() {
+    let original = tempfile::tempdir().unwrap();
+    let all = filled(original.path());
+    let pages = fs::metadata(original.path().join("memory.sqlite")).unwrap().len() / 4096;
+    let mut counts = Flips::default();
+    for round in 0..soak::asked("FLIPS").unwrap_or(1) {
+        for page in 0..pages {
+            flip(&mut counts, original.path(), page * 4096 + scattered(page + round * 1_000_003) % 4096, &all);
+        }
+    }
+    // The head of the file, byte by byte.
+    (0..100)
+        .step_by(if soak::asked::<u64>("FLIPS").is_some() { 1 } else { 9 })
+        .for_each(|at| flip(&mut counts, original.path(), at, &all));
+    assert!(counts.found > counts.tried / 4, "{counts:?}");
+    println!(
+        "{} flipped bytes in {pages} pages: {} found and healed, {} in unused room, {} old texts lost and listed, nothing else",
+        counts.tried, counts.found, counts.harmless, counts.lost_texts
+    );
+}
+
+#[test]
+fn a_damaged_log_is_stepped_over_where_it_is_damaged() {
+    let original = tempfile::tempdir().unwrap();
+    let (memory, records, files) = filled(original.path());
+    let length = fs::metadata(original.path().join("memory.log")).unwrap().len();
+    let rounds = soak::asked("FLIPS").unwrap_or(1) * 24;
+    let mut named = 0;
+    for round in 0..rounds {
+        let at = scattered(round) % length;
+        let flipped = |folder: &Path| {
+            copy_store(original.path(), folder);
+            let mut bytes = fs::read(folder.join("memory.log")).unwrap();
+            bytes[at as usize] ^= 1 << (round % 8);
+            fs::write(folder.join("memory.log"), bytes).unwrap();
+        };
+        // With a whole database everything is made good, and the damaged log is kept.
+        let folder = tempfile::tempdir().unwrap();
+        flipped(folder.path());
+        assert!(!verify(folder.path(), None).unwrap().whole(), "byte {at}");
+        let store = DiskStore::open(folder.path()).unwrap();
+        let told = store.notices().join("\n");
+        assert!(told.contains("damaged") && told.contains("made good"), "byte {at}: {told}");
+        named += usize::from(told.contains("damaged in bytes "));
+        drop(store);
+        assert!(verify(folder.path(), None).unwrap().whole(), "byte {at}");
+        // Without one, what stands before and behind the place comes back, and what is lost is named.
+        let folder = tempfile::tempdir().unwrap();
+        flipped(folder.path());
+        fs::remove_file(folder.path().join("memory.sqlite")).unwrap();
+        let mut store = DiskStore::open(folder.path()).unwrap();
+        let (found, told) = (store.operations(usize::MAX).unwrap(), store.notices().join("\n"));
+        assert!(found.len() + 1 >= memory.log().len(), "byte {at}: {} of {}", found.len(), memory.log().len());
+        assert!(found.iter().all(|operation| memory.log().contains(operation)), "byte {at}");
+        let kept = store.list("intent", 0).unwrap();
+        assert!(kept.len() + 1 >= records.len() && kept.iter().all(|record| records.contains(record)), "byte {at}");
+        let in_the_middle = found.last() == memory.last() && found.len() < memory.log().len();
+        assert!(
+            !in_the_middle || told.contains("are lost: neither the database nor its log has them"),
+            "byte {at}: {told}"
+        );
+        read_again(&mut store, &files);
+    }
+    println!("{rounds} flipped bytes in the plain log: all found, {named} in the middle stepped over and named");
+}
+
+#[test]
+fn a_log_that_was_cut_in_the_middle_gives_both_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let (memory, _, files) = filled(folder.path());
+    let log = folder.path().join("memory.log");
+    let bytes = fs::read(&log).unwrap();
+    let (a, b) = (bytes.len() / 3, bytes.len() / 2);
+    fs::write(&log, [&bytes[..a], &bytes[b..]].concat()).unwrap();
+    fs::remove_file(folder.path().join("memory.sqlite")).unwrap();
+    let mut store = DiskStore::open(folder.path()).unwrap();
+    let found = store.operations(usize::MAX).unwrap();
+    assert_eq!((found.first(), found.last()), (memory.log().first(), memory.last()));
+    let told = store.notices().join("\n");
+    assert!(told.contains("are lost: neither") && told.contains("damaged in bytes"), "{told}");
+    let (again, _) = read_again(&mut store, &files);
+    assert_eq!(again.head().root(), memory.head().root());
+    drop(store);
+    let proof = verify(folder.path(), None).unwrap();
+    assert!(
+        proof.breaks.iter().any(|b| b.text.starts_with("operations ") && b.text.ends_with(" are missing")),
+        "{:?}",
+        proof.breaks
+    );
+}
+
+#[test]
+fn a_store_whose_folder_is_deleted_while_it_is_open_is_put_back_whole() {
+    let (parent, heads) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let folder = parent.path().join("store");
+    let mut memory = Memory::default();
+    let mut store = DiskStore::open(&folder).unwrap();
+    store.watch(heads.path());
+    save(&mut store, &mut memory, "a", "* one\n").unwrap();
+    for round in 0..3 {
+        fs::remove_dir_all(&folder).unwrap();
+        save(&mut store, &mut memory, "a", &long(&format!("round {round}"), 200)).unwrap();
+        let proof = verify(&folder, Some(heads.path())).unwrap();
+        assert!(proof.whole(), "{:?}", proof.breaks);
+        assert_eq!(proof.operations, memory.at().0);
+    }
+    // The log alone.
+    fs::remove_file(folder.join("memory.log")).unwrap();
+    save(&mut store, &mut memory, "a", "* two\n").unwrap();
+    assert!(verify(&folder, Some(heads.path())).unwrap().whole());
+    // Moved away: nothing is acknowledged that would be nowhere, and it goes on when it is back.
+    let away = parent.path().join("away");
+    fs::rename(&folder, &away).unwrap();
+    let refused = save(&mut store, &mut memory, "a", "* three\n").unwrap_err();
+    assert!(refused.to_string().contains("were moved away while it was in use"), "{refused}");
+    fs::rename(&away, &folder).unwrap();
+    let steps = [(memory.last().unwrap().clone(), memory.head().clone())];
+    store.commit(&Commit { steps: &steps, ..Commit::default() }).unwrap();
+    drop(store);
+    let (_, found, problems) = reopened(&folder);
+    assert_eq!((problems, found.head().root()), (vec![], memory.head().root()));
+    // Where it cannot be put back, nothing is acknowledged either.
+    let mut store = DiskStore::open(&folder).unwrap();
+    store.load(&build).unwrap();
+    fs::remove_dir_all(parent.path()).unwrap();
+    fs::write(parent.path(), "a file").unwrap();
+    let refused = save(&mut store, &mut memory, "a", "* four\n").unwrap_err();
+    assert!(refused.to_string().contains("memory.sqlite") || refused.to_string().contains("store"), "{refused}");
+    fs::remove_file(parent.path()).unwrap();
+    println!("3 deleted folders put back, 1 moved one refused until it was back");
+}
+
+#[test]
+fn permission_that_is_lost_while_it_is_open_loses_nothing() {
+    let (folder, heads) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut memory = Memory::default();
+    let mode = |mode| {
+        let set = |mode| fs::set_permissions(folder.path(), fs::Permissions::from_mode(mode)).unwrap();
+        set(0o700);
+        for name in ["memory.sqlite", "memory.log"] {
+            fs::set_permissions(folder.path().join(name), fs::Permissions::from_mode(mode & 0o600)).unwrap();
+        }
+        set(mode);
+    };
+    ordinary(|| {
+        let mut store = DiskStore::open(folder.path()).unwrap();
+        store.watch(heads.path());
+        save(&mut store, &mut memory, "a", "* one\n").unwrap();
+        for closed in [0o500, 0o000] {
+            mode(closed);
+            let before = memory.clone();
+            // Either it is saved, or it is said; what is refused is saved when the right is back.
+            match save(&mut store, &mut memory, "a", &format!("* {closed}\n")) {
+                Ok(()) => {}
+                Err(error) => {
+                    assert!(error.to_string().contains("memory.sqlite"), "{error}");
+                    memory = before;
+                }
+            }
+            let refused = DiskStore::open_to_read(folder.path()).map(|_| ());
+            assert!(closed == 0o500 || refused.unwrap_err().to_string().contains("Permission denied"));
+            mode(0o700);
+            save(&mut store, &mut memory, "a", &format!("* after {closed}\n")).unwrap();
+        }
+    });
+    let (_, found, problems) = reopened(folder.path());
+    assert_eq!((problems.len(), found.log(), found.head().root()), (0, memory.log(), memory.head().root()));
+    assert!(verify(folder.path(), Some(heads.path())).unwrap().whole());
+}
+
+#[test]
+fn a_store_of_a_newer_version_is_untouched_byte_for_byte() {
+    let parent = tempfile::tempdir().unwrap();
+    let folder = parent.path().join("store");
+    filled(&folder);
+    let newer = rusqlite::Connection::open(folder.join("memory.sqlite")).unwrap();
+    newer.pragma_update(None, "user_version", 2).unwrap();
+    drop(newer);
+    let before = tree(&folder);
+    let attempts: [&dyn Fn() -> Result<(), StoreError>; 4] = [
+        &|| DiskStore::open(&folder).map(|_| ()),
+        &|| DiskStore::open_to_read(&folder).map(|_| ()),
+        &|| verify(&folder, None).map(|_| ()),
+        &|| DiskStore::rebuild(&folder).map(|_| ()),
+    ];
+    for attempt in attempts {
+        let refused = attempt().unwrap_err();
+        assert!(matches!(refused, StoreError::Newer { found: 2, known: 1, .. }), "{refused}");
+        assert_eq!(tree(&folder), before, "not even a companion is made");
+    }
+}
+
+const SMALL: &str = "PASSEPARTOUT_TEST_SMALL_DISK";
+
+/// The body of the process that has a small disk of its own, made by the test below.
+#[test]
+fn child_on_a_small_disk() {
+    let Ok(disk) = std::env::var(SMALL) else { return };
+    let (disk, folder) = (Path::new(&disk), Path::new(&disk).join("store"));
+    let mut memory = Memory::default();
+    let mut store = DiskStore::open(&folder).unwrap();
+    let (mut refusals, mut saves) = (0, 0);
+    for round in 0..3 {
+        // Until the disk is full; what was refused waits, as it does in the engine.
+        let (mut n, mut waiting) = (0, Vec::new());
+        loop {
+            n += 1;
+            let mut change = memory.begin();
+            change.put(document(&format!("{round}-{n}"), &long(&format!("{round} {n}"), 300)));
+            let operation = change.finish(why("fill")).publish(&mut memory).unwrap();
+            waiting.push((operation, memory.head().clone()));
+            let intent = [record("intent", &format!("{round}-{n}"), json!({}))];
+            match store.commit(&Commit { steps: &waiting, records: &intent, stamps: &[] }) {
+                Ok(committed) => {
+                    saves += 1;
+                    waiting.clear();
+                    // The plain log may be what found no room: then it is said, and made good later.
+                    assert!(committed.warning.is_none_or(|why| why.contains("made good at the next save")));
+                }
+                Err(error) => {
+                    refusals += 1;
+                    assert!(matches!(error, StoreError::Full { .. } | StoreError::Failed { .. }), "{error}");
+                    if waiting.len() >= 3 {
+                        break;
+                    }
+                }
+            }
+            assert!(n < 2_000, "the disk never fills");
+        }
+        // Room again: everything that waited is saved in one piece.
+        fs::remove_file(disk.join(format!("ballast-{round}"))).unwrap();
+        store.commit(&Commit { steps: &waiting, ..Commit::default() }).unwrap();
+        saves += 1;
+    }
+    drop(store);
+    let (mut store, found, problems) = reopened(&folder);
+    assert_eq!((problems, found.head().root()), (vec![], memory.head().root()));
+    assert_eq!(store.list("intent", 0).unwrap().len() + 3, saves, "acknowledged is kept, refused is not");
+    assert!(verify(&folder, None).unwrap().whole());
+    // And a disk that becomes read-only.
+    let mount = |how: &str| {
+        let done = Command::new("mount").args(["-o", &format!("remount,{how}")]).arg(disk).status();
+        done.is_ok_and(|status| status.success())
+    };
+    if mount("ro") {
+        let refused = save(&mut store, &mut memory, "x", "* x\n").unwrap_err();
+        assert!(refused.to_string().contains("memory.sqlite"), "{refused}");
+        assert!(mount("rw"));
+        let steps = [(memory.last().unwrap().clone(), memory.head().clone())];
+        store.commit(&Commit { steps: &steps, ..Commit::default() }).unwrap();
+        println!("a disk that became read-only: refused, and saved when it was writable again");
+    }
+    println!("3 times a full disk: {saves} saves, {refusals} refusals, none lost");
+}
+
+/// A true small disk, in a namespace of its own: nobody else sees it, and it goes with its process.
+#[test]
+fn a_disk_that_is_really_full_loses_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = "mount -t tmpfs -o size=6m,mode=700 tmpfs \"$1\" || exit 77
+        for n in 0 1 2; do dd if=/dev/zero of=\"$1/ballast-$n\" bs=1k count=1500 2>/dev/null || exit 78; done
+        exec \"$2\" --exact survive::child_on_a_small_disk --nocapture --test-threads=1";
+    let output = Command::new("unshare")
+        .args(["--user", "--map-root-user", "--mount", "sh", "-c", script, "sh"])
+        .arg(folder.path())
+        .arg(std::env::current_exe().unwrap())
+        .env(SMALL, folder.path())
+        .stdin(Stdio::null())
+        .output();
+    let output = match output {
+        Ok(output) if output.status.code() != Some(77) && !output.stderr.starts_with(b"unshare:") => output,
+        Ok(output) => return skipped(String::from_utf8_lossy(&output.stderr)),
+        Err(why) => return skipped(format!("no unshare here: {why}")),
+    };
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
+    said.lines().filter(|line| line.contains(" disk")).for_each(|line| println!("{line}"));
+    assert!(said.contains("3 times a full disk"), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_clock_that_goes_back_keeps_the_order_and_expires_nothing_anew() {
+    let home = Home::new(&[("a.org", "* TODO A\n:PROPERTIES:\n:ID: a\n:END:\n")]);
+    let engine = home.engine().await;
+    home.read(&engine).await;
+    home.ask(&engine, "mark A done").await;
+    let plan = crate::support::engine::waiting(&engine);
+    home.clock.advance(24 * 8);
+    engine.close().await;
+    // It expired while the clock was ahead.
+    let engine = home.engine().await;
+    assert_eq!(crate::support::engine::status(&engine, &plan), PlanStatus::Expired);
+    let ahead = engine.head();
+    home.clock.advance(-24 * 400);
+    engine.close().await;
+    let engine = home.engine().await;
+    assert_eq!(crate::support::engine::status(&engine, &plan), PlanStatus::Expired, "what has expired stays so");
+    fs::write(home.file("a.org"), "* TODO A\n* B\n").unwrap();
+    home.read(&engine).await;
+    engine.flush().await.unwrap();
+    assert_eq!(engine.head(), OperationId(ahead.0 + 1), "operations are ordered by their places, not their times");
+    assert_eq!(engine.view().headings(), 2);
+    home.ask(&engine, "mark B done").await;
+    let later = crate::support::engine::waiting(&engine);
+    assert!(later.created < plan.created);
+    engine.close().await;
+    let again = home.engine().await;
+    assert_eq!(crate::support::engine::status(&again, &later), PlanStatus::Pending, "nothing expires because of it");
+    assert_eq!(again.view().headings(), 2);
+    again.close().await;
+    let proof = verify(&home.store(), Some(&home.config().heads())).unwrap();
+    assert!(proof.whole(), "{:?}", proof.breaks);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ten_thousand_files_that_change_at_once_are_all_read() {
+    let count: usize = soak::asked("FILES").unwrap_or(2_000);
+    let home = Home::new(&[]);
+    let write = |round: usize| {
+        for n in 0..count {
+            let folder = home.file(&format!("{}", n % 50));
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(format!("{folder}/{n}.org"), format!("* Round {round} of note {n}\nWords.\n")).unwrap();
+        }
+    };
+    write(1);
+    let engine = home.engine().await;
+    home.read(&engine).await;
+    let before = engine.head();
+    write(22);
+    for n in 0..count / 10 {
+        let from = home.file(&format!("{}/{n}.org", n % 50));
+        if n % 2 == 0 {
+            fs::remove_file(from).unwrap()
+        } else {
+            fs::rename(&from, format!("{from}-moved.org")).unwrap()
+        }
+    }
+    home.read(&engine).await;
+    engine.flush().await.unwrap();
+    assert_eq!(engine.head(), OperationId(before.0 + 1), "one reading is one operation");
+    let gone = (count / 10).div_ceil(2);
+    let check = |view: &passepartout::domain::memory::view::View| {
+        assert_eq!((view.len(), view.headings()), (count - gone, count - gone));
+        let odd = view.document(&home.file("1/1.org-moved.org")).map(|d| d.outline.text.to_string());
+        assert_eq!(odd.as_deref(), Some("* Round 22 of note 1\nWords.\n"));
+    };
+    check(&engine.view());
+    engine.close().await;
+    let again = home.engine().await;
+    check(&again.view());
+    again.close().await;
+    println!("{count} files changed at once, {gone} of them deleted, as many renamed: all as they are on disk");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn loops_growing_files_and_strange_names_stop_nothing() {
+    use std::os::unix::ffi::OsStrExt;
+    let home = Home::new(&[("good.org", "* Good\n"), ("new\nline.org", "* Line\n"), ("grows.org", "* Grows\n")]);
+    let memex = home.file("");
+    let memex = Path::new(&memex);
+    std::os::unix::fs::symlink(memex, memex.join("loop")).unwrap();
+    std::os::unix::fs::symlink("b.org", memex.join("a.org")).unwrap();
+    std::os::unix::fs::symlink("a.org", memex.join("b.org")).unwrap();
+    let bad = memex.join(std::ffi::OsStr::from_bytes(b"bad-\xff\xfe.org"));
+    fs::write(&bad, "* Bad name\n").unwrap();
+    let engine = home.engine().await;
+    let path = home.file("grows.org");
+    let stop = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let grower = {
+        let stop = stop.clone();
+        std::thread::spawn(move || {
+            let mut lines = 0;
+            let mut file = fs::OpenOptions::new().append(true).open(path).unwrap();
+            while !stop.load(std::sync::atomic::Ordering::Relaxed) && lines < 200_000 {
+                file.write_all(b"* More\n").unwrap();
+                lines += 1;
+            }
+            lines
+        })
+    };
+    for _ in 0..5 {
+        home.read(&engine).await;
+        let view = engine.view();
+        let text = view.document(&home.file("grows.org")).unwrap().outline.text.to_string();
+        assert!(text.starts_with("* Grows\n") && text.len() >= 8);
+    }
+    stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    let lines = grower.join().unwrap();
+    home.read(&engine).await;
+    let view = engine.view();
+    assert_eq!(view.document(&home.file("grows.org")).unwrap().ids.len(), 2 + lines, "what came last is there");
+    assert_eq!(view.document(&home.file("new\nline.org")).unwrap().ids.len(), 2);
+    assert!(view.document(&home.file("good.org")).is_some());
+    let problems = engine.problems();
+    assert!(problems.iter().all(|problem| !problem.contains('\n')), "one line each: {problems:?}");
+    assert!(problems.iter().any(|problem| problem.contains("bad-")), "a name that is no UTF-8 is named: {problems:?}");
+    assert!(problems.iter().any(|problem| problem.contains("a.org")), "a loop of links is named: {problems:?}");
+    engine.flush().await.unwrap();
+    engine.close().await;
+    assert!(verify(&home.store(), Some(&home.config().heads())).unwrap().whole());
+}
