@@ -27,7 +27,10 @@ const SEARCHED: usize = 100_000;
 fn main() {
     let asked: Vec<usize> = std::env::args().filter_map(|argument| argument.parse().ok()).collect();
     let sizes = if asked.is_empty() { vec![10_000, 100_000, 1_000_000] } else { asked };
-    println!("{:>9} | fill MB/s | B/heading disk | resident | index    | p50 ms | p99 ms | search p50, p99 | edit p50, p99 | start ms", "headings");
+    println!(
+        "{:>9} | fill MB/s | B/heading disk | resident | index    | p50 ms | p99 ms | search p50, p99 | edit p50, p99 | start ms",
+        "headings"
+    );
     for headings in sizes {
         measure(headings);
     }
@@ -67,7 +70,8 @@ fn measure(headings: usize) {
     }
     folder.sweep(&index);
     spent += now() - begun;
-    let disk: u64 = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().metadata().unwrap().len()).sum();
+    let disk: u64 =
+        std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().metadata().unwrap().len()).sum();
     let questions = synthetic::questions();
     let ask = |question: &String| index.scores(&Question::read(question, None).terms, 10, &|_, _| true).len();
     let hits: usize = questions.iter().map(ask).sum();

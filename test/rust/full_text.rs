@@ -41,7 +41,11 @@ fn all(_: &str, _: u32) -> bool {
 }
 
 fn asked(words: &[&str]) -> Vec<QueryTerm> {
-    words.iter().enumerate().map(|(at, word)| QueryTerm { term: (*word).into(), weight: 1.0 + at as f32 / 3.0 }).collect()
+    words
+        .iter()
+        .enumerate()
+        .map(|(at, word)| QueryTerm { term: (*word).into(), weight: 1.0 + at as f32 / 3.0 })
+        .collect()
 }
 
 /// What an index says of some questions.
@@ -90,7 +94,9 @@ fn many(headings: u64) -> View {
 #[test]
 fn the_best_are_those_of_a_search_that_leaves_nothing_out() {
     let index = Index::of(&many(10_000));
-    for words in [&["w1"][..], &["w0", "w250"], &["w2", "w40", "w199"], &["w0", "w1", "w2", "w3"], &["w290", "w280", "w7"]] {
+    for words in
+        [&["w1"][..], &["w0", "w250"], &["w2", "w40", "w199"], &["w0", "w1", "w2", "w3"], &["w290", "w280", "w7"]]
+    {
         let everything = index.scores(&asked(words), usize::MAX, &all);
         for limit in [1, 10, 150] {
             let best = index.scores(&asked(words), limit, &all);
@@ -133,7 +139,8 @@ fn words_of_any_script_are_found() {
         ("𠮷野家で食べる", &["𠮷野", "𠮷"], &["吉野"]),
         ("ພາສາລາວ", &["ລາວ", "ພາ"], &["ໄທ"]),
     ] {
-        let view = View::default().with(document("a.org", &format!("* Heading\n:PROPERTIES:\n:ID: it\n:END:\n{text}\n")));
+        let view =
+            View::default().with(document("a.org", &format!("* Heading\n:PROPERTIES:\n:ID: it\n:END:\n{text}\n")));
         let index = Index::of(&view);
         let found = |question: &str| {
             let hits = search(&view, &index, question, 10, Privacy::Private);
@@ -231,7 +238,7 @@ proptest! {
 fn filled(cache: &Path) -> (View, Vec<PathBuf>) {
     let disk = folder(cache);
     let view = many(2_000);
-    let documents: Vec<Arc<Document>> = view.documents().map(|document| document.clone()).collect();
+    let documents: Vec<Arc<Document>> = view.documents().collect();
     for half in documents.chunks(2) {
         disk.keep(&segment(half)).expect("the disk takes it");
     }
@@ -276,7 +283,7 @@ fn a_damaged_segment_is_found_and_only_its_documents_are_read_again() {
         assert!(!paths[0].exists(), "{name}: it is removed");
         let (index, missing) = found.index.compared(&view);
         assert_eq!(missing.len(), 2, "{name}");
-        let missing: Vec<Arc<Document>> = missing.iter().filter_map(|file| view.document(file)).map(|d| d.clone()).collect();
+        let missing: Vec<Arc<Document>> = missing.iter().filter_map(|file| view.document(file)).collect();
         let index = index.adopting(Arc::new(segment(&missing)), &view);
         let query = asked(&["w1", "w70"]);
         assert_eq!(index.scores(&query, 20, &all), Index::of(&view).scores(&query, 20, &all), "{name}");
@@ -344,7 +351,7 @@ fn two_processes_do_not_take_each_others_segments_away() {
     assert_eq!(other.sweep(&Index::default()), 0, "the other is there");
     assert_eq!(segments(&other), paths);
     // Both write the same: it is one file.
-    let documents: Vec<Arc<Document>> = view.documents().map(|document| document.clone()).collect();
+    let documents: Vec<Arc<Document>> = view.documents().collect();
     one.keep(&segment(&documents)).expect("the disk takes it");
     other.keep(&segment(&documents)).expect("the disk takes it");
     assert_eq!(segments(&one).len(), paths.len() + 1);

@@ -264,7 +264,7 @@ async fn memory_alone_goes_back_and_follows_a_file_again_when_that_changes() {
     let state = |engine: &Engine| {
         let view = engine.view();
         let node = view.get(&"tiles".to_string().into_id()).expect("it is there");
-        node.document.outline.todo(node.node()).map(|k| k.name.to_string())
+        node.keyword().map(|k| k.name.to_string())
     };
     let preview = takes_back(&engine, Wish::Rewind(start, Reach::Memory)).await;
     assert!(preview.text.contains("stay as they are; memory follows a file again"), "{}", preview.text);

@@ -1,13 +1,13 @@
-//! What one document asks of the calendar: what is due when, and which headings are projects.
+//! What memory asks of the calendar: what is due when, and which headings are projects.
 
-use crate::domain::memory::view::Document;
+use crate::domain::memory::card::Planning;
+use crate::domain::memory::query;
+use crate::domain::memory::view::{NodeRef, View};
 use jiff::civil::{Date, DateTime, Time};
 
 /// A planning line of a heading that is not done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Due {
-    /// Index of the node.
-    pub index: u32,
     /// Whether it is a deadline; else it is scheduled.
     pub kind: DueKind,
     /// The day.
@@ -25,49 +25,30 @@ pub enum DueKind {
     Scheduled,
 }
 
-/// What one document asks of the calendar.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Almanac {
-    /// What is planned and not done, in the order of lines.
-    pub due: Vec<Due>,
-    /// Tags of headings that are not done, in lower case, with the node; sorted.
-    tagged: Vec<(Box<str>, u32)>,
-}
-
-impl Almanac {
-    /// Reads a document's planning lines and tags.
-    pub fn of(document: &Document) -> Almanac {
-        let outline = &document.outline;
-        let mut almanac = Almanac::default();
-        for (index, node) in outline.nodes.iter().enumerate() {
-            let done = node.todo.and_then(|todo| outline.keywords.get(todo as usize)).is_some_and(|word| word.done);
-            if done || node.commented {
-                continue;
-            }
-            if index > 0 {
-                let tags = node.tags.iter().map(|tag| (tag.to_lowercase().into_boxed_str(), index as u32));
-                almanac.tagged.extend(tags);
-            }
-            for (kind, range) in [(DueKind::Deadline, &node.deadline), (DueKind::Scheduled, &node.scheduled)] {
-                if let Some((date, time)) = range.as_ref().and_then(|range| timestamp(outline.slice(range))) {
-                    almanac.due.push(Due { index: index as u32, kind, date, time });
-                }
+/// Returns what is planned for one of the days from `first` to `last` and not done, in the order of files and lines.
+pub fn due(view: &View, first: Date, last: Date) -> Vec<(NodeRef, Due)> {
+    let mut found: Vec<(NodeRef, Due)> = Vec::new();
+    for (kind, planning) in [(DueKind::Deadline, Planning::Deadline), (DueKind::Scheduled, Planning::Scheduled)] {
+        for (node, _) in query::planned(view, planning, first, last).filter(|(node, _)| is_open(node)) {
+            if let Some((date, time)) = node.planning(planning).and_then(timestamp) {
+                found.push((node, Due { kind, date, time }));
             }
         }
-        almanac.tagged.sort_unstable();
-        almanac
     }
+    // Stable: of one node the deadline comes first.
+    found.sort_by(|(a, _), (b, _)| (a.file(), a.index).cmp(&(b.file(), b.index)));
+    found
+}
 
-    /// Returns the headings that carry a tag themselves and are not done, in the order of lines. The tag is lower case.
-    pub fn tagged(&self, tag: &str) -> impl Iterator<Item = u32> {
-        let begin = self.tagged.partition_point(|(known, _)| known.as_ref() < tag);
-        self.tagged[begin..].iter().take_while(move |(known, _)| known.as_ref() == tag).map(|(_, index)| *index)
-    }
+/// Returns the headings that carry a tag themselves and are not done, in the order of files and lines.
+pub fn tagged<'a>(view: &'a View, tag: &'a str) -> impl Iterator<Item = NodeRef> + 'a {
+    let carries =
+        move |node: &NodeRef| node.tags().any(|own| own.eq_ignore_ascii_case(tag) || own.to_lowercase() == tag);
+    query::tagged(view, tag).filter(move |node| node.index > 0 && carries(node) && is_open(node))
+}
 
-    /// Returns whether nothing is planned or tagged.
-    pub fn is_empty(&self) -> bool {
-        self.due.is_empty() && self.tagged.is_empty()
-    }
+fn is_open(node: &NodeRef) -> bool {
+    !node.commented() && node.keyword().is_none_or(|word| !word.done)
 }
 
 impl Due {

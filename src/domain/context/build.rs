@@ -151,7 +151,8 @@ pub fn join<S: Sink>(parts: &[(&Segment, Option<&[u64]>)], sink: &mut S) -> Resu
             let Some(entry) = walk.entry().filter(|_| walk.term() == Some(&least)) else { continue };
             here.clear();
             walk.reader.all(entry, &mut here).ok_or(JoinError::Broken)?;
-            let moved = here.iter().map(|(node, weight)| (numbers.get(*node as usize).copied().unwrap_or(DEAD), *weight));
+            let moved =
+                here.iter().map(|(node, weight)| (numbers.get(*node as usize).copied().unwrap_or(DEAD), *weight));
             found.extend(moved.filter(|(node, _)| *node != DEAD));
             walk.step().ok_or(JoinError::Broken)?;
         }

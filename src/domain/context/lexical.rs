@@ -5,7 +5,6 @@
 //! otherwise; small ones are joined as they gather, so that a change costs what the changed document costs, and a
 //! question asks few segments. However an index came about, its hits and scores are those of one built fresh.
 
-use crate::domain::context::almanac::Almanac;
 use crate::domain::context::build::{Builder, JoinError, Sink, join};
 use crate::domain::context::postings::BLOCK;
 use crate::domain::context::race::{self, Asked, Candidate};
@@ -13,7 +12,6 @@ use crate::domain::context::segment::{Entry, Head, Reader, Segment, Share, bit};
 use crate::domain::id::ObjectHash;
 use crate::domain::memory::document::Document;
 use crate::domain::memory::view::View;
-use rpds::RedBlackTreeMapSync;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -31,8 +29,6 @@ pub const BATCH: usize = 2_500_000;
 #[derive(Clone, Default)]
 pub struct Index {
     parts: Vec<Part>,
-    /// What is due when, and which headings are projects; only documents that have any.
-    almanacs: RedBlackTreeMapSync<Arc<str>, Arc<Almanac>>,
 }
 
 /// One segment, and which of its documents have been replaced since.
@@ -84,8 +80,7 @@ impl Index {
     pub fn of(view: &View) -> Index {
         let (mut index, mut builder) = (Index::default(), Builder::default());
         for document in view.documents() {
-            index.note(document);
-            builder.add(document);
+            builder.add(&document);
             if builder.size() >= BATCH {
                 index.parts.push(Part::new(std::mem::take(&mut builder).finish()));
             }
@@ -96,10 +91,9 @@ impl Index {
         index
     }
 
-    /// Returns the index of all documents of some segments, of which no two have the same file. It knows nothing of what
-    /// is due; [`Index::adopting`] does.
+    /// Returns the index of all documents of some segments, of which no two have the same file.
     pub fn of_segments(segments: impl IntoIterator<Item = Arc<Segment>>) -> Index {
-        Index { parts: segments.into_iter().map(Part::new_shared).collect(), ..Index::default() }
+        Index { parts: segments.into_iter().map(Part::new_shared).collect() }
     }
 
     /// Returns the index with one document put in or replaced.
@@ -108,7 +102,6 @@ impl Index {
         builder.add(document);
         let mut next = self.without(&document.file);
         next.parts.push(Part::new(builder.finish()));
-        next.note(document);
         while let Some(crowd) = next.crowd(JOINED_AT_ONCE).filter(Crowd::is_in_memory) {
             let mut body = Vec::new();
             let Ok(head) = crowd.join(&mut body) else { break };
@@ -120,7 +113,6 @@ impl Index {
     /// Returns the index without one document.
     pub fn without(&self, file: &str) -> Index {
         let mut next = self.clone();
-        next.almanacs.remove_mut(file);
         for part in &mut next.parts {
             part.kill(file);
         }
@@ -134,16 +126,11 @@ impl Index {
         let mut next = self.clone();
         let mut part = Part::new_shared(segment.clone());
         for share in segment.shares() {
-            let wanted = view.document(&share.file).filter(|document| document.root() == share.document);
-            let known = self.document(&share.file);
-            match wanted.filter(|_| known != Some(share.document)) {
-                Some(document) => {
-                    if known.is_some() {
-                        next = next.without(&share.file);
-                    }
-                    next.note(document);
-                }
-                None => part.kill(&share.file),
+            let wanted = view.card(&share.file).is_some_and(|card| card.root() == share.document);
+            match self.document(&share.file) {
+                Some(known) if wanted && known != share.document => next = next.without(&share.file),
+                None if wanted => {}
+                Some(_) | None => part.kill(&share.file),
             }
         }
         if part.live == 0 {
@@ -155,7 +142,7 @@ impl Index {
 
     /// Returns the index without what is not in a memory, and the files of it whose words it does not have, in order.
     pub fn compared(&self, view: &View) -> (Index, Vec<Arc<str>>) {
-        let root = |file: &str| view.document(file).map(|document| document.root());
+        let root = |file: &str| view.card(file).map(|card| card.root());
         let mut stale: Vec<&Arc<str>> = Vec::new();
         let mut known: std::collections::HashSet<&str> = std::collections::HashSet::new();
         for share in self.parts.iter().flat_map(Part::shares) {
@@ -169,8 +156,8 @@ impl Index {
         for file in stale {
             next = next.without(file);
         }
-        let missing = view.documents().filter(|document| !known.contains(document.file.as_ref()));
-        (next, missing.map(|document| document.file.clone()).collect())
+        let missing = view.cards().filter(|card| !known.contains(card.file.as_ref()));
+        (next, missing.map(|card| card.file.clone()).collect())
     }
 
     /// Returns the index without the segments that cannot be read as they were written; `None` when all can.
@@ -179,9 +166,6 @@ impl Index {
             return None;
         }
         let mut next = self.clone();
-        for share in self.parts.iter().filter(|part| part.segment.is_broken()).flat_map(Part::shares) {
-            next.almanacs.remove_mut(share.file.as_ref());
-        }
         next.parts.retain(|part| !part.segment.is_broken());
         Some(next)
     }
@@ -242,7 +226,7 @@ impl Index {
         if part.live > 0 {
             parts.push(part);
         }
-        Index { parts, almanacs: self.almanacs.clone() }
+        Index { parts }
     }
 
     /// Returns how many nodes are indexed, files included.
@@ -259,11 +243,6 @@ impl Index {
     pub fn heap_bytes(&self) -> usize {
         let dead = |part: &Part| part.dead.as_ref().map_or(0, |dead| 8 * dead.len());
         self.parts.iter().map(|part| part.segment.heap_bytes() + dead(part)).sum()
-    }
-
-    /// Returns the documents that have something due or a project, by file.
-    pub fn almanacs(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<Almanac>)> {
-        self.almanacs.iter()
     }
 
     /// Returns in how many nodes a term stands.
@@ -328,13 +307,6 @@ impl Index {
         }
         found.sort_by(|a, b| (&a.file, a.index).cmp(&(&b.file, b.index)));
         found
-    }
-
-    fn note(&mut self, document: &Arc<Document>) {
-        let almanac = Almanac::of(document);
-        if !almanac.is_empty() {
-            self.almanacs.insert_mut(document.file.clone(), Arc::new(almanac));
-        }
     }
 }
 

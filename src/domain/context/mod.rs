@@ -195,11 +195,6 @@ impl Desk<'_> {
         self.tray.used.saturating_add(more).min(self.request.max_tokens)
     }
 
-    /// Finds a node of a document; `None` when the index is older than the memory.
-    fn node(&self, file: &str, index: u32) -> Option<NodeRef> {
-        self.view.node(file, index as usize)
-    }
-
     fn drop(&mut self, node: &NodeRef, reason: Reason) {
         if self.dropped.len() < MOST_DROPPED {
             self.dropped.push((node.id().clone(), reason));
@@ -271,13 +266,10 @@ impl Desk<'_> {
         let horizon = day(self.request.deadline_minutes.max(0) / 1440 + 1).unwrap_or(jiff::civil::Date::MAX);
         let stale = day(-STALE_DAYS).unwrap_or(jiff::civil::Date::MIN);
         let mut found: Vec<(i64, NodeRef, Due)> = Vec::new();
-        for (file, almanac) in self.index.almanacs() {
-            for due in almanac.due.iter().filter(|due| due.date <= horizon && due.date >= stale) {
-                let minutes = minutes_between(now, due.moment());
-                let soon = minutes <= self.request.deadline_minutes || (due.time.is_none() && due.date == now.date());
-                if soon {
-                    found.extend(self.node(file, due.index).map(|node| (minutes, node, due.clone())));
-                }
+        for (node, due) in almanac::due(self.view, stale, horizon) {
+            let minutes = minutes_between(now, due.moment());
+            if minutes <= self.request.deadline_minutes || (due.time.is_none() && due.date == now.date()) {
+                found.push((minutes, node, due));
             }
         }
         // What is still to come stands before what is overdue.
@@ -302,12 +294,9 @@ impl Desk<'_> {
         // Projects are always named: a small budget must not push them out.
         let limit = self.limit(PROJECT_SHARE).max(self.tray.used + PROJECT_FLOOR).min(self.request.max_tokens);
         let tag = self.request.project_tag.to_lowercase();
-        for (file, almanac) in self.index.almanacs() {
-            for index in almanac.tagged(&tag) {
-                let Some(node) = self.node(file, index) else { continue };
-                if self.may_see(&node) && !self.tray.offer(&node, Rendered::Title, Reason::Project, limit) {
-                    self.drop(&node, Reason::OverBudget);
-                }
+        for node in almanac::tagged(self.view, &tag) {
+            if self.may_see(&node) && !self.tray.offer(&node, Rendered::Title, Reason::Project, limit) {
+                self.drop(&node, Reason::OverBudget);
             }
         }
     }

@@ -228,7 +228,13 @@ impl Window {
     }
 
     /// Finds the nodes of a window that can reach `least`; false when there are none.
-    fn gather(&mut self, lanes: &mut [Lane<'_>], score: &Scoring<'_>, window: std::ops::Range<u32>, least: f32) -> bool {
+    fn gather(
+        &mut self,
+        lanes: &mut [Lane<'_>],
+        score: &Scoring<'_>,
+        window: std::ops::Range<u32>,
+        least: f32,
+    ) -> bool {
         self.bounds.clear();
         self.bounds.extend(lanes.iter_mut().map(|lane| lane.bound(&window)));
         let rest: f32 = self.bounds.iter().sum();
@@ -254,22 +260,30 @@ impl Window {
             let length = |place: usize| score.segment.length(window.start + place as u32);
             if least <= 0.0 || rest * MARGIN >= least {
                 // What is in no list so far may still win by the lists from here on.
-                lane.visit(&window, |_, _| true, |place, count, counts| {
-                    counts[place] = count;
-                    sums[place] += score.of(weight, count, length(place));
-                    alive[place / 64] |= 1 << (place % 64);
-                });
+                lane.visit(
+                    &window,
+                    |_, _| true,
+                    |place, count, counts| {
+                        counts[place] = count;
+                        sums[place] += score.of(weight, count, length(place));
+                        alive[place / 64] |= 1 << (place % 64);
+                    },
+                );
             } else {
                 if !narrow(sums, alive, rest, least) {
                     break;
                 }
                 let (standing, alive) = (*alive, alive);
-                lane.visit(&window, |first, last| any(&standing, first, last), |place, count, counts| {
-                    counts[place] = count;
-                    if alive[place / 64] >> (place % 64) & 1 == 1 {
-                        sums[place] += score.of(weight, count, length(place));
-                    }
-                });
+                lane.visit(
+                    &window,
+                    |first, last| any(&standing, first, last),
+                    |place, count, counts| {
+                        counts[place] = count;
+                        if alive[place / 64] >> (place % 64) & 1 == 1 {
+                            sums[place] += score.of(weight, count, length(place));
+                        }
+                    },
+                );
             }
         }
         narrow(&self.sums, &mut self.alive, 0.0, least) || {

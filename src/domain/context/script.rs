@@ -35,7 +35,8 @@ fn digit(c: char, zero: u32) -> char {
 }
 
 /// U+FF66 to U+FF9D as they are written in full width.
-const FULL_WIDTH: &str = "ヲァィゥェォャュョッーアイウエオカキクケコサシスセソタチツテトナニヌネノハヒフヘホマミムメモヤユヨラリルレロワン";
+const FULL_WIDTH: &str =
+    "ヲァィゥェォャュョッーアイウエオカキクケコサシスセソタチツテトナニヌネノハヒフヘホマミムメモヤユヨラリルレロワン";
 
 fn half_width(c: char) -> char {
     let at = (c as usize).saturating_sub(0xff66);

@@ -5,7 +5,9 @@
 //! Both are the same bytes. A body that cannot be read as it was written makes its segment broken: it finds nothing
 //! more, says so, and whoever keeps the index builds its documents anew.
 
-use crate::domain::context::postings::{BLOCK, Block, Posting, directory_bytes, number, read_block, read_directory, small};
+use crate::domain::context::postings::{
+    BLOCK, Block, Posting, directory_bytes, number, read_block, read_directory, small,
+};
 use crate::domain::id::ObjectHash;
 use std::cmp::Ordering;
 use std::fmt;

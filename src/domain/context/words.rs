@@ -554,14 +554,9 @@ mod tests {
 
     #[test]
     fn one_character_of_a_run_is_a_piece_too() {
-        for (text, expected) in [
-            ("東京に", "東京に"),
-            ("猫", ""),
-            ("猫 x 犬", ""),
-            ("물을", "물을"),
-            ("น้ำ", "น"),
-            ("ปูดอง", "ปดอง"),
-        ] {
+        for (text, expected) in
+            [("東京に", "東京に"), ("猫", ""), ("猫 x 犬", ""), ("물을", "물을"), ("น้ำ", "น"), ("ปูดอง", "ปดอง")]
+        {
             let mut found = String::new();
             cuts(text, |_, cut| {
                 if let Cut::Sign(sign) = cut {
@@ -574,7 +569,8 @@ mod tests {
 
     #[test]
     fn pieces_say_where_they_stand() {
-        for text in ["Ｈello, wörld's 東京ﾀﾞﾖ 2026-03-14 น้ำใจ!", "e\u{301}tude", "한\u{1112}\u{1161}\u{11ab}"] {
+        for text in ["Ｈello, wörld's 東京ﾀﾞﾖ 2026-03-14 น้ำใจ!", "e\u{301}tude", "한\u{1112}\u{1161}\u{11ab}"]
+        {
             let mut end = 0;
             spans(text, |at, piece| {
                 assert!(text.get(at.clone()).is_some(), "{piece:?} at {at:?} of {text}");

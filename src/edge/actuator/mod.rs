@@ -113,11 +113,13 @@ impl Actuators {
         let hits = search(&view, &index, action.text("query").unwrap_or(""), limit, may_see);
         let filling = self.engine.filling().map(|filling| filling.to_string());
         if hits.is_empty() {
-            let text = filling.map_or("Nothing was found.".to_string(), |so_far| format!("Nothing was found yet: {so_far}."));
+            let text =
+                filling.map_or("Nothing was found.".to_string(), |so_far| format!("Nothing was found yet: {so_far}."));
             return Done::said(text, note(Privacy::Open));
         }
         let mut privacy = Privacy::Open;
-        let mut lines: Vec<String> = filling.map(|so_far| format!("There may be more: {so_far}.")).into_iter().collect();
+        let mut lines: Vec<String> =
+            filling.map(|so_far| format!("There may be more: {so_far}.")).into_iter().collect();
         for node in hits.iter().filter_map(|hit| view.get(&hit.id)) {
             privacy = privacy.max(node.privacy());
             let todo = node.keyword().map(|k| format!("{} ", k.name)).unwrap_or_default();

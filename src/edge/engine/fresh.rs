@@ -89,11 +89,11 @@ impl Engine {
         let root = |view: &View, file: &str| view.card(file).map(|card| card.root());
         let unmoved = |view: &View, file: &str| root(view, file) == root(before, file);
         self.change_memory_where(documents, &removed, stamps, READ, &note, &unmoved);
-        self.follow(&moved);
+        self.follow_renames(&moved);
     }
 
     /// Lets the focus, and what was changed in this session, follow files to their new names.
-    fn follow(&self, moved: &[(String, String)]) {
+    fn follow_renames(&self, moved: &[(String, String)]) {
         let follow = |id: &NodeId| {
             let (from, to) = moved.iter().find(|(from, _)| {
                 id.as_str().strip_prefix(from.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with("::*"))

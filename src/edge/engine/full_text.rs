@@ -101,7 +101,7 @@ impl Engine {
             }
         }
         let (index, missing) = self.index.read().clone().compared(&view);
-        let headings = missing.iter().filter_map(|file| view.document(file)).map(|known| known.outline.nodes.len());
+        let headings = missing.iter().filter_map(|file| view.card(file)).map(|card| card.len());
         if headings.sum::<usize>() > AT_START {
             *self.index.write() = index;
             self.say_filling(Some(Filling { done: view.len().saturating_sub(missing.len()), total: view.len() }));
@@ -109,13 +109,13 @@ impl Engine {
             return;
         }
         let mut builder = Builder::default();
-        missing.iter().filter_map(|file| view.document(file)).for_each(|document| builder.add(document));
+        missing.iter().filter_map(|file| view.document(file)).for_each(|document| builder.add(&document));
         *self.index.write() =
             if builder.is_empty() { index } else { index.adopting(Arc::new(builder.finish()), &view) };
     }
 
     /// Lets the index follow a change of memory. The caller holds the lock of changes.
-    pub(super) fn follow(&self, changed: &[Arc<Document>], gone: &[&str]) {
+    pub(super) fn index_follows(&self, changed: &[Arc<Document>], gone: &[&str]) {
         let mut index = self.index.read().clone();
         for file in gone {
             index = index.without(file);
@@ -210,7 +210,7 @@ impl Engine {
             }
             // What went away meanwhile is not missed.
             if let Some(document) = view.document(&file) {
-                builder.add(document);
+                builder.add(&document);
             }
             held += 1;
             if builder.size() >= BATCH {
@@ -266,14 +266,14 @@ impl Engine {
 
     fn take_in(&self, builder: Builder) {
         let segment = builder.finish();
-        let segment = self.kept(|folder| folder.keep(&segment)).unwrap_or_else(|| Arc::new(segment));
+        let segment = self.on_disk(|folder| folder.keep(&segment)).unwrap_or_else(|| Arc::new(segment));
         let _order = self.changing.lock();
         let index = self.index.read().adopting(segment, &self.view());
         *self.index.write() = index;
     }
 
     fn take_joined(&self, crowd: &Crowd) -> bool {
-        let joined = self.kept(|folder| folder.join(crowd)).or_else(|| {
+        let joined = self.on_disk(|folder| folder.join(crowd)).or_else(|| {
             // Without a disk only what is in memory already is joined there.
             let mut body = Vec::new();
             let head = crowd.is_in_memory().then(|| crowd.join(&mut body))?.ok()?;
@@ -287,14 +287,15 @@ impl Engine {
     }
 
     /// Writes a segment down; `None` when there is no folder, or it takes no more.
-    fn kept(&self, keep: impl Fn(&Folder) -> std::io::Result<Arc<Segment>>) -> Option<Arc<Segment>> {
+    fn on_disk(&self, keep: impl Fn(&Folder) -> std::io::Result<Arc<Segment>>) -> Option<Arc<Segment>> {
         let folder = self.full_text.folder.as_ref()?;
         match keep(folder) {
             Ok(segment) => Some(segment),
             Err(why) => {
                 if !self.full_text.told.swap(true, Ordering::Relaxed) {
                     let path = folder.path().display();
-                    let text = format!("the full-text index stays in memory: {path} takes no more: {why}; make room there");
+                    let text =
+                        format!("the full-text index stays in memory: {path} takes no more: {why}; make room there");
                     self.say(LogLevel::Warning, &text);
                 }
                 None

@@ -112,7 +112,7 @@ impl Engine {
         if cause != READ {
             self.note_changes(&before, &changed);
         }
-        self.follow(&changed, &gone);
+        self.index_follows(&changed, &gone);
         // Whoever is told may change memory, too.
         drop(order);
         (self.notify)(Notice::Status);

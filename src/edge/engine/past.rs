@@ -331,14 +331,15 @@ impl Engine {
     fn heading(&self, name: &str) -> Result<(String, Place), String> {
         let view = self.view();
         if let Some(node) = view.get(&NodeId::new(name)) {
-            let (document, index) = (node.document.clone(), node.index);
+            let gone = || format!("the text of “{}” cannot be had; the log says why", exact(name));
+            let (document, index) = (node.document().ok_or_else(gone)?, node.index);
             return Ok((document.file.to_string(), Place::of(&document.outline, index)));
         }
         let unknown = || format!("there is no heading “{}”; name one by its id or as FILE:LINE", exact(name));
         let (file, line) = name.rsplit_once(':').ok_or_else(unknown)?;
         let line: u32 = line.parse().map_err(|_| unknown())?;
         let file = canonical_name(file);
-        let document = view.document(&file).cloned().ok_or_else(|| format!("{} is not in memory", exact(&file)))?;
+        let document = view.document(&file).ok_or_else(|| format!("{} is not in memory", exact(&file)))?;
         let index = document.outline.nodes.partition_point(|node| node.line <= line).saturating_sub(1);
         Ok((file.to_string(), Place::of(&document.outline, index)))
     }

@@ -83,7 +83,7 @@ impl Folder {
     /// Opens the segments that hold something of a memory.
     pub fn load(&self, view: &View) -> Found {
         let mut found = Found::default();
-        let name = |file: &str| view.document(file).map_or_else(|| Arc::from(file), |known| known.file.clone());
+        let name = |file: &str| view.card(file).map_or_else(|| Arc::from(file), |known| known.file.clone());
         let mut segments: Vec<(Arc<Segment>, PathBuf)> = Vec::new();
         for path in self.entries("seg") {
             match open(&path, &self.reading, &self.cache, &name) {
@@ -146,7 +146,8 @@ impl Folder {
     /// Removes the files that an index does not use, if no other process may use them; returns how many.
     pub fn sweep(&self, index: &Index) -> usize {
         let mut files = self.files.lock();
-        let used = |segment: &Weak<Segment>| index.segments().any(|used| std::ptr::eq(Arc::as_ptr(used), segment.as_ptr()));
+        let used =
+            |segment: &Weak<Segment>| index.segments().any(|used| std::ptr::eq(Arc::as_ptr(used), segment.as_ptr()));
         files.retain(|(segment, _)| used(segment));
         let lock = self.lock.lock();
         let alone = lock.try_lock().is_ok();
