@@ -3,21 +3,56 @@
 //! Every field is length-prefixed, so no two different values share an encoding.
 //! Nothing derived, timed or random is ever fed in.
 
+/// A field of at least this many bytes is hashed where it lies; shorter ones are put side by side first.
+const LARGE: usize = 4096;
+
 /// Feeds fields into BLAKE3 in the pinned encoding.
-pub struct ContentHasher(blake3::Hasher);
+///
+/// Short values are hashed in one call over one buffer: most of what is hashed has a few dozen bytes.
+pub struct ContentHasher {
+    /// The encoding; what lies in front of `streamed` has gone into `stream`.
+    buffer: Vec<u8>,
+    /// How much of the buffer tells the kind.
+    kind: usize,
+    /// How much of the buffer has gone into `stream`.
+    streamed: usize,
+    /// Used once a large field came.
+    stream: Option<Box<blake3::Hasher>>,
+}
 
 impl ContentHasher {
     /// Starts a hash for one kind of value; the kind's name separates domains.
     pub fn new(kind: &str) -> Self {
-        let mut hasher = ContentHasher(blake3::Hasher::new());
+        Self::with_room(kind, 128)
+    }
+
+    /// Starts a hash for one kind of value whose fields are expected to take so many bytes.
+    pub fn with_room(kind: &str, bytes: usize) -> Self {
+        let buffer = Vec::with_capacity(bytes.saturating_add(64));
+        let mut hasher = ContentHasher { buffer, kind: 0, streamed: 0, stream: None };
         hasher.text("passepartout 1").text(kind);
+        hasher.kind = hasher.buffer.len();
         hasher
+    }
+
+    /// Forgets every field but the kind: the next value of that kind is hashed without another buffer.
+    pub fn again(&mut self) -> &mut Self {
+        self.buffer.truncate(self.kind);
+        self.streamed = 0;
+        self.stream = None;
+        self
     }
 
     /// Adds bytes with their length in front (eight bytes, little-endian).
     pub fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
-        self.0.update(&(bytes.len() as u64).to_le_bytes());
-        self.0.update(bytes);
+        self.number(bytes.len() as u64);
+        if bytes.len() < LARGE {
+            self.buffer.extend_from_slice(bytes);
+        } else {
+            let stream = self.stream.get_or_insert_default();
+            stream.update(&self.buffer[self.streamed..]).update(bytes);
+            self.streamed = self.buffer.len();
+        }
         self
     }
 
@@ -28,7 +63,7 @@ impl ContentHasher {
 
     /// Adds a number (eight bytes, little-endian).
     pub fn number(&mut self, number: u64) -> &mut Self {
-        self.0.update(&number.to_le_bytes());
+        self.buffer.extend_from_slice(&number.to_le_bytes());
         self
     }
 
@@ -83,9 +118,12 @@ impl ContentHasher {
         self
     }
 
-    /// Ends the hash.
+    /// Returns the hash of what was added until now.
     pub fn finish(&self) -> [u8; 32] {
-        *self.0.finalize().as_bytes()
+        match &self.stream {
+            None => *blake3::hash(&self.buffer).as_bytes(),
+            Some(stream) => *stream.clone().update(&self.buffer[self.streamed..]).finalize().as_bytes(),
+        }
     }
 }
 
@@ -100,6 +138,32 @@ mod tests {
             .to_hex()
             .to_string();
         assert_eq!(hex, "4c6391c5cc7e4b75306e6f53bdc4adfe15a23a1e33d2f69c902e8d44f444fda6");
+    }
+
+    /// The encoding, field by field, as it was pinned.
+    fn plainly(fields: &[&[u8]]) -> [u8; 32] {
+        let mut hasher = blake3::Hasher::new();
+        for field in [&b"passepartout 1"[..], b"sample"].iter().chain(fields) {
+            hasher.update(&(field.len() as u64).to_le_bytes());
+            hasher.update(field);
+        }
+        *hasher.finalize().as_bytes()
+    }
+
+    #[test]
+    fn long_and_short_fields_make_one_encoding() {
+        let lengths = [0, 1, 63, 64, 1023, 1024, 1025, LARGE - 1, LARGE, LARGE + 1, 100_000];
+        let field = |length: usize| (0..length).map(|n| n as u8).collect::<Vec<_>>();
+        let mut again = ContentHasher::new("sample");
+        for first in lengths {
+            for second in lengths {
+                let (a, b) = (field(first), field(second));
+                let expected = plainly(&[&a, &b, b"end"]);
+                let once = ContentHasher::new("sample").bytes(&a).bytes(&b).text("end").finish();
+                assert_eq!(once, expected, "{first} {second}");
+                assert_eq!(again.again().bytes(&a).bytes(&b).text("end").finish(), expected, "{first} {second}");
+            }
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use passepartout::domain::id::{NodeId, OperationId};
 use passepartout::domain::label::Privacy;
 use passepartout::domain::memory::Memory;
-use passepartout::domain::memory::document::{Document, PrivacyOptions};
+use passepartout::domain::memory::document::{Anew, Document, PrivacyOptions};
 use passepartout::domain::memory::operation::Why;
 use passepartout::domain::memory::view::View;
 use passepartout::domain::org::outline::{Node, Outline};
@@ -120,6 +120,42 @@ text
 * Projects
 ** Alpha
 ";
+
+/// The root names a file's content for ever: stores and logs hold it.
+#[test]
+fn the_hashes_of_a_document_are_pinned() {
+    let check = |text: &str, root: &str| assert_eq!(document("n.org", text).root().to_hex(), root);
+    check("", "33cf429f30d0e4becd27c0cab353cc4c59190e95d8d879513000b6663ec2c0c6");
+    check(SAMPLE, "7a33abaa13cddd589a93a030f1dd1464886d8acdee05d0f75239381b2555d3d2");
+    // So many children that their list is hashed in groups, and a section that is hashed where it lies.
+    let long: String = (0..1_000).map(|n| format!("* Heading {n}\n")).chain(["x".repeat(10_000)]).collect();
+    check(&long, "585618121c1b6dfd8459c0e4a2d9a57f6f54eb24bf7671a1424a52039c247d58");
+}
+
+/// What an edit costs, counted in nodes: what the clock says is for the benches.
+#[test]
+fn an_edit_works_out_little_anew() {
+    let text: String =
+        (0..5_000).map(|n| format!("{} Heading {n}\nSome words.\n", if n % 10 == 0 { "*" } else { "**" })).collect();
+    let before = document("n.org", &text);
+    assert_eq!(before.anew, Anew { sections: 5_001, nodes: 5_001, names: 5_001 });
+    let check = |text: &str, expect: Anew| {
+        let after = Document::rebuild(&before, outline(text), &PrivacyOptions::default());
+        assert_eq!(after.anew, expect);
+        same(&after, &document("n.org", text));
+    };
+    check(&text, Anew { sections: 0, nodes: 0, names: 0 });
+    // Its own section; itself, its parent and the file; and no name, because no title has changed.
+    let typed = text.replacen("Heading 2345\nSome words", "Heading 2345\nSome wordss", 1);
+    check(&typed, Anew { sections: 1, nodes: 3, names: 0 });
+    let titled = text.replacen("Heading 2345\n", "Heading 2345!\n", 1);
+    check(&titled, Anew { sections: 1, nodes: 3, names: 5_001 });
+    let added = text.replacen("** Heading 2345\n", "** New\n** Heading 2345\n", 1);
+    // The heading in front of it, too: both texts begin alike up to the title.
+    check(&added, Anew { sections: 2, nodes: 4, names: 5_002 });
+    let keywords = text.replacen("Heading 4999\nSome words.", "Heading 4999\n#+TODO: Heading | DONE", 1);
+    check(&keywords, Anew { sections: 1, nodes: 3, names: 5_001 });
+}
 
 #[test]
 fn nodes_are_named_by_id_or_path() {

@@ -2,19 +2,14 @@
 //!
 //! Built from an outline in one pass; knows no disk and no clock.
 
-use crate::domain::hash::ContentHasher;
 use crate::domain::id::{NodeId, ObjectHash};
 use crate::domain::label::Privacy;
-use crate::domain::memory::group;
+use crate::domain::memory::digest::{Digests, Reuse};
 use crate::domain::memory::link::{self, IdLink};
-use crate::domain::org::outline::{Node, Outline};
-use std::collections::HashMap;
+use crate::domain::memory::names::{self, Names};
+pub(super) use crate::domain::memory::names::{MAX_PATH, SHORT_PATH, path};
+use crate::domain::org::outline::Outline;
 use std::sync::Arc;
-
-/// A path of titles longer than this many bytes is named by its hash instead.
-pub(super) const MAX_PATH: usize = 1024;
-/// How long the name of such a path is, in bytes.
-pub(super) const SHORT_PATH: usize = 33;
 
 /// One file in memory.
 #[derive(Debug)]
@@ -24,17 +19,19 @@ pub struct Document {
     /// Its structure and text.
     pub outline: Outline,
     /// Each node's id, by index. No two nodes of a file share one.
-    pub ids: Vec<NodeId>,
+    pub ids: Arc<[NodeId]>,
     /// Each node's hash with all below it, by index.
     pub hashes: Vec<ObjectHash>,
     /// Each node's privacy, own or inherited, by index.
     pub privacy: Vec<Privacy>,
     /// When the file was last changed, if it is known; derived, never hashed.
     pub modified: Option<jiff::Timestamp>,
+    /// What was not taken over from an earlier document.
+    pub anew: Anew,
     /// Each node's hash without what is below it, by index.
     own: Vec<ObjectHash>,
-    /// Index by id.
-    places: HashMap<NodeId, u32>,
+    /// The ids again, and which node has each.
+    names: Names,
     /// Links to ids, sorted by target.
     links: Vec<IdLink>,
 }
@@ -44,6 +41,17 @@ pub struct Document {
 pub struct PrivacyOptions {
     /// Tags, whole and without regard to case or a leading `@`.
     pub tags: Vec<String>,
+}
+
+/// How much of a document had to be worked out; the rest was taken over from the one before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Anew {
+    /// Nodes whose own text was hashed.
+    pub sections: usize,
+    /// Nodes that were hashed with what is below them.
+    pub nodes: usize,
+    /// Nodes that were named.
+    pub names: usize,
 }
 
 impl Default for PrivacyOptions {
@@ -64,7 +72,7 @@ impl Document {
 
     /// Builds the document that follows another of the same file after an edit.
     ///
-    /// The result is what [`Document::build`] gives; hashes of what did not change are taken over.
+    /// The result is what [`Document::build`] gives; hashes of what did not change, and names that did not, are taken over.
     pub fn rebuild(previous: &Document, outline: Outline, options: &PrivacyOptions) -> Document {
         Self::assemble(previous.file.clone(), outline, options, Some(previous))
     }
@@ -89,7 +97,7 @@ impl Document {
 
     /// Finds a node of this file by its id.
     pub fn index_of(&self, id: &NodeId) -> Option<usize> {
-        self.places.get(id).map(|index| *index as usize)
+        self.names.index_of(id)
     }
 
     /// Returns the links to ids that stand in this file, sorted by target.
@@ -111,173 +119,16 @@ impl Document {
     }
 
     fn assemble(file: Arc<str>, outline: Outline, options: &PrivacyOptions, previous: Option<&Document>) -> Document {
-        let reuse = previous.map(|previous| Reuse::new(previous, &outline));
-        let (own, hashes) = hashes(&outline, reuse.as_ref());
-        let (ids, places) = ids(&file, &outline);
+        let reuse = previous.map(|old| Reuse::new(&old.hashes, &old.own, &old.outline, &outline));
+        let Digests { whole: hashes, own, nodes, sections } = Digests::new(&outline, reuse.as_ref());
+        let kept = previous.filter(|previous| names::alike(&previous.outline, &outline));
+        let names = kept.map_or_else(|| Names::new(&file, &outline), |previous| previous.names.clone());
+        let named = if kept.is_some() { 0 } else { outline.nodes.len() };
+        let anew = Anew { sections, nodes, names: named };
         let privacy = privacy(&outline, options);
         let links = link::id_links(&outline);
-        Document { file, ids, hashes, privacy, modified: None, own, places, links, outline }
-    }
-}
-
-/// Which hashes of an earlier document still hold.
-struct Reuse<'a> {
-    previous: &'a Document,
-    /// Bytes that both texts begin with.
-    head: u32,
-    /// Where the part that both texts end with begins, in the new text.
-    tail: u32,
-    /// How many nodes more the new outline has.
-    more: isize,
-    /// How many bytes longer the new text is.
-    longer: i64,
-}
-
-impl<'a> Reuse<'a> {
-    fn new(previous: &'a Document, outline: &Outline) -> Self {
-        let (old, new) = (previous.outline.text.as_bytes(), outline.text.as_bytes());
-        let head = common_head(old, new);
-        let room = old.len().min(new.len()) - head;
-        let tail = common_tail(&old[old.len() - room..], &new[new.len() - room..]);
-        Reuse {
-            previous,
-            head: head as u32,
-            tail: (new.len() - tail) as u32,
-            more: outline.nodes.len() as isize - previous.outline.nodes.len() as isize,
-            longer: new.len() as i64 - old.len() as i64,
-        }
-    }
-
-    /// Returns the index of the old node whose own bytes are those of a new one.
-    fn own(&self, index: usize, node: &Node) -> Option<usize> {
-        self.same(index, node, node.section.end, |old| old.section.end)
-    }
-
-    /// Returns the index of the old node whose whole subtree is that of a new one.
-    fn subtree(&self, index: usize, node: &Node) -> Option<usize> {
-        self.same(index, node, node.end, |old| old.end)
-    }
-
-    fn same(&self, index: usize, node: &Node, end: u32, end_of: impl Fn(&Node) -> u32) -> Option<usize> {
-        // In front of the change offsets are the same; behind it they are moved.
-        let (at, by) = if end <= self.head {
-            (index, 0)
-        } else if node.begin >= self.tail {
-            (index.checked_add_signed(self.more.checked_neg()?)?, self.longer)
-        } else {
-            return None;
-        };
-        let old = self.previous.outline.nodes.get(at)?;
-        (i64::from(old.begin) + by == i64::from(node.begin) && i64::from(end_of(old)) + by == i64::from(end))
-            .then_some(at)
-    }
-}
-
-/// How many bytes are compared at once.
-const STRIDE: usize = 4096;
-
-fn common_head(a: &[u8], b: &[u8]) -> usize {
-    let whole = a.chunks(STRIDE).zip(b.chunks(STRIDE)).take_while(|(a, b)| a == b).map(|(a, _)| a.len()).sum();
-    whole + a[whole..].iter().zip(&b[whole..]).take_while(|(a, b)| a == b).count()
-}
-
-/// Two slices of the same length.
-fn common_tail(a: &[u8], b: &[u8]) -> usize {
-    let whole: usize = a.rchunks(STRIDE).zip(b.rchunks(STRIDE)).take_while(|(a, b)| a == b).map(|(a, _)| a.len()).sum();
-    let (a, b) = (&a[..a.len() - whole], &b[..b.len() - whole]);
-    whole + a.iter().rev().zip(b.iter().rev()).take_while(|(a, b)| a == b).count()
-}
-
-/// Returns each node's hash without and with what is below it.
-///
-/// The pinned encoding: `section` over the raw bytes from the headline to the next headline;
-/// `node` over that hash, the number of children, and the hash of the children's list if there are any.
-fn hashes(outline: &Outline, reuse: Option<&Reuse>) -> (Vec<ObjectHash>, Vec<ObjectHash>) {
-    let nodes = &outline.nodes;
-    let mut own = Vec::with_capacity(nodes.len());
-    for (index, node) in nodes.iter().enumerate() {
-        let kept = reuse.and_then(|reuse| Some(reuse.previous.own[reuse.own(index, node)?]));
-        own.push(kept.unwrap_or_else(|| {
-            let bytes = outline.text.as_bytes().get(node.begin as usize..node.section.end as usize);
-            ObjectHash::new(ContentHasher::new("section").bytes(bytes.unwrap_or_default()).finish())
-        }));
-    }
-    let mut whole = vec![ObjectHash::new([0; 32]); nodes.len()];
-    let mut children = Vec::new();
-    // Children stand behind their parents, so going backwards meets them first: no recursion.
-    for (index, node) in nodes.iter().enumerate().rev() {
-        let kept = reuse.and_then(|reuse| Some(reuse.previous.hashes[reuse.subtree(index, node)?]));
-        whole[index] = kept.unwrap_or_else(|| {
-            children.clear();
-            children.extend(outline.children(index).map(|child| whole[child]));
-            let mut hasher = ContentHasher::new("node");
-            hasher.bytes(own[index].as_bytes()).number(children.len() as u64);
-            if !children.is_empty() {
-                hasher.bytes(group::root(&children, &mut |_, _, _| {}).as_bytes());
-            }
-            ObjectHash::new(hasher.finish())
-        });
-    }
-    (own, whole)
-}
-
-/// Names each node; see [`Document::build`].
-fn ids(file: &Arc<str>, outline: &Outline) -> (Vec<NodeId>, HashMap<NodeId, u32>) {
-    let mut ids = Vec::with_capacity(outline.nodes.len());
-    let mut places = HashMap::with_capacity(outline.nodes.len());
-    let mut next_suffix: HashMap<NodeId, u32> = HashMap::new();
-    let base = format!("{file}::*");
-    // Paths of the nodes above, the file's first; each no longer than `MAX_PATH`.
-    let mut above: Vec<(u32, String)> = Vec::new();
-    for (index, node) in outline.nodes.iter().enumerate() {
-        let own = outline.property(node, "ID").map(str::trim).filter(|id| !id.is_empty());
-        let mut name = own.map(NodeId::new);
-        if index == 0 {
-            name.get_or_insert_with(|| NodeId::new(file.clone()));
-            above.push((0, String::new()));
-        } else {
-            while above.len() > 1 && above.last().is_some_and(|(at, _)| *at != node.parent) {
-                above.pop();
-            }
-            let has_children = outline.nodes.get(index + 1).is_some_and(|next| next.parent as usize == index);
-            if name.is_none() || has_children {
-                let path = path(above.last().map_or("", |(_, path)| path), outline.slice(&node.title));
-                name.get_or_insert_with(|| NodeId::new(format!("{base}{path}")));
-                above.push((index as u32, path));
-            }
-        }
-        let name = name.unwrap_or_else(|| NodeId::new(base.as_str()));
-        let name = unique(name, &places, &mut next_suffix);
-        places.insert(name.clone(), index as u32);
-        ids.push(name);
-    }
-    (ids, places)
-}
-
-/// Returns a path with one more title; a long one is replaced by a hash, so that depth cannot make names grow.
-pub(super) fn path(above: &str, title: &str) -> String {
-    let path = match above {
-        "" => title.to_string(),
-        _ => format!("{above}/{title}"),
-    };
-    if path.len() <= MAX_PATH {
-        return path;
-    }
-    let hash = ObjectHash::new(ContentHasher::new("path").text(&path).finish());
-    format!("~{}", &hash.to_hex()[..32])
-}
-
-fn unique(name: NodeId, taken: &HashMap<NodeId, u32>, next_suffix: &mut HashMap<NodeId, u32>) -> NodeId {
-    if !taken.contains_key(&name) {
-        return name;
-    }
-    let next = next_suffix.entry(name.clone()).or_insert(2);
-    loop {
-        let candidate = NodeId::new(format!("{name}#{next}"));
-        *next += 1;
-        if !taken.contains_key(&candidate) {
-            return candidate;
-        }
+        let ids = names.ids.clone();
+        Document { file, ids, hashes, privacy, modified: None, anew, own, names, links, outline }
     }
 }
 

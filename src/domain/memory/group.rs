@@ -17,19 +17,26 @@ pub fn groups(items: &[ObjectHash]) -> Vec<&[ObjectHash]> {
     let mut found = Vec::with_capacity(items.len() / 32 + 1);
     let mut rest = items;
     while !rest.is_empty() {
-        let limit = rest.len().min(MAX_GROUP);
-        let length = (MIN_GROUP..limit).find(|&length| ends_group(&rest[length - 1])).unwrap_or(limit);
-        let (group, behind) = rest.split_at(length);
+        let (group, behind) = rest.split_at(first(rest));
         found.push(group);
         rest = behind;
     }
     found
 }
 
+/// Returns how many items the first group of a list has.
+fn first(items: &[ObjectHash]) -> usize {
+    let limit = items.len().min(MAX_GROUP);
+    (MIN_GROUP..limit).find(|&length| ends_group(&items[length - 1])).unwrap_or(limit)
+}
+
 /// Returns the hash over a list, and hands every group with its hash to `visit`, from the bottom up.
 ///
 /// The empty list has a hash too. Takes time in proportion to the list, and does not recurse.
 pub fn root(items: &[ObjectHash], visit: &mut dyn FnMut(ObjectHash, u64, &[ObjectHash])) -> ObjectHash {
+    if first(items) == items.len() {
+        return named(0, items, visit);
+    }
     let mut level = 0;
     let mut above = Vec::new();
     loop {
@@ -48,7 +55,7 @@ pub fn root(items: &[ObjectHash], visit: &mut dyn FnMut(ObjectHash, u64, &[Objec
 
 /// Returns the hash of one group at one level.
 pub fn hash(level: u64, group: &[ObjectHash]) -> ObjectHash {
-    let mut hasher = ContentHasher::new("group");
+    let mut hasher = ContentHasher::with_room("group", group.len() * 40);
     hasher.number(level).number(group.len() as u64);
     for item in group {
         hasher.bytes(item.as_bytes());

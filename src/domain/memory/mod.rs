@@ -4,11 +4,13 @@
 
 pub mod card;
 pub mod chunk;
+mod digest;
 pub mod document;
 pub mod files;
 pub mod group;
 pub mod index;
 pub mod link;
+mod names;
 mod node;
 pub mod operation;
 pub mod query;

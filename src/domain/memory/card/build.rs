@@ -139,7 +139,7 @@ fn suffixes(document: &Document) -> Vec<(u32, u32)> {
     let base = document.file.len() + "::*".len();
     let mut lengths: Vec<usize> = Vec::with_capacity(outline.nodes.len());
     let mut found = Vec::new();
-    for (index, (node, id)) in outline.nodes.iter().zip(&document.ids).enumerate() {
+    for (index, (node, id)) in outline.nodes.iter().zip(document.ids.iter()).enumerate() {
         let path = match index {
             0 => 0,
             _ => path_length(lengths.get(node.parent as usize).copied().unwrap_or(0), outline, node),
