@@ -226,7 +226,10 @@ fn apply(start: Arc<str>, changes: &[Change]) -> Option<Arc<str>> {
     if changes.is_empty() {
         return Some(start);
     }
-    let mut text = start.to_string();
+    // Room for all of them at once: a large buffer is copied twice and no more.
+    let most = changes.iter().map(|change| change.text.len()).sum::<usize>();
+    let mut text = String::with_capacity(start.len() + most);
+    text.push_str(&start);
     for Change { begin, end, text: new, size } in changes {
         // The places are looked at first: a range that does not fit would panic.
         text.get(*begin..*end)?;
