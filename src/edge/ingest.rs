@@ -7,11 +7,12 @@ use crate::domain::memory::document::{Document, PrivacyOptions};
 use crate::domain::memory::store::Stamp;
 use crate::domain::memory::view::View;
 use crate::domain::org::decode::decode;
-use crate::domain::org::scan::{ScanOptions, scan};
+use crate::domain::org::scan::{MAX_BYTES, ScanOptions, scan};
 use crate::domain::turn::panic_text;
 use crate::edge::org_file::{OrgFileError, read_bytes};
 use crate::edge::thread::block_signals;
 use crate::edge::walk::{WalkError, org_files_at, org_files_of};
+use parking_lot::Mutex;
 use std::collections::{BTreeSet, HashMap};
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
@@ -24,7 +25,9 @@ use std::thread;
 use std::time::{Instant, SystemTime};
 
 /// The largest file that is read unless the options say otherwise, in bytes.
-pub const MAX_FILE: u64 = 64 << 20;
+pub const MAX_FILE: u64 = MAX_BYTES as u64;
+/// Files of more bytes than this are read one at a time, whatever the number of threads: it bounds memory.
+const LARGE: u64 = 16 << 20;
 /// How many files may wait to be collected; it bounds what is in memory twice.
 const WAITING: usize = 32;
 /// The stack of a worker, in bytes; nothing recurses on what a file holds.
@@ -196,15 +199,15 @@ fn read_all(
 ) {
     let mut state = Progress { total: files.len(), ..Progress::default() };
     progress(state);
-    let next = AtomicUsize::new(0);
+    let (next, large) = (AtomicUsize::new(0), Mutex::new(()));
     let (sender, outcomes) = mpsc::sync_channel(WAITING);
     thread::scope(|scope| {
         let mut started = 0;
         for n in 0..options.threads.max(1) {
-            let (sender, next) = (sender.clone(), &next);
+            let (sender, next, large) = (sender.clone(), &next, &large);
             let work = move || {
                 block_signals();
-                work(files, next, known, options, cancel, &sender);
+                work(files, next, known, options, cancel, large, &sender);
             };
             let name = format!("passepartout-read-{n}");
             started +=
@@ -229,15 +232,17 @@ fn work(
     known: &Known,
     options: &IngestOptions,
     cancel: &AtomicBool,
+    large: &Mutex<()>,
     sender: &SyncSender<Outcome>,
 ) {
     while !cancel.load(Ordering::Relaxed) {
         let Some(path) = files.get(next.fetch_add(1, Ordering::Relaxed)) else { return };
         // A fault in reading one file is that file's problem and nobody else's.
-        let outcome = catch_unwind(AssertUnwindSafe(|| read_one(path, known, options))).unwrap_or_else(|panic| {
-            let words = panic_text(panic.as_ref());
-            failed(path, known, format!("BUG: reading it failed in our own code ({words}); please report this"))
-        });
+        let outcome =
+            catch_unwind(AssertUnwindSafe(|| read_one(path, known, options, large))).unwrap_or_else(|panic| {
+                let words = panic_text(panic.as_ref());
+                failed(path, known, format!("BUG: reading it failed in our own code ({words}); please report this"))
+            });
         if sender.send(outcome).is_err() {
             return;
         }
@@ -272,7 +277,7 @@ fn collect(outcome: Outcome, known: &Known, report: &mut IngestReport) -> u64 {
     }
 }
 
-fn read_one(path: &Path, known: &Known, options: &IngestOptions) -> Outcome {
+fn read_one(path: &Path, known: &Known, options: &IngestOptions, large: &Mutex<()>) -> Outcome {
     let Some(name) = path.to_str() else {
         return failed(path, known, "its name is not UTF-8, so nothing could link to it; rename it".to_string());
     };
@@ -285,6 +290,7 @@ fn read_one(path: &Path, known: &Known, options: &IngestOptions) -> Outcome {
         if let Some(outcome) = unchanged(&file, &before, known) {
             return outcome;
         }
+        let turn = (before.len() > LARGE).then(|| large.lock());
         if before.len() > options.max_bytes {
             let (size, most) = (before.len() / 1_000_000, options.max_bytes / 1_000_000);
             let text = format!("has {size} MB; files of more than {most} MB are not read. Split it into several files");
@@ -298,8 +304,9 @@ fn read_one(path: &Path, known: &Known, options: &IngestOptions) -> Outcome {
         };
         let still = std::fs::metadata(path).is_ok_and(|after| look(&after) == look(&before));
         if still || last {
-            return build(path, file, &bytes, &before, still, known, options);
+            return build(path, file, bytes, &before, still, known, options);
         }
+        drop(turn);
     }
     failed(path, known, "changes faster than it can be read".to_string())
 }
@@ -307,16 +314,19 @@ fn read_one(path: &Path, known: &Known, options: &IngestOptions) -> Outcome {
 fn build(
     path: &Path,
     file: Arc<str>,
-    bytes: &[u8],
+    bytes: Vec<u8>,
     meta: &Metadata,
     still: bool,
     known: &Known,
     options: &IngestOptions,
 ) -> Outcome {
-    let decoded = match decode(bytes) {
+    let read = bytes.len() as u64;
+    let decoded = match decode(&bytes) {
         Ok(decoded) => decoded,
         Err(why) => return failed(path, known, why.to_string()),
     };
+    // A large file is not kept twice while its headings are looked for.
+    drop(bytes);
     let outline = match scan(decoded.text, &options.scan) {
         Ok(outline) => outline,
         Err(why) => return failed(path, known, format!("has {why}")),
@@ -329,7 +339,7 @@ fn build(
     let document = document.changed_at(jiff::Timestamp::from_nanosecond(modified.into()).ok());
     let settled = still && now().saturating_sub(modified) >= UNSETTLED;
     let stamp = Stamp { file, modified, size, document: document.root(), settled };
-    Outcome::Read { document: Box::new(document), bytes: bytes.len() as u64, stamp }
+    Outcome::Read { document: Box::new(document), bytes: read, stamp }
 }
 
 /// Answers for a file that looks as it did, when memory still has what was read then.
