@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod ratios;
+mod speed;
 mod world;
 
 use divan::counter::{BytesCount, ItemsCount};
@@ -27,6 +28,7 @@ fn main() {
     // With a filter somebody looks for one figure; the ratios measure everything again.
     if !std::env::args().skip(1).any(|argument| !argument.starts_with('-')) {
         ratios::print(&World::get());
+        speed::print();
     }
 }
 

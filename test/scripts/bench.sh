@@ -29,4 +29,6 @@ PASSEPARTOUT_MODULE=$(ls "$placed"/libpassepartout.*)
 SMOOTH_LISP=$(test/scripts/lisp.sh)
 export PASSEPARTOUT_MODULE SMOOTH_LISP
 # shellcheck disable=SC2086
+$first "${EMACS:-emacs}" -Q --batch -L "$SMOOTH_LISP" -l test/bench/sense.el -f sense-run
+# shellcheck disable=SC2086
 $first "${EMACS:-emacs}" -Q --batch -l test/bench/smooth.el -f smooth-run
