@@ -107,6 +107,9 @@
               (and (consp indexing)
                    (format "words of %s of %s files indexed" (car indexing)
                            (cadr indexing)))
+              (and (plist-get last :scope)
+                   (format "in %s" (passepartout-view-line
+                                    (plist-get last :scope) 40)))
               (and focus
                    (format "on “%s”" (passepartout-view-line focus 40)))
               (and (> count 0)

@@ -242,6 +242,14 @@ A key that was meant for something else then approves nothing."
   "Say what works, what does not, and how to repair it." t)
 (autoload 'passepartout-status "passepartout-status"
   "Say in one line what the agent is doing." t)
+(autoload 'passepartout-focus "passepartout-focus"
+  "Narrow what the agent looks at." t)
+(autoload 'passepartout-unfocus "passepartout-focus"
+  "Take the last step of the focus back." t)
+(autoload 'passepartout-scope "passepartout-focus"
+  "Choose how far the agent looks." t)
+(autoload 'passepartout-focus-set "passepartout-focus"
+  "Set something for as long as the focus lasts." t)
 (autoload 'passepartout-rescan "passepartout-status"
   "Read the memex again." t)
 (autoload 'passepartout-restart "passepartout-events"
@@ -267,6 +275,8 @@ A key that was meant for something else then approves nothing."
     (define-key map (kbd "d") #'passepartout-doctor)
     (define-key map (kbd "s") #'passepartout-status)
     (define-key map (kbd "r") #'passepartout-rescan)
+    (define-key map (kbd "n") #'passepartout-focus)
+    (define-key map (kbd "w") #'passepartout-unfocus)
     map)
   "Keys of Passepartout's commands; bind it to a prefix of your choice.")
 (fset 'passepartout-command-map passepartout-command-map)

@@ -5,6 +5,7 @@
 pub mod action;
 pub mod context;
 pub mod count;
+pub mod focus;
 pub mod gate;
 pub mod hash;
 pub mod id;

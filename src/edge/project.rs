@@ -4,12 +4,15 @@ use crate::domain::id::SessionId;
 use crate::edge::config::Config;
 use std::path::{Path, PathBuf};
 
-/// Returns the project root of a conversation: the one that was given, else the version-controlled folder around
-/// the chat's, else a scratch folder of the conversation's own. Never home, `/`, a memex or a folder in one, or an
+/// Returns the project root of a conversation: the folder that the user `chose` to look at, else the one that was given
+/// at the start, else the version-controlled folder around the chat's, else a scratch folder of the conversation's own. Never home, `/`, a memex or a folder in one, or an
 /// ancestor of memex, store or settings.
-pub fn root(config: &Config, session: &SessionId, folder: Option<&Path>) -> PathBuf {
-    let given = config.project.as_deref().filter(|path| is_allowed(config, path)).map(Path::to_path_buf);
+pub fn root(config: &Config, session: &SessionId, chosen: Option<&Path>, folder: Option<&Path>) -> PathBuf {
+    let given = [chosen, config.project.as_deref()].into_iter().flatten();
     given
+        .filter(|path| is_allowed(config, path))
+        .map(Path::to_path_buf)
+        .next()
         .or_else(|| folder.and_then(marked_ancestor).filter(|path| is_allowed(config, path)))
         .unwrap_or_else(|| scratch(config, session))
 }

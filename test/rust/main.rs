@@ -11,6 +11,7 @@ mod context;
 mod documents;
 mod engine;
 mod faults;
+mod focus;
 mod folders;
 mod fresh;
 mod full_text;

@@ -169,6 +169,7 @@ async fn start_opened(boot: Boot, opened: Opened, stop: Arc<AtomicBool>) -> Resu
         engine.say(LogLevel::Warning, &notice);
     }
     engine.load_plans().await?;
+    engine.load_focus().await;
     match beside {
         // What is under way there is its owner's to end.
         Some(why) => {

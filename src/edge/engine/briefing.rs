@@ -71,7 +71,7 @@ impl Engine {
 
     /// Tokens of memory in a prompt: never more than half of the whole.
     fn memory_budget(&self) -> usize {
-        self.config.memory_tokens.min(self.config.context_tokens / 2)
+        self.focus_budget().unwrap_or(self.config.memory_tokens).min(self.config.context_tokens / 2)
     }
 
     fn briefing(&self, typed: &str, now: jiff::civil::DateTime, may_see: Privacy) -> Briefing {

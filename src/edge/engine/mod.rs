@@ -7,6 +7,7 @@ pub mod archive;
 pub mod boot;
 pub mod briefing;
 pub mod changes;
+pub mod focus;
 pub mod folders;
 pub mod fresh;
 pub mod full_text;
@@ -26,6 +27,7 @@ pub mod time;
 pub mod turns;
 
 use crate::domain::context::lexical::Index;
+use crate::domain::focus::FocusStack;
 use crate::domain::gate::Gates;
 use crate::domain::gate::plan::FlightPlan;
 use crate::domain::id::{NodeId, OperationId, PlanId, SessionId};
@@ -155,6 +157,8 @@ pub struct Engine {
     pub(super) private: Mutex<std::collections::HashSet<SessionId>>,
     pub(super) cascade: RwLock<Cascade>,
     pub(super) focus: Mutex<Option<NodeId>>,
+    /// What the user narrowed the agent's sight to.
+    pub(super) sight: Mutex<FocusStack>,
     pub(super) reading: Mutex<Option<Reading>>,
     pub(super) open: Mutex<std::collections::HashSet<String>>,
     /// Where the folders of the memex lie.
@@ -202,6 +206,7 @@ impl Engine {
             private: Mutex::default(),
             cascade: RwLock::new(Cascade::default()),
             focus: Mutex::new(None),
+            sight: Mutex::default(),
             reading: Mutex::new(None),
             open: Mutex::default(),
             places,

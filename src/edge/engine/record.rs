@@ -32,6 +32,8 @@ pub mod kind {
     pub const LABEL: &str = "label";
     /// What an act, or taking one back, changed: what stood at each path before and after.
     pub const CHANGE: &str = "change";
+    /// What the user narrowed the agent's sight to; the newest counts.
+    pub const FOCUS: &str = "focus";
     /// A provider that the user confirmed.
     pub const CONFIRMATION: &str = "confirmation";
 }

@@ -12,6 +12,7 @@ use crate::domain::skill::{mandates, offered, on_error, triggered};
 use crate::domain::turn::{Contact, Conversation, Decision, Desk, Ending, Start, TurnReport, run};
 use crate::edge::engine::Engine;
 use crate::edge::engine::briefing::Briefings;
+use crate::edge::engine::focus::Turnabout;
 use crate::edge::engine::model::TurnModel;
 use crate::edge::engine::plans::Unsettled;
 use crate::edge::engine::record::{self, Finished, kind};
@@ -215,7 +216,8 @@ impl Engine {
         let offered = offered(&self.toolbox, skill);
         // A skill that lists its tools narrows the gates of its own turns.
         let narrowed = self.narrowed(skill);
-        let mandates = mandates(&self.skills.skills, &facts);
+        let mut mandates = mandates(&self.skills.skills, &facts);
+        mandates.extend(self.focus_mandates());
         let prompt = skill.and_then(|skill| skill.prompt.clone());
         let briefings = Briefings::new(self, typed.clone(), prompt, mandates, now);
         let mut report = {
@@ -370,7 +372,10 @@ impl Engine {
                     (Some("undo"), name) => Ok(Wish::Undo(name.map(str::to_string))),
                     (Some("redo"), _) => Ok(Wish::Redo),
                     (Some("plans"), _) => Err(self.plan_lines()),
-                    _ => Err(HELP.to_string()),
+                    _ => Err(match Turnabout::parse(command) {
+                        Some(to) => self.turn_focus(to).await.unwrap_or_else(|why| why),
+                        None => HELP.to_string(),
+                    }),
                 };
                 match wish {
                     Err(words) => words,
@@ -430,13 +435,13 @@ impl Engine {
 
     /// Returns what a turn of a session may see and touch.
     pub fn scope(&self, session: &SessionId, folder: Option<&Path>, see_private: bool) -> Scope {
-        let config = &self.config;
+        let (config, chosen) = (&self.config, self.focus_folder());
         let text =
             |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf()).to_string_lossy().into_owned();
         Scope {
             session: session.clone(),
             memex: config.directories.iter().map(|path| text(path)).collect(),
-            project: text(&crate::edge::project::root(config, session, folder)),
+            project: text(&crate::edge::project::root(config, session, chosen.as_deref(), folder)),
             home: text(&config.home),
             own: [&config.store, &config.settings, &config.cache].iter().map(|path| text(path)).collect(),
             permissions: config.permissions.clone(),
@@ -477,6 +482,9 @@ const HELP: &str = "\
 - /approve PLAN carries out exactly what the plan shows, once
 - /deny PLAN REASON denies it; the model is told the reason
 - /undo takes back what the agent changed last, /undo CHANGE one change; /redo does that again
+- /focus HEADING or /focus FOLDER narrows what the agent looks at; /unfocus takes that back; /focus says where it stands
+- /scope memex, /scope session or /scope project widens or narrows it
+- /set NAME VALUE is told to the model for as long as the focus lasts; “budget” is the tokens of notes in a prompt
 - /help shows this
 What does not begin with a slash is asked as it stands. Without a model, “help” shows what can be asked.
 In Emacs: C-c RET sends, C-c C-k stops the answer; M-x passepartout-flight-plans, passepartout-gate-trace, \

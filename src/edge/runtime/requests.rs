@@ -4,6 +4,7 @@ use crate::domain::port::LogLevel;
 use crate::domain::sexp::plist::Plist;
 use crate::domain::sexp::reader::Sexp;
 use crate::edge::engine::Engine;
+use crate::edge::engine::focus::Turnabout;
 use crate::edge::runtime::reading::{edit_plan, no_plan, plan_page};
 use crate::edge::runtime::{Loop, show, status};
 use futures_util::FutureExt;
@@ -88,6 +89,11 @@ async fn answer(
             let verdict = crate::edge::doctor::verdict(&checks).name().to_string();
             *health.lock() = verdict.clone();
             Ok(Plist::new().list("checks", checks.iter().map(show::check)).text("verdict", verdict))
+        }
+        "focus" => {
+            let to = Turnabout::parse(payload.text_at("line").unwrap_or("focus"));
+            let text = engine.turn_focus(to.ok_or("a focus is moved by focus, unfocus, scope or set")?).await?;
+            Ok(Plist::new().text("text", text))
         }
         "rescan" => Ok(Plist::new().text("text", "The memex is being read again.")),
         other => Err(format!("there is no request “{}”", crate::domain::inert::exact(other))),

@@ -2,6 +2,7 @@
 //!
 //! Counts may lag a moment, so that a long reading does not flood the client; the heading at point may not.
 
+use crate::domain::focus::Reach;
 use crate::domain::inert::exact;
 use crate::domain::sexp::plist::Plist;
 use crate::domain::sexp::reader::Sexp;
@@ -73,6 +74,7 @@ pub(super) fn now(engine: &Engine, busy: bool, health: &str) -> Status {
         .int("pending", pending as i64)
         .maybe("focus", focus.as_ref().map(|node| exact(node.id().as_str())))
         .maybe("focus-title", focus.as_ref().map(|node| exact(node.title())))
+        .maybe("scope", narrowed(engine))
         .int("files", view.len() as i64)
         .int("headings", view.headings() as i64)
         .text("health", health)
@@ -86,6 +88,12 @@ pub(super) fn now(engine: &Engine, busy: bool, health: &str) -> Status {
         None => payload,
     };
     Status { payload, focus: focus.map(|node| format!("{} {}", node.id().as_str(), node.title())) }
+}
+
+/// Returns what the agent's sight is narrowed to, in words; `None` when it sees everything.
+fn narrowed(engine: &Engine) -> Option<String> {
+    let stack = engine.focus_stack();
+    (*stack.reach() != Reach::Memex).then(|| exact(&stack.reach().to_string()))
 }
 
 impl Status {

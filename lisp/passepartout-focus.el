@@ -1,0 +1,83 @@
+;;; passepartout-focus.el --- What the agent looks at  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026  The Passepartout authors
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;; This file is not part of GNU Emacs.
+
+;; This program is free software: you can redistribute it and/or modify
+;; it under the terms of the GNU General Public License as published by
+;; the Free Software Foundation, either version 3 of the License, or
+;; (at your option) any later version.
+;;
+;; This program is distributed in the hope that it will be useful,
+;; but WITHOUT ANY WARRANTY; without even the implied warranty of
+;; MERCHANTABILITY or FITNESS FOR A PARTICULAR PURPOSE.  See the
+;; GNU General Public License for more details.
+;;
+;; You should have received a copy of the GNU General Public License
+;; along with this program.  If not, see <https://www.gnu.org/licenses/>.
+
+;;; Commentary:
+
+;; The focus is a stack, at most ten deep, that the core keeps over restarts:
+;; each step narrows what the agent looks at to a heading, a folder, or what
+;; was changed in this session, and may have settings of its own.
+
+;;; Code:
+
+(require 'passepartout)
+(require 'passepartout-events)
+(require 'passepartout-view)
+
+(defun passepartout-focus--send (line)
+  "Move the focus as the command LINE says, and show where it stands."
+  (passepartout-request
+   :focus (list :line line)
+   (lambda (payload)
+     (message "Passepartout: %s"
+              (passepartout-view-visible (or (plist-get payload :error)
+                                          (plist-get payload :text)
+                                          ""))))))
+
+;;;###autoload
+(defun passepartout-focus (&optional folder)
+  "Narrow what the agent looks at to the heading at point.
+With a prefix argument, or outside of an Org buffer, ask for FOLDER
+and narrow it to the notes there; commands then run in it, too.
+`passepartout-unfocus' takes the step back."
+  (interactive
+   (list (and (or current-prefix-arg (not (derived-mode-p 'org-mode)))
+              (read-directory-name "Look only at the folder: " nil nil t))))
+  (passepartout-focus--send
+   (if folder
+       (format "focus %s" (directory-file-name
+                           (file-truename (expand-file-name folder))))
+     "focus .")))
+
+;;;###autoload
+(defun passepartout-unfocus ()
+  "Take the last step of the focus back."
+  (interactive)
+  (passepartout-focus--send "unfocus"))
+
+;;;###autoload
+(defun passepartout-scope (scope)
+  "Let the agent look at SCOPE: the memex, this session's changes, a project."
+  (interactive
+   (list (completing-read "Look at: " '("memex" "session" "project") nil t)))
+  (passepartout-focus--send (format "scope %s" scope)))
+
+;;;###autoload
+(defun passepartout-focus-set (name value)
+  "Set NAME to VALUE for as long as the present focus lasts.
+The model is told of it.  An empty VALUE takes the setting out; the
+setting \"budget\" is the number of tokens of notes in a prompt."
+  (interactive (list (read-string "Setting: ") (read-string "Value: ")))
+  (when (string-match-p "[[:space:]]\\|\\`\\'" name)
+    (user-error "A setting's name is one word"))
+  (passepartout-focus--send (format "set %s %s" name value)))
+
+(provide 'passepartout-focus)
+;;; passepartout-focus.el ends here

@@ -1,0 +1,182 @@
+//! The focus stack of the user: narrowed and widened by commands, kept in the store, and in force for every turn.
+
+use crate::domain::focus::{FocusStack, Frame, Project, Reach};
+use crate::domain::id::NodeId;
+use crate::domain::inert::exact;
+use crate::domain::port::LogLevel;
+use crate::edge::engine::record::kind;
+use crate::edge::engine::{Engine, Notice};
+use crate::edge::walk::canonical;
+use std::path::Path;
+
+/// There is one stack; this is its name in the store.
+const KEY: &str = "stack";
+/// Stands for the heading that point is in.
+const HERE: &str = ".";
+/// The setting that says how many tokens of memory a prompt may hold.
+pub const BUDGET: &str = "budget";
+/// The least budget that is worth anything.
+const LEAST_BUDGET: usize = 200;
+
+/// What can be done to the focus.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Turnabout {
+    /// Narrow to a heading, by its id or its title, or to a folder.
+    To(String),
+    /// Look at everything, at this session's changes, or at the project that was chosen last.
+    Scope(String),
+    /// Take the last step back.
+    Back,
+    /// Set something, or take it out with an empty value.
+    Set(String, String),
+    /// Only say where it stands.
+    Show,
+}
+
+impl Turnabout {
+    /// Reads a command without its slash: `focus WHAT`, `scope WORD`, `unfocus`, `set NAME VALUE`.
+    pub fn parse(command: &str) -> Option<Turnabout> {
+        let (word, rest) = command.trim().split_once(char::is_whitespace).unwrap_or((command.trim(), ""));
+        let rest = rest.trim();
+        match (word, rest) {
+            ("focus" | "scope" | "set", "") => Some(Turnabout::Show),
+            ("focus", what) => Some(Turnabout::To(what.to_string())),
+            ("scope", what) => Some(Turnabout::Scope(what.to_string())),
+            ("unfocus", _) => Some(Turnabout::Back),
+            ("set", what) => {
+                let (name, value) = what.split_once(char::is_whitespace).unwrap_or((what, ""));
+                Some(Turnabout::Set(name.to_string(), value.trim().to_string()))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Engine {
+    /// Returns the stack as it is.
+    pub fn focus_stack(&self) -> FocusStack {
+        self.sight.lock().clone()
+    }
+
+    /// Loads the stack that the store kept.
+    pub(super) async fn load_focus(&self) {
+        match self.archive.latest(kind::FOCUS, KEY.to_string()).await {
+            Ok(Some(record)) => match serde_json::from_value(record.body) {
+                Ok(stack) => *self.sight.lock() = stack,
+                Err(why) => self.say(LogLevel::Warning, &format!("the kept focus cannot be read ({why}); it is empty")),
+            },
+            Ok(None) => {}
+            Err(why) => self.say(LogLevel::Warning, &format!("the focus cannot be read: {why}")),
+        }
+    }
+
+    /// Moves the focus and keeps it; returns where it stands, in words.
+    ///
+    /// # Errors
+    /// In words; the focus is as it was.
+    pub async fn turn_focus(&self, to: Turnabout) -> Result<String, String> {
+        let mut stack = self.focus_stack();
+        match to {
+            Turnabout::Show => return Ok(words(&stack)),
+            Turnabout::To(what) => stack.push(Reach::Project(self.project_named(&what)?)),
+            Turnabout::Scope(word) => {
+                let reach = match word.as_str() {
+                    "memex" => Reach::Memex,
+                    "session" => Reach::Session,
+                    "project" => {
+                        let project = |frame: &&Frame| matches!(frame.reach, Reach::Project(_));
+                        let last = stack.frames().iter().rev().find(project).map(|frame| frame.reach.clone());
+                        last.ok_or("no project was chosen yet; /focus HEADING or /focus FOLDER chooses one")?
+                    }
+                    other => return Err(format!("there is no scope “{}”: memex, session or project", exact(other))),
+                };
+                stack.push(reach)
+            }
+            Turnabout::Back => stack.pop().map(drop),
+            Turnabout::Set(name, value) => {
+                check_setting(&name, &value)?;
+                stack.set(&name, &value)
+            }
+        }
+        .map_err(|why| why.to_string())?;
+        let body = serde_json::to_value(&stack).map_err(|why| why.to_string())?;
+        self.append(kind::FOCUS, KEY, body).await?;
+        *self.sight.lock() = stack.clone();
+        (self.notify)(Notice::Status);
+        Ok(words(&stack))
+    }
+
+    /// Finds a project by what was typed: an id, a folder, or the title of one heading.
+    fn project_named(&self, what: &str) -> Result<Project, String> {
+        let view = self.view();
+        if what == HERE {
+            let node = self.focus().and_then(|id| view.get(&id)).ok_or("point is in no heading that memory has")?;
+            return Ok(Project::Node { id: node.id().to_string(), title: node.title().to_string() });
+        }
+        if let Some(node) = view.get(&NodeId::new(what)) {
+            return Ok(Project::Node { id: what.to_string(), title: node.title().to_string() });
+        }
+        let typed = match what.strip_prefix("~/") {
+            Some(rest) => self.config.home.join(rest),
+            None => Path::new(what).to_path_buf(),
+        };
+        if typed.is_absolute() && typed.is_dir() {
+            return Ok(Project::Folder { path: canonical(&typed).display().to_string() });
+        }
+        let wanted = what.to_lowercase();
+        let mut found = view.nodes().filter(|node| node.title().to_lowercase() == wanted);
+        match (found.next(), found.next()) {
+            (Some(node), None) => Ok(Project::Node { id: node.id().to_string(), title: node.title().to_string() }),
+            (Some(_), Some(_)) => Err(format!(
+                "several headings are called “{}”: put point on the one that is meant and use M-x passepartout-focus, or give its id",
+                exact(what)
+            )),
+            (None, _) => {
+                Err(format!("there is no heading and no folder “{}”; give its title, its id or its path", exact(what)))
+            }
+        }
+    }
+
+    /// Returns what the user set for the present focus, as lines for the model.
+    pub(super) fn focus_mandates(&self) -> Vec<String> {
+        let stack = self.focus_stack();
+        let own = |(name, _): &(&str, &str)| *name != BUDGET;
+        stack.settings().into_iter().filter(own).map(|(name, value)| format!("{name}: {value}")).collect()
+    }
+
+    /// Returns the folder that the present focus is about, if it is about one.
+    pub(super) fn focus_folder(&self) -> Option<std::path::PathBuf> {
+        match self.sight.lock().reach() {
+            Reach::Project(Project::Folder { path }) => Some(path.into()),
+            Reach::Project(Project::Node { .. }) | Reach::Session | Reach::Memex => None,
+        }
+    }
+
+    /// Returns the tokens of memory that the present focus allows, if it says.
+    pub(super) fn focus_budget(&self) -> Option<usize> {
+        self.sight.lock().setting(BUDGET).and_then(|value| value.parse().ok())
+    }
+}
+
+fn check_setting(name: &str, value: &str) -> Result<(), String> {
+    let budget = || value.parse::<usize>().is_ok_and(|tokens| tokens >= LEAST_BUDGET);
+    if name == BUDGET && !value.is_empty() && !budget() {
+        return Err(format!("the budget is a number of tokens, at least {LEAST_BUDGET}"));
+    }
+    Ok(())
+}
+
+/// Says where the focus stands, the top of the stack first.
+fn words(stack: &FocusStack) -> String {
+    let mut text = format!("The agent looks at {}.", stack.reach());
+    for (name, value) in stack.settings() {
+        text.push_str(&format!("\n{name} = {value}"));
+    }
+    for frame in stack.frames().iter().rev().skip(1) {
+        text.push_str(&format!("\n/unfocus goes back to {}", frame.reach));
+    }
+    if stack.frames().len() == 1 {
+        text.push_str("\n/unfocus goes back to the whole memex");
+    }
+    exact(&text)
+}

@@ -1,0 +1,85 @@
+//! The focus stack: commands move it, the store keeps it, and turns go by it.
+
+use crate::support::engine::{Home, origin};
+use passepartout::domain::focus::{Project, Reach};
+use passepartout::edge::engine::Engine;
+use passepartout::edge::engine::focus::Turnabout;
+use std::sync::Arc;
+
+const NOTES: &str = "* Kitchen :project:\n** TODO Order tiles\n* Garden\n** TODO Plant bulbs\n* Twice\n* Twice\n";
+
+async fn turn(engine: &Engine, command: &str) -> Result<String, String> {
+    engine.turn_focus(Turnabout::parse(command).expect("a command of the focus")).await
+}
+
+async fn read(home: &Home) -> Arc<Engine> {
+    let engine = home.engine().await;
+    home.read(&engine).await;
+    engine
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn commands_narrow_widen_and_say_where_it_stands() {
+    let home = Home::new(&[("home.org", NOTES)]);
+    let engine = read(&home).await;
+    assert_eq!(turn(&engine, "focus").await.as_deref(), Ok("The agent looks at the whole memex."));
+    let check = async |command: &str, expect: Result<&str, &str>| {
+        let said = turn(&engine, command).await;
+        let said = said.as_deref().map_err(String::as_str);
+        match (said, expect) {
+            (Ok(said), Ok(words)) | (Err(said), Err(words)) => assert!(said.contains(words), "{command}: {said}"),
+            _ => panic!("{command}: {said:?}"),
+        }
+    };
+    check("unfocus", Err("nothing is narrowed")).await;
+    check("set language German", Err("nothing is narrowed")).await;
+    check("scope project", Err("no project was chosen")).await;
+    check("scope galaxy", Err("memex, session or project")).await;
+    check("focus nowhere", Err("no heading and no folder")).await;
+    check("focus twice", Err("several headings")).await;
+    check("focus .", Err("point is in no heading")).await;
+    check("focus kitchen", Ok("the project “Kitchen”")).await;
+    check("set language German", Ok("language = German")).await;
+    check("set budget 5", Err("at least 200")).await;
+    check("scope session", Ok("what was changed in this session")).await;
+    check("scope project", Ok("the project “Kitchen”")).await;
+    check("unfocus", Ok("what was changed in this session")).await;
+    check("unfocus", Ok("the project “Kitchen”")).await;
+    check("unfocus", Ok("the whole memex")).await;
+    engine.focus_at(&home.file("home.org"), 50).expect("a heading");
+    check("focus .", Ok("Plant bulbs")).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_is_kept_over_a_restart_with_its_settings() {
+    let home = Home::new(&[("home.org", NOTES)]);
+    let engine = read(&home).await;
+    for n in 0..9 {
+        turn(&engine, if n % 2 == 0 { "focus kitchen" } else { "scope memex" }).await.expect("room");
+    }
+    turn(&engine, "focus garden").await.expect("room");
+    turn(&engine, "set language German").await.expect("a step");
+    assert!(turn(&engine, "scope memex").await.expect_err("ten are there").contains("10 steps"));
+    let before = engine.focus_stack();
+    engine.close().await;
+    let engine = read(&home).await;
+    assert_eq!(engine.focus_stack(), before);
+    assert_eq!(engine.focus_stack().frames().len(), 10);
+    assert_eq!(engine.focus_stack().setting("language"), Some("German"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_folder_that_may_be_a_project_is_where_commands_run() {
+    let home = Home::new(&[("home.org", NOTES)]);
+    let engine = read(&home).await;
+    let other = home.folder.path().canonicalize().expect("it is there").join("other");
+    std::fs::create_dir(&other).expect("a folder");
+    let project = || engine.scope(&origin().session, None, true).project;
+    assert_eq!(project(), home.project("").trim_end_matches('/'));
+    turn(&engine, &format!("focus {}", other.display())).await.expect("a folder");
+    assert_eq!(*engine.focus_stack().reach(), Reach::Project(Project::Folder { path: other.display().to_string() }));
+    assert_eq!(project(), other.display().to_string());
+    // Notes may be private: commands do not run among them.
+    turn(&engine, &format!("focus {}", home.file("").trim_end_matches('/'))).await.expect("a folder");
+    assert_eq!(project(), home.project("").trim_end_matches('/'));
+}
