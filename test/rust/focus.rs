@@ -2,6 +2,8 @@
 
 use crate::support::engine::{Home, origin};
 use passepartout::domain::focus::{Project, Reach};
+use passepartout::domain::label::Privacy;
+use passepartout::edge::clock::Clock;
 use passepartout::edge::engine::Engine;
 use passepartout::edge::engine::focus::Turnabout;
 use std::sync::Arc;
@@ -82,4 +84,32 @@ async fn a_folder_that_may_be_a_project_is_where_commands_run() {
     // Notes may be private: commands do not run among them.
     turn(&engine, &format!("focus {}", home.file("").trim_end_matches('/'))).await.expect("a folder");
     assert_eq!(project(), home.project("").trim_end_matches('/'));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn models_are_told_and_find_only_what_is_looked_at() {
+    let home = Home::new(&[("home.org", NOTES), ("far.org", "* Attic\n** TODO Order lamps\n")]);
+    let engine = read(&home).await;
+    let now = home.clock.wall();
+    let told = || engine.context(Some("order plant"), None, now, Privacy::Private, 4_000).text;
+    let holds = |text: &str| ["tiles", "bulbs", "lamps"].map(|word| text.contains(word));
+    assert_eq!(holds(&told()), [true, true, true]);
+    assert_eq!(holds(&home.ask(&engine, "open tasks").await.1), [true, true, true]);
+    turn(&engine, "focus kitchen").await.expect("a heading");
+    assert_eq!(holds(&told()), [true, false, false], "{}", told());
+    assert_eq!(holds(&home.ask(&engine, "open tasks").await.1), [true, false, false]);
+    assert_eq!(holds(&home.ask(&engine, "search for lamps").await.1.to_lowercase())[..2], [false, false]);
+    // Nothing was changed yet, and then something was.
+    turn(&engine, "scope session").await.expect("room");
+    assert_eq!(holds(&told()), [false, false, false], "{}", told());
+    let text = "* Attic\n** TODO Order lamps soon\n";
+    engine.take_buffer(&home.file("far.org"), text.into(), &|| true).expect("it can be read");
+    assert_eq!(holds(&told()), [false, false, true], "{}", told());
+    turn(&engine, &format!("focus {}", home.file("").trim_end_matches('/'))).await.expect("a folder");
+    assert_eq!(holds(&told()), [true, true, true]);
+    // A project whose heading is gone is nothing, not everything.
+    turn(&engine, "focus kitchen").await.expect("a heading");
+    engine.take_buffer(&home.file("home.org"), "* Cellar\n** TODO Order wine\n".into(), &|| true).expect("read");
+    assert_eq!(holds(&told()), [false, false, false], "{}", told());
+    assert!(!told().contains("wine"));
 }

@@ -201,8 +201,13 @@ impl Desk<'_> {
         }
     }
 
-    /// Whether a node may be a candidate; a private one is named as left out, to the user alone.
+    /// Whether a node may be a candidate: the user looks there, and it is open to the reader.
     fn may_see(&mut self, node: &NodeRef) -> bool {
+        self.view.sight().holds(node.file(), node.index) && self.is_open(node)
+    }
+
+    /// Whether a node is open to the reader; a private one is named as left out, to the user alone.
+    fn is_open(&mut self, node: &NodeRef) -> bool {
         let may = node.privacy() <= self.request.audience.clearance();
         if !may {
             self.drop(node, Reason::Private);
@@ -217,7 +222,7 @@ impl Desk<'_> {
             self.dropped.push((id.clone(), Reason::Unknown));
             return None;
         };
-        if !self.may_see(&node) {
+        if !self.is_open(&node) {
             return None;
         }
         let max = self.request.max_tokens;
@@ -228,7 +233,7 @@ impl Desk<'_> {
         }
         let mut misses = 0;
         for below in node.with_descendants().skip(1) {
-            if misses > MISSES || !self.may_see(&below) {
+            if misses > MISSES || !self.is_open(&below) {
                 continue;
             }
             if !self.tray.offer(&below, Rendered::Full, Reason::BelowFocus, max) {
@@ -316,7 +321,8 @@ impl Desk<'_> {
     fn outline(&mut self, share: f32) {
         let limit = self.limit(share);
         let clearance = self.request.audience.clearance();
-        let open = |card: &&Arc<Card>| card.privacy(0) <= clearance;
+        let sight = self.view.sight();
+        let open = |card: &&Arc<Card>| card.privacy(0) <= clearance && sight.holds(&card.file, 0);
         let mut files: Vec<&Arc<Card>> = self.view.cards().filter(open).collect();
         let latest = |a: &&Arc<Card>, b: &&Arc<Card>| b.modified().cmp(&a.modified()).then_with(|| a.file.cmp(&b.file));
         // No more can fit than this; thousands of files need not be sorted for the first few.
@@ -326,7 +332,9 @@ impl Desk<'_> {
             files.truncate(most);
         }
         files.sort_by(latest);
-        let files: Vec<NodeRef> = files.into_iter().filter_map(|card| self.view.node(&card.file, 0)).collect();
+        let files = files.into_iter().filter_map(|card| self.view.node(&card.file, 0));
+        let trees = sight.trees().filter_map(|(file, index)| self.view.node(file, index));
+        let files: Vec<NodeRef> = files.chain(trees.filter(|tree| tree.privacy() <= clearance)).collect();
         let room = |desk: &Self| desk.tray.used + SMALLEST < limit;
         for file in &files {
             if !room(self) {

@@ -84,7 +84,10 @@ pub fn search(view: &View, index: &Index, query: &str, limit: usize, clearance: 
 
 /// Returns the nodes near a question, best first. Nodes stricter than `clearance` are never candidates.
 pub fn rank(view: &View, index: &Index, question: &Question, clearance: Privacy, weights: &Weights) -> Vec<Ranked> {
-    let admit = |file: &str, node: u32| view.card(file).is_some_and(|card| card.privacy(node as usize) <= clearance);
+    let admit = |file: &str, node: u32| {
+        let open = |card: &Arc<Card>| card.privacy(node as usize) <= clearance;
+        view.sight().holds(file, node as usize) && view.card(file).is_some_and(open)
+    };
     let mut field = Field { view, cards: Vec::new(), numbers: HashMap::new(), nodes: HashMap::new() };
     let mut terms = question.terms.clone();
     terms.extend(kindred(view, index, &terms, weights, &admit));
@@ -251,7 +254,8 @@ impl Field<'_> {
             let node = view.node(&cards.get(number)?.file, index as usize)?;
             Some(Ranked { node, score: own + gathered, own })
         });
-        ranked.filter(|found| found.node.privacy() <= clearance && found.score > 0.0).collect()
+        let seen = |node: &NodeRef| node.privacy() <= clearance && view.sight().holds(node.file(), node.index);
+        ranked.filter(|found| found.score > 0.0 && seen(&found.node)).collect()
     }
 }
 

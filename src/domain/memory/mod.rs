@@ -15,6 +15,7 @@ mod node;
 pub mod operation;
 pub mod query;
 pub mod shelf;
+pub mod sight;
 pub mod store;
 pub mod transaction;
 pub mod tree;

@@ -90,11 +90,14 @@ pub fn linking<'a>(view: &'a View, target: &'a str) -> impl Iterator<Item = Node
 pub fn containing<'a>(view: &'a View, text: &str) -> impl Iterator<Item = NodeRef> + use<'a> {
     let wanted = text.to_lowercase();
     let holds = move |text: &str| text.to_lowercase().contains(&wanted);
+    let seen = |node: &NodeRef| view.sight().holds(node.file(), node.index);
     // Titles first: they need no text. A file's text is read once for all its nodes.
     view.cards().filter_map(|card| view.node(&card.file, 0)).flat_map(move |file| {
         file.text();
-        let found: Vec<NodeRef> =
-            file.with_descendants().filter(|node| holds(own_title(node)) || holds(node.body())).collect();
+        let found: Vec<NodeRef> = file
+            .with_descendants()
+            .filter(|node| seen(node) && (holds(own_title(node)) || holds(node.body())))
+            .collect();
         found
     })
 }
@@ -116,7 +119,8 @@ pub fn planned(view: &View, planning: Planning, first: Date, last: Date) -> impl
     let files = few.into_iter().flatten().chain(many.into_iter().flatten());
     files.filter_map(|file| view.card(file)).flat_map(move |card| {
         let day = |index: usize| card.planned_day(index, planning).filter(|day| first <= *day && *day <= last);
-        let found: Vec<(usize, Date)> = (0..card.len()).filter_map(|index| Some((index, day(index)?))).collect();
+        let seen = (0..card.len()).filter(|index| view.sight().holds(&card.file, *index));
+        let found: Vec<(usize, Date)> = seen.filter_map(|index| Some((index, day(index)?))).collect();
         found.into_iter().filter_map(|(index, day)| Some((view.node(&card.file, index)?, day)))
     })
 }
@@ -143,6 +147,7 @@ pub fn changed_since(view: &View, time: jiff::Timestamp) -> impl Iterator<Item =
 /// Returns the cards of files that were changed between two moments, both included, the latest first.
 pub fn changed_between(view: &View, from: jiff::Timestamp, to: jiff::Timestamp) -> impl Iterator<Item = &Arc<Card>> {
     let found = view.index().changed(from, to).filter_map(|entry| view.card(&entry.file));
+    let found = found.filter(|card| view.sight().touches(&card.file));
     found.filter(move |card| card.modified().is_some_and(|modified| from <= modified && modified <= to))
 }
 
@@ -158,5 +163,6 @@ fn matching<'a, F: Fn(&Card, usize) -> bool + 'a>(
 
 fn nodes<'a>(view: &'a View, card: &'a Card, indices: Vec<usize>) -> impl Iterator<Item = NodeRef> + 'a {
     let file = view.node(&card.file, 0);
-    indices.into_iter().filter_map(move |index| file.as_ref()?.at(index))
+    let indices = indices.into_iter().filter(|index| view.sight().holds(&card.file, *index));
+    indices.filter_map(move |index| file.as_ref()?.at(index))
 }

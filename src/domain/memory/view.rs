@@ -10,6 +10,7 @@ use crate::domain::memory::files::FileTree;
 use crate::domain::memory::index::{Index, Key};
 pub use crate::domain::memory::node::NodeRef;
 use crate::domain::memory::shelf::{Book, Shelf};
+use crate::domain::memory::sight::Sight;
 use parking_lot::Mutex;
 use rpds::RedBlackTreeMapSync;
 use std::collections::BTreeSet;
@@ -31,6 +32,8 @@ pub struct View {
     shelf: Option<Arc<Shelf>>,
     /// How many headings there are.
     headings: usize,
+    /// What of all this its reader looks at.
+    sight: Sight,
 }
 
 /// What is held of one file: its card, and its text while that is nowhere else.
@@ -94,6 +97,18 @@ impl View {
         self.shelf.as_ref()
     }
 
+    /// Returns the same memory for a reader who looks at a part of it: walks and queries give nothing else.
+    ///
+    /// What is asked for by its name is found all the same, and root and counts are those of the whole.
+    pub fn narrowed(&self, sight: Sight) -> View {
+        View { sight, ..self.clone() }
+    }
+
+    /// Returns what its reader looks at.
+    pub fn sight(&self) -> &Sight {
+        &self.sight
+    }
+
     /// Returns how many headings there are, files not counted.
     pub fn headings(&self) -> usize {
         self.headings
@@ -101,7 +116,7 @@ impl View {
 
     /// Returns the cards, by file name. Nothing is read for them.
     pub fn cards(&self) -> impl Iterator<Item = &Arc<Card>> {
-        self.held.values().map(|held| &held.card)
+        self.held.values().map(|held| &held.card).filter(|card| self.sight.touches(&card.file))
     }
 
     /// Returns the documents, by file name, one after the other: each may be read from the store.
@@ -178,12 +193,17 @@ impl View {
     pub fn backlinks(&self, id: &NodeId) -> Vec<NodeRef> {
         let entries = self.index.files(&Key::Link(id.as_str()));
         let held = entries.filter_map(|entry| self.held.get(&entry.file));
-        held.flat_map(|held| held.card.links_to(id.as_str()).filter_map(|node| NodeRef::of(held, node))).collect()
+        held.flat_map(|held| held.card.links_to(id.as_str()).filter_map(|node| self.seen(held, node))).collect()
     }
 
     /// Returns every node, files included, in the order of files and lines.
     pub fn nodes(&self) -> impl Iterator<Item = NodeRef> + '_ {
-        self.held.values().flat_map(|held| (0..held.card.len()).filter_map(move |index| NodeRef::of(held, index)))
+        let held = self.held.values().filter(|held| self.sight.touches(&held.card.file));
+        held.flat_map(move |held| (0..held.card.len()).filter_map(move |index| self.seen(held, index)))
+    }
+
+    fn seen(&self, held: &Arc<Held>, index: usize) -> Option<NodeRef> {
+        NodeRef::of(held, index).filter(|node| self.sight.holds(node.file(), index))
     }
 
     /// Returns the memory with one document put in or replaced.

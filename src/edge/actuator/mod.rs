@@ -108,7 +108,7 @@ impl Actuators {
 
     fn search(&self, action: &Action, cleared: &Cleared) -> Done {
         let limit = action.args().get("limit").and_then(|v| v.as_u64()).unwrap_or(10).clamp(1, 50) as usize;
-        let (view, index) = (self.engine.view(), self.engine.index());
+        let (view, index) = (self.engine.view_in_sight(), self.engine.index());
         let may_see = may_see(cleared);
         let hits = search(&view, &index, action.text("query").unwrap_or(""), limit, may_see);
         let filling = self.engine.filling().map(|filling| filling.to_string());

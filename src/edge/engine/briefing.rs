@@ -66,7 +66,7 @@ impl Engine {
             project_tag: "project",
             changed: &changed,
         };
-        assemble(&self.view(), &self.index(), &request, self.tokens.as_ref())
+        assemble(&self.view_in_sight(), &self.index(), &request, self.tokens.as_ref())
     }
 
     /// Tokens of memory in a prompt: never more than half of the whole.

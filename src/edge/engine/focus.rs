@@ -3,6 +3,8 @@
 use crate::domain::focus::{FocusStack, Frame, Project, Reach};
 use crate::domain::id::NodeId;
 use crate::domain::inert::exact;
+use crate::domain::memory::sight::Sight;
+use crate::domain::memory::view::View;
 use crate::domain::port::LogLevel;
 use crate::edge::engine::record::kind;
 use crate::edge::engine::{Engine, Notice};
@@ -56,6 +58,13 @@ impl Engine {
     /// Returns the stack as it is.
     pub fn focus_stack(&self) -> FocusStack {
         self.sight.lock().clone()
+    }
+
+    /// Returns memory as the user's focus narrows it: what models are told of it, and what they find.
+    pub fn view_in_sight(&self) -> View {
+        let view = self.view();
+        let sight = Sight::of(self.sight.lock().reach(), &view, &self.changed_nodes());
+        view.narrowed(sight)
     }
 
     /// Loads the stack that the store kept.

@@ -95,13 +95,13 @@ struct Present(Weak<Engine>);
 
 impl Source for Present {
     fn view(&self) -> View {
-        self.0.upgrade().map(|engine| engine.view()).unwrap_or_default()
+        self.0.upgrade().map(|engine| engine.view_in_sight()).unwrap_or_default()
     }
 
     fn search(&self, query: &str, limit: usize) -> Vec<(NodeId, f32)> {
         let Some(engine) = self.0.upgrade() else { return Vec::new() };
-        let hits =
-            crate::domain::context::rank::search(&engine.view(), &engine.index(), query, limit, Privacy::Private);
+        let view = engine.view_in_sight();
+        let hits = crate::domain::context::rank::search(&view, &engine.index(), query, limit, Privacy::Private);
         hits.into_iter().map(|hit| (hit.id, hit.score)).collect()
     }
 
