@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod ratios;
+mod scale;
 mod speed;
 mod world;
 
@@ -24,6 +25,10 @@ use std::sync::Arc;
 use world::World;
 
 fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if scale::run(&arguments) {
+        return;
+    }
     divan::main();
     // With a filter somebody looks for one figure; the ratios measure everything again.
     if !std::env::args().skip(1).any(|argument| !argument.starts_with('-')) {

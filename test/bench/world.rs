@@ -125,7 +125,7 @@ impl World {
     }
 
     fn first(&self) -> Arc<Document> {
-        self.view.documents().next().unwrap().clone()
+        self.view.documents().next().unwrap()
     }
 
     /// The text of one file with one character less.

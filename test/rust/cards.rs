@@ -111,6 +111,9 @@ fn the_card_says_what_the_document_says(document: &Document) {
         assert_eq!(card.at(node.begin as usize), outline.at(node.begin as usize));
         assert_eq!(card.keyword(index).map(|k| (k.name, k.done)), outline.todo(node).map(|k| (&*k.name, k.done)));
         assert_eq!((card.priority(index), card.commented(index)), (node.priority, node.commented));
+        let texts = [outline.slice(&node.title), outline.slice(&node.body)];
+        let dated = texts.iter().any(|text| text.contains("<2026"));
+        assert!(card.may_be_dated(index) || !dated, "what holds a date is not passed over");
         assert_eq!(card.privacy(index), document.privacy[index]);
         let tags = if index == 0 { &outline.filetags[..] } else { &node.tags[..] };
         assert_eq!(card.tags(index).collect::<Vec<_>>(), tags.iter().map(|tag| &**tag).collect::<Vec<_>>());
@@ -369,4 +372,122 @@ fn going_back_to_the_empty_memory_keeps_the_way_to_texts() {
     let mut memory = Memory::restore(view, Vec::new());
     memory.rollback(OperationId(0), why("empty")).expect("it is always there");
     assert!(memory.head().is_empty() && memory.head().shelf().is_some());
+}
+
+mod stored {
+    use super::*;
+    use passepartout::domain::memory::Memory;
+    use passepartout::domain::memory::shape::Shape;
+    use passepartout::domain::memory::store::{Commit, Loaded, Store};
+    use passepartout::edge::store::DiskStore;
+    use std::path::Path;
+
+    const GOING: &(dyn Fn() -> Result<(), String> + Sync) = &|| Ok(());
+
+    fn load(folder: &Path, shape: &Shape) -> (DiskStore, Loaded) {
+        let mut store = DiskStore::open(folder).expect("it opens");
+        let loaded = store.load_cards(shape, GOING).expect("it loads");
+        (store, loaded)
+    }
+
+    /// A store of twenty files, of which one was changed once.
+    fn filled(folder: &Path) -> View {
+        let (mut store, loaded) = load(folder, &Shape::default());
+        let mut memory = Memory::restore(loaded.view, loaded.log);
+        let text = |n: usize| format!("* TODO Heading {n} :secret:\n:PROPERTIES:\n:ID: id-{n}\n:END:\nText {n}\n");
+        for files in [0..20, 7..8] {
+            let mut change = memory.begin();
+            for n in files {
+                change.put(build(&format!("{n:02}.org"), &format!("{}{}", text(n), memory.at().0)));
+            }
+            change.finish(why("step")).publish(&mut memory).expect("nobody else changes it");
+            let step = (memory.last().expect("it was made").clone(), memory.head().clone());
+            store.commit(&Commit { steps: &[step], ..Commit::default() }).expect("it is stored");
+        }
+        memory.head().clone()
+    }
+
+    fn sql(folder: &Path, statement: &str) -> usize {
+        let connection = rusqlite::Connection::open(folder.join("memory.sqlite")).expect("it opens");
+        connection.execute(statement, []).expect("it is done")
+    }
+
+    #[test]
+    fn a_start_reads_cards_and_no_text() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let before = filled(folder.path());
+        let (store, loaded) = load(folder.path(), &Shape::default());
+        assert_eq!(loaded.problems, [""; 0]);
+        assert_eq!((loaded.view.root(), loaded.view.headings()), (before.root(), 20));
+        let node = loaded.view.get(&NodeId::new("id-7")).expect("it is there");
+        assert_eq!((node.title(), node.body()), ("Heading 7", "Text 7\n1"));
+        assert_eq!(all(loaded.view.nodes()), all(before.nodes()));
+        drop((store, loaded, before, node));
+        assert_eq!(sql(folder.path(), "DELETE FROM texts"), 21);
+        let (_store, loaded) = load(folder.path(), &Shape::default());
+        assert_eq!((loaded.problems.as_slice(), query::open(&loaded.view).count()), (&[][..], 20));
+        let node = loaded.view.get(&NodeId::new("id-7")).expect("it is there");
+        assert_eq!((node.title(), node.body()), ("Heading 7", ""), "its text is gone, and nothing breaks");
+    }
+
+    #[test]
+    fn what_was_saved_is_let_go_of_and_read_again() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let view = filled(folder.path());
+        let shelf = view.shelf().expect("it has one");
+        assert!(shelf.warm_bytes() > 0, "what was saved a moment ago is warm");
+        let other = view.document("03.org").expect("it is there");
+        assert_eq!(&*other.outline.text, view.text("03.org").as_deref().expect("it is there"));
+        assert_eq!(other.modified, view.card("03.org").expect("it is there").modified());
+    }
+
+    #[test]
+    fn cards_that_do_not_fit_are_made_anew() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let before = filled(folder.path());
+        let answers = all(before.nodes());
+        let mut private = Shape::default();
+        private.privacy.tags.push("secret".to_string());
+        let (store, loaded) = load(folder.path(), &private);
+        let labels =
+            |view: &View| view.nodes().filter(|n| n.privacy() > passepartout::domain::label::Privacy::Open).count();
+        assert_eq!((labels(&loaded.view), labels(&before)), (20, 0));
+        drop((store, loaded));
+        let damages = [
+            "UPDATE cards SET card = zeroblob(100) WHERE file = '03.org'",
+            "UPDATE cards SET card = 'text' WHERE file = '03.org'",
+            "UPDATE cards SET document = (SELECT document FROM cards WHERE file = '04.org') WHERE file = '03.org'",
+            "UPDATE cards SET card = (SELECT card FROM cards WHERE file = '04.org') WHERE file = '03.org'",
+            "DELETE FROM cards WHERE file = '03.org'",
+            "UPDATE cards SET file = 'gone.org' WHERE file = '03.org'",
+        ];
+        for damage in damages {
+            assert_eq!(sql(folder.path(), damage), 1);
+            let (store, loaded) = load(folder.path(), &Shape::default());
+            assert_eq!((loaded.problems.as_slice(), all(loaded.view.nodes())), (&[][..], answers.clone()), "{damage}");
+            drop((store, loaded));
+            let count = "UPDATE cards SET card = card WHERE file < 'a' AND length(card) > 200";
+            assert_eq!(sql(folder.path(), count), 20, "{damage}: made good");
+        }
+    }
+
+    #[test]
+    fn a_store_without_cards_is_read_all_the_same() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let before = filled(folder.path());
+        sql(folder.path(), "DROP TABLE cards");
+        let mut reader = DiskStore::open_to_read(folder.path()).expect("it opens");
+        let loaded = reader.load_cards(&Shape::default(), GOING).expect("it loads");
+        assert_eq!((loaded.problems.as_slice(), all(loaded.view.nodes())), (&[][..], all(before.nodes())));
+    }
+
+    #[test]
+    fn a_start_that_is_stopped_says_so() {
+        let folder = tempfile::tempdir().expect("a folder");
+        filled(folder.path());
+        sql(folder.path(), "DELETE FROM cards");
+        let mut store = DiskStore::open(folder.path()).expect("it opens");
+        let loaded = store.load_cards(&Shape::default(), &|| Err("stopped".to_string())).expect("it loads");
+        assert_eq!(loaded.problems.len(), 20);
+    }
 }

@@ -43,6 +43,8 @@ impl Planning {
 const PLANNED: u32 = u32::MAX - 2;
 /// The keyword of a heading that has none.
 const NO_KEYWORD: u16 = u16::MAX;
+/// The title or the text below holds what may be an active timestamp.
+const DATED: u32 = 1 << 29;
 const COMMENTED: u32 = 1 << 30;
 const PRIVATE: u32 = 1 << 31;
 const PRIORITY: u32 = (1 << 21) - 1;
@@ -281,6 +283,11 @@ impl Card {
         self.slot(index).is_some_and(|slot| slot.mark & COMMENTED != 0)
     }
 
+    /// Returns whether the title, or the text below it, may hold an active timestamp; planning lines do not count.
+    pub fn may_be_dated(&self, index: usize) -> bool {
+        self.slot(index).is_some_and(|slot| slot.mark & DATED != 0)
+    }
+
     /// Returns how private a node is, of itself or by what it stands in.
     pub fn privacy(&self, index: usize) -> Privacy {
         match self.slot(index) {
@@ -297,10 +304,24 @@ impl Card {
 
     /// Returns a heading's own tags, in order; a file's are those of `#+FILETAGS`.
     pub fn tags(&self, index: usize) -> impl Iterator<Item = &str> {
+        self.tag_words(index).iter().map(|word| self.word(*word))
+    }
+
+    /// Returns the own tags as numbers of words.
+    pub(super) fn tag_words(&self, index: usize) -> &[u32] {
         let range = self.slot(index).zip(self.slots.get(index + 1)).map(|(slot, next)| slot.tags..next.tags);
         let range = range.unwrap_or_default();
-        let words = self.tags.get(range.start as usize..range.end as usize).unwrap_or_default();
-        words.iter().map(|word| self.word(*word))
+        self.tags.get(range.start as usize..range.end as usize).unwrap_or_default()
+    }
+
+    /// Returns the own properties with their keys as numbers of words.
+    pub(super) fn property_words(&self, index: usize) -> impl Iterator<Item = (u32, &str)> {
+        self.entries(index).filter(|(key, _)| *key < PLANNED)
+    }
+
+    /// Returns all words of tags, keys, keywords and links; their places are their numbers.
+    pub(super) fn words(&self) -> impl Iterator<Item = &str> {
+        (0..self.words.len().saturating_sub(1)).map(|word| self.word(word as u32))
     }
 
     /// Returns own and inherited tags: file tags first, then from the top down, without duplicates.
@@ -369,19 +390,18 @@ impl Card {
             None if index == 0 => self.file.to_string(),
             None => format!("{}::*{}", self.file, self.path(index)),
         };
-        match self.suffixes.binary_search_by_key(&(index as u32), |(node, _)| *node) {
-            Ok(at) => NodeId::new(self.suffixes.get(at).map(|(_, n)| format!("{name}#{n}")).unwrap_or(name)),
-            Err(_) => NodeId::new(name),
-        }
+        NodeId::new(self.suffix(index).map(|number| format!("{name}#{number}")).unwrap_or(name))
     }
 
-    fn own_id(&self, index: usize) -> Option<&str> {
+    /// Returns the number behind an id that would stand twice.
+    pub(super) fn suffix(&self, index: usize) -> Option<u32> {
+        let at = self.suffixes.binary_search_by_key(&(index as u32), |(node, _)| *node).ok()?;
+        self.suffixes.get(at).map(|(_, number)| *number)
+    }
+
+    /// Returns the `:ID:` of a node, as it stands there.
+    pub(super) fn own_id(&self, index: usize) -> Option<&str> {
         self.property(index, "ID").map(str::trim).filter(|id| !id.is_empty())
-    }
-
-    /// Returns whether a node is named by its `:ID:`.
-    pub fn has_own_id(&self, index: usize) -> bool {
-        self.own_id(index).is_some()
     }
 
     /// Returns the titles from the top down to a heading, as its id holds them.

@@ -197,13 +197,27 @@ impl Index {
 
 /// Returns the keys of one file, sorted, each once.
 fn entries_of(card: &Card) -> Vec<Entry> {
-    let mut keys: Vec<u64> = Vec::with_capacity(card.len() * 2);
-    let mut tags: HashMap<String, (u32, usize)> = HashMap::new();
+    // Words stand in many nodes; their keys are worked out once a file, and only when they are wanted.
+    let words: Vec<&str> = card.words().collect();
+    let mut properties: Vec<Option<u64>> = vec![None; words.len()];
+    let mut tags: Vec<Option<u64>> = vec![None; words.len()];
+    let mut tagged: HashMap<u64, (u32, usize)> = HashMap::new();
+    let mut keys: Vec<u64> = Vec::with_capacity(card.len() * 4);
     for index in 0..card.len() {
         node_keys(card, index, &mut keys);
-        for tag in card.tags(index) {
+        for (word, value) in card.property_words(index) {
+            let Some((known, key)) = properties.get_mut(word as usize).zip(words.get(word as usize)) else { continue };
+            keys.push(*known.get_or_insert_with(|| Key::Property(key).number()));
+            // An id is found by its own key.
+            if *key != "ID" {
+                keys.push(Key::Value(key, value).number());
+            }
+        }
+        for word in card.tag_words(index) {
+            let Some((known, tag)) = tags.get_mut(*word as usize).zip(words.get(*word as usize)) else { continue };
+            let key = *known.get_or_insert_with(|| Key::Tag(tag).number());
             // What stands in a subtree that has the tag already is counted with it.
-            let (count, until) = tags.entry(tag.to_lowercase()).or_default();
+            let (count, until) = tagged.entry(key).or_default();
             if index >= *until {
                 *until = card.after(index);
                 *count += (*until - index) as u32;
@@ -213,34 +227,27 @@ fn entries_of(card: &Card) -> Vec<Entry> {
     keys.extend(card.links().map(|(target, _)| Key::Link(target).number()));
     keys.extend(card.modified().map(time_number));
     keys.sort_unstable();
-    let mut entries: Vec<Entry> = Vec::with_capacity(keys.len() + tags.len());
-    for run in keys.chunk_by(|a, b| a == b) {
-        entries.extend(run.first().map(|key| Entry { key: *key, file: card.file.clone(), count: run.len() as u32 }));
-    }
-    let tagged = tags.into_iter().map(|(tag, (count, _))| (Key::Tag(&tag).number(), count));
-    entries.extend(tagged.map(|(key, count)| Entry { key, file: card.file.clone(), count }));
+    let entry = |key: u64, count: u32| Entry { key, file: card.file.clone(), count };
+    let mut entries: Vec<Entry> = Vec::with_capacity(keys.len() + tagged.len());
+    entries.extend(keys.chunk_by(|a, b| a == b).filter_map(|run| Some(entry(*run.first()?, run.len() as u32))));
+    entries.extend(tagged.into_iter().map(|(key, (count, _))| entry(key, count)));
     entries.sort_unstable();
     entries.dedup();
     entries
 }
 
+/// Adds what is not a word of the file: id, state, planning.
 fn node_keys(card: &Card, index: usize, keys: &mut Vec<u64>) {
-    if card.has_own_id(index) {
-        let id = card.id(index);
-        if !card.derives(id.as_str()) {
-            keys.push(Key::Id(id.as_str()).number());
+    if let Some(own) = card.own_id(index) {
+        let numbered = card.suffix(index).map(|number| format!("{own}#{number}"));
+        let id = numbered.as_deref().unwrap_or(own);
+        if !card.derives(id) {
+            keys.push(Key::Id(id).number());
         }
     }
     if let Some(keyword) = card.keyword(index) {
         keys.push(Key::Keyword(keyword.name).number());
         keys.push(if keyword.done { Key::Done } else { Key::Open }.number());
-    }
-    for (key, value) in card.properties(index) {
-        keys.push(Key::Property(key).number());
-        // An id is found by its own key.
-        if key != "ID" {
-            keys.push(Key::Value(key, value).number());
-        }
     }
     for planning in Planning::ALL {
         if let Some(day) = card.planned_day(index, planning) {

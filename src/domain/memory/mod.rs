@@ -14,6 +14,7 @@ mod names;
 mod node;
 pub mod operation;
 pub mod query;
+pub mod shape;
 pub mod shelf;
 pub mod sight;
 pub mod store;

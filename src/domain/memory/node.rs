@@ -89,6 +89,11 @@ impl NodeRef {
         self.card().commented(self.index)
     }
 
+    /// Returns whether the title, or the text below it, may hold an active timestamp; planning lines do not count.
+    pub fn may_be_dated(&self) -> bool {
+        self.card().may_be_dated(self.index)
+    }
+
     /// Returns the keyword.
     pub fn keyword(&self) -> Option<Keyword<'_>> {
         self.card().keyword(self.index)

@@ -5,6 +5,7 @@
 use crate::domain::id::{ObjectHash, OperationId};
 use crate::domain::memory::document::Document;
 use crate::domain::memory::operation::Operation;
+use crate::domain::memory::shape::Shape;
 use crate::domain::memory::view::View;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -227,6 +228,15 @@ pub enum StoreError {
 pub trait Store: Send {
     /// Reads the head, the last operations and the stamps. Damage to a file is a problem, not an error.
     fn load(&mut self, build: Build<'_>) -> Result<Loaded, StoreError>;
+    /// Reads the same by cards, whose texts are read when somebody asks, so that a start reads no text. `going` says
+    /// whether it goes on, or why not. A store that keeps no cards reads everything.
+    fn load_cards(
+        &mut self,
+        shape: &Shape,
+        going: &(dyn Fn() -> Result<(), String> + Sync),
+    ) -> Result<Loaded, StoreError> {
+        self.load(&|file, text| going().and_then(|()| shape.build(file, text)))
+    }
     /// Stores everything in one piece; when it returns, all of it survives a crash.
     fn commit(&mut self, commit: &Commit<'_>) -> Result<Committed, StoreError>;
     /// Reads memory as it was after an operation.

@@ -213,6 +213,10 @@ fn is_live(node: &NodeRef) -> bool {
 
 /// Returns active timestamps of a heading's title and body: appointments.
 fn appointments(node: &NodeRef) -> Vec<Stamp> {
+    // Most texts need not be read for this.
+    if !node.may_be_dated() {
+        return Vec::new();
+    }
     let title = if node.index > 0 { node.title() } else { "" };
     let texts = [title, node.body()];
     let found = texts.into_iter().filter(|text| text.contains('<')).flat_map(stamps);

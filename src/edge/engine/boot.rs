@@ -3,9 +3,10 @@
 use crate::domain::gate::Gates;
 use crate::domain::id::TurnId;
 use crate::domain::memory::Memory;
-use crate::domain::memory::document::{Document, PrivacyOptions};
+use crate::domain::memory::document::PrivacyOptions;
+use crate::domain::memory::shape::Shape;
 use crate::domain::memory::store::{Loaded, NewRecord, RamStore, Store, StoreError};
-use crate::domain::org::scan::{ScanOptions, scan};
+use crate::domain::org::scan::ScanOptions;
 use crate::domain::port::LogLevel;
 use crate::edge::actuator::shell::Shell;
 use crate::edge::clock::Clock;
@@ -100,12 +101,12 @@ async fn start_opened(boot: Boot, opened: Opened, stop: Arc<AtomicBool>) -> Resu
     let Boot { mut config, vault, editor, clock, notify, keep } = boot;
     // Facts name files by their canonical paths: memory must too, or it would not know what is private.
     config.directories = config.directories.iter().map(|path| canonical(path)).collect();
-    let (scan_options, privacy) = (
-        ScanOptions { sequences: config.todo_sequences.clone() },
-        PrivacyOptions { tags: config.private_tags.clone() },
-    );
-    let scanning = scan_options.clone();
-    let read = tokio::task::spawn_blocking(move || load(opened, keep, (scan_options, privacy), &stop));
+    let shape = Shape {
+        scan: ScanOptions { sequences: config.todo_sequences.clone() },
+        privacy: PrivacyOptions { tags: config.private_tags.clone() },
+    };
+    let scanning = shape.scan.clone();
+    let read = tokio::task::spawn_blocking(move || load(opened, keep, &shape, &stop));
     let (opened, loaded, intents) = read.await.map_err(|_| "reading the store broke".to_string())??;
     let Opened { store, trouble, beside } = opened;
     let memory = Memory::restore(loaded.view, loaded.log);
@@ -158,6 +159,7 @@ async fn start_opened(boot: Boot, opened: Opened, stop: Arc<AtomicBool>) -> Resu
     });
     lookout.set(&engine);
     log_panics(&engine);
+    log_lost_texts(&engine);
     engine.leave_out_strangers();
     for problem in trouble.into_iter().map(|trouble| trouble.text).chain(engine.skill_gaps()) {
         engine.say(LogLevel::Error, &problem);
@@ -193,6 +195,18 @@ pub fn without_memory(config: &Config, vault: Vault, patience: Duration) -> (Gat
     let report = crate::edge::skills::load(&skill_folders(config));
     let survey = Survey::new(Arc::new(VaultNames(Arc::new(vault))), Arc::new(Nowhere), None, patience);
     (report.gates(), survey, report.gaps().into_iter().chain(report.complaints()).collect())
+}
+
+/// Says in the log which texts the store cannot give back, as long as the engine lives.
+fn log_lost_texts(engine: &Arc<Engine>) {
+    let (view, engine) = (engine.view(), Arc::downgrade(engine));
+    if let Some(shelf) = view.shelf() {
+        shelf.listen(move |text| {
+            if let Some(engine) = engine.upgrade() {
+                engine.say(LogLevel::Warning, text);
+            }
+        });
+    }
 }
 
 /// Takes panics of this program into the log, each with its place, as long as the engine lives.
@@ -328,21 +342,11 @@ fn go_without(error: StoreError, keep: Keep) -> Result<Opened, String> {
 }
 
 /// Reads what a store holds: memory, and the acts that have no outcome.
-fn load(
-    mut opened: Opened,
-    keep: Keep,
-    (scan_options, privacy): (ScanOptions, PrivacyOptions),
-    stop: &AtomicBool,
-) -> Result<(Opened, Loaded, Intents), String> {
+fn load(mut opened: Opened, keep: Keep, shape: &Shape, stop: &AtomicBool) -> Result<(Opened, Loaded, Intents), String> {
     // Whoever stops does not wait for all files, and the next start finds the store free.
     let going = || if stop.load(Ordering::Relaxed) { Err(STOPPED.to_string()) } else { Ok(()) };
-    let build = |file: &Arc<str>, text: Arc<str>| {
-        going()?;
-        let outline = scan(text, &scan_options).map_err(|e| format!("{file}: {e}"))?;
-        Ok(Document::build(file.clone(), outline, &privacy))
-    };
     let read = |store: &mut dyn Store| -> Result<(Loaded, Intents), StoreError> {
-        Ok((store.load(&build)?, Intents::read(store)?))
+        Ok((store.load_cards(shape, &going)?, Intents::read(store)?))
     };
     let read = read(opened.store.as_mut());
     // What was left out here must not be taken for damage.

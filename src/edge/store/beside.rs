@@ -2,6 +2,7 @@
 
 use crate::domain::id::{ObjectHash, OperationId};
 use crate::domain::memory::operation::Operation;
+use crate::domain::memory::shape::Shape;
 use crate::domain::memory::store::{Build, Commit, Committed, Content, Differing, Loaded, Record, Store, StoreError};
 use crate::domain::memory::view::View;
 use crate::edge::store::disk::DiskStore;
@@ -38,6 +39,14 @@ impl Beside {
 impl Store for Beside {
     fn load(&mut self, build: Build<'_>) -> Result<Loaded, StoreError> {
         self.store.load(build)
+    }
+
+    fn load_cards(
+        &mut self,
+        shape: &Shape,
+        going: &(dyn Fn() -> Result<(), String> + Sync),
+    ) -> Result<Loaded, StoreError> {
+        self.store.load_cards(shape, going)
     }
 
     fn commit(&mut self, commit: &Commit<'_>) -> Result<Committed, StoreError> {

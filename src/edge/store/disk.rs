@@ -5,10 +5,12 @@
 
 use crate::domain::id::{ObjectHash, OperationId};
 use crate::domain::memory::operation::Operation;
+use crate::domain::memory::shape::Shape;
 use crate::domain::memory::store::{
     Build, Commit, Committed, Content, Differing, Loaded, Record, Stamp, Store, StoreError, follows,
 };
 use crate::domain::memory::view::View;
+use crate::edge::store::cards::{Files, Going, insert_card};
 use crate::edge::store::compact::let_go;
 use crate::edge::store::journal::{Journal, Reach};
 use crate::edge::store::lock::Lock;
@@ -23,7 +25,7 @@ use crate::edge::store::rows::{
 use crate::edge::store::snapshot::write_view;
 use crate::edge::store::witness::Witness;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -44,6 +46,8 @@ pub struct DiskStore {
     /// The view of the stored head as it was last loaded or saved: what it shares is not written again.
     pub(super) saved: View,
     pub(super) head: Option<Operation>,
+    /// How cards are made, once memory was loaded by them.
+    shape: Option<Shape>,
     /// Damage was found: the next commit writes everything it has.
     pub(super) repair: bool,
     /// What opening it brought to light, for people.
@@ -93,6 +97,7 @@ impl DiskStore {
             owned: Some(Owned { journal, _lock: lock }),
             saved: View::default(),
             head: None,
+            shape: None,
             repair: false,
             notices: Vec::new(),
             file: which(&database),
@@ -140,6 +145,7 @@ impl DiskStore {
             owned: None,
             saved: View::default(),
             head: None,
+            shape: None,
             repair: false,
             notices: Vec::new(),
             file: None,
@@ -206,6 +212,12 @@ impl DiskStore {
             insert_operation(&transaction, operation).map_err(&sql)?;
             before = view;
         }
+        if let (Some(shape), Some((_, view))) = (&self.shape, commit.steps.last()) {
+            let (name, files) = (shape.name(), texts.iter().flatten().collect::<BTreeSet<_>>());
+            for card in files.into_iter().filter_map(|file| view.card(file)) {
+                insert_card(&transaction, name, card).map_err(&sql)?;
+            }
+        }
         let written = Written { objects: writer.objects, bytes: writer.bytes, texts };
         if let Some((last, _)) = commit.steps.last() {
             set_head(&transaction, last.id).map_err(&sql)?;
@@ -242,6 +254,24 @@ impl Store for DiskStore {
         // Everything that is known goes into the next commit, over what is damaged.
         self.repair = problems.len() > before;
         self.saved = view.clone();
+        Ok(Loaded { view, log, stamps, problems })
+    }
+
+    fn load_cards(&mut self, shape: &Shape, going: Going<'_>) -> Result<Loaded, StoreError> {
+        let log = self.operations(LOADED_OPERATIONS)?;
+        let mut problems = std::mem::take(&mut self.notices);
+        problems.extend(broken_chain(&log));
+        let stamps = query_stamps(&self.connection).map_err(self.sql())?;
+        let before = problems.len();
+        let files = match &self.head {
+            None => Files::new(),
+            Some(head) => self.files_at(head.root, &mut problems)?,
+        };
+        let view = self.view_of_cards(&files, &stamps, shape, going, &mut problems)?;
+        // As in `load`.
+        self.repair = problems.len() > before;
+        self.saved = view.clone();
+        self.shape = Some(shape.clone());
         Ok(Loaded { view, log, stamps, problems })
     }
 

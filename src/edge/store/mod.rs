@@ -8,6 +8,7 @@
 //! - `texts`: one manifest for each document's hash; a text of up to 4 kB lies in it itself.
 //! - `operations`, `heads`, `records`: what moved memory and what was decided; rows are never changed.
 //! - `stamps`: what files looked like when they were read; derived.
+//! - `cards`: what stays in memory of each file of the head, so that a start reads no text; derived.
 //! - `memory.log`: operations and records once more, in a form that needs no database.
 //!
 //! One process owns it. Others read along: they see it as it stood when they opened it, and write nothing.
@@ -15,6 +16,7 @@
 //! Old objects are kept until the user lets go of them (`compact`): an edit of a 2.5 kB file adds about 5 kB.
 
 pub mod beside;
+mod cards;
 mod carve;
 pub mod compact;
 pub mod disk;
@@ -26,6 +28,7 @@ mod past;
 mod recover;
 mod rows;
 mod snapshot;
+mod texts;
 pub mod verify;
 pub mod witness;
 

@@ -3,6 +3,7 @@
 //! A text is cut where its content says, so an edit adds one or two pieces; the list of the pieces
 //! goes through the same groups as a list of children. Every byte is checked when it is read.
 
+use crate::domain::count::counted;
 use crate::domain::hash::ContentHasher;
 use crate::domain::id::ObjectHash;
 use crate::domain::memory::store::StoreError;
@@ -342,6 +343,11 @@ pub fn below(
         }
     }
     Ok(whole)
+}
+
+/// Says of files that they were read otherwise than when they were stored.
+pub fn divided_otherwise(files: usize) -> String {
+    format!("{} divided into headings otherwise than when stored", counted(files, "file"))
 }
 
 fn object(connection: &Connection, kind: u8, name: ObjectHash) -> Result<Vec<u8>, ReadError> {

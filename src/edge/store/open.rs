@@ -29,7 +29,8 @@ CREATE TRIGGER records_hold BEFORE UPDATE ON records BEGIN SELECT RAISE(ABORT, '
 ";
 
 /// What was added since the format was made, and changes nothing that is stored.
-const INDEXES: &str = "CREATE INDEX IF NOT EXISTS records_by_kind ON records(kind, seq);";
+const INDEXES: &str = "CREATE INDEX IF NOT EXISTS records_by_kind ON records(kind, seq);
+CREATE TABLE IF NOT EXISTS cards(file TEXT PRIMARY KEY, document BLOB NOT NULL, shape BLOB NOT NULL, card BLOB NOT NULL);";
 
 /// Refuses what is not ours or is newer, by reading the file's head: nothing is touched, not even the lock.
 pub fn check_header(database: &Path) -> Result<(), StoreError> {
@@ -113,7 +114,7 @@ pub fn set_up(connection: &mut Connection, database: &Path) -> Result<(), StoreE
     for (name, value) in [("synchronous", "FULL"), ("trusted_schema", "OFF"), ("cell_size_check", "ON")] {
         connection.pragma_update(None, name, value).map_err(failed)?;
     }
-    // Stores of before this index get it here. It is derived: an older version of the program need not know it.
+    // Stores of before get them here. They are derived: an older version of the program need not know them.
     connection.execute_batch(INDEXES).map_err(failed)?;
     // The companion file shrinks again after a large commit, to 16 MB.
     connection.pragma_update(None, "journal_size_limit", 16 << 20).map_err(failed)?;
@@ -149,8 +150,31 @@ pub fn connect_to_read(database: &Path) -> Result<Connection, StoreError> {
     }
 }
 
+/// Connects to a database to read what never changes in it, whatever is written meanwhile: it holds on to nothing.
+pub fn connect_to_texts(database: &Path) -> Result<Connection, StoreError> {
+    let tried = |how| {
+        let connection = only_reading(database, how)?;
+        connection.prepare("SELECT 1 FROM texts LIMIT 1")?.exists([])?;
+        Ok(connection)
+    };
+    // As above: where nothing can be written, nobody writes.
+    let found = tried("ro").or_else(|error: rusqlite::Error| match companion(database).exists() {
+        true => Err(error),
+        false => tried("immutable"),
+    });
+    found.map_err(|error| opening(database, error))
+}
+
 /// Opens a transaction that only reads; returns the format that it sees.
 fn look(database: &Path, how: &str) -> rusqlite::Result<(Connection, u32)> {
+    let connection = only_reading(database, how)?;
+    // The first look takes the snapshot, and everything after it sees the same.
+    connection.execute_batch("BEGIN")?;
+    let found = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    Ok((connection, found))
+}
+
+fn only_reading(database: &Path, how: &str) -> rusqlite::Result<Connection> {
     let connection = match how {
         "immutable" => {
             let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
@@ -163,10 +187,7 @@ fn look(database: &Path, how: &str) -> rusqlite::Result<(Connection, u32)> {
     for (name, value) in [("trusted_schema", "OFF"), ("cell_size_check", "ON")] {
         connection.pragma_update(None, name, value)?;
     }
-    // The first look takes the snapshot, and everything after it sees the same.
-    connection.execute_batch("BEGIN")?;
-    let found = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
-    Ok((connection, found))
+    Ok(connection)
 }
 
 /// Returns the file in which SQLite keeps what is not in the database yet.

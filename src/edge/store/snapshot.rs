@@ -1,24 +1,18 @@
 //! Memory as it lies in the tables: a view is read from its root, and written as what differs from another.
 
-use crate::domain::count::counted;
 use crate::domain::id::ObjectHash;
 use crate::domain::memory::files::StoredEntry;
 use crate::domain::memory::store::{Build, StoreError};
 use crate::domain::memory::view::View;
+use crate::edge::store::cards::Files;
 use crate::edge::store::disk::DiskStore;
 use crate::edge::store::objects::{self, ReadError, Writer};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 impl DiskStore {
-    /// Walks from a root to every document; what is damaged becomes a line in `problems`.
-    pub(super) fn read_view(
-        &self,
-        root: ObjectHash,
-        build: Build<'_>,
-        problems: &mut Vec<String>,
-    ) -> Result<View, StoreError> {
-        let mut files = BTreeMap::new();
+    /// Walks from a root to every file; what is damaged becomes a line in `problems`.
+    pub(super) fn files_at(&self, root: ObjectHash, problems: &mut Vec<String>) -> Result<Files, StoreError> {
+        let mut files = Files::new();
         // The empty memory has a root but no branch.
         let mut branches = if root == View::default().root() { Vec::new() } else { vec![root] };
         while let Some(name) = branches.pop() {
@@ -33,6 +27,17 @@ impl DiskStore {
                 Err(ReadError::Sqlite(error)) => return Err(self.sql()(error)),
             }
         }
+        Ok(files)
+    }
+
+    /// Reads every document of a view; what is damaged becomes a line in `problems`.
+    pub(super) fn read_view(
+        &self,
+        root: ObjectHash,
+        build: Build<'_>,
+        problems: &mut Vec<String>,
+    ) -> Result<View, StoreError> {
+        let files = self.files_at(root, problems)?;
         let mut view = self.saved.cleared();
         let mut otherwise = 0;
         for (file, document) in files {
@@ -54,7 +59,7 @@ impl DiskStore {
             }
         }
         if otherwise > 0 {
-            problems.push(format!("{} divided into headings otherwise than when stored", counted(otherwise, "file")));
+            problems.push(objects::divided_otherwise(otherwise));
         }
         Ok(view)
     }

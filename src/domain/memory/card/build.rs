@@ -1,6 +1,6 @@
 //! A document → its card, in one pass.
 
-use super::{COMMENTED, Card, DONE, Entry, NO_KEYWORD, PRIVATE, Place, Planning, Slot, short};
+use super::{COMMENTED, Card, DATED, DONE, Entry, NO_KEYWORD, PRIVATE, Place, Planning, Slot, short};
 use crate::domain::id::NodeId;
 use crate::domain::label::Privacy;
 use crate::domain::memory::document::{Document, MAX_PATH, SHORT_PATH};
@@ -54,6 +54,7 @@ impl Card {
             }
         }
         close(&mut slots);
+        date(&mut slots, outline);
         let end = outline.text.len() as u32;
         let (title, last_tags, last_entries) = (titles.len() as u32, tags.len() as u32, entries.len() as u32);
         slots.push(Slot { begin: end, title, tags: last_tags, entries: last_entries, ..Slot::default() });
@@ -130,6 +131,21 @@ fn close(slots: &mut [Slot]) {
             open.push(parent);
         }
         open.push(index);
+    }
+}
+
+/// Marks the nodes that may hold an active timestamp beside their planning.
+fn date(slots: &mut [Slot], outline: &Outline) {
+    let bytes = outline.text.as_bytes();
+    let mut index = 0;
+    for at in memchr::memchr_iter(b'<', bytes).filter(|at| bytes.get(at + 1).is_some_and(u8::is_ascii_digit)) {
+        while slots.get(index + 1).is_some_and(|next| next.begin as usize <= at) {
+            index += 1;
+        }
+        let Some((slot, node)) = slots.get_mut(index).zip(outline.nodes.get(index)) else { return };
+        if at < node.section.start as usize || at >= node.body.start as usize {
+            slot.mark |= DATED;
+        }
     }
 }
 

@@ -1,0 +1,44 @@
+//! What shapes documents and cards beside the text: how it is scanned, and what is private.
+
+use crate::domain::hash::ContentHasher;
+use crate::domain::id::ObjectHash;
+use crate::domain::memory::card;
+use crate::domain::memory::document::{Document, PrivacyOptions};
+use crate::domain::org::scan::{ScanOptions, scan};
+use std::sync::Arc;
+
+/// How documents are made of texts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Shape {
+    /// How they are scanned.
+    pub scan: ScanOptions,
+    /// What makes a node private.
+    pub privacy: PrivacyOptions,
+}
+
+impl Shape {
+    /// Makes the document of a text.
+    ///
+    /// # Errors
+    /// When the text is too large to be read.
+    pub fn build(&self, file: &Arc<str>, text: Arc<str>) -> Result<Document, String> {
+        let outline = scan(text, &self.scan).map_err(|error| format!("{file}: {error}"))?;
+        Ok(Document::build(file.clone(), outline, &self.privacy))
+    }
+
+    /// Names the shape, with the version of this program: a card that was made with another one is made anew.
+    pub fn name(&self) -> ObjectHash {
+        // Without `..`: an option that is added must be added here.
+        let ScanOptions { sequences } = &self.scan;
+        let PrivacyOptions { tags } = &self.privacy;
+        let mut hasher = ContentHasher::new("shape");
+        hasher.number(card::VERSION.into()).text(env!("CARGO_PKG_VERSION"));
+        for list in [sequences, tags] {
+            hasher.number(list.len() as u64);
+            for word in list {
+                hasher.text(word);
+            }
+        }
+        ObjectHash::new(hasher.finish())
+    }
+}

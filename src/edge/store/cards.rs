@@ -1,0 +1,137 @@
+//! Cards as they lie in the store: derived, so that a start reads no text. What is missing or was shaped otherwise is
+//! made anew of its text.
+
+use crate::domain::id::ObjectHash;
+use crate::domain::memory::card::Card;
+use crate::domain::memory::document::Document;
+use crate::domain::memory::shape::Shape;
+use crate::domain::memory::shelf::{Shelf, WARM_BYTES};
+use crate::domain::memory::store::{Stamp, StoreError};
+use crate::domain::memory::view::View;
+use crate::edge::store::disk::DiskStore;
+use crate::edge::store::objects::{self, ReadError};
+use crate::edge::store::texts::SavedTexts;
+use rusqlite::{Connection, params};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+/// Files with the hash of each.
+pub(super) type Files = BTreeMap<Arc<str>, ObjectHash>;
+
+/// Says whether reading goes on, or why not.
+pub(super) type Going<'a> = &'a (dyn Fn() -> Result<(), String> + Sync);
+
+impl DiskStore {
+    /// Returns the view of some files by their cards.
+    pub(super) fn view_of_cards(
+        &mut self,
+        files: &Files,
+        stamps: &[Stamp],
+        shape: &Shape,
+        going: Going<'_>,
+        problems: &mut Vec<String>,
+    ) -> Result<View, StoreError> {
+        let texts = SavedTexts::of(&self.folder.join("memory.sqlite"), shape.clone())?;
+        let shelf = Arc::new(Shelf::new(Box::new(texts), WARM_BYTES));
+        let stamps: HashMap<&str, &Stamp> = stamps.iter().map(|stamp| (stamp.file.as_ref(), stamp)).collect();
+        let modified = |file: &str, document: ObjectHash| {
+            let stamp = stamps.get(file).filter(|stamp| stamp.document == document)?;
+            jiff::Timestamp::from_nanosecond(stamp.modified.into()).ok()
+        };
+        let (mut cards, stale) = query_cards(&self.connection, shape, files, &modified).map_err(self.sql())?;
+        let known: HashSet<Arc<str>> = cards.iter().map(|card| card.file.clone()).collect();
+        let (mut fresh, mut otherwise) = (Vec::new(), Vec::new());
+        for (file, document) in files.iter().filter(|(file, _)| !known.contains(*file)) {
+            match self.build(file, *document, shape, going)? {
+                Ok(built) => {
+                    let built = built.changed_at(modified(file, *document));
+                    match built.root() == *document {
+                        true => fresh.push(Card::of(&built)),
+                        // It is stored under another name, so it is kept until it is stored under this one.
+                        false => otherwise.push(Arc::new(built)),
+                    }
+                }
+                Err(why) => problems.push(format!("{file}: {why}")),
+            }
+        }
+        if self.owned.is_some() && !(fresh.is_empty() && stale.is_empty()) {
+            // They are derived: where there is no room for them, they are made anew at the next start.
+            let _ = self.replace_cards(shape, &fresh, &stale);
+        }
+        cards.append(&mut fresh);
+        let mut view = View::of_cards(cards, shelf);
+        if !otherwise.is_empty() {
+            problems.push(objects::divided_otherwise(otherwise.len()));
+        }
+        otherwise.into_iter().for_each(|document| view.put(document));
+        Ok(view)
+    }
+
+    /// Makes the document of a stored text; the inner error is about this file alone.
+    fn build(
+        &self,
+        file: &Arc<str>,
+        document: ObjectHash,
+        shape: &Shape,
+        going: Going<'_>,
+    ) -> Result<Result<Document, String>, StoreError> {
+        match objects::text(&self.connection, document) {
+            Ok(text) => Ok(going().and_then(|()| shape.build(file, text))),
+            Err(ReadError::Damaged(error)) => Ok(Err(error.to_string())),
+            Err(ReadError::Sqlite(error)) => Err(self.sql()(error)),
+        }
+    }
+
+    fn replace_cards(&mut self, shape: &Shape, fresh: &[Card], stale: &[String]) -> rusqlite::Result<()> {
+        let transaction = self.connection.transaction()?;
+        for file in stale {
+            transaction.prepare_cached("DELETE FROM cards WHERE file = ?1")?.execute([file])?;
+        }
+        let name = shape.name();
+        for card in fresh {
+            insert_card(&transaction, name, card)?;
+        }
+        transaction.commit()
+    }
+}
+
+/// Reads the cards of files that still fit; returns also files whose cards fit nothing any more.
+fn query_cards(
+    connection: &Connection,
+    shape: &Shape,
+    files: &Files,
+    modified: &dyn Fn(&str, ObjectHash) -> Option<jiff::Timestamp>,
+) -> rusqlite::Result<(Vec<Card>, Vec<String>)> {
+    let (mut cards, mut stale) = (Vec::new(), Vec::new());
+    // A store of an earlier version that is only read has no such table.
+    if !connection.table_exists(None, "cards")? {
+        return Ok((cards, stale));
+    }
+    let name = shape.name();
+    let mut statement = connection.prepare("SELECT file, document, shape, card FROM cards")?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        // Whatever a damaged row holds, it is no card.
+        let Ok(file) = row.get::<_, String>(0) else { continue };
+        let found = files.get_key_value(file.as_str()).filter(|(_, document)| {
+            let is = |column, hash: &ObjectHash| row.get_ref(column).is_ok_and(|v| v.as_blob() == Ok(hash.as_bytes()));
+            is(1, document) && is(2, &name)
+        });
+        let card = found.and_then(|(file, document)| {
+            let bytes = row.get_ref(3).ok()?.as_blob().ok()?;
+            Card::decode(file.clone(), *document, modified(file, *document), bytes)
+        });
+        match card {
+            Some(card) => cards.push(card),
+            None => stale.push(file),
+        }
+    }
+    Ok((cards, stale))
+}
+
+/// Writes a card, over the one of the same file.
+pub(super) fn insert_card(connection: &Connection, shape: ObjectHash, card: &Card) -> rusqlite::Result<usize> {
+    let sql = "INSERT OR REPLACE INTO cards(file, document, shape, card) VALUES (?1, ?2, ?3, ?4)";
+    let (root, bytes) = (card.root(), card.encode());
+    connection.prepare_cached(sql)?.execute(params![card.file.as_ref(), root.as_bytes(), shape.as_bytes(), bytes])
+}

@@ -1,0 +1,213 @@
+//! How memory grows: 10⁴, 10⁵ and 10⁶ headings of 1 kB, each size in processes of its own, because what counts is
+//! what they take in all. `cargo bench -- scale` prints the rows; `cargo bench -- scale=10000` those of one size.
+
+use passepartout::domain::id::NodeId;
+use passepartout::domain::memory::Memory;
+use passepartout::domain::memory::card::Planning;
+use passepartout::domain::memory::document::Document;
+use passepartout::domain::memory::operation::Why;
+use passepartout::domain::memory::query::{self, Key};
+use passepartout::domain::memory::shape::Shape;
+use passepartout::domain::memory::store::{Commit, Store};
+use passepartout::domain::memory::view::View;
+use passepartout::edge::store::DiskStore;
+use std::hint::black_box;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Headings, and the files that they stand in.
+const SIZES: [(usize, usize); 3] = [(10_000, 2_000), (100_000, 20_000), (1_000_000, 20_000)];
+/// Files that are stored at once.
+const BATCH: usize = 500;
+const ROUNDS: usize = 2_000;
+
+/// Runs what an argument asks for; returns whether one did.
+pub fn run(arguments: &[String]) -> bool {
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let sizes: Vec<(usize, usize)> = match words.iter().find_map(|word| word.strip_prefix("scale")) {
+        None => return false,
+        Some("") => SIZES.to_vec(),
+        Some(size) => SIZES.into_iter().filter(|(headings, _)| size == format!("={headings}")).collect(),
+    };
+    match words.iter().find_map(|word| word.strip_prefix("child=")).and_then(|child| child.split_once(',')) {
+        None => sizes.into_iter().for_each(|(headings, files)| parent(headings, files)),
+        Some((part, folder)) => {
+            for (headings, files) in sizes {
+                match part {
+                    "fill" => fill(Path::new(folder), headings, files),
+                    _ => measure(Path::new(folder), headings, files),
+                }
+            }
+        }
+    }
+    true
+}
+
+fn parent(headings: usize, files: usize) {
+    let folder = tempfile::tempdir().unwrap();
+    println!("\n{headings} headings of 1 kB in {files} files");
+    for part in ["fill", "measure"] {
+        let child = format!("child={part},{}", folder.path().display());
+        let size = format!("scale={headings}");
+        let status = Command::new(std::env::current_exe().unwrap()).args([size, child]).status().unwrap();
+        assert!(status.success());
+    }
+}
+
+fn name(file: usize) -> Arc<str> {
+    format!("/home/user/memex/folder-{:02}/file-{file:05}.org", file % 40).into()
+}
+
+/// One file; every word of it depends on its number.
+fn text(file: usize, headings: usize) -> String {
+    let nouns = ["harbour", "crane", "boat", "timber", "quotes", "garden", "lighthouse", "choir", "engine", "letter"];
+    let mut text = format!("#+TITLE: File {file}\n");
+    for n in 0..headings {
+        let at = file * 1009 + n;
+        let noun = |step: usize| nouns[(at * step + n) % nouns.len()];
+        let begin = text.len();
+        let stars = if n % 5 == 0 { "*" } else { "**" };
+        let todo = ["TODO ", "", "", "DONE ", "", ""][at % 6];
+        let rare = if at.is_multiple_of(5003) { ":rare" } else { "" };
+        text.push_str(&format!("{stars} {todo}The {} of the {} {at}  :{}{rare}:\n", noun(1), noun(3), noun(7)));
+        if at.is_multiple_of(5) {
+            let (month, day) = (1 + at % 12, 1 + at / 5 % 28);
+            text.push_str(&format!("SCHEDULED: <{}-{month:02}-{day:02} Mon>\n", 2020 + at % 8));
+        }
+        text.push_str(&format!(
+            ":PROPERTIES:\n:ID: {at:08x}-0000-4000-8000-{at:012x}\n:CREATED: [2026-01-01 Thu]\n:END:\n"
+        ));
+        if n % 3 == 0 {
+            let other = at / 3;
+            text.push_str(&format!("See [[id:{other:08x}-0000-4000-8000-{other:012x}][that one]].\n"));
+        }
+        while text.len() - begin < 950 {
+            text.push_str(&format!("Some words about the {} and the {}, number {}.\n", noun(2), noun(9), text.len()));
+        }
+    }
+    text
+}
+
+fn document(file: usize, headings: usize, shape: &Shape) -> Arc<Document> {
+    let modified = jiff::Timestamp::from_second(1_700_000_000 + file as i64 * 60).ok();
+    Arc::new(shape.build(&name(file), text(file, headings).into()).unwrap().changed_at(modified))
+}
+
+fn step(memory: &mut Memory, documents: Vec<Arc<Document>>) {
+    let mut change = memory.begin();
+    documents.into_iter().for_each(|document| change.put(document));
+    let (cause, origin, note) = ("read".to_string(), "bench".to_string(), String::new());
+    change.finish(Why { cause, origin, at: jiff::Timestamp::UNIX_EPOCH, note }).publish(memory).unwrap();
+}
+
+fn fill(folder: &Path, headings: usize, files: usize) {
+    let begun = Instant::now();
+    let shape = Shape::default();
+    let mut store = DiskStore::open(folder).unwrap();
+    let mut memory = Memory::restore(store.load_cards(&shape, &|| Ok(())).unwrap().view, Vec::new());
+    let mut bytes = 0;
+    for batch in (0..files).step_by(BATCH) {
+        let some = |file| document(file, headings / files, &shape);
+        let documents: Vec<_> = (batch..files.min(batch + BATCH)).map(some).collect();
+        bytes += documents.iter().map(|document| document.outline.text.len()).sum::<usize>();
+        step(&mut memory, documents);
+        let steps = [(memory.last().unwrap().clone(), memory.head().clone())];
+        store.commit(&Commit { steps: &steps, ..Commit::default() }).unwrap();
+    }
+    let seconds = begun.elapsed().as_secs_f64();
+    println!("  stored           {:>9.1} MB of text in {seconds:.1} s", bytes as f64 / 1e6);
+    println!("  peak while so    {:>9.1} MB resident", status("VmHWM:"));
+}
+
+fn measure(folder: &Path, headings: usize, files: usize) {
+    let shape = Shape::default();
+    let begun = Instant::now();
+    let mut store = DiskStore::open(folder).unwrap();
+    let view = store.load_cards(&shape, &|| Ok(())).unwrap().view;
+    black_box(query::open(&view).take(100).count());
+    let start = begun.elapsed();
+    assert_eq!(view.headings(), headings / files * files);
+    println!("  start            {:>9.1} ms to the first query", start.as_secs_f64() * 1e3);
+    let cards: usize = view.cards().map(|card| card.heap_bytes()).sum();
+    let resident = status("VmRSS:");
+    println!("  resident         {resident:>9.1} MB in all, {:.0} B a heading", resident * 1e6 / headings as f64);
+    println!("  cards            {:>9.1} MB, {:.0} B a heading", cards as f64 / 1e6, cards as f64 / headings as f64);
+    queries(&view, headings);
+    let round = |n: usize| view.node(&name(n * 7919 % files), 1).unwrap().body().len();
+    timed("text, cold", &mut |n| round(n));
+    println!("  resident then    {:>9.1} MB", status("VmRSS:"));
+    updates(view, headings, files, &shape);
+}
+
+fn queries(view: &View, headings: usize) {
+    let place = |n: usize| {
+        let at = n * 7919 % headings;
+        // Numbers of headings are those of files times 1009.
+        let per = headings / view.len();
+        at / per * 1009 + at % per
+    };
+    timed("id", &mut |n| {
+        let at = place(n);
+        view.get(&NodeId::new(format!("{at:08x}-0000-4000-8000-{at:012x}"))).unwrap().index
+    });
+    timed("tag, first 100", &mut |_| query::tagged(view, "harbour").take(100).count());
+    timed("rare tag, all", &mut |_| query::tagged(view, "rare").take(100).count());
+    timed("keyword, first 100", &mut |_| query::with_keyword(view, "TODO").take(100).count());
+    let day = |n: usize| jiff::civil::date(2020 + (n % 8) as i16, 1 + (n % 12) as i8, 1 + (n % 20) as i8);
+    let week = |n: usize| (day(n), day(n).checked_add(jiff::Span::new().days(7)).unwrap());
+    timed("planned in a week, 100", &mut |n| {
+        query::planned(view, Planning::Scheduled, week(n).0, week(n).1).take(100).count()
+    });
+    timed("planned by day, 100", &mut |n| {
+        query::planned_by_day(view, Planning::Scheduled, week(n).0, week(n).1).take(100).count()
+    });
+    timed("planned ever, 100", &mut |_| {
+        query::planned(view, Planning::Scheduled, jiff::civil::Date::MIN, jiff::civil::Date::MAX).take(100).count()
+    });
+    timed("property, first 100", &mut |_| query::with_property(view, "CREATED", None).take(100).count());
+    timed("backlinks", &mut |n| {
+        let at = place(n);
+        view.backlinks(&NodeId::new(format!("{at:08x}-0000-4000-8000-{at:012x}"))).len()
+    });
+    timed("count of a tag", &mut |_| query::count(view, &Key::Tag("harbour")));
+    timed("count of a keyword", &mut |_| query::count(view, &Key::Keyword("TODO")));
+}
+
+fn updates(view: View, headings: usize, files: usize, shape: &Shape) {
+    let mut memory = Memory::restore(view, Vec::new());
+    let edited = |n: usize| {
+        let file = n * 7919 % files;
+        let text = text(file, headings / files).replacen("TODO", "DONE", 1) + "More.\n";
+        Arc::new(shape.build(&name(file), text.into()).unwrap())
+    };
+    let documents: Vec<Arc<Document>> = (0..200).map(edited).collect();
+    let mut documents = documents.into_iter().cycle();
+    timed("snapshot and update", &mut |_| {
+        let before = memory.head().clone();
+        let document = documents.next().unwrap();
+        step(&mut memory, vec![document]);
+        usize::from(before.root() == memory.head().root())
+    });
+}
+
+/// Prints the median and the 99th percentile of many rounds.
+fn timed(name: &str, work: &mut dyn FnMut(usize) -> usize) {
+    let mut took: Vec<Duration> = Vec::with_capacity(ROUNDS);
+    for n in 0..ROUNDS {
+        let begun = Instant::now();
+        black_box(work(n));
+        took.push(begun.elapsed());
+    }
+    took.sort_unstable();
+    let at = |part: usize| took[(ROUNDS * part / 100).min(ROUNDS - 1)].as_secs_f64() * 1e6;
+    println!("  {name:<22} {:>9.1} µs p50 {:>9.1} µs p99", at(50), at(99));
+}
+
+/// Returns a line of this process's status in MB; 0 where the system tells none.
+fn status(field: &str) -> f64 {
+    let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix(field));
+    line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<f64>().ok()).map_or(0.0, |kb| kb * 1.024 / 1000.0)
+}
