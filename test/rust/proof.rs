@@ -289,3 +289,65 @@ fn what_nothing_refers_to_is_swept_and_what_a_record_names_is_kept() {
     );
     assert!(found.is_ok(), "a record of the same time names it: {kept:?}");
 }
+
+#[test]
+fn every_stored_encoding_is_pinned() {
+    use passepartout::domain::id::ObjectHash;
+    use passepartout::domain::memory::files::FileTree;
+    use passepartout::domain::memory::operation::Operation;
+    use passepartout::domain::memory::store::{Record, content_name};
+    use passepartout::domain::memory::{chunk, group};
+    let hash = |n: u8| ObjectHash::new([n; 32]);
+    let mut files = FileTree::default();
+    for n in 0..40 {
+        files.insert(&std::sync::Arc::from(format!("/n/{n}.org")), hash(n));
+    }
+    let first = Operation::after(None, hash(1), why("first"));
+    let second = Operation::after(Some(&first), hash(2), why("second"));
+    let kept = Record {
+        seq: 7,
+        at: why("").at,
+        kind: "plan".to_string(),
+        key: "P1".to_string(),
+        body: serde_json::json!({ "b": [1, 2.5, null, true], "a": "ä" }),
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = DiskStore::open(folder.path()).unwrap();
+    let mut memory = Memory::default();
+    save(&mut store, &mut memory, "/n/short.org", "* Short\n").unwrap();
+    save(&mut store, &mut memory, "/n/long.org", &long("x", 2_000)).unwrap();
+    let rows = |sql: &str| -> String {
+        let connection = database(folder.path());
+        let mut statement = connection.prepare(sql).unwrap();
+        let all = statement.query_map([], |row| row.get::<_, Vec<u8>>(0)).unwrap();
+        let joined: Vec<u8> = all.flat_map(|row| row.unwrap()).collect();
+        blake3::hash(&joined).to_hex().to_string()
+    };
+    let names = [
+        ("a branch", files.root().to_hex()),
+        ("the empty memory", FileTree::default().root().to_hex()),
+        ("a group", group::hash(1, &[hash(1), hash(2)]).to_hex()),
+        ("a list", group::root(&(0..200).map(hash).collect::<Vec<_>>(), &mut |_, _, _| {}).to_hex()),
+        ("a piece", chunk::name_of(b"words").to_hex()),
+        ("bytes of a file", content_name(b"words").to_hex()),
+        ("an operation", first.hash().to_hex()),
+        ("the one behind it", second.hash().to_hex()),
+        ("a record", witness::chained(hash(0), &kept).to_hex()),
+        ("manifests", rows("SELECT manifest FROM texts ORDER BY document")),
+        ("objects", rows("SELECT CAST(hash || bytes AS BLOB) FROM objects ORDER BY hash")),
+    ];
+    let told: String = names.iter().map(|(what, name)| format!("{what}: {}\n", &name[..32])).collect();
+    insta::assert_snapshot!(told, @r"
+    a branch: 7f8cf0c4f67018701b04ab1c33dd5685
+    the empty memory: e85c61fed3cdb3cff9005c762ce012d1
+    a group: 405e87fc4b3b76927a32d56f4e5cdbef
+    a list: 9b0c9bf66fb8e028523dabc1936bca12
+    a piece: 1e43ab14043446ecc3f4bee66d2d85fa
+    bytes of a file: ec5d530bc144e1e3483bc2a0694c0d45
+    an operation: 0e8451fdd4431c4fd866e24d7be26b9e
+    the one behind it: e92e22464cc716559b3fb88fc85a330c
+    a record: 99b45567b250e728e111ecdd9891a7bb
+    manifests: 84a6cee5a4d84ab16eb48aaf713984d9
+    objects: be244ab3dedab035ab7248385a13a9fb
+    ");
+}

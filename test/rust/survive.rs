@@ -12,12 +12,14 @@ use passepartout::domain::gate::plan::PlanStatus;
 use passepartout::domain::id::OperationId;
 use passepartout::domain::memory::Memory;
 use passepartout::domain::memory::store::{Commit, Record, Store, StoreError};
+use passepartout::edge::engine::archive::Archive;
+use passepartout::edge::engine::intents::Intents;
 use passepartout::edge::store::DiskStore;
 use passepartout::edge::store::verify::verify;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -540,4 +542,258 @@ async fn loops_growing_files_and_strange_names_stop_nothing() {
     engine.flush().await.unwrap();
     engine.close().await;
     assert!(verify(&home.store(), Some(&home.config().heads())).unwrap().whole());
+}
+
+const LOAD: &str = "PASSEPARTOUT_TEST_LOAD";
+
+/// The body of the process that is killed: it changes memory without a pause, and acts: intent, act, outcome.
+#[test]
+fn child_under_load() {
+    let Ok(folder) = std::env::var(LOAD) else { return };
+    let folder = Path::new(&folder);
+    let (mut store, mut memory, _) = reopened(&folder.join("store"));
+    let mut out = std::io::stdout();
+    let intents = Intents::read(&mut store).unwrap();
+    let open: Vec<String> = intents.open().map(|intent| intent.key.clone()).collect();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let archive = Archive::start(Box::new(store), memory.at(), intents, |why| eprintln!("{why}")).unwrap();
+    let mut acts = fs::OpenOptions::new().create(true).append(true).open(folder.join("acts")).unwrap();
+    let body = || json!({ "turn": "T" });
+    runtime.block_on(async {
+        for key in open {
+            // As the engine does at its start: it is reported, and not done again.
+            archive.append(vec![record("outcome", &key, json!({ "turn": "T", "outcome": "unknown" }))]).await.unwrap();
+            writeln!(out, "reported {key}").unwrap();
+        }
+        for n in 0.. {
+            for part in 0..3u64 {
+                let mut change = memory.begin();
+                let text = long(&format!("{n} {part}"), 20 + (scattered(n * 3 + part) % 200) as usize);
+                change.put(document(&format!("/n/{}.org", (n + part) % 11), &text));
+                if let Ok(operation) = change.finish(why("load")).publish(&mut memory) {
+                    archive.step(operation, memory.head().clone());
+                }
+            }
+            let key = format!("{}-{n}", std::process::id());
+            archive.append(vec![record("intent", &key, body())]).await.unwrap();
+            acts.write_all(format!("{key}\n").as_bytes()).unwrap();
+            archive.append(vec![record("outcome", &key, body())]).await.unwrap();
+            writeln!(out, "done {key} {}", memory.at().0).unwrap();
+            out.flush().unwrap();
+        }
+    });
+}
+
+/// Kills a process that acts, in the middle of anything: what was acknowledged is there, an act whose outcome is
+/// unknown is reported once and never repeated.
+#[test]
+fn killed_under_load_every_act_has_its_intent_and_none_is_repeated() {
+    let rounds: u64 = soak::asked("KILLS").unwrap_or(6);
+    let folder = tempfile::tempdir().unwrap();
+    let (mut done, mut reported, mut head) = (Vec::new(), Vec::new(), 0);
+    for round in 0..rounds {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "survive::child_under_load", "--nocapture", "--test-threads=1"])
+            .env(LOAD, folder.path())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let mut said = Vec::new();
+        for line in lines.by_ref() {
+            let acts = line.starts_with("done ");
+            said.push(line);
+            if acts && said.len() as u64 > scattered(round) % 5 {
+                break;
+            }
+        }
+        // Another moment in each round, without a clock.
+        for _ in 0..scattered(round) % 2_000_000 {
+            std::hint::spin_loop();
+        }
+        child.kill().unwrap();
+        said.extend(lines);
+        child.wait().unwrap();
+        for line in said {
+            match line.split(' ').collect::<Vec<_>>().as_slice() {
+                ["done", key, at] => {
+                    done.push(key.to_string());
+                    head = at.parse::<u64>().unwrap().max(head);
+                }
+                ["reported", key] => reported.push(key.to_string()),
+                _ => {}
+            }
+        }
+        let (mut store, memory, problems) = reopened(&folder.path().join("store"));
+        assert!(problems.iter().all(|p| p.contains("taken over") || p.contains("damaged end")), "{problems:?}");
+        assert!(memory.at().0 >= head, "operation {head} was acknowledged, the head is {}", memory.at().0);
+        let keys = |store: &mut DiskStore, kind: &str| -> Vec<String> {
+            store.list(kind, 0).unwrap().into_iter().map(|record| record.key).collect()
+        };
+        let (intents, outcomes) = (keys(&mut store, "intent"), keys(&mut store, "outcome"));
+        let acts = fs::read_to_string(folder.path().join("acts")).unwrap();
+        let acts: Vec<&str> = acts.lines().collect();
+        let once: std::collections::BTreeSet<&&str> = acts.iter().collect();
+        assert_eq!(once.len(), acts.len(), "an act was repeated");
+        assert!(acts.iter().all(|act| intents.iter().any(|key| key == act)), "an act without an intent");
+        assert!(done.iter().all(|key| outcomes.contains(key)), "an acknowledged outcome was lost");
+        let open = intents.iter().filter(|key| !outcomes.contains(key)).count();
+        assert!(open <= 1, "{open} intents are open");
+        assert_eq!(Intents::read(&mut store).unwrap().open().count(), open);
+        drop(store);
+        if round % 20 == 0 || round + 1 == rounds {
+            let proof = verify(&folder.path().join("store"), None).unwrap();
+            assert!(proof.whole(), "{:?}", proof.breaks);
+        }
+    }
+    let once: std::collections::BTreeSet<&String> = reported.iter().collect();
+    assert_eq!(once.len(), reported.len(), "reported once each");
+    println!(
+        "{rounds} kills under load, {} acts and {head} operations acknowledged and all there, {} acts without an outcome reported, none repeated",
+        done.len(),
+        reported.len()
+    );
+}
+
+/// The whole way: a database and a log that are damaged, `doctor --fix`, the memex read again.
+#[tokio::test(flavor = "multi_thread")]
+async fn doctor_fix_brings_back_everything_that_log_and_org_files_hold() {
+    use passepartout::edge::doctor;
+    type Harm<'a> = &'a dyn Fn(&Path);
+    let flip = |name: &'static str, places: fn(usize) -> Vec<usize>| {
+        move |store: &Path| {
+            let mut bytes = fs::read(store.join(name)).unwrap();
+            places(bytes.len()).into_iter().for_each(|at| bytes[at] ^= 0xff);
+            fs::write(store.join(name), bytes).unwrap();
+        }
+    };
+    let schema = flip("memory.sqlite", |_| vec![100]);
+    // The first byte of a page says what page it is.
+    let half = flip("memory.sqlite", |length| (length / 4096 / 2..length / 4096).map(|page| page * 4096).collect());
+    let log = flip("memory.log", |length| vec![length / 3, length / 2]);
+    let garbage = |store: &Path| fs::write(store.join("memory.sqlite"), "SQLite format 3\0 and then nothing").unwrap();
+    let gone = |store: &Path| fs::remove_file(store.join("memory.sqlite")).unwrap();
+    let record = |store: &Path| {
+        let connection = rusqlite::Connection::open(store.join("memory.sqlite")).unwrap();
+        connection
+            .execute_batch(
+                "DROP TRIGGER records_hold; UPDATE records SET body = '{\"status\":\"approved\"}' WHERE kind = 'plan'",
+            )
+            .unwrap();
+    };
+    let cases: [(&str, Harm<'_>); 6] = [
+        ("the tables' own page", &schema),
+        ("half of all pages", &half),
+        ("the log", &log),
+        ("a database that is none", &garbage),
+        ("no database", &gone),
+        ("a plan that was changed", &record),
+    ];
+    for (case, harm) in cases {
+        let note = "* TODO A\n:PROPERTIES:\n:ID: a\n:END:\n";
+        let home = Home::new(&[("a.org", note), ("b.org", &long("b", 500))]);
+        let engine = home.engine().await;
+        home.read(&engine).await;
+        home.ask(&engine, "mark A done").await;
+        let plan = crate::support::engine::waiting(&engine);
+        let (root, head) = (engine.view().root(), engine.head());
+        engine.close().await;
+        harm(&home.store());
+        let found = verify(&home.store(), None);
+        assert!(found.is_err() || !found.unwrap().whole(), "{case}: it is found");
+        let told = doctor::mend(&home.store());
+        assert!(!told.is_empty() || case == "no database", "{case}");
+        let engine = home.engine().await;
+        home.read(&engine).await;
+        engine.flush().await.unwrap();
+        assert_eq!(engine.view().root(), root, "{case}: {told:?}");
+        assert!(engine.head() >= head, "{case}");
+        assert_eq!(crate::support::engine::waiting(&engine).shown(), plan.shown(), "{case}: what only the store knew");
+        home.approve(&engine, &plan).await.unwrap();
+        assert_eq!(home.read_file("a.org"), note.replace("TODO", "DONE"), "{case}");
+        engine.close().await;
+        let proof = verify(&home.store(), Some(&home.config().heads())).unwrap();
+        let lost = proof.breaks.iter().all(|place| place.text.ends_with(" is lost"));
+        assert!(lost, "{case}: {:?}", proof.breaks);
+    }
+}
+
+/// A thousand headings changed in twenty thousand files, in a soak; fewer here, with the same bound for each.
+#[test]
+fn a_change_of_one_heading_adds_little_to_the_disk() {
+    let (files, changes) = (soak::asked("FILES").unwrap_or(2_000), soak::asked("CHANGES").unwrap_or(100usize));
+    let folder = tempfile::tempdir().unwrap();
+    let mut memory = Memory::default();
+    let mut store = DiskStore::open(folder.path()).unwrap();
+    let text = |n: usize, round: usize| -> String {
+        (0..10)
+            .map(|h| {
+                format!(
+                    "* Heading {h} of {n}, round {}\n{}\n",
+                    if h == 3 { round } else { 0 },
+                    "Some words of it. ".repeat(13)
+                )
+            })
+            .collect()
+    };
+    let mut change = memory.begin();
+    (0..files).for_each(|n| change.put(document(&format!("/home/user/org/notes/some-folder/{n}.org"), &text(n, 0))));
+    let operation = change.finish(why("all")).publish(&mut memory).unwrap();
+    store.commit(&Commit { steps: &[(operation, memory.head().clone())], ..Commit::default() }).unwrap();
+    drop(store);
+    let size = || -> u64 {
+        ["memory.sqlite", "memory.log"].map(|name| fs::metadata(folder.path().join(name)).unwrap().len()).iter().sum()
+    };
+    let before = size();
+    let (mut store, mut memory, _) = reopened(folder.path());
+    for round in 1..=changes {
+        let n = scattered(round as u64) as usize % files;
+        let mut change = memory.begin();
+        change.put(document(&format!("/home/user/org/notes/some-folder/{n}.org"), &text(n, round)));
+        let operation = change.finish(why("edit")).publish(&mut memory).unwrap();
+        // About what a turn leaves: what was meant, what came of it, and the turn.
+        let records = [
+            record("intent", "x", json!({ "turn": "T", "tool": "org-set-todo", "summary": "words ".repeat(30) })),
+            record("outcome", "x", json!({ "turn": "T", "outcome": "done", "changed": ["file"] })),
+            record("turn", "T", json!({ "asked": "words ".repeat(20), "trace": "words ".repeat(150) })),
+        ];
+        store.commit(&Commit { steps: &[(operation, memory.head().clone())], records: &records, stamps: &[] }).unwrap();
+    }
+    drop(store);
+    let added = size() - before;
+    println!(
+        "{changes} one-heading changes in {files} files of {} bytes ({:.0} MB stored) added {:.1} MB, {} bytes each",
+        text(0, 0).len(),
+        before as f64 / 1e6,
+        added as f64 / 1e6,
+        added / changes as u64
+    );
+    assert!(added < 20_000 * changes as u64, "{added} bytes for {changes} changes");
+}
+
+/// A log that is longer than what is checked at each start; tried in a soak.
+#[test]
+fn a_log_of_more_than_64_megabytes_is_good_for_all_of_it() {
+    let Some(megabytes) = soak::asked::<u64>("LOG_MB") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = DiskStore::open(folder.path()).unwrap();
+    for n in 0..megabytes {
+        let body = json!({ "words": format!("{n} ").repeat(1_000_000 / (n.to_string().len() + 1)) });
+        store.commit(&Commit { records: &[record("turn", &n.to_string(), body)], ..Commit::default() }).unwrap();
+    }
+    drop(store);
+    let log = folder.path().join("memory.log");
+    let mut bytes = fs::read(&log).unwrap();
+    assert!(bytes.len() as u64 > megabytes * 950_000 && bytes.len() > 64 << 20, "{}", bytes.len());
+    bytes[3_500_000] ^= 1;
+    fs::write(&log, &bytes).unwrap();
+    assert_eq!(DiskStore::open(folder.path()).unwrap().notices(), [""; 0], "a start checks its end");
+    let proof = verify(folder.path(), None).unwrap();
+    assert!(proof.breaks.iter().any(|place| place.text.contains("are damaged")), "{:?}", proof.breaks);
+    fs::remove_file(folder.path().join("memory.sqlite")).unwrap();
+    let mut store = DiskStore::open(folder.path()).unwrap();
+    assert_eq!(store.list("turn", 0).unwrap().len() as u64, megabytes - 1);
+    assert!(store.notices().iter().any(|line| line.contains("are lost: neither")), "{:?}", store.notices());
+    println!("a log of {megabytes} MB, damaged in the middle: all but the damaged record came back");
 }

@@ -1,13 +1,15 @@
 #!/bin/sh
 # What takes long, in named steps; each is bounded, and a table at the end says what was done.
 #
-#   test/scripts/soak.sh [STEP…]     all of them without a name: properties fuzz hostile kills loads lisp matrix
+#   test/scripts/soak.sh [STEP…]     all of them without a name: properties fuzz hostile kills survive loads lisp matrix
 #
 # SOAK_MINUTES=30   what the steps share; the two that could go on for ever (properties, fuzz) are cut to fit
 # CASES=2000        cases of a property in one round; rounds go on until a sixth of the time is over
 # FUZZ_SECONDS=N    seconds for each target; without it, a third of the time is shared out
 # FUZZ_SEED=N       begins each target with this seed, to see again what was found
 # KILLS=200         kills of a program that saves; EMACS_KILLS=20 those of an Emacs that carries out plans
+# FLIPS=4           bytes that are flipped in each page of a store, one after the other
+# FILES=10000 CHANGES=1000 LOG_MB=80  files that change at once, headings changed one by one, and the size of a long log
 # HOSTILE_BYTES=5000000  size of each hostile text
 # HEADINGS=100000   headings of the memex that is read at once
 # ROUNDS=2          how often all tests in Lisp run in the installed Emacs
@@ -69,7 +71,7 @@ properties() {
     while [ $round = 0 ] || [ "$(date +%s)" -lt $until ]; do
         round=$((round + 1))
         echo "--- round $round"
-        PROPTEST_CASES=${CASES:-2000} rust --lib --test rust -- --skip fuzz:: --skip store::killed_at || {
+        PROPTEST_CASES=${CASES:-2000} rust --lib --test rust -- --skip fuzz:: --skip store::killed_at --skip survive:: || {
             say "round $round failed; proptest-regressions holds the case"
             return 1
         }
@@ -98,10 +100,25 @@ kills() {
     kept env KILLS="${KILLS:-200}" "$cargo" test --locked --release --test rust -- \
         --exact store::killed_at_any_moment_keeps_what_was_acknowledged --nocapture || return 1
     store=$(sed -n 's/^\([0-9]* kills,.*\)/store: \1/p' "$work/out")
+    kept env KILLS="${KILLS:-200}" "$cargo" test --locked --release --test rust -- \
+        --exact survive::killed_under_load_every_act_has_its_intent_and_none_is_repeated --nocapture || return 1
+    store="$store; $(sed -n 's/^\([0-9]* kills under load.*\)/\1/p' "$work/out")"
     module || return 1
     kept env EMACS_KILLS="${EMACS_KILLS:-20}" PASSEPARTOUT_TESTS=passepartout-real-an-emacs-that-is-killed \
         "$emacs" -Q --batch -L lisp -L test/lisp -l test/lisp/run-tests.el -f passepartout-tests-run || return 1
     say "$store; $(sed -n 's/^\([0-9]* kills of Emacs.*\)/\1/p' "$work/out")"
+}
+
+# Full and read-only disks, vanished folders, lost rights, flipped bytes, long logs, clocks, many files, strange names.
+survive() {
+    kept env FLIPS="${FLIPS:-4}" FILES="${FILES:-10000}" CHANGES="${CHANGES:-1000}" LOG_MB="${LOG_MB:-80}" \
+        "$cargo" test --locked --release --test rust -- survive:: --skip survive::killed --nocapture --test-threads=2 || return 1
+    # Tests that run beside each other print into each other's lines.
+    said=$(grep -Eo '[0-9]+ (flipped bytes in [0-9]+ pages|times a full disk|deleted folders put back|files changed at once)[^"]*' "$work/out" |
+        paste -sd ';' -)
+    kept env FILES=20000 CHANGES="${CHANGES:-1000}" "$cargo" test --locked --release --test rust -- \
+        --exact survive::a_change_of_one_heading_adds_little_to_the_disk --nocapture || return 1
+    say "$said; $(sed -n 's/^\([0-9]* one-heading changes.*\)/\1/p' "$work/out")"
 }
 
 loads() {
@@ -158,10 +175,10 @@ matrix() {
     say "${told%; }"
 }
 
-[ $# -gt 0 ] || set -- properties fuzz hostile kills loads lisp matrix
+[ $# -gt 0 ] || set -- properties fuzz hostile kills survive loads lisp matrix
 for name in "$@"; do
     case $name in
-        properties | fuzz | hostile | kills | loads | lisp | matrix) ;;
+        properties | fuzz | hostile | kills | survive | loads | lisp | matrix) ;;
         *) echo "soak.sh: unknown step: $name" >&2; exit 2 ;;
     esac
 done

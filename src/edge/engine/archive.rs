@@ -545,6 +545,91 @@ mod tests {
         }
     }
 
+    /// A store that is full until it is told that there is room.
+    struct Crowded(RamStore, Arc<std::sync::atomic::AtomicBool>, std::sync::mpsc::Sender<usize>);
+
+    impl Store for Crowded {
+        fn commit(&mut self, commit: &Commit<'_>) -> Result<Committed, StoreError> {
+            // Nobody may be listening any more.
+            let _ = self.2.send(commit.steps.len());
+            if !self.1.load(std::sync::atomic::Ordering::SeqCst) {
+                return Err(StoreError::Full { path: "store".into() });
+            }
+            self.0.commit(commit)
+        }
+        fn load(&mut self, build: Build<'_>) -> Result<Loaded, StoreError> {
+            self.0.load(build)
+        }
+        fn view_at(&mut self, operation: OperationId, build: Build<'_>) -> Result<Option<View>, StoreError> {
+            self.0.view_at(operation, build)
+        }
+        fn operations(&mut self, limit: usize) -> Result<Vec<Operation>, StoreError> {
+            self.0.operations(limit)
+        }
+        fn latest(&mut self, kind: &str, key: &str) -> Result<Option<Record>, StoreError> {
+            self.0.latest(kind, key)
+        }
+        fn list(&mut self, kind: &str, since: u64) -> Result<Vec<Record>, StoreError> {
+            self.0.list(kind, since)
+        }
+        fn newest(&mut self, kind: &str, limit: usize) -> Result<Vec<Record>, StoreError> {
+            self.0.newest(kind, limit)
+        }
+        fn latest_each(&mut self, kind: &str) -> Result<Vec<Record>, StoreError> {
+            self.0.latest_each(kind)
+        }
+        fn keep(&mut self, contents: &[Content]) -> Result<(), StoreError> {
+            self.0.keep(contents)
+        }
+        fn content(&mut self, name: ObjectHash) -> Result<Option<Vec<u8>>, StoreError> {
+            self.0.content(name)
+        }
+        fn text(&mut self, document: ObjectHash) -> Result<Option<Arc<str>>, StoreError> {
+            self.0.text(document)
+        }
+        fn differing(&mut self, before: OperationId, after: OperationId) -> Result<Vec<Differing>, StoreError> {
+            self.0.differing(before, after)
+        }
+        fn versions(
+            &mut self,
+            file: &str,
+            after: OperationId,
+            until: OperationId,
+        ) -> Result<Vec<(OperationId, Option<ObjectHash>)>, StoreError> {
+            self.0.versions(file, after, until)
+        }
+        fn path(&self) -> Option<std::path::PathBuf> {
+            None
+        }
+    }
+
+    #[tokio::test]
+    async fn what_found_no_room_is_saved_by_itself_later_and_at_the_end_if_that_is_wanted() {
+        for (retry, on_exit, kept) in [(1, true, true), (0, true, true), (0, false, false)] {
+            let (room, (told, attempts)) = (Arc::<std::sync::atomic::AtomicBool>::default(), mpsc::channel());
+            let store = Box::new(Crowded(RamStore::default(), room.clone(), told));
+            let saving = Saving { retry, on_exit };
+            let archive =
+                Archive::start_saving(store, OperationId(0), Intents::default(), saving, |_| {}).expect("one");
+            let why = Why {
+                cause: "c".to_string(),
+                origin: String::new(),
+                at: jiff::Timestamp::UNIX_EPOCH,
+                note: String::new(),
+            };
+            archive.step(Operation::after(None, ObjectHash::new([7; 32]), why), View::default());
+            assert_eq!(attempts.recv().expect("it is tried at once"), 1);
+            room.store(true, std::sync::atomic::Ordering::SeqCst);
+            if retry > 0 {
+                assert_eq!(attempts.recv().expect("and again, though nothing happens"), 1);
+                assert_eq!(archive.stored().await, Some(OperationId(1)));
+            }
+            archive.close().await;
+            let saved = retry > 0 || attempts.try_iter().sum::<usize>() > 0;
+            assert_eq!(saved, kept, "{retry} {on_exit}");
+        }
+    }
+
     #[tokio::test]
     async fn a_step_that_breaks_the_store_holds_no_record_up() {
         let complaints: Arc<Mutex<Vec<String>>> = Arc::default();

@@ -414,3 +414,72 @@ impl StoredEntry {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn entry(seq: u64) -> Entry {
+        let record = Record {
+            seq,
+            at: jiff::Timestamp::UNIX_EPOCH,
+            kind: "k".to_string(),
+            key: seq.to_string(),
+            body: json!({ "last_operation": "words ".repeat(20) }),
+        };
+        Entry { operations: Vec::new(), records: vec![record] }
+    }
+
+    fn log(folder: &Path) -> PathBuf {
+        let path = folder.join("memory.log");
+        let (mut journal, _) = Journal::open(&path).expect("it opens");
+        (1..=50).for_each(|seq| journal.append(&entry(seq)).expect("it is appended"));
+        path
+    }
+
+    #[test]
+    fn of_a_long_log_the_end_is_checked_and_a_damaged_end_leads_to_all_of_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = log(folder.path());
+        let whole = std::fs::read(&path).expect("it is read");
+        let length = whole.len() as u64;
+        let check = |bytes: &[u8]| {
+            std::fs::write(&path, bytes).expect("it is written");
+            last_entries(&mut File::open(&path).expect("it opens"), length, length / 4)
+        };
+        let reach = Reach { operation: 0, record: 50 };
+        assert_eq!(check(&whole), Some(reach));
+        for at in (MAGIC.len()..whole.len()).step_by(61) {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 4;
+            let found = check(&bytes);
+            match at as u64 {
+                at if at > length * 3 / 4 => assert_eq!(found, None, "{at}"),
+                // The entry on the border may be among those that are read.
+                at if at < length / 2 => assert_eq!(found, Some(reach), "{at}"),
+                _ => {}
+            }
+        }
+    }
+
+    #[test]
+    fn every_damaged_place_is_stepped_over() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = log(folder.path());
+        let whole = std::fs::read(&path).expect("it is read");
+        for at in (0..whole.len()).step_by(29) {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 1;
+            std::fs::write(&path, &bytes).expect("it is written");
+            let mut seen = Vec::new();
+            let (scan, _) =
+                read_whole(&path, &mut |entry| seen.extend(entry.records.iter().map(|r| r.seq))).expect("it is read");
+            // The first line is no entry; a byte of any entry costs that one.
+            let lost = usize::from(at >= MAGIC.len());
+            assert_eq!(seen.len(), 50 - lost, "byte {at}: {seen:?}");
+            let inside = scan.holes.iter().any(|hole| (hole.at..hole.at + hole.bytes).contains(&(at as u64)));
+            assert!(inside || scan.end <= at as u64, "byte {at}: {scan:?}");
+        }
+    }
+}

@@ -252,7 +252,7 @@ pub fn drop_damaged(connection: &Connection) -> rusqlite::Result<usize> {
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         let document = ObjectHash::new(row.get(0)?);
-        match text(connection, document) {
+        match content(connection, document) {
             Ok(_) => {}
             Err(ReadError::Damaged(_)) => texts.push(document),
             Err(ReadError::Sqlite(error)) => return Err(error),

@@ -6,7 +6,7 @@ use crate::domain::count::counted;
 use crate::domain::id::ObjectHash;
 use crate::domain::memory::document::{Document, PrivacyOptions};
 use crate::domain::memory::files::StoredEntry;
-use crate::domain::memory::store::StoreError;
+use crate::domain::memory::store::{StoreError, content_name};
 use crate::domain::memory::view::View;
 use crate::domain::org::scan::{ScanOptions, scan};
 use crate::edge::store::compact;
@@ -20,7 +20,6 @@ use rusqlite::Connection;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
-use std::sync::Arc;
 
 /// How many broken places are named; more are counted.
 const MOST_NAMED: usize = 500;
@@ -320,8 +319,8 @@ impl Walk {
             let document = ObjectHash::new(row.get(0)?);
             let length: i64 = row.get(1)?;
             texts.insert(document, u64::try_from(length).unwrap_or(0));
-            match objects::text(connection, document) {
-                Ok(text) => otherwise += usize::from(!divides_into(text, document)),
+            match objects::content(connection, document) {
+                Ok(bytes) => otherwise += usize::from(!makes(bytes, document)),
                 Err(ReadError::Damaged(error)) => {
                     self.proof.add(What::Object, format!("text {}: {}", brief(document), short(&error)));
                 }
@@ -577,10 +576,13 @@ pub fn misfit(seen: &Seen, first: Option<ObjectHash>, known: Option<ObjectHash>,
     }
 }
 
-/// Returns whether a text makes the document that it is stored for.
-fn divides_into(text: Arc<str>, document: ObjectHash) -> bool {
-    let outline = scan(text, &ScanOptions::default());
-    outline.is_ok_and(|outline| Document::build("", outline, &PrivacyOptions::default()).root() == document)
+/// Returns whether bytes are the file, or make the document, that they are stored for.
+fn makes(bytes: Vec<u8>, name: ObjectHash) -> bool {
+    if content_name(&bytes) == name {
+        return true;
+    }
+    let outline = String::from_utf8(bytes).ok().and_then(|text| scan(text.into(), &ScanOptions::default()).ok());
+    outline.is_some_and(|outline| Document::build("", outline, &PrivacyOptions::default()).root() == name)
 }
 
 /// Returns an error without the way out, which stands at the end once.
