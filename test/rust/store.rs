@@ -640,6 +640,39 @@ fn whatever_a_crash_leaves_of_the_files_nothing_is_lost() {
     }
 }
 
+const LOOK: &str = "PASSEPARTOUT_TEST_LOOK";
+
+/// The body of another program that looks into the database and ends.
+#[test]
+fn child_that_looks() {
+    let Ok(folder) = std::env::var(LOOK) else { return };
+    let other = rusqlite::Connection::open(Path::new(&folder).join("memory.sqlite")).unwrap();
+    let count: i64 = other.query_row("SELECT count(*) FROM operations", [], |row| row.get(0)).unwrap();
+    assert!(count > 0);
+}
+
+#[test]
+fn another_program_that_looks_into_the_database_takes_nothing_away() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut memory = Memory::default();
+    let mut store = DiskStore::open(folder.path()).unwrap();
+    save(&mut store, &mut memory, "a", "* one\n").unwrap();
+    // Whatever of ours looks at the file meanwhile must leave SQLite's locks on it.
+    assert!(DiskStore::open(folder.path()).is_err());
+    drop(DiskStore::open_to_read(folder.path()).unwrap());
+    let companion = folder.path().join("memory.sqlite-wal");
+    let which = || std::os::unix::fs::MetadataExt::ino(&fs::metadata(&companion).unwrap());
+    let before = which();
+    let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+    child.args(["--exact", "store::child_that_looks", "--test-threads=1"]).env(LOOK, folder.path());
+    assert!(child.output().unwrap().status.success());
+    assert_eq!(which(), before, "what is written now would go into a file that was removed");
+    save(&mut store, &mut memory, "a", "* two\n").unwrap();
+    let image = crashed(folder.path(), &["memory.sqlite", "memory.sqlite-wal", "memory.log"]);
+    let (_, found, problems) = reopened(image.path());
+    assert_eq!((problems, found.head().root()), (vec![], memory.head().root()));
+}
+
 const CHILD: &str = "PASSEPARTOUT_TEST_STORE";
 
 /// The body of the process that is killed: it saves, and says what was acknowledged.

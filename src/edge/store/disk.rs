@@ -15,7 +15,7 @@ use crate::edge::store::compact::let_go;
 use crate::edge::store::journal::{Journal, Reach};
 use crate::edge::store::lock::Lock;
 use crate::edge::store::objects::Writer;
-use crate::edge::store::open::{cannot_open, check_header, connect_to_read, make_folder, opening, set_up};
+use crate::edge::store::open::{Held, cannot_open, check_header, connect_to_read, make_folder, opening, set_up};
 use crate::edge::store::recover::{broken_chain, which};
 use crate::edge::store::rows::{
     MAX_NESTING, OPERATION, insert_operation, insert_record, insert_stamp, numbered, operation_of, query_kind,
@@ -71,6 +71,7 @@ struct Written {
 pub(super) struct Owned {
     pub(super) journal: Journal,
     _lock: Lock,
+    _held: Held,
 }
 
 impl DiskStore {
@@ -85,7 +86,8 @@ impl DiskStore {
         let (lock, left) = Lock::take(folder)?;
         // Made by us before SQLite sees it, because its companions take over its mode.
         let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&database);
-        file.map_err(|why| cannot_open(&database, why))?;
+        drop(file.map_err(|why| cannot_open(&database, why))?);
+        let held = Held::of(&database).map_err(|why| cannot_open(&database, why))?;
         let mut connection = Connection::open_with_flags(&database, OpenFlags::SQLITE_OPEN_READ_WRITE)
             .map_err(|error| opening(&database, error))?;
         set_up(&mut connection, &database)?;
@@ -94,7 +96,7 @@ impl DiskStore {
         let mut store = DiskStore {
             folder: folder.to_path_buf(),
             connection,
-            owned: Some(Owned { journal, _lock: lock }),
+            owned: Some(Owned { journal, _lock: lock, _held: held }),
             saved: View::default(),
             head: None,
             shape: None,
@@ -351,7 +353,10 @@ impl Store for DiskStore {
     fn keep(&mut self, contents: &[Content]) -> Result<(), StoreError> {
         match self.owned {
             None if !contents.is_empty() => Err(StoreError::ReadOnly { path: self.database() }),
-            _ => self.keep_contents(contents),
+            _ => {
+                self.still_there()?;
+                self.keep_contents(contents)
+            }
         }
     }
 

@@ -1,7 +1,9 @@
 //! Opening a database: whose it is, which format, its folder, its tables, and what to say when it cannot be.
 
 use crate::domain::memory::store::StoreError;
+use parking_lot::Mutex;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Read;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
@@ -32,9 +34,40 @@ CREATE TRIGGER records_hold BEFORE UPDATE ON records BEGIN SELECT RAISE(ABORT, '
 const INDEXES: &str = "CREATE INDEX IF NOT EXISTS records_by_kind ON records(kind, seq);
 CREATE TABLE IF NOT EXISTS cards(file TEXT PRIMARY KEY, document BLOB NOT NULL, shape BLOB NOT NULL, card BLOB NOT NULL);";
 
+/// The databases that this process owns, as the system tells files apart.
+static OWNED: Mutex<BTreeSet<(u64, u64)>> = Mutex::new(BTreeSet::new());
+
+/// Says that this process owns a database, as long as this lives.
+///
+/// Closing any descriptor of a file takes away all locks that the process has on it, those of SQLite too; another
+/// program that looks into the database would then think that it is the last one, and remove the companion that we
+/// write to. So nobody here opens a database by hand that is owned here.
+pub struct Held((u64, u64));
+
+impl Held {
+    /// Notes a database; it must be there.
+    pub fn of(database: &Path) -> std::io::Result<Held> {
+        let meta = fs::metadata(database)?;
+        let which = (meta.dev(), meta.ino());
+        OWNED.lock().insert(which);
+        Ok(Held(which))
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        OWNED.lock().remove(&self.0);
+    }
+}
+
 /// Refuses what is not ours or is newer, by reading the file's head: nothing is touched, not even the lock.
 pub fn check_header(database: &Path) -> Result<(), StoreError> {
     let mut header = Vec::new();
+    let held = |meta: fs::Metadata| OWNED.lock().contains(&(meta.dev(), meta.ino()));
+    if fs::metadata(database).is_ok_and(held) {
+        // It was looked at when it was opened here.
+        return Ok(());
+    }
     match fs::File::open(database) {
         Err(why) if why.kind() == std::io::ErrorKind::NotFound => return Ok(()),
         Err(why) => return Err(cannot_open(database, why)),
