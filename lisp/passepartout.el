@@ -236,6 +236,14 @@ A key that was meant for something else then approves nothing."
   "Show the plans that wait for you." t)
 (autoload 'passepartout-gate-trace "passepartout-trace"
   "Show what the gates said about the last actions." t)
+(autoload 'passepartout-memory-log "passepartout-memory"
+  "Show what moved memory, newest first." t)
+(autoload 'passepartout-undo "passepartout-memory"
+  "Show what undoing the agent's last changes would do, and ask." t)
+(autoload 'passepartout-redo "passepartout-memory"
+  "Show what doing again what was undone last would do, and ask." t)
+(autoload 'passepartout-blame "passepartout-memory"
+  "Say who wrote or changed the heading at point, when and why." t)
 (autoload 'passepartout-log "passepartout-log"
   "Show the log." t)
 (autoload 'passepartout-doctor "passepartout-doctor"
@@ -272,6 +280,9 @@ A key that was meant for something else then approves nothing."
     (define-key map (kbd "p") #'passepartout-flight-plans)
     (define-key map (kbd "t") #'passepartout-gate-trace)
     (define-key map (kbd "l") #'passepartout-log)
+    (define-key map (kbd "m") #'passepartout-memory-log)
+    (define-key map (kbd "u") #'passepartout-undo)
+    (define-key map (kbd "b") #'passepartout-blame)
     (define-key map (kbd "d") #'passepartout-doctor)
     (define-key map (kbd "s") #'passepartout-status)
     (define-key map (kbd "r") #'passepartout-rescan)

@@ -175,7 +175,7 @@ impl Shadow {
             if let Image::File { content, .. } = &image
                 && let Ok(bytes) = std::fs::read(self.folder.join(content.to_hex()))
             {
-                changed.contents.push(Content { name: *content, bytes });
+                changed.contents.push(Content { name: *content, bytes, same_as: None });
             }
             changed.contents.extend(bytes.map(Content::of));
             changed.files.push(FileChange { path: path.clone(), before: image, after });

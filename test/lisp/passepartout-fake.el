@@ -38,6 +38,7 @@
 (require 'passepartout-log)
 (require 'passepartout-chat)
 (require 'passepartout-trace)
+(require 'passepartout-memory)
 (require 'passepartout-doctor)
 
 (defvar passepartout-fake-sent nil

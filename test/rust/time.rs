@@ -102,24 +102,13 @@ async fn an_edit_of_a_heading_is_undone_and_what_a_hand_wrote_since_stays() {
     let undone = home.read_file("home.org");
     let (kitchen, garden) = NOTES.split_once("* Garden").expect("both are there");
     assert_eq!(undone, format!("* Garden{garden}Mine.\n{kitchen}And blue ones.\n"));
-    let title = |engine: &Engine| engine.view().get(&"tiles".to_string().into_id()).map(|n| n.title().to_string());
-    assert_eq!(title(&engine).as_deref(), Some("Order tiles"));
+    assert_eq!(engine.view().text(&home.file("home.org")).as_deref(), Some(undone.as_str()), "memory follows");
     let none = engine.carry_out(&origin(), &preview.shown, engine.new_turn(), &mut |_| {}).await;
     assert_eq!(none.err().as_deref(), Some("that is not what was shown last; look at it again"), "once");
     redo(&engine).await;
     assert_eq!(home.read_file("home.org"), by_hand);
     undo(&engine).await;
     assert_eq!(home.read_file("home.org"), undone, "what was done again can be undone again");
-}
-
-trait IntoId {
-    fn into_id(self) -> passepartout::domain::id::NodeId;
-}
-
-impl IntoId for String {
-    fn into_id(self) -> passepartout::domain::id::NodeId {
-        passepartout::domain::id::NodeId::new(self)
-    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -262,21 +251,20 @@ async fn memory_alone_goes_back_and_follows_a_file_again_when_that_changes() {
     does(&home, &engine, "the tiles are ordered").await;
     let after = home.read_file("home.org");
     let state = |engine: &Engine| {
-        let view = engine.view();
-        let node = view.get(&"tiles".to_string().into_id()).expect("it is there");
-        node.keyword().map(|k| k.name.to_string())
+        let text = engine.view().text(&home.file("home.org")).expect("it is in memory");
+        ["TODO", "DONE"].into_iter().find(|word| text.contains(&format!("** {word} Order")))
     };
     let preview = takes_back(&engine, Wish::Rewind(start, Reach::Memory)).await;
     assert!(preview.text.contains("stay as they are; memory follows a file again"), "{}", preview.text);
-    assert_eq!((home.read_file("home.org"), state(&engine).as_deref()), (after.clone(), Some("TODO")));
+    assert_eq!((home.read_file("home.org"), state(&engine)), (after.clone(), Some("TODO")));
     home.read(&engine).await;
-    assert_eq!(state(&engine).as_deref(), Some("TODO"), "until the file changes");
+    assert_eq!(state(&engine), Some("TODO"), "until the file changes");
     undo(&engine).await;
-    assert_eq!(state(&engine).as_deref(), Some("DONE"), "it can be undone");
+    assert_eq!(state(&engine), Some("DONE"), "it can be undone");
     redo(&engine).await;
     std::fs::write(home.file("home.org"), format!("{after}Mine.\n")).expect("it is written");
     home.read(&engine).await;
-    assert_eq!(state(&engine).as_deref(), Some("DONE"));
+    assert_eq!(state(&engine), Some("DONE"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -401,4 +389,28 @@ async fn changes_outlive_the_program() {
     assert_eq!((changes.len(), changes[0].kind, changes[0].files.len()), (1, Kind::Act, 1));
     undo(&again).await;
     assert_eq!(home.read_file("home.org"), NOTES);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_preview_comes_in_pages_and_counts_when_all_were_taken() {
+    let home = Home::new(&[("home.org", NOTES)]);
+    let long: String = (0..3_000).map(|n| format!("line {n} of what the agent wrote\n")).collect();
+    let server = FakeServer::start(act("write-file", json!({"path": home.project("long.txt"), "content": long})));
+    let engine = engine(&home, &server, |_| {}).await;
+    does(&home, &engine, "write it").await;
+    let preview = engine.preview(&origin(), Wish::Undo(None)).await.expect("it is shown");
+    let first = engine.preview_page(&preview.name(), 0).expect("a page");
+    assert_eq!(first.shown, None);
+    assert!(!engine.was_shown(&preview.shown), "not all of it was taken");
+    let (mut text, mut next) = (first.text.clone(), first.next);
+    while let Some(from) = next {
+        let page = engine.preview_page(&preview.name(), from).expect("a page");
+        text.push_str(&page.text);
+        assert_eq!(page.next.is_none(), page.shown.is_some());
+        next = page.next;
+    }
+    assert_eq!(text, preview.text);
+    assert!(engine.was_shown(&preview.shown));
+    carried(&engine, &preview).await;
+    assert!(!Path::new(&home.project("long.txt")).exists());
 }

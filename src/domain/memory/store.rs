@@ -72,12 +72,14 @@ pub struct Content {
     pub name: ObjectHash,
     /// The bytes.
     pub bytes: Vec<u8>,
+    /// A document whose text has the same bytes: when its text is kept, these need no room of their own.
+    pub same_as: Option<ObjectHash>,
 }
 
 impl Content {
     /// Names bytes.
     pub fn of(bytes: Vec<u8>) -> Content {
-        Content { name: content_name(&bytes), bytes }
+        Content { name: content_name(&bytes), bytes, same_as: None }
     }
 }
 

@@ -53,7 +53,7 @@ impl Actuators {
 
     async fn put_one(&self, fact: &PutFact, cleared: &Cleared) -> Result<(), String> {
         let bytes = match &fact.after {
-            Image::File { content, .. } => Some(self.engine.kept(*content).await?),
+            Image::File { content, .. } => Some(self.engine.kept_bytes(*content).await?),
             Image::Absent | Image::Link { .. } | Image::Folder { .. } | Image::Unkept { .. } => None,
         };
         let place = cleared.facts().paths.iter().find(|path| path.resolved == fact.file).and_then(|path| path.folder);

@@ -85,7 +85,7 @@ pub enum Command {
         #[command(subcommand)]
         command: Plans,
     },
-    /// Memory's own history and health.
+    /// Memory through time: what was done, undo it, go back; and its health.
     Memory {
         /// What to do with it.
         #[command(subcommand)]
@@ -157,6 +157,102 @@ pub enum Plans {
 /// What to do with memory's history.
 #[derive(Debug, Subcommand)]
 pub enum Memory {
+    /// List what moved memory, newest first.
+    Log {
+        /// Where things are.
+        #[command(flatten)]
+        place: Place,
+        /// How many operations.
+        #[arg(long, default_value_t = 20)]
+        limit: usize,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show one operation whole: who, why, and what it changed.
+    Show {
+        /// Its number.
+        operation: u64,
+        /// Where things are.
+        #[command(flatten)]
+        place: Place,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show what differs between two operations.
+    Diff {
+        /// The one.
+        from: u64,
+        /// The other.
+        to: u64,
+        /// Where things are.
+        #[command(flatten)]
+        place: Place,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Go back to an operation, after showing what that does; what was written by hand since stays.
+    Rewind {
+        /// Its number.
+        operation: u64,
+        /// Memory alone; the files stay as they are.
+        #[arg(long, conflicts_with_all = ["files", "both"])]
+        memory: bool,
+        /// The files that the agent changed; memory follows them.
+        #[arg(long, conflicts_with = "both")]
+        files: bool,
+        /// Both; this is what is done when nothing is said.
+        #[arg(long)]
+        both: bool,
+        /// Show it and do nothing.
+        #[arg(long)]
+        dry_run: bool,
+        /// Where things are.
+        #[command(flatten)]
+        place: Place,
+        /// Print one JSON object; only what would happen is.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Undo the last turn that changed something, or one change or turn by its name.
+    Undo {
+        /// The change or the turn.
+        change: Option<String>,
+        /// Show it and do nothing.
+        #[arg(long)]
+        dry_run: bool,
+        /// Where things are.
+        #[command(flatten)]
+        place: Place,
+        /// Print one JSON object; only what would happen is.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Do again what was undone last.
+    Redo {
+        /// Show it and do nothing.
+        #[arg(long)]
+        dry_run: bool,
+        /// Where things are.
+        #[command(flatten)]
+        place: Place,
+        /// Print one JSON object; only what would happen is.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Say which request, model, plan and approver made a heading what it is.
+    Blame {
+        /// Its id, or FILE:LINE.
+        heading: String,
+        /// Where things are.
+        #[command(flatten)]
+        place: Place,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
     /// Check every operation and every object: say since when all is unbroken, or where it breaks (exit status 1).
     Verify {
         /// Where things are.
@@ -205,9 +301,14 @@ pub struct Place {
 
 /// Options that take exactly one value; a value is never taken for a command.
 const ONE_VALUE: &[&str] =
-    &["--store", "--project", "--focus", "--query", "--max-tokens", "--keep-days", "--keep-operations"];
+    &["--store", "--project", "--focus", "--query", "--max-tokens", "--keep-days", "--keep-operations", "--limit"];
 /// Commands that take words of their own, which must not end up in `--memex`.
-const WITH_WORDS: &[&str] = &["ask", "show", "approve", "deny"];
+const WITH_WORDS: &[&str] = &["ask", "show", "approve", "deny", "diff", "rewind", "undo", "blame"];
+/// Commands that have commands of their own.
+const NESTED: &[(&str, &[&str])] = &[
+    ("plans", &["list", "show", "approve", "deny"]),
+    ("memory", &["log", "show", "diff", "rewind", "undo", "redo", "blame", "verify", "compact"]),
+];
 /// What may stand there without a command.
 const WITHOUT_COMMAND: &[&str] = &["--help", "-h", "--version", "-V"];
 
@@ -237,8 +338,7 @@ fn arranged(mut words: Vec<OsString>, exists: &dyn Fn(&Path) -> bool) -> Vec<OsS
     let command = command_at(&words, &commands);
     let mut named = 1;
     if let Some(at) = command {
-        let both = is(words.get(at), &["plans"]) && is(words.get(at + 1), &["list", "show", "approve", "deny"])
-            || is(words.get(at), &["memory"]) && is(words.get(at + 1), &["verify", "compact"]);
+        let both = NESTED.iter().any(|(name, own)| is(words.get(at), &[name]) && is(words.get(at + 1), own));
         named = 1 + usize::from(both);
         words.get_mut(1..at + named).unwrap_or_default().rotate_right(named);
     }
@@ -318,6 +418,8 @@ mod tests {
             ("p --json --store /s ask q", "p ask --json --store /s q"),
             ("p --store /s plans show --memex /a P1", "p plans show --store /s --memex=/a P1"),
             ("p --store=/s plans list", "p plans list --store=/s"),
+            ("p memory show --memex /a 7", "p memory show --memex=/a 7"),
+            ("p --store /s memory rewind 7 --files", "p memory rewind --store /s 7 --files"),
             ("p context --memex /a b --query ask", "p context --memex /a b --query ask"),
             ("p --query ask context", "p context --query ask"),
             ("p teleport ask", "p teleport ask"),

@@ -4,6 +4,7 @@ pub mod context;
 pub mod dump;
 pub mod ingest;
 pub mod memory;
+pub mod past;
 pub mod plans;
 pub mod run;
 

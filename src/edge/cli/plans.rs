@@ -34,6 +34,11 @@ pub fn whole(plan: &FlightPlan) -> String {
     text.lines().map(folded).collect()
 }
 
+/// Returns a text with lines that do not fit broken where nothing can pass for a line of ours.
+pub fn folded_text(text: &str) -> String {
+    text.lines().map(folded).collect()
+}
+
 /// How wide a line may become before it is broken by us, in columns: a terminal would go on at its left margin,
 /// where the rest of a long line could pass for a line of ours.
 const WIDTH: usize = 78;

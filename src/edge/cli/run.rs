@@ -159,7 +159,7 @@ fn configured(place: &Place) -> Config {
 }
 
 /// Refuses a memex of which nothing is there; where some of it is, the rest is warned of when it is read.
-fn somewhere(place: &Place) -> Result<(), Failure> {
+pub(super) fn somewhere(place: &Place) -> Result<(), Failure> {
     let missing = |path: &PathBuf| matches!(path.try_exists(), Ok(false));
     if place.memex.is_empty() || !place.memex.iter().all(missing) {
         return Ok(());
@@ -251,7 +251,7 @@ fn vault(config: &Config) -> Vault {
 }
 
 /// Runs work with an engine, and closes its store whatever comes of the work.
-fn with_engine<T>(
+pub(super) fn with_engine<T>(
     place: &Place,
     keep: Keep,
     work: impl AsyncFnOnce(&Arc<Engine>) -> Result<T, Failure>,
@@ -291,7 +291,7 @@ fn block_on<T>(future: impl Future<Output = Result<T, Failure>>) -> Result<T, Fa
     result
 }
 
-async fn blocking<T: Send + 'static>(
+pub(super) async fn blocking<T: Send + 'static>(
     engine: &Arc<Engine>,
     work: impl FnOnce(&Engine) -> T + Send + 'static,
 ) -> Result<T, Failure> {
@@ -300,7 +300,7 @@ async fn blocking<T: Send + 'static>(
 }
 
 /// The origin of what is typed here. A human's right to approve is worked out, not claimed.
-fn origin(may_approve: bool) -> Origin {
+pub(super) fn origin(may_approve: bool) -> Origin {
     let rights = Rights { approve: may_approve, ..Rights::HUMAN };
     Origin { source: Source::Cli, session: SessionId(format!("cli-{}", std::process::id())), rights }
 }
@@ -409,7 +409,7 @@ fn options(place: &Place) -> String {
 }
 
 /// Text for a terminal: no control or bidirectional characters of anyone's making.
-fn readable(text: &str) -> String {
+pub(super) fn readable(text: &str) -> String {
     exact(text)
 }
 
@@ -482,6 +482,7 @@ fn run_memory(command: Memory, out: &mut dyn Write) -> Result<u8, Failure> {
             let keep = KeepContents { days: keep_days, operations: keep_operations };
             memory::compact(&configured(&place), now, keep, dry_run, json, out)
         }
+        other => super::past::run(other, out),
     }
 }
 

@@ -91,6 +91,7 @@ impl Engine {
             let edit = facts.edits.iter().find(|edit| open && edit.file == *path);
             buffers.extend(edit.map(|edit| (path.clone(), edit.after.clone())));
             let before = image_of(&state, &mut contents);
+            self.share(path, contents.last_mut());
             files.push(FileChange { path: path.clone(), before, after: Image::Absent });
         }
         let (session, plan, approver) = self.doings.behind(turn, action.hash());
@@ -144,11 +145,21 @@ impl Engine {
                     None => self.state_of(&file.path).await.0,
                 };
                 file.after = image_of(&state, &mut contents);
+                self.share(&file.path, contents.last_mut());
             }
             change.files.retain(|file| file.before != file.after);
             self.keep_after(contents).await;
         }
         change
+    }
+
+    /// Names the document that memory has of a path when it holds these very bytes: they are kept once.
+    fn share(&self, path: &str, content: Option<&mut Content>) {
+        let view = self.view();
+        let (Some(content), Some(card)) = (content, view.card(path)) else { return };
+        if view.text(path).is_some_and(|text| text.as_bytes() == content.bytes) {
+            content.same_as = Some(card.root());
+        }
     }
 
     /// Keeps the bytes that an act left; without them it can still be undone while nobody touched its files.
@@ -338,7 +349,7 @@ pub(super) fn image_of(state: &State, contents: &mut Vec<Content>) -> Image {
         State::Absent => Image::Absent,
         State::File { bytes, mode } => {
             let content = content_name(bytes);
-            contents.push(Content { name: content, bytes: bytes.to_vec() });
+            contents.push(Content { name: content, bytes: bytes.to_vec(), same_as: None });
             Image::File { content, size: bytes.len() as u64, mode: *mode }
         }
         State::Link(target) => Image::Link { target: target.clone() },

@@ -40,7 +40,7 @@ impl Engine {
     ///
     /// # Errors
     /// When they are not there, or the store cannot be read.
-    pub(in crate::edge) async fn kept(&self, content: ObjectHash) -> Result<Vec<u8>, String> {
+    pub(in crate::edge) async fn kept_bytes(&self, content: ObjectHash) -> Result<Vec<u8>, String> {
         let found = self.archive.content(content).await?;
         found.ok_or_else(|| "its bytes are not in the store".to_string())
     }

@@ -82,9 +82,51 @@ pub struct Preview {
     pub text: String,
 }
 
+impl Preview {
+    /// Returns the name by which its pages are asked for; it carries nothing out.
+    pub fn name(&self) -> String {
+        preview_name(&self.shown)
+    }
+}
+
+fn preview_name(shown: &str) -> String {
+    let hash = ContentHasher::new("name of a preview").text(shown).finish();
+    let hex = blake3::Hash::from_bytes(hash).to_hex();
+    hex.get(..16).unwrap_or_default().to_string()
+}
+
+/// A page of a preview.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PreviewPage {
+    /// The text.
+    pub text: String,
+    /// Where the next page begins; `None` when this is the last.
+    pub next: Option<usize>,
+    /// Names what was shown, on the last page.
+    pub shown: Option<String>,
+}
+
+/// Returns at most a page of a text from a byte on, and where the next begins. It ends with a line where one ends.
+pub fn slice(text: &str, from: usize) -> (String, Option<usize>) {
+    let rest = text.get(from..).unwrap_or("");
+    if rest.len() <= page::PAGE {
+        return (rest.to_string(), None);
+    }
+    let mut end = page::PAGE;
+    while !rest.is_char_boundary(end) {
+        end -= 1;
+    }
+    let piece = rest.get(..end).unwrap_or("");
+    let end = piece.rfind('\n').map_or(end, |at| at + 1);
+    (rest.get(..end).unwrap_or("").to_string(), Some(from + end))
+}
+
 /// A preview that can be carried out.
 pub struct Prepared {
     shown: String,
+    text: String,
+    /// How much of the text a client has taken, from its beginning and without a gap.
+    taken: usize,
     wish: Wish,
     what: What,
 }
@@ -124,11 +166,32 @@ impl Engine {
         };
         let mut previews = self.previews.lock();
         previews.retain(|kept| kept.shown != preview.shown);
-        previews.push_back(Prepared { shown: preview.shown.clone(), wish, what });
+        let (shown, text) = (preview.shown.clone(), preview.text.clone());
+        previews.push_back(Prepared { shown, text, taken: 0, wish, what });
         while previews.len() > KEPT {
             previews.pop_front();
         }
         Ok(preview)
+    }
+
+    /// Returns a page of a preview; the last one says under which name it can be carried out.
+    ///
+    /// # Errors
+    /// When there is no such preview any more.
+    pub fn preview_page(&self, name: &str, from: usize) -> Result<PreviewPage, String> {
+        let mut previews = self.previews.lock();
+        let found = previews.iter_mut().find(|kept| preview_name(&kept.shown) == name);
+        let kept = found.ok_or("there is no such preview any more; look at it again")?;
+        let (text, next) = slice(&kept.text, from);
+        if from <= kept.taken {
+            kept.taken = kept.taken.max(from + text.len());
+        }
+        Ok(PreviewPage { text, next, shown: next.is_none().then(|| kept.shown.clone()) })
+    }
+
+    /// Returns whether a client took all of what is shown under a name.
+    pub fn was_shown(&self, shown: &str) -> bool {
+        self.previews.lock().iter().any(|kept| kept.shown == shown && kept.taken >= kept.text.len())
     }
 
     /// Carries out what was shown under a name, once. The human's command is the approval.

@@ -7,6 +7,7 @@ mod editor;
 mod lanes;
 mod mirror;
 pub mod outbox;
+mod past;
 mod reading;
 mod requests;
 mod scans;

@@ -3,10 +3,11 @@
 use crate::domain::port::LogLevel;
 use crate::domain::sexp::plist::Plist;
 use crate::domain::sexp::reader::Sexp;
+use crate::domain::signal::Origin;
 use crate::edge::engine::Engine;
 use crate::edge::engine::focus::Turnabout;
 use crate::edge::runtime::reading::{edit_plan, no_plan, plan_page};
-use crate::edge::runtime::{Loop, show, status};
+use crate::edge::runtime::{Loop, past, show, status};
 use futures_util::FutureExt;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -32,7 +33,7 @@ impl Loop {
                 match (action.as_str(), edited) {
                     ("edit-plan", Some(edited)) => edit_plan(&engine, &origin, edited).await,
                     ("plan-page", _) => plan_page(&engine, &reading, &payload),
-                    _ => answer(&engine, &action, &payload, (&health, busy)).await,
+                    _ => answer(&engine, &origin, &action, &payload, (&health, busy)).await,
                 }
             });
             let broke = || Err("answering this broke; the log says where".to_string());
@@ -51,6 +52,7 @@ impl Loop {
 /// Answers a request. An error is words for the user.
 async fn answer(
     engine: &Arc<Engine>,
+    origin: &Origin,
     action: &str,
     payload: &Sexp,
     (health, busy): (&parking_lot::Mutex<String>, bool),
@@ -95,6 +97,11 @@ async fn answer(
             let text = engine.turn_focus(to.ok_or("a focus is moved by focus, unfocus, scope or set")?).await?;
             Ok(Plist::new().text("text", text))
         }
+        "memory-log" => past::log(engine, payload.count_at("limit").unwrap_or(100).min(10_000)).await,
+        "memory-show" | "memory-diff" | "blame" => past::text(engine, action, payload).await,
+        "undo" | "redo" | "memory-rewind" => past::preview(engine, origin, action, payload).await,
+        "memory-page" => past::page(engine, payload),
+        "memory-do" => past::carry_out(engine, origin, payload).await,
         "rescan" => Ok(Plist::new().text("text", "The memex is being read again.")),
         other => Err(format!("there is no request “{}”", crate::domain::inert::exact(other))),
     }

@@ -93,6 +93,28 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
+    /// Writes that the bytes of a file are those of a document's text, which is there; returns whether it is.
+    pub fn same(&mut self, name: ObjectHash, length: usize, document: ObjectHash) -> rusqlite::Result<bool> {
+        let mut known = self.connection.prepare_cached("SELECT 1 FROM texts WHERE document = ?1")?;
+        if known.exists([name.as_bytes()])? {
+            return Ok(true);
+        }
+        if !known.exists([document.as_bytes()])? {
+            return Ok(false);
+        }
+        let mut manifest = vec![1];
+        manifest.extend_from_slice(&(length as u64).to_le_bytes());
+        manifest.push(2);
+        manifest.extend_from_slice(document.as_bytes());
+        let mut bytes = checksum(name, &manifest).as_bytes().to_vec();
+        bytes.extend_from_slice(&manifest);
+        let sql = "INSERT OR REPLACE INTO texts(document, manifest) VALUES (?1, ?2)";
+        self.connection.prepare_cached(sql)?.execute(params![name.as_bytes(), bytes])?;
+        self.objects += 1;
+        self.bytes += bytes.len() as u64;
+        Ok(true)
+    }
+
     /// Writes the pieces and the groups over them; the top group goes into the manifest.
     fn pieces(&mut self, text: &[u8], manifest: &mut Vec<u8>) -> rusqlite::Result<()> {
         let mut names = Vec::new();
@@ -147,6 +169,25 @@ pub fn text(connection: &Connection, document: ObjectHash) -> Result<Arc<str>, R
 
 /// Reads the bytes of a document or of a file.
 pub fn content(connection: &Connection, document: ObjectHash) -> Result<Vec<u8>, ReadError> {
+    match read_manifest(connection, document)? {
+        Manifest::Bytes(bytes) => Ok(bytes),
+        // One step and no more: a hostile store leads nowhere.
+        Manifest::Same(other) => match read_manifest(connection, other)? {
+            Manifest::Bytes(bytes) => Ok(bytes),
+            Manifest::Same(_) => Err(corrupt(document, other)),
+        },
+    }
+}
+
+/// What a manifest says.
+enum Manifest {
+    /// The bytes.
+    Bytes(Vec<u8>),
+    /// They are those of another document.
+    Same(ObjectHash),
+}
+
+fn read_manifest(connection: &Connection, document: ObjectHash) -> Result<Manifest, ReadError> {
     let mut statement = connection.prepare_cached("SELECT manifest FROM texts WHERE document = ?1")?;
     let bytes = statement.query_row([document.as_bytes()], raw).optional()?;
     let bytes = bytes.ok_or(ReadError::Damaged(StoreError::Missing(document)))?;
@@ -164,12 +205,16 @@ pub fn content(connection: &Connection, document: ObjectHash) -> Result<Vec<u8>,
     let text = match kind {
         0 => rest.to_vec(),
         1 => gather(connection, rest, document)?,
+        2 => {
+            let other = rest.first_chunk::<32>().filter(|_| rest.len() == 32).ok_or_else(damaged)?;
+            return Ok(Manifest::Same(ObjectHash::new(*other)));
+        }
         _ => return Err(damaged()),
     };
     if text.len() as u64 != length {
         return Err(damaged());
     }
-    Ok(text)
+    Ok(Manifest::Bytes(text))
 }
 
 /// Puts the pieces below a top group together again, without recursion.
@@ -321,9 +366,27 @@ pub fn below(
     let Some(bytes) = statement.query_row([document.as_bytes()], raw).optional()? else { return Ok(false) };
     // The sum, the version, the length and the kind stand in front of the top group.
     let Some((head, top)) = bytes.split_at_checked(32 + 1 + 8 + 1) else { return Ok(false) };
-    if head.last() != Some(&1) {
-        return Ok(true);
+    match head.last() {
+        Some(1) => {}
+        Some(2) => {
+            let Some(other) = top.first_chunk::<32>() else { return Ok(false) };
+            let other = ObjectHash::new(*other);
+            visit(other);
+            let found = statement.query_row([other.as_bytes()], raw).optional()?;
+            // One step and no more, as when it is read.
+            return match found.as_ref().and_then(|bytes| bytes.split_at_checked(32 + 1 + 8 + 1)) {
+                Some((head, top)) if head.last() == Some(&1) => pieces_below(connection, top, visit),
+                Some((head, _)) => Ok(head.last() == Some(&0)),
+                None => Ok(false),
+            };
+        }
+        _ => return Ok(true),
     }
+    pieces_below(connection, top, visit)
+}
+
+/// Hands the name of every piece and group below a top group to `visit`; returns whether all of them are there.
+fn pieces_below(connection: &Connection, top: &[u8], visit: &mut dyn FnMut(ObjectHash)) -> rusqlite::Result<bool> {
     let Some((level, items)) = decode_group(top) else { return Ok(false) };
     let mut waiting: Vec<(u64, ObjectHash)> = items.into_iter().map(|item| (level, item)).collect();
     let mut whole = true;

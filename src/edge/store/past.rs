@@ -31,7 +31,13 @@ impl DiskStore {
         let transaction = self.connection.transaction().map_err(&sql)?;
         let mut writer = Writer::new(&transaction, false);
         for content in contents {
-            writer.content(content.name, &content.bytes).map_err(&sql)?;
+            let shared = match content.same_as {
+                Some(document) => writer.same(content.name, content.bytes.len(), document).map_err(&sql)?,
+                None => false,
+            };
+            if !shared {
+                writer.content(content.name, &content.bytes).map_err(&sql)?;
+            }
         }
         transaction.commit().map_err(&sql)
     }

@@ -1,0 +1,322 @@
+;;; passepartout-memory.el --- Memory through time  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026  The Passepartout authors
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;; This file is not part of GNU Emacs.
+
+;; This program is free software: you can redistribute it and/or modify
+;; it under the terms of the GNU General Public License as published by
+;; the Free Software Foundation, either version 3 of the License, or
+;; (at your option) any later version.
+;;
+;; This program is distributed in the hope that it will be useful,
+;; but WITHOUT ANY WARRANTY; without even the implied warranty of
+;; MERCHANTABILITY or FITNESS FOR A PARTICULAR PURPOSE.  See the
+;; GNU General Public License for more details.
+;;
+;; You should have received a copy of the GNU General Public License
+;; along with this program.  If not, see <https://www.gnu.org/licenses/>.
+
+;;; Commentary:
+
+;; The log of memory, newest first; what one step changed, and who did
+;; it; undo, redo and rewind.  What is taken back is shown first, whole,
+;; and carried out only when it is confirmed: the confirmation names what
+;; was shown, and the core refuses it when anything has changed since.
+
+;;; Code:
+
+(require 'passepartout)
+(require 'passepartout-events)
+(require 'passepartout-view)
+(eval-when-compile (require 'subr-x))
+
+(defconst passepartout-memory--buffer-name "*Passepartout memory log*"
+  "The name of the buffer of the log of memory.")
+
+(defconst passepartout-memory--text-name "*Passepartout memory*"
+  "The name of the buffer of one step, a difference, or blame.")
+
+(defconst passepartout-memory--preview-name "*Passepartout preview*"
+  "The name of the buffer that shows what would be taken back.")
+
+(defconst passepartout-memory--limit 200
+  "How many operations are listed.")
+
+(defconst passepartout-memory--greatest 2000000
+  "How many characters of a text are shown at most.")
+
+;;;; Texts in pages
+
+(defun passepartout-memory--gather (action payload function &optional parts)
+  "Ask for all pages of ACTION with PAYLOAD, then call FUNCTION.
+FUNCTION gets the text and the last page.  PARTS are the pages so far,
+the newest first.  An error is shown and ends it."
+  (passepartout-request
+   action payload
+   (lambda (page)
+     (let* ((why (plist-get page :error))
+            (parts (cons (or (plist-get page :text) "") parts))
+            (next (plist-get page :next))
+            (preview (plist-get payload :preview)))
+       (cond
+        (why (message "Passepartout: %s" (passepartout-view-line why 500)))
+        ((null next)
+         (funcall function (string-join (nreverse parts)) page))
+        ((> (apply #'+ (mapcar #'length parts))
+            passepartout-memory--greatest)
+         (message "Passepartout: this is too long to be shown whole; %s"
+                  "go back in smaller steps"))
+        (preview
+         (passepartout-memory--gather
+          :memory-page (list :preview preview :from next) function parts))
+        (t
+         (passepartout-memory--gather
+          action (plist-put (copy-sequence payload) :from next)
+          function parts)))))))
+
+(defun passepartout-memory--show-text (title text)
+  "Show TEXT, which is foreign, under TITLE."
+  (let ((buffer (passepartout-view-buffer passepartout-memory--text-name
+                                          'passepartout-view-mode)))
+    (with-current-buffer buffer
+      (setq passepartout-view--refresh nil)
+      (passepartout-view-draw
+        (insert (propertize (concat title "\n\n") 'face 'passepartout-title)
+                (passepartout-view-fixed text)))
+      (goto-char (point-min)))
+    (pop-to-buffer buffer)))
+
+;;;; The log
+
+(defvar passepartout-memory-mode-map
+  (let ((map (make-sparse-keymap)))
+    (set-keymap-parent map passepartout-view-mode-map)
+    (define-key map (kbd "RET") #'passepartout-memory-show)
+    (define-key map (kbd "=") #'passepartout-memory-diff)
+    (define-key map (kbd "R") #'passepartout-memory-rewind)
+    (define-key map (kbd "u") #'passepartout-undo)
+    (define-key map (kbd "r") #'passepartout-redo)
+    (define-key map (kbd "n") #'next-line)
+    (define-key map (kbd "p") #'previous-line)
+    map)
+  "Keys of the buffer of the log of memory.")
+
+(define-derived-mode passepartout-memory-mode passepartout-view-mode
+  "Memory log"
+  "Major mode of the log of memory.")
+
+(defun passepartout-memory--insert (entry)
+  "Insert ENTRY, a plist of one operation, as a line."
+  (let ((begin (point)))
+    (insert (propertize (format "%7s" (plist-get entry :operation))
+                        'face 'passepartout-quiet)
+            "  "
+            (passepartout-view-time (plist-get entry :at))
+            "  "
+            (propertize (passepartout-view-line (plist-get entry :by) 40)
+                        'face 'passepartout-subtitle)
+            ": "
+            (passepartout-view-line (plist-get entry :what) 160)
+            "\n")
+    (put-text-property begin (point) 'passepartout-operation
+                       (plist-get entry :operation))))
+
+(defun passepartout-memory--draw (entries)
+  "Draw ENTRIES, newest first, in the current buffer."
+  (passepartout-view-draw
+    (insert (propertize "Memory log\n" 'face 'passepartout-title)
+            (propertize
+             (concat "RET shows a step, = what differs (with a region: "
+                     "between its ends), R goes back to it,\n"
+                     "u undoes, r redoes, g asks again, q leaves.\n\n")
+             'face 'passepartout-quiet))
+    (if (null entries)
+        (insert "Memory has not moved yet.\n")
+      (mapc #'passepartout-memory--insert entries))))
+
+(defun passepartout-memory--fetch ()
+  "Ask the core for the log of memory and draw it."
+  (passepartout-request
+   :memory-log `(:limit ,passepartout-memory--limit)
+   (lambda (payload)
+     (let ((buffer (get-buffer passepartout-memory--buffer-name))
+           (why (plist-get payload :error)))
+       (cond
+        (why (message "Passepartout: %s" (passepartout-view-line why 500)))
+        (buffer
+         (with-current-buffer buffer
+           (passepartout-memory--draw (plist-get payload :entries)))))))))
+
+;;;###autoload
+(defun passepartout-memory-log ()
+  "Show what moved memory, newest first."
+  (interactive)
+  (let ((buffer (passepartout-view-buffer passepartout-memory--buffer-name
+                                          'passepartout-memory-mode)))
+    (with-current-buffer buffer
+      (setq passepartout-view--refresh #'passepartout-memory--fetch))
+    (pop-to-buffer buffer)
+    (passepartout-memory--fetch)))
+
+(defun passepartout-memory--at (&optional position)
+  "Return the number of the operation at POSITION or point."
+  (or (get-text-property (or position (point)) 'passepartout-operation)
+      (user-error "There is no step of memory here")))
+
+(defun passepartout-memory-show ()
+  "Show the step at point: who, why, and what it changed."
+  (interactive)
+  (let ((operation (passepartout-memory--at)))
+    (passepartout-memory--gather
+     :memory-show (list :operation operation)
+     (lambda (text _page)
+       (passepartout-memory--show-text
+        (format "Operation %s" operation) text)))))
+
+(defun passepartout-memory-diff ()
+  "Show what the step at point changed, or all steps of the region."
+  (interactive)
+  (let* ((ends (if (use-region-p)
+                   (list (passepartout-memory--at (region-beginning))
+                         (passepartout-memory--at
+                          (max (point-min) (1- (region-end)))))
+                 (let ((at (passepartout-memory--at)))
+                   (list (1- at) at))))
+         (from (apply #'min ends))
+         (to (apply #'max ends)))
+    (passepartout-memory--gather
+     :memory-diff (list :from-operation from :operation to)
+     (lambda (text _page)
+       (passepartout-memory--show-text
+        (format "From operation %s to %s" from to) text)))))
+
+;;;; Taking back
+
+(defvar-local passepartout-memory--shown nil
+  "The name of what this buffer shows, for carrying it out.")
+
+(defvar-local passepartout-memory--title nil
+  "What would happen, in a line.")
+
+(defvar passepartout-memory-preview-mode-map
+  (let ((map (make-sparse-keymap)))
+    (set-keymap-parent map passepartout-view-mode-map)
+    (define-key map (kbd "C-c C-c") #'passepartout-memory-carry-out)
+    map)
+  "Keys of the buffer that shows what would be taken back.")
+
+(define-derived-mode passepartout-memory-preview-mode passepartout-view-mode
+  "Preview"
+  "Major mode of the buffer that shows what would be taken back.")
+
+(defun passepartout-memory--preview (action payload)
+  "Show what ACTION with PAYLOAD would do, and wait for a confirmation."
+  (let (title)
+    ;; The title comes with the first page.
+    (passepartout-request
+     action payload
+     (lambda (page)
+       (let ((why (plist-get page :error)))
+         (setq title (plist-get page :title))
+         (cond
+          (why (message "Passepartout: %s" (passepartout-view-line why 500)))
+          ((plist-get page :next)
+           (passepartout-memory--gather
+            :memory-page (list :preview (plist-get page :preview)
+                               :from (plist-get page :next))
+            (lambda (text last)
+              (passepartout-memory--draw-preview title text last))
+            (list (plist-get page :text))))
+          (t (passepartout-memory--draw-preview
+              title (plist-get page :text) page))))))))
+
+(defun passepartout-memory--draw-preview (title text page)
+  "Show TITLE and TEXT, whose last PAGE names what is shown."
+  (let ((buffer (passepartout-view-buffer
+                 passepartout-memory--preview-name
+                 'passepartout-memory-preview-mode)))
+    (with-current-buffer buffer
+      (setq passepartout-memory--shown (plist-get page :shown)
+            passepartout-memory--title (passepartout-view-line title 160))
+      (passepartout-view-draw
+        (insert (propertize (concat passepartout-memory--title "\n")
+                            'face 'passepartout-title)
+                (propertize
+                 (concat "Nothing has been done yet.  C-c C-c does exactly "
+                         "this, q leaves it.\n\n")
+                 'face 'passepartout-quiet)
+                (passepartout-view-fixed text)))
+      (goto-char (point-min)))
+    (pop-to-buffer buffer)))
+
+(defun passepartout-memory-carry-out ()
+  "Do exactly what this buffer shows, after a question."
+  (interactive)
+  (unless passepartout-memory--shown
+    (user-error "Nothing is shown here that could be done"))
+  (let ((shown passepartout-memory--shown)
+        (buffer (current-buffer)))
+    (when (yes-or-no-p (format "%s, exactly as shown? "
+                               passepartout-memory--title))
+      (setq passepartout-memory--shown nil)
+      (passepartout-request
+       :memory-do (list :shown shown)
+       (lambda (page)
+         (passepartout-memory--done page buffer))))))
+
+(defun passepartout-memory--done (page buffer)
+  "Say what came of it, as PAGE has it; BUFFER showed the preview."
+  (let ((text (or (plist-get page :error) (plist-get page :text) "")))
+    (when (and (buffer-live-p buffer)
+               (equal (plist-get page :status) "answered"))
+      (let ((window (get-buffer-window buffer)))
+        (if window (quit-window nil window) (bury-buffer buffer))))
+    (when (get-buffer passepartout-memory--buffer-name)
+      (passepartout-memory--fetch))
+    (message "Passepartout: %s" (passepartout-view-line text 500))))
+
+(defun passepartout-memory-rewind (reach)
+  "Show what going back to the step at point would do.
+REACH is `both', `files' or `memory'; with a prefix argument it is asked
+for.  What was written by hand since stays."
+  (interactive
+   (list (if current-prefix-arg
+             (intern (completing-read "Go back in: "
+                                      '("both" "files" "memory") nil t))
+           'both)))
+  (passepartout-memory--preview
+   :memory-rewind (list :operation (passepartout-memory--at)
+                        :reach (symbol-name reach))))
+
+;;;###autoload
+(defun passepartout-undo ()
+  "Show what undoing the agent's last changes would do, and ask."
+  (interactive)
+  (passepartout-memory--preview :undo nil))
+
+;;;###autoload
+(defun passepartout-redo ()
+  "Show what doing again what was undone last would do, and ask."
+  (interactive)
+  (passepartout-memory--preview :redo nil))
+
+;;;; Blame
+
+;;;###autoload
+(defun passepartout-blame ()
+  "Say who wrote or changed the heading at point, when and why."
+  (interactive)
+  (unless (and (derived-mode-p 'org-mode) buffer-file-name)
+    (user-error "This is no Org buffer with a file"))
+  (let ((file (file-truename buffer-file-name))
+        (line (save-restriction (widen) (line-number-at-pos))))
+    (passepartout-memory--gather
+     :blame (list :file file :line line)
+     (lambda (text _page)
+       (passepartout-memory--show-text "Who wrote this" text)))))
+
+(provide 'passepartout-memory)
+;;; passepartout-memory.el ends here

@@ -1,0 +1,129 @@
+//! Memory's past on a terminal: the log, differences, blame; undo, redo and rewind after they were shown.
+
+use crate::domain::id::OperationId;
+use crate::domain::inert::exact;
+use crate::domain::turn::Ending;
+use crate::edge::cli::args::{Memory, Place};
+use crate::edge::cli::plans;
+use crate::edge::cli::run::{DONE, FAILED, Failure, blocking, origin, readable, somewhere, with_engine};
+use crate::edge::engine::boot::Keep;
+use crate::edge::engine::past::{blame_json, blame_text};
+use crate::edge::engine::time::{self, Reach, Wish};
+use serde_json::json;
+use std::io::Write;
+
+/// How wide a line of the log is, before it is cut.
+const LINE: usize = 160;
+
+/// Carries out a command about memory's past.
+///
+/// # Errors
+/// In words for the user.
+pub fn run(command: Memory, out: &mut dyn Write) -> Result<u8, Failure> {
+    match command {
+        Memory::Log { place, limit, json } => with_engine(&place, Keep::ToRead, async |engine| {
+            let entries = engine.memory_log(limit).await?;
+            if json {
+                let entries: Vec<_> = entries.iter().map(|entry| entry.json()).collect();
+                writeln!(out, "{}", json!({ "operations": entries }))?;
+                return Ok(DONE);
+            }
+            for entry in &entries {
+                let at = entry.operation.why.at.strftime("%Y-%m-%d %H:%M:%S");
+                let line = format!("{:>6}  {at}  {}: {}", entry.operation.id.0, entry.who(), entry.what());
+                writeln!(out, "{}", line.chars().take(LINE).collect::<String>())?;
+            }
+            if entries.is_empty() {
+                writeln!(out, "Memory has not moved yet.")?;
+            }
+            Ok(DONE)
+        }),
+        Memory::Show { operation, place, json } => with_engine(&place, Keep::ToRead, async |engine| {
+            let id = OperationId(operation);
+            if json {
+                let far = usize::try_from(engine.head().0.saturating_sub(operation) + 1).unwrap_or(usize::MAX);
+                let found = engine.memory_log(far).await?.into_iter().find(|entry| entry.operation.id == id);
+                let entry = found.ok_or_else(|| format!("there is no operation {operation}"))?;
+                let diff = engine.memory_diff_json(OperationId(operation.saturating_sub(1)), id).await?;
+                writeln!(out, "{}", json!({ "operation": entry.json(), "changed": diff }))?;
+            } else {
+                write!(out, "{}", engine.memory_show(id).await?)?;
+            }
+            Ok(DONE)
+        }),
+        Memory::Diff { from, to, place, json } => with_engine(&place, Keep::ToRead, async |engine| {
+            let (from, to) = (OperationId(from), OperationId(to));
+            match json {
+                true => writeln!(out, "{}", engine.memory_diff_json(from, to).await?)?,
+                false => write!(out, "{}", engine.memory_diff(from, to).await?)?,
+            }
+            Ok(DONE)
+        }),
+        Memory::Blame { heading, place, json } => with_engine(&place, Keep::ToRead, async |engine| {
+            let (title, found) = engine.blame(&heading).await?;
+            match json {
+                true => writeln!(out, "{}", blame_json(&title, &found))?,
+                false => write!(out, "{}", blame_text(&title, &found))?,
+            }
+            Ok(DONE)
+        }),
+        Memory::Rewind { operation, memory, files, both: _, dry_run, place, json } => {
+            let reach = match (memory, files) {
+                (true, _) => Reach::Memory,
+                (false, true) => Reach::Files,
+                (false, false) => Reach::Both,
+            };
+            take_back(Wish::Rewind(OperationId(operation), reach), dry_run, &place, json, out)
+        }
+        Memory::Undo { change, dry_run, place, json } => take_back(Wish::Undo(change), dry_run, &place, json, out),
+        // What the store says of itself is dispatched before this.
+        Memory::Verify { .. } | Memory::Compact { .. } => Err(Failure::from("BUG: this is about the store itself")),
+        Memory::Redo { dry_run, place, json } => take_back(Wish::Redo, dry_run, &place, json, out),
+    }
+}
+
+/// Shows what a wish does and, unless it is only to be shown, does it when a human at this terminal says so.
+fn take_back(wish: Wish, dry_run: bool, place: &Place, json: bool, out: &mut dyn Write) -> Result<u8, Failure> {
+    somewhere(place)?;
+    let only_shown = dry_run || json;
+    if !only_shown {
+        plans::human_terminal()?;
+    }
+    let keep = if only_shown { Keep::ToRead } else { Keep::OnDiskOnly };
+    with_engine(place, keep, async |engine| {
+        if !only_shown {
+            blocking(engine, |engine| engine.read_memex(&mut |_| {})).await?;
+        }
+        let origin = origin(!only_shown);
+        let word = match &wish {
+            Wish::Undo(_) => "undo",
+            Wish::Redo => "redo",
+            Wish::Rewind(..) => "rewind",
+        };
+        let preview = engine.preview(&origin, wish.clone()).await?;
+        if json {
+            writeln!(out, "{}", time::json(&preview))?;
+            return Ok(DONE);
+        }
+        writeln!(out, "{}", exact(&preview.title))?;
+        write!(out, "{}", plans::folded_text(&preview.text))?;
+        if dry_run {
+            writeln!(out, "Nothing was done.")?;
+            return Ok(DONE);
+        }
+        out.flush()?;
+        if !plans::confirmed(word)? {
+            writeln!(out, "Nothing was done.")?;
+            return Ok(DONE);
+        }
+        let finished = engine.carry_out(&origin, &preview.shown, engine.new_turn(), &mut |_| {}).await?;
+        engine.flush().await?;
+        if let Some(notice) = finished.report.notice.as_ref().filter(|notice| !notice.is_empty()) {
+            writeln!(out, "{}", readable(notice))?;
+        }
+        if !finished.report.text.is_empty() {
+            writeln!(out, "{}", readable(&finished.report.text))?;
+        }
+        Ok(if finished.report.ending == Ending::Answered { DONE } else { FAILED })
+    })
+}

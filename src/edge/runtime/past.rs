@@ -1,0 +1,113 @@
+//! Answers about memory's past: the log, differences, blame, and what is shown before it is taken back.
+
+use crate::domain::id::OperationId;
+use crate::domain::sexp::plist::Plist;
+use crate::domain::sexp::reader::Sexp;
+use crate::domain::signal::Origin;
+use crate::edge::engine::Engine;
+use crate::edge::engine::past::blame_text;
+use crate::edge::engine::time::{PreviewPage, Reach, Wish, slice};
+use std::sync::Arc;
+
+/// Lists what moved memory.
+pub(super) async fn log(engine: &Engine, limit: usize) -> Result<Plist, String> {
+    let entries = engine.memory_log(limit).await?;
+    let entry = |entry: &crate::edge::engine::past::Entry| {
+        Plist::new()
+            .int("operation", number(entry.operation.id))
+            .text("at", entry.operation.why.at.to_string())
+            .text("by", entry.who())
+            .text("what", entry.what().chars().take(300).collect::<String>())
+            .maybe("change", entry.change.as_ref().map(|change| change.id.clone()))
+            .flag("undoable", entry.stands)
+            .build()
+    };
+    Ok(Plist::new().list("entries", entries.iter().map(entry)))
+}
+
+/// Shows one operation, or what differs between two, or who wrote a heading; a page at a time.
+pub(super) async fn text(engine: &Engine, action: &str, payload: &Sexp) -> Result<Plist, String> {
+    let text = match action {
+        "memory-show" => engine.memory_show(operation(payload, "operation")?).await?,
+        "memory-diff" => {
+            engine.memory_diff(operation(payload, "from-operation")?, operation(payload, "operation")?).await?
+        }
+        _ => {
+            let file = payload.text_at("file").zip(payload.count_at("line"));
+            let named = file.map(|(file, line)| format!("{file}:{line}"));
+            let name = named.or_else(|| payload.text_at("id").map(str::to_string));
+            let (title, found) = engine.blame(&name.ok_or("say which heading: an id, or a file and a line")?).await?;
+            blame_text(&title, &found)
+        }
+    };
+    let (text, next) = slice(&text, payload.count_at("from").unwrap_or(0));
+    Ok(page_of(text, next))
+}
+
+/// Works out what undo, redo or rewind would do, and answers with its first page.
+pub(super) async fn preview(
+    engine: &Arc<Engine>,
+    origin: &Origin,
+    action: &str,
+    payload: &Sexp,
+) -> Result<Plist, String> {
+    let wish = match action {
+        "undo" => Wish::Undo(payload.text_at("change").map(str::to_string)),
+        "redo" => Wish::Redo,
+        _ => Wish::Rewind(operation(payload, "operation")?, reach(payload.name_at("reach"))?),
+    };
+    let preview = engine.preview(origin, wish).await?;
+    let first = shown(engine.preview_page(&preview.name(), 0)?);
+    Ok(first.text("title", preview.title.clone()).text("preview", preview.name()))
+}
+
+/// Answers with a page of a preview.
+pub(super) fn page(engine: &Engine, payload: &Sexp) -> Result<Plist, String> {
+    let name = payload.text_at("preview").unwrap_or("");
+    Ok(shown(engine.preview_page(name, payload.count_at("from").unwrap_or(0))?))
+}
+
+/// Carries out what was shown, all of it.
+pub(super) async fn carry_out(engine: &Arc<Engine>, origin: &Origin, payload: &Sexp) -> Result<Plist, String> {
+    let shown = payload.text_at("shown").unwrap_or("");
+    if !engine.was_shown(shown) {
+        return Err("not all of it was shown; look at it again".to_string());
+    }
+    let finished = engine.carry_out(origin, shown, engine.new_turn(), &mut |_| {}).await?;
+    let report = &finished.report;
+    let words = report.notice.clone().filter(|notice| !notice.is_empty()).unwrap_or_else(|| report.text.clone());
+    Ok(Plist::new()
+        .text("status", report.ending.name())
+        .text("text", words)
+        .texts("changed", report.changed.iter().map(String::as_str)))
+}
+
+fn shown(page: PreviewPage) -> Plist {
+    page_of(page.text, page.next).maybe("shown", page.shown)
+}
+
+fn page_of(text: String, next: Option<usize>) -> Plist {
+    let page = Plist::new().text("text", text);
+    match next {
+        Some(next) => page.int("next", next as i64),
+        None => page,
+    }
+}
+
+fn operation(payload: &Sexp, key: &str) -> Result<OperationId, String> {
+    let number = payload.count_at(key).ok_or_else(|| format!("say which operation: {key} is a number"))?;
+    Ok(OperationId(number as u64))
+}
+
+fn number(id: OperationId) -> i64 {
+    i64::try_from(id.0).unwrap_or(i64::MAX)
+}
+
+fn reach(name: Option<&str>) -> Result<Reach, String> {
+    match name {
+        None | Some("both") => Ok(Reach::Both),
+        Some("files") => Ok(Reach::Files),
+        Some("memory") => Ok(Reach::Memory),
+        Some(other) => Err(format!("there is no reach “{}”", crate::domain::inert::exact(other))),
+    }
+}
