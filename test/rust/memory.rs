@@ -87,6 +87,8 @@ pub fn outline(text: &str) -> Outline {
         title: None,
         startup: Default::default(),
         sequences: Default::default(),
+        properties: Default::default(),
+        category: None,
         problems: Vec::new(),
     }
 }

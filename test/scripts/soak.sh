@@ -1,7 +1,7 @@
 #!/bin/sh
 # What takes long, in named steps; each is bounded, and a table at the end says what was done.
 #
-#   test/scripts/soak.sh [STEP…]     all of them without a name: properties fuzz hostile kills survive loads lisp matrix
+#   test/scripts/soak.sh [STEP…]     all of them without a name: properties fuzz hostile kills survive loads lisp matrix org
 #
 # SOAK_MINUTES=30   what the steps share; the two that could go on for ever (properties, fuzz) are cut to fit
 # CASES=2000        cases of a property in one round; rounds go on until a sixth of the time is over
@@ -13,6 +13,7 @@
 # HOSTILE_BYTES=5000000  size of each hostile text
 # HEADINGS=100000   headings of the memex that is read at once
 # ROUNDS=2          how often all tests in Lisp run in the installed Emacs
+# MUTANTS=3000      made-up Org files that Org 9.7 is asked about
 # MATRIX="30.1"     further versions of Emacs, with a space between; Debian must have them
 set -u
 cd "$(dirname "$0")/../.."
@@ -175,10 +176,25 @@ matrix() {
     say "${told%; }"
 }
 
-[ $# -gt 0 ] || set -- properties fuzz hostile kills survive loads lisp matrix
+# What Org 9.7 says is asked anew: of the fixtures, of made-up files, and of the corpus where it is present.
+org() {
+    module || return 1
+    test/scripts/org-truth.sh
+    case $? in
+        0) ;;
+        3) say "Emacs 30.1 cannot be had here"; return 0 ;;
+        *) say "Org says something else than the dump"; return 1 ;;
+    esac
+    kept test/scripts/org-mutants.sh "$placed/passepartout" "${MUTANTS:-3000}" || { say "$(tail -n 1 "$work/out")"; return 1; }
+    told=$(tail -n 1 "$work/out")
+    kept test/scripts/org-corpus.sh || { say "$told; $(tail -n 1 "$work/out")"; return 1; }
+    say "fixtures as in the dump; $told; $(tail -n 1 "$work/out")"
+}
+
+[ $# -gt 0 ] || set -- properties fuzz hostile kills survive loads lisp matrix org
 for name in "$@"; do
     case $name in
-        properties | fuzz | hostile | kills | survive | loads | lisp | matrix) ;;
+        properties | fuzz | hostile | kills | survive | loads | lisp | matrix | org) ;;
         *) echo "soak.sh: unknown step: $name" >&2; exit 2 ;;
     esac
 done

@@ -100,7 +100,7 @@ impl Document {
         self.names.index_of(id)
     }
 
-    /// Returns the links to ids that stand in this file, sorted by target.
+    /// Returns the links to nodes that stand in this file, sorted by target.
     pub fn links(&self) -> &[IdLink] {
         &self.links
     }
@@ -126,8 +126,8 @@ impl Document {
         let named = if kept.is_some() { 0 } else { outline.nodes.len() };
         let anew = Anew { sections, nodes, names: named };
         let privacy = privacy(&outline, options);
-        let links = link::id_links(&outline);
         let ids = names.ids.clone();
+        let links = link::node_links(&file, &outline, &ids);
         Document { file, ids, hashes, privacy, modified: None, anew, own, names, links, outline }
     }
 }

@@ -1,9 +1,11 @@
 //! The links of a text: bracket, plain and angle, as ranges; one pass, whatever is left unclosed.
 //!
-//! What stands in verbatim blocks, fixed-width lines and comments is no link, as in Org.
-//! Links inside inline `=verbatim=` and `~code~` are listed all the same.
+//! What stands in verbatim blocks and text, drawers of properties, keywords, fixed-width lines and comments is no
+//! link, as in Org.
 
-use super::section::{line_at, starts_with_fold};
+use super::chars::is_space_syntax;
+use super::lines::{self, Kind as LineKind};
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// A link; ranges are bytes into the text it was found in.
@@ -87,79 +89,66 @@ const TYPES: [&str; 28] = [
 ];
 
 /// Returns the links of a text, in order; none overlaps another.
+///
+/// The text is a file, a section of one, or a title.
 pub fn links(text: &str) -> Vec<Link> {
-    let mut scanner = Scanner { text, close: Next::new(b"]]"), gap: Next::new(b"\n\n"), angle: Next::new(b">") };
+    if !may_hold_links(text) {
+        return Vec::new();
+    }
+    let mut scanner = Scanner {
+        text,
+        close: Next::new(b"]]"),
+        angle: Next::new(b">"),
+        equal: Closing::new(b'='),
+        tilde: Closing::new(b'~'),
+    };
     let mut found = Vec::new();
-    for range in prose(text) {
-        scanner.scan(range, &mut found);
+    let mut unit: Option<Range<usize>> = None;
+    lines::for_each(text, |line, kind| {
+        let joins = kind == LineKind::Text && unit.as_ref().is_some_and(|unit| unit.end + 1 == line.start);
+        match unit.as_mut().filter(|_| joins) {
+            Some(unit) => unit.end = line.end,
+            None => {
+                if let Some(unit) = unit.take() {
+                    scanner.scan(unit, &mut found);
+                }
+                match kind {
+                    LineKind::Blank | LineKind::Mark | LineKind::Clock => {}
+                    LineKind::Row => scanner.row(line, &mut found),
+                    LineKind::Heading | LineKind::Caption => scanner.scan(line, &mut found),
+                    LineKind::Item => {
+                        let bullet = lines::bullet(text.get(line.clone()).unwrap_or_default());
+                        unit = Some(line.start + bullet..line.end);
+                    }
+                    LineKind::Text => unit = Some(line),
+                }
+            }
+        }
+    });
+    if let Some(unit) = unit {
+        scanner.scan(unit, &mut found);
     }
     found
 }
 
-/// Returns the parts of a text that may hold links: what is not verbatim.
-fn prose(text: &str) -> Vec<Range<usize>> {
-    let marks = marks(text);
-    // Where each kind of block ends next, from the back.
-    let mut ends = [None; VERBATIM.len()];
-    let mut closes = vec![None; marks.len()];
-    for (index, (_, mark)) in marks.iter().enumerate().rev() {
-        match mark {
-            Mark::Skip => {}
-            Mark::Close(block) => ends[*block] = Some(index),
-            Mark::Open(block) => closes[index] = ends[*block],
-        }
-    }
-    let mut parts = Vec::new();
-    let (mut from, mut index) = (0, 0);
-    while let Some((line, mark)) = marks.get(index) {
-        let last = match mark {
-            Mark::Skip => Some(index),
-            Mark::Close(_) => None,
-            Mark::Open(_) => closes[index],
-        };
-        if let Some((last_line, _)) = last.and_then(|last| marks.get(last)) {
-            parts.push(from..line.start);
-            from = last_line.end;
-        }
-        index = last.unwrap_or(index) + 1;
-    }
-    parts.push(from..text.len());
-    parts.retain(|part| !part.is_empty());
-    parts
+/// Tells quickly whether a text holds what every link has: two brackets, or a type and a colon.
+fn may_hold_links(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    memchr::memmem::find(bytes, b"[[").is_some()
+        || memchr::memchr_iter(b':', bytes).any(|colon| {
+            // Nearly every colon stands behind something else.
+            colon.checked_sub(1).and_then(|at| bytes.get(at)).is_some_and(u8::is_ascii_alphanumeric)
+                && type_before(text, colon, 0).is_some()
+        })
 }
 
-const VERBATIM: [&str; 4] = ["comment", "example", "export", "src"];
-
-enum Mark {
-    /// A fixed-width or comment line.
-    Skip,
-    /// Where a verbatim block may begin; an index into [`VERBATIM`].
-    Open(usize),
-    /// Where it may end.
-    Close(usize),
-}
-
-fn marks(text: &str) -> Vec<(Range<usize>, Mark)> {
-    let block =
-        |name: Option<&str>| VERBATIM.iter().position(|known| name.is_some_and(|n| n.eq_ignore_ascii_case(known)));
-    let mut marks = Vec::new();
-    let mut at = 0;
-    while at < text.len() {
-        let (end, next) = line_at(text, at, text.len());
-        let line = text.get(at..end).unwrap_or_default().trim_matches([' ', '\t']);
-        let mark = if matches!(line, ":" | "#") || line.starts_with(": ") || line.starts_with("# ") {
-            Some(Mark::Skip)
-        } else if starts_with_fold(line, "#+begin_") {
-            block(line.get(8..).and_then(|rest| rest.split([' ', '\t']).next())).map(Mark::Open)
-        } else if starts_with_fold(line, "#+end_") {
-            block(line.get(6..)).map(Mark::Close)
-        } else {
-            None
-        };
-        marks.extend(mark.map(|mark| (at..next, mark)));
-        at = next;
-    }
-    marks
+/// Returns where the link type begins that ends at a colon, if one does.
+fn type_before(text: &str, colon: usize, floor: usize) -> Option<usize> {
+    let low = colon.saturating_sub(12).max(floor);
+    let is_type = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'+';
+    let length = text.as_bytes().get(low..colon)?.iter().rev().take_while(|byte| is_type(byte)).count();
+    let begin = colon - length;
+    TYPES.contains(&text.get(begin..colon)?).then_some(begin)
 }
 
 /// The next place of a byte string, remembered so that asking often costs one pass.
@@ -187,27 +176,110 @@ impl Next {
     }
 }
 
+/// The next place where `=` or `~` ends verbatim text, remembered likewise.
+struct Closing {
+    mark: u8,
+    known: usize,
+    asked: usize,
+    limit: usize,
+}
+
+impl Closing {
+    fn new(mark: u8) -> Self {
+        Closing { mark, known: 0, asked: usize::MAX, limit: 0 }
+    }
+
+    /// Returns where it stands next at or behind `at` and before `limit`; `usize::MAX` for nowhere.
+    fn from(&mut self, text: &str, at: usize, limit: usize) -> usize {
+        if limit != self.limit || at < self.asked || at > self.known {
+            let rest = text.as_bytes().get(at..limit).unwrap_or_default();
+            let ends = |place: &usize| {
+                let before = text.get(..*place).and_then(|head| head.chars().next_back());
+                let after = text.get(*place + 1..limit).and_then(|tail| tail.chars().next());
+                before.is_some_and(|c| !is_space_syntax(c))
+                    && after.is_none_or(|c| is_space_syntax(c) || "-.,;:!?'\")}\\[".contains(c))
+            };
+            self.known =
+                memchr::memchr_iter(self.mark, rest).map(|offset| at + offset).find(ends).unwrap_or(usize::MAX);
+            self.limit = limit;
+        }
+        self.asked = at;
+        self.known
+    }
+}
+
 struct Scanner<'a> {
     text: &'a str,
     close: Next,
-    gap: Next,
     angle: Next,
+    equal: Closing,
+    tilde: Closing,
 }
 
+/// The bytes at which a link or verbatim text may begin.
+const STARTS: [bool; 256] = {
+    let mut table = [false; 256];
+    table[b'[' as usize] = true;
+    table[b'<' as usize] = true;
+    table[b':' as usize] = true;
+    table[b'=' as usize] = true;
+    table[b'~' as usize] = true;
+    table
+};
+
 impl Scanner<'_> {
+    /// Scans each cell of a table's row by itself.
+    fn row(&mut self, line: Range<usize>, found: &mut Vec<Link>) {
+        let mut at = line.start;
+        let bars: Vec<usize> =
+            memchr::memchr_iter(b'|', self.text.as_bytes().get(line.clone()).unwrap_or_default()).collect();
+        for bar in bars {
+            self.scan(at..line.start + bar, found);
+            at = line.start + bar + 1;
+        }
+        self.scan(at..line.end, found);
+    }
+
     fn scan(&mut self, range: Range<usize>, found: &mut Vec<Link>) {
         let bytes = self.text.as_bytes();
         let mut at = range.start;
-        while let Some(offset) = memchr::memchr3(b'[', b'<', b':', bytes.get(at..range.end).unwrap_or_default()) {
-            let here = at + offset;
-            let link = match bytes.get(here) {
-                Some(b'[') => self.bracket(here, range.end),
-                Some(b'<') => self.angle(here, range.end),
-                Some(_) | None => self.plain(here, at, range.end),
+        let mut floor = at;
+        while at < range.end {
+            let Some(&byte) = bytes.get(at) else { break };
+            if !STARTS[byte as usize] {
+                at += 1;
+                continue;
+            }
+            let link = match byte {
+                b'[' => self.bracket(at, range.end),
+                b'<' => self.angle(at, range.end),
+                b':' => self.plain(at, floor, range.end),
+                _ => {
+                    at = self.verbatim(byte, at, &range).map_or(at, |end| {
+                        floor = end;
+                        end
+                    });
+                    None
+                }
             };
-            at = link.as_ref().map_or(here + 1, |link| link.range.end);
+            at = link.as_ref().map_or(at + 1, |link| link.range.end);
+            if link.is_some() {
+                floor = at;
+            }
             found.extend(link);
         }
+    }
+
+    /// Returns where the verbatim text ends that begins at a byte, at its closing mark.
+    fn verbatim(&mut self, mark: u8, at: usize, range: &Range<usize>) -> Option<usize> {
+        let before = self.text.get(range.start..at)?.chars().next_back();
+        let after = self.text.get(at + 1..range.end)?.chars().next()?;
+        if before.is_some_and(|c| !is_space_syntax(c) && !"-('\"{".contains(c)) || is_space_syntax(after) {
+            return None;
+        }
+        let closing = if mark == b'=' { &mut self.equal } else { &mut self.tilde };
+        let close = closing.from(self.text, at + 2, range.end);
+        (close != usize::MAX).then_some(close)
     }
 
     fn bracket(&mut self, at: usize, limit: usize) -> Option<Link> {
@@ -217,9 +289,8 @@ impl Scanner<'_> {
         }
         let begin = at + 2;
         let end = target_end(bytes, begin, limit)?;
-        let gap = self.gap.from(self.text, begin);
         let target = begin..end;
-        if target.is_empty() || gap < end {
+        if target.is_empty() {
             return None;
         }
         if bytes.get(end + 1) == Some(&b']') {
@@ -231,7 +302,7 @@ impl Scanner<'_> {
         let description = end + 2;
         // At least one character, then the first `]]`.
         let close = self.close.from(self.text, description + 1);
-        if close >= limit || gap < close {
+        if close >= limit {
             return None;
         }
         self.made(at..close + 2, Form::Bracket, target, Some(description..close))
@@ -243,7 +314,7 @@ impl Scanner<'_> {
             return None;
         }
         let close = self.angle.from(self.text, colon);
-        if close >= limit || close == colon + 1 || self.gap.from(self.text, at) < close {
+        if close >= limit || close == colon + 1 {
             return None;
         }
         self.made(at..close + 1, Form::Angle, at + 1..close, None)
@@ -251,26 +322,11 @@ impl Scanner<'_> {
 
     /// A plain link around the colon at `colon`; it may begin no earlier than `floor`.
     fn plain(&self, colon: usize, floor: usize, limit: usize) -> Option<Link> {
-        let bytes = self.text.as_bytes();
-        let is_type = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'+';
-        let low = colon.saturating_sub(12).max(floor);
-        let length = bytes.get(low..colon)?.iter().rev().take_while(|byte| is_type(byte)).count();
-        let begin = colon - length;
-        if !TYPES.contains(&self.text.get(begin..colon)?) {
+        let begin = type_before(self.text, colon, floor)?;
+        if self.text.get(..begin)?.chars().next_back().is_some_and(|c| c.is_alphanumeric() || c == '\'') {
             return None;
         }
-        if self.text.get(..begin)?.chars().next_back().is_some_and(char::is_alphanumeric) {
-            return None;
-        }
-        let end = plain_end(bytes, colon + 1, limit);
-        let trimmed = self
-            .text
-            .get(colon + 1..end)?
-            .trim_end_matches(|c: char| c.is_ascii_punctuation() && !matches!(c, '/' | ')'));
-        let end = colon + 1 + trimmed.len();
-        if trimmed.is_empty() {
-            return None;
-        }
+        let end = plain_end(self.text, colon + 1, limit)?;
         self.made(begin..end, Form::Plain, begin..end, None)
     }
 
@@ -295,7 +351,7 @@ fn kind(target: &str, form: Form) -> (Kind, usize) {
         if target.starts_with('*') {
             return (Kind::Heading, 1);
         }
-        if ["/", "./", "../", "~/"].iter().any(|start| target.starts_with(start)) {
+        if ["/", "./", "../", "~"].iter().any(|start| target.starts_with(start)) {
             return (Kind::File, 0);
         }
     }
@@ -325,19 +381,81 @@ fn target_end(bytes: &[u8], begin: usize, limit: usize) -> Option<usize> {
     None
 }
 
-/// Returns where a plain link's path ends: at white space or a bracket, but for balanced parentheses.
-fn plain_end(bytes: &[u8], begin: usize, limit: usize) -> usize {
-    let mut depth = 0u32;
+/// Returns where a plain link's path ends: before white space and brackets, but for such as are closed again, one
+/// inside another at most; and not behind punctuation, but for a slash and what is closed.
+fn plain_end(text: &str, begin: usize, limit: usize) -> Option<usize> {
+    let plain = |c: char| !matches!(c, '[' | ']' | '(' | ')' | '<' | '>' | ' ' | '\t' | '\n');
     let mut at = begin;
-    while at < limit {
-        match bytes.get(at) {
-            None | Some(b' ' | b'\t' | b'\n' | b'\r' | b'<' | b'>' | b'[' | b']') => break,
-            Some(b'(') => depth += 1,
-            Some(b')') if depth == 0 => break,
-            Some(b')') => depth -= 1,
-            Some(_) => {}
+    let mut pieces = 0;
+    let mut end = None;
+    while let Some(c) = text.get(at..limit).and_then(|rest| rest.chars().next()) {
+        let ends = if plain(c) {
+            at += c.len_utf8();
+            c == '/' || c.is_alphanumeric() || (!c.is_ascii_punctuation() && c.is_ascii())
+        } else {
+            let Some(behind) = enclosed(text, at, limit, true) else { break };
+            at = behind;
+            true
+        };
+        pieces += 1;
+        if ends && pieces > 1 {
+            end = Some(at);
         }
-        at += 1;
     }
-    at
+    end
+}
+
+/// Returns where brackets close that open at a byte; of any kind, as Org does not look which.
+fn enclosed(text: &str, at: usize, limit: usize, nested: bool) -> Option<usize> {
+    let bytes = text.as_bytes();
+    if !matches!(bytes.get(at), Some(b'(' | b'[' | b'<')) {
+        return None;
+    }
+    let mut here = at + 1;
+    while here < limit {
+        match bytes.get(here)? {
+            b')' | b']' | b'>' => return Some(here + 1),
+            b'(' | b'[' | b'<' if nested => here = enclosed(text, here, limit, false)?,
+            b'(' | b'[' | b'<' | b' ' | b'\t' | b'\n' => return None,
+            _ => here += 1,
+        }
+    }
+    None
+}
+
+impl Link {
+    /// Returns what the link points at, as Org reads it: line ends are blanks, brackets are not guarded.
+    pub fn path<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let raw = text.get(self.target.clone()).unwrap_or_default();
+        if self.form == Form::Plain || !raw.contains(['\n', '\\']) {
+            return Cow::Borrowed(raw);
+        }
+        let gap = if self.form == Form::Angle { "" } else { " " };
+        let lines: Vec<&str> = raw.split('\n').collect();
+        let last = lines.len() - 1;
+        let trimmed = lines.iter().enumerate().map(|(index, line)| {
+            let line = if index > 0 { line.trim_start_matches([' ', '\t']) } else { line };
+            if index < last { line.trim_end_matches([' ', '\t']) } else { line }
+        });
+        let joined = trimmed.collect::<Vec<_>>().join(gap);
+        Cow::Owned(if self.form == Form::Bracket { unguarded(&joined) } else { joined })
+    }
+}
+
+/// Halves the backslashes before brackets and at the end, as Org does.
+fn unguarded(text: &str) -> String {
+    let mut result = String::with_capacity(text.len());
+    let mut slashes = 0;
+    for c in text.chars() {
+        if c == '\\' {
+            slashes += 1;
+            continue;
+        }
+        let kept = if matches!(c, '[' | ']') { slashes / 2 } else { slashes };
+        result.extend(std::iter::repeat_n('\\', kept));
+        slashes = 0;
+        result.push(c);
+    }
+    result.extend(std::iter::repeat_n('\\', slashes / 2));
+    result
 }

@@ -1,11 +1,15 @@
 //! Org text ↔ outline: our own line scanner for structure.
 
+pub mod attach;
 mod chars;
+pub mod clock;
 pub mod decode;
 pub mod edit;
 mod headline;
+mod lines;
 pub mod link;
 pub mod outline;
+pub mod property;
 pub mod scan;
 mod section;
 mod settings;

@@ -20,6 +20,10 @@ pub struct Outline {
     pub title: Option<Box<str>>,
     /// The words of `#+STARTUP`, such as `logdone`.
     pub startup: Vec<Box<str>>,
+    /// What `#+PROPERTY` lines say (and the first `#+CATEGORY`): upper-case key without `+`, value.
+    pub properties: Vec<(Box<str>, Box<str>)>,
+    /// The value of the last `#+CATEGORY`, if there is one.
+    pub category: Option<Box<str>>,
     /// What was odd, for people.
     pub problems: Vec<Problem>,
 }
@@ -99,9 +103,11 @@ impl Outline {
         node.todo.and_then(|index| self.keywords.get(index as usize))
     }
 
-    /// Returns the value of a node's own property, by upper-case key.
+    /// Returns the value of a node's own property, by upper-case key; of several lines the last, as Org has it.
+    ///
+    /// [`Outline::value`] adds what `KEY+` lines say.
     pub fn property<'a>(&'a self, node: &'a Node, key: &str) -> Option<&'a str> {
-        node.properties.iter().find(|(k, _)| k.as_ref() == key).map(|(_, v)| v.as_ref())
+        node.properties.iter().rev().find(|(k, _)| k.as_ref() == key).map(|(_, v)| v.as_ref())
     }
 
     /// Returns the indices of a node's children, in order.

@@ -64,8 +64,8 @@ pub fn scan(text: Arc<str>, options: &ScanOptions) -> Result<Outline, TooLarge> 
         });
     }
     let nodes = nodes(&text, &survey.heads, &settings, &mut problems);
-    let Settings { keywords, sequences, filetags, title, startup, .. } = settings;
-    Ok(Outline { text, nodes, keywords, sequences, filetags, title, startup, problems })
+    let Settings { keywords, sequences, filetags, title, startup, properties, category, .. } = settings;
+    Ok(Outline { text, nodes, keywords, sequences, filetags, title, startup, properties, category, problems })
 }
 
 /// Where headlines begin, and lines that may be settings.

@@ -19,15 +19,19 @@ pub(super) enum Kind {
     Filetags,
     Title,
     Startup,
+    Property,
+    Category,
 }
 
-const NAMES: [(&str, Kind); 6] = [
+const NAMES: [(&str, Kind); 8] = [
     ("TODO", Kind::Todo),
     ("SEQ_TODO", Kind::SeqTodo),
     ("TYP_TODO", Kind::TypTodo),
     ("FILETAGS", Kind::Filetags),
     ("TITLE", Kind::Title),
     ("STARTUP", Kind::Startup),
+    ("PROPERTY", Kind::Property),
+    ("CATEGORY", Kind::Category),
 ];
 
 /// A line that makes a setting, unless it stands inside a block.
@@ -46,6 +50,8 @@ pub(super) struct Settings {
     pub filetags: Vec<Box<str>>,
     pub title: Option<Box<str>>,
     pub startup: Vec<Box<str>>,
+    pub properties: Vec<(Box<str>, Box<str>)>,
+    pub category: Option<Box<str>>,
     /// Whether keywords were left out for their number.
     pub too_many_keywords: bool,
 }
@@ -80,7 +86,45 @@ pub(super) fn read(text: &str, lines: &[Line], defaults: &[String]) -> Settings 
     let titles: Vec<&str> = values(Kind::Title).filter(|title| !title.is_empty()).collect();
     let title = (!titles.is_empty()).then(|| titles.join(" ").into());
     let startup = values(Kind::Startup).flat_map(words).map(Box::from).collect();
-    Settings { keywords, sequences, filetags: thinned(filetags), title, startup, too_many_keywords }
+    let mut properties = properties(values(Kind::Property));
+    // Org takes the first line for the property, and the last for what `org-get-category` says.
+    if let Some(first) = values(Kind::Category).next() {
+        put(&mut properties, "CATEGORY", first);
+    }
+    let category = values(Kind::Category).last().map(Box::from);
+    let filetags = thinned(filetags);
+    Settings { keywords, sequences, filetags, title, startup, properties, category, too_many_keywords }
+}
+
+/// Reads `#+PROPERTY` lines: a later one replaces an earlier one of the same key, and `key+` adds to it.
+fn properties<'a>(values: impl Iterator<Item = &'a str>) -> Vec<(Box<str>, Box<str>)> {
+    let mut found = Vec::new();
+    for value in values {
+        let key = value.split(is_space_syntax).next().unwrap_or_default();
+        let rest = value.get(key.len()..).unwrap_or_default();
+        if !key.is_empty() && rest.starts_with([' ', '\t']) {
+            put(&mut found, key, rest.trim_start_matches([' ', '\t']));
+        }
+    }
+    found
+}
+
+fn put(properties: &mut Vec<(Box<str>, Box<str>)>, key: &str, value: &str) {
+    let upper = key.to_uppercase();
+    let (name, adds) = match upper.strip_suffix('+') {
+        Some(name) => (name, true),
+        None => (upper.as_str(), false),
+    };
+    // A file of nothing but such lines must not make this quadratic.
+    let known =
+        if properties.len() < 1000 { properties.iter_mut().find(|(own, _)| own.as_ref() == name) } else { None };
+    match known {
+        // What is added to without bound would grow quadratically.
+        Some((_, old)) if adds && old.len() < 100_000 => *old = format!("{old} {value}").into(),
+        Some((_, old)) if !adds => *old = value.into(),
+        Some(_) => {}
+        None => properties.push((name.into(), value.into())),
+    }
 }
 
 /// Splits as Emacs's `split-string` does, which takes a vertical tab for a blank, too.
