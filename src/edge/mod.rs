@@ -4,6 +4,7 @@ pub mod actuator;
 pub mod cli;
 pub mod clock;
 pub mod config;
+pub mod contents;
 pub mod doctor;
 pub mod editor;
 pub mod engine;

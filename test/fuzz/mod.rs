@@ -113,4 +113,19 @@ macro_rules! fuzz_tests {
     };
 }
 
-fuzz_tests!(frame, sexp, org_scan, org_edit, org_bytes, proposal, shell, lisp, secret, inert, recall, settings);
+fuzz_tests!(
+    frame,
+    sexp,
+    org_scan,
+    org_edit,
+    org_bytes,
+    org_contents,
+    org_ingest,
+    proposal,
+    shell,
+    lisp,
+    secret,
+    inert,
+    recall,
+    settings
+);

@@ -7,10 +7,11 @@ use passepartout::domain::gate::clearance::ask_all;
 use passepartout::domain::gate::standard::standard;
 use passepartout::domain::gate::title::title;
 use passepartout::domain::gate::{Case, Facts, Verdict, lisp, secret};
-use passepartout::domain::id::SessionId;
+use passepartout::domain::id::{NodeId, SessionId};
 use passepartout::domain::inert::{Inert, exact, inert};
 use passepartout::domain::label::Labels;
 use passepartout::domain::memory::document::{Document, PrivacyOptions};
+use passepartout::domain::memory::view::View;
 use passepartout::domain::org::decode::decode;
 use passepartout::domain::org::edit::{Edit, EditOptions, NewHeading, apply, splices};
 use passepartout::domain::org::link::links;
@@ -25,6 +26,7 @@ use passepartout::domain::signal::Sensor;
 use passepartout::domain::tool::Toolbox;
 use passepartout::domain::turn::proposal;
 use passepartout::edge::config::{Config, Surroundings};
+use passepartout::edge::contents::look;
 use passepartout::edge::survey::{NoVault, Nowhere, Survey};
 use passepartout::edge::wire::frame::{self, Frames, Step};
 use serde_json::{Map, Value};
@@ -48,6 +50,8 @@ pub const TARGETS: &[Target] = &[
     Target { name: "org_scan", words: ORG, run: org_scan },
     Target { name: "org_edit", words: ORG, run: org_edit },
     Target { name: "org_bytes", words: ORG, run: org_bytes },
+    Target { name: "org_contents", words: ORG, run: org_contents },
+    Target { name: "org_ingest", words: ORG, run: org_ingest },
     Target { name: "proposal", words: SEXP, run: proposal_of },
     Target { name: "shell", words: SHELL, run: shell },
     Target { name: "lisp", words: LISP, run: lisp_code },
@@ -190,6 +194,49 @@ fn org_bytes(bytes: &[u8]) {
     if let Ok(decoded) = decode(bytes) {
         assert_eq!(decoded.encode(&decoded.text).expect("its own text"), bytes);
     }
+}
+
+/// The inside of any section is read or refused in a bounded time, and what was found stands in the text.
+fn org_contents(bytes: &[u8]) {
+    let text = text(bytes);
+    let begun = std::time::Instant::now();
+    let found = look(&[&text]).remove(0);
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?} for {text:?}", begun.elapsed());
+    let Ok(found) = found else { return };
+    let tables = found.tables.iter().map(|table| &table.range);
+    let items = found.items.iter().map(|item| &item.range);
+    let blocks = found.blocks.iter().map(|block| &block.range);
+    let notes = found.footnotes.iter().map(|note| &note.range);
+    for range in tables.chain(items).chain(blocks).chain(notes) {
+        assert!(text.get(range.clone()).is_some(), "{range:?} of {text:?}");
+    }
+}
+
+/// Any bytes go all the way: decoded or refused, scanned, built, put into a view and found there again.
+fn org_ingest(bytes: &[u8]) {
+    let decoded = match decode(bytes) {
+        Ok(decoded) => decoded,
+        Err(why) => return assert!(!why.to_string().is_empty()),
+    };
+    assert_eq!(decoded.encode(&decoded.text).expect("its own text"), bytes);
+    let outline = scan(decoded.text, &ScanOptions::default()).expect("a short text");
+    check_outline(&outline);
+    for (index, node) in outline.nodes.iter().enumerate() {
+        assert!(outline.clocked(index) >= 0 && !outline.category(index, "/m/a.org").contains('\n'));
+        for (key, _) in &node.properties {
+            assert!(outline.value(index, key).is_none_or(|value| !value.contains('\n')));
+        }
+    }
+    let document = Arc::new(Document::build("/m/a.org", outline, &PrivacyOptions::default()));
+    let view = View::default().with(document.clone());
+    for id in &document.ids {
+        assert_eq!(view.get(id).expect("it was put in").id(), id);
+    }
+    for link in document.links() {
+        assert!((link.node as usize) < document.ids.len() && !link.target.is_empty());
+        assert!(!view.backlinks(&NodeId::new(link.target.clone())).is_empty());
+    }
+    assert_eq!(view.without("/m/a.org").root(), View::default().root());
 }
 
 /// Whatever a model says is words or calls, and a call that is no action says why.

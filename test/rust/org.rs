@@ -1,11 +1,14 @@
 //! Org text ↔ outline: what Org 9.7 says, byte for byte, and what hostile text does.
 
 mod agreement;
+mod contents;
 mod decode;
 mod edit;
 mod fixtures;
 mod hostile;
 mod link;
+mod property;
+mod round;
 mod timestamp;
 mod walk;
 

@@ -99,16 +99,24 @@ pub enum DecodeError {
 
 /// Why a text cannot be written in its file's encoding.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "line {line}: {character:?} cannot be written in {encoding}, the file's encoding. Save the file as UTF-8 first (in Emacs: C-x RET f utf-8)"
-)]
-pub struct EncodeError {
-    /// One-based line of the character.
-    pub line: usize,
-    /// The first character that the encoding lacks.
-    pub character: char,
-    /// The encoding's name.
-    pub encoding: &'static str,
+pub enum EncodeError {
+    /// The encoding lacks a character.
+    #[error(
+        "line {line}: {character:?} cannot be written in {encoding}, the file's encoding. Save the file as UTF-8 first (in Emacs: C-x RET f utf-8)"
+    )]
+    Lacks {
+        /// One-based line of the character.
+        line: usize,
+        /// The first character that the encoding lacks.
+        character: char,
+        /// The encoding's name.
+        encoding: &'static str,
+    },
+    /// The text would not be read again as it is: it names another encoding than before, or none any more.
+    #[error(
+        "the file would be read differently afterwards, because its encoding or its line ends could not be told any more. Save it as UTF-8 first (in Emacs: C-x RET f utf-8-unix)"
+    )]
+    ReadDifferently,
 }
 
 /// Reads a file's bytes as Emacs would.
@@ -157,24 +165,28 @@ impl Format {
     ///
     /// # Errors
     ///
-    /// Only for an encoding that lacks a character of the text.
+    /// For an encoding that lacks a character of the text, and for a text that would not be read again as it is.
     pub fn encode(&self, text: &str) -> Result<Vec<u8>, EncodeError> {
         let ended = match self.line_end {
             LineEnd::Unix => Cow::Borrowed(text),
             LineEnd::Dos => Cow::Owned(text.replace('\n', "\r\n")),
             LineEnd::Mac => Cow::Owned(text.replace('\n', "\r")),
         };
-        match self.encoding {
-            Encoding::Utf8 => Ok(ended.into_owned().into_bytes()),
-            Encoding::Utf8Mark => Ok(["\u{feff}", &ended].concat().into_bytes()),
-            Encoding::Utf16Little => Ok(wide("\u{feff}", &ended).flat_map(u16::to_le_bytes).collect()),
-            Encoding::Utf16Big => Ok(wide("\u{feff}", &ended).flat_map(u16::to_be_bytes).collect()),
-            Encoding::Latin1 => latin1(&ended),
-            Encoding::Other(other) => coding::encode(other, &ended).map_err(|(at, character)| EncodeError {
-                line: line_of(ended.as_bytes(), at),
-                character,
-                encoding: other.name(),
-            }),
+        let bytes =
+            match self.encoding {
+                Encoding::Utf8 => ended.into_owned().into_bytes(),
+                Encoding::Utf8Mark => ["\u{feff}", &ended].concat().into_bytes(),
+                Encoding::Utf16Little => wide("\u{feff}", &ended).flat_map(u16::to_le_bytes).collect(),
+                Encoding::Utf16Big => wide("\u{feff}", &ended).flat_map(u16::to_be_bytes).collect(),
+                Encoding::Latin1 => latin1(&ended)?,
+                Encoding::Other(other) => coding::encode(other, &ended).map_err(|(at, character)| {
+                    EncodeError::Lacks { line: line_of(ended.as_bytes(), at), character, encoding: other.name() }
+                })?,
+            };
+        // An edit may have moved the line that names the encoding, or what told the line ends.
+        match decode(&bytes) {
+            Ok(again) if &*again.text == text => Ok(bytes),
+            Ok(_) | Err(_) => Err(EncodeError::ReadDifferently),
         }
     }
 }
@@ -189,7 +201,7 @@ fn latin1(text: &str) -> Result<Vec<u8>, EncodeError> {
         match u8::try_from(u32::from(character)) {
             Ok(byte) => bytes.push(byte),
             Err(_) => {
-                return Err(EncodeError { line: line_of(text.as_bytes(), at), character, encoding: "Latin-1" });
+                return Err(EncodeError::Lacks { line: line_of(text.as_bytes(), at), character, encoding: "Latin-1" });
             }
         }
     }

@@ -176,8 +176,8 @@ fn ends_of(line: &str) -> Option<(String, bool, bool)> {
         let name = line.get(6..)?.to_ascii_lowercase();
         return VERBATIM.contains(&name.as_str()).then_some((name, false, true));
     }
-    if let Some(rest) = line.strip_prefix("\\begin{") {
-        let name = rest.split_once('}').map(|(name, _)| name).filter(|name| is_environment(name))?;
+    let begins = line.strip_prefix("\\begin{").and_then(|rest| rest.split_once('}')).map(|(name, _)| name);
+    if let Some(name) = begins.filter(|name| is_environment(name)) {
         return Some((format!("\\{name}"), true, line.ends_with(&format!("\\end{{{name}}}"))));
     }
     let name = line.strip_suffix('}').and_then(|rest| rest.rsplit_once("\\end{")).map(|(_, name)| name)?;

@@ -3,6 +3,7 @@
 pub mod attach;
 mod chars;
 pub mod clock;
+pub mod contents;
 pub mod decode;
 pub mod edit;
 mod headline;

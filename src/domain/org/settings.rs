@@ -292,8 +292,8 @@ fn marker(line: &str) -> Option<(Marker, String)> {
         let plain = !inner.is_empty() && inner.chars().all(|c| c.is_alphanumeric() || c == '-' || c == '_');
         return plain.then(|| (Marker::Container, ":".to_owned()));
     }
-    if let Some(rest) = line.strip_prefix("\\begin{") {
-        let name = rest.split_once('}').map(|(name, _)| name).filter(|name| is_environment(name))?;
+    let begins = line.strip_prefix("\\begin{").and_then(|rest| rest.split_once('}')).map(|(name, _)| name);
+    if let Some(name) = begins.filter(|name| is_environment(name)) {
         // An environment that ends in its own line holds no other line, but ends one that began above.
         let ends = line.ends_with(&format!("\\end{{{name}}}"));
         return Some((if ends { Marker::Close } else { Marker::Verbatim }, format!("\\{name}")));

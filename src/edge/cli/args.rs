@@ -37,6 +37,9 @@ pub enum Command {
         /// One object a line; the only format there is.
         #[arg(long)]
         jsonl: bool,
+        /// Adds what stands inside each section: tables, items of lists with their boxes, blocks, footnotes.
+        #[arg(long)]
+        contents: bool,
     },
     /// Print what a model would be given of memory.
     Context {

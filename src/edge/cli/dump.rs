@@ -1,7 +1,9 @@
 //! `passepartout dump`: what we read from Org files, one JSON object a file and a heading, for comparison with Org.
 
+use crate::domain::org::contents::Contents;
 use crate::domain::org::outline::{Node, Outline};
 use crate::domain::org::scan::ScanOptions;
+use crate::edge::contents::look;
 use crate::edge::org_file::read_outline;
 use crate::edge::walk::org_files_of;
 use serde::Serialize;
@@ -32,15 +34,20 @@ pub struct DumpReport {
 ///
 /// Only those of writing to `out`.
 pub fn run(paths: &[PathBuf], out: &mut dyn Write) -> io::Result<DumpReport> {
-    run_with(paths, &ScanOptions::default(), out)
+    run_with(paths, &ScanOptions::default(), false, out)
 }
 
-/// Like [`run`], with the user's own default keywords.
+/// Like [`run`], with the user's own default keywords, and with what stands inside each section if that is wanted.
 ///
 /// # Errors
 ///
 /// Only those of writing to `out`.
-pub fn run_with(paths: &[PathBuf], options: &ScanOptions, out: &mut dyn Write) -> io::Result<DumpReport> {
+pub fn run_with(
+    paths: &[PathBuf],
+    options: &ScanOptions,
+    contents: bool,
+    out: &mut dyn Write,
+) -> io::Result<DumpReport> {
     let mut report = DumpReport::default();
     for entry in org_files_of(paths) {
         let path = match entry {
@@ -55,7 +62,7 @@ pub fn run_with(paths: &[PathBuf], options: &ScanOptions, out: &mut dyn Write) -
                 report.files += 1;
                 report.bytes += bytes;
                 report.headings += outline.nodes.len().saturating_sub(1);
-                write_outline(&path, &outline, out)?;
+                write_outline(&path, &outline, contents, out)?;
             }
             Err(error) => report.problems.push(error.to_string()),
         }
@@ -69,10 +76,12 @@ pub fn run_with(paths: &[PathBuf], options: &ScanOptions, out: &mut dyn Write) -
 /// # Errors
 ///
 /// Only those of writing to `out`.
-pub fn write_outline(path: &Path, outline: &Outline, out: &mut dyn Write) -> io::Result<()> {
+pub fn write_outline(path: &Path, outline: &Outline, contents: bool, out: &mut dyn Write) -> io::Result<()> {
     let file = path.to_string_lossy();
     // Inherited tags of the headings above the one at hand, as (index, tags so far).
     let mut above: Vec<(u32, Inherited)> = Vec::new();
+    let bodies: Vec<&str> = outline.nodes.iter().map(|node| outline.slice(&node.body)).collect();
+    let mut looked = if contents { look(&bodies) } else { Vec::new() };
     let root = Inherited::default().with(outline.filetags.iter());
     for (index, node) in outline.nodes.iter().enumerate() {
         while above.last().is_some_and(|(at, _)| index > 0 && *at != node.parent) {
@@ -82,7 +91,12 @@ pub fn write_outline(path: &Path, outline: &Outline, out: &mut dyn Write) -> io:
             None => root.with(node.tags.iter()),
             Some((_, inherited)) => inherited.with(node.tags.iter()),
         };
-        let row = row(&file, outline, node, &tags.order);
+        let mut row = row(&file, outline, node, &tags.order);
+        match looked.get_mut(index).map(|looked| std::mem::replace(looked, Ok(Contents::default()))) {
+            None => {}
+            Some(Ok(contents)) => row.contents = Some(contents),
+            Some(Err(why)) => row.contents_error = Some(why.to_string()),
+        }
         serde_json::to_writer(&mut *out, &row)?;
         out.write_all(b"\n")?;
         // Only kept where a child follows.
@@ -127,6 +141,10 @@ struct Row<'a> {
     closed: Option<&'a str>,
     body_sha256: String,
     #[serde(skip_serializing_if = "Option::is_none")]
+    contents: Option<Contents>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    contents_error: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     todo_keywords: Option<Vec<&'a str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     filetags: Option<Vec<&'a str>>,
@@ -151,6 +169,8 @@ fn row<'a>(file: &'a str, outline: &'a Outline, node: &'a Node, all_tags: &'a [&
         deadline: stamp(&node.deadline),
         closed: stamp(&node.closed),
         body_sha256: hash(outline.slice(&node.section)),
+        contents: None,
+        contents_error: None,
         todo_keywords: is_file.then(|| outline.keywords.iter().map(|keyword| keyword.name.as_ref()).collect()),
         filetags: is_file.then(|| outline.filetags.iter().map(AsRef::as_ref).collect()),
     }

@@ -77,10 +77,10 @@ pub fn run(arguments: Arguments, out: &mut dyn Write) -> Result<u8, Failure> {
                 Ok(if report.files == 0 && !report.problems.is_empty() { FAILED } else { DONE })
             })
         }
-        Command::Dump { path, jsonl: _ } => {
+        Command::Dump { path, jsonl: _, contents } => {
             let config = Config::read(&Surroundings::of_process());
             let options = crate::domain::org::scan::ScanOptions { sequences: config.todo_sequences };
-            let report = dump::run_with(&path, &options, out)?;
+            let report = dump::run_with(&path, &options, contents, out)?;
             for problem in &report.problems {
                 eprintln!("{problem}");
             }
