@@ -229,7 +229,7 @@ fn org_ingest(bytes: &[u8]) {
     }
     let document = Arc::new(Document::build("/m/a.org", outline, &PrivacyOptions::default()));
     let view = View::default().with(document.clone());
-    for id in &document.ids {
+    for id in document.ids.iter() {
         assert_eq!(view.get(id).expect("it was put in").id(), id);
     }
     for link in document.links() {

@@ -42,7 +42,8 @@ pub fn due(view: &View, first: Date, last: Date) -> Vec<(NodeRef, Due)> {
 
 /// Returns the headings that carry a tag themselves and are not done, in the order of files and lines.
 pub fn tagged<'a>(view: &'a View, tag: &'a str) -> impl Iterator<Item = NodeRef> + 'a {
-    let carries = move |node: &NodeRef| node.tags().any(|own| own.eq_ignore_ascii_case(tag) || own.to_lowercase() == tag);
+    let carries =
+        move |node: &NodeRef| node.tags().any(|own| own.eq_ignore_ascii_case(tag) || own.to_lowercase() == tag);
     query::tagged(view, tag).filter(move |node| node.index > 0 && carries(node) && is_open(node))
 }
 
