@@ -120,6 +120,9 @@ fn the_card_says_what_the_document_says(document: &Document) {
         assert_eq!(card.all_tags(index), outline.all_tags(index));
         let properties: Vec<_> = node.properties.iter().map(|(key, value)| (&**key, &**value)).collect();
         assert_eq!(card.properties(index).collect::<Vec<_>>(), properties);
+        for (key, _) in properties {
+            assert_eq!(card.property(index, key), outline.property(node, key));
+        }
         for (planning, range) in Planning::ALL.into_iter().zip([&node.scheduled, &node.deadline, &node.closed]) {
             assert_eq!(card.planning(index, planning), range.as_ref().map(|range| outline.slice(range)));
         }

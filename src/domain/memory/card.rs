@@ -350,9 +350,9 @@ impl Card {
         self.entries(index).filter(|(key, _)| *key < PLANNED).map(|(key, value)| (self.word(key), value))
     }
 
-    /// Returns the value of an own property, by upper-case key.
+    /// Returns the value of an own property, by upper-case key; of several lines the last, as Org has it.
     pub fn property(&self, index: usize, key: &str) -> Option<&str> {
-        self.properties(index).find(|(known, _)| *known == key).map(|(_, value)| value)
+        self.properties(index).filter(|(known, _)| *known == key).last().map(|(_, value)| value)
     }
 
     /// Returns a timestamp of the planning line as it is written.

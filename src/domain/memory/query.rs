@@ -73,8 +73,7 @@ pub fn with_property<'a>(view: &'a View, key: &str, value: Option<&'a str>) -> i
     let name = name.clone();
     files.filter_map(|entry| view.card(&entry.file)).flat_map(move |card| {
         let has = |index: &usize| {
-            let mut own = card.properties(*index).filter(|(known, _)| *known == name);
-            own.next().is_some_and(|(_, found)| value.is_none_or(|wanted| wanted == found))
+            card.property(*index, &name).is_some_and(|found| value.is_none_or(|wanted| wanted == found))
         };
         nodes(view, card, (0..card.len()).filter(has).collect())
     })
