@@ -550,9 +550,10 @@ mod tests {
 
     impl Store for Crowded {
         fn commit(&mut self, commit: &Commit<'_>) -> Result<Committed, StoreError> {
-            // Nobody may be listening any more.
+            let room = self.1.load(std::sync::atomic::Ordering::SeqCst);
+            // Told when it is decided; nobody may be listening any more.
             let _ = self.2.send(commit.steps.len());
-            if !self.1.load(std::sync::atomic::Ordering::SeqCst) {
+            if !room {
                 return Err(StoreError::Full { path: "store".into() });
             }
             self.0.commit(commit)
