@@ -38,6 +38,7 @@
 (declare-function auth-source-pick-first-password "auth-source")
 (declare-function project-root "project")
 (defvar org-todo-keywords)
+(defvar org-use-property-inheritance)
 
 (defvar passepartout-events--slice-seconds 0.004
   "Seconds for which messages are handled before Emacs has its turn.")
@@ -330,6 +331,12 @@ Another core would not know what it is a slice of."
   (and passepartout-events--pipe
        (process-live-p passepartout-events--pipe)))
 
+(defvar passepartout-events--org-read nil
+  "What Org's settings were when the core started.")
+
+(defvar passepartout-events--org-timer nil
+  "The timer that looks at Org's settings again, if one is set.")
+
 (defun passepartout-start ()
   "Start the core unless it is running."
   (unless (passepartout-running-p)
@@ -352,6 +359,7 @@ Another core would not know what it is a slice of."
         (clear-string settings)
         (unless started (delete-process pipe)))
       (setq passepartout-events--pipe pipe)
+      (setq passepartout-events--org-read (passepartout-events--org-settings))
       (clrhash passepartout-events--requests)
       (add-hook 'kill-emacs-hook #'passepartout-stop)
       (passepartout-events--surfaces)
@@ -427,6 +435,8 @@ itself does not count, because the core is one for all of them."
        (and keys `(:keys ,keys)))
      (let ((words (passepartout-events--todo-keywords)))
        (and words `(:todo-keywords ,words)))
+     (let ((value (passepartout-events--inheritance)))
+       (and value `(:property-inheritance ,value)))
      `(:environment ,(passepartout-events--environment)))))
 
 (defun passepartout-events--environment ()
@@ -467,6 +477,42 @@ The module sees only those that Emacs was started with."
                           (if (consp entry) entry (list entry))))))
         (when words (push words sequences))))
     (nreverse sequences)))
+
+(defun passepartout-events--inheritance ()
+  "Return the value of `org-use-property-inheritance'; nil without Org."
+  (and (boundp 'org-use-property-inheritance)
+       (default-value 'org-use-property-inheritance)))
+
+(defun passepartout-events--org-settings ()
+  "Return what the core reads Org files by."
+  (list (or (passepartout-events--todo-keywords) '(("TODO" "DONE")))
+        (passepartout-events--inheritance)))
+
+(defun passepartout-events--org-changed (_symbol _value operation where)
+  "Look at Org's settings soon, when OPERATION sets one for all buffers.
+WHERE is the buffer that it is set in alone, if any."
+  (when (and (eq operation 'set) (null where) (passepartout-running-p)
+             (not passepartout-events--org-timer))
+    (setq passepartout-events--org-timer
+          (run-with-idle-timer 1 nil #'passepartout-events--org-follow))))
+
+(defun passepartout-events--org-follow ()
+  "Start the core again when Org's settings are not those it started with.
+It reads all of memory by them.  While requests wait, look again later."
+  (setq passepartout-events--org-timer nil)
+  (when (and (passepartout-running-p)
+             (not (equal (passepartout-events--org-settings)
+                         passepartout-events--org-read)))
+    (if (zerop (hash-table-count passepartout-events--requests))
+        (progn
+          (passepartout-restart)
+          (message "Passepartout reads memory anew, by Org's new settings"))
+      (setq passepartout-events--org-timer
+            (run-with-timer 5 nil #'passepartout-events--org-follow)))))
+
+(add-variable-watcher 'org-todo-keywords #'passepartout-events--org-changed)
+(add-variable-watcher 'org-use-property-inheritance
+                      #'passepartout-events--org-changed)
 
 (defun passepartout-events--host (name)
   "Return the host of the provider NAME, or nil when it wants no key."

@@ -3,6 +3,7 @@
 //! What wins, first to last: options of the command line or of Emacs, the environment, the `.env` file, the default.
 //! `docs/manual.org` has the table of every name.
 
+use crate::domain::org::property::Inheritance;
 use crate::domain::scope::Level;
 use crate::domain::sexp::reader::Sexp;
 use std::collections::BTreeMap;
@@ -48,6 +49,8 @@ pub struct Config {
     pub private_tags: Vec<String>,
     /// Keyword sequences of the user, as `#+TODO:` would spell them.
     pub todo_sequences: Vec<String>,
+    /// Which properties hold below the heading that has them: `org-use-property-inheritance`.
+    pub property_inheritance: Inheritance,
     /// The agent's name.
     pub assistant: String,
     /// Tokens of memory in a prompt.
@@ -222,6 +225,7 @@ impl Config {
             permissions: BTreeMap::new(),
             private_tags: vec!["private".to_string()],
             todo_sequences: vec!["TODO | DONE".to_string()],
+            property_inheritance: Inheritance::default(),
             assistant: "Passepartout".to_string(),
             memory_tokens: 4_000,
             context_tokens: 16_384,
@@ -334,6 +338,9 @@ impl Config {
                 self.todo_sequences.push(words.join(" "));
             }
         }
+        if let Some(value) = settings.get("property-inheritance") {
+            self.take_inheritance(value);
+        }
         for entry in settings.list_at("providers") {
             self.take_provider(entry);
         }
@@ -343,6 +350,20 @@ impl Config {
         if let Some(name) = settings.text_at("assistant") {
             self.assistant = name.to_string();
         }
+    }
+
+    /// Takes `t`, a pattern, or a list of keys.
+    fn take_inheritance(&mut self, value: &Sexp) {
+        self.property_inheritance = match value.as_text() {
+            Some(pattern) => Inheritance::matching(pattern).unwrap_or_else(|why| {
+                self.notices.push(format!(
+                    "The value of org-use-property-inheritance is not understood, and no property is inherited: {why}."
+                ));
+                Inheritance::Never
+            }),
+            None if value.as_name() == Some("t") => Inheritance::Always,
+            None => Inheritance::Named(value.items().iter().filter_map(Sexp::as_text).map(str::to_string).collect()),
+        };
     }
 
     fn take_provider(&mut self, entry: &Sexp) {

@@ -173,7 +173,8 @@
         (passepartout-permissions '(("shell" . ask)))
         (passepartout-providers '(("mine" :kind "openai" :url "http://x/v1")))
         (org-todo-keywords '((sequence "TODO(t)" "WAIT(w@/!)" "|" "DONE(d)")
-                             (type "A" "B"))))
+                             (type "A" "B")))
+        (org-use-property-inheritance '("AREA" "KIND")))
     (passepartout-fake-with
       (let ((settings passepartout-fake-settings))
         (should (equal (plist-get settings :directories) '("/tmp/a" "/tmp/b")))
@@ -183,7 +184,23 @@
                        '(("mine" :kind "openai" :url "http://x/v1"))))
         (should (equal (plist-get settings :todo-keywords)
                        '(("TODO" "WAIT" "|" "DONE") ("A" "B"))))
+        (should (equal (plist-get settings :property-inheritance)
+                       '("AREA" "KIND")))
         (should-not (plist-member settings :keys))))))
+
+(ert-deftest passepartout-events-orgs-new-settings-are-followed ()
+  (let ((org-todo-keywords '((sequence "TODO" "DONE")))
+        (org-use-property-inheritance nil)
+        (restarted 0))
+    (passepartout-fake-with
+      (cl-letf (((symbol-function 'passepartout-restart)
+                 (lambda () (cl-incf restarted))))
+        (passepartout-events--org-follow)
+        (should (= restarted 0))
+        (setq org-todo-keywords '((sequence "NEXT" "|" "DONE")))
+        (let ((passepartout-events--requests (make-hash-table)))
+          (passepartout-events--org-follow))
+        (should (= restarted 1))))))
 
 (ert-deftest passepartout-events-keys-come-from-auth-source ()
   (let* ((file (make-temp-file "passepartout-auth" nil nil

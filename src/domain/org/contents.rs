@@ -14,10 +14,13 @@ use std::ops::Range;
 pub const STACK: usize = 64 << 20;
 
 /// The most bytes of a section that are parsed.
-const MAX_BYTES: usize = 64 << 10;
+const MAX_BYTES: usize = 32 << 10;
+
+/// The most lines of a section that are parsed.
+const MAX_LINES: usize = 3_000;
 
 /// The most work on one section: for each paragraph, its markers squared times its bytes.
-const MAX_WORK: u64 = 1_000_000_000;
+const MAX_WORK: u64 = 500_000_000;
 
 /// The most lines that begin with `#+`, or hold nothing but a drawer's name.
 const MAX_MARKS: usize = 200;
@@ -101,6 +104,9 @@ pub enum Limits {
     /// More bytes than are parsed.
     #[error("{0} bytes are too many to look inside")]
     Bytes(usize),
+    /// More lines than are parsed.
+    #[error("{0} lines are too many to look inside")]
+    Lines(usize),
     /// Too many markers of emphasis, links and such in one paragraph.
     #[error("too many markers stand in one paragraph to look inside")]
     Markers,
@@ -120,6 +126,10 @@ pub enum Limits {
 pub fn check(text: &str) -> Result<(), Limits> {
     if text.len() > MAX_BYTES {
         return Err(Limits::Bytes(text.len()));
+    }
+    let lines = memchr::memchr_iter(b'\n', text.as_bytes()).count() + 1;
+    if lines > MAX_LINES {
+        return Err(Limits::Lines(lines));
     }
     let (mut work, mut markers, mut bytes, mut marks) = (0u64, 0u64, 0u64, 0usize);
     for line in text.split('\n') {

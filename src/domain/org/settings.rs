@@ -91,7 +91,7 @@ pub(super) fn read(text: &str, lines: &[Line], defaults: &[String]) -> Settings 
     if let Some(first) = values(Kind::Category).next() {
         put(&mut properties, "CATEGORY", first);
     }
-    let category = values(Kind::Category).last().map(Box::from);
+    let category = values(Kind::Category).next_back().map(Box::from);
     let filetags = thinned(filetags);
     Settings { keywords, sequences, filetags, title, startup, properties, category, too_many_keywords }
 }

@@ -53,6 +53,7 @@ fn blocks_and_footnotes_are_found() {
 fn what_is_too_large_says_so() {
     let refused = |text: &str| look(&[text]).remove(0).unwrap_err();
     assert_eq!(refused(&"a\n".repeat(40_000)), LookError::Limits(Limits::Bytes(80_000)));
+    assert_eq!(refused(&"a\n".repeat(4_000)), LookError::Limits(Limits::Lines(4_001)));
     assert_eq!(refused(&" *a".repeat(5_000)), LookError::Limits(Limits::Markers));
     assert_eq!(refused(&"#+begin_src\n".repeat(1_000)), LookError::Limits(Limits::Marks(1_000)));
     assert_eq!(refused(&format!("{}- a\n", " ".repeat(200))), LookError::Limits(Limits::Depth));
@@ -124,7 +125,7 @@ fn whatever_is_let_through_ends_soon() {
     for piece in pieces {
         // The most that is let through, by halving.
         let fits = |count: usize| check(&piece.repeat(count)).is_ok();
-        let (mut low, mut high) = (1usize, (64 << 10) / piece.len() + 1);
+        let (mut low, mut high) = (1usize, (32 << 10) / piece.len() + 1);
         while high - low > 1 {
             let middle = usize::midpoint(low, high);
             if fits(middle) { low = middle } else { high = middle }

@@ -221,7 +221,7 @@ fn maps_otherwise(encoding: &'static Encoding, bytes: &[u8]) -> bool {
             _ if encoding == encoding_rs::GB18030 => (2, next.is_ascii_digit()),
             // Beyond plain Big5: Hong Kong's characters, and those of ETEN.
             _ if encoding == encoding_rs::BIG5 => {
-                (2, lead < 0xa1 || lead > 0xf9 || (0xc6a1..=0xc8fe).contains(&u16::from_be_bytes([lead, next])))
+                (2, !(0xa1..=0xf9).contains(&lead) || (0xc6a1..=0xc8fe).contains(&u16::from_be_bytes([lead, next])))
             }
             _ => return false,
         };
