@@ -2,6 +2,7 @@
 
 use crate::support::engine::{Home, origin, provide, tree, waiting};
 use crate::support::fake_server::{Dialect, FakeServer, Reply};
+use crate::support::soak;
 use passepartout::domain::gate::plan::PlanStatus;
 use passepartout::domain::id::OperationId;
 use passepartout::domain::scope::Level;
@@ -413,4 +414,37 @@ async fn a_preview_comes_in_pages_and_counts_when_all_were_taken() {
     assert!(engine.was_shown(&preview.shown));
     carried(&engine, &preview).await;
     assert!(!Path::new(&home.project("long.txt")).exists());
+}
+
+/// Returns how many bytes a store takes, all its files together.
+fn room(home: &Home) -> u64 {
+    tree(&home.store()).iter().map(|(_, bytes)| bytes.len() as u64).sum()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_turn_that_changes_one_heading_adds_little_to_the_store() {
+    // The whole figure, 1,000 turns in 20,000 files of 50 MB, takes minutes: `make soak` asks for it.
+    let turns: usize = soak::asked("TURNS").unwrap_or(20);
+    let files: usize = if turns > 20 { 20_000 } else { 1_000 };
+    let home = Home::new(&[]);
+    for n in 0..files {
+        let body: String = (0..40).map(|line| format!("Line {line} of note {n} says what nobody else says.\n")).collect();
+        let text = format!("* TODO Note {n}\n:PROPERTIES:\n:ID: n{n}\n:END:\n{body}");
+        std::fs::write(home.file(&format!("n{n}.org")), text).expect("a file");
+    }
+    let place = |n: usize| n * 19 % files;
+    let calls =
+        (0..turns).flat_map(|n| act("org-set-todo", json!({"id": format!("n{}", place(n)), "state": "DONE"})));
+    let server = FakeServer::start(calls);
+    let first = engine(&home, &server, |_| {}).await;
+    first.close().await;
+    let before = room(&home);
+    let again = engine(&home, &server, |_| {}).await;
+    for n in 0..turns {
+        does(&home, &again, &format!("note {n} is done")).await;
+    }
+    again.close().await;
+    let each = (room(&home) - before) / turns as u64;
+    println!("{turns} turns in {files} files add {each} bytes each to the store: 1,000 of them {} MB", each / 1_000);
+    assert!(each < 20_000, "1,000 turns would add {each} kB");
 }

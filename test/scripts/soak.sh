@@ -1,7 +1,7 @@
 #!/bin/sh
 # What takes long, in named steps; each is bounded, and a table at the end says what was done.
 #
-#   test/scripts/soak.sh [STEP…]     all of them without a name: properties fuzz hostile kills survive loads lisp matrix org
+#   test/scripts/soak.sh [STEP…]     all of them without a name: properties fuzz hostile kills survive space loads lisp matrix org
 #
 # SOAK_MINUTES=30   what the steps share; the two that could go on for ever (properties, fuzz) are cut to fit
 # CASES=2000        cases of a property in one round; rounds go on until a sixth of the time is over
@@ -191,10 +191,16 @@ org() {
     say "fixtures as in the dump; $told; $(tail -n 1 "$work/out")"
 }
 
-[ $# -gt 0 ] || set -- properties fuzz hostile kills survive loads lisp matrix org
+space() {
+    kept env TURNS="${TURNS:-1000}" "$cargo" test --locked --release --test rust -- \
+        --exact time::a_turn_that_changes_one_heading_adds_little_to_the_store --nocapture || return 1
+    say "$(sed -n 's/^\([0-9]* turns in .*\)/\1/p' "$work/out")"
+}
+
+[ $# -gt 0 ] || set -- properties fuzz hostile kills survive space loads lisp matrix org
 for name in "$@"; do
     case $name in
-        properties | fuzz | hostile | kills | survive | loads | lisp | matrix | org) ;;
+        properties | fuzz | hostile | kills | survive | space | loads | lisp | matrix | org) ;;
         *) echo "soak.sh: unknown step: $name" >&2; exit 2 ;;
     esac
 done
