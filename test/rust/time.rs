@@ -375,7 +375,8 @@ async fn the_log_shows_each_step_and_two_of_them_can_be_compared() {
     let back = engine.memory_diff(engine.head(), start).await.expect("it is compared");
     assert!(back.contains("+** TODO Order tiles"), "{back}");
     assert!(engine.memory_show(OperationId(99)).await.is_err());
-    assert!(engine.memory_diff(OperationId(0), start).await.expect("all of it").starts_with("2 files"));
+    let all = engine.memory_diff(OperationId(0), start).await.expect("all of it");
+    assert!(all.starts_with("2 files") && all.contains("\ncame: ") && all.contains("\n+* Other\n"), "{all}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -428,13 +429,13 @@ async fn a_turn_that_changes_one_heading_adds_little_to_the_store() {
     let files: usize = if turns > 20 { 20_000 } else { 1_000 };
     let home = Home::new(&[]);
     for n in 0..files {
-        let body: String = (0..40).map(|line| format!("Line {line} of note {n} says what nobody else says.\n")).collect();
+        let body: String =
+            (0..40).map(|line| format!("Line {line} of note {n} says what nobody else says.\n")).collect();
         let text = format!("* TODO Note {n}\n:PROPERTIES:\n:ID: n{n}\n:END:\n{body}");
         std::fs::write(home.file(&format!("n{n}.org")), text).expect("a file");
     }
     let place = |n: usize| n * 19 % files;
-    let calls =
-        (0..turns).flat_map(|n| act("org-set-todo", json!({"id": format!("n{}", place(n)), "state": "DONE"})));
+    let calls = (0..turns).flat_map(|n| act("org-set-todo", json!({"id": format!("n{}", place(n)), "state": "DONE"})));
     let server = FakeServer::start(calls);
     let first = engine(&home, &server, |_| {}).await;
     first.close().await;

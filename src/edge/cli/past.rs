@@ -60,7 +60,7 @@ pub fn run(command: Memory, out: &mut dyn Write) -> Result<u8, Failure> {
             Ok(DONE)
         }),
         Memory::Blame { heading, place, json } => with_engine(&place, Keep::ToRead, async |engine| {
-            let (title, found) = engine.blame(&heading).await?;
+            let (title, found) = engine.blame(&named(&heading)).await?;
             match json {
                 true => writeln!(out, "{}", blame_json(&title, &found))?,
                 false => write!(out, "{}", blame_text(&title, &found))?,
@@ -82,12 +82,19 @@ pub fn run(command: Memory, out: &mut dyn Write) -> Result<u8, Failure> {
     }
 }
 
+/// Returns FILE:LINE with the whole name of a file that is there; an id as it is.
+fn named(heading: &str) -> String {
+    let place = heading.rsplit_once(':').filter(|(file, _)| std::path::Path::new(file).exists());
+    let whole = place.and_then(|(file, line)| Some((std::path::absolute(file).ok()?, line)));
+    whole.map_or_else(|| heading.to_string(), |(file, line)| format!("{}:{line}", file.display()))
+}
+
 /// Shows what a wish does and, unless it is only to be shown, does it when a human at this terminal says so.
 fn take_back(wish: Wish, dry_run: bool, place: &Place, json: bool, out: &mut dyn Write) -> Result<u8, Failure> {
     somewhere(place)?;
     let only_shown = dry_run || json;
     if !only_shown {
-        plans::human_terminal()?;
+        plans::human_terminal().map_err(|why| why.replace("plans are decided about", "this is done"))?;
     }
     let keep = if only_shown { Keep::ToRead } else { Keep::OnDiskOnly };
     with_engine(place, keep, async |engine| {

@@ -189,7 +189,9 @@ impl Engine {
             for heading in self.headings_between(old.as_deref(), new.as_deref()) {
                 crate::domain::gate::show::field(&mut out, "  heading", &heading);
             }
-            out.push_str(&exact(&fact(file.to_string(), old, new.unwrap_or_else(|| "".into())).diff));
+            let diff = fact(file.to_string(), old, new.unwrap_or_else(|| "".into())).diff;
+            out.push_str(exact(&diff).trim_end_matches('\n'));
+            out.push('\n');
         }
         if let Some(more @ 1..) = differing.len().checked_sub(SHOWN_FILES) {
             out.push_str(&format!("and {}\n", counted(more, "more file")));
