@@ -46,7 +46,7 @@ fn measure(headings: usize) {
     let folder = Folder::open(cache.path(), Path::new("bench"), reading(&ScanOptions::default())).unwrap();
     let before = resident();
     let (mut spent, mut bytes) = (0.0, 0);
-    let mut segments = Vec::new();
+    let mut index = Index::default();
     let mut builder = Builder::default();
     let files = headings.div_ceil(synthetic::HEADINGS_A_FILE);
     for number in 0..files {
@@ -56,18 +56,16 @@ fn measure(headings: usize) {
         let begun = now();
         builder.add(&document);
         if builder.size() >= BATCH {
-            segments.push(folder.keep(&std::mem::take(&mut builder).finish()).unwrap());
+            index = index.including(folder.keep(&std::mem::take(&mut builder).finish()).unwrap());
+            index = joined(&folder, index);
         }
         spent += now() - begun;
     }
     let begun = now();
     if !builder.is_empty() {
-        segments.push(folder.keep(&builder.finish()).unwrap());
+        index = index.including(folder.keep(&builder.finish()).unwrap());
     }
-    let mut index = Index::of_segments(segments);
-    while let Some(crowd) = index.crowd(usize::MAX) {
-        index = index.joined(&crowd, folder.join(&crowd).unwrap());
-    }
+    index = joined(&folder, index);
     folder.sweep(&index);
     spent += now() - begun;
     let disk: u64 =
@@ -91,6 +89,13 @@ fn measure(headings: usize) {
         as_tools_do(&folder, &index, files, &questions);
     }
     println!("   ({segments} segments)");
+}
+
+fn joined(folder: &Folder, mut index: Index) -> Index {
+    while let Some(crowd) = index.crowd(usize::MAX) {
+        index = index.joined(&crowd, folder.join(&crowd).unwrap());
+    }
+    index
 }
 
 /// Asks through the ranking, with what stands beside and kindred words; changes files; opens everything anew.

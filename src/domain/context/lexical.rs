@@ -21,9 +21,9 @@ const FAN_IN: usize = 8;
 /// Segments are not joined beyond this many nodes, so that no single join is long.
 const LARGEST: usize = 1 << 20;
 /// What [`Index::with`] joins at once has at most so many nodes: a change waits for no more.
-const JOINED_AT_ONCE: usize = 1 << 11;
-/// A builder is finished when it holds so many pairs of term and node, some 40 MB.
-pub const BATCH: usize = 2_500_000;
+const JOINED_AT_ONCE: usize = 1 << 8;
+/// A builder is finished when it holds so many pairs of term and node, some 10 MB with its words.
+pub const BATCH: usize = 400_000;
 
 /// Every document's words.
 #[derive(Clone, Default)]
@@ -91,9 +91,11 @@ impl Index {
         index
     }
 
-    /// Returns the index of all documents of some segments, of which no two have the same file.
-    pub fn of_segments(segments: impl IntoIterator<Item = Arc<Segment>>) -> Index {
-        Index { parts: segments.into_iter().map(Part::new_shared).collect() }
+    /// Returns the index with all documents of a segment, of which it has none.
+    pub fn including(&self, segment: Arc<Segment>) -> Index {
+        let mut next = self.clone();
+        next.parts.push(Part::new_shared(segment));
+        next
     }
 
     /// Returns the index with one document put in or replaced.

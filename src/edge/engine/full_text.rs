@@ -125,7 +125,8 @@ impl Engine {
         for document in changed {
             index = if at_once { index.with(document) } else { index.without(&document.file) };
         }
-        let busy = index.in_memory(IN_MEMORY).is_some();
+        // Joining larger segments is not for whoever brings a change.
+        let busy = index.in_memory(IN_MEMORY).is_some() || index.crowd(usize::MAX).is_some();
         *self.index.write() = index;
         if !at_once {
             let total = self.view().len();
@@ -215,6 +216,7 @@ impl Engine {
             held += 1;
             if builder.size() >= BATCH {
                 self.take_in(std::mem::take(&mut builder));
+                self.join_crowds();
                 filling.done += std::mem::take(&mut held);
                 self.say_filling(Some(filling));
             }
@@ -222,16 +224,18 @@ impl Engine {
         if !builder.is_empty() {
             self.take_in(builder);
         }
-        while !self.stop.load(Ordering::Relaxed)
-            && let Some(crowd) = self.crowd()
-        {
-            if !self.take_joined(&crowd) {
-                break;
-            }
-        }
+        self.join_crowds();
         if let Some(folder) = &self.full_text.folder {
             folder.sweep(&self.index.read());
         }
+    }
+
+    /// Joins what has become too many segments.
+    fn join_crowds(&self) {
+        while !self.stop.load(Ordering::Relaxed)
+            && let Some(crowd) = self.crowd()
+            && self.take_joined(&crowd)
+        {}
     }
 
     fn crowd(&self) -> Option<Crowd> {
