@@ -260,6 +260,14 @@ A key that was meant for something else then approves nothing."
   "Set something for as long as the focus lasts." t)
 (autoload 'passepartout-rescan "passepartout-status"
   "Read the memex again." t)
+(autoload 'passepartout-find "passepartout-find"
+  "Find a heading of memory and go there." t)
+(autoload 'passepartout-query "passepartout-query"
+  "Show the headings that fit a query in a buffer." t)
+(autoload 'passepartout-query-bookmark-jump "passepartout-query")
+(autoload 'passepartout-query-insert-block "passepartout-query-block"
+  "Insert a dynamic block that holds what fits a query." t)
+(autoload 'org-dblock-write:passepartout-query "passepartout-query-block")
 (autoload 'passepartout-restart "passepartout-events"
   "Stop the core and start it again." t)
 (autoload 'passepartout-stop "passepartout-events"
@@ -288,6 +296,8 @@ A key that was meant for something else then approves nothing."
     (define-key map (kbd "r") #'passepartout-rescan)
     (define-key map (kbd "n") #'passepartout-focus)
     (define-key map (kbd "w") #'passepartout-unfocus)
+    (define-key map (kbd "f") #'passepartout-find)
+    (define-key map (kbd "q") #'passepartout-query)
     map)
   "Keys of Passepartout's commands; bind it to a prefix of your choice.")
 (fset 'passepartout-command-map passepartout-command-map)

@@ -115,7 +115,15 @@ const TOOLS: &[Tool] = &[
     Tool {
         name: "memory-search",
         summary: "Search the user's Org memory; answers headings with their ids.",
-        params: &[need("query", "what to look for"), may("limit", Kind::Number, "how many at most; 10 without")],
+        params: &[
+            need(
+                "query",
+                "plain words, or terms: \"exact phrase\", tag:x, todo:TODO (open, done), deadline:<2026-12-01, \
+                 scheduled:today, modified:-7d, prop:KEY=value, priority:A, file:name, under:id, links:id, backlinks:id, \
+                 similar:id, sort:deadline; side by side all must fit; or, -term and (groups) combine them",
+            ),
+            may("limit", Kind::Number, "how many at most; 10 without"),
+        ],
         effect: Effect::ReadMemory,
         target: Target::Tool,
         paths: &[],

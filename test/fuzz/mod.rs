@@ -127,5 +127,6 @@ fuzz_tests!(
     secret,
     inert,
     recall,
+    query,
     settings
 );

@@ -1,6 +1,6 @@
 //! The targets: what must hold for any bytes at all.
 
-use super::words::{FRAME, LISP, ORG, RECALL, SECRET, SEXP, SHELL};
+use super::words::{FRAME, LISP, ORG, QUERY, RECALL, SECRET, SEXP, SHELL};
 use jiff::civil::{DateTime, date};
 use passepartout::domain::action::Action;
 use passepartout::domain::gate::clearance::ask_all;
@@ -19,6 +19,8 @@ use passepartout::domain::org::outline::Outline;
 use passepartout::domain::org::scan::{ScanOptions, scan};
 use passepartout::domain::org::timestamp::timestamps;
 use passepartout::domain::port::Completion;
+use passepartout::domain::query::parse::{is_plain, parse};
+use passepartout::domain::query::print::print;
 use passepartout::domain::recall::grammar;
 use passepartout::domain::scope::Scope;
 use passepartout::domain::sexp::reader::Sexp;
@@ -58,6 +60,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "secret", words: SECRET, run: secrets },
     Target { name: "inert", words: ORG, run: made_inert },
     Target { name: "recall", words: RECALL, run: recall },
+    Target { name: "query", words: QUERY, run: query },
     Target { name: "settings", words: SEXP, run: settings },
 ];
 
@@ -368,6 +371,26 @@ fn recall(bytes: &[u8]) {
     let text = text(bytes);
     let request = grammar::parse(&text, now());
     assert_eq!(format!("{request:?}"), format!("{:?}", grammar::parse(&text, now())));
+}
+
+/// A query that is read is printed so that it is read again as the same; one that is not says where and why.
+fn query(bytes: &[u8]) {
+    let text = text(bytes);
+    assert_eq!(is_plain(&text), is_plain(&text));
+    match parse(&text) {
+        Ok(query) => {
+            let printed = print(&query);
+            // Written out it may be longer than what can be typed.
+            if printed.len() <= passepartout::domain::query::MAX_BYTES {
+                assert_eq!(parse(&printed).as_ref(), Ok(&query), "{text:?} as {printed:?}");
+            }
+        }
+        Err(error) => {
+            assert!(!error.what.is_empty() && error.column >= 1 && error.width >= 1);
+            assert!(error.column <= text.chars().count().max(1), "{error:?} in {text:?}");
+            assert!(error.pointed(&text).lines().count() >= 3);
+        }
+    }
 }
 
 /// Settings that cannot be read change nothing and end nothing.

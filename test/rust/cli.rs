@@ -556,3 +556,30 @@ fn a_store_that_cannot_be_opened_is_one_message() {
     std::fs::write(&database, &good).expect("it is written");
     assert_eq!(with_store(&["ask", "what is overdue?"]).status, 0, "and then all is well again");
 }
+
+#[test]
+fn a_query_is_answered_at_a_terminal_and_in_json() {
+    let home = home();
+    let memex = home.file("");
+    let ran = run(&home, &["query", "tag:project", "white", "--memex", &memex]);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    let text = ran.out.replace(&memex, "");
+    assert!(text.contains("TODO Order tiles :project:\n"), "{text}");
+    assert!(text.contains("Kitchen  deadline <2026-03-01 Sun>\n  The white ones.\n1 heading.\n"), "{text}");
+    let json = run(&home, &["query", "--memex", &memex, "--json", "deadline:<2026-04-01", "-tag:nobody"]).json();
+    let hit = &json["hits"][0];
+    assert_eq!((&json["form"], &json["total"], &json["exact"]), (&1.into(), &1.into(), &true.into()));
+    assert_eq!((&hit["id"], &hit["line"], &hit["keyword"]), (&"tiles".into(), &3.into(), &"TODO".into()));
+    // Nothing that fits is no failure, and says what may be meant.
+    let ran = run(&home, &["query", "tag:projekt", "--memex", &memex]);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    assert!(ran.out.contains("did you mean project?"), "{}", ran.out);
+    // What cannot be read says where, and reads no memory for it.
+    let ran = run(&home, &["query", "tga:project", "--memex", "/nowhere"]);
+    assert_eq!((ran.status, ran.out.as_str()), (2, ""));
+    assert!(ran.err.contains("column 1: there is no “tga:”; did you mean tag:project?"), "{}", ran.err);
+    assert!(ran.err.contains("\n  tga:project\n  ^^^"), "{}", ran.err);
+    let ran = run(&home, &["query", "--json", "level:x"]);
+    assert_eq!((ran.status, ran.json()["column"].as_u64()), (2, Some(7)));
+    assert_eq!(run(&home, &["query", "x", "--limit", "0", "--memex", &memex]).status, 2);
+}

@@ -27,6 +27,7 @@ mod org;
 mod privacy;
 mod proof;
 mod provider;
+mod query;
 mod recall;
 mod runtime;
 mod sandbox;

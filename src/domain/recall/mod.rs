@@ -11,6 +11,7 @@ pub mod hint;
 pub mod report;
 pub mod request;
 pub mod resolve;
+pub mod show;
 pub mod stamp;
 pub mod token;
 
@@ -22,4 +23,3 @@ mod list;
 mod passage;
 mod propose;
 mod question;
-mod show;

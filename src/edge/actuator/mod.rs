@@ -14,8 +14,12 @@ use crate::domain::id::NodeId;
 use crate::domain::label::{Labels, Privacy, Provenance, Trust};
 use crate::domain::memory::view::NodeRef;
 use crate::domain::port::Actuator;
+use crate::domain::query::parse::is_plain;
+use crate::domain::query::run::Hit;
+use crate::domain::query::show::Row;
 use crate::domain::tool::{Effect, RESTORE, is_user};
 use crate::edge::engine::Engine;
+use crate::edge::engine::query::Manner;
 use async_trait::async_trait;
 use std::sync::Arc;
 
@@ -108,25 +112,33 @@ impl Actuators {
 
     fn search(&self, action: &Action, cleared: &Cleared) -> Done {
         let limit = action.args().get("limit").and_then(|v| v.as_u64()).unwrap_or(10).clamp(1, 50) as usize;
-        let (view, index) = (self.engine.view_in_sight(), self.engine.index());
-        let may_see = may_see(cleared);
-        let hits = search(&view, &index, action.text("query").unwrap_or(""), limit, may_see);
+        let (text, may_see) = (action.text("query").unwrap_or(""), may_see(cleared));
+        let view = self.engine.view_in_sight();
         let filling = self.engine.filling().map(|filling| filling.to_string());
-        if hits.is_empty() {
-            let text =
-                filling.map_or("Nothing was found.".to_string(), |so_far| format!("Nothing was found yet: {so_far}."));
-            return Done::said(text, note(Privacy::Open));
-        }
+        let (nodes, notes): (Vec<NodeRef>, Vec<String>) = if is_plain(text) {
+            // A question in words is ranked by more than the words that it has.
+            let hits = search(&view, &self.engine.index(), text, limit, may_see);
+            (hits.iter().filter_map(|hit| view.get(&hit.id)).collect(), Vec::new())
+        } else {
+            match self.engine.query(text, Some(limit), may_see, Manner::Whole) {
+                Ok(answer) => {
+                    (answer.found.hits.into_iter().map(|hit| hit.node).take(50).collect(), answer.found.notes)
+                }
+                Err(error) => return Done::failed(format!("the query cannot be read: {error}")),
+            }
+        };
         let mut privacy = Privacy::Open;
         let mut lines: Vec<String> =
             filling.map(|so_far| format!("There may be more: {so_far}.")).into_iter().collect();
-        for node in hits.iter().filter_map(|hit| view.get(&hit.id)) {
+        for node in &nodes {
             privacy = privacy.max(node.privacy());
-            let todo = node.keyword().map(|k| format!("{} ", k.name)).unwrap_or_default();
-            let excerpt: String = node.body().split_whitespace().take(24).collect::<Vec<_>>().join(" ");
-            lines.push(format!("- {todo}{} (id: {})\n  {excerpt}", node.title(), node.id()));
+            lines.push(found_line(node));
         }
-        Done::said(lines.join("\n"), note(privacy))
+        if nodes.is_empty() {
+            lines.push("Nothing was found.".to_string());
+        }
+        lines.extend(notes.iter().map(|note| format!("Note: {note}.")));
+        Done::said(clipped(&lines.join("\n")), note(privacy))
     }
 
     fn read_node(&self, action: &Action, cleared: &Cleared) -> Done {
@@ -171,6 +183,24 @@ fn subtree(node: &NodeRef, may_see: Privacy) -> (String, Privacy) {
         text.push_str(below.own());
     }
     (text, privacy)
+}
+
+/// Returns what a model is told of a node that was found.
+fn found_line(node: &NodeRef) -> String {
+    let row = Row::of(&Hit { node: node.clone(), score: None, snippet: None });
+    let mut line = String::from("- ");
+    line.extend(row.keyword.iter().flat_map(|keyword| [keyword.as_str(), " "]));
+    line.push_str(&row.title);
+    if !row.tags.is_empty() {
+        line.push_str(&format!(" :{}:", row.tags.join(":")));
+    }
+    line.push_str(&format!(" (id: {})", row.id));
+    let stamps = [("SCHEDULED", &row.scheduled), ("DEADLINE", &row.deadline), ("CLOSED", &row.closed)];
+    for (name, stamp) in stamps {
+        line.extend(stamp.iter().map(|stamp| format!(" {name}: {stamp}")));
+    }
+    let excerpt: String = node.body().split_whitespace().take(24).collect::<Vec<_>>().join(" ");
+    format!("{line}\n  {excerpt}")
 }
 
 fn clipped(text: &str) -> String {

@@ -82,6 +82,23 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Find headings: words, "phrases", tag:work, todo:TODO, deadline:<2026-12-01, -tag:someday, sort:deadline.
+    ///
+    /// Terms side by side must all fit; “or” takes one side or the other; “-” and “not” turn one around; parentheses
+    /// group. The manual has every term.
+    Query {
+        /// What to find.
+        query: Vec<String>,
+        /// Where things are.
+        #[command(flatten)]
+        place: Place,
+        /// How many at most, where the query does not say.
+        #[arg(long)]
+        limit: Option<usize>,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
     /// Flight plans: actions that wait for you.
     Plans {
         /// What to do with them.
@@ -306,7 +323,7 @@ pub struct Place {
 const ONE_VALUE: &[&str] =
     &["--store", "--project", "--focus", "--query", "--max-tokens", "--keep-days", "--keep-operations", "--limit"];
 /// Commands that take words of their own, which must not end up in `--memex`.
-const WITH_WORDS: &[&str] = &["ask", "show", "approve", "deny", "diff", "rewind", "undo", "blame"];
+const WITH_WORDS: &[&str] = &["ask", "query", "show", "approve", "deny", "diff", "rewind", "undo", "blame"];
 /// Commands that have commands of their own.
 const NESTED: &[(&str, &[&str])] = &[
     ("plans", &["list", "show", "approve", "deny"]),
@@ -366,7 +383,31 @@ fn arranged(mut words: Vec<OsString>, exists: &dyn Fn(&Path) -> bool) -> Vec<OsS
         }
     }
     out.extend(rest);
-    out
+    if out.get(1).is_some_and(|command| command == "query") { terms_last(out) } else { out }
+}
+
+/// Puts the terms of a query behind `--`: one that begins with a hyphen turns a term around and is no option.
+fn terms_last(words: Vec<OsString>) -> Vec<OsString> {
+    let mut options: Vec<OsString> = words.iter().take(2).cloned().collect();
+    let mut terms: Vec<OsString> = Vec::new();
+    let mut rest = words.into_iter().skip(2);
+    while let Some(word) = rest.next() {
+        let text = word.to_string_lossy();
+        let takes = ONE_VALUE.contains(&text.as_ref());
+        if text == "--" {
+            terms.extend(rest.by_ref());
+        } else if text.starts_with("--") || WITHOUT_COMMAND.contains(&text.as_ref()) {
+            options.push(word);
+            options.extend(if takes { rest.next() } else { None });
+        } else {
+            terms.push(word);
+        }
+    }
+    if !terms.is_empty() {
+        options.push("--".into());
+        options.extend(terms);
+    }
+    options
 }
 
 fn attached(path: &OsString) -> OsString {
@@ -425,6 +466,8 @@ mod tests {
             ("p --store /s memory rewind 7 --files", "p memory rewind --store /s 7 --files"),
             ("p context --memex /a b --query ask", "p context --memex /a b --query ask"),
             ("p --query ask context", "p context --query ask"),
+            ("p query -tag:x y --memex /a --json", "p query --memex=/a --json -- -tag:x y"),
+            ("p query --limit 3 x -- --y", "p query --limit 3 -- x --y"),
             ("p teleport ask", "p teleport ask"),
             ("p --memex", "p --memex"),
             ("p", "p"),

@@ -6,6 +6,7 @@ pub mod ingest;
 pub mod memory;
 pub mod past;
 pub mod plans;
+pub mod query;
 pub mod run;
 
 pub mod gate;

@@ -5,20 +5,25 @@ use crate::domain::context::lexical::Index;
 use crate::domain::gate::{Facts, Gates};
 use crate::domain::id::SessionId;
 use crate::domain::inert::exact;
+use crate::domain::label::Privacy;
 use crate::domain::memory::view::View;
 use crate::domain::port::LogLevel;
+use crate::domain::query::MAX_LIMIT;
+use crate::domain::query::parse::parse;
+use crate::domain::query::show::Style;
 use crate::domain::scope::Scope;
 use crate::domain::signal::{Origin, Rights, Source};
 use crate::domain::turn::Ending;
 use crate::edge::cli::args::{Arguments, Command, Memory, Place, Plans};
 use crate::edge::cli::context::{ContextEngine, answer_lines, print_json, print_text};
 use crate::edge::cli::gate::GateCommand;
-use crate::edge::cli::{dump, ingest, memory, plans};
+use crate::edge::cli::{dump, ingest, memory, plans, query};
 use crate::edge::clock::{Clock, SystemClock};
 use crate::edge::config::{Config, Surroundings};
 use crate::edge::doctor;
 use crate::edge::editor::NoEditor;
 use crate::edge::engine::boot::{self, Boot, Keep};
+use crate::edge::engine::query::Manner;
 use crate::edge::engine::record::Finished;
 use crate::edge::engine::turns::{Ask, Decided};
 use crate::edge::engine::{Engine, Notice};
@@ -105,6 +110,7 @@ pub fn run(arguments: Arguments, out: &mut dyn Write) -> Result<u8, Failure> {
         }
         Command::Gate { jsonl: _, place } => gate(&place, out),
         Command::Ask { text, place, json } => ask(question(&text)?, &place, json, out),
+        Command::Query { query, place, limit, json } => run_query(&query.join(" "), &place, limit, json, out),
         Command::Plans { command } => run_plans(command, out),
         Command::Memory { command } => run_memory(command, out),
         Command::Doctor { place, fix, providers, json } => run_doctor(&place, fix, providers, json, out),
@@ -349,6 +355,46 @@ fn ask(text: String, place: &Place, json: bool, out: &mut dyn Write) -> Result<u
         // An answer from nothing is no answer.
         Ok(if engine.view().is_empty() { FAILED } else { status })
     })
+}
+
+fn run_query(text: &str, place: &Place, limit: Option<usize>, json: bool, out: &mut dyn Write) -> Result<u8, Failure> {
+    if limit.is_some_and(|limit| !(1..=MAX_LIMIT).contains(&limit)) {
+        let text = format!("--limit takes a number from 1 to {MAX_LIMIT}");
+        return Err(Failure { text, status: USAGE });
+    }
+    // What cannot be read needs no memory to say so.
+    if let Err(error) = parse(text) {
+        if json {
+            writeln!(out, "{}", query::json_error(&error))?;
+            return Ok(USAGE);
+        }
+        return Err(Failure { text: readable(&error.pointed(text)), status: USAGE });
+    }
+    somewhere(place)?;
+    with_engine(place, Keep::ToRead, async |engine| {
+        blocking(engine, |engine| engine.read_memex(&mut |_| {})).await?;
+        let asked = text.to_string();
+        // A terminal is the user's own.
+        let answer =
+            blocking(engine, move |engine| engine.query(&asked, limit, Privacy::Private, Manner::Whole)).await?;
+        let answer = answer.map_err(|error| Failure { text: readable(&error.pointed(text)), status: USAGE })?;
+        if json {
+            writeln!(out, "{}", query::json(&answer, &|text| engine.mask(text)))?;
+        } else {
+            let mut shown = Vec::new();
+            query::print_plain(&answer, engine.view().len(), &style(), &mut shown)?;
+            write!(out, "{}", engine.mask(&String::from_utf8_lossy(&shown)))?;
+        }
+        Ok(DONE)
+    })
+}
+
+/// Colours on a terminal that wants them.
+fn style() -> Style {
+    use std::io::IsTerminal;
+    let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let width = std::env::var("COLUMNS").ok().and_then(|width| width.parse().ok()).unwrap_or(100);
+    Style { coloured: wanted && std::io::stdout().is_terminal(), width }
 }
 
 /// Says where a plan is decided about that was named in a question: here it would be done without having been shown.

@@ -18,6 +18,7 @@ pub mod model;
 pub mod past;
 pub mod planner;
 pub mod plans;
+pub mod query;
 pub mod record;
 pub mod restore;
 pub mod rollback;

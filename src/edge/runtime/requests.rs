@@ -1,17 +1,21 @@
 //! The client's requests and their answers: each is put together beside the loop.
 
+use crate::domain::label::Privacy;
 use crate::domain::port::LogLevel;
 use crate::domain::sexp::plist::Plist;
 use crate::domain::sexp::reader::Sexp;
 use crate::domain::signal::Origin;
 use crate::edge::engine::Engine;
 use crate::edge::engine::focus::Turnabout;
+use crate::edge::engine::query::Manner;
 use crate::edge::runtime::reading::{edit_plan, no_plan, plan_page};
 use crate::edge::runtime::{Loop, past, show, status};
 use futures_util::FutureExt;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
+/// What is said of an answer that could not be put together.
+const BROKE: &str = "answering this broke; the log says where";
 /// How many plans can be asked for by name at once.
 const NAMED: usize = 200;
 
@@ -36,7 +40,7 @@ impl Loop {
                     _ => answer(&engine, &origin, &action, &payload, (&health, busy)).await,
                 }
             });
-            let broke = || Err("answering this broke; the log says where".to_string());
+            let broke = || Err(BROKE.to_string());
             let answer = answer.catch_unwind().await.unwrap_or_else(|_| broke());
             let answer = answer.unwrap_or_else(|why| Plist::new().text("error", why));
             let answer = match payload.int_at("request") {
@@ -46,6 +50,23 @@ impl Loop {
             let known = if action.is_empty() { "unknown" } else { &action };
             outbox.send("response", Some(&session), answer.keyword("action", known));
         });
+    }
+}
+
+/// How many nodes one answer holds at most: a message stays small.
+const MOST_HITS: usize = 1_000;
+
+/// Answers a query. A client is the user's own Emacs and may see what is private.
+fn query(engine: &Engine, payload: &Sexp) -> Plist {
+    let text = payload.text_at("query").unwrap_or("");
+    let limit = payload.count_at("limit").map(|limit| limit.clamp(1, MOST_HITS));
+    let manner = if payload.flag_at("typing") { Manner::Typing } else { Manner::Whole };
+    match engine.query(text, limit, Privacy::Private, manner) {
+        Ok(answer) => show::answer(&answer, engine, MOST_HITS),
+        Err(error) => Plist::new()
+            .text("error", error.to_string())
+            .int("column", error.column as i64)
+            .int("width", error.width as i64),
     }
 }
 
@@ -74,6 +95,11 @@ async fn answer(
             let from = payload.count_at("from").unwrap_or(0);
             let slice = engine.with_plan(id, |plan| show::plan_argument(plan, name, from));
             slice.unwrap_or_else(|| Err(no_plan(id)))
+        }
+        "query" => {
+            // Reading texts may take a while, and nobody else's request waits for it.
+            let (engine, payload) = (engine.clone(), payload.clone());
+            tokio::task::spawn_blocking(move || query(&engine, &payload)).await.map_err(|_| BROKE.to_string())
         }
         "trace" => {
             let view = engine.view();

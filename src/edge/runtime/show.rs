@@ -5,11 +5,15 @@ use crate::domain::gate::plan::{FlightPlan, PlanStatus};
 use crate::domain::gate::{Trace, page};
 use crate::domain::inert::{exact, inert};
 use crate::domain::memory::view::View;
+use crate::domain::query::show::Row;
+use crate::domain::recall::show::link;
 use crate::domain::sexp::plist::Plist;
 use crate::domain::sexp::reader::Sexp;
 use crate::domain::turn::Deed;
 use crate::domain::turn::error::Fault;
 use crate::edge::doctor::Check;
+use crate::edge::engine::Engine;
+use crate::edge::engine::query::Answer;
 use crate::edge::engine::record::Finished;
 use crate::edge::log::Line;
 use serde_json::Value;
@@ -230,6 +234,49 @@ fn first_lines(text: &str) -> String {
     let shown: Vec<&str> = lines.by_ref().take(12).collect();
     let more = lines.count();
     if more > 0 { format!("{}\n… and {} more", shown.join("\n"), counted(more, "line")) } else { shown.join("\n") }
+}
+
+/// Returns what came of a query, at most so many nodes of it.
+pub fn answer(answer: &Answer, engine: &Engine, most: usize) -> Plist {
+    let hits = answer.found.hits.iter().take(most).map(|hit| {
+        // The link alone is meant for an Org buffer: it is inert.
+        row(&Row::of(hit), engine).text("link", engine.mask(&inert(&link(&hit.node)))).build()
+    });
+    let reading = answer.reading.map(|reading| [Sexp::int(reading.done as i64), Sexp::int(reading.total as i64)]);
+    let notes = answer.found.notes.iter().cloned().chain(answer.state(engine.view().len()));
+    let plist = Plist::new()
+        .text("query", engine.mask(&answer.query))
+        .int("total", answer.found.total.count() as i64)
+        .flag("at-least", !answer.found.total.is_exact())
+        .list("hits", hits)
+        .texts("notes", notes.map(|note| exact(&note)));
+    match reading {
+        Some(reading) => plist.list("reading", reading),
+        None => plist,
+    }
+}
+
+/// Texts come as they stand: the client shows what cannot be seen, and compares titles with a buffer's.
+fn row(row: &Row, engine: &Engine) -> Plist {
+    let marks = row.marks.iter().map(|mark| Sexp::list([Sexp::int(mark.start as i64), Sexp::int(mark.end as i64)]));
+    Plist::new()
+        .text("id", row.id.as_str())
+        .text("file", row.file.as_str())
+        .int("line", i64::from(row.line))
+        .int("byte", i64::from(row.byte))
+        .int("level", i64::from(row.level))
+        .text("title", engine.mask(&row.title))
+        .texts("path", row.path.iter().map(|title| engine.mask(title)))
+        .maybe("keyword", row.keyword.as_deref())
+        .flag("done", row.done)
+        .maybe("priority", row.priority.map(String::from))
+        .texts("tags", row.tags.iter().map(String::as_str))
+        .maybe("scheduled", row.scheduled.as_deref())
+        .maybe("deadline", row.deadline.as_deref())
+        .maybe("closed", row.closed.as_deref())
+        .flag("private", row.private)
+        .maybe("snippet", row.snippet.as_deref().map(|snippet| engine.mask(snippet)))
+        .list("marks", marks)
 }
 
 #[cfg(test)]

@@ -1,0 +1,157 @@
+//! From a query to its text: reading that again gives the same query.
+
+use crate::domain::query::field::{Field, STATES, THINGS, name_of};
+use crate::domain::query::token::{Kind, tokens};
+use crate::domain::query::{Filter, Query, Relation, Stamp, Term, Test, Todo};
+
+/// Returns a query as it is typed.
+pub fn print(query: &Query) -> String {
+    let mut out = String::new();
+    filter(&query.filter, Around::Nothing, &mut out);
+    if !query.sort.is_empty() {
+        let words: Vec<String> = query.sort.iter().map(|sort| sort.words()).collect();
+        part(&mut out, &format!("sort:{}", words.join(",")));
+    }
+    if let Some(limit) = query.limit {
+        part(&mut out, &format!("limit:{limit}"));
+    }
+    out
+}
+
+/// What a filter stands in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Around {
+    Nothing,
+    All,
+    Any,
+    Not,
+}
+
+fn part(out: &mut String, text: &str) {
+    if !out.is_empty() && !out.ends_with('(') && !out.ends_with('-') {
+        out.push(' ');
+    }
+    out.push_str(text);
+}
+
+/// Writes a filter. It calls itself as deep as groups stand in each other, which reading bounds.
+fn filter(shown: &Filter, around: Around, out: &mut String) {
+    let grouped = match (shown, around) {
+        (Filter::All(_), Around::Not) | (Filter::Any(_), Around::All | Around::Not) => true,
+        (Filter::All(parts), Around::Any) => parts.is_empty(),
+        (Filter::All(_) | Filter::Any(_) | Filter::Not(_) | Filter::Term(_), _) => false,
+    };
+    if grouped {
+        part(out, "(");
+    }
+    match shown {
+        Filter::All(parts) => parts.iter().for_each(|inner| filter(inner, Around::All, out)),
+        Filter::Any(parts) => {
+            for (at, inner) in parts.iter().enumerate() {
+                if at > 0 {
+                    part(out, "or");
+                }
+                filter(inner, Around::Any, out);
+            }
+        }
+        Filter::Not(inner) => {
+            part(out, "-");
+            filter(inner, Around::Not, out);
+        }
+        Filter::Term(shown) => part(out, &term(shown)),
+    }
+    if grouped {
+        out.push(')');
+    }
+}
+
+/// Returns one condition as it is typed.
+pub fn term(term: &Term) -> String {
+    let field = |field: Field, value: &str| format!("{}:{}", field.name(), quoted_where_needed(value));
+    match term {
+        Term::Word(word) => word.clone(),
+        Term::Phrase(text) => quoted(text),
+        Term::Title(text) => field(Field::Title, text),
+        Term::Todo(todo) => match todo {
+            Todo::Named(names) => field(Field::Todo, &names.join(",")),
+            Todo::Open => field(Field::Todo, "open"),
+            Todo::Done => field(Field::Todo, "done"),
+            Todo::Any => field(Field::Todo, "any"),
+            Todo::None => field(Field::Todo, "none"),
+        },
+        Term::Tag(tags) => field(Field::Tag, &tags.join(",")),
+        Term::OwnTag(tags) => field(Field::OwnTag, &tags.join(",")),
+        Term::Property(key, test) => field(
+            Field::Prop,
+            &match test {
+                Test::There => key.clone(),
+                Test::Is(value) => format!("{key}={value}"),
+                Test::Holds(value) => format!("{key}~{value}"),
+                Test::Compare(relation, value) => format!("{key}{}{value}", relation.mark()),
+            },
+        ),
+        Term::Priority(wanted) => {
+            field(Field::Priority, &wanted.iter().map(char::to_string).collect::<Vec<_>>().join(","))
+        }
+        Term::Level(from, to) => field(
+            Field::Level,
+            &match (*from, *to) {
+                (from, to) if from == to => from.to_string(),
+                (from, u16::MAX) => format!(">={from}"),
+                (0, to) => format!("<={to}"),
+                (from, to) => format!("{from}..{to}"),
+            },
+        ),
+        Term::File(text) => field(Field::File, text),
+        Term::Id(id) => field(Field::Id, id),
+        Term::Under(id) => field(Field::Under, id),
+        Term::Parent(id) => field(Field::Parent, id),
+        Term::Links(id) => field(Field::Links, id),
+        Term::Backlinks(id) => field(Field::Backlinks, id),
+        Term::Similar(id) => field(Field::Similar, id),
+        Term::Time(stamp, when) => field(stamp.field(), &when.to_string()),
+        Term::Has(thing) => field(Field::Has, name_of(THINGS, thing)),
+        Term::Is(state) => field(Field::Is, name_of(STATES, state)),
+    }
+}
+
+/// Returns a condition for one word; a phrase where it would be read as something else.
+pub(super) fn word(text: &str) -> Term {
+    let plain = matches!(tokens(text).as_deref(), Ok([only]) if only.kind == Kind::Word(text.to_string()));
+    if plain { Term::Word(text.to_string()) } else { Term::Phrase(text.trim().to_string()) }
+}
+
+fn quoted_where_needed(value: &str) -> String {
+    let odd = |c: char| {
+        c.is_whitespace() || c.is_control() || matches!(c, '(' | ')' | '"' | '“' | '”' | '„' | '«' | '»' | '「' | '」')
+    };
+    if value.contains(odd) { quoted(value) } else { value.to_string() }
+}
+
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+impl Relation {
+    fn mark(self) -> &'static str {
+        match self {
+            Relation::Less => "<",
+            Relation::AtMost => "<=",
+            Relation::More => ">",
+            Relation::AtLeast => ">=",
+        }
+    }
+}
+
+impl Stamp {
+    /// Returns the field that asks for it.
+    pub fn field(self) -> Field {
+        match self {
+            Stamp::Scheduled => Field::Scheduled,
+            Stamp::Deadline => Field::Deadline,
+            Stamp::Closed => Field::Closed,
+            Stamp::Planned => Field::Planned,
+            Stamp::Modified => Field::Modified,
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! `passepartout query`: answers a query for a terminal, or as JSON for a program.
+
+use crate::domain::inert::exact;
+use crate::domain::query::error::QueryError;
+use crate::domain::query::show::{Row, Style, plain};
+use crate::edge::engine::query::Answer;
+use serde_json::{Value, json};
+use std::io::{self, Write};
+
+/// The version of the JSON form; a field that is taken away or changes its meaning makes a new one.
+pub const FORM: u32 = 1;
+
+/// Writes an answer for a terminal.
+///
+/// # Errors
+/// When writing fails.
+pub fn print_plain(answer: &Answer, files: usize, style: &Style, out: &mut dyn Write) -> io::Result<()> {
+    out.write_all(plain(&answer.found, style).as_bytes())?;
+    let total = answer.found.total.words(answer.found.hits.len());
+    if answer.found.hits.is_empty() {
+        writeln!(
+            out,
+            "Nothing fits: {}",
+            if answer.query.is_empty() { "everything".to_string() } else { exact(&answer.query) }
+        )?;
+    } else {
+        writeln!(out, "{total}.")?;
+    }
+    match answer.state(files) {
+        Some(state) => writeln!(out, "Note: {state}."),
+        None => Ok(()),
+    }
+}
+
+/// Returns an answer as JSON.
+pub fn json(answer: &Answer, mask: &dyn Fn(&str) -> String) -> Value {
+    let hits: Vec<Value> = answer.found.hits.iter().map(|hit| row(&Row::of(hit), mask)).collect();
+    json!({
+        "form": FORM,
+        "query": mask(&answer.query),
+        "total": answer.found.total.count(),
+        "exact": answer.found.total.is_exact(),
+        "hits": hits,
+        "notes": answer.found.notes,
+        "reading": answer.reading.map(|reading| json!({ "done": reading.done, "total": reading.total })),
+    })
+}
+
+fn row(row: &Row, mask: &dyn Fn(&str) -> String) -> Value {
+    json!({
+        "id": row.id, "file": row.file, "line": row.line, "byte": row.byte, "level": row.level,
+        "title": mask(&row.title), "path": row.path.iter().map(|title| mask(title)).collect::<Vec<_>>(),
+        "keyword": row.keyword, "done": row.done, "priority": row.priority.map(String::from), "tags": row.tags,
+        "scheduled": row.scheduled, "deadline": row.deadline, "closed": row.closed,
+        "private": row.private, "score": row.score,
+        "snippet": row.snippet.as_deref().map(mask),
+        "marks": row.marks.iter().map(|mark| [mark.start, mark.end]).collect::<Vec<_>>(),
+    })
+}
+
+/// Returns an error as JSON.
+pub fn json_error(error: &QueryError) -> Value {
+    json!({
+        "form": FORM,
+        "error": error.to_string(),
+        "what": error.what, "way_out": error.way_out, "column": error.column, "width": error.width,
+    })
+}

@@ -1,0 +1,360 @@
+//! The query language: what is read, what is said of what cannot be, and what is found.
+
+mod naive;
+mod parse;
+
+use crate::support::engine::Home;
+use jiff::Timestamp;
+use jiff::civil::{DateTime, date};
+use passepartout::domain::context::lexical::Index;
+use passepartout::domain::label::Privacy;
+use passepartout::domain::memory::document::{Document, PrivacyOptions};
+use passepartout::domain::memory::view::View;
+use passepartout::domain::org::scan::{ScanOptions, scan};
+use passepartout::domain::query::field::{FIELDS, SORTS, STATES, THINGS};
+use passepartout::domain::query::run::{Found, World, answer, find};
+use passepartout::domain::query::show::{Style, plain};
+use passepartout::domain::query::{hint, parse::parse as read};
+use passepartout::edge::engine::query::Manner;
+use std::sync::Arc;
+
+const HOME: &str = "\
+#+TITLE: Home
+#+TODO: TODO NEXT WAITING | DONE
+#+FILETAGS: :house:
+* Kitchen                                                          :project:
+:PROPERTIES:
+:ID: kitchen
+:END:
+Renovation of the kitchen. The boiler code is 4711.
+** NEXT [#A] Order tiles                                             :errand:
+SCHEDULED: <2026-11-17 Tue>
+:PROPERTIES:
+:ID: tiles
+:EFFORT: 0:30
+:END:
+The white ones, from the mill at Corran. See [[id:ada][Ada]].
+** TODO [#B] Paint the walls
+DEADLINE: <2026-11-25 Wed>
+:PROPERTIES:
+:EFFORT: 2:00
+:END:
+** WAITING Plumber calls back
+** DONE Measure the window
+CLOSED: [2026-11-10 Tue 18:00]
+* Secret plans                                                       :private:
+:PROPERTIES:
+:ID: secret
+:END:
+A surprise for [[id:ada][Ada]]: larch from Corran.
+";
+
+const PEOPLE: &str = "\
+* People
+** Ada Lovelace                                                       :people:
+:PROPERTIES:
+:ID: ada
+:END:
+Sister of Bob. She orders tea and tiles.
+** 東京の友達
+東京都に住んでいる。明日会う。
+** 图书馆
+我在图书馆看书。
+** TODO Réparer le vélo
+DEADLINE: <2026-10-01 Thu>
+";
+
+pub fn now() -> DateTime {
+    // A Sunday.
+    date(2026, 11, 22).at(9, 0, 0, 0)
+}
+
+pub fn view(files: &[(&str, &str)]) -> View {
+    let mut view = View::default();
+    for (at, (file, text)) in files.iter().enumerate() {
+        let outline = scan(Arc::from(*text), &ScanOptions::default()).expect("a short text");
+        let modified = Timestamp::from_second(1_795_000_000 - 86_400 * 30 * at as i64).expect("a time");
+        view.put(Arc::new(Document::build(*file, outline, &PrivacyOptions::default()).changed_at(Some(modified))));
+    }
+    view
+}
+
+pub fn memex() -> View {
+    view(&[("/m/home.org", HOME), ("/m/people.org", PEOPLE)])
+}
+
+/// Asks, and hands over what was found.
+pub fn with<T>(view: &View, clearance: Privacy, work: impl FnOnce(&World<'_>) -> T) -> T {
+    let index = Index::of(view);
+    let local = |at: Timestamp| at.to_zoned(jiff::tz::TimeZone::UTC).datetime();
+    work(&World { view, index: &index, now: now(), local: &local, clearance })
+}
+
+fn titles(found: &Found) -> String {
+    found.hits.iter().map(|hit| hit.node.title()).collect::<Vec<_>>().join(", ")
+}
+
+fn ask(view: &View, query: &str) -> Found {
+    let query = read(query).unwrap_or_else(|error| panic!("{query}: {error}"));
+    with(view, Privacy::Private, |world| answer(&query, world, 20))
+}
+
+#[test]
+fn each_term_finds_what_it_says() {
+    let view = memex();
+    for (query, expected) in [
+        ("id:tiles", "Order tiles"),
+        ("id:[[id:tiles][the tiles]]", "Order tiles"),
+        ("todo:TODO", "Paint the walls, Réparer le vélo"),
+        ("todo:NEXT,WAITING", "Order tiles, Plumber calls back"),
+        ("todo:open sort:title", "Order tiles, Paint the walls, Plumber calls back, Réparer le vélo"),
+        ("todo:done", "Measure the window"),
+        ("tag:project level:2", "Order tiles, Paint the walls, Plumber calls back, Measure the window"),
+        ("tag:HOUSE level:1", "Kitchen, Secret plans"),
+        ("own-tag:project", "Kitchen"),
+        ("tag:errand,people", "Order tiles, Ada Lovelace"),
+        ("prop:EFFORT", "Order tiles, Paint the walls"),
+        ("prop:effort=0:30", "Order tiles"),
+        ("prop:EFFORT>0:45", "Paint the walls"),
+        ("prop:EFFORT~2:", "Paint the walls"),
+        ("priority:A..B", "Order tiles, Paint the walls"),
+        ("level:0", "Home, people.org"),
+        ("title:vélo", "Réparer le vélo"),
+        ("file:people level:1", "People"),
+        ("file:*/home.org level:1", "Kitchen, Secret plans"),
+        ("under:kitchen todo:TODO", "Paint the walls"),
+        ("under:\"Home/Kitchen\"", "Order tiles, Paint the walls, Plumber calls back, Measure the window"),
+        ("parent:People", "Ada Lovelace, 東京の友達, 图书馆, Réparer le vélo"),
+        ("links:tiles", "Ada Lovelace"),
+        ("backlinks:ada", "Order tiles, Secret plans"),
+        ("scheduled:<today", "Order tiles"),
+        ("deadline:+7d", "Paint the walls"),
+        ("deadline:<today", "Réparer le vélo"),
+        ("deadline:any sort:deadline", "Réparer le vélo, Paint the walls"),
+        ("deadline:any sort:-deadline", "Paint the walls, Réparer le vélo"),
+        ("deadline:none todo:any", "Order tiles, Plumber calls back, Measure the window"),
+        ("planned:2026-11", "Order tiles, Paint the walls"),
+        ("closed:2026-11-10", "Measure the window"),
+        ("closed:tuesday", ""),
+        ("modified:-2w level:1", "Kitchen, Secret plans"),
+        ("is:overdue", "Réparer le vélo"),
+        ("is:private", "Secret plans"),
+        ("is:file", "Home, people.org"),
+        ("has:priority", "Order tiles, Paint the walls"),
+        ("has:children level:1", "Kitchen, People"),
+        ("has:links", "Order tiles, Secret plans"),
+        ("has:backlinks", "Ada Lovelace"),
+        ("has:id", "Kitchen, Order tiles, Secret plans, Ada Lovelace"),
+        // Text.
+        ("kitchens", "Kitchen"),
+        ("tiles corran", "Order tiles"),
+        ("\"mill at Corran\"", "Order tiles"),
+        ("\"at mill\"", ""),
+        ("\"ordering tiles\"", ""),
+        ("ordering tiles", "Order tiles, Ada Lovelace"),
+        ("velo", "Réparer le vélo"),
+        ("東京", "東京の友達"),
+        ("東京都", "東京の友達"),
+        ("京都", "東京の友達"),
+        ("东京", ""),
+        ("图书馆", "图书馆"),
+        ("看书", "图书馆"),
+        ("corran -tag:private", "Order tiles"),
+        ("larch or vélo sort:title", "Réparer le vélo, Secret plans"),
+        ("(tag:errand or tag:people) -larch", "Order tiles, Ada Lovelace"),
+        ("not (tag:house or file:people)", ""),
+        ("the kitchen", "Kitchen"),
+        ("sort:-priority todo:any limit:2", "Paint the walls, Order tiles"),
+        ("sort:todo todo:any limit:3", "Paint the walls, Réparer le vélo, Order tiles"),
+        // The same as s-expressions.
+        ("(and (todo \"TODO\") (deadline :to \"2026-10-31\"))", "Réparer le vélo"),
+        ("(or (tags \"errand\" \"people\") (heading \"window\"))", "Order tiles, Measure the window, Ada Lovelace"),
+        (
+            "(and (tags \"project\") (level 2) (not (todo \"NEXT\" \"DONE\")) (sort \"title\") (limit 1))",
+            "Paint the walls",
+        ),
+        ("(and \"tiles\" \"corran\")", "Order tiles"),
+    ] {
+        assert_eq!(titles(&ask(&view, query)), expected, "{query}");
+    }
+}
+
+#[test]
+fn nothing_is_answered_with_what_may_be_meant() {
+    let view = memex();
+    let check = |query: &str, expected: &[&str]| {
+        let parsed = read(query).expect(query);
+        let notes = with(&view, Privacy::Private, |world| {
+            let found = answer(&parsed, world, 20);
+            if found.hits.is_empty() && found.notes.is_empty() { hint::hints(&parsed, world) } else { found.notes }
+        });
+        assert_eq!(notes, expected, "{query}");
+    };
+    check("tag:erand", &["no heading has the tag erand; did you mean errand?"]);
+    check("todo:todo", &["no heading has the keyword todo; did you mean TODO?"]);
+    check("prop:EFORT", &["no heading has the property EFORT; did you mean EFFORT?"]);
+    check("id:nowhere", &["no heading has the id “nowhere”"]);
+    check("under:nowhere", &["no heading has the id, the title or the path “nowhere”"]);
+    check("tiles zanzibar", &["nothing has all of these words; this has some of them"]);
+    check("tag:errand", &[]);
+}
+
+#[test]
+fn what_is_private_is_no_candidate_for_a_reader_elsewhere() {
+    let view = memex();
+    for query in [
+        "larch",
+        "tag:private",
+        "id:secret",
+        "backlinks:ada",
+        "title:secret",
+        "",
+        "-tag:nothing",
+        "similar:tiles",
+        "\"surprise for\"",
+    ] {
+        let query = read(query).expect("a query");
+        with(&view, Privacy::Open, |world| {
+            for found in [answer(&query, world, 100), find(&query, world, 100)] {
+                assert!(!titles(&found).contains("Secret"), "{query:?}: {}", titles(&found));
+                assert!(!found.notes.iter().any(|note| note.contains("Secret")), "{query:?}: {:?}", found.notes);
+            }
+        });
+    }
+    // A private note cannot be used as a name, and what only it links to has no backlinks.
+    let only = view_of_one_link();
+    for query in ["under:secret", "links:secret", "similar:secret", "has:backlinks"] {
+        let query = read(query).expect("a query");
+        assert_eq!(with(&only, Privacy::Open, |world| answer(&query, world, 10)).hits.len(), 0, "{query:?}");
+    }
+    let query = read("has:backlinks").expect("a query");
+    assert_eq!(with(&only, Privacy::Private, |world| answer(&query, world, 10)).hits.len(), 1);
+}
+
+fn view_of_one_link() -> View {
+    view(&[(
+        "/m/a.org",
+        "* Secret :private:\n:PROPERTIES:\n:ID: secret\n:END:\nTo [[id:open]].\n* Open\n:PROPERTIES:\n:ID: open\n:END:\n",
+    )])
+}
+
+#[test]
+fn what_is_typed_finds_the_beginnings_of_titles() {
+    let view = memex();
+    let typing = |text: &str| {
+        let query = read(text).expect(text);
+        titles(&with(&view, Privacy::Private, |world| find(&query, world, 5)))
+    };
+    assert_eq!(typing("kit"), "Kitchen");
+    assert_eq!(typing("pl"), "Plumber calls back, Secret plans, People, people.org");
+    assert_eq!(typing("tiles"), "Order tiles, Ada Lovelace");
+    assert_eq!(typing("tag:project win"), "Measure the window");
+    assert_eq!(typing("图书"), "图书馆");
+}
+
+#[test]
+fn similar_headings_share_rare_words() {
+    let text = "* A\n:PROPERTIES:\n:ID: a\n:END:\nlarch boards for the deck\n* B\nlarch planks and boards\n* C\ntea and cake\n* D\ntea boards\n";
+    let view = view(&[("/m/w.org", text)]);
+    let found = ask(&view, "similar:a");
+    assert!(titles(&found).starts_with("B"), "{}", titles(&found));
+    assert!(!titles(&found).contains('C') && !titles(&found).contains('A'), "{}", titles(&found));
+}
+
+#[test]
+fn a_terminal_is_told_where_what_and_when() {
+    let view = memex();
+    let shown = |query: &str| {
+        let found = ask(&view, query);
+        let total = found.total.words(found.hits.len());
+        format!("{}{total}\n", plain(&found, &Style { coloured: false, width: 80 }))
+    };
+    insta::assert_snapshot!(shown("corran"), @r#"
+    Secret plans :house:private:
+      /m/home.org:24
+      A surprise for Ada: larch from Corran.
+    NEXT [#A] Order tiles :house:project:errand:
+      /m/home.org:9
+      Kitchen  scheduled <2026-11-17 Tue>
+      The white ones, from the mill at Corran. See Ada.
+    2 headings
+    "#);
+    insta::assert_snapshot!(shown("todo:TODO sort:deadline"), @r#"
+    TODO Réparer le vélo
+      /m/people.org:11
+      People  deadline <2026-10-01 Thu>
+    TODO [#B] Paint the walls :house:project:
+      /m/home.org:16
+      Kitchen  deadline <2026-11-25 Wed>
+    2 headings
+    "#);
+    insta::assert_snapshot!(shown("tag:house limit:1"), @r#"
+    Home :house:
+      /m/home.org:1
+    1 of 7 headings
+    "#);
+    insta::assert_snapshot!(shown("tag:nobody"), @"nothing");
+}
+
+#[test]
+fn text_of_notes_moves_no_terminal() {
+    let view = view(&[("/m/x.org", "* Evil \u{1b}[31m \u{202e}title\nbody \u{1b}]0;x\u{7} evil\n")]);
+    let found = ask(&view, "evil");
+    let text = plain(&found, &Style { coloured: false, width: 80 });
+    assert!(!text.contains(['\u{1b}', '\u{202e}', '\u{7}']), "{text}");
+}
+
+#[test]
+fn the_manual_has_every_term() {
+    let manual = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/manual.org")).expect("the manual");
+    let table = manual.split_once("#+NAME: query-terms\n").expect("the table of terms").1;
+    let rows: Vec<&str> = table.lines().take_while(|line| line.starts_with('|')).collect();
+    for known in FIELDS {
+        let row = rows.iter().find(|row| row.starts_with(&format!("| ={}= |", known.example)));
+        assert!(row.is_some(), "the manual lacks {}", known.example);
+    }
+    // What the table shows can be typed.
+    for row in rows.iter().skip(2) {
+        let cell = row.trim_matches('|').split('|').next().unwrap_or("");
+        for typed in cell.split("=, =").map(|typed| typed.trim().trim_matches('=')) {
+            assert!(read(typed).is_ok(), "{typed}");
+        }
+    }
+    let all = |names: Vec<&str>, at: &str| {
+        let row = rows.iter().find(|row| row.starts_with(&format!("| ={at}"))).expect("a row");
+        for name in names {
+            assert!(row.contains(&format!("={name}=")), "the manual lacks {name} at {at}");
+        }
+    };
+    all(THINGS.iter().map(|(name, _)| *name).collect(), "has:");
+    all(STATES.iter().map(|(name, _)| *name).collect(), "is:");
+    all(SORTS.iter().map(|(name, _)| *name).collect(), "sort:");
+}
+
+#[test]
+fn totals_say_whether_they_are_exact() {
+    let text: String = (0..3000).map(|at| format!("* Heading {at} word{}\n", at % 7)).collect();
+    let view = view(&[("/m/many.org", &text)]);
+    let words = |query: &str| {
+        let found = ask(&view, query);
+        found.total.words(found.hits.len())
+    };
+    assert_eq!(words("level:1 limit:5"), "5 of at least 2005 headings");
+    assert_eq!(words("title:999"), "3 headings");
+    assert_eq!(words("title:2999"), "1 heading");
+    assert_eq!(words("sort:title level:1"), "20 of 3000 headings");
+    assert_eq!(words("word3 limit:10"), "10 of at least 11 headings");
+    assert_eq!(words("title:nowhere"), "nothing");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_engine_answers_and_says_how_it_understood() {
+    let home = Home::new(&[("home.org", HOME), ("people.org", PEOPLE)]);
+    let engine = home.engine().await;
+    home.read(&engine).await;
+    let answer = engine.query("(tags \"errand\")", None, Privacy::Open, Manner::Whole).expect("a query");
+    assert_eq!((answer.query.as_str(), answer.found.hits.len()), ("tag:errand", 1));
+    let error = engine.query("tga:errand", None, Privacy::Open, Manner::Whole).map(|_| ()).expect_err("no field");
+    assert_eq!(error.column, 1);
+    engine.close().await;
+}

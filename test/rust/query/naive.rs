@@ -1,0 +1,184 @@
+//! What is found is what a slow reader finds, who looks at every node and knows no index.
+
+use super::parse::filter;
+use super::{now, view, with};
+use passepartout::domain::label::Privacy;
+use passepartout::domain::memory::view::{NodeRef, View};
+use passepartout::domain::query::run::{Total, run};
+use passepartout::domain::query::{Filter, Query, Sort, SortKey, State, Term, Test, Thing, Todo};
+use passepartout::domain::query::{Stamp, date::Lean};
+use proptest::prelude::*;
+
+/// Words whose forms and neighbours a test can tell without a stemmer.
+const WORDS: &[&str] = &["boat", "boats", "larch", "deck", "mill", "東京", "東京都", "京都"];
+
+fn text_has(text: &str, word: &str) -> bool {
+    if !word.is_ascii() {
+        return text.contains(word);
+    }
+    let bare = |word: &str| word.trim_end_matches('s').to_string();
+    text.split(|c: char| !c.is_ascii_alphanumeric()).any(|found| bare(found) == bare(word))
+}
+
+fn phrase_stands(text: &str, phrase: &str) -> bool {
+    let words: Vec<&str> = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    let wanted: Vec<&str> = phrase.split(' ').collect();
+    words.windows(wanted.len()).any(|row| row == wanted)
+}
+
+fn node_texts(node: &NodeRef) -> Vec<String> {
+    let document = node.document().expect("its document");
+    let outline = &document.outline;
+    let own = &outline.nodes[node.index];
+    let mut texts = vec![node.body().to_string()];
+    texts.push(if node.index == 0 { outline.title.as_deref().unwrap_or("").into() } else { node.title().to_string() });
+    texts.extend(if node.index == 0 { outline.filetags.iter() } else { own.tags.iter() }.map(|tag| tag.to_string()));
+    texts
+}
+
+fn holds(node: &NodeRef, term: &Term) -> bool {
+    let document = node.document().expect("its document");
+    let outline = &document.outline;
+    let own = &outline.nodes[node.index];
+    let day = |range: &Option<std::ops::Range<u32>>| -> Option<jiff::civil::Date> {
+        outline.slice(range.as_ref()?).get(1..11)?.parse().ok()
+    };
+    let todo = outline.todo(own);
+    match term {
+        Term::Word(word) => node_texts(node).iter().any(|text| text_has(text, word)),
+        Term::Phrase(phrase) => node_texts(node).iter().any(|text| phrase_stands(text, phrase)),
+        Term::Title(text) => node.title().to_lowercase().contains(text.as_str()),
+        Term::Todo(Todo::Named(names)) => todo.is_some_and(|todo| names.iter().any(|name| **name == *todo.name)),
+        Term::Todo(Todo::Open) => todo.is_some_and(|todo| !todo.done),
+        Term::Todo(Todo::None) => todo.is_none(),
+        Term::Tag(tags) => outline.all_tags(node.index).iter().any(|tag| tags.iter().any(|wanted| wanted == tag)),
+        Term::Property(key, Test::Is(value)) => outline.property(own, key) == Some(value),
+        Term::Level(from, to) => (*from..=*to).contains(&own.level),
+        Term::Under(id) => {
+            let mut above = node.parent();
+            while let Some(parent) = above {
+                if parent.id().as_str() == id {
+                    return true;
+                }
+                above = parent.parent();
+            }
+            false
+        }
+        Term::Backlinks(id) => node.body().contains(&format!("[[id:{id}]]")),
+        Term::Time(stamp, when) => {
+            let window = when.window(now(), Lean::Forward).expect("a window");
+            let stamps = match stamp {
+                Stamp::Deadline => vec![&own.deadline],
+                _ => vec![&own.scheduled, &own.deadline],
+            };
+            stamps.into_iter().any(|stamp| day(stamp).is_some_and(|day| window.contains_day(day)))
+        }
+        Term::Has(Thing::Deadline) => own.deadline.is_some(),
+        Term::Is(State::Private) => node.privacy() == Privacy::Private,
+        Term::Is(State::File) => node.index == 0,
+        other => panic!("the slow reader does not know {other:?}"),
+    }
+}
+
+fn fits(node: &NodeRef, filter: &Filter) -> bool {
+    match filter {
+        Filter::All(parts) => parts.iter().all(|part| fits(node, part)),
+        Filter::Any(parts) => parts.iter().any(|part| fits(node, part)),
+        Filter::Not(inner) => !fits(node, inner),
+        Filter::Term(term) => holds(node, term),
+    }
+}
+
+fn heading() -> impl Strategy<Value = String> {
+    let words = |n| prop::collection::vec(prop::sample::select(WORDS), 0..n).prop_map(|words| words.join(" "));
+    let meta = (
+        1usize..4,
+        prop::option::of(prop::sample::select(vec!["TODO", "DONE"])),
+        prop::collection::btree_set(prop::sample::select(vec!["work", "home", "private"]), 0..2),
+        prop::option::of((prop::sample::select(vec!["DEADLINE", "SCHEDULED"]), 18u8..28)),
+    );
+    let ids =
+        (prop::option::of(0u8..6), prop::option::of(prop::sample::select(vec!["x", "y"])), prop::option::of(0u8..6));
+    (meta, words(4), words(8), ids).prop_map(|((level, todo, tags, stamp), title, body, (id, value, link))| {
+        let todo = todo.map(|todo| format!("{todo} ")).unwrap_or_default();
+        let tags: Vec<&str> = tags.into_iter().collect();
+        let tags = if tags.is_empty() { String::new() } else { format!(" :{}:", tags.join(":")) };
+        let stamp = stamp.map(|(kind, day)| format!("{kind}: <2026-11-{day}>\n")).unwrap_or_default();
+        let id = id.map(|id| format!(":ID: n{id}\n")).unwrap_or_default();
+        let value = value.map(|value| format!(":KEY: {value}\n")).unwrap_or_default();
+        let drawer =
+            if id.is_empty() && value.is_empty() { String::new() } else { format!(":PROPERTIES:\n{id}{value}:END:\n") };
+        let link = link.map(|link| format!("[[id:n{link}]]\n")).unwrap_or_default();
+        // A word behind the title that nothing asks for: a title is never empty.
+        format!("{} {todo}{title} t{tags}\n{stamp}{drawer}{body}\n{link}", "*".repeat(level))
+    })
+}
+
+fn memex() -> impl Strategy<Value = Vec<String>> {
+    prop::collection::vec(prop::collection::vec(heading(), 0..12).prop_map(|headings| headings.concat()), 1..4)
+}
+
+fn view_of(texts: &[String]) -> View {
+    let names = ["/m/a.org", "/m/b.org", "/m/c.org"];
+    let files: Vec<(&str, &str)> = names.into_iter().zip(texts.iter().map(String::as_str)).collect();
+    view(&files)
+}
+
+fn term() -> impl Strategy<Value = Term> {
+    use passepartout::domain::query::date::when;
+    let times = ["today", "+3d", "<2026-11-24", "2026-11-20..", "any-day"].map(|text| when(text).ok());
+    let times: Vec<_> = times.into_iter().flatten().collect();
+    let text = |word: &&str| word.to_string();
+    let words: Vec<String> = WORDS.iter().map(text).collect();
+    prop_oneof![
+        3 => prop::sample::select(words.clone()).prop_map(Term::Word),
+        1 => (prop::sample::select(&WORDS[..5]), prop::sample::select(&WORDS[..5])).prop_map(|(a, b)| Term::Phrase(format!("{a} {b}"))),
+        1 => prop::sample::select(words).prop_map(Term::Title),
+        1 => prop::sample::select(vec![Todo::Named(vec!["TODO".into()]), Todo::Named(vec!["TODO".into(), "DONE".into()]), Todo::Open, Todo::None]).prop_map(Term::Todo),
+        2 => prop::sample::select(vec![vec!["work".to_string()], vec!["work".into(), "home".into()]]).prop_map(Term::Tag),
+        1 => Just(Term::Property("KEY".into(), Test::Is("x".into()))),
+        1 => (0u16..3, 0u16..2).prop_map(|(from, more)| Term::Level(from, from + more)),
+        1 => (0u8..6).prop_map(|id| Term::Backlinks(format!("n{id}"))),
+        1 => (prop::sample::select(vec![Stamp::Deadline, Stamp::Planned]), prop::sample::select(times)).prop_map(|(stamp, when)| Term::Time(stamp, when)),
+        1 => Just(Term::Has(Thing::Deadline)),
+        1 => prop::sample::select(vec![Term::Is(State::Private), Term::Is(State::File)]),
+    ]
+}
+
+fn names(nodes: &[NodeRef]) -> Vec<String> {
+    nodes.iter().map(|node| format!("{} {}", node.file(), node.index)).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(crate::support::soak::cases(256)))]
+
+    #[test]
+    fn what_is_found_is_what_a_slow_reader_finds(texts in memex(), filter in filter(term()), open in any::<bool>(), sorted in 0usize..4) {
+        let view = view_of(&texts);
+        let clearance = if open { Privacy::Open } else { Privacy::Private };
+        // A name that may not be seen means nothing, and the slow reader does not know that.
+        let expected: Vec<NodeRef> =
+            view.nodes().filter(|node| node.privacy() <= clearance && (fits(node, &filter))).collect();
+        let asks = |filter: &Filter| format!("{filter:?}").contains("Backlinks");
+        prop_assume!(!(open && asks(&filter)));
+        let by = |key| vec![Sort { key, reversed: false }];
+        let sort = [by(SortKey::File), Vec::new(), by(SortKey::Deadline), by(SortKey::Title)][sorted].clone();
+        let query = Query { filter, sort, limit: Some(1000) };
+        let mut found: Vec<NodeRef> = with(&view, clearance, |world| {
+            let found = run(&query, world, 1000);
+            assert_eq!(found.total, Total::Exactly(found.hits.len()));
+            found.hits.into_iter().map(|hit| hit.node).collect()
+        });
+        if sorted > 0 {
+            found.sort_by(|a, b| (a.file(), a.index).cmp(&(b.file(), b.index)));
+        }
+        prop_assert_eq!(names(&found), names(&expected), "{:?}", query);
+        // A limit cuts the same order.
+        let few = Query { limit: Some(2), ..query.clone() };
+        let (whole, cut) = with(&view, clearance, |world| {
+            let nodes = |query: &Query| run(query, world, 1000).hits.into_iter().map(|hit| hit.node).collect::<Vec<_>>();
+            (nodes(&query), nodes(&few))
+        });
+        prop_assert_eq!(names(&cut), names(&whole[..whole.len().min(2)]));
+    }
+}
