@@ -352,9 +352,13 @@ async fn an_engine_answers_and_says_how_it_understood() {
     let home = Home::new(&[("home.org", HOME), ("people.org", PEOPLE)]);
     let engine = home.engine().await;
     home.read(&engine).await;
-    let answer = engine.query("(tags \"errand\")", None, Privacy::Open, Manner::Whole).expect("a query");
+    let answer =
+        engine.query(&engine.view(), "(tags \"errand\")", None, Privacy::Open, Manner::Whole).expect("a query");
     assert_eq!((answer.query.as_str(), answer.found.hits.len()), ("tag:errand", 1));
-    let error = engine.query("tga:errand", None, Privacy::Open, Manner::Whole).map(|_| ()).expect_err("no field");
+    let error = engine
+        .query(&engine.view(), "tga:errand", None, Privacy::Open, Manner::Whole)
+        .map(|_| ())
+        .expect_err("no field");
     assert_eq!(error.column, 1);
     engine.close().await;
 }

@@ -223,20 +223,14 @@ pub fn frequency(index: &Index, wanted: &Wanted) -> usize {
     wanted.terms.iter().map(|term| index.frequency(term)).min().unwrap_or(0)
 }
 
-/// Returns the nodes that hold every term of something, as the index knows them.
+/// Returns the nodes that hold every term of something, as the index knows them; what they are worth is not worked out.
 pub fn holding(index: &Index, wanted: &Wanted) -> Places {
-    let mut terms: Vec<&str> = wanted.terms.iter().map(AsRef::as_ref).collect();
-    terms.sort_by_key(|term| index.frequency(term));
-    let all = |term: &str, admit: &dyn Fn(&str, u32) -> bool| {
-        index.scores(&[QueryTerm { term: term.into(), weight: 1.0 }], usize::MAX, admit)
-    };
-    let Some((rarest, rest)) = terms.split_first() else { return Places::default() };
-    let mut found = Places::of(all(rarest, &|_, _| true));
-    for term in rest {
-        let kept = all(term, &|file, index| found.score(file, index as usize).is_some());
-        found = Places::of(kept);
+    let terms: Vec<&str> = wanted.terms.iter().map(AsRef::as_ref).collect();
+    if terms.is_empty() {
+        return Places::default();
     }
-    found
+    let found = index.holding(&terms, &|_, _| true);
+    Places::of(found.into_iter().map(|place| Scored { place, score: 0.0 }).collect())
 }
 
 /// Returns the best nodes for some terms, best first.

@@ -375,8 +375,10 @@ fn run_query(text: &str, place: &Place, limit: Option<usize>, json: bool, out: &
         blocking(engine, |engine| engine.read_memex(&mut |_| {})).await?;
         let asked = text.to_string();
         // A terminal is the user's own.
-        let answer =
-            blocking(engine, move |engine| engine.query(&asked, limit, Privacy::Private, Manner::Whole)).await?;
+        let answer = blocking(engine, move |engine| {
+            engine.query(&engine.view(), &asked, limit, Privacy::Private, Manner::Whole)
+        })
+        .await?;
         let answer = answer.map_err(|error| Failure { text: readable(&error.pointed(text)), status: USAGE })?;
         if json {
             writeln!(out, "{}", query::json(&answer, &|text| engine.mask(text)))?;

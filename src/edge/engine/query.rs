@@ -1,6 +1,7 @@
 //! Asks memory in the query language, for every client: who asks decides what may be found.
 
 use crate::domain::label::Privacy;
+use crate::domain::memory::view::View;
 use crate::domain::query::error::QueryError;
 use crate::domain::query::hint::hints;
 use crate::domain::query::parse::parse;
@@ -26,28 +27,38 @@ pub struct Answer {
     pub found: Found,
     /// How far reading the memex has come, while it is read.
     pub reading: Option<Reading>,
+    /// How far the full-text index is, while it has not everything.
+    pub filling: Option<String>,
 }
 
 impl Engine {
-    /// Answers a query. `limit` holds where it names none; nothing stricter than `clearance` is found.
+    /// Answers a query over a view. `limit` holds where it names none; nothing stricter than `clearance` is found.
     ///
     /// # Errors
     /// When it cannot be read: with what is wrong, where, and the way out.
     pub fn query(
         &self,
+        view: &View,
         text: &str,
         limit: Option<usize>,
         clearance: Privacy,
         manner: Manner,
     ) -> Result<Answer, QueryError> {
         let query = parse(text)?;
-        Ok(self.answer_query(&query, limit, clearance, manner))
+        Ok(self.answer_query(view, &query, limit, clearance, manner))
     }
 
-    fn answer_query(&self, query: &Query, limit: Option<usize>, clearance: Privacy, manner: Manner) -> Answer {
-        let (view, index, zone) = (self.view(), self.index(), jiff::tz::TimeZone::system());
+    fn answer_query(
+        &self,
+        view: &View,
+        query: &Query,
+        limit: Option<usize>,
+        clearance: Privacy,
+        manner: Manner,
+    ) -> Answer {
+        let (index, zone) = (self.index(), jiff::tz::TimeZone::system());
         let world = World {
-            view: &view,
+            view,
             index: &index,
             now: self.clock.wall(),
             local: &|at| at.to_zoned(zone.clone()).datetime(),
@@ -65,12 +76,14 @@ impl Engine {
                 found
             }
         };
-        Answer { query: print(query), found, reading }
+        let filling = self.filling().map(|filling| filling.to_string());
+        Answer { query: print(query), found, reading, filling }
     }
 }
 
 impl Answer {
-    /// Returns what must be said of memory itself: that it is still being read, or that it is empty.
+    /// Returns what must be said of memory itself: that it is still being read, that it is empty, or that not
+    /// all of its words are indexed yet.
     pub fn state(&self, files: usize) -> Option<String> {
         match self.reading {
             Some(reading) => Some(format!(
@@ -81,7 +94,7 @@ impl Answer {
                 "memory is empty: no folder of the memex holds an Org file; M-x passepartout-doctor says more"
                     .to_string(),
             ),
-            None => None,
+            None => self.filling.as_ref().map(|so_far| format!("{so_far}; a search for words may find more later")),
         }
     }
 }

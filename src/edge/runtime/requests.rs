@@ -61,7 +61,7 @@ fn query(engine: &Engine, payload: &Sexp) -> Plist {
     let text = payload.text_at("query").unwrap_or("");
     let limit = payload.count_at("limit").map(|limit| limit.clamp(1, MOST_HITS));
     let manner = if payload.flag_at("typing") { Manner::Typing } else { Manner::Whole };
-    match engine.query(text, limit, Privacy::Private, manner) {
+    match engine.query(&engine.view(), text, limit, Privacy::Private, manner) {
         Ok(answer) => show::answer(&answer, engine, MOST_HITS),
         Err(error) => Plist::new()
             .text("error", error.to_string())
