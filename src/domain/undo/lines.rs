@@ -35,8 +35,7 @@ pub fn merge(base: &str, ours: &str, theirs: &str) -> Result<String, Clash> {
     let (left, right) = (hunks(&base, &ours), hunks(&base, &theirs));
     let mut out = String::new();
     let (mut i, mut j, mut at) = (0, 0, 0);
-    loop {
-        let Some((lo, mut hi)) = next(left.get(i), right.get(j)) else { break };
+    while let Some((lo, mut hi)) = next(left.get(i), right.get(j)) {
         let (first_left, first_right) = (i, j);
         // The hunks that touch the same lines belong together, however many there are in a row.
         loop {
