@@ -13,6 +13,7 @@ pub mod ingest;
 pub mod log;
 pub mod org_file;
 pub mod panics;
+pub mod peers;
 pub mod project;
 pub mod provider;
 pub mod runtime;

@@ -91,29 +91,8 @@ pub fn human_terminal() -> Result<(), String> {
     if !(std::io::stdin().is_terminal() && std::io::stdout().is_terminal()) {
         return Err("plans are decided about in Emacs or at a terminal; this is neither".to_string());
     }
-    let mut process = std::process::id();
-    for _ in 0..256 {
-        let Some((parent, name)) = parent_of(process) else {
-            return Err("the processes above this one cannot be read, so nothing is approved here".to_string());
-        };
-        if name.starts_with("passepartout-ru") {
-            return Err("the agent started this terminal, so nothing is approved here".to_string());
-        }
-        if parent <= 1 {
-            return Ok(());
-        }
-        process = parent;
-    }
-    Err("there are too many processes above this one, so nothing is approved here".to_string())
-}
-
-/// Returns a process's parent and its name (at most 15 characters, as the kernel keeps it).
-fn parent_of(process: u32) -> Option<(u32, String)> {
-    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    let (begin, end) = (stat.find('(')?, stat.rfind(')')?);
-    let name = stat.get(begin + 1..end)?.to_string();
-    let parent = stat.get(end + 1..)?.split_whitespace().nth(1)?.parse().ok()?;
-    Some((parent, name))
+    crate::edge::peers::lineage::not_started_by_us(std::process::id())
+        .map_err(|why| format!("this terminal may not decide about plans: {why}, so nothing is approved here"))
 }
 
 #[cfg(test)]

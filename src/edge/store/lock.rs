@@ -1,10 +1,11 @@
-//! One process owns a store: an advisory lock that ends with its process, and the owner's id to show.
+//! One process owns a store: an advisory lock that ends with its process, with the owner's id and its socket.
 
 use crate::domain::memory::store::StoreError;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The lock, held as long as this lives.
 pub struct Lock(File);
@@ -53,6 +54,27 @@ pub fn owner_of(folder: &Path) -> Option<String> {
     }
 }
 
+/// Writes into the lock of a store that this process owns where it listens for others.
+///
+/// # Errors
+/// When the lock's file cannot be written.
+pub fn announce(folder: &Path, socket: &Path) -> std::io::Result<()> {
+    let mut text = format!("{}\n", std::process::id()).into_bytes();
+    text.extend_from_slice(socket.as_os_str().as_encoded_bytes());
+    text.push(b'\n');
+    let mut file = OpenOptions::new().write(true).truncate(true).open(folder.join("lock"))?;
+    file.write_all(&text)
+}
+
+/// Returns where the owner of a store listens, as its lock says.
+pub fn socket_of(folder: &Path) -> Option<PathBuf> {
+    let mut text = Vec::new();
+    File::open(folder.join("lock")).ok()?.take(MOST).read_to_end(&mut text).ok()?;
+    let path = text.split(|byte| *byte == b'\n').nth(1).filter(|path| !path.is_empty())?;
+    let path = PathBuf::from(std::ffi::OsStr::from_bytes(path));
+    path.is_absolute().then_some(path)
+}
+
 /// Names a process for people, with its program where the system tells it.
 fn named(pid: &str) -> String {
     let program = pid.parse::<u32>().ok().and_then(|pid| std::fs::read_to_string(format!("/proc/{pid}/comm")).ok());
@@ -73,10 +95,14 @@ impl Drop for Lock {
     }
 }
 
+/// At most so many bytes of a lock are read: a number, and the path of a socket.
+const MOST: u64 = 4096;
+
 fn owner(file: &mut File) -> String {
-    let mut text = String::new();
+    let mut text = Vec::new();
     // An unreadable owner is still an owner.
-    let _ = Read::by_ref(file).take(32).read_to_string(&mut text);
+    let _ = Read::by_ref(file).take(MOST).read_to_end(&mut text);
+    let text = String::from_utf8_lossy(text.split(|byte| *byte == b'\n').next().unwrap_or(&[])).into_owned();
     let text = text.trim();
     if text.bytes().all(|byte| byte.is_ascii_digit()) { text.to_string() } else { String::new() }
 }

@@ -34,4 +34,4 @@ pub mod witness;
 
 pub use beside::Beside;
 pub use disk::DiskStore;
-pub use lock::owner_of;
+pub use lock::{announce, owner_of, socket_of};

@@ -94,6 +94,11 @@ impl Frames {
         self.bytes.extend_from_slice(bytes);
     }
 
+    /// Returns how many bytes came that are no whole frame yet.
+    pub fn rest(&self) -> usize {
+        self.bytes.len().saturating_sub(self.used)
+    }
+
     /// Takes the next whole frame; `None` until more bytes came.
     pub fn take(&mut self) -> Result<Option<String>, FrameError> {
         match decode(self.bytes.get(self.used..).unwrap_or(&[]))? {

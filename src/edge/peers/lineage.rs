@@ -1,0 +1,97 @@
+//! Which processes stand above a process: nothing below a launcher of ours speaks for a human.
+
+use std::path::Path;
+
+/// As many processes above one are looked at.
+const MOST: usize = 256;
+
+/// Finds out that no process above this one, nor itself, is a launcher of the agent.
+///
+/// # Errors
+/// In words, when one is, or when it cannot be found out.
+pub fn not_started_by_us(process: u32) -> Result<(), String> {
+    judge(process, parent_of)
+}
+
+/// As [`not_started_by_us`], with what tells a process's parent and name.
+fn judge(mut process: u32, parent_of: impl Fn(u32) -> Option<(u32, String)>) -> Result<(), String> {
+    for _ in 0..MOST {
+        let Some((parent, name)) = parent_of(process) else {
+            return Err("the processes above it cannot be read".to_string());
+        };
+        if name.starts_with("passepartout-ru") {
+            return Err("the agent started it".to_string());
+        }
+        if parent <= 1 {
+            return Ok(());
+        }
+        process = parent;
+    }
+    Err("there are too many processes above it".to_string())
+}
+
+/// Finds out that a process lives among the same users and processes as this one: what the launcher confines does not.
+///
+/// # Errors
+/// In words, when it does not, or when it cannot be found out.
+pub fn not_confined(process: u32) -> Result<(), String> {
+    for space in ["user", "pid"] {
+        let of = |process: &str| std::fs::read_link(Path::new("/proc").join(process).join("ns").join(space));
+        match (of("self"), of(&process.to_string())) {
+            (Ok(ours), Ok(theirs)) if ours == theirs => {}
+            (Ok(_), Ok(_)) => return Err("it runs confined".to_string()),
+            (Err(_), _) | (_, Err(_)) => return Err("it cannot be found out whether it runs confined".to_string()),
+        }
+    }
+    Ok(())
+}
+
+/// Returns whether a process reads from a terminal and writes to one.
+pub fn at_terminal(process: u32) -> bool {
+    [0, 1].iter().all(|end| {
+        let target = std::fs::read_link(format!("/proc/{process}/fd/{end}")).unwrap_or_default();
+        target.starts_with("/dev/pts") || target.to_string_lossy().starts_with("/dev/tty")
+    })
+}
+
+/// Returns a process's parent and its name (at most 15 characters, as the kernel keeps it).
+pub fn parent_of(process: u32) -> Option<(u32, String)> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    let (begin, end) = (stat.find('(')?, stat.rfind(')')?);
+    let name = stat.get(begin + 1..end)?.to_string();
+    let parent = stat.get(end + 1..)?.split_whitespace().nth(1)?.parse().ok()?;
+    Some((parent, name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_below_a_launcher_and_nothing_unknown_passes() {
+        let tree = |process: u32| {
+            let (parent, name) = match process {
+                10 => (9, "emacs"),
+                9 => (1, "systemd"),
+                20 => (21, "sh"),
+                21 => (22, "passepartout-ru"),
+                22 => (10, "emacs"),
+                30 => (31, "lost"),
+                40 => (40, "its own parent"),
+                _ => return None,
+            };
+            Some((parent, name.to_string()))
+        };
+        for (process, passes) in
+            [(10, true), (9, true), (20, false), (21, false), (30, false), (40, false), (99, false)]
+        {
+            assert_eq!(judge(process, tree).is_ok(), passes, "{process}");
+        }
+    }
+
+    #[test]
+    fn this_process_is_its_own_neighbour() {
+        assert_eq!(not_confined(std::process::id()), Ok(()));
+        assert!(not_confined(u32::MAX).is_err(), "who cannot be found is not let in");
+    }
+}

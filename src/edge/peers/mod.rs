@@ -1,0 +1,10 @@
+//! Several processes on one store: the owner listens on a Unix socket, others join it there.
+//!
+//! The messages are those of `docs/PROTOCOL.org`, in frames. What travels is not understood here.
+
+pub mod greeting;
+pub mod join;
+pub mod lineage;
+pub mod place;
+pub mod stream;
+pub mod trust;

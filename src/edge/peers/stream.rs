@@ -1,0 +1,65 @@
+//! Frames over a connection, one at a time.
+
+use crate::edge::wire::frame::{FrameError, Frames, encode};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+
+/// Bytes that are read at once.
+const PIECE: usize = 64 * 1024;
+
+/// Why a connection cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum Broken {
+    /// What came is no frame.
+    #[error("{0}")]
+    Frame(#[from] FrameError),
+    /// It ended within a frame.
+    #[error("the connection ended within a frame")]
+    Half,
+    /// The system says why.
+    #[error("{0}")]
+    System(#[from] std::io::Error),
+}
+
+/// What comes by a connection.
+pub struct Incoming<R> {
+    reader: R,
+    frames: Frames,
+    piece: Vec<u8>,
+    begun: bool,
+}
+
+impl<R: AsyncRead + Unpin> Incoming<R> {
+    /// Reads frames from here.
+    pub fn new(reader: R) -> Incoming<R> {
+        Incoming { reader, frames: Frames::default(), piece: vec![0; PIECE], begun: false }
+    }
+
+    /// Returns the next text; `None` when the connection has ended after a whole frame. Nothing is lost when the
+    /// future is dropped.
+    ///
+    /// # Errors
+    /// When what came is no frame, or the connection broke.
+    pub async fn next(&mut self) -> Result<Option<String>, Broken> {
+        loop {
+            if let Some(text) = self.frames.take()? {
+                self.begun = self.frames.rest() > 0;
+                return Ok(Some(text));
+            }
+            let count = self.reader.read(&mut self.piece).await?;
+            if count == 0 {
+                return if self.begun { Err(Broken::Half) } else { Ok(None) };
+            }
+            self.frames.push(self.piece.get(..count).unwrap_or(&[]));
+            self.begun = true;
+        }
+    }
+}
+
+/// Writes one frame.
+///
+/// # Errors
+/// When the text is too long, or the connection broke.
+pub async fn write(writer: &mut (impl AsyncWrite + Unpin), text: &str) -> Result<(), Broken> {
+    writer.write_all(&encode(text)?).await?;
+    Ok(writer.flush().await?)
+}
