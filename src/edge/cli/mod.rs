@@ -2,6 +2,7 @@
 pub mod args;
 pub mod context;
 pub mod dump;
+pub mod forward;
 pub mod ingest;
 pub mod memory;
 pub mod past;

@@ -16,6 +16,7 @@ use crate::domain::signal::{Origin, Rights, Source};
 use crate::domain::turn::Ending;
 use crate::edge::cli::args::{Arguments, Command, Memory, Place, Plans};
 use crate::edge::cli::context::{ContextEngine, answer_lines, print_json, print_text};
+use crate::edge::cli::forward::{Owner, Turned};
 use crate::edge::cli::gate::GateCommand;
 use crate::edge::cli::{dump, ingest, memory, plans, query};
 use crate::edge::clock::{Clock, SystemClock};
@@ -29,6 +30,7 @@ use crate::edge::engine::turns::{Ask, Decided};
 use crate::edge::engine::{Engine, Notice};
 use crate::edge::secret::{Vault, read_env_file};
 use crate::edge::store::compact::Keep as KeepContents;
+use crate::edge::store::owner_of;
 use crate::edge::tokens::Tokens;
 use std::io::Write;
 use std::path::PathBuf;
@@ -68,18 +70,21 @@ pub fn run(arguments: Arguments, out: &mut dyn Write) -> Result<u8, Failure> {
         Command::Ingest { path, store: None, json } => {
             let config = Config::read(&Surroundings::of_process());
             let report = read(&path, &config, !json);
-            print_ingest(&report, json, out)?;
-            Ok(if report.files == 0 && !report.problems.is_empty() { FAILED } else { DONE })
+            Ok(ingested(&report, json, out, &mut std::io::stderr())?)
         }
         Command::Ingest { path, store, json } => {
             let place = Place { store, memex: path, project: None };
+            let words = ["ingest".to_string()].into_iter().chain(json.then(|| "--json".to_string()));
+            let words = words.chain(["--".to_string()]).chain(place.memex.iter().map(absolute_text)).collect();
+            if let Some(status) = beside(&place, words, out)? {
+                return Ok(status);
+            }
             with_engine(&place, Keep::OnDiskOnly, async |engine| {
                 let report =
                     blocking(engine, move |engine| engine.read_memex(&mut |at| progress(at.done, at.total, !json)))
                         .await?;
                 engine.flush().await?;
-                print_ingest(&report, json, out)?;
-                Ok(if report.files == 0 && !report.problems.is_empty() { FAILED } else { DONE })
+                Ok(ingested(&report, json, out, &mut std::io::stderr())?)
             })
         }
         Command::Dump { path, jsonl: _, contents } => {
@@ -117,13 +122,63 @@ pub fn run(arguments: Arguments, out: &mut dyn Write) -> Result<u8, Failure> {
     }
 }
 
-fn print_ingest(report: &crate::edge::ingest::IngestReport, json: bool, out: &mut dyn Write) -> std::io::Result<()> {
+/// Prints what was read; returns the exit status.
+pub(super) fn ingested(
+    report: &crate::edge::ingest::IngestReport,
+    json: bool,
+    out: &mut dyn Write,
+    errors: &mut dyn Write,
+) -> std::io::Result<u8> {
     if json {
-        eprint!("{}", ingest::problems(report));
-        writeln!(out, "{}", ingest::json(report))
+        write!(errors, "{}", ingest::problems(report))?;
+        writeln!(out, "{}", ingest::json(report))?;
     } else {
-        write!(out, "{}", ingest::report(report))
+        write!(out, "{}", ingest::report(report))?;
     }
+    Ok(if report.files == 0 && !report.problems.is_empty() { FAILED } else { DONE })
+}
+
+fn absolute_text(path: &PathBuf) -> String {
+    std::path::absolute(path).unwrap_or_else(|_| path.clone()).to_string_lossy().into_owned()
+}
+
+/// Joins the process that owns the store, when there is one that can be joined and that has this memex.
+async fn owner(place: &Place) -> Result<Option<Owner>, Failure> {
+    let store = configured(place).store;
+    if owner_of(&store).is_none() {
+        return Ok(None);
+    }
+    let Some(mut owner) = Owner::join(&store).await? else { return Ok(None) };
+    Ok(owner.has(&place.memex).await?.then_some(owner))
+}
+
+/// Has a command that writes carried out by the process that owns the store; `None` when there is nobody to do so, and
+/// it is to be carried out here. The words are those of the command line, with absolute paths.
+fn beside(place: &Place, words: Vec<String>, out: &mut dyn Write) -> Result<Option<u8>, Failure> {
+    block_on(async {
+        let store = configured(place).store;
+        if owner_of(&store).is_none() {
+            return Ok(None);
+        }
+        let Some(mut owner) = Owner::join(&store).await? else { return Ok(None) };
+        let ran = owner.command(words).await?;
+        eprint!("{}", ran.errors);
+        write!(out, "{}", ran.text)?;
+        Ok(Some(ran.status))
+    })
+}
+
+/// Prints a turn that the owner of the store has carried out, from what it has stored.
+async fn print_turned(turned: Turned, place: &Place, json: bool, out: &mut dyn Write) -> Result<u8, Failure> {
+    let engine = engine(place, Keep::ToRead).await?;
+    let finished = engine.turns(200).await?.into_iter().find(|finished| finished.turn.0 == turned.turn);
+    let status = match finished {
+        Some(finished) => print_turn(&engine, &finished, &turned.text, place, json, out),
+        // It did not count, and says why; or an answer of few words that is in no trace.
+        None => Err(Failure::from(turned.notice.unwrap_or(turned.text))),
+    };
+    engine.close().await;
+    status
 }
 
 /// Reads a memex into memory, without a store.
@@ -340,6 +395,23 @@ fn question(words: &[String]) -> Result<String, Failure> {
 
 fn ask(text: String, place: &Place, json: bool, out: &mut dyn Write) -> Result<u8, Failure> {
     somewhere(place)?;
+    let asked = block_on(async {
+        let Some(mut owner) = owner(place).await? else { return Ok(None) };
+        let project = place.project.clone().or_else(|| std::env::current_dir().ok());
+        let project = project.map(|path| std::path::absolute(&path).unwrap_or(path));
+        if text.trim_start().starts_with('/') {
+            let engine = engine(place, Keep::ToRead).await?;
+            if let Some((id, decided)) = engine.typed_decision(&text) {
+                return Err(elsewhere(id, &decided));
+            }
+            engine.close().await;
+        }
+        let turned = owner.ask(&text, project.as_deref()).await?;
+        print_turned(turned, place, json, out).await.map(Some)
+    })?;
+    if let Some(status) = asked {
+        return Ok(status);
+    }
     with_engine(place, Keep::Along, async |engine| {
         blocking(engine, |engine| engine.read_memex(&mut |_| {})).await?;
         if let Some((id, decided)) = engine.typed_decision(&text) {
@@ -480,6 +552,9 @@ fn run_plans(command: Plans, out: &mut dyn Write) -> Result<u8, Failure> {
         Plans::Approve { plan, place } => {
             plans::human_terminal()?;
             somewhere(&place)?;
+            if let Some(status) = approve_beside(&plan, &place, out)? {
+                return Ok(status);
+            }
             with_engine(&place, Keep::OnDiskOnly, async |engine| {
                 let known = engine.plan(&plan);
                 let found = known.ok_or_else(|| format!("there is no plan {plan}; see: passepartout plans list"))?;
@@ -495,11 +570,44 @@ fn run_plans(command: Plans, out: &mut dyn Write) -> Result<u8, Failure> {
         Plans::Deny { plan, reason, place } => {
             plans::human_terminal()?;
             somewhere(&place)?;
+            let denied = block_on(async {
+                let Some(mut owner) = owner(&place).await? else { return Ok(None) };
+                let turned = owner.deny(&plan, &reason.join(" ")).await?;
+                print_turned(turned, &place, false, out).await.map(Some)
+            })?;
+            if let Some(status) = denied {
+                return Ok(status);
+            }
             with_engine(&place, Keep::OnDiskOnly, async |engine| {
                 decide(engine, &plan, Decided::Deny { reason: reason.join(" ") }, &place, out).await
             })
         }
     }
+}
+
+/// Shows a plan from the store and has it approved by the process that owns the store; `None` when there is none.
+fn approve_beside(plan: &str, place: &Place, out: &mut dyn Write) -> Result<Option<u8>, Failure> {
+    block_on(async {
+        if owner(place).await?.is_none() {
+            return Ok(None);
+        }
+        let engine = engine(place, Keep::ToRead).await?;
+        let found = engine.plan(plan);
+        engine.close().await;
+        let found = found.ok_or_else(|| format!("there is no plan {plan}; see: passepartout plans list"))?;
+        writeln!(out, "{}", plans::whole(&found))?;
+        out.flush()?;
+        if !tokio::task::block_in_place(|| plans::confirmed(&found.id.0))? {
+            writeln!(out, "Nothing was done.")?;
+            return Ok(Some(DONE));
+        }
+        // It may be another one by now: whoever owns the store has the plan.
+        let Some(mut owner) = owner(place).await? else {
+            return Err("the process that owned the store has ended, and nothing was done; approve it again".into());
+        };
+        let turned = owner.approve(&found).await?;
+        print_turned(turned, place, false, out).await.map(Some)
+    })
 }
 
 async fn decide(

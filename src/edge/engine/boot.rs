@@ -97,6 +97,37 @@ pub async fn start_on(boot: Boot, opened: Opened) -> Result<Arc<Engine>, String>
     start_opened(boot, opened, Arc::default()).await
 }
 
+/// Where the store of a session is.
+pub enum Found {
+    /// It is this process's, or this session goes on without one.
+    Here(Opened),
+    /// Another process owns it: who, in words.
+    Elsewhere(String),
+}
+
+/// Opens a store, unless another process owns it; at `last`, goes on without it then. It may take long.
+///
+/// # Errors
+/// Never in words of its own: what cannot be opened is gone without, with the reason.
+pub fn find(folder: &std::path::Path, heads: &std::path::Path, last: bool) -> Result<Found, String> {
+    match DiskStore::open(folder) {
+        Ok(mut store) => {
+            store.watch(heads);
+            Ok(Found::Here(Opened::owned(Box::new(store))))
+        }
+        Err(StoreError::Locked { owner, .. }) if !last => Ok(Found::Elsewhere(owner)),
+        Err(error) => go_without(error, Keep::OnDisk).map(Found::Here),
+    }
+}
+
+/// Starts an engine on what was found, unless it is told to stop meanwhile.
+///
+/// # Errors
+/// As [`start_on`], and when it was stopped.
+pub async fn start_found(boot: Boot, opened: Opened, stop: Arc<AtomicBool>) -> Result<Arc<Engine>, String> {
+    start_opened(boot, opened, stop).await
+}
+
 async fn start_opened(boot: Boot, opened: Opened, stop: Arc<AtomicBool>) -> Result<Arc<Engine>, String> {
     let Boot { mut config, vault, editor, clock, notify, keep } = boot;
     // Facts name files by their canonical paths: memory must too, or it would not know what is private.

@@ -1,4 +1,4 @@
-//! Buffers of the client, as the loop hears of them: what changed, where point is, and when a reading has ended.
+//! Buffers of the clients, as the loop hears of them: what changed, where point is, and when a reading has ended.
 //!
 //! The loop reads no file and copies no text here; that is done beside it.
 
@@ -7,9 +7,10 @@ use crate::domain::sexp::plist::Plist;
 use crate::domain::sexp::reader::Sexp;
 use crate::edge::engine::Engine;
 use crate::edge::org_file::read_text;
-use crate::edge::runtime::Loop;
+use crate::edge::runtime::clients::ClientId;
 use crate::edge::runtime::mirror::{OnDisk, Update};
 use crate::edge::runtime::scans::{Read, Scanned};
+use crate::edge::runtime::{Client, Loop};
 use crate::edge::walk::canonical_name;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -35,45 +36,77 @@ fn modified(path: &Path) -> Option<i64> {
 }
 
 impl Loop {
-    /// Takes note of where point is; the heading there counts when the file's newest text is known.
-    pub(super) fn point_update(&mut self, payload: &Sexp) {
+    /// Takes note of where a client's point is; the heading there counts when the file's newest text is known.
+    pub(super) fn point_update(&mut self, client: ClientId, payload: &Sexp) {
         let place = payload.text_at("file").map(canonical_name).zip(payload.count_at("byte"));
-        if let Some((file, byte)) = place {
-            self.point = Some((file.clone(), byte));
-            if !self.scans.pending(&file) {
-                self.engine.focus_at(&file, byte);
-            }
+        if let Some((file, byte)) = place
+            && let Some(state) = self.clients.get_mut(&client)
+        {
+            state.point = Some((file, byte));
+            self.pointed = client;
+            self.focus(client);
+        }
+    }
+
+    /// Moves the focus of a client, and of the core, to where that client's point is.
+    fn focus(&mut self, client: ClientId) {
+        if let Some(state) = self.clients.get_mut(&client)
+            && let Some((file, byte)) = &state.point
+            && !self.scans.pending(file)
+            && let Some((node, _)) = self.engine.focus_at(file, *byte)
+            && state.focus.as_ref() != Some(&node)
+        {
+            state.focus = Some(node);
+            self.send_status();
+        }
+    }
+
+    /// A client asks something: what it means by “this” is where its own point is.
+    pub(super) fn look_where_it_is(&mut self, client: ClientId) {
+        if self.pointed != client && self.clients.get(&client).is_some_and(|state| state.point.is_some()) {
+            self.pointed = client;
+            self.focus(client);
         }
     }
 
     /// Takes note of what became of a buffer; it is read when it has rested.
-    pub(super) fn buffer_update(&mut self, payload: &Sexp) {
+    pub(super) fn buffer_update(&mut self, client: ClientId, payload: &Sexp) {
         let Some(typed) = payload.text_at("file") else { return };
         let file = canonical_name(typed);
-        let update = self.mirrors.take(&file, payload);
-        self.engine.note_open(&file, self.mirrors.ahead(&file));
+        let update = self.opened.take(client, &file, payload);
         let closed = payload.name_at("part") == Some("closed");
-        self.engine.note_buffer(&file, !closed);
-        if closed && !self.engine.belongs(&file) {
-            let engine = self.engine.clone();
-            tokio::task::spawn_blocking(move || engine.leave_out_strangers());
-        }
+        self.registry.note_open(&file, client, !closed);
+        self.note_open(&file);
         match update {
             Update::Changed => self.scans.changed(file),
             Update::Waiting => {}
-            Update::Lost => self.resync(typed),
+            Update::Lost => self.resync(client, typed),
+        }
+    }
+
+    /// Tells the engine whether a file is open anywhere, and whether a buffer holds what the file does not.
+    pub(super) fn note_open(&self, file: &str) {
+        let open = self.opened.is_open(file);
+        self.engine.note_open(file, self.opened.ahead(file));
+        self.engine.note_buffer(file, open);
+        if !open && !self.engine.belongs(file) {
+            let engine = self.engine.clone();
+            tokio::task::spawn_blocking(move || engine.leave_out_strangers());
         }
     }
 
     /// Asks for a buffer as a whole.
-    fn resync(&self, typed: &str) {
-        self.outbox.send("request", None, Plist::new().keyword("action", "resync").text("file", typed));
+    fn resync(&self, client: ClientId, typed: &str) {
+        if let Some(client) = self.clients.get(&client) {
+            let payload = Plist::new().keyword("action", "resync").text("file", typed);
+            client.channel.outbox.send("request", None, payload);
+        }
     }
 
     /// Reads a file's new text, beside the loop.
     pub(super) fn rested(&mut self, file: String) {
-        let mirrors = &self.mirrors;
-        self.scans.rested(file.clone(), || mirrors.job(&file));
+        let opened = &self.opened;
+        self.scans.rested(file.clone(), || opened.job(&file));
     }
 
     /// Takes note that a file was read; the point may be in a heading that was not known before.
@@ -81,17 +114,16 @@ impl Loop {
         if let Err(why) = scanned.taken {
             self.engine.say(LogLevel::Warning, &why);
         }
-        let lost = scanned.outcome.and_then(|outcome| self.mirrors.settle(&file, outcome));
-        if let Some(typed) = lost {
-            self.resync(&typed);
+        let lost = scanned.outcome.and_then(|outcome| self.opened.settle(&file, outcome));
+        if let Some((client, typed)) = lost {
+            self.resync(client, &typed);
         }
         if self.scans.ended(&file) {
             return self.rested(file);
         }
-        if let Some((at, byte)) = self.point.clone().filter(|(at, _)| *at == file)
-            && !self.scans.pending(&file)
-        {
-            self.engine.focus_at(&at, byte);
+        let there = |client: &Client| client.point.as_ref().is_some_and(|(at, _)| *at == file);
+        if self.clients.get(&self.pointed).is_some_and(there) {
+            self.focus(self.pointed);
         }
     }
 }
@@ -102,9 +134,9 @@ mod tests {
     use crate::edge::clock::SystemClock;
     use crate::edge::config::{Config, ProviderSetting, Surroundings};
     use crate::edge::engine::boot::{self, Boot, Keep};
-    use crate::edge::runtime::editor::EmacsEditor;
+    use crate::edge::runtime::clients::{Channel, Clients, OWN};
     use crate::edge::runtime::outbox::Outbox;
-    use crate::edge::runtime::{Ears, Event, listen, tell};
+    use crate::edge::runtime::{Ears, Event, Letter, listen, tell};
     use crate::edge::secret::Vault;
     use std::sync::mpsc as channel;
     use std::time::Duration;
@@ -116,6 +148,7 @@ mod tests {
     /// The loop with a client that only listens, and a reading of buffers that the test holds up.
     struct Held {
         inbox: mpsc::UnboundedSender<Event>,
+        own: Arc<Channel>,
         outbox: Arc<Outbox>,
         woken: Arc<tokio::sync::Notify>,
         engine: Arc<Engine>,
@@ -139,18 +172,19 @@ mod tests {
             let (name, kind) = ("mute".to_string(), "openai".to_string());
             config.providers =
                 vec![ProviderSetting { name, kind, url: Some(url), model: Some("m".into()), local: true }];
-            let editor = EmacsEditor::new(outbox.clone());
+            let own = Channel::own(outbox.clone());
+            let clients = Clients::of(own.clone());
             let (inbox, events) = mpsc::unbounded_channel();
             let boot = Boot {
                 config,
                 vault: Vault::empty(),
-                editor: editor.clone(),
+                editor: clients.clone(),
                 clock: Arc::new(SystemClock),
-                notify: tell(outbox.clone(), inbox.clone()),
+                notify: tell(clients.clone(), inbox.clone()),
                 keep: Keep::InMemory,
             };
             let engine = boot::start(boot).await.expect("the engine starts");
-            let ears = Ears { inbox: inbox.clone(), events, waiting: Arc::default() };
+            let ears = Ears { inbox: inbox.clone(), events };
             let (begin, begun) = channel::channel();
             let (go_on, told) = channel::channel();
             let (begin, told, reader) = (parking_lot::Mutex::new(begin), parking_lot::Mutex::new(told), engine.clone());
@@ -170,13 +204,18 @@ mod tests {
                     reader.take_buffer(file, text, wanted)
                 }),
             };
-            tokio::spawn(listen(engine.clone(), outbox.clone(), editor, ears, read));
-            Held { inbox, outbox, woken, engine, disk, begun, go_on }
+            tokio::spawn(listen(engine.clone(), clients, ears, read));
+            Held { inbox, own, outbox, woken, engine, disk, begun, go_on }
+        }
+
+        fn message(&self, text: &str) {
+            // Nothing waits at a gate here.
+            self.own.note_waiting(text.len());
+            assert!(self.inbox.send(Event::Message(OWN, Letter::read(text))).is_ok(), "the loop runs");
         }
 
         fn event(&self, payload: &str) {
-            let text = format!("(:type :event :meta (:session-id \"s\") :payload {payload})");
-            assert!(self.inbox.send(Event::Message(text)).is_ok(), "the loop runs");
+            self.message(&format!("(:type :event :meta (:session-id \"s\") :payload {payload})"));
         }
 
         fn write(&self, text: &str) {
@@ -242,7 +281,7 @@ mod tests {
         held.event("(:sensor :point-update :file \"/notes/big.org\" :byte 8)");
         // The loop takes messages in order: when it answers, it has heard of the changes.
         let hello = "(:type :request :payload (:action :hello :request 1))";
-        assert!(held.inbox.send(Event::Message(hello.to_string())).is_ok(), "the loop runs");
+        held.message(hello);
         held.wait(":request 1").await;
         held.go_on.send(()).expect("it waits");
         assert_eq!(held.reading().await, "* New\n** Newer\n", "one reading at a time, and of the newest");

@@ -2,9 +2,8 @@
 
 use crate::domain::sexp::plist::Plist;
 use crate::domain::sexp::reader::Sexp;
-use crate::edge::editor::{Buffer, Editor, Splice};
+use crate::edge::editor::{Buffer, Splice};
 use crate::edge::runtime::outbox::Outbox;
-use async_trait::async_trait;
 use parking_lot::Mutex;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -124,9 +123,17 @@ impl Drop for Question<'_> {
     }
 }
 
-#[async_trait]
-impl Editor for EmacsEditor {
-    async fn buffer(&self, file: &str) -> Result<Option<Buffer>, String> {
+/// A buffer as an Emacs has it.
+pub struct Seen {
+    /// The buffer.
+    pub buffer: Buffer,
+    /// It holds what its file does not.
+    pub modified: bool,
+}
+
+impl EmacsEditor {
+    /// Returns the buffer that visits a file; `None` when none does. An error means that it could not be found out.
+    pub async fn look(&self, file: &str) -> Result<Option<Seen>, String> {
         let known = self.known(file);
         let question = Plist::new().maybe("known", known.as_ref().map(|(state, _)| state.as_str()));
         let (answer, text) = self.state(file, question).await?;
@@ -146,15 +153,18 @@ impl Editor for EmacsEditor {
             }
         };
         self.keep(file, state, &text);
-        Ok(Some(Buffer { text, tick, read_only: answer.flag_at("read-only") }))
+        let buffer = Buffer { text, tick, read_only: answer.flag_at("read-only") };
+        Ok(Some(Seen { buffer, modified: answer.flag_at("modified") }))
     }
 
-    async fn is_open(&self, file: &str) -> Result<bool, String> {
+    /// Returns whether a buffer visits a file. An error means that it could not be found out.
+    pub async fn holds(&self, file: &str) -> Result<bool, String> {
         let (answer, _) = self.state(file, Plist::new().flag("brief", true)).await?;
         Ok(answer.flag_at("open"))
     }
 
-    async fn edit(&self, file: &str, tick: i64, splices: Vec<Splice>) -> Result<(), String> {
+    /// Edits an open buffer, as [`crate::edge::editor::Editor::edit`] says.
+    pub async fn edit(&self, file: &str, tick: i64, splices: Vec<Splice>) -> Result<(), String> {
         let edits = splices
             .into_iter()
             .map(|s| Sexp::list([Sexp::int(s.begin as i64), Sexp::int(s.end as i64), Sexp::text(s.text)]));

@@ -10,7 +10,7 @@ use crate::domain::turn::{Conversation, TurnReport};
 use crate::edge::engine::Engine;
 use crate::edge::engine::record::{Finished, read_role};
 use crate::edge::engine::turns::{Ask, BROKE, Decided, first_line};
-use crate::edge::runtime::outbox::Outbox;
+use crate::edge::runtime::clients::{Channel, ClientId, Clients};
 use crate::edge::runtime::{Event, show};
 use futures_util::FutureExt;
 use std::collections::{HashMap, VecDeque};
@@ -23,7 +23,12 @@ use tokio::sync::mpsc;
 /// How long a stopped turn may take to end.
 const STOP_PATIENCE: Duration = Duration::from_secs(2);
 
-/// What a lane has to do.
+/// What a lane has to do, and for whom.
+struct Task {
+    client: ClientId,
+    work: Work,
+}
+
 enum Work {
     Ask(Box<Ask>),
     Decide {
@@ -44,31 +49,47 @@ struct Running {
 
 #[derive(Default)]
 struct Lane {
-    queue: VecDeque<Work>,
+    queue: VecDeque<Task>,
     running: Option<Running>,
 }
 
-/// The lanes of one client.
+/// The lanes of all clients.
 pub(super) struct Lanes {
     engine: Arc<Engine>,
-    outbox: Arc<Outbox>,
+    clients: Arc<Clients>,
     inbox: mpsc::UnboundedSender<Event>,
     lanes: HashMap<SessionId, Lane>,
+    /// Who asked in a conversation last: its answers are shown there, whoever decides about a plan of it.
+    homes: HashMap<SessionId, ClientId>,
 }
 
 impl Lanes {
-    pub(super) fn new(engine: Arc<Engine>, outbox: Arc<Outbox>, inbox: mpsc::UnboundedSender<Event>) -> Lanes {
-        Lanes { engine, outbox, inbox, lanes: HashMap::new() }
+    pub(super) fn new(engine: Arc<Engine>, clients: Arc<Clients>, inbox: mpsc::UnboundedSender<Event>) -> Lanes {
+        Lanes { engine, clients, inbox, lanes: HashMap::new(), homes: HashMap::new() }
     }
 
-    /// Returns whether a turn is running.
-    pub(super) fn busy(&self) -> bool {
-        self.lanes.values().any(|lane| lane.running.is_some())
+    /// Returns whether a turn of a client is running.
+    pub(super) fn busy(&self, client: ClientId) -> bool {
+        self.lanes.values().any(|lane| lane.running.as_ref().is_some_and(|running| running.turn.is_heard_by(client)))
+    }
+
+    /// A client has gone: what it had set off is stopped, and what waited behind that is dropped.
+    pub(super) fn leave(&mut self, client: ClientId) {
+        self.homes.retain(|_, home| *home != client);
+        for lane in self.lanes.values_mut() {
+            lane.queue.retain(|task| task.client != client);
+        }
+        let theirs = |lane: &Lane| lane.running.as_ref().is_some_and(|running| running.turn.client == client);
+        let sessions: Vec<SessionId> =
+            self.lanes.iter().filter(|(_, lane)| theirs(lane)).map(|(session, _)| session.clone()).collect();
+        for session in sessions {
+            self.stop(&session);
+        }
     }
 
     /// Queues the user's words. A chat's file outlives the store: what it marks as private makes the conversation so,
     /// and what it does not mark is as private as the store says.
-    pub(super) fn ask(&mut self, origin: Origin, payload: &Sexp) {
+    pub(super) fn ask(&mut self, client: ClientId, origin: Origin, payload: &Sexp) {
         if payload.flag_at("private") {
             self.engine.mark_private(&origin.session);
         }
@@ -90,17 +111,18 @@ impl Lanes {
             .map(PathBuf::from)
             .or_else(|| payload.text_at("file").and_then(|file| PathBuf::from(file).parent().map(PathBuf::from)));
         let text = payload.text_at("text").unwrap_or("").to_string();
-        self.take(Ask { origin, text, history, folder });
+        self.take(client, Ask { origin, text, history, folder });
     }
 
     /// Queues a slash command, without its slash.
-    pub(super) fn command(&mut self, origin: Origin, line: &str) {
-        self.take(Ask { text: format!("/{line}"), origin, history: Vec::new(), folder: None });
+    pub(super) fn command(&mut self, client: ClientId, origin: Origin, line: &str) {
+        self.take(client, Ask { text: format!("/{line}"), origin, history: Vec::new(), folder: None });
     }
 
     /// Queues what was typed; a decision about a plan of another conversation is carried out in that one's lane.
-    fn take(&mut self, ask: Ask) {
+    fn take(&mut self, client: ClientId, ask: Ask) {
         let here = ask.origin.session.clone();
+        self.homes.insert(here.clone(), client);
         let elsewhere = self
             .engine
             .typed_decision(&ask.text)
@@ -109,27 +131,35 @@ impl Lanes {
         match elsewhere {
             Some((plan, decided)) => {
                 let id = plan.id.0;
-                self.decide(ask.origin, &id, Ok(decided));
+                self.decide(client, ask.origin, &id, Ok(decided));
                 let text = format!("{id} belongs to another conversation; what comes of it stands there.");
-                self.queue(here, Work::Say(text));
+                self.queue(client, here, Work::Say(text));
             }
-            None => self.queue(here, Work::Ask(Box::new(ask))),
+            None => self.queue(client, here, Work::Ask(Box::new(ask))),
         }
     }
 
     /// Queues words of our own, as the answer to what was typed in a conversation.
-    pub(super) fn say(&mut self, session: SessionId, text: String) {
-        self.queue(session, Work::Say(text));
+    pub(super) fn say(&mut self, client: ClientId, session: SessionId, text: String) {
+        self.queue(client, session, Work::Say(text));
     }
 
     /// Queues a human's decision, in the lane of the conversation that it belongs to.
-    pub(super) fn decide(&mut self, origin: Origin, plan: &str, decided: Result<Decided, String>) {
+    pub(super) fn decide(&mut self, client: ClientId, origin: Origin, plan: &str, decided: Result<Decided, String>) {
         let session = self.engine.plan(plan).map_or_else(|| origin.session.clone(), |plan| plan.session);
-        self.queue(session, Work::Decide { origin, plan: plan.to_string(), decided });
+        self.queue(client, session, Work::Decide { origin, plan: plan.to_string(), decided });
+    }
+
+    /// Stops the running turn of a session when it is one of this client's.
+    pub(super) fn interrupt(&mut self, client: ClientId, session: &SessionId) {
+        let running = self.lanes.get(session).and_then(|lane| lane.running.as_ref());
+        if running.is_some_and(|running| running.turn.is_heard_by(client)) {
+            self.stop(session);
+        }
     }
 
     /// Stops the running turn of a session. Turns behind it go on when it has ended; nobody waits for that here.
-    pub(super) fn interrupt(&mut self, session: &SessionId) {
+    fn stop(&mut self, session: &SessionId) {
         let Some(running) = self.lanes.get_mut(session).and_then(|lane| lane.running.as_mut()) else { return };
         // Without a task it is being stopped already.
         let Some(task) = running.task.take() else { return };
@@ -152,7 +182,7 @@ impl Lanes {
         {
             lane.running = None;
             match lane.queue.pop_front() {
-                Some(work) => self.start(session.clone(), work),
+                Some(task) => self.start(session.clone(), task),
                 None => {
                     self.lanes.remove(session);
                 }
@@ -161,24 +191,30 @@ impl Lanes {
         let _ = self.inbox.send(Event::Status);
     }
 
-    fn queue(&mut self, session: SessionId, work: Work) {
+    fn queue(&mut self, client: ClientId, session: SessionId, work: Work) {
+        let task = Task { client, work };
         let lane = self.lanes.entry(session.clone()).or_default();
         if lane.running.is_some() {
-            lane.queue.push_back(work);
+            lane.queue.push_back(task);
         } else {
-            self.start(session, work);
+            self.start(session, task);
         }
     }
 
-    fn start(&mut self, session: SessionId, work: Work) {
-        let (engine, outbox, inbox) = (self.engine.clone(), self.outbox.clone(), self.inbox.clone());
+    fn start(&mut self, session: SessionId, Task { client, work }: Task) {
+        let (engine, inbox) = (self.engine.clone(), self.inbox.clone());
+        // Who set it off hears it, and where its conversation is.
+        let home = self.homes.get(&session).copied().filter(|home| *home != client);
+        let hearers: Vec<Arc<Channel>> =
+            [Some(client), home].into_iter().flatten().filter_map(|id| self.clients.get(id)).collect();
+        let hearers: Arc<[Arc<Channel>]> = hearers.into();
         let asked = match &work {
             Work::Ask(ask) => first_line(&ask.text),
             Work::Decide { plan, .. } => format!("decision about {plan}"),
             Work::Say(_) => "a decision about a plan".to_string(),
         };
         let (name, began) = (engine.new_turn(), engine.clock.now());
-        let turn = Turn { engine, outbox, session: session.clone(), name, asked, began };
+        let turn = Turn { engine, client, hearers, session: session.clone(), name, asked, began };
         let running = turn.clone();
         let task = tokio::spawn(async move {
             if AssertUnwindSafe(turn.run(work)).catch_unwind().await.is_err() {
@@ -195,7 +231,10 @@ impl Lanes {
 #[derive(Clone)]
 struct Turn {
     engine: Arc<Engine>,
-    outbox: Arc<Outbox>,
+    /// Who set it off.
+    client: ClientId,
+    /// Who is told of it.
+    hearers: Arc<[Arc<Channel>]>,
     session: SessionId,
     name: TurnId,
     asked: String,
@@ -203,8 +242,24 @@ struct Turn {
 }
 
 impl Turn {
+    fn is_heard_by(&self, client: ClientId) -> bool {
+        self.client == client || self.hearers.iter().any(|channel| channel.id == client)
+    }
+
+    fn tell(&self, kind: &str, payload: Plist) {
+        for channel in self.hearers.iter() {
+            channel.outbox.send(kind, Some(&self.session.0), payload.clone());
+        }
+    }
+
+    fn stream(&self, text: &str) {
+        for channel in self.hearers.iter() {
+            channel.outbox.stream(&self.session.0, &self.name.0, text);
+        }
+    }
+
     async fn run(&self, work: Work) {
-        let Turn { engine, outbox, session, name, .. } = self;
+        let Turn { engine, session, name, .. } = self;
         let (follows, decided) = match &work {
             // Nothing is shown as decided because of what was typed.
             Work::Ask(_) | Work::Say(_) => (None, None),
@@ -212,9 +267,9 @@ impl Turn {
         };
         let started =
             Plist::new().keyword("action", "turn-started").text("turn", name.0.as_str()).maybe("follows", follows);
-        outbox.send("event", Some(&session.0), started);
+        self.tell("event", started);
         let mut stream = Inert::default();
-        let mut sink = |text: &str| outbox.stream(&session.0, &name.0, &stream.push(text));
+        let mut sink = |text: &str| self.stream(&stream.push(text));
         let result = match work {
             Work::Ask(ask) => Ok(engine.ask(*ask, name.clone(), &mut sink).await),
             Work::Decide { origin, plan, decided: Ok(decided) } => {
@@ -229,14 +284,14 @@ impl Turn {
                 Ok(Finished { turn, session, at: self.began, asked, seconds: 0.0, report })
             }
         };
-        outbox.stream(&session.0, &name.0, &stream.finish());
+        self.stream(&stream.finish());
         match result {
-            Ok(finished) => done(outbox, engine, &finished),
+            Ok(finished) => self.done(&finished),
             Err(why) => {
                 // A client may show the decision already; it hears how the plan really stands.
                 if let Some(plan) = decided.and_then(|id| engine.plan(&id)) {
                     let payload = Plist::new().keyword("action", "plan-changed").plist("plan", show::plan(&plan));
-                    outbox.send("event", Some(&plan.session.0), payload);
+                    self.tell("event", payload);
                 }
                 self.refuse(&why);
             }
@@ -245,7 +300,7 @@ impl Turn {
 
     /// Ends the turn for the client; when even that breaks, in the fewest words.
     async fn end(&self, end: impl Future<Output = Finished>) {
-        let told = async { done(&self.outbox, &self.engine, &end.await) };
+        let told = async { self.done(&end.await) };
         if AssertUnwindSafe(told).catch_unwind().await.is_err() {
             self.refuse(BROKE);
         }
@@ -263,21 +318,21 @@ impl Turn {
     fn refuse(&self, why: &str) {
         let text = crate::domain::inert::inert(why);
         let payload = Plist::new().keyword("action", "turn-done").text("turn", self.name.0.as_str());
-        end_stream(&self.outbox, &self.session, &self.name);
-        self.outbox.send("response", Some(&self.session.0), payload.text("status", "failed").text("text", text));
+        self.end_stream();
+        self.tell("response", payload.text("status", "failed").text("text", text));
     }
-}
 
-fn end_stream(outbox: &Outbox, session: &SessionId, turn: &TurnId) {
-    outbox.send("stream-chunk", Some(&session.0), Plist::new().text("turn", turn.0.as_str()).text("text", ""));
-}
+    fn end_stream(&self) {
+        self.tell("stream-chunk", Plist::new().text("turn", self.name.0.as_str()).text("text", ""));
+    }
 
-fn done(outbox: &Outbox, engine: &Engine, finished: &Finished) {
-    end_stream(outbox, &finished.session, &finished.turn);
-    let labels = finished.report.conversation.labels;
-    let private = labels.privacy == Privacy::Private || engine.is_known_private(&finished.session);
-    let payload = show::turn(finished, &engine.view()).keyword("action", "turn-done").flag("private", private);
-    outbox.send("response", Some(&finished.session.0), payload);
+    fn done(&self, finished: &Finished) {
+        self.end_stream();
+        let labels = finished.report.conversation.labels;
+        let private = labels.privacy == Privacy::Private || self.engine.is_known_private(&finished.session);
+        let payload = show::turn(finished, &self.engine.view()).keyword("action", "turn-done");
+        self.tell("response", payload.flag("private", private));
+    }
 }
 
 #[cfg(test)]
@@ -290,6 +345,8 @@ mod tests {
     use crate::edge::engine::Notice;
     use crate::edge::engine::boot::{Boot, Keep, start};
     use crate::edge::panics::{Echo, PREFIX, install};
+    use crate::edge::runtime::clients::OWN;
+    use crate::edge::runtime::outbox::Outbox;
     use crate::edge::secret::Vault;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -327,13 +384,14 @@ mod tests {
         let boot = Boot { config, vault, editor: Arc::new(NoEditor), clock, notify, keep: Keep::InMemory };
         let engine = start(boot).await.expect("the engine starts");
         let (inbox, events) = mpsc::unbounded_channel();
-        (Lanes::new(engine, Outbox::new(Box::new(|| {})), inbox), events)
+        let own = Channel::own(Outbox::new(Box::new(|| {})));
+        (Lanes::new(engine, Clients::of(own), inbox), events)
     }
 
     fn say(lanes: &mut Lanes) {
         let session = SessionId("s".to_string());
         let origin = Origin { source: Source::Emacs, session, rights: Rights::HUMAN };
-        lanes.ask(origin, &Plist::new().text("text", "hello").build());
+        lanes.ask(OWN, origin, &Plist::new().text("text", "hello").build());
     }
 
     /// Waits for the end of a turn, and returns what the client was told of it.
@@ -341,7 +399,7 @@ mod tests {
         let heard = loop {
             let event = tokio::time::timeout(Duration::from_secs(20), events.recv()).await;
             if let Event::TurnDone(session, turn) = event.expect("it comes in time").expect("there are events") {
-                let heard = lanes.outbox.receive(1 << 20);
+                let heard = lanes.clients.get(OWN).expect("it is there").outbox.receive(1 << 20);
                 lanes.finished(&session, &turn);
                 break heard;
             }
@@ -373,7 +431,7 @@ mod tests {
             let (mut lanes, mut events) = lanes(config, Bombs::default()).await;
             let session = SessionId("s".to_string());
             let origin = Origin { source: Source::Emacs, session: session.clone(), rights: Rights::HUMAN };
-            lanes.ask(origin.clone(), &Sexp::read(ask).expect("a question"));
+            lanes.ask(OWN, origin.clone(), &Sexp::read(ask).expect("a question"));
             let (status, text) = done(&mut lanes, &mut events).await;
             assert_eq!(status, if private { "failed" } else { "parked" }, "{ask}: {text}");
             assert_eq!(text.contains("never leave this machine"), private, "{ask}: {text}");
@@ -394,13 +452,13 @@ mod tests {
         say(&mut lanes);
         let session = SessionId("s".to_string());
         for _ in 0..2 {
-            lanes.interrupt(&session);
-            lanes.interrupt(&session);
-            assert!(lanes.busy(), "until it has ended, the one behind it waits");
+            lanes.interrupt(OWN, &session);
+            lanes.interrupt(OWN, &session);
+            assert!(lanes.busy(OWN), "until it has ended, the one behind it waits");
             assert_eq!(done(&mut lanes, &mut events).await, ("interrupted".to_string(), "Stopped.".to_string()));
         }
-        assert!(!lanes.busy());
-        lanes.interrupt(&session);
+        assert!(!lanes.busy(OWN));
+        lanes.interrupt(OWN, &session);
         assert_eq!(lanes.engine.turns(10).await.map(|turns| turns.len()), Ok(2));
     }
 
@@ -420,7 +478,7 @@ mod tests {
             let (status, text) = done(&mut lanes, &mut events).await;
             assert_eq!(status, "failed");
             assert!(text.starts_with("no model answered."), "{text}");
-            assert!(!lanes.busy());
+            assert!(!lanes.busy(OWN));
             let place = format!("{PREFIX}{}:", file!());
             let logged = async {
                 while !lanes

@@ -4,6 +4,7 @@
 //! grows with the size of a buffer.
 
 use crate::domain::sexp::reader::Sexp;
+use crate::edge::runtime::clients::ClientId;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -20,6 +21,7 @@ pub(super) struct Mirrors {
     mirrors: HashMap<String, Mirror>,
     coming: HashMap<String, String>,
     bases: u64,
+    client: ClientId,
 }
 
 /// What a `buffer-update` came to.
@@ -33,9 +35,12 @@ pub(super) enum Update {
     Lost,
 }
 
+/// Tells a base of a mirror from those before it, and from those of other clients.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Base(ClientId, u64);
+
 struct Mirror {
-    /// Tells this base from those before it.
-    base: u64,
+    base: Base,
     source: Source,
     changes: Vec<Change>,
     /// The bytes of the changes.
@@ -66,6 +71,11 @@ struct Change {
 }
 
 impl Mirrors {
+    /// The mirrors of one client.
+    pub(super) fn of(client: ClientId) -> Mirrors {
+        Mirrors { client, ..Mirrors::default() }
+    }
+
     /// Takes one `buffer-update` about a file.
     pub(super) fn take(&mut self, file: &str, payload: &Sexp) -> Update {
         match payload.name_at("part") {
@@ -102,7 +112,8 @@ impl Mirrors {
     fn start(&mut self, file: &str, source: Source, ahead: bool, payload: &Sexp) {
         self.bases += 1;
         let typed = payload.text_at("file").unwrap_or(file).to_string();
-        let mirror = Mirror { base: self.bases, source, changes: Vec::new(), bytes: 0, ahead, typed };
+        let mirror =
+            Mirror { base: Base(self.client, self.bases), source, changes: Vec::new(), bytes: 0, ahead, typed };
         self.mirrors.insert(file.to_string(), mirror);
     }
 
@@ -141,7 +152,7 @@ impl Mirrors {
             Some(mirror) => {
                 Job { base: Some(mirror.base), source: mirror.source.clone(), changes: mirror.changes.clone() }
             }
-            None => Job { base: None, source: Source::Disk(None), changes: Vec::new() },
+            None => Job::of_disk(),
         }
     }
 
@@ -174,14 +185,14 @@ pub(super) struct OnDisk {
 
 /// How to get the text of a file as it was when this was asked for.
 pub(super) struct Job {
-    base: Option<u64>,
+    base: Option<Base>,
     source: Source,
     changes: Vec<Change>,
 }
 
 /// What became of a job.
 pub(super) struct Outcome {
-    base: Option<u64>,
+    base: Option<Base>,
     end: End,
 }
 
@@ -192,7 +203,19 @@ enum End {
     Unfit,
 }
 
+impl Outcome {
+    /// Returns whose buffer it is about.
+    pub(super) fn client(&self) -> Option<ClientId> {
+        self.base.map(|Base(client, _)| client)
+    }
+}
+
 impl Job {
+    /// The file as it is on disk counts.
+    pub(super) fn of_disk() -> Job {
+        Job { base: None, source: Source::Disk(None), changes: Vec::new() }
+    }
+
     /// Puts the text together: what memory should take, or why there is nothing to take, and what became of this.
     /// It may take long.
     pub(super) fn text(

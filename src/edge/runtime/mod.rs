@@ -1,11 +1,16 @@
-//! The runtime: one loop takes every message, and one lane a session runs its turns in order.
+//! The runtime: one loop takes every message of every client, and one lane a session runs its turns in order.
 //!
 //! It is what a client talks to. Nothing here waits on the client's thread: a message is queued and that is all.
+//! Of several processes on one store the owner's has the loop; the others join it (see [`link`]).
 
 mod buffers;
+mod clients;
 mod editor;
+mod hall;
 mod lanes;
+mod link;
 mod mirror;
+mod opened;
 pub mod outbox;
 mod past;
 mod reading;
@@ -14,29 +19,27 @@ mod scans;
 pub mod show;
 mod status;
 
-use crate::domain::id::{SessionId, TurnId};
+use crate::domain::id::{NodeId, SessionId, TurnId};
 use crate::domain::port::LogLevel;
 use crate::domain::sexp::plist::Plist;
 use crate::domain::sexp::reader::Sexp;
-use crate::domain::signal::{Origin, Rights, Source};
-use crate::edge::clock::SystemClock;
-use crate::edge::config::{Config, Surroundings};
-use crate::edge::engine::boot::{self, Boot, Keep};
+use crate::domain::signal::Origin;
 use crate::edge::engine::turns::Decided;
 use crate::edge::engine::{Engine, Notice, Notify};
-use crate::edge::runtime::editor::EmacsEditor;
+use crate::edge::runtime::clients::{Channel, ClientId, Clients, Kind, OWN};
 use crate::edge::runtime::lanes::Lanes;
-use crate::edge::runtime::mirror::Mirrors;
+use crate::edge::runtime::link::{Ending, Link};
+use crate::edge::runtime::opened::Opened;
 use crate::edge::runtime::outbox::Outbox;
 use crate::edge::runtime::reading::Reading;
 use crate::edge::runtime::scans::{Read, Scanned, Scans};
 use crate::edge::runtime::status::{Offered, Statuses};
-use crate::edge::secret::{Secret, Vault};
 use crate::edge::watch::Watch;
 use futures_util::FutureExt;
+use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::sync::mpsc;
 
@@ -44,24 +47,26 @@ use tokio::sync::mpsc;
 const STATUS_PAUSE: Duration = Duration::from_millis(100);
 /// How long each half of stopping may take.
 const STOP_PATIENCE: Duration = Duration::from_millis(140);
-/// Messages that may wait for the loop, in bytes.
+/// Messages that may wait to be taken, in bytes.
 const INBOX_MOST: usize = 256 * 1024 * 1024;
 
 /// A running core, as a client holds it.
 pub struct Core {
-    inbox: mpsc::UnboundedSender<Event>,
-    waiting: Arc<std::sync::atomic::AtomicUsize>,
+    uplink: mpsc::UnboundedSender<String>,
+    waiting: Arc<AtomicUsize>,
     outbox: Arc<Outbox>,
-    engine: Arc<OnceLock<Arc<Engine>>>,
-    /// Ends a start that is under way.
-    stop: Arc<AtomicBool>,
+    ending: Arc<Ending>,
     runtime: tokio::runtime::Runtime,
 }
 
 /// Everything that can wake the loop.
 enum Event {
-    /// A message of the client.
-    Message(String),
+    /// A client has joined.
+    Joined(Arc<Channel>),
+    /// A client has gone.
+    Left(ClientId),
+    /// A message of a client.
+    Message(ClientId, Letter),
     /// A buffer has rested: read what its mirror holds.
     Rested(String),
     /// A buffer was read, or why not.
@@ -70,13 +75,26 @@ enum Event {
     TurnDone(SessionId, TurnId),
     /// The status may have changed.
     Status,
-    /// The pause between two statuses is over.
-    StatusPause,
+    /// The pause between two statuses of a client is over.
+    StatusPause(ClientId),
+}
+
+/// A message as it came.
+struct Letter {
+    bytes: usize,
+    /// Or why it cannot be read.
+    message: Result<Sexp, String>,
+}
+
+impl Letter {
+    fn read(text: &str) -> Letter {
+        Letter { bytes: text.len(), message: Sexp::read(text).map_err(|error| error.to_string()) }
+    }
 }
 
 impl Core {
     /// Starts a core for one client. `settings` is a plist; see `docs/PROTOCOL.org`.
-    /// It returns at once: the store is opened and the memex read in the background.
+    /// It returns at once: the store is opened, or the process that owns it is joined, in the background.
     ///
     /// # Errors
     /// When the settings cannot be read or the system gives no threads.
@@ -98,19 +116,16 @@ impl Core {
             .build()
             .map_err(|error| format!("no threads: {error}"))?;
         let outbox = Outbox::new(wake);
-        let (inbox, events) = mpsc::unbounded_channel();
-        let waiting = Arc::new(std::sync::atomic::AtomicUsize::new(0));
-        let engine = Arc::new(OnceLock::new());
-        let ears = Ears { inbox: inbox.clone(), events, waiting: waiting.clone() };
-        let stop = Arc::new(AtomicBool::new(false));
-        let starting = Starting { shared: engine.clone(), stop: stop.clone() };
-        let (served, last_words) = (serve(settings, outbox.clone(), ears, starting), outbox.clone());
+        let (uplink, coming) = mpsc::unbounded_channel();
+        let (waiting, ending) = (Arc::new(AtomicUsize::new(0)), Arc::new(Ending::default()));
+        let link = Link::new(settings, outbox.clone(), (coming, waiting.clone()), ending.clone());
+        let last_words = outbox.clone();
         runtime.spawn(async move {
-            if AssertUnwindSafe(served).catch_unwind().await.is_err() {
+            if AssertUnwindSafe(link.live()).catch_unwind().await.is_err() {
                 end(&last_words, "the core broke while it started; start it again");
             }
         });
-        Ok(Core { inbox, waiting, outbox, engine, stop, runtime })
+        Ok(Core { uplink, waiting, outbox, ending, runtime })
     }
 
     /// Queues one message.
@@ -122,7 +137,7 @@ impl Core {
             self.waiting.fetch_sub(text.len(), Ordering::Relaxed);
             return Err("the core is too far behind; wait a moment".to_string());
         }
-        self.inbox.send(Event::Message(text.to_string())).map_err(|_| "the core has stopped".to_string())
+        self.uplink.send(text.to_string()).map_err(|_| "the core has stopped".to_string())
     }
 
     /// Returns messages that wait, at most about `bytes` of them.
@@ -130,10 +145,9 @@ impl Core {
         self.outbox.receive(bytes)
     }
 
-    /// Stops within 300 ms. What was acknowledged is stored.
+    /// Stops within 300 ms. What was acknowledged is stored, and who joined this core finds another.
     pub fn stop(self) {
-        self.stop.store(true, Ordering::Relaxed);
-        if let Some(engine) = self.engine.get() {
+        if let Some(engine) = self.ending.begin() {
             let closed = async { tokio::time::timeout(STOP_PATIENCE, engine.close()).await };
             // Late or not: what was acknowledged is on disk already.
             let _ = self.runtime.block_on(closed);
@@ -142,73 +156,62 @@ impl Core {
     }
 }
 
-/// How the loop hears.
-struct Ears {
-    inbox: mpsc::UnboundedSender<Event>,
-    events: mpsc::UnboundedReceiver<Event>,
-    waiting: Arc<std::sync::atomic::AtomicUsize>,
+/// A client, as the loop knows it.
+struct Client {
+    channel: Arc<Channel>,
+    point: Option<(String, usize)>,
+    focus: Option<NodeId>,
+    status: Statuses,
+    reading: Arc<parking_lot::Mutex<Reading>>,
 }
 
-/// What a start shares with whoever may end it.
-struct Starting {
-    shared: Arc<OnceLock<Arc<Engine>>>,
-    stop: Arc<AtomicBool>,
+impl Client {
+    fn new(channel: Arc<Channel>) -> Client {
+        Client { channel, point: None, focus: None, status: Statuses::default(), reading: Arc::default() }
+    }
 }
 
 /// The loop's own state.
 struct Loop {
     engine: Arc<Engine>,
-    outbox: Arc<Outbox>,
-    editor: Arc<EmacsEditor>,
     inbox: mpsc::UnboundedSender<Event>,
-    mirrors: Mirrors,
+    registry: Arc<Clients>,
+    clients: BTreeMap<ClientId, Client>,
+    opened: Opened,
     scans: Scans,
-    point: Option<(String, usize)>,
+    /// Whose point moved last.
+    pointed: ClientId,
     lanes: Lanes,
-    status: Statuses,
     health: Arc<parking_lot::Mutex<String>>,
-    reading: Arc<parking_lot::Mutex<Reading>>,
     /// Watches the memex as long as the loop runs.
     watch: Option<Watch>,
 }
 
-async fn serve(settings: Sexp, outbox: Arc<Outbox>, ears: Ears, starting: Starting) {
-    let editor = EmacsEditor::new(outbox.clone());
-    let engine = match start_engine(&settings, &outbox, &ears.inbox, editor.clone(), starting.stop).await {
-        Ok(engine) => engine,
-        Err(why) => {
-            return end(&outbox, &why);
-        }
-    };
-    let _ = starting.shared.set(engine.clone());
-    let read = buffers::read(engine.clone());
-    listen(engine, outbox, editor, ears, read).await
+/// How the loop hears.
+struct Ears {
+    inbox: mpsc::UnboundedSender<Event>,
+    events: mpsc::UnboundedReceiver<Event>,
 }
 
 /// The loop: takes every event in order, and waits for nothing that takes long.
-async fn listen(engine: Arc<Engine>, outbox: Arc<Outbox>, editor: Arc<EmacsEditor>, ears: Ears, read: Read) {
-    let Ears { inbox, mut events, waiting } = ears;
+async fn listen(engine: Arc<Engine>, registry: Arc<Clients>, ears: Ears, read: Read) {
+    let Ears { inbox, mut events } = ears;
     let mut state = Loop {
         engine: engine.clone(),
-        outbox: outbox.clone(),
-        editor,
         inbox: inbox.clone(),
-        mirrors: Mirrors::default(),
+        clients: registry.get(OWN).into_iter().map(|own| (OWN, Client::new(own))).collect(),
+        lanes: Lanes::new(engine.clone(), registry.clone(), inbox.clone()),
+        registry,
+        opened: Opened::default(),
         scans: Scans::new(read, inbox.clone()),
-        point: None,
-        lanes: Lanes::new(engine.clone(), outbox.clone(), inbox.clone()),
-        status: Statuses::default(),
+        pointed: OWN,
         health: Arc::new(parking_lot::Mutex::new("unknown".to_string())),
-        reading: Arc::default(),
         watch: None,
     };
     state.send_status();
     state.follow_memex();
     state.examine_at_start();
     while let Some(event) = events.recv().await {
-        if let Event::Message(text) = &event {
-            waiting.fetch_sub(text.len(), Ordering::Relaxed);
-        }
         // One event that breaks is lost, with its place in the log, and the loop goes on.
         let _ = AssertUnwindSafe(state.handle(event)).catch_unwind().await;
     }
@@ -220,46 +223,20 @@ fn end(outbox: &Outbox, why: &str) {
     outbox.send("status", None, Plist::new().text("state", "stopped").text("health", "unhealthy"));
 }
 
-async fn start_engine(
-    settings: &Sexp,
-    outbox: &Arc<Outbox>,
-    inbox: &mpsc::UnboundedSender<Event>,
-    editor: Arc<EmacsEditor>,
-    stop: Arc<AtomicBool>,
-) -> Result<Arc<Engine>, String> {
-    let surroundings = Surroundings::of_settings(settings);
-    let mut config = Config::read(&surroundings);
-    config.take_settings(settings);
-    let given = settings.list_at("keys").iter().filter_map(|entry| match entry {
-        Sexp::Dotted(items, key) => {
-            Some((items.first()?.as_name()?.to_string(), Secret::new(key.as_text()?.to_string())))
-        }
-        Sexp::List(items) => {
-            Some((items.first()?.as_name()?.to_string(), Secret::new(items.get(1)?.as_text()?.to_string())))
-        }
-        _ => None,
-    });
-    let env_file = crate::edge::secret::read_env_file(&config.settings.join(".env")).unwrap_or_default();
-    let vault = Vault::gather(given, surroundings.variables, env_file);
-    let notify = tell(outbox.clone(), inbox.clone());
-    let boot = Boot { config, vault, editor, clock: Arc::new(SystemClock), notify, keep: Keep::OnDisk };
-    boot::start_until(boot, stop).await
-}
-
-/// Tells the client, or the loop, what the engine says.
-fn tell(sender: Arc<Outbox>, status: mpsc::UnboundedSender<Event>) -> Notify {
+/// Tells the clients, or the loop, what the engine says.
+fn tell(clients: Arc<Clients>, status: mpsc::UnboundedSender<Event>) -> Notify {
     Arc::new(move |notice: Notice| match notice {
-        Notice::Parked(plan) => sender.send(
+        Notice::Parked(plan) => clients.tell(
             "event",
             Some(&plan.session.0),
-            Plist::new().keyword("action", "plan-parked").plist("plan", show::plan(&plan)),
+            &Plist::new().keyword("action", "plan-parked").plist("plan", show::plan(&plan)),
         ),
-        Notice::Changed(plan) => sender.send(
+        Notice::Changed(plan) => clients.tell(
             "event",
             Some(&plan.session.0),
-            Plist::new().keyword("action", "plan-changed").plist("plan", show::plan(&plan)),
+            &Plist::new().keyword("action", "plan-changed").plist("plan", show::plan(&plan)),
         ),
-        Notice::Logged(line) => sender.send("log", None, show::line(&line)),
+        Notice::Logged(line) => clients.tell("log", None, &show::line(&line)),
         Notice::Status => {
             // The loop may have ended; then nobody needs a status.
             let _ = status.send(Event::Status);
@@ -270,87 +247,99 @@ fn tell(sender: Arc<Outbox>, status: mpsc::UnboundedSender<Event>) -> Notify {
 impl Loop {
     async fn handle(&mut self, event: Event) {
         match event {
-            Event::Message(text) => self.take(&text).await,
+            Event::Joined(channel) => self.joined(channel),
+            Event::Left(client) => self.left(client),
+            Event::Message(client, letter) => self.take(client, letter),
             Event::Rested(file) => self.rested(file),
             Event::Scanned(file, scanned) => self.scanned(file, scanned),
             Event::TurnDone(session, turn) => self.lanes.finished(&session, &turn),
             Event::Status => self.send_status(),
-            Event::StatusPause => {
-                self.status.pause_is_over();
+            Event::StatusPause(client) => {
+                if let Some(client) = self.clients.get_mut(&client) {
+                    client.status.pause_is_over();
+                }
                 self.send_status();
             }
         }
     }
 
-    async fn take(&mut self, text: &str) {
-        let message = match Sexp::read(text) {
+    fn joined(&mut self, channel: Arc<Channel>) {
+        self.engine.say(LogLevel::Info, &format!("{} has joined", channel.name));
+        self.registry.join(channel.clone());
+        self.clients.insert(channel.id, Client::new(channel));
+        self.send_status();
+    }
+
+    /// Forgets a client: what it had set off is stopped, and of its files the disk counts, or another client's buffers.
+    fn left(&mut self, id: ClientId) {
+        let Some(client) = self.clients.remove(&id) else { return };
+        self.registry.leave(id);
+        self.lanes.leave(id);
+        for file in self.opened.leave(id) {
+            self.note_open(&file);
+            self.scans.changed(file);
+        }
+        self.engine.say(LogLevel::Info, &format!("{} has left", client.channel.name));
+        self.send_status();
+    }
+
+    fn take(&mut self, id: ClientId, letter: Letter) {
+        // Who has left is not heard any more.
+        let Some(client) = self.clients.get(&id) else { return };
+        let channel = client.channel.clone();
+        channel.note_taken(letter.bytes);
+        let message = match letter.message {
             Ok(message) => message,
-            Err(error) => {
-                let payload = Plist::new().keyword("action", "protocol-error").text("text", error.to_string());
-                self.outbox.send("response", None, payload);
-                return;
-            }
+            Err(why) => return channel.refuse(None, why),
         };
-        let session = message.get("meta").and_then(|meta| meta.text_at("session-id")).unwrap_or("emacs").to_string();
+        let origin = channel.origin(message.get("meta").and_then(|meta| meta.text_at("session-id")));
         let empty = Sexp::Nil;
         let payload = message.get("payload").unwrap_or(&empty).clone();
         match message.name_at("type") {
-            Some("event") => self.event(&session, &payload).await,
-            Some("request") => self.request(&session, payload),
-            Some("response") if payload.name_at("action") == Some("editor-reply") => self.editor.reply(&payload),
-            _ => {
-                let payload =
-                    Plist::new().keyword("action", "protocol-error").text("text", "a message of no known type");
-                self.outbox.send("response", Some(&session), payload);
-            }
+            Some("event") => self.event(&channel, origin, &payload),
+            Some("request") => self.request(id, origin, payload),
+            Some("response") if payload.name_at("action") == Some("editor-reply") => channel.editor.reply(&payload),
+            _ => channel.refuse(Some(&origin.session.0), "a message of no known type"),
         }
     }
 
-    /// Stamps the origin: this client is the user's own Emacs. What a message claims is ignored.
-    fn origin(&self, session: &str) -> Origin {
-        Origin { source: Source::Emacs, session: SessionId(session.to_string()), rights: Rights::HUMAN }
-    }
-
-    async fn event(&mut self, session: &str, payload: &Sexp) {
-        let origin = self.origin(session);
+    fn event(&mut self, channel: &Channel, origin: Origin, payload: &Sexp) {
+        let (id, editor) = (channel.id, channel.kind == Kind::Emacs);
+        let text = |key: &str| payload.text_at(key).unwrap_or("");
+        let Some(reading) = self.clients.get(&id).map(|client| client.reading.clone()) else { return };
         match payload.name_at("sensor") {
-            Some("user-input") => {
-                let text = payload.text_at("text").unwrap_or("");
-                let unseen = self.reading.lock().typed_unseen(&self.engine, text);
-                match unseen {
-                    Some(why) => self.lanes.say(origin.session, why),
-                    None => self.lanes.ask(origin, payload),
+            Some("user-input") => match reading.lock().typed_unseen(&self.engine, text("text")) {
+                Some(why) => self.lanes.say(id, origin.session, why),
+                None => {
+                    self.look_where_it_is(id);
+                    self.lanes.ask(id, origin, payload);
                 }
-            }
+            },
             Some("user-command") => {
-                let line = payload.text_at("line").unwrap_or("");
-                let unseen = self.reading.lock().typed_unseen(&self.engine, &format!("/{line}"));
-                match unseen {
-                    Some(why) => self.lanes.say(origin.session, why),
-                    None => self.lanes.command(origin, line),
+                let line = text("line");
+                match reading.lock().typed_unseen(&self.engine, &format!("/{line}")) {
+                    Some(why) => self.lanes.say(id, origin.session, why),
+                    None => {
+                        self.look_where_it_is(id);
+                        self.lanes.command(id, origin, line);
+                    }
                 }
             }
-            Some("plan-displayed") => {
-                let (id, shown) = (payload.text_at("plan").unwrap_or(""), payload.text_at("shown").unwrap_or(""));
-                self.reading.lock().note_displayed(&self.engine, id, shown);
-            }
+            Some("plan-displayed") => reading.lock().note_displayed(&self.engine, text("plan"), text("shown")),
             Some("approval") => {
-                let (id, shown) = (payload.text_at("plan").unwrap_or(""), payload.text_at("shown").unwrap_or(""));
-                let unseen = self.reading.lock().unseen(&self.engine, id, shown);
-                let decided = match unseen {
+                let decided = match reading.lock().unseen(&self.engine, text("plan"), text("shown")) {
                     Some(why) => Err(why),
-                    None => Ok(Decided::Approve { shown: shown.to_string() }),
+                    None => Ok(Decided::Approve { shown: text("shown").to_string() }),
                 };
-                self.lanes.decide(origin, id, decided);
+                self.lanes.decide(id, origin, text("plan"), decided);
             }
             Some("denial") => {
-                let reason = payload.text_at("reason").unwrap_or("").to_string();
-                let decided = Decided::Deny { reason };
-                self.lanes.decide(origin, payload.text_at("plan").unwrap_or(""), Ok(decided));
+                let decided = Decided::Deny { reason: text("reason").to_string() };
+                self.lanes.decide(id, origin, text("plan"), Ok(decided));
             }
-            Some("interrupt") => self.lanes.interrupt(&origin.session),
-            Some("point-update") => self.point_update(payload),
-            Some("buffer-update") => self.buffer_update(payload),
+            Some("interrupt") => self.lanes.interrupt(id, &origin.session),
+            Some("point-update") if editor => self.point_update(id, payload),
+            Some("buffer-update") if editor => self.buffer_update(id, payload),
             other => {
                 let name = other.unwrap_or("without a name").to_string();
                 self.engine.say(
@@ -390,19 +379,23 @@ impl Loop {
         });
     }
 
+    /// Tells each Emacs how things stand, with the heading at its own point.
     fn send_status(&mut self) {
-        let now = status::now(&self.engine, self.lanes.busy(), &self.health.lock());
-        match self.status.offer(now) {
-            Offered::Kept => {}
-            Offered::Send(payload) => self.outbox.send("status", None, payload),
-            Offered::SendAndPause(payload) => {
-                self.outbox.send("status", None, payload);
-                let inbox = self.inbox.clone();
-                tokio::spawn(async move {
-                    tokio::time::sleep(STATUS_PAUSE).await;
-                    let _ = inbox.send(Event::StatusPause);
-                });
-            }
+        for (id, client) in self.clients.iter_mut().filter(|(_, client)| client.channel.kind == Kind::Emacs) {
+            let now = status::now(&self.engine, self.lanes.busy(*id), &self.health.lock(), client.focus.as_ref());
+            let payload = match client.status.offer(now) {
+                Offered::Kept => continue,
+                Offered::Send(payload) => payload,
+                Offered::SendAndPause(payload) => {
+                    let (inbox, id) = (self.inbox.clone(), *id);
+                    tokio::spawn(async move {
+                        tokio::time::sleep(STATUS_PAUSE).await;
+                        let _ = inbox.send(Event::StatusPause(id));
+                    });
+                    payload
+                }
+            };
+            client.channel.outbox.send("status", None, payload);
         }
     }
 }

@@ -5,10 +5,11 @@
 //! (the end of a turn, an answer) comes in a short form at the worst.
 
 use crate::domain::sexp::plist::{Plist, message};
-use crate::domain::sexp::reader::Sexp;
+use crate::domain::sexp::reader::{MAX_BYTES, Sexp};
 use parking_lot::Mutex;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
+use tokio::sync::Notify;
 
 /// Streamed text is joined into messages of at most this many bytes.
 const CHUNK: usize = 8 * 1024;
@@ -28,11 +29,17 @@ pub struct Limits {
     pub full: usize,
     /// Nothing more is taken; a note says how much was lost.
     pub shut: usize,
+    /// A longer message comes in a short form.
+    pub message: usize,
 }
 
 impl Limits {
     /// The limits towards Emacs.
-    pub const USUAL: Limits = Limits { pressed: 1 << 20, most: 32 << 20, full: 64 << 20, shut: 72 << 20 };
+    pub const USUAL: Limits =
+        Limits { pressed: 1 << 20, most: 32 << 20, full: 64 << 20, shut: 72 << 20, message: usize::MAX };
+    /// The limits towards a client at the other end of a connection; it is cut off when it is shut out.
+    pub const JOINED: Limits =
+        Limits { pressed: 1 << 20, most: 8 << 20, full: 16 << 20, shut: 18 << 20, message: MAX_BYTES };
 }
 
 /// What a message is about, when a newer one about the same makes it needless.
@@ -81,6 +88,10 @@ struct Queue {
 pub struct Outbox {
     queue: Mutex<Queue>,
     limits: Limits,
+    /// Something was taken.
+    taken: Notify,
+    /// Something was lost.
+    overflow: Notify,
     wake: Box<dyn Fn() + Send + Sync>,
 }
 
@@ -92,12 +103,36 @@ impl Outbox {
 
     /// Makes a queue with limits of its own.
     pub fn with_limits(limits: Limits, wake: Box<dyn Fn() + Send + Sync>) -> Arc<Outbox> {
-        Arc::new(Outbox { queue: Mutex::default(), limits, wake })
+        Arc::new(Outbox { queue: Mutex::default(), limits, taken: Notify::new(), overflow: Notify::new(), wake })
     }
 
     /// Returns how many bytes wait.
     pub fn bytes(&self) -> usize {
         self.queue.lock().bytes
+    }
+
+    /// Puts in a message of another process, as it is.
+    pub fn pass(&self, text: String) {
+        let status = text.starts_with("(:type :status ");
+        let mut queue = self.queue.lock();
+        if status {
+            queue.forget_status();
+        }
+        queue.put(Item::Message(status.then_some(About::Status), text));
+        drop(queue);
+        (self.wake)();
+    }
+
+    /// Waits until at most so many bytes wait.
+    pub async fn room(&self, bytes: usize) {
+        while self.bytes() > bytes {
+            self.taken.notified().await;
+        }
+    }
+
+    /// Waits until messages were lost because the client took none.
+    pub async fn overflow(&self) {
+        self.overflow.notified().await;
     }
 
     /// Puts a message in.
@@ -126,14 +161,19 @@ impl Outbox {
             ("log", None) if queue.bytes > limits.most => queue.left.lines += 1,
             (_, None) => {
                 let text = whole(kind, session, payload.clone());
-                let text = match queue.bytes > limits.full && text.len() > SHORT {
-                    true => whole(kind, session, short_form(&payload)),
-                    false => text,
+                let text = match (text.len() > limits.message, queue.bytes > limits.full && text.len() > SHORT) {
+                    (true, _) => whole(kind, session, short_form(&payload, LONG)),
+                    (false, true) => whole(kind, session, short_form(&payload, LATE)),
+                    (false, false) => text,
                 };
                 queue.push(limits, None, text);
             }
         }
+        let lost = queue.left.lost > 0;
         drop(queue);
+        if lost {
+            self.overflow.notify_one();
+        }
         (self.wake)();
     }
 
@@ -202,6 +242,8 @@ impl Outbox {
         if queue.items.is_empty() {
             taken.extend(std::mem::take(&mut queue.left).notes());
         }
+        drop(queue);
+        self.taken.notify_one();
         taken
     }
 }
@@ -302,9 +344,12 @@ fn as_action(payload: &Sexp, parked: bool) -> Sexp {
     Plist::new().keyword("action", if parked { "plan-parked" } else { "plan-changed" }).value("plan", plan).build()
 }
 
-/// Returns what of a message must arrive: what it answers or ends, and that the rest was left out.
-fn short_form(payload: &Sexp) -> Sexp {
-    const WHY: &str = "The rest was left out, because Emacs took no messages for too long; ask for it again.";
+/// Why a message comes in a short form.
+const LATE: &str = "The rest was left out, because Emacs took no messages for too long; ask for it again.";
+const LONG: &str = "The rest was left out, because it is too long for one message; ask for less at once.";
+
+/// Returns what of a message must arrive: what it answers or ends, and why the rest was left out.
+fn short_form(payload: &Sexp, why: &str) -> Sexp {
     let action = payload.name_at("action").unwrap_or("unknown");
     let short = Plist::new()
         .keyword("action", action)
@@ -312,8 +357,8 @@ fn short_form(payload: &Sexp) -> Sexp {
         .maybe("status", payload.text_at("status"))
         .flag("private", payload.flag_at("private"));
     match payload.int_at("request") {
-        Some(number) => short.int("request", number).text("error", WHY),
-        None => short.text("text", WHY),
+        Some(number) => short.int("request", number).text("error", why),
+        None => short.text("text", why),
     }
     .build()
 }
@@ -342,7 +387,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::HashMap;
 
-    const SMALL: Limits = Limits { pressed: 2_000, most: 6_000, full: 12_000, shut: 20_000 };
+    const SMALL: Limits = Limits { pressed: 2_000, most: 6_000, full: 12_000, shut: 20_000, message: usize::MAX };
     /// The largest message that [`Step`] makes, and its envelope.
     const LARGEST: usize = 2_200;
 

@@ -8,6 +8,8 @@ use crate::domain::signal::Origin;
 use crate::edge::engine::Engine;
 use crate::edge::engine::focus::Turnabout;
 use crate::edge::engine::query::Manner;
+use crate::edge::peers::greeting::PROTOCOL;
+use crate::edge::runtime::clients::ClientId;
 use crate::edge::runtime::reading::{edit_plan, no_plan, plan_page};
 use crate::edge::runtime::{Loop, past, show, status};
 use futures_util::FutureExt;
@@ -21,23 +23,27 @@ const NAMED: usize = 200;
 
 impl Loop {
     /// Answers a request, beside the loop.
-    pub(super) fn request(&mut self, session: &str, payload: Sexp) {
-        let origin = self.origin(session);
-        let (engine, outbox, health) = (self.engine.clone(), self.outbox.clone(), self.health.clone());
-        let (session, busy) = (session.to_string(), self.lanes.busy());
+    pub(super) fn request(&mut self, client: ClientId, origin: Origin, payload: Sexp) {
+        let Some(client) = self.clients.get(&client) else { return };
+        let (engine, outbox, health) = (self.engine.clone(), client.channel.outbox.clone(), self.health.clone());
+        let (session, busy) = (origin.session.0.clone(), self.lanes.busy(client.channel.id));
+        let focus = client.focus.clone();
         if payload.name_at("action") == Some("rescan") {
             self.read_memex();
         }
         // In the order in which the slices came, so here and not beside the loop.
-        let edited = (payload.name_at("action") == Some("edit-plan")).then(|| self.reading.lock().take_edit(&payload));
-        let reading = self.reading.clone();
+        let edited =
+            (payload.name_at("action") == Some("edit-plan")).then(|| client.reading.lock().take_edit(&payload));
+        let reading = client.reading.clone();
         tokio::spawn(async move {
             let action = payload.name_at("action").unwrap_or("").to_string();
             let answer = AssertUnwindSafe(async {
                 match (action.as_str(), edited) {
                     ("edit-plan", Some(edited)) => edit_plan(&engine, &origin, edited).await,
                     ("plan-page", _) => plan_page(&engine, &reading, &payload),
-                    _ => answer(&engine, &origin, &action, &payload, (&health, busy)).await,
+                    ("command", _) => command(&engine, &origin, &payload).await,
+                    ("status", _) => Ok(status::now(&engine, busy, &health.lock(), focus.as_ref()).payload()),
+                    _ => answer(&engine, &origin, &action, &payload, &health).await,
                 }
             });
             let broke = || Err(BROKE.to_string());
@@ -76,12 +82,15 @@ async fn answer(
     origin: &Origin,
     action: &str,
     payload: &Sexp,
-    (health, busy): (&parking_lot::Mutex<String>, bool),
+    health: &parking_lot::Mutex<String>,
 ) -> Result<Plist, String> {
     let limit = payload.count_at("limit").unwrap_or(20).min(1_000);
     match action {
-        "hello" => Ok(Plist::new().text("version", env!("CARGO_PKG_VERSION")).int("protocol", 1)),
-        "status" => Ok(status::now(engine, busy, &health.lock()).payload()),
+        "hello" => {
+            let directories = engine.config.directories.iter().map(|path| path.to_string_lossy().into_owned());
+            let hello = Plist::new().text("version", env!("CARGO_PKG_VERSION")).int("protocol", PROTOCOL);
+            Ok(hello.texts("directories", directories))
+        }
         "plans" => {
             let named: Vec<&str> = payload.list_at("ids").iter().filter_map(Sexp::as_text).take(NAMED).collect();
             let plans = match named.as_slice() {
@@ -131,4 +140,11 @@ async fn answer(
         "rescan" => Ok(Plist::new().text("text", "The memex is being read again.")),
         other => Err(format!("there is no request “{}”", crate::domain::inert::exact(other))),
     }
+}
+
+/// Carries out a command of the command line that writes, as the process that owns the store.
+async fn command(engine: &Arc<Engine>, origin: &Origin, payload: &Sexp) -> Result<Plist, String> {
+    let words: Vec<String> = payload.list_at("words").iter().filter_map(Sexp::as_text).map(str::to_string).collect();
+    let ran = crate::edge::cli::forward::at_owner(engine, origin, words).await?;
+    Ok(Plist::new().text("text", ran.text).text("errors", ran.errors).int("status", i64::from(ran.status)))
 }

@@ -3,6 +3,7 @@
 //! Counts may lag a moment, so that a long reading does not flood the client; the heading at point may not.
 
 use crate::domain::focus::Reach;
+use crate::domain::id::NodeId;
 use crate::domain::inert::exact;
 use crate::domain::sexp::plist::Plist;
 use crate::domain::sexp::reader::Sexp;
@@ -57,8 +58,8 @@ impl Statuses {
     }
 }
 
-/// Returns the status as it is now.
-pub(super) fn now(engine: &Engine, busy: bool, health: &str) -> Status {
+/// Returns the status as it is now for a client, whose point is in the node `focus`.
+pub(super) fn now(engine: &Engine, busy: bool, health: &str, focus: Option<&NodeId>) -> Status {
     let view = engine.view();
     let reading = engine.reading();
     let pending = engine.pending();
@@ -68,7 +69,7 @@ pub(super) fn now(engine: &Engine, busy: bool, health: &str) -> Status {
         (false, None, 0) => "idle",
         (false, None, _) => "waiting",
     };
-    let focus = engine.focus().and_then(|id| view.get(&id));
+    let focus = focus.and_then(|id| view.get(id));
     let payload = Plist::new()
         .text("state", state)
         .int("pending", pending as i64)

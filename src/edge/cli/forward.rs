@@ -1,0 +1,230 @@
+//! Commands beside the owner of a store: what writes is carried out by the owner, over its socket.
+//!
+//! A question and a decision are the messages of a chat. Every other command that writes travels as its words
+//! ([`Owner::command`]) and is carried out by [`at_owner`] with the owner's engine; what only reads needs none of this.
+
+use crate::domain::gate::plan::FlightPlan;
+use crate::domain::inert::exact;
+use crate::domain::sexp::plist::{Plist, message};
+use crate::domain::sexp::reader::Sexp;
+use crate::domain::signal::Origin;
+use crate::edge::cli::args::{Command, read};
+use crate::edge::cli::run::{FAILED, Failure, ingested};
+use crate::edge::engine::Engine;
+use crate::edge::peers::greeting::{As, Unmet};
+use crate::edge::peers::join::{Joined, join};
+use crate::edge::peers::stream::write;
+use crate::edge::walk::canonical;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Of what a command prints at the owner, at most so many bytes come back.
+const PRINTED: usize = 1 << 20;
+/// What is said when the owner ends in the middle.
+const GONE: &str = "the process that owns the store ended meanwhile; look what came of this before you ask again: \
+                    passepartout plans list --all";
+
+/// What a command came to at the owner.
+pub struct Ran {
+    /// What it prints.
+    pub text: String,
+    /// What it prints beside that, for people.
+    pub errors: String,
+    /// Its exit status.
+    pub status: u8,
+}
+
+/// Carries out a command that writes, as the process that owns the store.
+///
+/// # Errors
+/// In words, when it is no such command or fails.
+pub async fn at_owner(engine: &Arc<Engine>, origin: &Origin, words: Vec<String>) -> Result<Ran, String> {
+    if !origin.rights.propose {
+        return Err("this channel may not change anything".to_string());
+    }
+    let words = ["passepartout".to_string()].into_iter().chain(words).map(OsString::from);
+    let arguments = read(words).map_err(|error| error.to_string())?;
+    let (mut out, mut errors) = (Vec::new(), Vec::new());
+    let status = match arguments.command {
+        Command::Ingest { path, store: _, json } => {
+            let memex = &engine.config.directories;
+            if let Some(stranger) = path.iter().find(|path| !within(path, memex)) {
+                let named: Vec<String> = memex.iter().map(|path| path.display().to_string()).collect();
+                let (stranger, memex) = (exact(&stranger.display().to_string()), exact(&named.join(", ")));
+                return Err(format!(
+                    "{stranger} is not in the memex of the process that owns the store ({memex}); add it there"
+                ));
+            }
+            let reader = engine.clone();
+            let report = tokio::task::spawn_blocking(move || reader.read_memex(&mut |_| {})).await;
+            let report = report.map_err(|_| "reading broke".to_string())?;
+            engine.flush().await?;
+            ingested(&report, json, &mut out, &mut errors).map_err(|error| error.to_string())?
+        }
+        Command::Dump { .. }
+        | Command::Context { .. }
+        | Command::Gate { .. }
+        | Command::Ask { .. }
+        | Command::Plans { .. }
+        | Command::Memory { .. }
+        | Command::Query { .. }
+        | Command::Doctor { .. } => return Err("the owner of a store does not carry out this command".to_string()),
+    };
+    let printed = |bytes: Vec<u8>| {
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let end = (0..=text.len().min(PRINTED)).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+        text.get(..end).unwrap_or_default().to_string()
+    };
+    Ok(Ran { text: printed(out), errors: printed(errors), status })
+}
+
+fn within(path: &Path, memex: &[PathBuf]) -> bool {
+    let path = canonical(path);
+    memex.iter().any(|folder| path.starts_with(folder))
+}
+
+/// The owner of a store, as a command talks with it.
+pub struct Owner {
+    joined: Joined,
+    requests: i64,
+}
+
+/// A turn at the owner, as it was told.
+pub struct Turned {
+    /// Its name.
+    pub turn: String,
+    /// What was streamed.
+    pub text: String,
+    /// What was said beside that.
+    pub notice: Option<String>,
+}
+
+impl Owner {
+    /// Joins the owner of a store; `None` when nobody can be joined.
+    ///
+    /// # Errors
+    /// In words, when it says no.
+    pub async fn join(store: &Path) -> Result<Option<Owner>, String> {
+        match join(store, As::Cli).await {
+            Ok(joined) => Ok(Some(Owner { joined, requests: 0 })),
+            Err(Unmet::Silent(_)) => Ok(None),
+            Err(Unmet::Refused(why)) => Err(why),
+        }
+    }
+
+    /// Says whether all of these lie in the memex of the owner.
+    ///
+    /// # Errors
+    /// When it ended.
+    pub async fn has(&mut self, memex: &[PathBuf]) -> Result<bool, Failure> {
+        let hello = self.request("hello", Plist::new().text("version", env!("CARGO_PKG_VERSION"))).await?;
+        let theirs: Vec<PathBuf> =
+            hello.list_at("directories").iter().filter_map(Sexp::as_text).map(PathBuf::from).collect();
+        Ok(memex.iter().all(|path| within(path, &theirs)))
+    }
+
+    /// Asks a question, and waits for what came of it.
+    ///
+    /// # Errors
+    /// When the owner ended.
+    pub async fn ask(&mut self, text: &str, project: Option<&Path>) -> Result<Turned, Failure> {
+        let payload = Plist::new().text("text", text);
+        let payload = payload.maybe("project", project.map(|path| path.to_string_lossy().into_owned()));
+        self.event("user-input", payload).await?;
+        self.turn().await
+    }
+
+    /// Says that a human has seen all of a plan and approves it; waits for what came of it.
+    ///
+    /// # Errors
+    /// When the owner ended, or has another text under that name.
+    pub async fn approve(&mut self, plan: &FlightPlan) -> Result<Turned, Failure> {
+        let named = || Plist::new().text("plan", plan.id.0.as_str()).text("shown", plan.shown());
+        let mut from = 0;
+        loop {
+            let page = Plist::new().text("plan", plan.id.0.as_str()).int("from", from);
+            let page = self.request("plan-page", page).await?;
+            match page.int_at("next") {
+                Some(next) if next > from => from = next,
+                _ if page.text_at("shown") == Some(plan.shown().as_str()) => break,
+                _ => return Err(format!("plan {} is not what was shown any more; look at it again", plan.id).into()),
+            }
+        }
+        self.event("plan-displayed", named()).await?;
+        self.event("approval", named()).await?;
+        self.turn().await
+    }
+
+    /// Denies a plan; waits for what came of it.
+    ///
+    /// # Errors
+    /// When the owner ended.
+    pub async fn deny(&mut self, plan: &str, reason: &str) -> Result<Turned, Failure> {
+        self.event("denial", Plist::new().text("plan", plan).text("reason", reason)).await?;
+        self.turn().await
+    }
+
+    /// Has a command carried out that writes; see [`at_owner`]. Paths among its words must be absolute.
+    ///
+    /// # Errors
+    /// As the owner says, and when it ended.
+    pub async fn command(&mut self, words: Vec<String>) -> Result<Ran, Failure> {
+        let ran = self.request("command", Plist::new().texts("words", words)).await?;
+        let text = |key: &str| ran.text_at(key).unwrap_or_default().to_string();
+        let status = ran.int_at("status").and_then(|status| u8::try_from(status).ok()).unwrap_or(FAILED);
+        Ok(Ran { text: text("text"), errors: text("errors"), status })
+    }
+
+    async fn event(&mut self, sensor: &str, payload: Plist) -> Result<(), Failure> {
+        let text = message("event", payload.keyword("sensor", sensor)).build().to_string();
+        Ok(write(&mut self.joined.writer, &text).await?)
+    }
+
+    /// Returns the payload of the answer to a request.
+    async fn request(&mut self, action: &str, payload: Plist) -> Result<Sexp, Failure> {
+        self.requests += 1;
+        let number = self.requests;
+        let payload = payload.keyword("action", action).int("request", number);
+        write(&mut self.joined.writer, &message("request", payload).build().to_string()).await?;
+        loop {
+            let (kind, payload) = self.next().await?;
+            if kind == "response" && payload.int_at("request") == Some(number) {
+                return match payload.text_at("error") {
+                    Some(why) => Err(why.into()),
+                    None => Ok(payload),
+                };
+            }
+        }
+    }
+
+    /// Waits for the end of the turn that was set off.
+    async fn turn(&mut self) -> Result<Turned, Failure> {
+        let mut told = Turned { turn: String::new(), text: String::new(), notice: None };
+        loop {
+            let (kind, payload) = self.next().await?;
+            let turn = payload.text_at("turn").unwrap_or_default();
+            match (kind.as_str(), payload.name_at("action")) {
+                ("event", Some("turn-started")) if told.turn.is_empty() => told.turn = turn.to_string(),
+                ("stream-chunk", _) if turn == told.turn => {
+                    told.text.push_str(payload.text_at("text").unwrap_or_default());
+                }
+                ("response", Some("turn-done")) if turn == told.turn => {
+                    told.notice = payload.text_at("text").map(str::to_string);
+                    return Ok(told);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    async fn next(&mut self) -> Result<(String, Sexp), Failure> {
+        let text = self.joined.incoming.next().await.ok().flatten().ok_or(GONE)?;
+        let message = Sexp::read(&text)?;
+        let payload = message.get("payload").cloned().unwrap_or(Sexp::Nil);
+        if payload.name_at("action") == Some("protocol-error") {
+            return Err(payload.text_at("text").unwrap_or(GONE).into());
+        }
+        Ok((message.name_at("type").unwrap_or_default().to_string(), payload))
+    }
+}

@@ -1,0 +1,373 @@
+//! Who talks with the core: the Emacs that it runs in, other Emacsen, and commands, each by a channel of its own.
+//!
+//! Together their editors are one editor: an edit of a file goes to the Emacs that has it open.
+
+use crate::domain::id::SessionId;
+use crate::domain::sexp::plist::Plist;
+use crate::domain::signal::{Origin, Rights, Source};
+use crate::edge::editor::{Buffer, Editor, Splice};
+use crate::edge::runtime::editor::{EmacsEditor, Seen};
+use crate::edge::runtime::outbox::Outbox;
+use async_trait::async_trait;
+use futures_util::future::join_all;
+use parking_lot::Mutex;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use tokio::sync::Notify;
+
+/// The number of a client, which no other one of this core ever had.
+pub(super) type ClientId = u32;
+/// The Emacs that the core runs in.
+pub(super) const OWN: ClientId = 0;
+/// The place of a client's number in a tick: Emacs's own ticks are far smaller.
+const TICK_BITS: u32 = 40;
+/// Messages of one client that may wait for the loop, in bytes, before no more is read of its connection.
+const WAITING_MOST: usize = 8 << 20;
+
+/// What kind of client it is, as the edge found it out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// An Emacs: it shows plans, and edits.
+    Emacs,
+    /// A command on a terminal or in a pipe.
+    Cli,
+}
+
+/// One client.
+pub(super) struct Channel {
+    pub(super) id: ClientId,
+    pub(super) kind: Kind,
+    /// What it is called towards people.
+    pub(super) name: String,
+    /// The session of messages that name none; of a command, the only one.
+    session: String,
+    rights: Rights,
+    pub(super) outbox: Arc<Outbox>,
+    pub(super) editor: Arc<EmacsEditor>,
+    /// It did not answer a question, and nothing has come from it since.
+    silent: AtomicBool,
+    waiting: AtomicUsize,
+    room: Notify,
+}
+
+impl Channel {
+    /// The channel of the Emacs that the core runs in.
+    pub(super) fn own(outbox: Arc<Outbox>) -> Arc<Channel> {
+        Channel::new(OWN, Kind::Emacs, "this Emacs".to_string(), "emacs".to_string(), Rights::HUMAN, outbox)
+    }
+
+    /// The channel of another Emacs.
+    pub(super) fn emacs(id: ClientId, process: u32, outbox: Arc<Outbox>) -> Arc<Channel> {
+        let (name, session) = (format!("the Emacs of process {process}"), format!("emacs-{process}"));
+        Channel::new(id, Kind::Emacs, name, session, Rights::HUMAN, outbox)
+    }
+
+    /// The channel of a command; at a terminal it may approve.
+    pub(super) fn cli(id: ClientId, process: u32, approve: bool, outbox: Arc<Outbox>) -> Arc<Channel> {
+        let (name, session) = (format!("the command of process {process}"), format!("cli-{process}"));
+        Channel::new(id, Kind::Cli, name, session, Rights { approve, ..Rights::HUMAN }, outbox)
+    }
+
+    fn new(
+        id: ClientId,
+        kind: Kind,
+        name: String,
+        session: String,
+        rights: Rights,
+        outbox: Arc<Outbox>,
+    ) -> Arc<Channel> {
+        let (editor, room) = (EmacsEditor::new(outbox.clone()), Notify::new());
+        let (silent, waiting) = (AtomicBool::new(false), AtomicUsize::new(0));
+        Arc::new(Channel { id, kind, name, session, rights, outbox, editor, silent, waiting, room })
+    }
+
+    /// Stamps the origin of a message. Of what it claims, only the name of its conversation counts, and that only from
+    /// an Emacs: its conversations are chats, which outlive it, and may be open in another.
+    pub(super) fn origin(&self, session: Option<&str>) -> Origin {
+        let (source, session) = match self.kind {
+            Kind::Emacs => (Source::Emacs, session.unwrap_or(&self.session)),
+            Kind::Cli => (Source::Cli, self.session.as_str()),
+        };
+        Origin { source, session: SessionId(session.to_string()), rights: self.rights }
+    }
+
+    /// Notes that a message waits for the loop, and waits itself while too much does.
+    pub(super) async fn make_room(&self, bytes: usize) {
+        while self.waiting.load(Ordering::Acquire) > WAITING_MOST {
+            self.room.notified().await;
+        }
+        self.note_waiting(bytes);
+    }
+
+    /// Notes that a message waits for the loop.
+    pub(super) fn note_waiting(&self, bytes: usize) {
+        self.waiting.fetch_add(bytes, Ordering::AcqRel);
+    }
+
+    /// Notes that the loop has come to a message.
+    pub(super) fn note_taken(&self, bytes: usize) {
+        self.waiting.fetch_sub(bytes, Ordering::AcqRel);
+        self.room.notify_one();
+        self.silent.store(false, Ordering::Relaxed);
+    }
+
+    /// Says something about the answer to a message, to this client alone.
+    pub(super) fn refuse(&self, session: Option<&str>, why: impl Into<String>) {
+        let payload = Plist::new().keyword("action", "protocol-error").text("text", why);
+        self.outbox.send("response", session, payload);
+    }
+}
+
+/// The clients of a core.
+#[derive(Default)]
+pub(super) struct Clients {
+    channels: Mutex<BTreeMap<ClientId, Arc<Channel>>>,
+    /// Which clients have told that a file is open.
+    open: Mutex<HashMap<String, BTreeSet<ClientId>>>,
+}
+
+impl Clients {
+    /// The client of a core that nobody else has joined yet.
+    pub(super) fn of(own: Arc<Channel>) -> Arc<Clients> {
+        let clients = Clients::default();
+        clients.join(own);
+        Arc::new(clients)
+    }
+
+    pub(super) fn join(&self, channel: Arc<Channel>) {
+        self.channels.lock().insert(channel.id, channel);
+    }
+
+    pub(super) fn leave(&self, id: ClientId) {
+        self.channels.lock().remove(&id);
+        self.open.lock().retain(|_, who| {
+            who.remove(&id);
+            !who.is_empty()
+        });
+    }
+
+    pub(super) fn get(&self, id: ClientId) -> Option<Arc<Channel>> {
+        self.channels.lock().get(&id).cloned()
+    }
+
+    /// Returns the Emacsen.
+    pub(super) fn emacsen(&self) -> Vec<Arc<Channel>> {
+        self.channels.lock().values().filter(|channel| channel.kind == Kind::Emacs).cloned().collect()
+    }
+
+    /// Tells every Emacs.
+    pub(super) fn tell(&self, kind: &str, session: Option<&str>, payload: &Plist) {
+        for channel in self.emacsen() {
+            channel.outbox.send(kind, session, payload.clone());
+        }
+    }
+
+    /// Notes whether a client has a file open.
+    pub(super) fn note_open(&self, file: &str, client: ClientId, open: bool) {
+        let mut files = self.open.lock();
+        if open {
+            files.entry(file.to_string()).or_default().insert(client);
+        } else if let Some(who) = files.get_mut(file) {
+            who.remove(&client);
+            if who.is_empty() {
+                files.remove(file);
+            }
+        }
+    }
+
+    /// Returns the Emacsen that are asked about a file. One that was silent is not waited for again while another
+    /// answers, unless it has that file open.
+    fn asked(&self, file: &str) -> Result<Vec<Arc<Channel>>, String> {
+        let (silent, awake): (Vec<_>, Vec<_>) =
+            self.emacsen().into_iter().partition(|channel| channel.silent.load(Ordering::Relaxed));
+        if awake.is_empty() {
+            return Ok(silent);
+        }
+        let open = self.open.lock();
+        match silent.iter().find(|channel| open.get(file).is_some_and(|who| who.contains(&channel.id))) {
+            Some(channel) => {
+                Err(format!("{file} is open in {}, which does not answer; look there first", channel.name))
+            }
+            None => Ok(awake),
+        }
+    }
+
+    /// Takes note of who did not answer; an error when it may have had something to say.
+    fn heard<T>(&self, answers: Vec<(Arc<Channel>, Result<T, String>)>) -> Result<Vec<(Arc<Channel>, T)>, String> {
+        let (alone, mut all, mut failed) = (answers.len() == 1, Vec::new(), None);
+        for (channel, answer) in answers {
+            match answer {
+                Ok(answer) => all.push((channel, answer)),
+                // Who has left has nothing open any more.
+                Err(_) if self.get(channel.id).is_none() => {}
+                Err(why) if alone => return Err(why),
+                Err(why) => {
+                    channel.silent.store(true, Ordering::Relaxed);
+                    failed = Some(format!("{}: {why}", channel.name));
+                }
+            }
+        }
+        failed.map_or(Ok(all), Err)
+    }
+}
+
+/// Names a client in a tick of one of its buffers.
+fn stamp(client: ClientId, tick: i64) -> Result<i64, String> {
+    let fits = (0..1_i64 << TICK_BITS).contains(&tick) && client < 1 << (62 - TICK_BITS);
+    if fits { Ok(i64::from(client) << TICK_BITS | tick) } else { Err(format!("{tick} is no tick of a buffer")) }
+}
+
+#[async_trait]
+impl Editor for Clients {
+    async fn buffer(&self, file: &str) -> Result<Option<Buffer>, String> {
+        // All at once.
+        let asked = self.asked(file)?.into_iter().map(|channel| {
+            let file = file.to_string();
+            async move {
+                let seen = channel.editor.look(&file).await;
+                (channel, seen)
+            }
+        });
+        let all = self.heard(join_all(asked).await)?;
+        let mut open: Vec<(Arc<Channel>, Seen)> =
+            all.into_iter().filter_map(|(channel, seen)| Some((channel, seen?))).collect();
+        let unsaved: Vec<&str> =
+            open.iter().filter(|(_, seen)| seen.modified).map(|(channel, _)| channel.name.as_str()).collect();
+        if unsaved.len() > 1 {
+            let who = unsaved.join(" and ");
+            return Err(format!(
+                "{file} has unsaved changes in {who}; save it in one and revert it in the other first"
+            ));
+        }
+        // What somebody has typed and not saved comes first.
+        open.sort_by_key(|(channel, seen)| (!seen.modified, channel.id));
+        let Some((channel, seen)) = open.into_iter().next() else { return Ok(None) };
+        let tick = stamp(channel.id, seen.buffer.tick)?;
+        Ok(Some(Buffer { tick, ..seen.buffer }))
+    }
+
+    async fn is_open(&self, file: &str) -> Result<bool, String> {
+        let asked = self.asked(file)?.into_iter().map(|channel| {
+            let file = file.to_string();
+            async move {
+                let open = channel.editor.holds(&file).await;
+                (channel, open)
+            }
+        });
+        let all = self.heard(join_all(asked).await)?;
+        Ok(all.into_iter().any(|(_, open)| open))
+    }
+
+    async fn edit(&self, file: &str, tick: i64, splices: Vec<Splice>) -> Result<(), String> {
+        let client = ClientId::try_from(tick >> TICK_BITS).ok().and_then(|id| self.get(id));
+        let channel = client.ok_or_else(|| format!("the Emacs that had {file} open has gone; nothing was changed"))?;
+        channel.editor.edit(file, tick & ((1 << TICK_BITS) - 1), splices).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::sexp::reader::Sexp;
+    use std::time::Duration;
+
+    /// An Emacs that answers as it is told; `None` says nothing.
+    fn emacs(clients: &Arc<Clients>, id: ClientId, answer: Option<&'static str>) -> Arc<Channel> {
+        let woken = Arc::new(Notify::new());
+        let bell = woken.clone();
+        let outbox = Outbox::new(Box::new(move || bell.notify_one()));
+        let channel = Channel::emacs(id, 100 + id, outbox.clone());
+        clients.join(channel.clone());
+        let told = channel.clone();
+        tokio::spawn(async move {
+            loop {
+                woken.notified().await;
+                for text in outbox.receive(1 << 20) {
+                    let asked = Sexp::read(&text).expect("it can be read");
+                    let number = asked.get("payload").and_then(|p| p.int_at("request")).expect("a number");
+                    if let Some(answer) = answer {
+                        let reply = format!("(:action :editor-reply :request {number} {answer})");
+                        told.editor.reply(&Sexp::read(&reply).expect("it can be read"));
+                    }
+                }
+            }
+        });
+        channel
+    }
+
+    const SHUT: &str = ":open nil";
+    const CLEAN: &str = ":open t :tick 7 :state \"1.7\" :size 1 :text \"c\"";
+    const UNSAVED: &str = ":open t :tick 9 :state \"1.9\" :modified t :size 1 :text \"u\" :ok t";
+
+    async fn buffer(answers: &[Option<&'static str>]) -> Result<Option<Buffer>, String> {
+        let clients = Arc::new(Clients::default());
+        for (id, answer) in answers.iter().enumerate() {
+            emacs(&clients, id as ClientId, *answer);
+        }
+        clients.buffer("/f.org").await
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn of_several_buffers_the_unsaved_one_counts_and_two_unsaved_ones_are_refused() {
+        let text = async |answers: &[Option<&'static str>]| {
+            buffer(answers).await.map(|found| found.map(|buffer| (buffer.text.to_string(), buffer.tick)))
+        };
+        let found = |text: &str, client: i64, tick: i64| Ok(Some((text.to_string(), (client << 40) + tick)));
+        assert_eq!(text(&[]).await, Ok(None));
+        assert_eq!(text(&[Some(SHUT), Some(SHUT)]).await, Ok(None));
+        assert_eq!(text(&[Some(CLEAN), Some(SHUT)]).await, found("c", 0, 7), "alone, a tick is as it was");
+        assert_eq!(text(&[Some(SHUT), Some(CLEAN)]).await, found("c", 1, 7));
+        assert_eq!(text(&[Some(CLEAN), Some(CLEAN)]).await, found("c", 0, 7));
+        assert_eq!(text(&[Some(CLEAN), Some(SHUT), Some(UNSAVED)]).await, found("u", 2, 9));
+        let why = text(&[Some(UNSAVED), Some(UNSAVED)]).await.expect_err("which?");
+        assert!(why.contains("process 100 and the Emacs of process 101") && why.contains("save it in one"), "{why}");
+        assert!(text(&[Some(CLEAN), None]).await.is_err(), "who does not answer may have it open");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_does_not_answer_is_waited_for_once_and_asked_again_when_it_has_spoken() {
+        let clients = Arc::new(Clients::default());
+        emacs(&clients, 0, Some(CLEAN));
+        let stopped = emacs(&clients, 1, None);
+        let why = clients.buffer("/f.org").await.expect_err("it may have it open");
+        assert!(why.contains("process 101"), "{why}");
+        let begun = tokio::time::Instant::now();
+        assert!(clients.buffer("/f.org").await.is_ok());
+        assert_eq!(clients.is_open("/f.org").await, Ok(true));
+        assert!(begun.elapsed() < Duration::from_secs(1));
+        clients.note_open("/g.org", 1, true);
+        let why = clients.buffer("/g.org").await.expect_err("it has it open");
+        assert!(why.contains("does not answer"), "{why}");
+        stopped.note_waiting(1);
+        stopped.note_taken(1);
+        assert!(clients.buffer("/f.org").await.is_err(), "it is asked again");
+        clients.leave(1);
+        assert!(clients.buffer("/g.org").await.is_ok(), "who has gone has nothing open");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_edit_goes_to_the_emacs_that_has_the_file_open() {
+        let clients = Arc::new(Clients::default());
+        emacs(&clients, 0, Some(SHUT));
+        emacs(&clients, 5, Some(UNSAVED));
+        let buffer = clients.buffer("/f.org").await.expect("it is open").expect("there");
+        assert_eq!(clients.edit("/f.org", buffer.tick, Vec::new()).await, Ok(()));
+        assert!(clients.edit("/f.org", 9, Vec::new()).await.is_err(), "of the other");
+        clients.leave(5);
+        let why = clients.edit("/f.org", buffer.tick, Vec::new()).await.expect_err("it has gone");
+        assert!(why.contains("nothing was changed"), "{why}");
+        assert!(clients.edit("/f.org", -1, Vec::new()).await.is_err());
+    }
+
+    #[test]
+    fn a_command_speaks_for_itself_alone() {
+        let outbox = || Outbox::new(Box::new(|| {}));
+        let cli = Channel::cli(3, 77, false, outbox()).origin(Some("chat-1"));
+        assert_eq!((cli.source, cli.session.0.as_str(), cli.rights.approve), (Source::Cli, "cli-77", false));
+        assert!(Channel::cli(3, 77, true, outbox()).origin(None).rights.approve);
+        let emacs = Channel::emacs(2, 78, outbox());
+        assert_eq!(emacs.origin(Some("chat-1")).session.0, "chat-1");
+        assert_eq!((emacs.origin(None).session.0.as_str(), emacs.origin(None).rights), ("emacs-78", Rights::HUMAN));
+    }
+}

@@ -1,0 +1,127 @@
+//! Where others join the owner of a store: each connection is let in or not, and is a client of its own.
+//!
+//! What one of them does to its connection ends that connection and no other.
+
+use crate::edge::peers::greeting::{As, greet, refuse, welcome};
+use crate::edge::peers::lineage::at_terminal;
+use crate::edge::peers::place::Listening;
+use crate::edge::peers::stream::{Broken, Incoming, write};
+use crate::edge::peers::trust::{Peer, admit, same_user};
+use crate::edge::runtime::clients::{Channel, ClientId, OWN};
+use crate::edge::runtime::outbox::{Limits, Outbox};
+use crate::edge::runtime::{Event, Letter};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::UnixStream;
+use tokio::sync::{Notify, Semaphore, mpsc};
+
+/// As many connections are held at once.
+const MOST: usize = 64;
+/// How long a client may take nothing while something waits for it; then its process is taken for stopped.
+const STALLED: Duration = Duration::from_secs(90);
+/// Bytes of messages that are written at a time.
+const PIECE: usize = 64 * 1024;
+/// How long nothing is accepted after that failed: there may be no descriptor left.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Lets others join, as long as this lives.
+pub(super) async fn open(listening: Listening, inbox: mpsc::UnboundedSender<Event>) {
+    let (seats, next) = (Arc::new(Semaphore::new(MOST)), Arc::new(AtomicU32::new(OWN + 1)));
+    loop {
+        let Ok((stream, _)) = listening.listener.accept().await else {
+            tokio::time::sleep(PAUSE).await;
+            continue;
+        };
+        let (seats, next, inbox) = (seats.clone(), next.clone(), inbox.clone());
+        tokio::spawn(async move {
+            let peer = match Peer::of(&stream) {
+                // Another user is told nothing, not even why.
+                Ok(peer) if same_user(peer).is_ok() => peer,
+                Ok(_) | Err(_) => return,
+            };
+            let admitted = admit(peer).and_then(|process| match seats.try_acquire() {
+                Ok(seat) => Ok((process, seat)),
+                Err(_) => Err(format!("{MOST} clients are here already; end one of them first")),
+            });
+            match admitted {
+                Ok((process, _seat)) => serve(stream, process, &next, inbox).await,
+                Err(why) => refuse(&mut { stream }, &why).await,
+            }
+        });
+    }
+}
+
+/// Serves one client until its connection ends.
+async fn serve(stream: UnixStream, process: u32, next: &AtomicU32, inbox: mpsc::UnboundedSender<Event>) {
+    let (reader, mut writer) = stream.into_split();
+    let mut incoming = Incoming::new(reader);
+    let kind = match greet(&mut incoming, &mut writer).await {
+        Ok(kind) => kind,
+        Err(why) => return refuse(&mut writer, &why).await,
+    };
+    let bell = Arc::new(Notify::new());
+    let ring = bell.clone();
+    let outbox = Outbox::with_limits(Limits::JOINED, Box::new(move || ring.notify_one()));
+    let id: ClientId = next.fetch_add(1, Ordering::Relaxed);
+    let channel = match kind {
+        As::Emacs => Channel::emacs(id, process, outbox),
+        // Whatever it says of itself: the system knows whether it has a terminal.
+        As::Cli => Channel::cli(id, process, at_terminal(process), outbox),
+    };
+    if welcome(&mut writer, &channel.name).await.is_err() {
+        return;
+    }
+    // The loop may have ended; then this connection soon does, too.
+    let _ = inbox.send(Event::Joined(channel.clone()));
+    let why = tokio::select! {
+        why = hear(&mut incoming, &channel, &inbox) => why,
+        () = speak(&mut writer, &channel.outbox, &bell) => None,
+        () = channel.outbox.overflow() => None,
+    };
+    let _ = inbox.send(Event::Left(id));
+    if let Some(why) = why {
+        refuse(&mut writer, &why).await;
+    }
+}
+
+/// Hands on what a client says until its connection ends, or cannot be read any more: then returns why.
+async fn hear(
+    incoming: &mut Incoming<impl AsyncRead + Unpin>,
+    channel: &Channel,
+    inbox: &mpsc::UnboundedSender<Event>,
+) -> Option<String> {
+    loop {
+        let text = match incoming.next().await {
+            Ok(Some(text)) => text,
+            Ok(None) | Err(Broken::System(_) | Broken::Half) => return None,
+            Err(Broken::Frame(error)) => return Some(error.to_string()),
+        };
+        let letter = Letter::read(&text);
+        if let Err(why) = letter.message {
+            return Some(why);
+        }
+        channel.make_room(letter.bytes).await;
+        if inbox.send(Event::Message(channel.id, letter)).is_err() {
+            return None;
+        }
+    }
+}
+
+/// Writes what waits for a client, until it takes nothing any more.
+async fn speak(writer: &mut (impl AsyncWrite + Unpin), outbox: &Outbox, bell: &Notify) {
+    loop {
+        let texts = outbox.receive(PIECE);
+        if texts.is_empty() {
+            bell.notified().await;
+        }
+        for text in texts {
+            // What no frame holds came in a short form; a line of our own that is longer is nobody's loss.
+            match tokio::time::timeout(STALLED, write(writer, &text)).await {
+                Ok(Ok(()) | Err(Broken::Frame(_))) => {}
+                Ok(Err(Broken::System(_) | Broken::Half)) | Err(_) => return,
+            }
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! Between Emacs and a loop: this process owns the store and has the loop itself, or passes messages on to the owner.
+//!
+//! A relay understands no message. When the owner ends, one of those that joined it owns the store next, and the
+//! others join that one. Of what was asked of the old owner and not answered nobody knows whether it was begun, so
+//! nothing of it is sent again: Emacs hears of it, and says hello anew.
+
+use crate::domain::sexp::plist::Plist;
+use crate::domain::sexp::reader::Sexp;
+use crate::edge::clock::SystemClock;
+use crate::edge::config::{Config, Surroundings};
+use crate::edge::engine::Engine;
+use crate::edge::engine::boot::{self, Boot, Found, Keep, Opened};
+use crate::edge::peers::greeting::{As, Unmet};
+use crate::edge::peers::join::{Joined, join};
+use crate::edge::peers::place::{self, Guard, Listening};
+use crate::edge::peers::stream::{Broken, write};
+use crate::edge::runtime::clients::{Channel, Clients, OWN};
+use crate::edge::runtime::outbox::Outbox;
+use crate::edge::runtime::{Ears, Event, Letter, buffers, end, hall, listen, tell};
+use crate::edge::secret::{Secret, Vault, read_env_file};
+use parking_lot::Mutex;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+use tokio::sync::mpsc;
+
+/// How long the owner of a store is looked for before this session goes on without the store.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// The first and the longest pause between two looks.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(500));
+/// After so long the user is told what is waited for.
+const WORTH_A_WORD: Duration = Duration::from_secs(1);
+/// A connection that did not last as long as this is not made again at once.
+const SHORT: Duration = Duration::from_secs(1);
+/// No more is read of the owner's messages while so many bytes of them wait for Emacs.
+const WAITING_MOST: usize = 4 << 20;
+/// How long the last words of an owner are listened to.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// What ends a core.
+#[derive(Default)]
+pub(super) struct Ending {
+    stop: Arc<AtomicBool>,
+    engine: Mutex<Option<Arc<Engine>>>,
+    socket: Mutex<Option<Guard>>,
+}
+
+impl Ending {
+    /// Begins to end: nobody can join any more. Returns the engine, which is to be closed.
+    pub(super) fn begin(&self) -> Option<Arc<Engine>> {
+        self.stop.store(true, Ordering::Relaxed);
+        // Before the store is free: its next owner binds a socket of its own.
+        if let Some(socket) = self.socket.lock().take() {
+            socket.remove();
+        }
+        self.engine.lock().take()
+    }
+}
+
+/// One Emacs's way to the loop.
+pub(super) struct Link {
+    settings: Sexp,
+    outbox: Arc<Outbox>,
+    uplink: mpsc::UnboundedReceiver<String>,
+    waiting: Arc<AtomicUsize>,
+    ending: Arc<Ending>,
+    /// The owner was lost, and Emacs has not said hello since: what it says was meant for the old one.
+    fenced: bool,
+}
+
+/// Where the store is.
+enum Place {
+    /// Here.
+    Own(Opened, Option<Listening>),
+    /// At a process that was joined.
+    Joined(Joined),
+}
+
+impl Link {
+    pub(super) fn new(
+        settings: Sexp,
+        outbox: Arc<Outbox>,
+        (uplink, waiting): (mpsc::UnboundedReceiver<String>, Arc<AtomicUsize>),
+        ending: Arc<Ending>,
+    ) -> Link {
+        Link { settings, outbox, uplink, waiting, ending, fenced: false }
+    }
+
+    /// Lives as long as the core does.
+    pub(super) async fn live(mut self) {
+        let surroundings = Surroundings::of_settings(&self.settings);
+        let mut config = Config::read(&surroundings);
+        config.take_settings(&self.settings);
+        loop {
+            let joined = match self.find(&config.store, &config.heads()).await {
+                Ok(Place::Own(opened, listening)) => return self.own(config, surroundings, opened, listening).await,
+                Ok(Place::Joined(joined)) => joined,
+                Err(why) => return end(&self.outbox, &why),
+            };
+            let begun = Instant::now();
+            self.relay(joined).await;
+            self.lost();
+            if begun.elapsed() < SHORT {
+                tokio::time::sleep(SHORT / 2).await;
+            }
+        }
+    }
+
+    /// Finds the store: owns it when nobody does, or joins who does.
+    async fn find(&self, folder: &Path, heads: &Path) -> Result<Place, String> {
+        let begun = Instant::now();
+        let (mut pause, mut told) = (PAUSES.0, false);
+        loop {
+            let (at, noted, last) = (folder.to_path_buf(), heads.to_path_buf(), begun.elapsed() > PATIENCE);
+            let found = tokio::task::spawn_blocking(move || boot::find(&at, &noted, last)).await;
+            let owner = match found.map_err(|_| "opening the store broke".to_string())?? {
+                Found::Here(opened) if opened.trouble.is_some() => return Ok(Place::Own(opened, None)),
+                Found::Here(opened) => {
+                    let listening = place::listen(folder);
+                    if let Err(why) = &listening {
+                        self.say("warning", &format!("no other Emacs can join this one: {why}"));
+                    }
+                    return Ok(Place::Own(opened, listening.ok()));
+                }
+                Found::Elsewhere(owner) => owner,
+            };
+            match join(folder, As::Emacs).await {
+                Ok(joined) => {
+                    self.say(
+                        "info",
+                        &format!("the store is in use by {owner}, which does the work for this Emacs too"),
+                    );
+                    return Ok(Place::Joined(joined));
+                }
+                Err(Unmet::Refused(why)) => return Err(format!("{owner} owns the store and cannot be joined: {why}")),
+                Err(Unmet::Silent(why)) if begun.elapsed() > WORTH_A_WORD && !told => {
+                    told = true;
+                    self.say("warning", &format!("the store is in use by {owner}, which cannot be joined yet ({why})"));
+                }
+                Err(Unmet::Silent(_)) => {}
+            }
+            // Of several that look for a new owner at once, not all look at the same moment.
+            let own = Duration::from_micros(u64::from(std::process::id() % 16) * 250);
+            tokio::time::sleep(pause + own).await;
+            pause = (pause * 2).min(PAUSES.1);
+        }
+    }
+
+    fn say(&self, level: &str, text: &str) {
+        self.outbox.send("log", None, Plist::new().text("level", level).text("text", text));
+    }
+
+    /// Has the loop in this process, and does not come back.
+    async fn own(self, config: Config, surroundings: Surroundings, opened: Opened, listening: Option<Listening>) {
+        let Link { settings, outbox, uplink, waiting, ending, fenced } = self;
+        let own = Channel::own(outbox.clone());
+        let clients = Clients::of(own.clone());
+        let (inbox, events) = mpsc::unbounded_channel();
+        *ending.socket.lock() = listening.as_ref().map(Listening::guard);
+        // From now on: who joins meanwhile waits until the store is read.
+        let hall = listening.map(|listening| tokio::spawn(hall::open(listening, inbox.clone())));
+        let _shut = Shut(hall);
+        let notify = tell(clients.clone(), inbox.clone());
+        let vault = vault(&settings, &config, surroundings);
+        let (editor, clock) = (clients.clone(), Arc::new(SystemClock));
+        let boot = Boot { config, vault, editor, clock, notify, keep: Keep::OnDisk };
+        let engine = match boot::start_found(boot, opened, ending.stop.clone()).await {
+            Ok(engine) => engine,
+            Err(why) => return end(&outbox, &why),
+        };
+        *ending.engine.lock() = Some(engine.clone());
+        tokio::spawn(pump(uplink, waiting, own, inbox.clone(), fenced));
+        let read = buffers::read(engine.clone());
+        listen(engine, clients, Ears { inbox, events }, read).await
+    }
+
+    /// Passes messages on until the connection ends.
+    async fn relay(&mut self, joined: Joined) {
+        let Joined { mut incoming, mut writer } = joined;
+        let outbox = self.outbox.clone();
+        let down = async {
+            // Why it ended does not matter: it is looked for anew.
+            while let Ok(Some(text)) = incoming.next().await {
+                outbox.room(WAITING_MOST).await;
+                outbox.pass(text);
+            }
+        };
+        let (uplink, waiting, fenced, told) = (&mut self.uplink, &self.waiting, &mut self.fenced, self.outbox.clone());
+        let up = async {
+            while let Some(text) = uplink.recv().await {
+                waiting.fetch_sub(text.len(), Ordering::Relaxed);
+                if held_back(fenced, &text) {
+                    continue;
+                }
+                match write(&mut writer, &text).await {
+                    Ok(()) => {}
+                    Err(Broken::Frame(error)) => {
+                        let payload = Plist::new().keyword("action", "protocol-error").text("text", error.to_string());
+                        told.send("response", None, payload);
+                    }
+                    Err(Broken::System(_) | Broken::Half) => return,
+                }
+            }
+        };
+        tokio::pin!(down);
+        tokio::select! {
+            () = &mut down => return,
+            () = up => {}
+        }
+        // It may have said why it ends.
+        let _ = tokio::time::timeout(LAST_WORDS, down).await;
+    }
+
+    /// Tells Emacs that what it asked for and has not heard of is lost.
+    fn lost(&mut self) {
+        self.fenced = true;
+        let text = "The process that did the work for this Emacs has ended. What was under way there is lost: look \
+                    whether it was done before you ask for it again.";
+        self.outbox.send("event", None, Plist::new().keyword("action", "core-lost").text("text", text));
+    }
+}
+
+/// Returns whether a message was meant for an owner that was lost; a hello is the first one for the next.
+fn held_back(fenced: &mut bool, text: &str) -> bool {
+    if *fenced {
+        let message = Sexp::read(text).ok();
+        let action = message.as_ref().and_then(|message| message.get("payload")?.name_at("action"));
+        *fenced = action != Some("hello");
+    }
+    *fenced
+}
+
+/// Hands what Emacs says to the loop of this process.
+async fn pump(
+    mut uplink: mpsc::UnboundedReceiver<String>,
+    waiting: Arc<AtomicUsize>,
+    own: Arc<Channel>,
+    inbox: mpsc::UnboundedSender<Event>,
+    mut fenced: bool,
+) {
+    while let Some(text) = uplink.recv().await {
+        if !held_back(&mut fenced, &text) {
+            own.make_room(text.len()).await;
+            if inbox.send(Event::Message(OWN, Letter::read(&text))).is_err() {
+                return;
+            }
+        }
+        waiting.fetch_sub(text.len(), Ordering::Relaxed);
+    }
+}
+
+/// Shuts the hall when the loop ends.
+struct Shut(Option<tokio::task::JoinHandle<()>>);
+
+impl Drop for Shut {
+    fn drop(&mut self) {
+        if let Some(hall) = &self.0 {
+            hall.abort();
+        }
+    }
+}
+
+/// Gathers the keys that Emacs gave, and those of the environment.
+fn vault(settings: &Sexp, config: &Config, surroundings: Surroundings) -> Vault {
+    let given = settings.list_at("keys").iter().filter_map(|entry| match entry {
+        Sexp::Dotted(items, key) => {
+            Some((items.first()?.as_name()?.to_string(), Secret::new(key.as_text()?.to_string())))
+        }
+        Sexp::List(items) => {
+            Some((items.first()?.as_name()?.to_string(), Secret::new(items.get(1)?.as_text()?.to_string())))
+        }
+        _ => None,
+    });
+    let env_file = read_env_file(&config.settings.join(".env")).unwrap_or_default();
+    Vault::gather(given, surroundings.variables, env_file)
+}
