@@ -268,7 +268,9 @@ What goes wrong in one of them keeps none of the others."
       (passepartout-events--call
        #'passepartout-chat--done
        (list (list :turn (passepartout-chat--turn-id turn)
-                   :status "interrupted" :text "The core was stopped.")
+                   :status "interrupted"
+                   :text (or (plist-get payload :text)
+                             "The core was stopped."))
              nil)))))
 
 ;;;; State in the header line

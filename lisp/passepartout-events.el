@@ -57,6 +57,9 @@ fewer and larger pieces make Emacs collect less often.")
 (defvar passepartout-events--pipe nil
   "The process that wakes Emacs, or nil when the core is not running.")
 
+(defvar passepartout-events--life 0
+  "A number for the core that does the work; another one has another.")
+
 (defvar passepartout-events--timer nil
   "The timer that comes back for the messages left over, or nil.")
 
@@ -204,15 +207,15 @@ FUNCTION, unless it is nil, is called with the payload of the response."
       (setq count (/ (1+ count) 2)))
     count))
 
-(defun passepartout-events-slices (text function &optional from pipe)
+(defun passepartout-events-slices (text function &optional from life)
   "Call FUNCTION with each slice of TEXT, after FROM, in order.
 FUNCTION is called with the slice and with whether more follow; when
 it returns nil the rest is dropped.  A few milliseconds' worth are
 handed over at once, the rest after Emacs has had its turn, unless the
-core that PIPE belongs to has ended meanwhile; it is the running one
+core with the number LIFE has ended meanwhile; it is the running one
 to begin with."
   (let ((from (or from 0))
-        (pipe (or pipe passepartout-events--pipe))
+        (life (or life passepartout-events--life))
         (until (+ (float-time) passepartout-events--slice-seconds))
         (going t))
     (while going
@@ -224,13 +227,13 @@ to begin with."
         (when (and going (> (float-time) until))
           (setq going nil)
           (run-at-time 0 nil #'passepartout-events--more-slices
-                       text function from pipe))))))
+                       text function from life))))))
 
-(defun passepartout-events--more-slices (text function from pipe)
-  "Go on with `passepartout-events-slices' of TEXT, FUNCTION, FROM and PIPE.
+(defun passepartout-events--more-slices (text function from life)
+  "Go on with `passepartout-events-slices' of TEXT, FUNCTION, FROM and LIFE.
 Another core would not know what it is a slice of."
-  (when (eq pipe passepartout-events--pipe)
-    (passepartout-events-slices text function from pipe)))
+  (when (eql life passepartout-events--life)
+    (passepartout-events-slices text function from life)))
 
 ;;;; Reading
 
@@ -363,12 +366,38 @@ Another core would not know what it is a slice of."
       (clrhash passepartout-events--requests)
       (add-hook 'kill-emacs-hook #'passepartout-stop)
       (passepartout-events--surfaces)
-      (passepartout-events--send
-       :request `(:action :hello :request ,(cl-incf
-                                            passepartout-events--request-number)
-                  :version ,passepartout-version)
-       nil)
-      (run-hooks 'passepartout-start-hook))))
+      (passepartout-events--hello))))
+
+(defun passepartout-events--hello ()
+  "Begin with a core that knows nothing of this Emacs yet."
+  (cl-incf passepartout-events--life)
+  (passepartout-events--send
+   :request `(:action :hello :request ,(cl-incf
+                                        passepartout-events--request-number)
+              :version ,passepartout-version)
+   nil)
+  (run-hooks 'passepartout-start-hook))
+
+(defun passepartout-events--core-lost (payload _meta)
+  "Begin anew: the process that did the work has ended, as PAYLOAD says.
+Who waits for an answer is told so, and so is the user."
+  (let ((text (or (plist-get payload :text) "The core has ended."))
+        (waiting nil))
+    (maphash (lambda (_number function) (push function waiting))
+             passepartout-events--requests)
+    (clrhash passepartout-events--requests)
+    (dolist (function waiting)
+      (passepartout-events--call function (list (list :error text))))
+    (passepartout-events--dispatch
+     `(:type :status :payload (:state "stopped" :text ,text)))
+    (passepartout-events--dispatch
+     `(:type :log :payload (:level "warning"
+                            :at ,(format-time-string "%FT%TZ" nil t)
+                            :text ,text)))
+    (message "Passepartout: %s" text)
+    (passepartout-events--hello)))
+
+(passepartout-subscribe :event :core-lost #'passepartout-events--core-lost)
 
 (defun passepartout-events--surfaces ()
   "Load the surfaces that answer the core or show what it does."
@@ -384,6 +413,7 @@ Another core would not know what it is a slice of."
   (interactive)
   (when passepartout-events--pipe
     (setq passepartout-events--streamed nil)
+    (cl-incf passepartout-events--life)
     (unwind-protect
         (when (process-live-p passepartout-events--pipe)
           (passepartout-module-call :stop))

@@ -166,6 +166,39 @@
       (passepartout-fake-settle)
       (should (= count 1)))))
 
+(ert-deftest passepartout-events-a-lost-core-is-said-and-begun-with-anew ()
+  (passepartout-fake-with
+    (let ((passepartout-events--slice-seconds -1)
+          (slices 0) (answers nil) (states nil) (starts 0))
+      (passepartout-start)
+      (let ((begun (lambda () (setq starts (1+ starts))))
+            (state (lambda (payload _meta)
+                     (push (plist-get payload :state) states))))
+        (add-hook 'passepartout-start-hook begun)
+        (passepartout-subscribe :status nil state)
+        (unwind-protect
+            (progn
+              (passepartout-request :trace nil
+                                    (lambda (payload) (push payload answers)))
+              (passepartout-events-slices
+               (make-string 300000 ?x)
+               (lambda (&rest _) (setq slices (1+ slices))))
+              (passepartout-fake-inject :event '(:action :core-lost :text "Gone."))
+              (passepartout-fake-settle)
+              (should (equal answers '((:error "Gone."))))
+              (should (member "stopped" states))
+              (should (= starts 1))
+              (should (= slices 1))
+              ;; The first that the next core hears.
+              (let ((names (mapcar (lambda (message)
+                                     (plist-get (plist-get message :payload)
+                                                :action))
+                                   (reverse passepartout-fake-sent))))
+                (should (eq :hello (cadr (memq :trace names)))))
+              (should (passepartout-running-p)))
+          (remove-hook 'passepartout-start-hook begun)
+          (passepartout-unsubscribe :status nil state))))))
+
 (ert-deftest passepartout-events-settings-name-what-the-options-say ()
   (let ((passepartout-directories '("/tmp/a/" "/tmp/b"))
         (passepartout-store "/tmp/store")

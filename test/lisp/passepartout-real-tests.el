@@ -639,6 +639,44 @@ and the other way round."
     (passepartout-real-ask "what is due this week")
     (should (string-search "[[id:timber][" (passepartout-real-answer 1)))))
 
+(ert-deftest passepartout-real-two-emacsen-work-at-once-and-one-takes-over ()
+  (passepartout-real-with
+    (passepartout-real--memex)
+    (setq passepartout-provider-cascade '("recall"))
+    (let ((owner (passepartout-real-beside 'passepartout-real-owner)))
+      (passepartout-real-until
+        (file-exists-p (passepartout-real-file "owner")))
+      (passepartout-start)
+      (passepartout-real-until
+        (passepartout-real-said "does the work for this Emacs too"))
+      ;; The surfaces do not know where the core is.
+      (passepartout-real-ask "what is due this week")
+      (should (string-search "[[id:timber][" (passepartout-real-answer 1)))
+      (let ((file (passepartout-real-file "memex/work.org")))
+        (find-file file)
+        (passepartout-mode 1)
+        (passepartout-real-ask "add a todo “Paint the hull” under Boat")
+        (passepartout-real-plan "Paint the hull")
+        (passepartout-real-key "C-c C-c")
+        (with-current-buffer (find-buffer-visiting file)
+          (passepartout-real-until
+            (string-search "TODO Paint the hull" (buffer-string)))
+          (save-buffer)))
+      (signal-process owner 'KILL)
+      (passepartout-real-until (not (process-live-p owner)))
+      (passepartout-real-until (passepartout-real-said "What was under way"))
+      (passepartout-real-until (passepartout-real-said "it was taken over"))
+      (passepartout-real-until (passepartout-real-said "the memex has"))
+      (passepartout-real-ask "add a todo “Oil the winch” under Boat")
+      (passepartout-real-plan "Oil the winch")
+      (passepartout-real-key "C-c C-c")
+      (with-current-buffer (find-buffer-visiting
+                            (passepartout-real-file "memex/work.org"))
+        (passepartout-real-until
+          (string-search "TODO Oil the winch" (buffer-string)))
+        (should (= 1 (how-many "TODO Paint the hull" (point-min))))
+        (should (= 1 (how-many "TODO Oil the winch" (point-min))))))))
+
 ;; EMACS_KILLS=N makes it so many rounds.
 (ert-deftest passepartout-real-an-emacs-that-is-killed-loses-nothing ()
   (passepartout-real-with

@@ -327,5 +327,42 @@ of the world that PASSEPARTOUT_REAL_WORLD names."
       (write-region (concat title "\n") nil
                     (passepartout-real-file "acknowledged") t 'quiet))))
 
+;;;; An Emacs beside this one
+
+(defun passepartout-real-owner ()
+  "Have the core run in this Emacs until it is killed.
+It writes the file owner of the world that PASSEPARTOUT_REAL_WORLD
+names when it has read the memex."
+  (setq passepartout-real-world (getenv "PASSEPARTOUT_REAL_WORLD")
+        passepartout-module-file (getenv "PASSEPARTOUT_MODULE")
+        passepartout-directories (list (passepartout-real-file "memex"))
+        passepartout-project (passepartout-real-file "project")
+        passepartout-provider-cascade '("recall")
+        create-lockfiles nil
+        inhibit-message t)
+  (passepartout-subscribe :log nil #'passepartout-real--log)
+  (passepartout-real-start)
+  (passepartout-real-write "owner" "It runs.\n")
+  (while t (accept-process-output nil 1)))
+
+(defun passepartout-real-beside (function)
+  "Start another Emacs in this world that calls FUNCTION; return its process."
+  (let* ((process-environment
+          (cons (concat "PASSEPARTOUT_REAL_WORLD=" passepartout-real-world)
+                process-environment))
+         (child (start-process
+                 "beside" nil
+                 (expand-file-name invocation-name invocation-directory)
+                 "-Q" "--batch" "-L" passepartout-real--here
+                 "-L" (expand-file-name "../../lisp" passepartout-real--here)
+                 "-l" "passepartout-real" "-f" (symbol-name function))))
+    (set-process-query-on-exit-flag child nil)
+    child))
+
+(defun passepartout-real-said (text)
+  "Return non-nil when a line of the log with TEXT has come."
+  (seq-some (lambda (line) (string-search text (plist-get line :text)))
+            passepartout-real-lines))
+
 (provide 'passepartout-real)
 ;;; passepartout-real.el ends here

@@ -27,10 +27,10 @@ fn program(home: &Home) -> Command {
     command
 }
 
-struct Ran {
-    status: i32,
-    out: String,
-    err: String,
+pub(crate) struct Ran {
+    pub(crate) status: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
 }
 
 impl From<Output> for Ran {
@@ -46,7 +46,7 @@ impl Ran {
     }
 }
 
-fn run(home: &Home, words: &[&str]) -> Ran {
+pub(crate) fn run(home: &Home, words: &[&str]) -> Ran {
     program(home).args(words).output().expect("it runs").into()
 }
 
@@ -239,7 +239,7 @@ fn a_plan_is_left_waiting_and_can_be_seen() {
 }
 
 /// Runs it at a terminal of its own (that of `script`), where something is typed.
-fn at_terminal(home: &Home, words: &str, typed: &str) -> Ran {
+pub(crate) fn at_terminal(home: &Home, words: &str, typed: &str) -> Ran {
     let line = format!("{} {words}", env!("CARGO_BIN_EXE_passepartout"));
     let plain = program(home);
     let mut command = Command::new("script");

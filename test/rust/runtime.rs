@@ -10,25 +10,27 @@ use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-const TILES: &str = "* Kitchen\n** TODO Order tiles\n:PROPERTIES:\n:ID: tiles\n:END:\nThe white ones.\n";
+pub(crate) const TILES: &str = "* Kitchen\n** TODO Order tiles\n:PROPERTIES:\n:ID: tiles\n:END:\nThe white ones.\n";
 /// A test never hangs.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A buffer of the client's editor.
-struct Buffer {
-    text: String,
-    tick: i64,
+pub(crate) struct Buffer {
+    pub(crate) text: String,
+    pub(crate) tick: i64,
+    /// It holds what its file does not.
+    pub(crate) modified: bool,
 }
 
 /// A client without Emacs.
-struct Client {
-    core: Option<Core>,
+pub(crate) struct Client {
+    pub(crate) core: Option<Core>,
     woken: Arc<(Mutex<bool>, Condvar)>,
-    heard: Vec<Sexp>,
+    pub(crate) heard: Vec<Sexp>,
     /// How far [`Client::wait`] has read.
     at: usize,
     requests: i64,
-    buffers: HashMap<String, Buffer>,
+    pub(crate) buffers: HashMap<String, Buffer>,
     resyncs: Vec<String>,
     /// Edits are not answered.
     deaf: bool,
@@ -40,29 +42,42 @@ fn quoted(text: &str) -> String {
     Sexp::text(text).to_string()
 }
 
+/// Returns what a core on a home is started with.
+pub(crate) fn settings(home: &Home, server: Option<&FakeServer>, cascade: &str) -> String {
+    let config = home.config();
+    let provider = server.map(|server| {
+        format!(":providers ((\"fake\" :kind \"openai\" :url {} :model \"m\" :local t))", quoted(&server.url()))
+    });
+    format!(
+        "(:directories ({}) :store {} :project {} :launcher {} :cascade ({cascade}) {})",
+        quoted(&config.directories[0].to_string_lossy()),
+        quoted(&home.store().to_string_lossy()),
+        quoted(&home.project("")),
+        quoted(env!("CARGO_BIN_EXE_passepartout-run")),
+        provider.unwrap_or_default()
+    )
+}
+
 impl Client {
     /// Starts a core on a home and waits until the memex is read.
-    fn start(home: &Home, server: Option<&FakeServer>, cascade: &str) -> Client {
+    pub(crate) fn start(home: &Home, server: Option<&FakeServer>, cascade: &str) -> Client {
+        let mut client = Client::begin(&settings(home, server, cascade));
+        client.wait("the memex to be read", |m| {
+            m.name_at("type") == Some("log") && text(m, "text").starts_with("the memex has ")
+        });
+        client
+    }
+
+    /// Starts a core, and waits for nothing.
+    pub(crate) fn begin(settings: &str) -> Client {
         let woken: Arc<(Mutex<bool>, Condvar)> = Arc::default();
         let bell = woken.clone();
         let wake = Box::new(move || {
             *bell.0.lock().expect("not poisoned") = true;
             bell.1.notify_all();
         });
-        let config = home.config();
-        let provider = server.map(|server| {
-            format!(":providers ((\"fake\" :kind \"openai\" :url {} :model \"m\" :local t))", quoted(&server.url()))
-        });
-        let settings = format!(
-            "(:directories ({}) :store {} :project {} :launcher {} :cascade ({cascade}) {})",
-            quoted(&config.directories[0].to_string_lossy()),
-            quoted(&home.store().to_string_lossy()),
-            quoted(&home.project("")),
-            quoted(env!("CARGO_BIN_EXE_passepartout-run")),
-            provider.unwrap_or_default()
-        );
-        let core = Core::start(&settings, wake).expect("the core starts");
-        let mut client = Client {
+        let core = Core::start(settings, wake).expect("the core starts");
+        Client {
             core: Some(core),
             woken,
             heard: Vec::new(),
@@ -72,39 +87,35 @@ impl Client {
             resyncs: Vec::new(),
             deaf: false,
             texts: 0,
-        };
-        client.wait("the memex to be read", |m| {
-            m.name_at("type") == Some("log") && text(m, "text").starts_with("the memex has ")
-        });
-        client
+        }
     }
 
-    fn core(&self) -> &Core {
+    pub(crate) fn core(&self) -> &Core {
         self.core.as_ref().expect("it runs")
     }
 
-    fn send(&self, text: &str) {
+    pub(crate) fn send(&self, text: &str) {
         self.core().send(text).expect("the core takes it");
     }
 
-    fn event(&self, sensor: &str, payload: Plist) {
+    pub(crate) fn event(&self, sensor: &str, payload: Plist) {
         let meta = Plist::new().text("session-id", "s");
         self.send(&message("event", payload.keyword("sensor", sensor)).plist("meta", meta).build().to_string());
     }
 
     /// Says words in another conversation.
-    fn say_in(&self, session: &str, words: &str) {
+    pub(crate) fn say_in(&self, session: &str, words: &str) {
         let payload = Plist::new().keyword("sensor", "user-input").text("text", words);
         let meta = Plist::new().text("session-id", session);
         self.send(&message("event", payload).plist("meta", meta).build().to_string());
     }
 
-    fn say(&self, words: &str) {
+    pub(crate) fn say(&self, words: &str) {
         self.event("user-input", Plist::new().text("text", words));
     }
 
     /// Sends a request and returns the payload of its response.
-    fn request(&mut self, action: &str, payload: Plist) -> Sexp {
+    pub(crate) fn request(&mut self, action: &str, payload: Plist) -> Sexp {
         self.requests += 1;
         let number = self.requests;
         self.send(&message("request", payload.keyword("action", action).int("request", number)).build().to_string());
@@ -114,7 +125,7 @@ impl Client {
     }
 
     /// Takes what has come, and answers requests to the editor.
-    fn pump(&mut self) {
+    pub(crate) fn pump(&mut self) {
         for text in self.core().receive(1 << 20) {
             let heard = Sexp::read(&text).expect("the core writes what can be read");
             if heard.name_at("type") == Some("request") {
@@ -139,7 +150,11 @@ impl Client {
                     vec![reply().flag("open", true).int("tick", buffer.tick)]
                 }
                 Some(buffer) if asked.text_at("known") == Some(&buffer.tick.to_string()) => {
-                    let same = reply().flag("open", true).flag("same", true).int("tick", buffer.tick);
+                    let same = reply()
+                        .flag("open", true)
+                        .flag("modified", buffer.modified)
+                        .flag("same", true)
+                        .int("tick", buffer.tick);
                     vec![same.text("state", buffer.tick.to_string())]
                 }
                 Some(buffer) => {
@@ -151,6 +166,7 @@ impl Client {
                         open.text("text", first).flag("more", true),
                         reply()
                             .flag("open", true)
+                            .flag("modified", buffer.modified)
                             .int("tick", buffer.tick)
                             .int("size", buffer.text.len() as i64)
                             .text("state", buffer.tick.to_string())
@@ -180,7 +196,7 @@ impl Client {
 
     /// Waits for the next message that fits, and returns it.
     #[track_caller]
-    fn wait(&mut self, what: &str, fits: impl Fn(&Sexp) -> bool) -> Sexp {
+    pub(crate) fn wait(&mut self, what: &str, fits: impl Fn(&Sexp) -> bool) -> Sexp {
         let end = Instant::now() + PATIENCE;
         loop {
             self.pump();
@@ -205,14 +221,14 @@ impl Client {
 
     /// Waits for the end of a turn and returns it.
     #[track_caller]
-    fn turn_done(&mut self) -> Sexp {
+    pub(crate) fn turn_done(&mut self) -> Sexp {
         let done = self.wait("turn-done", |m| action(m) == Some("turn-done"));
         payload_of(&done).clone()
     }
 
     /// Asks for the status until it fits.
     #[track_caller]
-    fn status(&mut self, what: &str, fits: impl Fn(&Sexp) -> bool) -> Sexp {
+    pub(crate) fn status(&mut self, what: &str, fits: impl Fn(&Sexp) -> bool) -> Sexp {
         let end = Instant::now() + PATIENCE;
         loop {
             let status = self.request("status", Plist::new());
@@ -224,7 +240,7 @@ impl Client {
     }
 
     /// Returns everything that was streamed in a turn.
-    fn streamed(&self, turn: &str) -> Vec<String> {
+    pub(crate) fn streamed(&self, turn: &str) -> Vec<String> {
         let of_turn = self.heard.iter().filter(|m| m.name_at("type") == Some("stream-chunk"));
         of_turn
             .map(payload_of)
@@ -233,7 +249,7 @@ impl Client {
             .collect()
     }
 
-    fn count(&mut self, kind: &str) -> usize {
+    pub(crate) fn count(&mut self, kind: &str) -> usize {
         self.pump();
         self.heard.iter().filter(|m| action(m) == Some(kind)).count()
     }
@@ -247,24 +263,24 @@ impl Drop for Client {
     }
 }
 
-fn payload_of(message: &Sexp) -> &Sexp {
+pub(crate) fn payload_of(message: &Sexp) -> &Sexp {
     static NONE: Sexp = Sexp::Nil;
     message.get("payload").unwrap_or(&NONE)
 }
 
-fn action(message: &Sexp) -> Option<&str> {
+pub(crate) fn action(message: &Sexp) -> Option<&str> {
     payload_of(message).name_at("action")
 }
 
-fn text<'a>(message: &'a Sexp, key: &str) -> &'a str {
+pub(crate) fn text<'a>(message: &'a Sexp, key: &str) -> &'a str {
     payload_of(message).text_at(key).unwrap_or("")
 }
 
-fn says(texts: &[&str]) -> Reply {
+pub(crate) fn says(texts: &[&str]) -> Reply {
     Reply::answer(Dialect::OpenAi, texts, &[])
 }
 
-fn mark_done() -> Reply {
+pub(crate) fn mark_done() -> Reply {
     let args = json!({"id": "tiles", "state": "DONE", "explanation": "The user said that they are ordered."});
     Reply::answer(Dialect::OpenAi, &[], &[("c1", "org-set-todo", args)])
 }
@@ -319,7 +335,7 @@ fn words_are_answered_in_a_stream_that_ends() {
 }
 
 /// Parks a plan, and returns it as the client was shown it.
-fn parked(client: &mut Client) -> Sexp {
+pub(crate) fn parked(client: &mut Client) -> Sexp {
     client.say("the tiles are ordered");
     let parked = client.wait("plan-parked", |m| action(m) == Some("plan-parked"));
     let plan = payload_of(&parked).get("plan").expect("a plan").clone();
@@ -330,7 +346,7 @@ fn parked(client: &mut Client) -> Sexp {
 }
 
 /// Takes the whole text of a plan, page by page.
-fn read_plan(client: &mut Client, plan: &Sexp) -> String {
+pub(crate) fn read_plan(client: &mut Client, plan: &Sexp) -> String {
     let (mut text, mut from) = (String::new(), Some(0));
     while let Some(at) = from {
         let asked = Plist::new().text("plan", plan.text_at("id").expect("an id")).int("from", at as i64);
@@ -344,22 +360,22 @@ fn read_plan(client: &mut Client, plan: &Sexp) -> String {
 }
 
 /// Approves a plan as a human does: after all of it was shown.
-fn approve(client: &mut Client, plan: &Sexp) {
+pub(crate) fn approve(client: &mut Client, plan: &Sexp) {
     read_plan(client, plan);
     display(client, plan);
     say_yes(client, plan);
 }
 
 /// Says that a human has had all of a plan before their eyes.
-fn display(client: &Client, plan: &Sexp) {
+pub(crate) fn display(client: &Client, plan: &Sexp) {
     client.event("plan-displayed", named(plan));
 }
 
-fn say_yes(client: &Client, plan: &Sexp) {
+pub(crate) fn say_yes(client: &Client, plan: &Sexp) {
     client.event("approval", named(plan));
 }
 
-fn named(plan: &Sexp) -> Plist {
+pub(crate) fn named(plan: &Sexp) -> Plist {
     let (id, shown) = (plan.text_at("id").expect("an id"), plan.text_at("shown").expect("a hash"));
     Plist::new().text("plan", id).text("shown", shown)
 }
@@ -432,7 +448,7 @@ fn an_approval_edits_the_open_buffer_and_not_the_file() {
     let server = FakeServer::start([mark_done(), says(&["It is done."])]);
     let mut client = Client::start(&home, Some(&server), "\"fake\"");
     let unsaved = TILES.replace("white", "blüe");
-    client.buffers.insert(home.file("home.org"), Buffer { text: unsaved.clone(), tick: 7 });
+    client.buffers.insert(home.file("home.org"), Buffer { text: unsaved.clone(), tick: 7, modified: true });
     let plan = parked(&mut client);
     approve(&mut client, &plan);
     let done = client.turn_done();
@@ -448,10 +464,10 @@ fn a_buffer_that_moved_on_makes_the_plan_stale() {
     let home = Home::new(&[("home.org", TILES)]);
     let server = FakeServer::start([mark_done(), says(&["I see."])]);
     let mut client = Client::start(&home, Some(&server), "\"fake\"");
-    client.buffers.insert(home.file("home.org"), Buffer { text: TILES.to_string(), tick: 7 });
+    client.buffers.insert(home.file("home.org"), Buffer { text: TILES.to_string(), tick: 7, modified: true });
     let plan = parked(&mut client);
     let typed = TILES.replace("white", "blue");
-    client.buffers.insert(home.file("home.org"), Buffer { text: typed.clone(), tick: 8 });
+    client.buffers.insert(home.file("home.org"), Buffer { text: typed.clone(), tick: 8, modified: true });
     approve(&mut client, &plan);
     client.turn_done();
     assert_eq!(client.buffers[&home.file("home.org")].text, typed);
@@ -615,7 +631,7 @@ fn an_interrupt_in_the_middle_of_an_act_says_that_its_end_is_unknown() {
     let home = Home::new(&[("home.org", TILES)]);
     let server = FakeServer::start([mark_done()]);
     let mut client = Client::start(&home, Some(&server), "\"fake\"");
-    client.buffers.insert(home.file("home.org"), Buffer { text: TILES.to_string(), tick: 7 });
+    client.buffers.insert(home.file("home.org"), Buffer { text: TILES.to_string(), tick: 7, modified: true });
     client.deaf = true;
     let plan = parked(&mut client);
     approve(&mut client, &plan);
@@ -797,7 +813,7 @@ fn the_text_of_a_buffer_travels_once_while_it_stays_the_same() {
     let home = Home::new(&[("home.org", TILES)]);
     let server = FakeServer::start([mark_done(), says(&["It is done."])]);
     let mut client = Client::start(&home, Some(&server), "\"fake\"");
-    client.buffers.insert(home.file("home.org"), Buffer { text: TILES.to_string(), tick: 7 });
+    client.buffers.insert(home.file("home.org"), Buffer { text: TILES.to_string(), tick: 7, modified: true });
     let plan = parked(&mut client);
     assert_eq!(client.texts, 1, "of several questions, one is answered with the text");
     approve(&mut client, &plan);

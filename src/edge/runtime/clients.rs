@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 
 /// The number of a client, which no other one of this core ever had.
 pub(super) type ClientId = u32;
@@ -24,6 +24,9 @@ pub(super) const OWN: ClientId = 0;
 const TICK_BITS: u32 = 40;
 /// Messages of one client that may wait for the loop, in bytes, before no more is read of its connection.
 const WAITING_MOST: usize = 8 << 20;
+
+/// Requests of one connection that are answered at once; the next one is read when one of them is.
+const REQUESTS_MOST: usize = 16;
 
 /// What kind of client it is, as the edge found it out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +52,8 @@ pub(super) struct Channel {
     silent: AtomicBool,
     waiting: AtomicUsize,
     room: Notify,
+    /// One for each request that may be answered at once.
+    pub(super) seats: Arc<Semaphore>,
 }
 
 impl Channel {
@@ -79,7 +84,8 @@ impl Channel {
     ) -> Arc<Channel> {
         let (editor, room) = (EmacsEditor::new(outbox.clone()), Notify::new());
         let (silent, waiting) = (AtomicBool::new(false), AtomicUsize::new(0));
-        Arc::new(Channel { id, kind, name, session, rights, outbox, editor, silent, waiting, room })
+        let seats = Arc::new(Semaphore::new(REQUESTS_MOST));
+        Arc::new(Channel { id, kind, name, session, rights, outbox, editor, silent, waiting, room, seats })
     }
 
     /// Stamps the origin of a message. Of what it claims, only the name of its conversation counts, and that only from

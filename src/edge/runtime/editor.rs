@@ -40,7 +40,9 @@ struct Kept {
 impl EmacsEditor {
     /// Makes an editor that asks through an outbox.
     pub fn new(outbox: Arc<Outbox>) -> Arc<EmacsEditor> {
-        Arc::new(EmacsEditor { outbox, next: AtomicU64::new(1), waiting: Mutex::default(), kept: Mutex::default() })
+        // An answer to a process that has ended must not be taken for one to this.
+        let next = AtomicU64::new((u64::from(std::process::id()) << 24) + 1);
+        Arc::new(EmacsEditor { outbox, next, waiting: Mutex::default(), kept: Mutex::default() })
     }
 
     /// Takes an `editor-reply`; the last of several wakes who waits.

@@ -98,9 +98,13 @@ async fn hear(
             Ok(None) | Err(Broken::System(_) | Broken::Half) => return None,
             Err(Broken::Frame(error)) => return Some(error.to_string()),
         };
-        let letter = Letter::read(&text);
-        if let Err(why) = letter.message {
-            return Some(why);
+        let mut letter = Letter::read(&text);
+        match &letter.message {
+            Err(why) => return Some(why.clone()),
+            Ok(message) if message.name_at("type") == Some("request") => {
+                letter.seat = channel.seats.clone().acquire_owned().await.ok();
+            }
+            Ok(_) => {}
         }
         channel.make_room(letter.bytes).await;
         if inbox.send(Event::Message(channel.id, letter)).is_err() {

@@ -41,7 +41,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 /// How often the status is sent at most.
 const STATUS_PAUSE: Duration = Duration::from_millis(100);
@@ -84,11 +84,13 @@ struct Letter {
     bytes: usize,
     /// Or why it cannot be read.
     message: Result<Sexp, String>,
+    /// Held until a request is answered: of each client's only so many are answered at once.
+    seat: Option<OwnedSemaphorePermit>,
 }
 
 impl Letter {
     fn read(text: &str) -> Letter {
-        Letter { bytes: text.len(), message: Sexp::read(text).map_err(|error| error.to_string()) }
+        Letter { bytes: text.len(), message: Sexp::read(text).map_err(|error| error.to_string()), seat: None }
     }
 }
 
@@ -297,7 +299,7 @@ impl Loop {
         let payload = message.get("payload").unwrap_or(&empty).clone();
         match message.name_at("type") {
             Some("event") => self.event(&channel, origin, &payload),
-            Some("request") => self.request(id, origin, payload),
+            Some("request") => self.request(id, origin, payload, letter.seat),
             Some("response") if payload.name_at("action") == Some("editor-reply") => channel.editor.reply(&payload),
             _ => channel.refuse(Some(&origin.session.0), "a message of no known type"),
         }

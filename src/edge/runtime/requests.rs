@@ -15,6 +15,7 @@ use crate::edge::runtime::{Loop, past, show, status};
 use futures_util::FutureExt;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use tokio::sync::OwnedSemaphorePermit;
 
 /// What is said of an answer that could not be put together.
 const BROKE: &str = "answering this broke; the log says where";
@@ -23,7 +24,13 @@ const NAMED: usize = 200;
 
 impl Loop {
     /// Answers a request, beside the loop.
-    pub(super) fn request(&mut self, client: ClientId, origin: Origin, payload: Sexp) {
+    pub(super) fn request(
+        &mut self,
+        client: ClientId,
+        origin: Origin,
+        payload: Sexp,
+        seat: Option<OwnedSemaphorePermit>,
+    ) {
         let Some(client) = self.clients.get(&client) else { return };
         let (engine, outbox, health) = (self.engine.clone(), client.channel.outbox.clone(), self.health.clone());
         let (session, busy) = (origin.session.0.clone(), self.lanes.busy(client.channel.id));
@@ -55,6 +62,7 @@ impl Loop {
             };
             let known = if action.is_empty() { "unknown" } else { &action };
             outbox.send("response", Some(&session), answer.keyword("action", known));
+            drop(seat);
         });
     }
 }
