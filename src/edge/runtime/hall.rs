@@ -79,6 +79,8 @@ async fn serve(stream: UnixStream, process: u32, next: &AtomicU32, inbox: mpsc::
         why = hear(&mut incoming, &channel, &inbox) => why,
         () = speak(&mut writer, &channel.outbox, &bell) => None,
         () = channel.outbox.overflow() => None,
+        // The loop has ended, or never began: who joined looks for another owner.
+        () = inbox.closed() => None,
     };
     let _ = inbox.send(Event::Left(id));
     if let Some(why) = why {
