@@ -100,6 +100,16 @@ pub struct Turned {
     pub notice: Option<String>,
 }
 
+/// What undo, redo or rewind would do, as it is shown.
+pub struct Preview {
+    /// In one line.
+    pub title: String,
+    /// All of it.
+    pub text: String,
+    /// Names exactly this.
+    pub shown: String,
+}
+
 impl Owner {
     /// Joins the owner of a store; `None` when nobody can be joined.
     ///
@@ -174,6 +184,31 @@ impl Owner {
         let text = |key: &str| ran.text_at(key).unwrap_or_default().to_string();
         let status = ran.int_at("status").and_then(|status| u8::try_from(status).ok()).unwrap_or(FAILED);
         Ok(Ran { text: text("text"), errors: text("errors"), status })
+    }
+
+    /// Works out what undo, redo or rewind would do, and takes all that is to be shown of it.
+    ///
+    /// # Errors
+    /// As the owner says, and when it ended.
+    pub async fn preview(&mut self, action: &str, payload: Plist) -> Result<Preview, Failure> {
+        let mut page = self.request(action, payload).await?;
+        let text = |page: &Sexp, key: &str| page.text_at(key).unwrap_or_default().to_string();
+        let (title, name, mut shown) = (text(&page, "title"), text(&page, "preview"), text(&page, "text"));
+        while let Some(next) = page.int_at("next") {
+            page = self.request("memory-page", Plist::new().text("preview", name.as_str()).int("from", next)).await?;
+            shown.push_str(page.text_at("text").unwrap_or_default());
+        }
+        Ok(Preview { title, text: shown, shown: text(&page, "shown") })
+    }
+
+    /// Carries out what was shown; returns whether it was done, and what is said of it.
+    ///
+    /// # Errors
+    /// As the owner says, and when it ended.
+    pub async fn take_back(&mut self, shown: &str) -> Result<(bool, String), Failure> {
+        let done = self.request("memory-do", Plist::new().text("shown", shown)).await?;
+        let words = done.text_at("text").unwrap_or_default().to_string();
+        Ok((done.text_at("status") == Some("answered"), words))
     }
 
     async fn event(&mut self, sensor: &str, payload: Plist) -> Result<(), Failure> {

@@ -2,10 +2,13 @@
 
 use crate::domain::id::OperationId;
 use crate::domain::inert::exact;
+use crate::domain::sexp::plist::Plist;
 use crate::domain::turn::Ending;
 use crate::edge::cli::args::{Memory, Place};
 use crate::edge::cli::plans;
-use crate::edge::cli::run::{DONE, FAILED, Failure, blocking, origin, readable, somewhere, with_engine};
+use crate::edge::cli::run::{
+    DONE, FAILED, Failure, block_on, blocking, origin, owner, readable, somewhere, with_engine,
+};
 use crate::edge::engine::boot::Keep;
 use crate::edge::engine::past::{blame_json, blame_text};
 use crate::edge::engine::time::{self, Reach, Wish};
@@ -89,12 +92,46 @@ fn named(heading: &str) -> String {
     whole.map_or_else(|| heading.to_string(), |(file, line)| format!("{}:{line}", file.display()))
 }
 
+/// As [`take_back`], by the process that owns the store; `None` when there is none.
+fn take_back_beside(wish: &Wish, place: &Place, out: &mut dyn Write) -> Result<Option<u8>, Failure> {
+    block_on(async {
+        let Some(mut owner) = owner(place).await? else { return Ok(None) };
+        let (word, action, payload) = match wish {
+            Wish::Undo(change) => ("undo", "undo", Plist::new().maybe("change", change.as_deref())),
+            Wish::Redo => ("redo", "redo", Plist::new()),
+            Wish::Rewind(operation, reach) => {
+                let reach = match reach {
+                    Reach::Memory => "memory",
+                    Reach::Files => "files",
+                    Reach::Both => "both",
+                };
+                let number = i64::try_from(operation.0).unwrap_or(i64::MAX);
+                ("rewind", "memory-rewind", Plist::new().int("operation", number).keyword("reach", reach))
+            }
+        };
+        let preview = owner.preview(action, payload).await?;
+        writeln!(out, "{}", exact(&preview.title))?;
+        write!(out, "{}", plans::folded_text(&preview.text))?;
+        out.flush()?;
+        if !tokio::task::block_in_place(|| plans::confirmed(word))? {
+            writeln!(out, "Nothing was done.")?;
+            return Ok(Some(DONE));
+        }
+        let (done, words) = owner.take_back(&preview.shown).await?;
+        writeln!(out, "{}", readable(&words))?;
+        Ok(Some(if done { DONE } else { FAILED }))
+    })
+}
+
 /// Shows what a wish does and, unless it is only to be shown, does it when a human at this terminal says so.
 fn take_back(wish: Wish, dry_run: bool, place: &Place, json: bool, out: &mut dyn Write) -> Result<u8, Failure> {
     somewhere(place)?;
     let only_shown = dry_run || json;
     if !only_shown {
         plans::human_terminal().map_err(|why| why.replace("plans are decided about", "this is done"))?;
+        if let Some(status) = take_back_beside(&wish, place, out)? {
+            return Ok(status);
+        }
     }
     let keep = if only_shown { Keep::ToRead } else { Keep::OnDiskOnly };
     with_engine(place, keep, async |engine| {

@@ -143,7 +143,7 @@ fn absolute_text(path: &PathBuf) -> String {
 }
 
 /// Joins the process that owns the store, when there is one that can be joined and that has this memex.
-async fn owner(place: &Place) -> Result<Option<Owner>, Failure> {
+pub(super) async fn owner(place: &Place) -> Result<Option<Owner>, Failure> {
     let store = configured(place).store;
     if owner_of(&store).is_none() {
         return Ok(None);
@@ -340,7 +340,7 @@ async fn engine(place: &Place, keep: Keep) -> Result<Arc<Engine>, Failure> {
     Ok(boot::start(boot).await?)
 }
 
-fn block_on<T>(future: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+pub(super) fn block_on<T>(future: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .thread_stack_size(8 << 20)
