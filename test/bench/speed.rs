@@ -86,8 +86,13 @@ fn corpus() {
     };
     let report = read();
     let files: Vec<&str> = report.documents.iter().map(|document| document.file.as_ref()).collect();
-    let plain =
-        best(&|| files.iter().filter_map(|file| std::fs::read(file).ok()).map(|bytes| blake3::hash(&bytes)).last());
+    let plain = best(&|| {
+        files
+            .iter()
+            .filter_map(|file| std::fs::read(file).ok())
+            .map(|bytes| blake3::hash(&bytes))
+            .fold(0u8, |sum, hash| sum ^ hash.as_bytes()[0])
+    });
     let took = best(&|| view(&read()).root());
     let (rate, files) = (report.bytes as f64 / 1e6 / took.as_secs_f64(), report.files as f64 / took.as_secs_f64());
     row("ingest of the corpus in memory", format!("{rate:.0} MB/s, {files:.0} files/s"), "150 MB/s, 10,000 files/s");

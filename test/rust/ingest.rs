@@ -127,27 +127,27 @@ fn bad_files_are_named_one_line_each() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
     write(root, "good.org", "* Good\n");
+    // As Emacs reads it: NUL is a character like others.
     write(root, "binary.org", b"\x00\x01\x02ELF\x00");
     write(root, "garbled.org", b"* caf\xe9 \x81\x8d\xff\n");
     let huge = write(root, "huge.org", "* Huge\n");
-    fs::File::options().write(true).open(&huge).unwrap().set_len(100_000_000).unwrap();
+    fs::File::options().write(true).open(&huge).unwrap().set_len(500_000_001).unwrap();
     std::os::unix::fs::symlink(root.join("nowhere"), root.join("vanished.org")).unwrap();
     std::os::unix::fs::symlink(root, root.join("loop")).unwrap();
-    write(root, "new\nline.org", b"\x00");
+    write(root, "new\nline.org", b"* caf\xe9 \x81\x8d\xff\n");
     let latin = root.join(OsStr::from_bytes(b"l\xe4tin.org"));
     fs::write(&latin, "* L\n").unwrap();
     let pipe = std::ffi::CString::new(root.join("pipe.org").as_os_str().as_bytes()).unwrap();
     let made = std::process::Command::new("mkfifo").arg(OsStr::from_bytes(pipe.as_bytes())).status().unwrap();
     assert!(made.success());
     let report = read(root, &Known::default());
-    assert_eq!((report.files, report.headings), (1, 1));
+    assert_eq!((report.files, report.headings), (2, 1));
     let found = problems(&report, root);
     let expect = [
-        "binary.org: is not text",
         "garbled.org: line 1",
-        "huge.org: has 100 MB",
+        "huge.org: has 500 MB",
         "l\u{fffd}tin.org: its name is not UTF-8",
-        "new\\nline.org: is not text",
+        "new\\nline.org: line 1",
         "pipe.org: is not a regular file",
         "vanished.org: does not exist",
     ];
@@ -164,7 +164,7 @@ fn a_file_that_turns_bad_keeps_its_content() {
     let root = folder.path();
     let path = write(root, "a.org", "* A\n");
     let known = take(Known::default(), &read(root, &Known::default()));
-    write(root, "a.org", b"\x00\x00");
+    write(root, "a.org", b"* caf\xe9 \x81\x8d\xff\n");
     settle(&path, 10);
     let report = read(root, &known);
     assert!(report.removed.is_empty() && report.documents.is_empty());

@@ -1,5 +1,7 @@
 ;;; org-read.el --- What Org itself reads in files  -*- lexical-binding: t; -*-
 
+;;; Commentary:
+
 ;; Usage: emacs -Q --batch -l org-read.el -f org-read-run OUT FILE...
 
 ;; OUT gets one JSON object a line: one for each file (level 0) and one for each

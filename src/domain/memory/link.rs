@@ -176,7 +176,10 @@ mod tests {
         let check = |text: &str, expect: &[&str]| assert_eq!(found(text), expect, "{text}");
         check("see [[id:a-1][words]] and [[id:with space]]", &["0 a-1", "0 with space"]);
         check("[[id:a::*Heading][x]] <id:b1> plain id:c1, then id:d1.", &["0 a", "0 b1", "0 c1", "0 d1"]);
-        check("custom_id:a1 paid:a1 id: a1 [[id:never closed [[id:]] =id:a1= ~[[id:a]]~", &[]);
+        check("custom_id:a1 paid:a1 id: a1 [[id:]] =id:a1= ~[[id:a]]~", &[]);
+        // As Org has it: a bracket that is never closed does not hide what could be a plain link, a subscript does.
+        check("[[id:open x__id:a x^id:a x_-id:a (_id:a -_id:a", &["0 open"]);
+        check("_id:a1 ^id:b1 x_{id:c1} x_id:a id:d1", &["0 a1", "0 b1", "0 c1", "0 d1"]);
         check(
             "[[file:b.org]] [[./c.org::*H]] [[../d.org][x]] [[/e/f.org::3]] [[~/g.org]]",
             &["0 /e/f.org", "0 /memex/d.org", "0 /memex/notes/b.org", "0 /memex/notes/c.org"],

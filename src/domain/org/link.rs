@@ -323,7 +323,8 @@ impl Scanner<'_> {
     /// A plain link around the colon at `colon`; it may begin no earlier than `floor`.
     fn plain(&self, colon: usize, floor: usize, limit: usize) -> Option<Link> {
         let begin = type_before(self.text, colon, floor)?;
-        if self.text.get(..begin)?.chars().next_back().is_some_and(|c| c.is_alphanumeric() || c == '\'') {
+        let before = self.text.get(..begin)?;
+        if before.ends_with(|c: char| c.is_alphanumeric() || c == '\'') || ends_in_script(before) {
             return None;
         }
         let end = plain_end(self.text, colon + 1, limit)?;
@@ -340,6 +341,12 @@ impl Scanner<'_> {
         let (kind, skip) = kind(self.text.get(target.clone())?, form);
         Some(Link { range, form, kind, target: target.start + skip..target.end, description })
     }
+}
+
+/// Returns whether what follows a text is the beginning of a subscript or superscript, such as `id` in `custom_id`.
+fn ends_in_script(before: &str) -> bool {
+    let before = before.strip_suffix(['+', '-']).unwrap_or(before);
+    before.strip_suffix(['_', '^']).is_some_and(|base| base.ends_with(|c: char| !c.is_whitespace()))
 }
 
 /// Returns what a target points at, and how many bytes of it say so.

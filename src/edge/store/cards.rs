@@ -31,7 +31,8 @@ impl DiskStore {
         going: Going<'_>,
         problems: &mut Vec<String>,
     ) -> Result<View, StoreError> {
-        let texts = SavedTexts::of(&self.folder.join("memory.sqlite"), shape.clone())?;
+        let texts = Arc::new(SavedTexts::of(&self.folder.join("memory.sqlite"), shape.clone())?);
+        self.texts = Some(texts.clone());
         let shelf = Arc::new(Shelf::new(Box::new(texts), WARM_BYTES));
         let stamps: HashMap<&str, &Stamp> = stamps.iter().map(|stamp| (stamp.file.as_ref(), stamp)).collect();
         let modified = |file: &str, document: ObjectHash| {

@@ -23,6 +23,7 @@ use crate::edge::store::rows::{
     unsigned,
 };
 use crate::edge::store::snapshot::write_view;
+use crate::edge::store::texts::SavedTexts;
 use crate::edge::store::witness::Witness;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension};
 use std::collections::{BTreeSet, HashMap};
@@ -58,6 +59,16 @@ pub struct DiskStore {
     pub(super) witness: Option<Witness>,
     /// The folder of heads, once one is used.
     pub(super) heads: Option<PathBuf>,
+    /// Where views read texts; it is connected to the database, too.
+    pub(super) texts: Option<Arc<SavedTexts>>,
+}
+
+impl Drop for DiskStore {
+    fn drop(&mut self) {
+        if let Some(texts) = &self.texts {
+            texts.close();
+        }
+    }
 }
 
 /// What a commit wrote.
@@ -105,6 +116,7 @@ impl DiskStore {
             file: which(&database),
             witness: None,
             heads: None,
+            texts: None,
         };
         if let Some(pid) = left {
             store.notices.push(format!("process {pid} ended without closing the store; it was taken over"));
@@ -153,6 +165,7 @@ impl DiskStore {
             file: None,
             witness: None,
             heads: None,
+            texts: None,
         };
         store.head = store.read_head()?;
         Ok(store)

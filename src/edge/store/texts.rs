@@ -9,12 +9,14 @@ use crate::edge::store::objects::{self, ReadError};
 use crate::edge::store::open::connect_to_texts;
 use parking_lot::Mutex;
 use rusqlite::Connection;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The texts of a store.
 pub(super) struct SavedTexts {
-    connection: Mutex<Connection>,
+    database: PathBuf,
+    /// `None` until it is used, and after the store was closed.
+    connection: Mutex<Option<Connection>>,
     shape: Shape,
 }
 
@@ -24,16 +26,41 @@ impl SavedTexts {
     /// # Errors
     /// When it cannot be read.
     pub(super) fn of(database: &Path, shape: Shape) -> Result<SavedTexts, StoreError> {
-        Ok(SavedTexts { connection: Mutex::new(connect_to_texts(database)?), shape })
+        let connection = Mutex::new(Some(connect_to_texts(database)?));
+        Ok(SavedTexts { database: database.to_path_buf(), connection, shape })
     }
-}
 
-impl Texts for SavedTexts {
-    fn text(&self, _file: &str, document: ObjectHash) -> Result<Arc<str>, String> {
-        objects::text(&self.connection.lock(), document).map_err(|error| match error {
+    /// Lets go of the database: while anybody is connected, what was written last does not come into its own file.
+    pub(super) fn close(&self) {
+        self.connection.lock().take();
+    }
+
+    /// Reads a text, on a new connection when there is none.
+    fn read(&self, connection: &mut Option<Connection>, document: ObjectHash) -> Result<Arc<str>, String> {
+        let connection = match connection {
+            Some(connection) => connection,
+            None => connection.insert(connect_to_texts(&self.database).map_err(|error| error.to_string())?),
+        };
+        objects::text(connection, document).map_err(|error| match error {
             ReadError::Damaged(error) => error.to_string(),
             ReadError::Sqlite(error) => error.to_string(),
         })
+    }
+}
+
+impl Texts for Arc<SavedTexts> {
+    fn text(&self, _file: &str, document: ObjectHash) -> Result<Arc<str>, String> {
+        let mut connection = self.connection.lock();
+        let fresh = connection.is_none();
+        let found = self.read(&mut connection, document);
+        match found {
+            // The database may have been put back meanwhile, as another file.
+            Err(_) if !fresh => {
+                connection.take();
+                self.read(&mut connection, document)
+            }
+            found => found,
+        }
     }
 
     fn build(&self, file: &Arc<str>, text: Arc<str>) -> Result<Document, String> {
