@@ -56,7 +56,7 @@ fn sign(from: char, rank: u64) -> char {
 fn unspaced(dice: &mut Dice, script: u64, signs: usize) -> String {
     let one = |dice: &mut Dice| match script {
         0 => sign('\u{4e00}', dice.zipf(3_000)),
-        1 if dice.throw() % 2 == 0 => sign('\u{3042}', dice.zipf(80)),
+        1 if dice.throw().is_multiple_of(2) => sign('\u{3042}', dice.zipf(80)),
         1 => sign('\u{5000}', dice.zipf(2_000)),
         _ => sign('\u{0e01}', dice.zipf(46)),
     };
@@ -82,7 +82,7 @@ pub fn heading(number: u64) -> (String, String) {
         title.push_str(&word(dice.zipf(VOCABULARY)));
         while body.len() < HEADING_BYTES {
             body.push_str(&word(dice.zipf(VOCABULARY)));
-            body.push_str(if dice.throw() % 12 == 0 { ".\n" } else { " " });
+            body.push_str(if dice.throw().is_multiple_of(12) { ".\n" } else { " " });
         }
         // A word that stands nowhere else.
         body.push_str(&format!("key{number}"));
