@@ -21,7 +21,10 @@ fn build(file: &str, text: &str) -> Arc<Document> {
 
 /// Saved texts by their document's hash, with how often each was asked for.
 #[derive(Clone, Default)]
-struct Saved(Arc<Mutex<HashMap<ObjectHash, (Arc<str>, usize)>>>);
+struct Saved(Arc<Mutex<HashMap<ObjectHash, Asked>>>);
+
+/// A text, and how often it was read.
+type Asked = (Arc<str>, usize);
 
 impl Saved {
     fn keep(&self, document: &Document) {
