@@ -77,6 +77,20 @@ the newest first.  An error is shown and ends it."
           action (plist-put (copy-sequence payload) :from next)
           function parts)))))))
 
+(defun passepartout-memory--insert-text (text)
+  "Insert TEXT, which is foreign, with what came and went in colour."
+  (require 'diff-mode)
+  (let ((begin (point)))
+    (insert (passepartout-view-fixed text))
+    (save-excursion
+      (goto-char begin)
+      (while (re-search-forward "^: \\([-+@]\\).*\n" nil t)
+        (put-text-property (match-beginning 0) (match-end 0) 'face
+                           (pcase (match-string 1)
+                             ("+" 'diff-added)
+                             ("-" 'diff-removed)
+                             (_ 'diff-hunk-header)))))))
+
 (defun passepartout-memory--show-text (title text)
   "Show TEXT, which is foreign, under TITLE."
   (let ((buffer (passepartout-view-buffer passepartout-memory--text-name
@@ -84,10 +98,10 @@ the newest first.  An error is shown and ends it."
     (with-current-buffer buffer
       (setq passepartout-view--refresh nil)
       (passepartout-view-draw
-        (insert (propertize (concat title "\n\n") 'face 'passepartout-title)
-                (passepartout-view-fixed text)))
-      (goto-char (point-min)))
-    (pop-to-buffer buffer)))
+        (insert (propertize (concat title "\n\n") 'face 'passepartout-title))
+        (passepartout-memory--insert-text text)))
+    (pop-to-buffer buffer)
+    (goto-char (point-min))))
 
 ;;;; The log
 
@@ -99,8 +113,8 @@ the newest first.  An error is shown and ends it."
     (define-key map (kbd "R") #'passepartout-memory-rewind)
     (define-key map (kbd "u") #'passepartout-undo)
     (define-key map (kbd "r") #'passepartout-redo)
-    (define-key map (kbd "n") #'next-line)
-    (define-key map (kbd "p") #'previous-line)
+    (define-key map (kbd "n") #'passepartout-memory-next)
+    (define-key map (kbd "p") #'passepartout-memory-previous)
     map)
   "Keys of the buffer of the log of memory.")
 
@@ -125,17 +139,61 @@ the newest first.  An error is shown and ends it."
                        (plist-get entry :operation))))
 
 (defun passepartout-memory--draw (entries)
+  "Draw ENTRIES, newest first, in the current buffer.
+Point stays on its step, and is on the newest one to begin with."
+  (let ((operation (get-text-property (point) 'passepartout-operation)))
+    (passepartout-memory--redraw entries)
+    (goto-char (point-min))
+    (let ((found (or (and operation (passepartout-memory--find operation))
+                     (next-single-property-change
+                      (point-min) 'passepartout-operation))))
+      (when found
+        (goto-char found)
+        (dolist (window (get-buffer-window-list nil nil t))
+          (set-window-point window found))))))
+
+(defun passepartout-memory--find (operation)
+  "Return where the line of OPERATION begins, or nil."
+  (let ((place (point-min)))
+    (while (and place
+                (not (eql operation (get-text-property
+                                     place 'passepartout-operation))))
+      (setq place (next-single-property-change
+                   place 'passepartout-operation)))
+    place))
+
+(defun passepartout-memory--redraw (entries)
   "Draw ENTRIES, newest first, in the current buffer."
   (passepartout-view-draw
     (insert (propertize "Memory log\n" 'face 'passepartout-title)
             (propertize
-             (concat "RET shows a step, = what differs (with a region: "
-                     "between its ends), R goes back to it,\n"
-                     "u undoes, r redoes, g asks again, q leaves.\n\n")
+             (concat "RET shows a step, = what it changed (with a region: what "
+                     "differs between its ends),\n"
+                     "R shows what going back to it would do, u undoing, "
+                     "r redoing; g asks again, q leaves.\n\n")
              'face 'passepartout-quiet))
     (if (null entries)
-        (insert "Memory has not moved yet.\n")
+        (insert "Memory has not moved yet.  It does when files are read, "
+                "when you write in one,\nand when the agent changes one; "
+                "g asks again.\n")
       (mapc #'passepartout-memory--insert entries))))
+
+(defun passepartout-memory-next (&optional count)
+  "Go to the next step, or COUNT steps on."
+  (interactive "p")
+  (let ((from (point)))
+    (forward-line (or count 1))
+    (unless (get-text-property (point) 'passepartout-operation)
+      (goto-char (or (and (not (get-text-property
+                                from 'passepartout-operation))
+                          (next-single-property-change
+                           (point-min) 'passepartout-operation))
+                     from)))))
+
+(defun passepartout-memory-previous (&optional count)
+  "Go to the previous step, or COUNT steps back."
+  (interactive "p")
+  (passepartout-memory-next (- (or count 1))))
 
 (defun passepartout-memory--fetch ()
   "Ask the core for the log of memory and draw it."
@@ -247,10 +305,10 @@ the newest first.  An error is shown and ends it."
                 (propertize
                  (concat "Nothing has been done yet.  C-c C-c does exactly "
                          "this, q leaves it.\n\n")
-                 'face 'passepartout-quiet)
-                (passepartout-view-fixed text)))
-      (goto-char (point-min)))
-    (pop-to-buffer buffer)))
+                 'face 'passepartout-quiet))
+        (passepartout-memory--insert-text text)))
+    (pop-to-buffer buffer)
+    (goto-char (point-min))))
 
 (defun passepartout-memory-carry-out ()
   "Do exactly what this buffer shows, after a question."
@@ -310,7 +368,7 @@ for.  What was written by hand since stays."
   "Say who wrote or changed the heading at point, when and why."
   (interactive)
   (unless (and (derived-mode-p 'org-mode) buffer-file-name)
-    (user-error "This is no Org buffer with a file"))
+    (user-error "Go to a heading in a file of your memex first"))
   (let ((file (file-truename buffer-file-name))
         (line (save-restriction (widen) (line-number-at-pos))))
     (passepartout-memory--gather

@@ -131,6 +131,7 @@
     (define-key map (kbd "SPC") #'scroll-up-command)
     (define-key map (kbd "DEL") #'scroll-down-command)
     (define-key map (kbd "RET") #'passepartout-view-return)
+    (define-key map (kbd "?") #'describe-mode)
     map)
   "Keys of the buffers that show what Passepartout does.")
 
