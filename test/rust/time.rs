@@ -346,9 +346,12 @@ async fn blame_says_who_wrote_a_heading_also_after_a_restart() {
     let again = engine(&home, &server, |_| {}).await;
     let (heading, found) = again.blame("tiles").await.expect("it is known");
     let text = blame_text(&heading, &found);
-    assert!(text.contains("changed agent (org-set-todo)") && text.contains("request: the tiles are ordered"), "{text}");
+    assert!(
+        text.contains("changed: agent (org-set-todo)") && text.contains("request: the tiles are ordered"),
+        "{text}"
+    );
     assert!(text.contains("model: m (fake)") && text.contains(&format!("plan: {}", plan.id)), "{text}");
-    assert!(text.contains("approved by: you, in Emacs") && text.contains("written read from disk"), "{text}");
+    assert!(text.contains("approved by: you, in Emacs") && text.contains("written: read from disk"), "{text}");
     let line = home.read_file("home.org").lines().position(|line| line.contains("bulbs")).expect("it is there") + 1;
     let (heading, found) = again.blame(&format!("{}:{line}", home.file("home.org"))).await.expect("it is known");
     assert_eq!(heading, "Plant red bulbs");

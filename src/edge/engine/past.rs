@@ -124,18 +124,11 @@ impl Engine {
         let entry = self.entry(id).await?;
         let mut out = String::new();
         let mut line = |name: &str, value: &str| crate::domain::gate::show::field(&mut out, name, value);
-        line("operation", &id.0.to_string());
-        line("at", &entry.operation.why.at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string());
         line("by", &entry.who());
         line("what", &entry.what());
-        line("cause", &entry.operation.why.cause);
-        line("origin", &entry.operation.why.origin);
-        line("note", &entry.operation.why.note);
-        line("hash", &entry.operation.hash().to_hex());
-        line("parent", &entry.operation.parent.map_or("none".to_string(), |parent| parent.to_hex()));
+        line("at", &entry.operation.why.at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string());
         if let Some(change) = &entry.change {
             let author = self.author(change).await;
-            line("change", &change.id);
             for (name, value) in [
                 ("request", &author.request),
                 ("model", &author.model),
@@ -153,7 +146,16 @@ impl Engine {
                 line(file_word(&file.before, &file.after), &file.path);
             }
             line("can be undone by itself", if entry.stands { "yes" } else { "no" });
+            line("change", &change.id);
         }
+        // What only machines and scripts ask for comes last.
+        line("operation", &id.0.to_string());
+        line("cause", &entry.operation.why.cause);
+        line("origin", &entry.operation.why.origin);
+        line("note", &entry.operation.why.note);
+        line("hash", &entry.operation.hash().to_hex());
+        line("parent", &entry.operation.parent.map_or("none".to_string(), |parent| parent.to_hex()));
+        out.push('\n');
         let before = OperationId(id.0.saturating_sub(1));
         out.push_str(&self.memory_diff(before, id).await?);
         Ok(out)
@@ -483,7 +485,7 @@ pub fn blame_text(heading: &str, found: &[Blame]) -> String {
     let mut out = format!("{}\n", exact(heading));
     for Blame { operation, at, what, author } in found {
         let at = at.strftime("%Y-%m-%d %H:%M:%S UTC");
-        out.push_str(&format!("{at}  {what} {} (operation {})\n", exact(&author.by), operation.0));
+        out.push_str(&format!("{at}  {what}: {} (operation {})\n", exact(&author.by), operation.0));
         for (name, value) in [
             ("request", &author.request),
             ("model", &author.model),
