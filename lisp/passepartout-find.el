@@ -184,7 +184,12 @@ Every candidate fits: the core has chosen them."
       (setq passepartout-find--note
             (cond (problem (passepartout-view-line problem 120))
                   ((plist-get payload :hits)
-                   (passepartout-query--total payload))
+                   ;; What RET goes to, where no front end shows it.
+                   (concat (passepartout-query--total payload) "; RET: "
+                           (passepartout-view-line
+                            (passepartout-query-title
+                             (car (plist-get payload :hits)))
+                            50)))
                   (t (passepartout-view-line
                       (or (car (plist-get payload :notes)) "nothing fits")
                       120)))))

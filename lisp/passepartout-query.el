@@ -178,6 +178,18 @@
           (passepartout-query--by-id hit)
           (passepartout-query--by-title hit)))))
 
+(defun passepartout-query--open (file)
+  "Return the buffer of FILE, and say so when opening it takes long.
+The first Org buffer of an Emacs loads all of `org-modules', Gnus among
+them; about half of those seconds goes into collecting garbage."
+  (or (find-buffer-visiting file)
+      (let ((gc-cons-threshold (max gc-cons-threshold (* 128 1024 1024))))
+        (unless (bound-and-true-p org-modules-loaded)
+          (message "Opening %s; Org loads its modules first…"
+                   (passepartout-view-line (file-name-nondirectory file)))
+          (redisplay))
+        (find-file-noselect file))))
+
 (defun passepartout-query-buffer (hit)
   "Return the buffer of the file of HIT with point at its heading."
   (let ((file (plist-get hit :file)))
@@ -185,7 +197,7 @@
                           (file-readable-p file)))
       (user-error "%s cannot be read any more; M-x passepartout-rescan"
                   (passepartout-view-line (or file "The file") 200)))
-    (with-current-buffer (find-file-noselect file)
+    (with-current-buffer (passepartout-query--open file)
       (let ((position (save-restriction
                         (widen)
                         (passepartout-query--position hit))))
@@ -286,7 +298,8 @@
                                 (passepartout-query--payload
                                  (passepartout-query--total
                                   passepartout-query--payload))
-                                (t "")))
+                                (t ""))
+                          "    RET goes there, s sorts, e changes, ? helps")
                   'face 'passepartout-quiet))
          t t)))
 
