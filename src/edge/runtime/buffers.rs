@@ -125,6 +125,7 @@ impl Loop {
         if self.clients.get(&self.pointed).is_some_and(there) {
             self.focus(self.pointed);
         }
+        self.release(&file);
     }
 }
 

@@ -32,6 +32,7 @@ use crate::edge::runtime::link::{Ending, Link};
 use crate::edge::runtime::opened::Opened;
 use crate::edge::runtime::outbox::Outbox;
 use crate::edge::runtime::reading::Reading;
+use crate::edge::runtime::requests::Asked;
 use crate::edge::runtime::scans::{Read, Scanned, Scans};
 use crate::edge::runtime::status::{Offered, Statuses};
 use crate::edge::watch::Watch;
@@ -183,6 +184,8 @@ struct Loop {
     scans: Scans,
     /// Whose point moved last.
     pointed: ClientId,
+    /// Questions about a place in a file whose newest text is being read, each with the file.
+    held: Vec<(String, Asked)>,
     lanes: Lanes,
     health: Arc<parking_lot::Mutex<String>>,
     /// Watches the memex as long as the loop runs.
@@ -207,6 +210,7 @@ async fn listen(engine: Arc<Engine>, registry: Arc<Clients>, ears: Ears, read: R
         opened: Opened::default(),
         scans: Scans::new(read, inbox.clone()),
         pointed: OWN,
+        held: Vec::new(),
         health: Arc::new(parking_lot::Mutex::new("unknown".to_string())),
         watch: None,
     };
@@ -299,7 +303,7 @@ impl Loop {
         let payload = message.get("payload").unwrap_or(&empty).clone();
         match message.name_at("type") {
             Some("event") => self.event(&channel, origin, &payload),
-            Some("request") => self.request(id, origin, payload, letter.seat),
+            Some("request") => self.asked(Asked { client: id, origin, payload, seat: letter.seat }),
             Some("response") if payload.name_at("action") == Some("editor-reply") => channel.editor.reply(&payload),
             _ => channel.refuse(Some(&origin.session.0), "a message of no known type"),
         }

@@ -12,6 +12,7 @@ use crate::edge::peers::greeting::PROTOCOL;
 use crate::edge::runtime::clients::ClientId;
 use crate::edge::runtime::reading::{edit_plan, no_plan, plan_page};
 use crate::edge::runtime::{Loop, past, show, status};
+use crate::edge::walk::canonical_name;
 use futures_util::FutureExt;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -22,15 +23,44 @@ const BROKE: &str = "answering this broke; the log says where";
 /// How many plans can be asked for by name at once.
 const NAMED: usize = 200;
 
+/// A request of a client.
+pub(super) struct Asked {
+    pub(super) client: ClientId,
+    pub(super) origin: Origin,
+    pub(super) payload: Sexp,
+    pub(super) seat: Option<OwnedSemaphorePermit>,
+}
+
 impl Loop {
+    /// Takes a request. One about a place in a file waits until memory has the file's newest text.
+    pub(super) fn asked(&mut self, asked: Asked) {
+        let place = match asked.payload.name_at("action") {
+            Some("focus") => {
+                self.look_where_it_is(asked.client);
+                let point = self.clients.get(&asked.client).and_then(|client| client.point.as_ref());
+                point.map(|(file, _)| file.clone())
+            }
+            Some("blame") => asked.payload.text_at("file").map(canonical_name),
+            _ => None,
+        };
+        match place.filter(|file| self.scans.pending(file)) {
+            Some(file) => self.held.push((file, asked)),
+            None => self.request(asked),
+        }
+    }
+
+    /// Takes what waited for a file whose newest text memory has now.
+    pub(super) fn release(&mut self, file: &str) {
+        let held = std::mem::take(&mut self.held);
+        let (ready, held): (Vec<_>, Vec<_>) = held.into_iter().partition(|(of, _)| of == file);
+        self.held = held;
+        for (_, asked) in ready {
+            self.request(asked);
+        }
+    }
+
     /// Answers a request, beside the loop.
-    pub(super) fn request(
-        &mut self,
-        client: ClientId,
-        origin: Origin,
-        payload: Sexp,
-        seat: Option<OwnedSemaphorePermit>,
-    ) {
+    fn request(&mut self, Asked { client, origin, payload, seat }: Asked) {
         let Some(client) = self.clients.get(&client) else { return };
         let (engine, outbox, health) = (self.engine.clone(), client.channel.outbox.clone(), self.health.clone());
         let (session, busy) = (origin.session.0.clone(), self.lanes.busy(client.channel.id));
