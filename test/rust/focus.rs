@@ -53,6 +53,19 @@ async fn commands_narrow_widen_and_say_where_it_stands() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn of_two_moves_at_once_none_is_lost() {
+    let home = Home::new(&[("home.org", NOTES)]);
+    let engine = read(&home).await;
+    for _ in 0..20 {
+        turn(&engine, "focus kitchen").await.expect("room");
+        turn(&engine, "focus garden").await.expect("room");
+        let (one, other) = tokio::join!(turn(&engine, "unfocus"), turn(&engine, "unfocus"));
+        assert!(one.is_ok() && other.is_ok(), "{one:?} {other:?}");
+        assert_eq!(engine.focus_stack().frames(), []);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn it_is_kept_over_a_restart_with_its_settings() {
     let home = Home::new(&[("home.org", NOTES)]);
     let engine = read(&home).await;

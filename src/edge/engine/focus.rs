@@ -84,6 +84,7 @@ impl Engine {
     /// # Errors
     /// In words; the focus is as it was.
     pub async fn turn_focus(&self, to: Turnabout) -> Result<String, String> {
+        let _alone = self.turning.lock().await;
         let mut stack = self.focus_stack();
         match to {
             Turnabout::Show => return Ok(words(&stack)),

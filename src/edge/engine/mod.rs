@@ -160,6 +160,8 @@ pub struct Engine {
     pub(super) focus: Mutex<Option<NodeId>>,
     /// What the user narrowed the agent's sight to.
     pub(super) sight: Mutex<FocusStack>,
+    /// Held while the focus is moved: one move after the other, so that none is lost.
+    pub(super) turning: tokio::sync::Mutex<()>,
     pub(super) reading: Mutex<Option<Reading>>,
     pub(super) open: Mutex<std::collections::HashSet<String>>,
     /// Where the folders of the memex lie.
@@ -208,6 +210,7 @@ impl Engine {
             cascade: RwLock::new(Cascade::default()),
             focus: Mutex::new(None),
             sight: Mutex::default(),
+            turning: tokio::sync::Mutex::default(),
             reading: Mutex::new(None),
             open: Mutex::default(),
             places,
