@@ -29,6 +29,7 @@
 
 (require 'passepartout)
 (require 'passepartout-events)
+(require 'passepartout-sense)
 (require 'passepartout-view)
 
 (defun passepartout-focus--send (line)
@@ -37,9 +38,25 @@
    :focus (list :line line)
    (lambda (payload)
      (message "Passepartout: %s"
-              (passepartout-view-visible (or (plist-get payload :error)
-                                          (plist-get payload :text)
-                                          ""))))))
+              (passepartout-focus--words (or (plist-get payload :error)
+                                             (plist-get payload :text)
+                                             ""))))))
+
+(defun passepartout-focus--words (text)
+  "Return TEXT, the core's, with commands as they are called in Emacs."
+  (replace-regexp-in-string
+   "\\(^\\|[; ]\\)/\\(focus\\|unfocus\\)\\_>"
+   "\\1M-x passepartout-\\2"
+   (passepartout-view-visible text)))
+
+(defun passepartout-focus--tell-point ()
+  "Tell the core where point is, or signal an error when it does not follow."
+  (unless (passepartout-sense-followed-p)
+    (user-error "%s" (substitute-command-keys
+                      "The agent does not follow this buffer: \
+\\[universal-argument] M-x passepartout-focus asks for a folder")))
+  (passepartout-start)
+  (passepartout-sense--idle))
 
 ;;;###autoload
 (defun passepartout-focus (&optional folder)
@@ -50,6 +67,7 @@ and narrow it to the notes there; commands then run in it, too.
   (interactive
    (list (and (or current-prefix-arg (not (derived-mode-p 'org-mode)))
               (read-directory-name "Look only at the folder: " nil nil t))))
+  (unless folder (passepartout-focus--tell-point))
   (passepartout-focus--send
    (if folder
        (format "focus %s" (directory-file-name

@@ -357,6 +357,12 @@ the buffer had after this change.  A long text goes as several changes."
 
 ;;;; Point
 
+(defun passepartout-sense-followed-p ()
+  "Return non-nil when the core is told of the current buffer."
+  (and (buffer-local-value 'passepartout-sense--mirror
+                           (passepartout-sense--base))
+       t))
+
 (defun passepartout-sense--idle ()
   "Send what has changed, and where point is, in the selected window."
   (let ((buffer (window-buffer (selected-window))))
