@@ -223,7 +223,8 @@ them; about half of those seconds goes into collecting garbage."
     (when (derived-mode-p 'org-mode)
       (if (fboundp 'org-fold-show-context)
           (org-fold-show-context 'link-search)
-        (org-show-context 'link-search)))))
+        (with-suppressed-warnings ((obsolete org-show-context))
+          (org-show-context 'link-search))))))
 
 ;;;; The buffer of results
 
