@@ -386,6 +386,7 @@ mod stored {
     use passepartout::domain::memory::shape::Shape;
     use passepartout::domain::memory::store::{Commit, Loaded, Store};
     use passepartout::edge::store::DiskStore;
+    use passepartout::edge::store::verify::verify;
     use std::path::Path;
 
     const GOING: &(dyn Fn() -> Result<(), String> + Sync) = &|| Ok(());
@@ -434,6 +435,50 @@ mod stored {
         assert_eq!((loaded.problems.as_slice(), query::open(&loaded.view).count()), (&[][..], 20));
         let node = loaded.view.get(&NodeId::new("id-7")).expect("it is there");
         assert_eq!((node.title(), node.body()), ("Heading 7", ""), "its text is gone, and nothing breaks");
+    }
+
+    /// Reads a file again that memory does not have, as a start does, and stores it.
+    fn read_again(store: &mut DiskStore, loaded: Loaded, document: Arc<Document>) {
+        let mut memory = Memory::restore(loaded.view, loaded.log);
+        let mut change = memory.begin();
+        change.put(document);
+        change.finish(why("read again")).publish(&mut memory).expect("nobody else changes it");
+        let step = (memory.last().expect("it was made").clone(), memory.head().clone());
+        store.commit(&Commit { steps: &[step], ..Commit::default() }).expect("it is stored");
+    }
+
+    #[test]
+    fn a_damaged_text_of_a_current_file_comes_back() {
+        let damages = [
+            "UPDATE texts SET manifest = x'' WHERE document = (SELECT document FROM cards WHERE file = '03.org')",
+            "DELETE FROM texts WHERE document = (SELECT document FROM cards WHERE file = '03.org')",
+        ];
+        for (damage, asked) in damages.into_iter().flat_map(|damage| [(damage, false), (damage, true)]) {
+            let folder = tempfile::tempdir().expect("a folder");
+            let before = filled(folder.path());
+            let document = before.document("03.org").expect("it is there");
+            let stamp = "INSERT INTO stamps SELECT file, 1, 1, document, 1 FROM cards";
+            assert_eq!(sql(folder.path(), stamp), 20);
+            assert_eq!(sql(folder.path(), damage), 1);
+            assert!(!verify(folder.path(), None).expect("it is read").whole());
+            match asked {
+                // Somebody wanted the text.
+                true => {
+                    let (_store, loaded) = load(folder.path(), &Shape::default());
+                    assert_eq!(loaded.view.node("03.org", 1).expect("it is there").body(), "");
+                }
+                false => drop(DiskStore::rebuild(folder.path()).expect("it is repaired")),
+            }
+            let (mut store, loaded) = load(folder.path(), &Shape::default());
+            assert!(loaded.view.card("03.org").is_none(), "{damage} {asked}: nothing says that it was read");
+            assert_eq!((loaded.problems.len(), loaded.stamps.len()), (1, 19), "{damage} {asked}");
+            read_again(&mut store, loaded, document);
+            drop(store);
+            let (_store, loaded) = load(folder.path(), &Shape::default());
+            assert_eq!((loaded.problems.as_slice(), all(loaded.view.nodes())), (&[][..], all(before.nodes())));
+            let proof = verify(folder.path(), None).expect("it is read");
+            assert!(proof.whole(), "{damage} {asked}: {:?}", proof.breaks);
+        }
     }
 
     #[test]

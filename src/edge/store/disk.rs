@@ -14,7 +14,7 @@ use crate::edge::store::cards::{Files, Going, insert_card};
 use crate::edge::store::compact::let_go;
 use crate::edge::store::journal::{Journal, Reach};
 use crate::edge::store::lock::Lock;
-use crate::edge::store::objects::Writer;
+use crate::edge::store::objects::{self, Writer};
 use crate::edge::store::open::{Held, cannot_open, check_header, connect_to_read, make_folder, opening, set_up};
 use crate::edge::store::recover::{broken_chain, which};
 use crate::edge::store::rows::{
@@ -65,6 +65,7 @@ pub struct DiskStore {
 
 impl Drop for DiskStore {
     fn drop(&mut self) {
+        self.forget_lost();
         if let Some(texts) = &self.texts {
             texts.close();
         }
@@ -215,6 +216,21 @@ impl DiskStore {
         statement.query_row([], operation_of).optional().map_err(self.sql())
     }
 
+    /// Takes out what stands for texts that could not be read: then the next start reads their files again.
+    fn forget_lost(&mut self) {
+        let lost = self.texts.as_ref().map(|texts| texts.take_lost()).unwrap_or_default();
+        if self.owned.is_none() || lost.is_empty() {
+            return;
+        }
+        let forget = |connection: &mut Connection| -> rusqlite::Result<()> {
+            let transaction = connection.transaction()?;
+            objects::forget(&transaction, &lost)?;
+            transaction.commit()
+        };
+        // They are derived. Where they cannot be taken out now, whoever wants the text is told again.
+        let _ = forget(&mut self.connection);
+    }
+
     fn write(&mut self, commit: &Commit<'_>, records: &[Record]) -> Result<Written, StoreError> {
         let sql = self.sql();
         let transaction = self.connection.transaction().map_err(&sql)?;
@@ -296,6 +312,7 @@ impl Store for DiskStore {
         }
         self.still_there()?;
         follows(self.head.as_ref(), commit.steps)?;
+        self.forget_lost();
         let first_record = self.reach()?.record + 1;
         let records: Vec<Record> =
             commit.records.iter().zip(first_record..).map(|(record, seq)| numbered(record, seq)).collect();

@@ -312,6 +312,34 @@ pub fn drop_damaged(connection: &Connection) -> rusqlite::Result<usize> {
     Ok(objects.len() + texts.len())
 }
 
+/// Takes out cards and stamps whose text is not there: then the next start reads their files again.
+///
+/// # Errors
+/// When the database refuses to be written.
+pub fn drop_unfounded(connection: &Connection) -> rusqlite::Result<usize> {
+    let cards = "DELETE FROM cards WHERE document NOT IN (SELECT document FROM texts)";
+    let stamps = "DELETE FROM stamps WHERE document NOT IN (SELECT document FROM texts)";
+    Ok(connection.execute(cards, [])? + connection.execute(stamps, [])?)
+}
+
+/// Takes out the cards and stamps of texts that cannot be read, of those that are named.
+///
+/// # Errors
+/// When the database refuses to be read or written.
+pub fn forget(connection: &Connection, documents: &[ObjectHash]) -> rusqlite::Result<()> {
+    for document in documents {
+        match text(connection, *document) {
+            Ok(_) => continue,
+            Err(ReadError::Damaged(_)) => {}
+            Err(ReadError::Sqlite(error)) => return Err(error),
+        }
+        for sql in ["DELETE FROM cards WHERE document = ?1", "DELETE FROM stamps WHERE document = ?1"] {
+            connection.prepare_cached(sql)?.execute([document.as_bytes()])?;
+        }
+    }
+    Ok(())
+}
+
 /// What was recognised among bytes of unknown origin.
 pub enum Found {
     /// An object, by the name that its bytes have.

@@ -74,6 +74,8 @@ impl DiskStore {
         let sql = store.sql();
         let transaction = store.connection.transaction().map_err(&sql)?;
         let count = objects::drop_damaged(&transaction).map_err(&sql)?;
+        // What still stood for a text that is gone would keep its file from being read again.
+        objects::drop_unfounded(&transaction).map_err(&sql)?;
         transaction.commit().map_err(&sql)?;
         store.notices.push(format!("{} taken out of the database", counted(count, "damaged object")));
         Ok(store)

@@ -9,6 +9,7 @@ use crate::edge::store::objects::{self, ReadError};
 use crate::edge::store::open::connect_to_texts;
 use parking_lot::Mutex;
 use rusqlite::Connection;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -18,6 +19,8 @@ pub(super) struct SavedTexts {
     /// `None` until it is used, and after the store was closed.
     connection: Mutex<Option<Connection>>,
     shape: Shape,
+    /// What was damaged or missing when it was wanted.
+    lost: Mutex<BTreeSet<ObjectHash>>,
 }
 
 impl SavedTexts {
@@ -27,7 +30,12 @@ impl SavedTexts {
     /// When it cannot be read.
     pub(super) fn of(database: &Path, shape: Shape) -> Result<SavedTexts, StoreError> {
         let connection = Mutex::new(Some(connect_to_texts(database)?));
-        Ok(SavedTexts { database: database.to_path_buf(), connection, shape })
+        Ok(SavedTexts { database: database.to_path_buf(), connection, shape, lost: Mutex::default() })
+    }
+
+    /// Returns, once, what was damaged or missing when it was wanted.
+    pub(super) fn take_lost(&self) -> Vec<ObjectHash> {
+        std::mem::take(&mut *self.lost.lock()).into_iter().collect()
     }
 
     /// Lets go of the database: while anybody is connected, what was written last does not come into its own file.
@@ -42,7 +50,10 @@ impl SavedTexts {
             None => connection.insert(connect_to_texts(&self.database).map_err(|error| error.to_string())?),
         };
         objects::text(connection, document).map_err(|error| match error {
-            ReadError::Damaged(error) => error.to_string(),
+            ReadError::Damaged(error) => {
+                self.lost.lock().insert(document);
+                error.to_string()
+            }
             ReadError::Sqlite(error) => error.to_string(),
         })
     }
