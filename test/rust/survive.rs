@@ -11,6 +11,7 @@ use crate::support::user::ordinary;
 use passepartout::domain::gate::plan::PlanStatus;
 use passepartout::domain::id::OperationId;
 use passepartout::domain::memory::Memory;
+use passepartout::domain::memory::shape::Shape;
 use passepartout::domain::memory::store::{Commit, Record, Store, StoreError};
 use passepartout::edge::engine::archive::Archive;
 use passepartout::edge::engine::intents::Intents;
@@ -271,6 +272,44 @@ fn a_store_whose_folder_is_deleted_while_it_is_open_is_put_back_whole() {
     assert!(refused.to_string().contains("memory.sqlite") || refused.to_string().contains("store"), "{refused}");
     fs::remove_file(parent.path()).unwrap();
     println!("3 deleted folders put back, 1 moved one refused until it was back");
+}
+
+#[test]
+fn a_deleted_store_that_cannot_be_put_back_now_is_put_back_later() {
+    let parent = tempfile::tempdir().unwrap();
+    let folder = parent.path().join("store");
+    let mut store = DiskStore::open(&folder).unwrap();
+    let loaded = store.load_cards(&Shape::default(), &|| Ok(())).unwrap();
+    let mut memory = Memory::restore(loaded.view, loaded.log);
+    save(&mut store, &mut memory, "a", &long("before", 200)).unwrap();
+    fs::remove_dir_all(&folder).unwrap();
+    fs::create_dir(&folder).unwrap();
+    let other = fs::File::create(folder.join("lock")).unwrap();
+    other.lock().unwrap();
+    for round in 0..2 {
+        let before = memory.clone();
+        let refused = save(&mut store, &mut memory, "b", "* b\n").unwrap_err();
+        assert!(matches!(refused, StoreError::Locked { .. }), "{round}: {refused}");
+        memory = before;
+    }
+    drop(other);
+    save(&mut store, &mut memory, "b", "* b\n").unwrap();
+    save(&mut store, &mut memory, "c", "* c\n").unwrap();
+    assert_eq!(memory.head().text("a").as_deref(), Some(long("before", 200).as_str()));
+    // The database and its log alone, beside what SQLite keeps.
+    for name in ["memory.sqlite", "memory.log"] {
+        fs::remove_file(folder.join(name)).unwrap();
+    }
+    save(&mut store, &mut memory, "d", "* d\n").unwrap();
+    drop(store);
+    let connection = rusqlite::Connection::open(folder.join("memory.sqlite")).unwrap();
+    let cards = connection.query_row("SELECT count(*) FROM cards", [], |row| row.get::<_, i64>(0)).unwrap();
+    drop(connection);
+    assert_eq!(cards, 4, "cards are stored in what was put back, too");
+    let proof = verify(&folder, None).unwrap();
+    assert!(proof.whole(), "{:?}", proof.breaks);
+    let (_, found, problems) = reopened(&folder);
+    assert_eq!((problems, found.head().root()), (vec![], memory.head().root()));
 }
 
 #[test]

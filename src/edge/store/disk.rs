@@ -48,7 +48,7 @@ pub struct DiskStore {
     pub(super) saved: View,
     pub(super) head: Option<Operation>,
     /// How cards are made, once memory was loaded by them.
-    shape: Option<Shape>,
+    pub(super) shape: Option<Shape>,
     /// Damage was found: the next commit writes everything it has.
     pub(super) repair: bool,
     /// What opening it brought to light, for people.
@@ -82,7 +82,8 @@ struct Written {
 
 pub(super) struct Owned {
     pub(super) journal: Journal,
-    _lock: Lock,
+    /// It outlives the database that is put back.
+    pub(super) lock: Arc<Lock>,
     _held: Held,
 }
 
@@ -96,6 +97,17 @@ impl DiskStore {
         check_header(&database)?;
         make_folder(folder)?;
         let (lock, left) = Lock::take(folder)?;
+        let mut store = DiskStore::under(folder, Arc::new(lock))?;
+        if let Some(pid) = left {
+            let text = format!("process {pid} ended without closing the store; it was taken over");
+            store.notices.insert(0, text);
+        }
+        Ok(store)
+    }
+
+    /// Opens or makes the store in a folder whose lock is held.
+    pub(super) fn under(folder: &Path, lock: Arc<Lock>) -> Result<DiskStore, StoreError> {
+        let database = folder.join("memory.sqlite");
         // Made by us before SQLite sees it, because its companions take over its mode.
         let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&database);
         drop(file.map_err(|why| cannot_open(&database, why))?);
@@ -108,7 +120,7 @@ impl DiskStore {
         let mut store = DiskStore {
             folder: folder.to_path_buf(),
             connection,
-            owned: Some(Owned { journal, _lock: lock, _held: held }),
+            owned: Some(Owned { journal, lock, _held: held }),
             saved: View::default(),
             head: None,
             shape: None,
@@ -119,9 +131,6 @@ impl DiskStore {
             heads: None,
             texts: None,
         };
-        if let Some(pid) = left {
-            store.notices.push(format!("process {pid} ended without closing the store; it was taken over"));
-        }
         if let Some(torn) = torn {
             let torn = torn.display();
             store.notices.push(format!("the store's log had a damaged end; it was kept as {torn} and made good"));

@@ -1,10 +1,10 @@
 //! One process owns a store: an advisory lock that ends with its process, with the owner's id and its socket.
 
 use crate::domain::memory::store::StoreError;
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, Metadata, OpenOptions, TryLockError};
 use std::io::{Read, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// The lock, held as long as this lives.
@@ -42,6 +42,15 @@ impl Lock {
         let _ = file.set_len(0);
         let _ = std::io::Seek::rewind(&mut file).and_then(|()| writeln!(file, "{}", std::process::id()));
         Ok((Lock(file), Some(before).filter(|pid| !pid.is_empty())))
+    }
+}
+
+impl Lock {
+    /// Returns whether it is still the lock of a store, and nobody took its file away.
+    pub fn is_of(&self, folder: &Path) -> bool {
+        let which = |meta: std::io::Result<Metadata>| meta.ok().map(|meta| (meta.dev(), meta.ino()));
+        let here = which(std::fs::metadata(folder.join("lock")));
+        here.is_some() && here == which(self.0.metadata())
     }
 }
 

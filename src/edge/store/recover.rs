@@ -14,10 +14,12 @@ use crate::edge::store::open::{cannot_open, make_folder};
 use crate::edge::store::rows::{insert_operation, insert_record, query_operations, query_records, set_head};
 use crate::edge::store::verify::{Proof, What, misfit, verify};
 use crate::edge::store::witness::{self, Seen, Witness};
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 use std::fs;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// How many rows go into one entry when the plain log is brought up to date.
 const CATCH_UP: usize = 1000;
@@ -320,6 +322,7 @@ impl DiskStore {
     }
 
     /// Writes a deleted store anew from the files that are still open: they live until they are closed.
+    /// Where that fails they stay open, and the next save tries again.
     fn put_back(&mut self) -> Result<(), StoreError> {
         make_folder(&self.folder)?;
         let (database, new) = (self.folder.join("memory.sqlite"), self.folder.join("memory.sqlite.new"));
@@ -327,17 +330,35 @@ impl DiskStore {
         fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new).map_err(failed)?;
         self.connection.execute("VACUUM INTO ?1", [new.to_string_lossy()]).map_err(self.sql())?;
         fs::File::open(&new).and_then(|file| file.sync_all()).map_err(failed)?;
+        // Else SQLite would remove the companions by their names at the end, which are those of the new one then.
+        let close = DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE;
+        self.connection.set_db_config(close, true).map_err(self.sql())?;
+        let Some(owned) = &mut self.owned else { return Ok(()) };
+        let lock = match owned.lock.is_of(&self.folder) {
+            true => owned.lock.clone(),
+            false => Arc::new(Lock::take(&self.folder)?.0),
+        };
         let log = self.folder.join("memory.log");
-        if let Some(owned) = &mut self.owned {
-            owned.journal.copy_to(&log).map_err(|why| cannot_open(&log, why))?;
+        owned.journal.copy_to(&log).map_err(|why| cannot_open(&log, why))?;
+        // Companions of the deleted one are none of the new one.
+        for companion in ["memory.sqlite-wal", "memory.sqlite-shm"] {
+            let _ = fs::remove_file(self.folder.join(companion));
         }
-        // Closed before the new one lies there: SQLite removes its companions by their names.
-        self.connection = Connection::open_in_memory().map_err(self.sql())?;
-        (self.file, self.owned) = (None, None);
-        fs::rename(&new, &database).map_err(failed)?;
-        let mut back = DiskStore::open(&self.folder)?;
+        let renamed = fs::rename(&new, &database).map_err(failed);
+        let made = renamed.is_ok();
+        let mut back = match renamed.and_then(|()| DiskStore::under(&self.folder, lock)) {
+            Ok(back) => back,
+            Err(error) => {
+                let _ = fs::remove_file(&log);
+                if made {
+                    let _ = fs::remove_file(&database);
+                }
+                return Err(error);
+            }
+        };
         back.saved = std::mem::take(&mut self.saved);
-        back.repair = self.repair;
+        (back.repair, back.shape, back.texts) = (self.repair, self.shape.take(), self.texts.clone());
+        back.notices.splice(0..0, std::mem::take(&mut self.notices));
         if let Some(heads) = self.heads.take() {
             back.watch(&heads);
         }
