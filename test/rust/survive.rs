@@ -163,6 +163,45 @@ fn a_flipped_byte_in_any_page_is_found_named_and_healed() {
     );
 }
 
+/// Wherever a repair ends early, whoever opens the store next goes on with it.
+#[test]
+fn a_repair_that_was_broken_off_is_finished_at_the_next_start() {
+    let original = tempfile::tempdir().unwrap();
+    let (memory, records, _) = filled(original.path());
+    for round in 0..4 {
+        let folder = tempfile::tempdir().unwrap();
+        copy_store(original.path(), folder.path());
+        let (database, aside) =
+            (folder.path().join("memory.sqlite"), folder.path().join("memory.sqlite.damaged-1"));
+        fs::write(folder.path().join("memory.sqlite.mending"), "memory.sqlite.damaged-1").unwrap();
+        if round > 0 {
+            fs::rename(&database, &aside).unwrap();
+        }
+        if round > 1 {
+            // The new one was made of the log, and nothing was taken over yet.
+            let marker = folder.path().join("memory.sqlite.mending");
+            let hidden = folder.path().join("hidden");
+            fs::rename(&marker, &hidden).unwrap();
+            drop(DiskStore::open(folder.path()).unwrap());
+            fs::rename(&hidden, &marker).unwrap();
+        }
+        let mut store = match round {
+            3 => DiskStore::rebuild(folder.path()).unwrap(),
+            _ => DiskStore::open(folder.path()).unwrap(),
+        };
+        let told = store.notices().join("\n");
+        assert!(told.contains("was kept as") && told.contains("came back from it"), "{round}: {told}");
+        for operation in memory.log() {
+            assert_eq!(store.view_at(operation.id, &build).unwrap().unwrap().root(), operation.root, "{round}");
+        }
+        assert_eq!(store.list("intent", 0).unwrap(), records, "{round}");
+        assert!(aside.exists() && !folder.path().join("memory.sqlite.mending").exists(), "{round}");
+        drop(store);
+        assert!(verify(folder.path(), None).unwrap().whole(), "{round}");
+        assert_eq!(DiskStore::open(folder.path()).unwrap().notices(), [""; 0], "{round}");
+    }
+}
+
 #[test]
 fn a_damaged_log_is_stepped_over_where_it_is_damaged() {
     let original = tempfile::tempdir().unwrap();

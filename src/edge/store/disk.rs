@@ -16,7 +16,7 @@ use crate::edge::store::journal::{Journal, Reach};
 use crate::edge::store::lock::Lock;
 use crate::edge::store::objects::{self, Writer};
 use crate::edge::store::open::{Held, cannot_open, check_header, connect_to_read, make_folder, opening, set_up};
-use crate::edge::store::recover::{broken_chain, which};
+use crate::edge::store::recover::{broken_chain, put_aside, which};
 use crate::edge::store::rows::{
     MAX_NESTING, OPERATION, insert_operation, insert_record, insert_stamp, numbered, operation_of, query_kind,
     query_latest, query_latest_each, query_newest, query_operations, query_stamps, set_head, signed, too_deep,
@@ -108,6 +108,7 @@ impl DiskStore {
     /// Opens or makes the store in a folder whose lock is held.
     pub(super) fn under(folder: &Path, lock: Arc<Lock>) -> Result<DiskStore, StoreError> {
         let database = folder.join("memory.sqlite");
+        let aside = put_aside(folder).map_err(|why| cannot_open(&database, why))?;
         // Made by us before SQLite sees it, because its companions take over its mode.
         let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&database);
         drop(file.map_err(|why| cannot_open(&database, why))?);
@@ -137,6 +138,7 @@ impl DiskStore {
         }
         store.reconcile()?;
         store.mend_log()?;
+        store.finish_mending(aside)?;
         store.head = store.read_head()?;
         Ok(store)
     }

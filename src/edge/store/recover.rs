@@ -10,13 +10,14 @@ use crate::edge::store::disk::DiskStore;
 use crate::edge::store::journal::{Entry, Journal, Reach, free_name};
 use crate::edge::store::lock::Lock;
 use crate::edge::store::objects::{self, insert_found};
-use crate::edge::store::open::{cannot_open, make_folder};
+use crate::edge::store::open::{cannot_open, make_folder, sync_folder};
 use crate::edge::store::rows::{insert_operation, insert_record, query_operations, query_records, set_head};
 use crate::edge::store::verify::{Proof, What, misfit, verify};
 use crate::edge::store::witness::{self, Seen, Witness};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 use std::fs;
+use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,6 +26,9 @@ use std::sync::Arc;
 const CATCH_UP: usize = 1000;
 /// How many damaged places of the log are named.
 const MOST_HOLES: usize = 20;
+
+/// Says, in the store's folder, that a repair has begun: it holds the name under which the database is put aside.
+const MENDING: &str = "memory.sqlite.mending";
 
 /// What became of a store that was repaired.
 const LEFT: &str = "the database is whole and was left as it is";
@@ -49,21 +53,18 @@ impl DiskStore {
             return DiskStore::cleaned(folder, &proof);
         }
         let (lock, _) = Lock::take(folder)?;
-        let aside = free_name(&database, "damaged");
-        let with = |path: &Path, suffix: &str| PathBuf::from(format!("{}{suffix}", path.display()));
-        for suffix in ["", "-wal", "-shm"] {
-            match fs::rename(with(&database, suffix), with(&aside, suffix)) {
-                Err(why) if why.kind() != std::io::ErrorKind::NotFound => return Err(cannot_open(&database, why)),
-                Ok(()) | Err(_) => {}
-            }
-        }
-        drop(lock);
-        let mut store = DiskStore::open(folder)?;
-        store.notices.push(format!("the damaged database was kept as {}", aside.display()));
-        store.salvage(&aside, &with(&aside, "-wal"))?;
-        store.mend_log()?;
-        store.head = store.read_head()?;
-        Ok(store)
+        begin_mending(folder, &database).map_err(|why| cannot_open(&database, why))?;
+        DiskStore::under(folder, Arc::new(lock))
+    }
+
+    /// Takes over what is whole in a database that was put aside, if there is one that this was not done with.
+    pub(super) fn finish_mending(&mut self, aside: Option<PathBuf>) -> Result<(), StoreError> {
+        let Some(aside) = aside else { return Ok(()) };
+        self.notices.push(format!("the damaged database was kept as {}", aside.display()));
+        self.salvage(&aside, &with(&aside, "-wal"))?;
+        self.mend_log()?;
+        let marker = self.folder.join(MENDING);
+        fs::remove_file(&marker).map_err(|why| cannot_open(&marker, why))
     }
 
     /// Opens a store whose tables are whole, and takes single damaged objects out.
@@ -399,6 +400,56 @@ impl DiskStore {
             owned.journal.append(&entry).map_err(|why| StoreError::Failed { path, why: why.to_string() })?;
         }
     }
+}
+
+/// Notes under which name a damaged database is put aside, so that whoever opens the store next goes on with it.
+fn begin_mending(folder: &Path, database: &Path) -> io::Result<()> {
+    let (marker, new) = (folder.join(MENDING), folder.join(format!("{MENDING}.new")));
+    if marker.exists() {
+        return Ok(());
+    }
+    let aside = free_name(database, "damaged");
+    let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
+    file.write_all(aside.file_name().unwrap_or_default().as_encoded_bytes())?;
+    file.sync_all()?;
+    fs::rename(new, marker)?;
+    sync_folder(folder)
+}
+
+/// Puts a database aside for which a repair has begun; returns its new name while the repair is not done.
+pub(super) fn put_aside(folder: &Path) -> io::Result<Option<PathBuf>> {
+    let (database, marker) = (folder.join("memory.sqlite"), folder.join(MENDING));
+    let name = match fs::read_to_string(&marker) {
+        Ok(name) => name,
+        Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(why) => return Err(why),
+    };
+    // Only a name of our own making is followed.
+    if !name.starts_with("memory.sqlite.damaged") || name.contains('/') {
+        fs::remove_file(&marker)?;
+        return Ok(None);
+    }
+    let aside = folder.join(name);
+    if !aside.exists() {
+        // The database itself is the last: as long as it lies there, what belongs to it does, too.
+        for suffix in ["-wal", "-shm", ""] {
+            match fs::rename(with(&database, suffix), with(&aside, suffix)) {
+                Err(why) if why.kind() != io::ErrorKind::NotFound => return Err(why),
+                Ok(()) | Err(_) => {}
+            }
+        }
+        sync_folder(folder)?;
+    }
+    if !aside.exists() {
+        // Somebody took it away: there is nothing to take over.
+        fs::remove_file(&marker)?;
+        return Ok(None);
+    }
+    Ok(Some(aside))
+}
+
+fn with(path: &Path, suffix: &str) -> PathBuf {
+    PathBuf::from(format!("{}{suffix}", path.display()))
 }
 
 /// Returns where a stretch of the log does not hang together.
