@@ -4,7 +4,8 @@ use crate::memory::{document, why};
 use crate::store::{build, long, record, reopened, save};
 use passepartout::domain::id::OperationId;
 use passepartout::domain::memory::Memory;
-use passepartout::domain::memory::store::{Commit, Store, StoreError};
+use passepartout::domain::memory::operation::Why;
+use passepartout::domain::memory::store::{Commit, Content, Store, StoreError};
 use passepartout::edge::store::compact::Keep;
 use passepartout::edge::store::verify::{Proof, What, keep_result, last_result, verify};
 use passepartout::edge::store::{DiskStore, witness};
@@ -288,6 +289,43 @@ fn what_nothing_refers_to_is_swept_and_what_a_record_names_is_kept() {
         |_| Ok(()),
     );
     assert!(found.is_ok(), "a record of the same time names it: {kept:?}");
+}
+
+#[test]
+fn bytes_that_undo_needs_are_kept_when_the_clock_went_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut memory, mut store) = (Memory::default(), DiskStore::open(folder.path()).unwrap());
+    let earlier = |hours: i64| why("").at - jiff::SignedDuration::from_hours(hours);
+    let contents: Vec<Content> = (0..3).map(|n| Content::of(format!("bytes {n}\n").repeat(900).into())).collect();
+    store.keep(&contents).unwrap();
+    let act = |store: &mut DiskStore, memory: &mut Memory, n: usize, hours: i64, since: Option<u64>| {
+        let mut change = memory.begin();
+        change.put(document("/n/a.org", &format!("* {n}\n")));
+        let because = Why { at: earlier(hours), ..why("") };
+        let step = change.finish(because).publish(memory).unwrap();
+        let steps = [(step, memory.head().clone())];
+        let hash = contents[n].name.to_hex();
+        let body = match since {
+            Some(since) => serde_json::json!({ "before": hash, "since": since }),
+            None => serde_json::json!({ "before": hash }),
+        };
+        let mut made = record("act", &n.to_string(), body);
+        made.at = earlier(hours);
+        store.commit(&Commit { steps: &steps, records: &[made], stamps: &[] }).unwrap();
+    };
+    // The first is old, the second is made by the right clock, and then the clock goes back.
+    act(&mut store, &mut memory, 0, 48, None);
+    for n in 0..3 {
+        save(&mut store, &mut memory, "/n/b.org", &format!("* {n}\n")).unwrap();
+    }
+    act(&mut store, &mut memory, 1, 0, Some(4));
+    act(&mut store, &mut memory, 2, 24, Some(5));
+    store.compact(Keep { operations: Some(2), days: None }, why("").at).unwrap();
+    let there: Vec<bool> = contents.iter().map(|content| store.content(content.name).unwrap().is_some()).collect();
+    assert_eq!(there, [false, true, true]);
+    assert!(store.commit(&Commit { records: &[record("act", "3", serde_json::json!({}))], ..Commit::default() }).is_ok());
+    store.compact(Keep { operations: Some(1), days: None }, why("").at).unwrap();
+    assert!(store.content(contents[2].name).unwrap().is_some(), "its time is before that of the operation before");
 }
 
 #[test]

@@ -192,8 +192,8 @@ impl DiskStore {
             mark(connection, *root, &mut used)?;
         }
         // Bytes that records name, such as those of a file before an act: as long as that act can be undone.
-        let since = steps.iter().find(|(id, _, _)| *id == figures.kept_from).and_then(|(_, _, at)| *at);
-        used.extend(named(connection, since.filter(|_| figures.kept_from > 1))?);
+        let first = if figures.kept_from > 1 { first_kept(connection, &steps, begin)? } else { 0 };
+        used.extend(named(connection, first)?);
         let mut pieces = Vec::new();
         for document in &used {
             objects::below(connection, *document, &mut |name| pieces.push(name))?;
@@ -314,21 +314,43 @@ fn mark(connection: &Connection, root: ObjectHash, used: &mut HashSet<ObjectHash
     Ok(())
 }
 
-/// Returns every hash that stands in a record made at or after a time: what they name may be needed.
+/// Returns the number of the first record that may belong to an operation that is kept; when in doubt, an earlier one.
+///
+/// The clock may have gone back between any two of them, so their times alone decide nothing: a record that names the
+/// operation it was made at counts by that, and every one behind the first that counts does, too.
+fn first_kept(connection: &Connection, steps: &[Step], begin: u64) -> rusqlite::Result<u64> {
+    // A time that cannot be read is taken for a late one of a record, and for an early one of an operation.
+    let early = |at: &Option<jiff::Timestamp>| at.unwrap_or(jiff::Timestamp::MIN);
+    let since = steps.iter().filter(|(id, _, _)| *id >= begin).map(|(_, _, at)| early(at)).min();
+    let since = since.unwrap_or(jiff::Timestamp::MIN);
+    let mut statement = connection.prepare("SELECT seq, at, body FROM records ORDER BY seq")?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let at = row.get_ref(1)?.as_str().ok().and_then(|at| at.parse::<jiff::Timestamp>().ok());
+        let body = row.get_ref(2)?.as_bytes().unwrap_or_default();
+        if at.is_none_or(|at| at >= since) || made_at(body).is_some_and(|operation| operation >= begin) {
+            return Ok(unsigned(row.get(0)?));
+        }
+    }
+    Ok(u64::MAX)
+}
+
+/// Returns which operation was the last when a record of an act or a change was made, if it says so.
+fn made_at(body: &[u8]) -> Option<u64> {
+    let body: serde_json::Value = serde_json::from_slice(body).ok()?;
+    body.get("since")?.as_u64()
+}
+
+/// Returns every hash that stands in a record from a number on: what they name may be needed.
 ///
 /// # Errors
 /// When the database refuses to be read.
-pub fn named(connection: &Connection, since: Option<jiff::Timestamp>) -> rusqlite::Result<HashSet<ObjectHash>> {
+pub fn named(connection: &Connection, first: u64) -> rusqlite::Result<HashSet<ObjectHash>> {
     let mut found = HashSet::new();
-    let mut statement = connection.prepare("SELECT at, body FROM records")?;
-    let mut rows = statement.query([])?;
+    let mut statement = connection.prepare("SELECT body FROM records WHERE seq >= ?1")?;
+    let mut rows = statement.query([signed(first)])?;
     while let Some(row) = rows.next()? {
-        let at = row.get_ref(0)?.as_str().ok().and_then(|at| at.parse::<jiff::Timestamp>().ok());
-        // A time that cannot be read is taken for a late one.
-        if at.zip(since).is_some_and(|(at, since)| at < since) {
-            continue;
-        }
-        let body = row.get_ref(1)?.as_bytes().unwrap_or_default();
+        let body = row.get_ref(0)?.as_bytes().unwrap_or_default();
         let words = body.split(|byte| !byte.is_ascii_hexdigit()).filter(|word| word.len() == 64);
         found.extend(words.filter_map(|word| ObjectHash::from_hex(std::str::from_utf8(word).ok()?)));
     }

@@ -338,7 +338,7 @@ impl Walk {
         self.proof.bytes = objects.values().sum::<u64>() + texts.values().sum::<u64>();
         let mut used = HashSet::new();
         self.walk_roots(connection, &texts, &mut used)?;
-        used.extend(compact::named(connection, None)?);
+        used.extend(compact::named(connection, 0)?);
         for document in texts.keys().filter(|document| used.contains(*document)).copied().collect::<Vec<_>>() {
             objects::below(connection, document, &mut |name| {
                 used.insert(name);
