@@ -138,6 +138,8 @@ impl Proof {
 pub fn verify(folder: &Path, heads: Option<&Path>) -> Result<Proof, StoreError> {
     let mut proof = Proof::default();
     let owned = owner_of(folder).is_some();
+    // Before the database: an owner that saves meanwhile is then ahead of its head, and never behind it.
+    let seen = heads.and_then(|heads| witness::look(heads, folder)).map(|(seen, _)| seen);
     let connection = match connect_to_read(&folder.join("memory.sqlite")) {
         Ok(connection) => Some(connection),
         Err(StoreError::Damaged { why, .. }) => {
@@ -146,10 +148,7 @@ pub fn verify(folder: &Path, heads: Option<&Path>) -> Result<Proof, StoreError> 
         }
         Err(error) => return Err(error),
     };
-    let mut walk = Walk { proof, owned, seen: None, operations: BTreeMap::new(), records: BTreeMap::new() };
-    if let Some(heads) = heads {
-        walk.seen = witness::look(heads, folder).map(|(seen, _)| seen);
-    }
+    let mut walk = Walk { proof, owned, seen, operations: BTreeMap::new(), records: BTreeMap::new() };
     if let Some(connection) = &connection {
         walk.pages(connection);
         walk.chain(connection);
