@@ -329,6 +329,38 @@ fn bytes_that_undo_needs_are_kept_when_the_clock_went_back() {
 }
 
 #[test]
+fn what_stood_before_an_act_is_kept_beside_damage() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut memory, mut store) = (Memory::default(), DiskStore::open(folder.path()).unwrap());
+    let text = long("before", 400);
+    save(&mut store, &mut memory, "/n/a.org", &text).unwrap();
+    let same_as = memory.head().card("/n/a.org").map(|card| card.root());
+    let content = Content { same_as, ..Content::of(text.clone().into()) };
+    let damages = [
+        "UPDATE objects SET bytes = x'00' || substr(bytes, 2) WHERE kind = 0",
+        "UPDATE texts SET manifest = x''",
+        "DELETE FROM objects WHERE kind = 0",
+        "DELETE FROM texts",
+    ];
+    for damage in damages {
+        assert!(database(folder.path()).execute(damage, []).unwrap() > 0, "{damage}");
+        store.keep(std::slice::from_ref(&content)).unwrap();
+        let kept = store.content(content.name).unwrap();
+        assert_eq!(kept.as_deref(), Some(text.as_bytes()), "{damage}");
+    }
+    // Where the text is whole, they need no room of their own.
+    save(&mut store, &mut memory, "/n/b.org", &long("other", 400)).unwrap();
+    let same_as = memory.head().card("/n/b.org").map(|card| card.root());
+    let content = Content { same_as, ..Content::of(long("other", 400).into()) };
+    store.keep(std::slice::from_ref(&content)).unwrap();
+    let length = "SELECT length(manifest) FROM texts WHERE document = ?1";
+    let name = content.name;
+    let length: i64 = database(folder.path()).query_row(length, [name.as_bytes()], |row| row.get(0)).unwrap();
+    assert_eq!(length, 32 + 1 + 8 + 1 + 32);
+    assert_eq!(store.content(name).unwrap(), Some(content.bytes));
+}
+
+#[test]
 fn every_stored_encoding_is_pinned() {
     use passepartout::domain::id::ObjectHash;
     use passepartout::domain::memory::files::FileTree;

@@ -64,9 +64,40 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Writes the bytes of a document or of a file, unless they are there.
-    pub fn content(&mut self, document: ObjectHash, text: &[u8]) -> rusqlite::Result<()> {
-        if self.is_there(document)? { Ok(()) } else { self.put(document, text) }
+    /// Keeps the bytes of a file, as those of a document's text where these are the same.
+    ///
+    /// Nothing is believed to be there: it is read, because what was there before an act is kept once and never again.
+    pub fn content(&mut self, name: ObjectHash, bytes: &[u8], same_as: Option<ObjectHash>) -> Result<(), ReadError> {
+        if self.holds(name, bytes)? {
+            return Ok(());
+        }
+        if let Some(document) = same_as
+            && document != name
+            && self.holds(document, bytes)?
+        {
+            self.same(name, bytes.len(), document)?;
+            if self.holds(name, bytes)? {
+                return Ok(());
+            }
+        }
+        self.put(name, bytes)?;
+        if !self.holds(name, bytes)? {
+            // A piece that it shares with something else is damaged.
+            let before = std::mem::replace(&mut self.replace, true);
+            let put = self.put(name, bytes);
+            self.replace = before;
+            put?;
+        }
+        Ok(())
+    }
+
+    /// Returns whether bytes can be read under a name.
+    fn holds(&self, name: ObjectHash, bytes: &[u8]) -> Result<bool, ReadError> {
+        match content(self.connection, name) {
+            Ok(found) => Ok(found == bytes),
+            Err(ReadError::Damaged(_)) => Ok(false),
+            Err(error @ ReadError::Sqlite(_)) => Err(error),
+        }
     }
 
     fn is_there(&self, document: ObjectHash) -> rusqlite::Result<bool> {
@@ -93,15 +124,8 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Writes that the bytes of a file are those of a document's text, which is there; returns whether it is.
-    pub fn same(&mut self, name: ObjectHash, length: usize, document: ObjectHash) -> rusqlite::Result<bool> {
-        let mut known = self.connection.prepare_cached("SELECT 1 FROM texts WHERE document = ?1")?;
-        if known.exists([name.as_bytes()])? {
-            return Ok(true);
-        }
-        if !known.exists([document.as_bytes()])? {
-            return Ok(false);
-        }
+    /// Writes that the bytes of a file are those of a document's text, which holds them itself.
+    fn same(&mut self, name: ObjectHash, length: usize, document: ObjectHash) -> rusqlite::Result<()> {
         let mut manifest = vec![1];
         manifest.extend_from_slice(&(length as u64).to_le_bytes());
         manifest.push(2);
@@ -112,7 +136,7 @@ impl<'a> Writer<'a> {
         self.connection.prepare_cached(sql)?.execute(params![name.as_bytes(), bytes])?;
         self.objects += 1;
         self.bytes += bytes.len() as u64;
-        Ok(true)
+        Ok(())
     }
 
     /// Writes the pieces and the groups over them; the top group goes into the manifest.

@@ -31,13 +31,10 @@ impl DiskStore {
         let transaction = self.connection.transaction().map_err(&sql)?;
         let mut writer = Writer::new(&transaction, false);
         for content in contents {
-            let shared = match content.same_as {
-                Some(document) => writer.same(content.name, content.bytes.len(), document).map_err(&sql)?,
-                None => false,
-            };
-            if !shared {
-                writer.content(content.name, &content.bytes).map_err(&sql)?;
-            }
+            writer.content(content.name, &content.bytes, content.same_as).map_err(|error| match error {
+                ReadError::Damaged(error) => error,
+                ReadError::Sqlite(error) => sql(error),
+            })?;
         }
         transaction.commit().map_err(&sql)
     }
