@@ -323,7 +323,9 @@ fn bytes_that_undo_needs_are_kept_when_the_clock_went_back() {
     store.compact(Keep { operations: Some(2), days: None }, why("").at).unwrap();
     let there: Vec<bool> = contents.iter().map(|content| store.content(content.name).unwrap().is_some()).collect();
     assert_eq!(there, [false, true, true]);
-    assert!(store.commit(&Commit { records: &[record("act", "3", serde_json::json!({}))], ..Commit::default() }).is_ok());
+    assert!(
+        store.commit(&Commit { records: &[record("act", "3", serde_json::json!({}))], ..Commit::default() }).is_ok()
+    );
     store.compact(Keep { operations: Some(1), days: None }, why("").at).unwrap();
     assert!(store.content(contents[2].name).unwrap().is_some(), "its time is before that of the operation before");
 }

@@ -171,8 +171,7 @@ fn a_repair_that_was_broken_off_is_finished_at_the_next_start() {
     for round in 0..4 {
         let folder = tempfile::tempdir().unwrap();
         copy_store(original.path(), folder.path());
-        let (database, aside) =
-            (folder.path().join("memory.sqlite"), folder.path().join("memory.sqlite.damaged-1"));
+        let (database, aside) = (folder.path().join("memory.sqlite"), folder.path().join("memory.sqlite.damaged-1"));
         fs::write(folder.path().join("memory.sqlite.mending"), "memory.sqlite.damaged-1").unwrap();
         if round > 0 {
             fs::rename(&database, &aside).unwrap();

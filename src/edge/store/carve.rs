@@ -5,7 +5,7 @@
 
 use crate::domain::id::ObjectHash;
 use crate::edge::store::objects::{Found, recognise};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -21,8 +21,6 @@ const FRAME_HEAD: u64 = 24;
 const INNER: u8 = 2;
 /// One that has none.
 const LEAF: u8 = 10;
-/// No payload is believed to be longer, in bytes.
-const MAX_PAYLOAD: usize = 1 << 30;
 
 /// Hands everything that is whole to `visit`; the same may come twice.
 ///
@@ -82,6 +80,11 @@ impl Pages {
         Ok(Pages { database, companion, count, frames, newest })
     }
 
+    /// Returns how many bytes all pages have: no payload is longer.
+    fn bytes(&self) -> u64 {
+        (self.count + self.newest.len() as u64) * PAGE as u64
+    }
+
     fn all(&self) -> impl Iterator<Item = Place> {
         let inside = (0..self.count).map(|number| Place::Database(number * PAGE as u64));
         inside.chain(self.frames.iter().map(|(_, at)| Place::Companion(*at)))
@@ -122,7 +125,7 @@ fn cells(page: &[u8; PAGE]) -> impl Iterator<Item = (bool, usize)> {
 fn payload(pages: &Pages, page: &[u8; PAGE], inner: bool, at: usize) -> Option<Vec<u8>> {
     let cell = page.get(at + if inner { 4 } else { 0 }..)?;
     let (length, cell) = number(cell)?;
-    let length = usize::try_from(length).ok().filter(|length| *length <= MAX_PAYLOAD)?;
+    let length = usize::try_from(length).ok().filter(|_| length <= pages.bytes())?;
     // As the description of the file format has it, for tables without row numbers.
     let most = (PAGE - 12) * 64 / 255 - 23;
     let least = (PAGE - 12) * 32 / 255 - 23;
@@ -144,9 +147,10 @@ fn payload(pages: &Pages, page: &[u8; PAGE], inner: bool, at: usize) -> Option<V
     Some(bytes)
 }
 
-/// Follows a chain of further pages; each adds bytes, so it ends.
+/// Follows a chain of further pages; none stands in it twice.
 fn follow(pages: &Pages, mut next: u32, length: usize, bytes: &mut Vec<u8>) -> Option<()> {
-    while bytes.len() < length {
+    let mut seen = HashSet::new();
+    while bytes.len() < length && seen.insert(next) {
         let mut page = [0; PAGE];
         let place = pages.numbered(next).next()?;
         pages.read(place, &mut page).ok()?;
@@ -154,7 +158,7 @@ fn follow(pages: &Pages, mut next: u32, length: usize, bytes: &mut Vec<u8>) -> O
         bytes.extend_from_slice(content.get(..content.len().min(length - bytes.len()))?);
         next = u32::from_be_bytes(*link);
     }
-    Some(())
+    (bytes.len() == length).then_some(())
 }
 
 /// Reads a row of one of the two tables; `None` when it is anything else.
@@ -206,4 +210,54 @@ fn number(bytes: &[u8]) -> Option<(u64, &[u8])> {
         }
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A page with one cell that says how long its payload is, and on which page it goes on.
+    fn leaf(length: &[u8], next: u32) -> [u8; PAGE] {
+        let mut page = [0; PAGE];
+        page[0] = LEAF;
+        page[4] = 1;
+        let (at, here) = (3000, (PAGE - 12) * 32 / 255 - 23);
+        page[8..10].copy_from_slice(&(at as u16).to_be_bytes());
+        page[at..at + length.len()].copy_from_slice(length);
+        let link = at + length.len() + here;
+        page[link..link + 4].copy_from_slice(&next.to_be_bytes());
+        page
+    }
+
+    #[test]
+    fn a_length_that_is_not_true_costs_nothing() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let database = folder.path().join("memory.sqlite");
+        let mut link = [7; PAGE];
+        link[..4].copy_from_slice(&2u32.to_be_bytes());
+        // Page 1 goes on in page 2, and that in itself.
+        let pages = |length: &[u8]| {
+            std::fs::write(&database, [leaf(length, 2), link, link, link].concat()).expect("it is written");
+            Pages::open(&database, &folder.path().join("none")).expect("it opens")
+        };
+        // In bytes: 489 here and 3 further pages, as many as there are; 1 GiB; as many as there are, of one page twice.
+        let whole = 489 + 4092u64;
+        let number = |value: u64| {
+            [
+                0x80 | (value >> 28) as u8,
+                0x80 | (value >> 21) as u8,
+                0x80 | (value >> 14) as u8,
+                0x80 | (value >> 7) as u8,
+                value as u8 & 0x7f,
+            ]
+        };
+        for (length, found) in [(whole, true), (1 << 30, false), (whole + 4092, false), (4 * 4096, false)] {
+            let pages = pages(&number(length));
+            let mut page = [0; PAGE];
+            pages.read(Place::Database(0), &mut page).expect("it is there");
+            let (inner, at) = cells(&page).next().expect("it has one");
+            let read = payload(&pages, &page, inner, at);
+            assert_eq!(read.map(|bytes| bytes.len() as u64), found.then_some(length), "{length}");
+        }
+    }
 }
