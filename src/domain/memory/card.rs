@@ -9,7 +9,9 @@ mod code;
 use crate::domain::id::{NodeId, ObjectHash};
 use crate::domain::label::Privacy;
 use crate::domain::memory::document;
+use crate::domain::org::property::Inheritance;
 use jiff::civil::Date;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 pub use code::VERSION;
@@ -45,6 +47,8 @@ const PLANNED: u32 = u32::MAX - 2;
 const NO_KEYWORD: u16 = u16::MAX;
 /// The title or the text below holds what may be an active timestamp.
 const DATED: u32 = 1 << 29;
+/// The section holds a link to an id.
+const LINKING: u32 = 1 << 28;
 const COMMENTED: u32 = 1 << 30;
 const PRIVATE: u32 = 1 << 31;
 const PRIORITY: u32 = (1 << 21) - 1;
@@ -355,6 +359,42 @@ impl Card {
         self.properties(index).filter(|(known, _)| *known == key).last().map(|(_, value)| value)
     }
 
+    /// Returns what a node's lines say of a property: the last `KEY`, and what `KEY+` lines add, in order.
+    fn lines<'a>(&'a self, index: usize, key: &str) -> (Option<&'a str>, Vec<&'a str>) {
+        let (mut base, mut added) = (None, Vec::new());
+        for (own, value) in self.properties(index) {
+            match own.strip_prefix(key) {
+                Some("") => base = Some(value),
+                Some("+") => added.push(value),
+                Some(_) | None => {}
+            }
+        }
+        (base, added)
+    }
+
+    /// Returns what holds of a property, by upper-case key, with what `KEY+` lines add, a blank between; of a heading
+    /// above, too, where `inheritance` says so. The word `nil` means none.
+    ///
+    /// As [`crate::domain::org::outline::Outline::effective_value`], but for `#+PROPERTY` lines, which a card has not.
+    pub fn effective_value(&self, index: usize, key: &str, inheritance: &Inheritance) -> Option<Cow<'_, str>> {
+        let inherits = inheritance.inherits(key);
+        let mut values: Vec<&str> = Vec::new();
+        let mut at = Some(index);
+        while let Some(node) = at {
+            let (base, added) = self.lines(node, key);
+            let found = base.is_some();
+            let base = base.filter(|value| inherits || *value != "nil");
+            values.splice(0..0, base.into_iter().chain(added));
+            at = self.parent(node).filter(|_| inherits && !found);
+        }
+        let value = match values.as_slice() {
+            [] => return None,
+            [one] => Cow::Borrowed(*one),
+            several => Cow::Owned(several.join(" ")),
+        };
+        (value != "nil").then_some(value)
+    }
+
     /// Returns a timestamp of the planning line as it is written.
     pub fn planning(&self, index: usize, planning: Planning) -> Option<&str> {
         self.entries(index).find(|(key, _)| *key == planning.key()).map(|(_, value)| value)
@@ -378,9 +418,17 @@ impl Card {
         rest.iter().take(count).map(|(_, node)| *node as usize)
     }
 
+    /// Returns whether a node links to an id.
+    pub fn has_links(&self, index: usize) -> bool {
+        self.slot(index).is_some_and(|slot| slot.mark & LINKING != 0)
+    }
+
     /// Returns the ids that a node links to, sorted.
     pub fn links_of(&self, index: usize) -> impl Iterator<Item = &str> {
-        self.links().filter(move |(_, node)| *node == index).map(|(target, _)| target)
+        self.links()
+            .filter(move |_| self.has_links(index))
+            .filter(move |(_, node)| *node == index)
+            .map(|(target, _)| target)
     }
 
     /// Returns a node's id; see [`crate::domain::memory::document::Document::build`] for how it is made.

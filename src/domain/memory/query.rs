@@ -8,7 +8,7 @@ pub use crate::domain::memory::card::{Planning, day_of};
 pub use crate::domain::memory::index::Key;
 use crate::domain::memory::view::{NodeRef, View};
 use jiff::civil::Date;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// So many files with something planned are put in order; beyond that the files are gone through in their order.
@@ -79,6 +79,28 @@ pub fn with_property<'a>(view: &'a View, key: &str, value: Option<&'a str>) -> i
     })
 }
 
+/// Returns the nodes that have a property themselves, and all below them.
+pub fn below_property<'a>(view: &'a View, key: &str) -> impl Iterator<Item = NodeRef> + use<'a> {
+    let name = key.to_uppercase();
+    let files = view.index().files(&Key::Property(&name));
+    files.filter_map(|entry| view.card(&entry.file)).flat_map(move |card| {
+        let (mut found, mut index) = (Vec::new(), 0);
+        while index < card.len() {
+            let here = card.property(index, &name).is_some();
+            let after = if here { card.after(index) } else { index + 1 };
+            found.extend((index..after).filter(|_| here));
+            index = after;
+        }
+        nodes(view, card, found)
+    })
+}
+
+/// Returns how many nodes [`below_property`] gives at most: all of the files that hold the property.
+pub fn count_below_property(view: &View, key: &str) -> usize {
+    let files = view.index().files(&Key::Property(key));
+    files.filter_map(|entry| view.card(&entry.file)).map(|card| card.len()).sum()
+}
+
 /// Returns the nodes that link to an id.
 pub fn linking<'a>(view: &'a View, target: &'a str) -> impl Iterator<Item = NodeRef> + 'a {
     let cards = view.index().files(&Key::Link(target)).filter_map(|entry| view.card(&entry.file));
@@ -132,9 +154,18 @@ pub fn planned_by_day(
     last: Date,
 ) -> impl Iterator<Item = (NodeRef, Date)> + '_ {
     let days = view.index().days(planning, first, last).filter_map(|entry| Some((entry.day()?, entry)));
+    // A file may have another day for each of its headings: it is gone through once, not once a day.
+    let mut planned: HashMap<Arc<str>, Vec<(Date, usize)>> = HashMap::new();
     days.filter_map(|(day, entry)| Some((day, view.card(&entry.file)?))).flat_map(move |(day, card)| {
-        let on_it = |index: &usize| card.planned_day(*index, planning) == Some(day);
-        nodes(view, card, (0..card.len()).filter(on_it).collect()).map(move |node| (node, day))
+        let of_card = planned.entry(card.file.clone()).or_insert_with(|| {
+            let day = |index: usize| card.planned_day(index, planning).map(|day| (day, index));
+            let mut all: Vec<(Date, usize)> = (0..card.len()).filter_map(day).collect();
+            all.sort_unstable();
+            all
+        });
+        let rest = of_card.get(of_card.partition_point(|(on, _)| *on < day)..).unwrap_or_default();
+        let on_it = rest.iter().take_while(|(on, _)| *on == day).map(|(_, index)| *index).collect();
+        nodes(view, card, on_it).map(move |node| (node, day))
     })
 }
 

@@ -1,6 +1,6 @@
 //! A document → its card, in one pass.
 
-use super::{COMMENTED, Card, DATED, DONE, Entry, NO_KEYWORD, PRIVATE, Place, Planning, Slot, short};
+use super::{COMMENTED, Card, DATED, DONE, Entry, LINKING, NO_KEYWORD, PRIVATE, Place, Planning, Slot, short};
 use crate::domain::id::NodeId;
 use crate::domain::label::Privacy;
 use crate::domain::memory::document::{Document, MAX_PATH, SHORT_PATH};
@@ -61,7 +61,13 @@ impl Card {
         entries.push(Entry { key: 0, value: values.len() as u32 });
         // Values stand behind titles.
         entries.iter_mut().for_each(|entry| entry.value += title);
-        let links = document.links().iter().map(|link| (words.number(&link.target), link.node)).collect();
+        let links: Box<[(u32, u32)]> =
+            document.links().iter().map(|link| (words.number(&link.target), link.node)).collect();
+        for (_, node) in &links {
+            if let Some(slot) = slots.get_mut(*node as usize) {
+                slot.mark |= LINKING;
+            }
+        }
         let suffixes = suffixes(document);
         let place = |(node, id): (usize, &NodeId)| Place { print: short(id.as_str()), node: node as u32 };
         let mut places: Vec<Place> = document.ids.iter().enumerate().map(place).collect();
