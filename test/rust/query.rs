@@ -10,6 +10,7 @@ use passepartout::domain::context::lexical::Index;
 use passepartout::domain::label::Privacy;
 use passepartout::domain::memory::document::{Document, PrivacyOptions};
 use passepartout::domain::memory::view::View;
+use passepartout::domain::org::property::Inheritance;
 use passepartout::domain::org::scan::{ScanOptions, scan};
 use passepartout::domain::query::field::{FIELDS, SORTS, STATES, THINGS};
 use passepartout::domain::query::run::{Found, World, answer, find};
@@ -87,7 +88,7 @@ pub fn memex() -> View {
 pub fn with<T>(view: &View, clearance: Privacy, work: impl FnOnce(&World<'_>) -> T) -> T {
     let index = Index::of(view);
     let local = |at: Timestamp| at.to_zoned(jiff::tz::TimeZone::UTC).datetime();
-    work(&World { view, index: &index, now: now(), local: &local, clearance })
+    work(&World { view, index: &index, now: now(), local: &local, clearance, inheritance: &Inheritance::Never })
 }
 
 fn titles(found: &Found) -> String {
@@ -186,7 +187,10 @@ fn nothing_is_answered_with_what_may_be_meant() {
         let parsed = read(query).expect(query);
         let notes = with(&view, Privacy::Private, |world| {
             let found = answer(&parsed, world, 20);
-            if found.hits.is_empty() && found.notes.is_empty() { hint::hints(&parsed, world) } else { found.notes }
+            match found.hits.is_empty() && found.notes.is_empty() {
+                true => hint::hints(&parsed, world, Privacy::Private),
+                false => found.notes,
+            }
         });
         assert_eq!(notes, expected, "{query}");
     };
@@ -361,4 +365,95 @@ async fn an_engine_answers_and_says_how_it_understood() {
         .expect_err("no field");
     assert_eq!(error.column, 1);
     engine.close().await;
+}
+
+#[test]
+fn a_property_holds_below_as_the_user_has_set_it() {
+    const TEXT: &str = "\
+* House
+:PROPERTIES:
+:OWNER: Ada
+:END:
+** Roof
+:PROPERTIES:
+:OWNER+: Ben
+:END:
+** Cellar
+:PROPERTIES:
+:OWNER: nil
+:END:
+*** Boiler
+* Garden
+** Shed
+:PROPERTIES:
+:OWNER+: Cy
+:END:
+";
+    let view = view(&[("/m/own.org", TEXT)]);
+    let check = |inheritance: &Inheritance, query: &str, expected: &str| {
+        let parsed = read(query).expect(query);
+        let found =
+            with(&view, Privacy::Private, |world| answer(&parsed, &World { inheritance, ..world_of(world) }, 20));
+        assert_eq!(titles(&found), expected, "{query} {inheritance:?}");
+    };
+    let named = Inheritance::Named(vec!["owner".to_string()]);
+    for query in ["prop:OWNER", "prop:OWNER level:1..9"] {
+        check(&Inheritance::Never, query, "House, Roof, Shed");
+        check(&Inheritance::Always, query, "House, Roof, Shed");
+    }
+    check(&Inheritance::Never, "prop:OWNER=Ada", "House");
+    check(&Inheritance::Never, "prop:OWNER=Cy", "Shed");
+    check(&Inheritance::Never, "prop:OWNER=\"Ada Ben\"", "");
+    check(&named, "prop:OWNER=\"Ada Ben\"", "Roof");
+    check(&named, "prop:OWNER~ada", "House, Roof");
+    check(&Inheritance::Named(vec!["OTHER".to_string()]), "prop:OWNER~ada", "House");
+}
+
+fn world_of<'a>(world: &World<'a>) -> World<'a> {
+    World { ..*world }
+}
+
+#[test]
+fn a_hint_for_a_label_of_its_own_names_nothing_private() {
+    let view = view(&[("/m/a.org", "* Open :garden:\n* Hidden :crypt:secretplan:\n** Below :onlyhere:\n")]);
+    let privacy = PrivacyOptions { tags: vec!["crypt".to_string()] };
+    let text = view.text("/m/a.org").expect("a text");
+    let outline = scan(text, &ScanOptions::default()).expect("a short text");
+    let view = view.with(Arc::new(Document::build("/m/a.org", outline, &privacy)));
+    let hints = |query: &str, naming: Privacy| {
+        with(&view, Privacy::Private, |world| hint::hints(&read(query).expect(query), world, naming))
+    };
+    assert_eq!(
+        hints("tag:secretplam", Privacy::Private),
+        ["no heading has the tag secretplam; did you mean secretplan?"]
+    );
+    assert_eq!(hints("tag:secretplam", Privacy::Open), ["no heading has the tag secretplam"]);
+    assert_eq!(hints("tag:gardem", Privacy::Open), ["no heading has the tag gardem; did you mean garden?"]);
+    // A name that is there is not said to be missing.
+    assert_eq!(hints("tag:onlyhere", Privacy::Open), Vec::<String>::new());
+}
+
+#[test]
+fn days_and_links_of_one_large_file_take_no_time_squared() {
+    let mut text = String::new();
+    for n in 0..20_000 {
+        let day = date(2026, 1, 1).saturating_add(jiff::Span::new().days(n % 7_000));
+        text.push_str(&format!("* Task {n}\nSCHEDULED: <{day}>\n[[id:other-{n}]]\n"));
+    }
+    text.push_str("* Last\n");
+    let view = view(&[("/m/large.org", &text)]);
+    let begun = std::time::Instant::now();
+    let days: Vec<_> = passepartout::domain::memory::query::planned_by_day(
+        &view,
+        passepartout::domain::memory::query::Planning::Scheduled,
+        jiff::civil::Date::MIN,
+        jiff::civil::Date::MAX,
+    )
+    .map(|(node, day)| (day, node.index))
+    .collect();
+    assert!(days.is_sorted() && days.len() == 20_000);
+    assert_eq!(ask(&view, "has:links title:1999 limit:30").hits.len(), 11);
+    assert_eq!(ask(&view, "has:links title:last").hits.len(), 0);
+    // With a look at every heading for each of them it took minutes.
+    assert!(begun.elapsed() < std::time::Duration::from_secs(20), "{:?}", begun.elapsed());
 }

@@ -50,7 +50,10 @@ impl Judge<'_> {
             },
             Ready::Tag(tags) => tags.iter().any(|tag| source::has_tag(node, tag)),
             Ready::OwnTag(tags) => tags.iter().any(|tag| source::has_own_tag(node, tag)),
-            Ready::Property(key, test) => source::property(node, key).is_some_and(|value| compare(value, test)),
+            Ready::Property(key, test) => {
+                let value = source::effective_value(node, key, self.world.inheritance);
+                value.is_some_and(|value| compare(&value, test))
+            }
             Ready::Priority(wanted) => source::priority(node).is_some_and(|found| wanted.contains(&found)),
             Ready::Level(from, to) => (*from..=*to).contains(&source::level(node)),
             Ready::File(pattern) => pattern.fits(source::file(node)),
@@ -95,7 +98,7 @@ impl Judge<'_> {
             Thing::Id => source::property(node, "ID").is_some_and(|id| !id.trim().is_empty()),
             Thing::Body => !node.body().trim().is_empty(),
             Thing::Children => source::after(node) > node.index + 1,
-            Thing::Links => !source::links(node).is_empty(),
+            Thing::Links => source::has_links(node),
             // What may not be seen must not show by what it links to.
             Thing::Backlinks => {
                 let linking = self.world.view.backlinks(node.id());

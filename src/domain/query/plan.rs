@@ -5,6 +5,7 @@ use crate::domain::id::NodeId;
 use crate::domain::label::Privacy;
 use crate::domain::memory::query::Planning;
 use crate::domain::memory::view::NodeRef;
+use crate::domain::org::property::Inheritance;
 use crate::domain::query::date::{Lean, When, Window};
 use crate::domain::query::run::World;
 use crate::domain::query::source::{self, Key};
@@ -377,7 +378,7 @@ pub fn kinds(stamp: Stamp) -> &'static [Planning] {
 }
 
 /// Returns the keys of an index that together find everything that a condition fits; `None` when no index does.
-pub fn keys(ready: &Ready) -> Option<Vec<Key>> {
+pub fn keys(ready: &Ready, inheritance: &Inheritance) -> Option<Vec<Key>> {
     Some(match ready {
         Ready::Todo(todo) => match todo {
             Todo::Named(names) => names.iter().map(|name| Key::Keyword(name.clone())).collect(),
@@ -387,7 +388,10 @@ pub fn keys(ready: &Ready) -> Option<Vec<Key>> {
             Todo::None => return None,
         },
         Ready::Tag(tags) => tags.iter().map(|tag| Key::Tag(tag.clone())).collect(),
-        Ready::Property(key, _) => vec![Key::Property(key.clone())],
+        Ready::Property(key, _) => {
+            let key_of = if inheritance.inherits(key) { Key::Inherited } else { Key::Property };
+            vec![key_of(key.clone()), key_of(format!("{key}+"))]
+        }
         Ready::Within(stamp, window) => {
             let (first, last) = days(window);
             match kinds(*stamp) {

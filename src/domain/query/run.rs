@@ -6,6 +6,7 @@ use crate::domain::context::lexical::{Index, QueryTerm};
 use crate::domain::label::Privacy;
 use crate::domain::memory::query::Planning;
 use crate::domain::memory::view::{NodeRef, View};
+use crate::domain::org::property::Inheritance;
 use crate::domain::query::check::{Judge, moment};
 use crate::domain::query::plan::{Check, Plan, Ready, keys};
 use crate::domain::query::snippet::{Marker, Snippet};
@@ -34,6 +35,8 @@ pub struct World<'a> {
     pub local: &'a dyn Fn(Timestamp) -> DateTime,
     /// The strictest label that may be seen.
     pub clearance: Privacy,
+    /// Which properties are taken over from above: the user's setting.
+    pub inheritance: &'a Inheritance,
 }
 
 /// How many nodes fit.
@@ -238,7 +241,7 @@ fn finder<'p>(part: &'p Check, plan: &'p Plan, world: &World<'_>) -> Option<Begi
         let mut all = Vec::new();
         for side in sides {
             let Check::One(ready) = side else { return None };
-            all.extend(keys(ready)?);
+            all.extend(keys(ready, world.inheritance)?);
         }
         let cost = all.iter().map(|key| source::count(world.view, key)).sum();
         return Some(Begin { with: With::Keys(all), cost });
@@ -257,7 +260,7 @@ fn finder<'p>(part: &'p Check, plan: &'p Plan, world: &World<'_>) -> Option<Begi
         Ready::File(_) | Ready::Within(Stamp::Modified, _) => {
             Some(Begin { with: With::Files(ready), cost: world.view.headings() / 2 })
         }
-        _ => keys(ready).map(|keys| {
+        _ => keys(ready, world.inheritance).map(|keys| {
             let cost = keys.iter().map(|key| source::count(world.view, key)).sum();
             Begin { with: With::Keys(keys), cost }
         }),

@@ -3,7 +3,9 @@
 use crate::domain::label::Privacy;
 use crate::domain::memory::query::{self, Planning};
 use crate::domain::memory::view::{NodeRef, View};
+use crate::domain::org::property::Inheritance;
 use jiff::civil::Date;
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -79,6 +81,16 @@ pub fn same(text: &str, lower: &str) -> bool {
 
 pub fn property<'a>(node: &'a NodeRef, key: &str) -> Option<&'a str> {
     node.property(key)
+}
+
+/// Returns what holds of a property at a node, with what `KEY+` adds, inherited where the user's setting says so.
+pub fn effective_value<'a>(node: &'a NodeRef, key: &str, inheritance: &Inheritance) -> Option<Cow<'a, str>> {
+    node.card().effective_value(node.index, key, inheritance)
+}
+
+/// Returns whether a node's own section links to an id.
+pub fn has_links(node: &NodeRef) -> bool {
+    node.card().has_links(node.index)
 }
 
 /// Returns keys and values of a node's own drawer.
@@ -167,6 +179,8 @@ pub enum Key {
     Done,
     /// A property, in upper case.
     Property(String),
+    /// A property, in upper case, of a node or of one above it.
+    Inherited(String),
     /// A day of planning, from and to.
     Planned(Planning, Date, Date),
 }
@@ -179,6 +193,7 @@ pub fn holding<'a>(view: &'a View, key: &'a Key) -> Nodes<'a> {
         Key::Open => Box::new(query::open(view)),
         Key::Done => Box::new(query::done(view)),
         Key::Property(key) => Box::new(query::with_property(view, key, None)),
+        Key::Inherited(key) => Box::new(query::below_property(view, key)),
         Key::Planned(kind, first, last) => Box::new(query::planned(view, *kind, *first, *last).map(|(node, _)| node)),
     }
 }
@@ -191,6 +206,7 @@ pub fn count(view: &View, key: &Key) -> usize {
         Key::Open => query::count(view, &query::Key::Open),
         Key::Done => query::count(view, &query::Key::Done),
         Key::Property(key) => query::count(view, &query::Key::Property(key)),
+        Key::Inherited(key) => query::count_below_property(view, key),
         Key::Planned(kind, first, last) => query::count_planned(view, *kind, *first, *last),
     }
 }

@@ -120,7 +120,7 @@ impl Actuators {
             let hits = search(&view, &self.engine.index(), text, limit, may_see);
             (hits.iter().filter_map(|hit| view.get(&hit.id)).collect(), Vec::new())
         } else {
-            match self.engine.query(&view, text, Some(limit), may_see, Manner::Whole) {
+            match self.engine.query(&view, text, Some(limit), may_see, Manner::Named) {
                 Ok(answer) => {
                     (answer.found.hits.into_iter().map(|hit| hit.node).take(50).collect(), answer.found.notes)
                 }

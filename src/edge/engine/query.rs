@@ -15,6 +15,8 @@ use crate::edge::engine::{Engine, Reading};
 pub enum Manner {
     /// As it stands.
     Whole,
+    /// As it stands, for whoever labels the answer by its nodes alone: no hint names what only private ones have.
+    Named,
     /// While it is being typed: the beginnings of titles count, and nobody waits for hints.
     Typing,
 }
@@ -63,15 +65,17 @@ impl Engine {
             now: self.clock.wall(),
             local: &|at| at.to_zoned(zone.clone()).datetime(),
             clearance,
+            inheritance: &self.config.property_inheritance,
         };
         let usual = limit.unwrap_or(USUAL_LIMIT).max(1);
         let reading = self.reading();
         let found = match manner {
             Manner::Typing => run::find(query, &world, usual),
-            Manner::Whole => {
+            Manner::Whole | Manner::Named => {
+                let naming = if manner == Manner::Named { Privacy::Open } else { clearance };
                 let mut found = run::answer(query, &world, usual);
                 if found.hits.is_empty() && found.notes.is_empty() {
-                    found.notes = hints(query, &world);
+                    found.notes = hints(query, &world, naming);
                 }
                 found
             }
