@@ -11,7 +11,7 @@ use crate::domain::org::scan::{MAX_BYTES, ScanOptions, scan};
 use crate::domain::turn::panic_text;
 use crate::edge::org_file::{OrgFileError, read_bytes};
 use crate::edge::thread::block_signals;
-use crate::edge::walk::{WalkError, org_files_at, org_files_of};
+use crate::edge::walk::{WalkError, org_files, org_files_at, org_files_of};
 use parking_lot::Mutex;
 use std::collections::{BTreeSet, HashMap};
 use std::fs::Metadata;
@@ -48,12 +48,14 @@ pub struct IngestOptions {
     pub max_bytes: u64,
     /// How many threads read; at least one does.
     pub threads: usize,
+    /// Roots, of which those that are files are read whatever their name.
+    pub named: Vec<PathBuf>,
 }
 
 impl Default for IngestOptions {
     fn default() -> Self {
         let (scan, privacy) = (ScanOptions::default(), PrivacyOptions::default());
-        IngestOptions { scan, privacy, max_bytes: MAX_FILE, threads: 2 }
+        IngestOptions { scan, privacy, max_bytes: MAX_FILE, threads: 2, named: Vec::new() }
     }
 }
 
@@ -134,20 +136,32 @@ pub fn ingest(
     progress: &mut dyn FnMut(Progress),
     cancel: &AtomicBool,
 ) -> IngestReport {
-    read_listed(roots, org_files_of(roots), known, options, progress, cancel)
+    read_listed(Reach::Whole(roots), org_files_of(roots), known, options, progress, cancel)
 }
 
 /// Reads what lies at or below some paths of the memex: files and folders that were changed, made or removed.
 ///
 /// As [`ingest`] does it; of a path at which nothing is any more, what memory knows of it is reported as removed.
 pub fn ingest_changed(paths: &[PathBuf], known: &Known, options: &IngestOptions, cancel: &AtomicBool) -> IngestReport {
-    let entries = paths.iter().flat_map(|path| org_files_at(path)).collect();
-    read_listed(paths, entries, known, options, &mut |_| {}, cancel)
+    let entries = paths.iter().flat_map(|path| match path.is_file() && options.named.contains(path) {
+        true => org_files(path),
+        false => org_files_at(path),
+    });
+    read_listed(Reach::Below(paths), entries.collect(), known, options, &mut |_| {}, cancel)
 }
 
-/// Reads the files of a listing of `roots`, and finds those that are gone.
+/// What a listing is of.
+#[derive(Clone, Copy)]
+enum Reach<'a> {
+    /// All of the memex, by its roots.
+    Whole(&'a [PathBuf]),
+    /// What lies at or below these paths.
+    Below(&'a [PathBuf]),
+}
+
+/// Reads the files of a listing, and finds those that are gone.
 fn read_listed(
-    roots: &[PathBuf],
+    reach: Reach<'_>,
     entries: Vec<Result<PathBuf, WalkError>>,
     known: &Known,
     options: &IngestOptions,
@@ -173,7 +187,7 @@ fn read_listed(
     read_all(&files, known, options, progress, cancel, &mut report);
     report.cancelled = cancel.load(Ordering::Relaxed);
     if !report.cancelled {
-        report.removed = gone(roots, known, &listed, &unseen);
+        report.removed = gone(reach, known, &listed, &unseen);
     }
     report.documents.sort_by(|a, b| a.file.cmp(&b.file));
     report.stamps.sort_by(|a, b| a.file.cmp(&b.file));
@@ -351,24 +365,32 @@ fn unchanged(file: &Arc<str>, meta: &Metadata, known: &Known) -> Option<Outcome>
 }
 
 /// Returns the files of memory that are known to be gone. What could not be looked at is kept.
-fn gone(roots: &[PathBuf], known: &Known, listed: &BTreeSet<PathBuf>, unseen: &[PathBuf]) -> Vec<Arc<str>> {
+fn gone(reach: Reach<'_>, known: &Known, listed: &BTreeSet<PathBuf>, unseen: &[PathBuf]) -> Vec<Arc<str>> {
     let below = |path: &Path, folders: &[PathBuf]| folders.iter().any(|folder| path.starts_with(folder));
-    let files = known.view.cards().map(|card| &card.file);
-    files
-        .filter(|file| {
-            let path = Path::new(file.as_ref());
-            let missing = || {
-                std::fs::symlink_metadata(path).is_err_and(|why| {
-                    matches!(why.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory)
-                })
-            };
+    let lost = |path: &Path| {
+        let missing = || {
+            std::fs::symlink_metadata(path).is_err_and(|why| {
+                matches!(why.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory)
+            })
+        };
+        !listed.contains(path) && !below(path, unseen) && missing()
+    };
+    match reach {
+        Reach::Whole(roots) => {
             // A file that was read under another name is known twice: the one that was listed stays.
-            let alias = || path.canonicalize().is_ok_and(|same| same != path && listed.contains(&same));
-            let lost = || below(path, roots) && !below(path, unseen) && missing();
-            !listed.contains(path) && (lost() || alias())
-        })
-        .cloned()
-        .collect()
+            let alias = |path: &Path| path.canonicalize().is_ok_and(|same| same != path && listed.contains(&same));
+            let gone = |path: &Path| (below(path, roots) && lost(path)) || (!listed.contains(path) && alias(path));
+            let files = known.view.cards().map(|card| &card.file);
+            files.filter(|file| gone(Path::new(file.as_ref()))).cloned().collect()
+        }
+        // Nothing else is looked at: a saved file must not cost a look at each other one.
+        Reach::Below(paths) => {
+            let files = paths.iter().filter_map(|path| path.to_str()).flat_map(|path| known.view.cards_below(path));
+            let gone: BTreeSet<&Arc<str>> =
+                files.map(|card| &card.file).filter(|file| lost(Path::new(file.as_ref()))).collect();
+            gone.into_iter().cloned().collect()
+        }
+    }
 }
 
 fn failed(path: &Path, known: &Known, text: String) -> Outcome {
@@ -395,7 +417,7 @@ fn walk_problem(error: &WalkError, known: &Known) -> Problem {
         WalkError::NotAFile { .. } => "is not a regular file and was left out".to_string(),
         WalkError::TooDeep { .. } => "lies too many folders deep; what is below it was left out".to_string(),
     };
-    let kept = known.view.cards().any(|card| Path::new(card.file.as_ref()).starts_with(path));
+    let kept = path.to_str().is_some_and(|path| known.view.cards_below(path).next().is_some());
     let text = if kept { format!("{text}. What is known of it is kept") } else { text };
     Problem { file: shown(path), text }
 }

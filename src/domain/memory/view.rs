@@ -119,6 +119,14 @@ impl View {
         self.held.values().map(|held| &held.card).filter(|card| self.sight.touches(&card.file))
     }
 
+    /// Returns the cards of a file or of all files below a folder, by file name, whatever its reader looks at.
+    pub fn cards_below(&self, path: &str) -> impl Iterator<Item = &Arc<Card>> + use<'_> {
+        let folder = format!("{}/", path.trim_end_matches('/'));
+        let first: Arc<str> = folder.as_str().into();
+        let below = self.held.range(first..).take_while(move |(file, _)| file.starts_with(&folder));
+        self.held.get(path).into_iter().chain(below.map(|(_, held)| held)).map(|held| &held.card)
+    }
+
     /// Returns the documents, by file name, one after the other: each may be read from the store.
     /// What cannot be had is left out.
     pub fn documents(&self) -> impl Iterator<Item = Arc<Document>> + '_ {
