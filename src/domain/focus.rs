@@ -114,6 +114,21 @@ impl FocusStack {
         Ok(())
     }
 
+    /// Lets frames follow what they are narrowed to: `moved` gives the new name of an id, or of a folder.
+    /// Returns whether any did.
+    pub fn follow(&mut self, moved: impl Fn(&Project) -> Option<String>) -> bool {
+        let mut any = false;
+        for frame in &mut self.0 {
+            let Reach::Project(project) = &mut frame.reach else { continue };
+            let Some(now) = moved(project) else { continue };
+            any = true;
+            match project {
+                Project::Node { id: name, .. } | Project::Folder { path: name } => *name = now,
+            }
+        }
+        any
+    }
+
     /// Takes the top frame back, with its settings.
     ///
     /// # Errors

@@ -21,8 +21,13 @@ const MOST: Duration = Duration::from_millis(600);
 const LOOK: Duration = Duration::from_millis(1_500);
 /// What looking through everything may cost: one part in so many of the time.
 const SHARE: u32 = 20;
+/// What gives no news is looked at this often at least, whatever that costs.
+const LOOK_AT_LEAST: Duration = Duration::from_secs(60);
 /// So many changed paths are passed on by name; more than that is everything.
 const NAMED: usize = 2_000;
+
+/// How often what cannot be watched is looked through, in words.
+const OFTEN: &str = "every few seconds, or once a minute where that takes long";
 
 /// What changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,7 +57,8 @@ impl Drop for Watch {
 
 /// Begins to watch folders and files, on a thread of its own; `roots` are absolute and resolved.
 ///
-/// `ready` is called once, when everything is watched, with what cannot be and why, in words.
+/// `ready` is called once, when everything is watched, with what cannot be and why, in words; `complain` is told
+/// what cannot be later on.
 /// `tell` is called on that thread and may take its time; what happens meanwhile is told after it.
 ///
 /// # Errors
@@ -60,6 +66,7 @@ impl Drop for Watch {
 pub fn watch(
     roots: Vec<PathBuf>,
     ready: impl FnOnce(&[String]) + Send + 'static,
+    mut complain: impl FnMut(&str) + Send + 'static,
     mut tell: impl FnMut(Changed) + Send + 'static,
 ) -> std::io::Result<Watch> {
     let (ears, news) = mpsc::channel();
@@ -67,8 +74,8 @@ pub fn watch(
     thread::spawn("passepartout-watch", 1 << 20, move || {
         let mut watcher = Watching::new(roots, own);
         watcher.ready();
-        ready(&watcher.complaints);
-        watcher.run(&news, &mut tell);
+        ready(&std::mem::take(&mut watcher.complaints));
+        watcher.run(&news, &mut complain, &mut tell);
     })?;
     Ok(Watch { ears })
 }
@@ -80,8 +87,11 @@ struct Watching {
     watched: HashSet<PathBuf>,
     /// Roots and links of which no news come, as they looked last.
     looked: HashMap<PathBuf, Option<Look>>,
-    /// Whether some folder gives no news, so that everything is looked through now and then.
-    blind: bool,
+    /// Folders that give no news, so that they are looked through now and then; of several in each other the topmost.
+    blind: BTreeSet<PathBuf>,
+    /// Whether it was said that there are such.
+    told: bool,
+    /// What is to be said.
     complaints: Vec<String>,
     /// Where other machines' disks are mounted.
     remote: Vec<PathBuf>,
@@ -95,6 +105,8 @@ type Look = (u64, i64, i64, u64);
 struct Batch {
     paths: BTreeSet<PathBuf>,
     anything: bool,
+    /// Whether what gives no news is among it.
+    looked: bool,
 }
 
 impl Watching {
@@ -105,11 +117,16 @@ impl Watching {
         };
         let (watcher, complaints) = match notify::recommended_watcher(hear) {
             Ok(watcher) => (Some(watcher), Vec::new()),
-            Err(why) => (None, vec![format!("the system gives no news of files ({why})")]),
+            Err(why) => {
+                let text =
+                    format!("the system gives no news of files ({why}); the memex is looked through {OFTEN} instead");
+                (None, vec![text])
+            }
         };
         Watching {
+            blind: if watcher.is_none() { roots.iter().cloned().collect() } else { BTreeSet::new() },
+            told: watcher.is_none(),
             roots,
-            blind: watcher.is_none(),
             watcher,
             watched: HashSet::new(),
             looked: HashMap::new(),
@@ -129,7 +146,21 @@ impl Watching {
         }
     }
 
-    fn run(&mut self, news: &Receiver<Heard>, tell: &mut dyn FnMut(Changed)) {
+    /// Watches everything anew: what the system dropped may have been that a folder went, or came back.
+    fn rescan(&mut self) {
+        for folder in std::mem::take(&mut self.watched) {
+            if let Some(watcher) = self.watcher.as_mut() {
+                // The system may have forgotten it already.
+                let _ = watcher.unwatch(&folder);
+            }
+        }
+        if self.watcher.is_some() {
+            self.blind.clear();
+        }
+        self.ready();
+    }
+
+    fn run(&mut self, news: &Receiver<Heard>, complain: &mut dyn FnMut(&str), tell: &mut dyn FnMut(Changed)) {
         let mut pause = LOOK;
         let mut next = Instant::now() + pause;
         loop {
@@ -147,11 +178,13 @@ impl Watching {
                     next = Instant::now() + pause;
                 }
             }
+            self.complaints.drain(..).for_each(|complaint| complain(&complaint));
+            let looked = batch.looked;
             if let Some(changed) = batch.changed() {
                 let begun = Instant::now();
                 tell(changed);
-                if self.blind {
-                    pause = LOOK.max(begun.elapsed() * SHARE);
+                if looked {
+                    pause = (begun.elapsed() * SHARE).clamp(LOOK, LOOK_AT_LEAST);
                     next = Instant::now() + pause;
                 }
             }
@@ -180,8 +213,7 @@ impl Watching {
             }
         };
         if event.need_rescan() {
-            // Folders may have come of which there was no news.
-            self.ready();
+            self.rescan();
             batch.anything = true;
             return;
         }
@@ -256,11 +288,17 @@ impl Watching {
     }
 
     fn complain(&mut self, folder: &Path, why: &str) {
-        if !std::mem::replace(&mut self.blind, true) {
-            self.complaints.push(format!(
-                "{} cannot be watched ({why}); the memex is looked through every few seconds instead",
-                folder.display()
-            ));
+        if folder.ancestors().any(|above| self.blind.contains(above)) {
+            return;
+        }
+        // A folder above a root is looked at by the root itself.
+        if self.roots.iter().any(|root| folder.starts_with(root)) {
+            self.blind.retain(|known| !known.starts_with(folder));
+            self.blind.insert(folder.to_path_buf());
+        }
+        if !std::mem::replace(&mut self.told, true) {
+            self.complaints
+                .push(format!("{} cannot be watched ({why}); it is looked through {OFTEN} instead", folder.display()));
         }
     }
 
@@ -274,12 +312,18 @@ impl Watching {
             }
             self.watched.remove(&folder);
         }
+        if self.watcher.is_some() {
+            self.blind.retain(|folder| !folder.starts_with(path) || self.roots.contains(folder));
+        }
         self.looked.retain(|link, _| !link.starts_with(path) || self.roots.contains(link));
     }
 
     /// Looks at what gives no news: roots that are not there, files that are links, and everything when blind.
     fn look_around(&mut self, batch: &mut Batch) {
-        batch.anything |= self.blind;
+        batch.looked = !self.blind.is_empty();
+        // A root that is away for a while is read as a root: what is known of it is kept.
+        batch.anything |= self.blind.iter().any(|folder| self.roots.contains(folder) || !folder.exists());
+        batch.paths.extend(self.blind.iter().cloned());
         let changed: Vec<(PathBuf, Option<Look>)> = self
             .looked
             .iter()
@@ -378,10 +422,55 @@ mod tests {
     #[test]
     fn what_lies_below_a_changed_folder_is_not_named_again() {
         let paths = ["/n/a", "/n/a/b.org", "/n/ab.org"].map(PathBuf::from);
-        let batch = Batch { paths: paths.into(), anything: false };
+        let batch = Batch { paths: paths.into(), anything: false, looked: false };
         assert_eq!(batch.changed(), Some(Changed::Paths(vec!["/n/a".into(), "/n/ab.org".into()])));
         let many = (0..=NAMED).map(|n| PathBuf::from(format!("/n/{n}.org"))).collect();
-        assert_eq!(Batch { paths: many, anything: false }.changed(), Some(Changed::Anything));
+        assert_eq!(Batch { paths: many, anything: false, looked: false }.changed(), Some(Changed::Anything));
         assert_eq!(Batch::default().changed(), None);
+    }
+
+    #[test]
+    fn after_an_overflow_a_folder_that_came_back_is_watched() {
+        let home = tempfile::tempdir().expect("a folder");
+        let root = home.path().canonicalize().expect("a folder");
+        let (folder, note) = (root.join("a"), root.join("a/new.org"));
+        std::fs::create_dir(&folder).expect("a folder");
+        let (ears, news) = mpsc::channel();
+        let mut watching = Watching::new(vec![root], ears);
+        watching.ready();
+        std::fs::remove_dir(&folder).expect("it is empty");
+        std::fs::create_dir(&folder).expect("a folder");
+        // The system says that it dropped what it had to say of that.
+        let mut batch = Batch::default();
+        watching.note(Ok(notify::Event::new(EventKind::Other).set_flag(notify::event::Flag::Rescan)), &mut batch);
+        assert!(batch.anything);
+        std::fs::write(&note, "* New\n").expect("a file");
+        loop {
+            match news.recv_timeout(Duration::from_secs(10)) {
+                Ok(Heard::News(Ok(event))) if event.paths.contains(&note) => return,
+                Ok(_) => {}
+                Err(why) => panic!("no news of {}: {why}", note.display()),
+            }
+        }
+    }
+
+    #[test]
+    fn only_what_gives_no_news_is_looked_through() {
+        let home = tempfile::tempdir().expect("a folder");
+        let root = home.path().canonicalize().expect("a folder");
+        let far = root.join("far");
+        std::fs::create_dir_all(far.join("below")).expect("a folder");
+        let mut watching = Watching::new(vec![root.clone()], mpsc::channel().0);
+        watching.remote = vec![far.clone()];
+        watching.ready();
+        assert_eq!(watching.complaints.len(), 1, "{:?}", watching.complaints);
+        let mut batch = Batch::default();
+        watching.look_around(&mut batch);
+        assert_eq!(batch.changed(), Some(Changed::Paths(vec![far])));
+        watching.remote = vec![root];
+        watching.rescan();
+        let mut batch = Batch::default();
+        watching.look_around(&mut batch);
+        assert_eq!(batch.changed(), Some(Changed::Anything));
     }
 }

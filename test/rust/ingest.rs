@@ -6,7 +6,7 @@ use passepartout::domain::memory::store::{Commit, Store};
 use passepartout::domain::memory::{Memory, document::Document, document::PrivacyOptions};
 use passepartout::domain::org::scan::{ScanOptions, scan};
 use passepartout::edge::cli;
-use passepartout::edge::ingest::{IngestOptions, IngestReport, Known, Progress, ingest};
+use passepartout::edge::ingest::{IngestOptions, IngestReport, Known, Progress, ingest, ingest_changed};
 use passepartout::edge::store::DiskStore;
 use std::ffi::OsStr;
 use std::fs;
@@ -263,4 +263,32 @@ fn the_corpus_is_read_without_a_problem() {
     print!("{}", cli::ingest::report(&report));
     assert!(report.files > 1000 && report.headings > 1000);
     assert_eq!(report.documents.len(), report.files);
+}
+
+#[test]
+fn a_saved_file_takes_no_linked_one_out() {
+    let root = tempfile::tempdir().unwrap();
+    let real = write(root.path(), "real.org", "* One\n");
+    std::os::unix::fs::symlink(&real, root.path().join("link.org")).unwrap();
+    let report = read(root.path(), &Known::default());
+    assert_eq!(report.documents.len(), 2);
+    let known = take(Known::default(), &report);
+    fs::write(&real, "* Two\n").unwrap();
+    let report = ingest_changed(&[real], &known, &IngestOptions::default(), &AtomicBool::new(false));
+    assert_eq!((report.documents.len(), report.removed.len()), (1, 0), "{:?}", report.removed);
+}
+
+#[test]
+fn a_root_that_is_a_file_is_read_again_whatever_its_name() {
+    let root = tempfile::tempdir().unwrap();
+    let file = write(root.path(), "notes.txt", "* One\n");
+    let known = take(Known::default(), &read(&file, &Known::default()));
+    fs::write(&file, "* Two, longer\n").unwrap();
+    let changed = |named: Vec<PathBuf>| {
+        let options = IngestOptions { named, ..IngestOptions::default() };
+        ingest_changed(std::slice::from_ref(&file), &known, &options, &AtomicBool::new(false))
+    };
+    assert_eq!(changed(vec![file.clone()]).documents.len(), 1);
+    // Of a folder's files only those count that are called so.
+    assert_eq!(changed(vec![root.path().to_path_buf()]).documents.len(), 0);
 }

@@ -4,6 +4,7 @@ use crate::domain::focus::{FocusStack, Frame, Project, Reach};
 use crate::domain::id::NodeId;
 use crate::domain::inert::exact;
 use crate::domain::memory::sight::Sight;
+use crate::domain::memory::store::NewRecord;
 use crate::domain::memory::view::View;
 use crate::domain::port::LogLevel;
 use crate::edge::engine::record::kind;
@@ -76,6 +77,30 @@ impl Engine {
             },
             Ok(None) => {}
             Err(why) => self.say(LogLevel::Warning, &format!("the focus cannot be read: {why}")),
+        }
+    }
+
+    /// Lets the stack follow files that came to other names, and keeps it.
+    pub(super) fn refocus(&self, moved: &[(String, String)]) {
+        let follow = |project: &Project| match project {
+            Project::Node { id, .. } => moved.iter().find_map(|(from, to)| renamed_id(id, from, to)),
+            Project::Folder { path } if std::path::Path::new(path).exists() => None,
+            Project::Folder { path } => moved.iter().find_map(|(from, to)| {
+                // The folder was renamed when what lies below it lies below another one just so.
+                let below = from.strip_prefix(path.as_str()).filter(|below| below.starts_with('/'))?;
+                to.strip_suffix(below).filter(|folder| !folder.is_empty()).map(str::to_string)
+            }),
+        };
+        let stack = {
+            let mut sight = self.sight.lock();
+            if !sight.follow(follow) {
+                return;
+            }
+            sight.clone()
+        };
+        if let Ok(body) = serde_json::to_value(&stack) {
+            let (kind, key) = (kind::FOCUS.to_string(), KEY.to_string());
+            self.archive.queue(vec![NewRecord { at: self.clock.now(), kind, key, body }]);
         }
     }
 
@@ -189,4 +214,10 @@ fn words(stack: &FocusStack) -> String {
         text.push_str("\n/unfocus goes back to the whole memex");
     }
     exact(&text)
+}
+
+/// Returns the id of a node, that is made of its file's name, after the file came to another one.
+pub(super) fn renamed_id(id: &str, from: &str, to: &str) -> Option<String> {
+    let rest = id.strip_prefix(from).filter(|rest| rest.is_empty() || rest.starts_with("::*"))?;
+    Some(format!("{to}{rest}"))
 }

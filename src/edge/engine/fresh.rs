@@ -5,11 +5,12 @@ use crate::domain::id::{NodeId, ObjectHash};
 use crate::domain::memory::document::Document;
 use crate::domain::memory::view::View;
 use crate::domain::port::LogLevel;
+use crate::edge::engine::focus::renamed_id;
 use crate::edge::engine::memory::READ;
 use crate::edge::engine::{Engine, Notice};
 use crate::edge::ingest::{IngestOptions, IngestReport, Known, Problem, ingest_changed};
 use crate::edge::watch::{Changed, Watch, watch};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -34,16 +35,40 @@ impl Engine {
                 Changed::Anything => drop(engine.read_memex(&mut |_| {})),
             }
         };
-        watch(self.config.directories.clone(), ready, tell)
+        let hearer = Arc::downgrade(self);
+        let complain = move |complaint: &str| {
+            if let Some(engine) = hearer.upgrade() {
+                engine.say(LogLevel::Warning, complaint);
+            }
+        };
+        watch(self.config.directories.clone(), ready, complain, tell)
     }
 
     /// Reads what changed at or below some paths of the memex. Blocks until it is done.
     pub fn read_changed(&self, paths: &[PathBuf]) -> IngestReport {
-        let below = |file: &str| paths.iter().any(|path| Path::new(file).starts_with(path));
-        let stamps = self.stamps.lock().values().filter(|stamp| below(&stamp.file)).cloned().collect::<Vec<_>>();
-        let known = Known::new(self.view(), stamps);
+        self.read_again(paths, AGAIN)
+    }
+
+    /// Reads once more what memory did not take, as it had moved while that was read; at most `times`.
+    pub(super) fn read_refused(&self, refused: Vec<PathBuf>, times: usize) {
+        if let Some(times) = times.checked_sub(1).filter(|_| !refused.is_empty()) {
+            self.read_again(&refused, times);
+        }
+    }
+
+    fn read_again(&self, paths: &[PathBuf], times: usize) -> IngestReport {
+        let folders: HashSet<&Path> = paths.iter().map(PathBuf::as_path).collect();
+        let below = |file: &str| Path::new(file).ancestors().any(|folder| folders.contains(folder));
+        let view = self.view();
+        let stamps: Vec<_> = {
+            // Only what memory has can be unchanged.
+            let stamps = self.stamps.lock();
+            let cards = paths.iter().filter_map(|path| path.to_str()).flat_map(|path| view.cards_below(path));
+            cards.filter_map(|card| stamps.get(&card.file).cloned()).collect()
+        };
+        let known = Known::new(view, stamps);
         let mut report = ingest_changed(paths, &known, &self.ingest_options(), &self.stop);
-        self.take_report(&mut report, &known.view);
+        let refused = self.take_report(&mut report, &known.view);
         let mut problems = self.problems.lock();
         let fresh: Vec<Problem> = report.problems.iter().filter(|found| !problems.contains(found)).cloned().collect();
         problems.retain(|problem| !below(&problem.file));
@@ -53,16 +78,23 @@ impl Engine {
         for problem in fresh {
             self.say(LogLevel::Warning, &problem.to_string());
         }
+        self.read_refused(refused, times);
         (self.notify)(Notice::Status);
         report
     }
 
     pub(super) fn ingest_options(&self) -> IngestOptions {
-        IngestOptions { scan: self.scan_options(), privacy: self.privacy_options(), ..IngestOptions::default() }
+        IngestOptions {
+            scan: self.scan_options(),
+            privacy: self.privacy_options(),
+            named: self.config.directories.clone(),
+            ..IngestOptions::default()
+        }
     }
 
     /// Takes what was read into memory, but for what a buffer or an act of ours knows better.
-    pub(super) fn take_report(&self, report: &mut IngestReport, before: &View) {
+    /// Returns the files that were not taken because memory had moved since `before`.
+    pub(super) fn take_report(&self, report: &mut IngestReport, before: &View) -> Vec<PathBuf> {
         {
             // What is open may be ahead of the disk.
             let open = self.open.lock();
@@ -88,21 +120,24 @@ impl Engine {
         // What an act or a buffer made of a file while it was being read is newer than what was read.
         let root = |view: &View, file: &str| view.card(file).map(|card| card.root());
         let unmoved = |view: &View, file: &str| root(view, file) == root(before, file);
+        let read: Vec<(Arc<str>, ObjectHash)> =
+            documents.iter().filter(|d| d.is_notes()).map(|d| (d.file.clone(), d.root())).collect();
         self.change_memory_where(documents, &removed, stamps, READ, &note, &unmoved);
         self.follow_renames(&moved);
+        let now = self.view();
+        let came = read.iter().filter(|(file, read)| root(&now, file) != Some(*read)).map(|(file, _)| &**file);
+        let went = removed.iter().filter(|file| root(&now, file).is_some()).map(String::as_str);
+        came.chain(went).map(PathBuf::from).collect()
     }
 
     /// Lets the focus, and what was changed in this session, follow files to their new names.
     fn follow_renames(&self, moved: &[(String, String)]) {
-        let follow = |id: &NodeId| {
-            let (from, to) = moved.iter().find(|(from, _)| {
-                id.as_str().strip_prefix(from.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with("::*"))
-            })?;
-            Some(NodeId::new(format!("{to}{}", &id.as_str()[from.len()..])))
-        };
+        let follow =
+            |id: &NodeId| moved.iter().find_map(|(from, to)| renamed_id(id.as_str(), from, to)).map(NodeId::new);
         if moved.is_empty() {
             return;
         }
+        self.refocus(moved);
         if let Some(focus) = self.focus.lock().as_mut()
             && let Some(now) = follow(focus)
         {
@@ -115,6 +150,9 @@ impl Engine {
         }
     }
 }
+
+/// How often what was refused is read again; what changes all the while is news again.
+pub(super) const AGAIN: usize = 3;
 
 /// How many renamed files an operation's note names.
 const RENAMES_NAMED: usize = 3;

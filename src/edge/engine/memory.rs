@@ -1,7 +1,7 @@
 //! How memory changes: files that were read, buffers that changed, and the point that moved.
 
 use crate::domain::count::counted;
-use crate::domain::id::{ActionHash, NodeId, ObjectHash};
+use crate::domain::id::{ActionHash, NodeId, ObjectHash, OperationId};
 use crate::domain::memory::document::{Document, PrivacyOptions};
 use crate::domain::memory::operation::Why;
 use crate::domain::memory::store::Stamp;
@@ -9,8 +9,10 @@ use crate::domain::memory::view::View;
 use crate::domain::org::scan::{ScanOptions, scan};
 use crate::domain::port::LogLevel;
 use crate::edge::engine::Reading;
+use crate::edge::engine::fresh::AGAIN;
 use crate::edge::engine::{Engine, Notice};
 use crate::edge::ingest::{IngestReport, Known, ingest};
+use crate::edge::org_file::read_text;
 use crate::edge::walk::canonical_name;
 use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
@@ -79,31 +81,34 @@ impl Engine {
         };
         // Of two changes of one file, the index must not take the older one last.
         let order = self.changing.lock();
-        let mut memory = self.memory.lock();
-        let before = memory.head().clone();
-        let mut transaction = memory.begin();
+        // Readers do not wait while the change is made: nobody else moves memory as long as `order` is held.
+        let (before, mut transaction) = {
+            let memory = self.memory.lock();
+            (memory.head().clone(), memory.begin())
+        };
         let (put, chats): (Vec<_>, Vec<_>) = put.into_iter().partition(|document| document.is_notes());
         // A file that has become a chat is taken out.
         let remove: BTreeSet<&str> =
             remove.iter().map(String::as_str).chain(chats.iter().map(|chat| &*chat.file)).collect();
         let mut changed = Vec::new();
         for document in put.into_iter().filter(|document| may(&before, &document.file)) {
-            if memory.head().card(&document.file).is_none_or(|old| old.root() != document.root()) {
+            if before.card(&document.file).is_none_or(|old| old.root() != document.root()) {
                 changed.push(document.clone());
                 transaction.put(document);
             }
         }
-        let there = |file: &&str| memory.head().card(file).is_some() && may(&before, file);
+        let there = |file: &&str| before.card(file).is_some() && may(&before, file);
         let gone: Vec<&str> = remove.into_iter().filter(there).collect();
         for file in &gone {
             transaction.remove(file);
         }
         if transaction.is_empty() {
-            drop(memory);
             self.archive.stamps(stamps);
             return;
         }
-        match transaction.finish(why).publish(&mut memory) {
+        let change = transaction.finish(why);
+        let mut memory = self.memory.lock();
+        match change.publish(&mut memory) {
             Ok(operation) => self.archive.step(operation, memory.head().clone()),
             Err(conflict) => self.say(LogLevel::Error, &format!("BUG: {conflict:?} under the lock")),
         }
@@ -161,7 +166,8 @@ impl Engine {
     }
 
     fn follows(&self, file: &str) -> bool {
-        file.ends_with(".org") && self.config.directories.iter().any(|root| Path::new(file).starts_with(root))
+        let (path, roots) = (Path::new(file), &self.config.directories);
+        roots.iter().any(|root| path == root || (file.ends_with(".org") && path.starts_with(root)))
     }
 
     /// Returns the cause and the note of an operation that an act makes.
@@ -179,13 +185,29 @@ impl Engine {
         }
     }
 
-    /// Notes that memory holds this document for a file as it is on disk now, so that it is read again only when it changes.
+    /// Notes that memory holds this document for a file as it is on disk now, so that it is read again only when it
+    /// changes. What changed on disk since memory looked at it last is not noted, and so it is read.
     pub(super) fn hold(&self, held: &[(String, ObjectHash)]) {
+        let before = {
+            let memory = self.memory.lock();
+            memory.view_at(OperationId(memory.at().0.saturating_sub(1)))
+        };
         let stamp = |(file, document): &(String, ObjectHash)| {
-            let about = std::fs::metadata(file).ok()?;
-            let modified = crate::edge::survey::open::identity(&about).modified;
-            let modified = i64::try_from(modified).ok()?;
-            Some(Stamp { file: file.as_str().into(), modified, size: about.len(), document: *document, settled: true })
+            let (modified, size) = on_disk(file)?;
+            let seen = self.stamps.lock().get(file.as_str()).is_some_and(|s| (s.modified, s.size) == (modified, size));
+            let known = || {
+                // An act of ours, or a buffer that was saved, may be on disk before it was read there.
+                let card = before.as_ref()?.card(file)?;
+                let text = read_text(Path::new(file)).ok()?.text;
+                (self.build(file, text).ok()?.root() == card.root() && on_disk(file)? == (modified, size)).then_some(())
+            };
+            (seen || known().is_some()).then(|| Stamp {
+                file: file.as_str().into(),
+                modified,
+                size,
+                document: *document,
+                settled: true,
+            })
         };
         let stamps: Vec<Stamp> = held.iter().filter_map(stamp).collect();
         self.stamps.lock().extend(stamps.iter().map(|stamp| (stamp.file.clone(), stamp.clone())));
@@ -256,7 +278,8 @@ impl Engine {
             &self.stop,
         );
         drop(reading);
-        self.take_report(&mut report, &known.view);
+        let refused = self.take_report(&mut report, &known.view);
+        self.read_refused(refused, AGAIN);
         for problem in &report.problems {
             self.say(LogLevel::Warning, &problem.to_string());
         }
@@ -273,6 +296,13 @@ impl Engine {
         (self.notify)(Notice::Status);
         report
     }
+}
+
+/// Returns when a file was changed last, in nanoseconds since 1970, and its size.
+fn on_disk(file: &str) -> Option<(i64, u64)> {
+    let about = std::fs::metadata(file).ok()?;
+    let modified = crate::edge::survey::open::identity(&about).modified;
+    Some((i64::try_from(modified).ok()?, about.len()))
 }
 
 /// Whatever ends the reading of the memex, nobody waits for it behind that.
