@@ -170,7 +170,7 @@ async fn start_opened(boot: Boot, opened: Opened, stop: Arc<AtomicBool>) -> Resu
         Some(Arc::new(lookout.clone())),
         SURVEY_PATIENCE,
     );
-    let engine = Engine::new(Parts {
+    let parts = Parts {
         gates,
         config,
         surveyor: Arc::new(survey),
@@ -187,7 +187,10 @@ async fn start_opened(boot: Boot, opened: Opened, stop: Arc<AtomicBool>) -> Resu
         skills,
         full_text,
         notify,
-    });
+    };
+    // It opens the full-text index, which may take a moment.
+    let made = tokio::task::spawn_blocking(move || Engine::new(parts)).await;
+    let engine = made.map_err(|_| "making the engine broke".to_string())?;
     lookout.set(&engine);
     log_panics(&engine);
     log_lost_texts(&engine);

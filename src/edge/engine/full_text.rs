@@ -8,6 +8,7 @@ use crate::domain::context::build::Builder;
 use crate::domain::context::lexical::{BATCH, Crowd, Index};
 use crate::domain::context::segment::Segment;
 use crate::domain::memory::document::Document;
+use crate::domain::memory::view::View;
 use crate::domain::port::LogLevel;
 use crate::edge::engine::{Engine, Notice};
 use crate::edge::full_text::folder::Folder;
@@ -108,8 +109,15 @@ impl Engine {
             self.fill_soon();
             return;
         }
-        let mut builder = Builder::default();
-        missing.iter().filter_map(|file| view.document(file)).for_each(|document| builder.add(&document));
+        let (mut builder, mut lost) = (Builder::default(), 0);
+        for file in &missing {
+            match view.document(file) {
+                Some(document) => builder.add(&document),
+                None => lost += 1,
+            }
+        }
+        let filled = Filling { done: view.len().saturating_sub(lost), total: view.len() };
+        self.say_filling((lost > 0).then_some(filled));
         *self.index.write() =
             if builder.is_empty() { index } else { index.adopting(Arc::new(builder.finish()), &view) };
     }
@@ -164,18 +172,15 @@ impl Engine {
     }
 
     fn rest(&self) {
-        let filling = {
+        {
             let mut state = self.full_text.state.lock();
             // Another thread may have begun already.
             if state.running && !std::thread::panicking() {
                 return;
             }
             state.running = false;
+            // What it had not come to stays said.
             self.full_text.rested.notify_all();
-            state.filling.take()
-        };
-        if filling.is_some() {
-            (self.notify)(Notice::Status);
         }
     }
 
@@ -204,16 +209,19 @@ impl Engine {
         };
         let mut filling = Filling { done: view.len().saturating_sub(missing.len()), total: view.len() };
         self.say_filling((!missing.is_empty()).then_some(filling));
-        let (mut builder, mut held) = (Builder::default(), 0);
+        let (mut builder, mut held, mut lost) = (Builder::default(), 0, 0);
         for file in missing {
             if self.stop.load(Ordering::Relaxed) {
                 return;
             }
-            // What went away meanwhile is not missed.
-            if let Some(document) = view.document(&file) {
-                builder.add(&document);
+            match view.document(&file) {
+                Some(document) => {
+                    builder.add(&document);
+                    held += 1;
+                }
+                // What went away or changed meanwhile is not missed.
+                None => lost += usize::from(self.has_lost(&view, &file)),
             }
-            held += 1;
             if builder.size() >= BATCH {
                 self.take_in(std::mem::take(&mut builder));
                 self.join_crowds();
@@ -225,9 +233,17 @@ impl Engine {
             self.take_in(builder);
         }
         self.join_crowds();
+        let filled = Filling { done: view.len().saturating_sub(lost), total: view.len() };
+        self.say_filling((lost > 0).then_some(filled));
         if let Some(folder) = &self.full_text.folder {
             folder.sweep(&self.index.read());
         }
+    }
+
+    /// Returns whether a file is in memory as a view has it, when its text could not be had.
+    fn has_lost(&self, view: &View, file: &str) -> bool {
+        let root = |view: &View| view.card(file).map(|card| card.root());
+        root(view).is_some() && root(view) == root(&self.view())
     }
 
     /// Joins what has become too many segments.
@@ -277,7 +293,10 @@ impl Engine {
     }
 
     fn take_joined(&self, crowd: &Crowd) -> bool {
-        let joined = self.on_disk(|folder| folder.join(crowd)).or_else(|| {
+        let joined = self.on_disk(|folder| folder.join_unless(crowd, &self.stop)).or_else(|| {
+            if self.stop.load(Ordering::Relaxed) {
+                return None;
+            }
             // Without a disk only what is in memory already is joined there.
             let mut body = Vec::new();
             let head = crowd.is_in_memory().then(|| crowd.join(&mut body))?.ok()?;
@@ -295,6 +314,8 @@ impl Engine {
         let folder = self.full_text.folder.as_ref()?;
         match keep(folder) {
             Ok(segment) => Some(segment),
+            // Whoever ends does not wait for it, and the next start does it again.
+            Err(_) if self.stop.load(Ordering::Relaxed) => None,
             Err(why) => {
                 if !self.full_text.told.swap(true, Ordering::Relaxed) {
                     let path = folder.path().display();

@@ -4,7 +4,7 @@
 //! of its own and renames, and what is removed stays readable for whoever has it open. Unused files are swept when no
 //! other process uses the folder, or when they are old.
 
-use crate::domain::context::build::JoinError;
+use crate::domain::context::build::{JoinError, Sink};
 use crate::domain::context::lexical::{Crowd, Index};
 use crate::domain::context::segment::Segment;
 use crate::domain::context::words::EDITION;
@@ -16,6 +16,7 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 
@@ -53,6 +54,23 @@ pub fn reading(options: &ScanOptions) -> Reading {
     // Keywords are no words of the title.
     hasher.update(format!("{:?}", options.sequences).as_bytes());
     *hasher.finalize().as_bytes()
+}
+
+/// Takes what is written until it is told to stop.
+struct UnlessStopped<'a> {
+    draft: Draft,
+    stop: &'a AtomicBool,
+}
+
+impl Sink for UnlessStopped<'_> {
+    type Error = io::Error;
+
+    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match self.stop.load(Ordering::Relaxed) {
+            true => Err(io::Error::new(io::ErrorKind::Interrupted, "it was stopped")),
+            false => self.draft.put(bytes),
+        }
+    }
 }
 
 impl Folder {
@@ -120,12 +138,20 @@ impl Folder {
     /// # Errors
     /// As [`Folder::keep`], and when one of them is broken.
     pub fn join(&self, crowd: &Crowd) -> io::Result<Arc<Segment>> {
-        let mut draft = Draft::begin(&self.path)?;
-        let head = crowd.join(&mut draft).map_err(|error| match error {
+        self.join_unless(crowd, &AtomicBool::new(false))
+    }
+
+    /// Does the same, unless it is told to stop meanwhile.
+    ///
+    /// # Errors
+    /// As [`Folder::join`], and when it was stopped; then nothing is written.
+    pub fn join_unless(&self, crowd: &Crowd, stop: &AtomicBool) -> io::Result<Arc<Segment>> {
+        let mut sink = UnlessStopped { draft: Draft::begin(&self.path)?, stop };
+        let head = crowd.join(&mut sink).map_err(|error| match error {
             JoinError::Broken => io::Error::other("a part of the index is damaged"),
             JoinError::Sink(error) => error,
         })?;
-        self.finish(draft, &head)
+        self.finish(sink.draft, &head)
     }
 
     fn finish(&self, draft: Draft, head: &crate::domain::context::segment::Head) -> io::Result<Arc<Segment>> {
