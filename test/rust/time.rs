@@ -269,6 +269,62 @@ async fn memory_alone_goes_back_and_follows_a_file_again_when_that_changes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn memory_that_goes_back_makes_nothing_less_private() {
+    let home = Home::new(&[("home.org", NOTES), ("other.org", "* Other\n"), ("disk.org", "* Disk\nSecret\n")]);
+    let server = FakeServer::start(act("org-set-todo", json!({"id": "tiles", "state": "DONE"})));
+    let engine = engine(&home, &server, |_| {}).await;
+    let start = engine.head();
+    let private = NOTES.replace("* Kitchen", "* Kitchen :private:");
+    std::fs::write(home.file("home.org"), &private).expect("it is written");
+    std::fs::write(home.file("other.org"), "* Other\nMore.\n").expect("it is written");
+    std::fs::write(home.file("disk.org"), "* Disk\nSecret\nMore.\n").expect("it is written");
+    home.read(&engine).await;
+    // Memory has not seen this one yet.
+    std::fs::write(home.file("disk.org"), "* Disk :private:\nSecret\nMore.\n").expect("it is written");
+    let preview = takes_back(&engine, Wish::Rewind(start, Reach::Memory)).await;
+    for file in ["home.org", "disk.org"] {
+        let said = format!("left as it is: {}: something in it would no longer be private", home.file(file));
+        assert!(preview.text.contains(&said), "{}", preview.text);
+    }
+    let text = |file: &str| engine.view().text(&home.file(file)).expect("it is in memory").to_string();
+    assert_eq!((text("home.org"), text("other.org")), (private, "* Other\n".to_string()));
+    assert_eq!(text("disk.org"), "* Disk\nSecret\nMore.\n");
+    home.read(&engine).await;
+    assert!(text("disk.org").contains(":private:"), "it is read as any file that changed");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_move_of_memory_is_taken_back_file_by_file_and_what_came_since_stays() {
+    let home = Home::new(&[("home.org", NOTES), ("other.org", "* Other\n")]);
+    let server = FakeServer::start(Vec::new());
+    let engine = engine(&home, &server, |_| {}).await;
+    let start = engine.head();
+    let by_hand = format!("{NOTES}Mine.\n");
+    std::fs::write(home.file("home.org"), &by_hand).expect("it is written");
+    std::fs::write(home.file("other.org"), "* Other\nOne.\n").expect("it is written");
+    home.read(&engine).await;
+    takes_back(&engine, Wish::Rewind(start, Reach::Memory)).await;
+    std::fs::write(home.file("other.org"), "* Other\nOne.\nTwo.\n").expect("it is written");
+    std::fs::write(home.file("new.org"), "* New\n").expect("it is written");
+    home.read(&engine).await;
+    let (_, typed) = home.ask(&engine, "/undo").await;
+    assert!(typed.starts_with("Nothing was done: that moved memory alone"), "{typed}");
+    let stale = engine.preview(&origin(), Wish::Undo(None)).await.expect("it is shown");
+    assert!(stale.text.contains("other.org: memory has taken in something newer"), "{}", stale.text);
+    std::fs::write(home.file("home.org"), format!("{NOTES}Later.\n")).expect("it is written");
+    home.read(&engine).await;
+    let refused = engine.carry_out(&origin(), &stale.shown, engine.new_turn(), &mut |_| {}).await;
+    assert!(refused.is_err_and(|why| why.contains("memory has moved on")));
+    std::fs::write(home.file("home.org"), NOTES).expect("it is written");
+    home.read(&engine).await;
+    undo(&engine).await;
+    let text = |file: &str| engine.view().text(&home.file(file)).expect("it is in memory").to_string();
+    assert_eq!(text("home.org"), by_hand);
+    assert_eq!(text("other.org"), "* Other\nOne.\nTwo.\n");
+    assert_eq!(text("new.org"), "* New\n", "what memory took in since is not forgotten");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn going_back_moves_no_authority() {
     let home = Home::new(&[("home.org", NOTES)]);
     let set = json!({"id": "tiles", "state": "DONE"});

@@ -11,6 +11,7 @@ pub mod focus;
 pub mod folders;
 pub mod fresh;
 pub mod full_text;
+pub mod head;
 pub mod intents;
 pub mod journal;
 pub mod memory;

@@ -7,19 +7,19 @@
 use crate::domain::action::Action;
 use crate::domain::gate::clearance::{Judgement, judge};
 use crate::domain::gate::plan::{Approval, FlightPlan};
-use crate::domain::gate::show::field;
 use crate::domain::gate::{Case, page};
 use crate::domain::hash::ContentHasher;
 use crate::domain::id::{OperationId, TurnId};
 use crate::domain::inert::exact;
 use crate::domain::label::Labels;
-use crate::domain::port::{LogLevel, Sink};
+use crate::domain::port::Sink;
 use crate::domain::scope::Scope;
 use crate::domain::signal::{Body, Depth, Origin, Sensor, Signal};
 use crate::domain::tool::RESTORE;
-use crate::domain::turn::{Commanded, Conversation, Ending, Parking, Start, TurnReport, proposal};
+use crate::domain::turn::{Commanded, Parking, Start, proposal};
 use crate::domain::undo::{Change, History, Kind, behind};
 use crate::edge::engine::Engine;
+use crate::edge::engine::head::Move;
 use crate::edge::engine::record::Finished;
 use crate::edge::engine::skilled::Setting;
 use crate::edge::engine::turns::channel;
@@ -28,8 +28,10 @@ use std::sync::Arc;
 
 /// How many previews can be carried out; the oldest are forgotten.
 const KEPT: usize = 32;
-/// How many files a preview of memory names.
-const NAMED: usize = 50;
+/// What a chat answers when the last change moved memory alone: there is no plan for that, and without one nothing is
+/// shown before it happens.
+const MEMORY_ALONE: &str = "that moved memory alone, which is looked at before it is taken back: M-x passepartout-undo \
+                            or passepartout-redo, or at a terminal: passepartout memory undo or redo";
 
 /// How far a rewind goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +64,7 @@ impl Wish {
         }
     }
 
-    fn kind(&self) -> Kind {
+    pub(super) fn kind(&self) -> Kind {
         match self {
             Wish::Undo(_) => Kind::Undo,
             Wish::Redo => Kind::Redo,
@@ -137,14 +139,6 @@ enum What {
     Memory(Move),
 }
 
-/// A move of memory's head: from where to where, and which changes it takes back.
-#[derive(Clone, Debug)]
-struct Move {
-    from: OperationId,
-    to: OperationId,
-    of: Vec<String>,
-}
-
 /// What is to be taken back, as it was worked out.
 enum Chosen {
     Files { changes: Vec<String>, to: Option<OperationId> },
@@ -161,7 +155,10 @@ impl Engine {
             return Err("this channel may not look at memory".to_string());
         }
         let (what, preview) = match self.chosen(&wish).await? {
-            Chosen::Memory(to) => self.preview_memory(to).await?,
+            Chosen::Memory(to) => {
+                let preview = self.preview_memory(&to).await?;
+                (What::Memory(to), preview)
+            }
             Chosen::Files { changes, to } => self.preview_files(origin, &wish, changes, to).await?,
         };
         let mut previews = self.previews.lock();
@@ -215,7 +212,7 @@ impl Engine {
         };
         let prepared = prepared.ok_or("that is not what was shown last; look at it again")?;
         match prepared.what {
-            What::Memory(to) => self.move_memory(origin, &prepared.wish, &to, turn).await,
+            What::Memory(to) => self.move_memory(origin, &prepared.wish, (&to, shown), turn).await,
             What::Files { plan, scope } => {
                 let approval = Approval::new(&plan, shown, origin, self.clock.now()).map_err(|why| why.to_string())?;
                 let action = plan.action.clone();
@@ -234,7 +231,7 @@ impl Engine {
         sink: Sink<'_>,
     ) -> Result<Finished, String> {
         match self.chosen(&wish).await? {
-            Chosen::Memory(to) => self.move_memory(origin, &wish, &to, turn).await,
+            Chosen::Memory(_) => Err(MEMORY_ALONE.to_string()),
             Chosen::Files { changes, to } => {
                 let action = self.restoring(&wish, changes, to).await?;
                 let scope = self.scope(&origin.session, None, origin.rights.see_private);
@@ -276,7 +273,7 @@ impl Engine {
                     return Err(format!("there is no operation {}; the last is {}", to.0, self.head().0));
                 }
                 if *reach == Reach::Memory {
-                    return Ok(Chosen::Memory(Move { from: self.head(), to: *to, of: Vec::new() }));
+                    return Ok(Chosen::Memory(Move { to: *to, since: self.head(), of: Vec::new() }));
                 }
                 let back: Vec<String> = behind(&all, *to).iter().map(|change| change.id.clone()).collect();
                 if back.is_empty() {
@@ -286,7 +283,7 @@ impl Engine {
             }
         };
         match changes.first().and_then(change).and_then(|change| change.memory) {
-            Some((from, _)) => Ok(Chosen::Memory(Move { from: self.head(), to: from, of: changes })),
+            Some((before, after)) => Ok(Chosen::Memory(Move { to: before, since: after, of: changes })),
             None => Ok(Chosen::Files { changes, to }),
         }
     }
@@ -342,33 +339,6 @@ impl Engine {
         Ok((What::Files { plan: Box::new(plan), scope: Box::new(scope) }, preview))
     }
 
-    async fn preview_memory(&self, to: Move) -> Result<(What, Preview), String> {
-        self.flush().await?;
-        let differing = self.archive.differing(to.to, to.from).await?;
-        if differing.is_empty() {
-            return Err(format!("memory is as it was at operation {}", to.to.0));
-        }
-        let mut text = String::new();
-        field(&mut text, "memory goes back to operation", &to.to.0.to_string());
-        field(&mut text, "files on disk", "stay as they are; memory follows a file again when that changes");
-        for file in differing.iter().take(NAMED) {
-            let what = match (file.before, file.after) {
-                (None, _) => "forgets",
-                (Some(_), None) => "remembers",
-                (Some(_), Some(_)) => "goes back in",
-            };
-            field(&mut text, what, &file.file);
-        }
-        if let Some(more @ 1..) = differing.len().checked_sub(NAMED) {
-            field(&mut text, "and", &crate::domain::count::counted(more, "more file"));
-        }
-        let mut hasher = ContentHasher::new("preview of memory");
-        hasher.text(&text).number(to.from.0).number(to.to.0);
-        let shown = blake3::Hash::from_bytes(hasher.finish()).to_hex().to_string();
-        let title = format!("Rewind memory to operation {}", to.to.0);
-        Ok((What::Memory(to), Preview { shown, title, text }))
-    }
-
     /// Runs one turn for a human's own command.
     async fn command_turn(
         self: &Arc<Self>,
@@ -399,60 +369,6 @@ impl Engine {
         let setting = Setting { project: Some(scope.project.clone()), under: Some(under) };
         self.finish(turn, origin.session.clone(), began, asked, report, &setting).await
     }
-
-    /// Moves memory's head by one more operation; no file is touched, and no record.
-    async fn move_memory(&self, origin: &Origin, wish: &Wish, to: &Move, turn: TurnId) -> Result<Finished, String> {
-        if !origin.rights.approve {
-            return Err("this channel may not take anything back; do it in Emacs or at a terminal".to_string());
-        }
-        let began = self.clock.now();
-        self.flush().await?;
-        if self.head() != to.from {
-            return Err("memory has moved on since this was shown; look at it again".to_string());
-        }
-        let (mut put, mut remove, mut held) = (Vec::new(), Vec::new(), Vec::new());
-        for file in self.archive.differing(to.to, to.from).await? {
-            match file.before {
-                None => remove.push(file.file.to_string()),
-                Some(document) => {
-                    let text = self.archive.text(document).await?;
-                    let text = text.ok_or_else(|| format!("{}: its text is not in the store", file.file))?;
-                    let built = Arc::new(self.build(&file.file, text)?);
-                    held.push((file.file.to_string(), built.root()));
-                    put.push(built);
-                }
-            }
-        }
-        let id = self.new_change_name(&turn.0);
-        let note = format!("{id} memory back to operation {}", to.to.0);
-        self.change_memory(put, &remove, Vec::new(), wish.kind().name(), &note);
-        self.hold(&held);
-        let change = Change {
-            id,
-            kind: wish.kind(),
-            time: began,
-            since: to.from,
-            turn: turn.0.clone(),
-            session: origin.session.0.clone(),
-            tool: "memory".to_string(),
-            summary: format!("Rewind memory to operation {}", to.to.0),
-            plan: None,
-            approver: Some(channel(origin.source).to_string()),
-            of: to.of.clone(),
-            files: Vec::new(),
-            memory: Some((to.from, self.head())),
-            doubt: None,
-        };
-        self.keep_move(&change).await?;
-        self.say(LogLevel::Info, &format!("memory went back to operation {} by operation {}", to.to.0, self.head().0));
-        let mut report = TurnReport::of(Conversation::empty());
-        report.ending = Ending::Answered;
-        report.text = format!(
-            "Memory is as it was at operation {}. The files stay as they are; memory follows a file again when that changes.",
-            to.to.0
-        );
-        Ok(self.finish(turn, origin.session.clone(), began, asked(wish), report, &Setting::default()).await)
-    }
 }
 
 /// Refuses what would change nothing, with what stands against it.
@@ -468,7 +384,7 @@ fn something(facts: &crate::domain::gate::Facts) -> Result<(), String> {
 }
 
 /// Returns what set a turn off, for the trace.
-fn asked(wish: &Wish) -> String {
+pub(super) fn asked(wish: &Wish) -> String {
     match wish {
         Wish::Undo(None) => Sensor::Undo.name().to_string(),
         Wish::Undo(Some(name)) => format!("{} {}", Sensor::Undo.name(), exact(name)),
