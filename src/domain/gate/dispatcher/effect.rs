@@ -6,7 +6,7 @@ use crate::domain::gate::lisp::Found;
 use crate::domain::gate::place::{self, Zone};
 use crate::domain::gate::shell::{Concern, Harm, Matter};
 use crate::domain::gate::{Reason, Verdict};
-use crate::domain::tool::Effect;
+use crate::domain::tool::{Effect, RESTORE};
 
 /// Passes commands that read only, denies what cannot be meant, asks about the rest.
 pub(super) fn shell_safety(evidence: &Evidence<'_>) -> Verdict {
@@ -34,6 +34,10 @@ fn verdict<'a>(concerns: impl Iterator<Item = &'a Concern>) -> Verdict {
 pub(super) fn high_impact(evidence: &Evidence<'_>) -> Verdict {
     let case = evidence.case;
     let mut why: Vec<String> = case.facts.unknown.clone();
+    if case.action.tool() == RESTORE {
+        // What goes back is worked out by merging: a human sees it first, whatever the rules allow.
+        why.push("It takes back what was done to files.".to_string());
+    }
     match case.tool.effect {
         Effect::WriteFile | Effect::EditOrg => {
             let named = case.facts.paths.iter().map(|path| path.resolved.as_str());
