@@ -30,6 +30,11 @@ pub struct Facts {
     pub puts: Vec<PutFact>,
     /// What taking something back leaves as it is, and why; for people to read.
     pub left: Vec<String>,
+    /// What is put whole as the texts that it changes, where either side is a text: for what judges privacy.
+    /// It follows from the puts, and is not part of [`Facts::hash`].
+    pub put_texts: Vec<EditFact>,
+    /// What is not certain of what is taken back; for people to read.
+    pub doubts: Vec<String>,
     /// Why what the action does to files could not be undone; `None` when it could, or when it changes none.
     pub not_undoable: Option<String>,
 }
@@ -282,6 +287,12 @@ impl Facts {
             hasher.number(self.left.len() as u64);
             for left in &self.left {
                 hasher.text(left);
+            }
+        }
+        if !self.doubts.is_empty() {
+            hasher.text("doubts").number(self.doubts.len() as u64);
+            for doubt in &self.doubts {
+                hasher.text(doubt);
             }
         }
         if let Some(why) = &self.not_undoable {

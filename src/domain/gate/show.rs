@@ -72,6 +72,9 @@ fn restored(out: &mut String, action: &Action, facts: &Facts) {
     for left in &facts.left {
         field(out, "left as it is", left);
     }
+    for doubt in &facts.doubts {
+        field(out, "not certain, so look at the difference", doubt);
+    }
     for unknown in &facts.unknown {
         field(out, "not found out", unknown);
     }

@@ -1,7 +1,7 @@
 //! Predicts what taking changes back would do: a three-way merge of each path, on what the user sees there now.
 
 use crate::domain::action::Action;
-use crate::domain::gate::facts::PutFact;
+use crate::domain::gate::facts::{EditFact, PutFact};
 use crate::domain::id::ObjectHash;
 use crate::domain::memory::store::content_name;
 use crate::domain::org::decode::{Decoded, decode};
@@ -67,7 +67,10 @@ impl Engine {
         for change in changes {
             way.take_back(change)?;
         }
-        way.predicted()
+        let mut predicted = way.predicted()?;
+        let doubt = |change: &&Change| change.doubt.as_ref().map(|doubt| format!("“{}”: {doubt}", change.summary));
+        predicted.doubts = changes.iter().filter_map(doubt).collect();
+        Ok(predicted)
     }
 }
 
@@ -170,6 +173,7 @@ impl Way<'_> {
                 // Merged bytes are nobody's yet: they are kept, so that what is put there is found by its name.
                 waiting_for(self.engine.archive.keep(contents))?;
             }
+            predicted.put_texts.extend(put_text(path, found, state));
             predicted.puts.push(PutFact { file: path.clone(), before, after, diff: diff.unwrap_or_default() });
         }
         Ok(predicted)
@@ -197,6 +201,20 @@ impl Way<'_> {
             }
         }
     }
+}
+
+/// Returns what is put whole as an edit, where either side is a text; what is no text counts as none.
+fn put_text(path: &str, found: &State, state: &State) -> Option<EditFact> {
+    let text = |state: &State| match state {
+        State::File { bytes, .. } => decode(bytes).ok().map(|decoded| decoded.text),
+        State::Absent | State::Link(_) | State::Folder(_) | State::Unknown(_) => None,
+    };
+    let (before, after) = (text(found), text(state));
+    if before.is_none() && after.is_none() {
+        return None;
+    }
+    let after = after.unwrap_or_else(|| "".into());
+    Some(EditFact { file: path.to_string(), before, after, diff: String::new() })
 }
 
 /// Whether a state is what an image names.

@@ -52,6 +52,10 @@ pub struct Predicted {
     pub puts: Vec<PutFact>,
     /// What is left as it is, and why.
     pub left: Vec<String>,
+    /// Texts that are put whole; see [`Facts::put_texts`].
+    pub put_texts: Vec<EditFact>,
+    /// What is not certain of what is taken back.
+    pub doubts: Vec<String>,
 }
 
 /// Knows what the files and nodes of the user are: how private, and whether Emacs visits them.
@@ -164,7 +168,9 @@ impl Survey {
     fn predict(&self, action: &Action, tool: &Tool, scope: &Scope, facts: &mut Facts) {
         let Some(planner) = &self.edits else { return };
         match planner.plan(action, tool, scope, &facts.paths) {
-            Ok(Predicted { edits, puts, left }) => {
+            Ok(Predicted { edits, puts, left, put_texts, doubts }) => {
+                facts.put_texts = put_texts;
+                facts.doubts = doubts;
                 facts.edits = edits;
                 facts.puts = puts;
                 facts.left = left;

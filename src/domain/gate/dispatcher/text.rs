@@ -2,6 +2,7 @@
 
 use super::Evidence;
 use crate::domain::gate::disclosure::{loosened, opened, quoted};
+use crate::domain::gate::facts::EditFact;
 use crate::domain::gate::secret::Certainty;
 use crate::domain::gate::{Case, Reason, Verdict};
 use crate::domain::label::{Privacy, Provenance};
@@ -70,9 +71,14 @@ fn ask(why: impl Iterator<Item = String>) -> Verdict {
     if why.is_empty() { Verdict::pass() } else { Verdict::Ask(Reason::new(why.join(" "))) }
 }
 
+/// Returns every text that changes: edits, and texts that are put whole.
+fn texts(case: &Case<'_>) -> Vec<EditFact> {
+    case.facts.edits.iter().chain(&case.facts.put_texts).cloned().collect()
+}
+
 /// Returns which notes an edit would make less private.
 fn less_private(case: &Case<'_>) -> Option<String> {
-    let names = match loosened(&case.facts.edits, &case.scope.private_tags) {
+    let names = match loosened(&texts(case), &case.scope.private_tags) {
         Ok(names) => names,
         Err(_) => {
             return Some("Whether it makes notes less private was not found out: a file is too large.".to_string());
@@ -85,7 +91,8 @@ fn less_private(case: &Case<'_>) -> Option<String> {
     if case.scope.see_private && case.facts.privacy == Some(Privacy::Private) {
         return Some(format!("{} would no longer be private.", quoted(&names)));
     }
-    let files = case.facts.edits.iter().map(|edit| edit.file.rsplit('/').next().unwrap_or(&edit.file).to_string());
+    let edits = texts(case);
+    let files = edits.iter().map(|edit| edit.file.rsplit('/').next().unwrap_or(&edit.file).to_string());
     Some(format!("Something in {} would no longer be private.", quoted(&files.collect::<Vec<_>>())))
 }
 
@@ -96,8 +103,9 @@ fn spread(case: &Case<'_>) -> Option<String> {
     if !brings_words(case) || case.action.labels().provenance == Provenance::User {
         return None;
     }
-    match opened(&case.facts.edits, &case.scope.private_tags) {
-        Ok(_) | Err(_) if case.facts.edits.is_empty() => {
+    let edits = texts(case);
+    match opened(&edits, &case.scope.private_tags) {
+        Ok(_) | Err(_) if edits.is_empty() => {
             Some("Private notes led to this text, and where it would go was not found out.".to_string())
         }
         Ok(names) if names.is_empty() => None,
