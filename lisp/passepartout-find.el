@@ -199,7 +199,8 @@ Every candidate fits: the core has chosen them."
   "Ask the core for what fits INPUT."
   (setq passepartout-find--wanted input)
   (passepartout-request
-   :query `(:query ,input :limit ,passepartout-find--limit :typing t)
+   :query `(:query ,input :limit ,passepartout-find--limit :typing t
+            :for :screen)
    (lambda (payload) (passepartout-find--take input payload))))
 
 (defun passepartout-find--look (buffer)
@@ -233,7 +234,7 @@ Every candidate fits: the core has chosen them."
 (defun passepartout-find--go-first (query)
   "Go to the first heading that fits QUERY when the answer comes."
   (passepartout-request
-   :query `(:query ,query :limit 1 :typing t)
+   :query `(:query ,query :limit 1 :typing t :for :screen)
    (lambda (payload)
      (let ((hit (car (plist-get payload :hits))))
        (if hit

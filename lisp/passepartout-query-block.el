@@ -31,10 +31,12 @@
 ;; takes the place of what stands there, if the block is still the same.
 ;; All that is inserted is made of links and inert words: no title of a
 ;; note can become a heading, a timestamp, or anything that runs.
+;; Private headings come only into a note that is private itself.
 
 ;;; Code:
 
 (require 'passepartout)
+(require 'passepartout-chat-text)
 (require 'passepartout-events)
 (require 'passepartout-query)
 (require 'passepartout-view)
@@ -161,6 +163,27 @@
 
 ;;;; Filling
 
+(defun passepartout-query-block--private-p ()
+  "Return non-nil when point is in a file or below a heading that is private."
+  (or (passepartout-chat--file-private-p)
+      (org-with-wide-buffer
+       (let ((going (not (org-before-first-heading-p))) (found nil))
+         (when going (org-back-to-heading t))
+         (while (and going (not found))
+           (setq found (passepartout-chat--private-in-p
+                        (point) (save-excursion (outline-next-heading)
+                                                (point)))
+                 going (org-up-heading-safe)))
+         found))))
+
+(defun passepartout-query-block--for ()
+  "Return for what the core is asked at point: the note and how private it is."
+  (if (passepartout-query-block--private-p)
+      `(:for :private-note
+        ,@(and buffer-file-name
+               `(:file ,buffer-file-name :byte ,(1- (position-bytes (point))))))
+    '(:for :note)))
+
 (defun passepartout-query-block--bounds (marker)
   "Return the region between the lines of the block at MARKER, or nil."
   (save-excursion
@@ -185,19 +208,27 @@ LINE is the line that it began with when the core was asked."
               (when (and bounds
                          (not buffer-read-only)
                          (equal line (passepartout-query-block--line marker)))
+                (goto-char marker)
                 (passepartout-query-block--replace
-                 bounds (passepartout-query-block--body params payload)))))))
+                 bounds (passepartout-query-block--body
+                         params payload
+                         (passepartout-query-block--private-p))))))))
       (set-marker marker nil))))
 
-(defun passepartout-query-block--body (params payload)
-  "Return what stands in a block with PARAMS for PAYLOAD."
+(defun passepartout-query-block--body (params payload private)
+  "Return what stands in a block with PARAMS for PAYLOAD.
+Private headings are among it only when PRIVATE says that the note is."
   (let ((problem (plist-get payload :error)))
     (if problem
         (passepartout-view-fixed
          (concat "This query cannot be read. "
                  (passepartout-view-line problem 600)))
-      (concat (passepartout-query-block-text (plist-get payload :hits)
-                                             (plist-get params :columns))
+      (concat (passepartout-query-block-text
+               (if private
+                   (plist-get payload :hits)
+                 (seq-remove (lambda (hit) (plist-get hit :private))
+                             (plist-get payload :hits)))
+               (plist-get params :columns))
               (mapconcat (lambda (note)
                            (passepartout-view-fixed
                             (concat "Note: " (passepartout-view-line note 400)
@@ -236,7 +267,8 @@ What stood there stays until the core has answered."
     (let ((line (passepartout-query-block--line start)))
       (passepartout-request
        :query `(:query ,query
-                ,@(and (integerp limit) `(:limit ,limit)))
+                ,@(and (integerp limit) `(:limit ,limit))
+                ,@(passepartout-query-block--for))
        (lambda (payload)
          (passepartout-query-block--fill start line params payload))))))
 

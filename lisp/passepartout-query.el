@@ -364,7 +364,7 @@ again.\n"))))
     (setq number
           (passepartout-request
            :query `(:query ,passepartout-query--query
-                    :limit ,passepartout-query--limit)
+                    :limit ,passepartout-query--limit :for :screen)
            (lambda (payload)
              (when (buffer-live-p buffer)
                (with-current-buffer buffer
@@ -496,15 +496,25 @@ again.\n"))))
     (message "Copied %s" (passepartout-view-line link))))
 
 (defun passepartout-query-save (file)
-  "Write the results to FILE, as a dynamic block of Org."
+  "Write the results to FILE, as a dynamic block of Org.
+Private headings are left out, unless you say that they go along; then
+the whole file says that it is private."
   (interactive (list (read-file-name "Save the results as an Org file: "
                                      nil nil nil "query.org")))
   (require 'passepartout-query-block)
-  (let ((query passepartout-query--query)
-        (limit passepartout-query--limit)
-        (hits (plist-get passepartout-query--payload :hits)))
+  (let* ((query passepartout-query--query)
+         (limit passepartout-query--limit)
+         (hits (plist-get passepartout-query--payload :hits))
+         (count (seq-count (lambda (hit) (plist-get hit :private)) hits))
+         (private (and (< 0 count)
+                       (y-or-n-p
+                        (format "Save %d private headings too, in a file that \
+says it is private? " count)))))
+    (unless private
+      (setq hits (seq-remove (lambda (hit) (plist-get hit :private)) hits)))
     (with-temp-buffer
-      (insert "#+TITLE: " (passepartout-view-line query) "\n\n"
+      (insert "#+TITLE: " (passepartout-view-line query) "\n"
+              (if private "#+PROPERTY: PRIVACY private\n" "") "\n"
               (passepartout-query-block-header query limit nil)
               (passepartout-query-block-text hits nil)
               "#+END:\n")

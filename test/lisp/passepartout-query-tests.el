@@ -239,6 +239,7 @@
       (org-update-dblock)
       (should (equal (seq-take (cddr (cddr (car (passepartout-fake-sent :query)))) 4)
                      '(:query "tag:work" :limit 3)))
+      (should (eq :note (plist-get (car (passepartout-fake-sent :query)) :for)))
       ;; Until then what stood there stays.
       (should (string-search "\nold\n#+END:" (buffer-string)))
       (passepartout-fake-answer
@@ -256,6 +257,54 @@
       (passepartout-fake-answer
        :query (passepartout-query-tests--answer passepartout-query-tests--hit))
       (should (= 1 (how-many "Order the tiles" (point-min)))))))
+
+(ert-deftest passepartout-query-block-has-private-headings-in-private-notes-only ()
+  (dolist (case '(("* Note\n" "" :note)
+                  ("* Other :private:\n* Note\n" "" :note)
+                  ("* Note\n" "* Below :private:\n" :note)
+                  ("* Note :private:\n" "" :private-note)
+                  ("* Up\n:PROPERTIES:\n:PRIVACY: private\n:END:\n** Note\n" ""
+                   :private-note)
+                  ("#+FILETAGS: :private:\n* Note\n" "" :private-note)))
+    (passepartout-fake-with
+      (with-temp-buffer
+        (let ((org-inhibit-startup t)) (org-mode))
+        (insert (car case))
+        (save-excursion
+          (insert "#+BEGIN: passepartout-query :query \"x\"\n#+END:\n" (nth 1 case)))
+        (org-update-dblock)
+        (should (equal (nth 2 case)
+                       (plist-get (car (passepartout-fake-sent :query)) :for)))
+        ;; Whatever the core says.
+        (passepartout-fake-answer
+         :query (passepartout-query-tests--answer
+                 `(:private t ,@passepartout-query-tests--hit)))
+        (should (eq (eq (nth 2 case) :private-note)
+                    (and (string-search "tiles" (buffer-string)) t)))))))
+
+(ert-deftest passepartout-query-saves-private-headings-only-in-private-files ()
+  (dolist (yes '(nil t))
+    (passepartout-fake-with
+      (let ((file (make-temp-file "passepartout-query" nil ".org")))
+        (unwind-protect
+            (cl-letf (((symbol-function 'y-or-n-p) (lambda (&rest _) yes)))
+              (passepartout-query "tag:work")
+              (should (eq :screen (plist-get (car (passepartout-fake-sent :query))
+                                             :for)))
+              (passepartout-fake-answer
+               :query (passepartout-query-tests--answer
+                       `(:private t ,@passepartout-query-tests--hit)))
+              (delete-file file)
+              (passepartout-query-save file)
+              (with-temp-buffer
+                (insert-file-contents file)
+                (should (eq yes (and (string-search "Order the tiles"
+                                                    (buffer-string))
+                                     t)))
+                (should (eq yes (and (string-search "\n#+PROPERTY: PRIVACY private\n"
+                                                    (buffer-string))
+                                     t)))))
+          (delete-file file))))))
 
 (ert-deftest passepartout-query-block-text-stays-text ()
   (let ((text (passepartout-query-block-text

@@ -312,6 +312,34 @@ fn requests_are_answered_each_with_its_number() {
 }
 
 #[test]
+fn private_headings_are_found_only_for_the_eyes_of_the_user_and_for_private_notes() {
+    let notes = "* Open tiles\n* Secret tiles :private:\nHere.\n";
+    let home = Home::new(&[("home.org", notes)]);
+    let mut client = Client::start(&home, None, "\"recall\"");
+    let (file, inside) = (home.file("home.org"), notes.find("Here").expect("it is there") as i64);
+    let mut check = |what: Option<&str>, place: Option<(&str, i64)>, expect: i64| {
+        let mut payload = Plist::new().text("query", "tiles");
+        if let Some(what) = what {
+            payload = payload.keyword("for", what);
+        }
+        if let Some((file, byte)) = place {
+            payload = payload.text("file", file).int("byte", byte);
+        }
+        let answer = client.request("query", payload);
+        assert_eq!(answer.int_at("total"), Some(expect), "{what:?} {place:?}: {answer}");
+        let private = answer.list_at("hits").iter().filter(|hit| hit.flag_at("private")).count();
+        assert_eq!(private as i64, expect - 1);
+    };
+    check(Some("screen"), None, 2);
+    check(None, None, 1);
+    check(Some("note"), None, 1);
+    check(Some("galaxy"), None, 1);
+    check(Some("private-note"), Some((&file, inside)), 2);
+    check(Some("private-note"), Some((&file, 0)), 1);
+    check(Some("private-note"), Some(("/elsewhere.org", 0)), 2);
+}
+
+#[test]
 fn words_are_answered_in_a_stream_that_ends() {
     let home = Home::new(&[("home.org", TILES)]);
     let server = FakeServer::start([says(&["Half ", "and half: * no heading\n* still none"])]);

@@ -100,12 +100,32 @@ impl Loop {
 /// How many nodes one answer holds at most: a message stays small.
 const MOST_HITS: usize = 1_000;
 
-/// Answers a query. A client is the user's own Emacs and may see what is private.
+/// Returns how private the headings may be that a query finds, by what its answer is for. What the user only looks at
+/// may be private, and so may what goes into a private note; everything else, and what says nothing, gets none of it.
+fn clearance(engine: &Engine, payload: &Sexp) -> Privacy {
+    match payload.name_at("for") {
+        Some("screen") => Privacy::Private,
+        Some("private-note") => note_privacy(engine, payload).unwrap_or(Privacy::Private),
+        Some(_) | None => Privacy::Open,
+    }
+}
+
+/// Returns how private the place of a note is as memory knows it; `None` when memory does not have that file.
+fn note_privacy(engine: &Engine, payload: &Sexp) -> Option<Privacy> {
+    let view = engine.view();
+    let file = canonical_name(payload.text_at("file")?);
+    let card = view.card(&file)?;
+    // A place that memory does not have yet is taken for an open one.
+    let node = payload.count_at("byte").and_then(|byte| view.node(&file, card.at(byte)));
+    Some(node.map_or(Privacy::Open, |node| node.privacy()))
+}
+
+/// Answers a query.
 fn query(engine: &Engine, payload: &Sexp) -> Plist {
     let text = payload.text_at("query").unwrap_or("");
     let limit = payload.count_at("limit").map(|limit| limit.clamp(1, MOST_HITS));
     let manner = if payload.flag_at("typing") { Manner::Typing } else { Manner::Whole };
-    match engine.query(&engine.view(), text, limit, Privacy::Private, manner) {
+    match engine.query(&engine.view(), text, limit, clearance(engine, payload), manner) {
         Ok(answer) => show::answer(&answer, engine, MOST_HITS),
         Err(error) => Plist::new()
             .text("error", error.to_string())
