@@ -7,30 +7,35 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 #![allow(unsafe_code)] // One call of clock_gettime.
 
+mod report;
 mod synthetic;
 
 use passepartout::domain::context::build::Builder;
 use passepartout::domain::context::lexical::{BATCH, Index};
 use passepartout::domain::context::question::Question;
 use passepartout::domain::context::rank::search;
+use passepartout::domain::context::{Audience, Request, assemble};
 use passepartout::domain::label::Privacy;
+use passepartout::domain::memory::Memory;
 use passepartout::domain::memory::document::{Document, PrivacyOptions};
-use passepartout::domain::memory::view::View;
+use passepartout::domain::memory::operation::Why;
+use passepartout::domain::memory::shape::Shape;
+use passepartout::domain::memory::store::{Commit, Store};
 use passepartout::domain::org::scan::{ScanOptions, scan};
+use passepartout::domain::query::parse::parse;
+use passepartout::domain::query::run::{World, answer};
 use passepartout::edge::full_text::folder::{Folder, reading};
+use passepartout::edge::store::DiskStore;
+use passepartout::edge::tokens::Tokens;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Memories up to this many headings are asked as tools ask them, too.
-const SEARCHED: usize = 100_000;
+/// Files that are stored at once.
+const STORED: usize = 200;
 
 fn main() {
     let asked: Vec<usize> = std::env::args().filter_map(|argument| argument.parse().ok()).collect();
     let sizes = if asked.is_empty() { vec![10_000, 100_000, 1_000_000] } else { asked };
-    println!(
-        "{:>9} | fill MB/s | B/heading disk | resident | index    | p50 ms | p99 ms | search p50, p99 | edit p50, p99 | start ms",
-        "headings"
-    );
     for headings in sizes {
         measure(headings);
     }
@@ -48,11 +53,17 @@ fn measure(headings: usize) {
     let (mut spent, mut bytes) = (0.0, 0);
     let mut index = Index::default();
     let mut builder = Builder::default();
+    let (mut store, mut memory) = opened(cache.path());
+    let mut unsaved = Vec::with_capacity(STORED);
     let files = headings.div_ceil(synthetic::HEADINGS_A_FILE);
     for number in 0..files {
         let text = synthetic::file(number);
         bytes += text.len();
-        let document = document(number, text);
+        let document = Arc::new(document(number, text));
+        unsaved.push(document.clone());
+        if unsaved.len() >= STORED || number + 1 == files {
+            save(&mut store, &mut memory, std::mem::take(&mut unsaved));
+        }
         let begun = now();
         builder.add(&document);
         if builder.size() >= BATCH {
@@ -75,20 +86,38 @@ fn measure(headings: usize) {
     let hits: usize = questions.iter().map(ask).sum();
     assert!(hits > 1_000, "only {hits} hits");
     let (middle, late) = times(&questions, ask);
-    let resident = resident().saturating_sub(before);
-    let heap = index.heap_bytes();
-    print!(
-        "{headings:>9} | {:>9.1} | {:>14} | {:>5} MB | {:>5.1} MB | {middle:>6.2} | {late:>6.2}",
-        bytes as f64 / 1e6 / spent,
-        disk / headings as u64,
-        resident / 1_000_000,
-        heap as f64 / 1e6,
-    );
+    let of = format!("{headings} headings");
+    let rate = bytes as f64 / 1e6 / spent;
+    report::rated(&format!("full text: filling, {of}"), "20 MB/s", &format!("{rate:.1} MB/s"), Some(rate));
+    let (resident, heap) = (resident().saturating_sub(before) as f64 / 1e6, index.heap_bytes() as f64 / 1e6);
     let segments = index.segments().count();
-    if headings <= SEARCHED {
-        as_tools_do(&folder, &index, files, &questions);
-    }
-    println!("   ({segments} segments)");
+    println!(
+        "  {} B a heading on disk in {segments} segments; {resident:.0} MB resident; {heap:.1} MB of heads",
+        disk / headings as u64
+    );
+    said("full text: words alone", &of, middle, late);
+    drop((store, memory));
+    as_tools_do(cache.path(), &folder, &index, &of, files, &questions);
+}
+
+/// Prints a row about one of the lists of questions.
+fn said(what: &str, of: &str, middle: f64, late: f64) {
+    report::row(&format!("{what}, 200 questions, {of}"), "p99 50 ms", &format!("p50 {middle:.2}, p99 {late:.2} ms"));
+}
+
+fn opened(folder: &Path) -> (DiskStore, Memory) {
+    let mut store = DiskStore::open(&folder.join("store")).unwrap();
+    let view = store.load_cards(&Shape::default(), &|| Ok(())).unwrap().view;
+    (store, Memory::restore(view, Vec::new()))
+}
+
+fn save(store: &mut DiskStore, memory: &mut Memory, documents: Vec<Arc<Document>>) {
+    let mut change = memory.begin();
+    documents.into_iter().for_each(|document| change.put(document));
+    let (cause, origin, note) = ("read".to_string(), "bench".to_string(), String::new());
+    change.finish(Why { cause, origin, at: jiff::Timestamp::UNIX_EPOCH, note }).publish(memory).unwrap();
+    let steps = [(memory.last().unwrap().clone(), memory.head().clone())];
+    store.commit(&Commit { steps: &steps, ..Commit::default() }).unwrap();
 }
 
 fn joined(folder: &Folder, mut index: Index) -> Index {
@@ -98,15 +127,35 @@ fn joined(folder: &Folder, mut index: Index) -> Index {
     index
 }
 
-/// Asks through the ranking, with what stands beside and kindred words; changes files; opens everything anew.
-fn as_tools_do(folder: &Folder, index: &Index, files: usize, questions: &[String]) {
-    let mut view = View::default();
-    for number in 0..files {
-        view.put(Arc::new(document(number, synthetic::file(number))));
-    }
-    let ask = |question: &String| search(&view, index, question, 10, Privacy::Private).len();
+/// Asks as tools, the query language and contexts do, of a memory that was just opened, its texts on disk; changes
+/// files; opens everything anew.
+fn as_tools_do(cache: &Path, folder: &Folder, index: &Index, of: &str, files: usize, questions: &[String]) {
+    let (_store, memory) = opened(cache);
+    let view = memory.head();
+    let ask = |question: &String| search(view, index, question, 10, Privacy::Private).len();
     let (middle, late) = times(questions, ask);
-    print!(" | {middle:>6.2}, {late:>6.2}");
+    said("full text: with kindred words and neighbours", of, middle, late);
+    let date = jiff::civil::date(2026, 3, 14).at(9, 26, 0, 0);
+    let local = |_| date;
+    let world = World { view, index, now: date, local: &local, clearance: Privacy::Private };
+    let ask = |question: &String| answer(&parse(question).unwrap(), &world, 10).hits.len();
+    let (middle, late) = times(questions, ask);
+    said("query language: parse, run, ten snippets", of, middle, late);
+    let tokens = Tokens::new();
+    let (middle, late) = times(&questions[..50], |question| {
+        let request = Request {
+            focus: None,
+            query: Some(question),
+            max_tokens: 4_000,
+            audience: Audience::Local,
+            now: date,
+            deadline_minutes: 60,
+            project_tag: "project",
+            changed: &[],
+        };
+        assemble(view, index, &request, &tokens).tokens
+    });
+    report::row(&format!("context of 4,000 tokens, {of}"), "", &format!("p50 {middle:.1}, p99 {late:.1} ms"));
     let mut edited = index.clone();
     let changed: Vec<Arc<Document>> = (0..files.min(300))
         .map(|number| Arc::new(document(number * 7 % files, synthetic::file(number).replace(" ba", " bb"))))
@@ -115,12 +164,12 @@ fn as_tools_do(folder: &Folder, index: &Index, files: usize, questions: &[String
         edited = edited.with(document);
         edited.len()
     });
-    print!(" | {middle:>5.2}, {late:>5.2}");
+    println!("  a file of 50 kB changed: p50 {middle:.2}, p99 {late:.2} ms");
     let begun = now();
-    let found = folder.load(&view);
-    let (loaded, missing) = found.index.compared(&view);
+    let found = folder.load(view);
+    let (loaded, missing) = found.index.compared(view);
     assert_eq!((loaded.len(), missing.len(), found.damaged), (index.len(), 0, 0));
-    print!(" | {:>8.1}", (now() - begun) * 1e3);
+    println!("  opened in {:.1} ms", (now() - begun) * 1e3);
 }
 
 /// Returns the median and the 99th of a hundred, in milliseconds.

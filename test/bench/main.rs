@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod ratios;
+mod report;
 mod scale;
 mod speed;
 mod world;
@@ -29,11 +30,20 @@ fn main() {
     if scale::run(&arguments) {
         return;
     }
-    divan::main();
+    // `cargo bench -- speed` prints the rows about reading alone, `corpus` those about the corpus.
+    match arguments.iter().find(|argument| !argument.starts_with('-')).map(String::as_str) {
+        Some("speed") => return speed::print(),
+        Some("corpus") => return speed::corpus(),
+        Some(_) | None => divan::main(),
+    }
     // With a filter somebody looks for one figure; the ratios measure everything again.
     if !std::env::args().skip(1).any(|argument| !argument.starts_with('-')) {
         ratios::print(&World::get());
         speed::print();
+        // By themselves they are asked for with `scale`, because they take minutes.
+        if report::collected() {
+            scale::run(&["scale".to_string()]);
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! How memory grows: 10⁴, 10⁵ and 10⁶ headings of 1 kB, each size in processes of its own, because what counts is
 //! what they take in all. `cargo bench -- scale` prints the rows; `cargo bench -- scale=10000` those of one size.
 
+use crate::report;
 use passepartout::domain::id::NodeId;
 use passepartout::domain::memory::Memory;
 use passepartout::domain::memory::card::Planning;
@@ -129,19 +130,28 @@ fn measure(folder: &Path, headings: usize, files: usize) {
     black_box(query::open(&view).take(100).count());
     let start = begun.elapsed();
     assert_eq!(view.headings(), headings / files * files);
-    println!("  start            {:>9.1} ms to the first query", start.as_secs_f64() * 1e3);
+    let of = format!("{headings} headings in {files} files");
+    let start = format!("{:.0} ms", start.as_secs_f64() * 1e3);
+    report::row(&format!("start to the first query, {of}"), if files >= 20_000 { "1 s" } else { "" }, &start);
     let cards: usize = view.cards().map(|card| card.heap_bytes()).sum();
     let resident = status("VmRSS:");
-    println!("  resident         {resident:>9.1} MB in all, {:.0} B a heading", resident * 1e6 / headings as f64);
+    let (each, promised) = (resident * 1e6 / headings as f64, if headings >= 1_000_000 { "1 GB" } else { "" });
+    report::row(&format!("resident, {of}"), promised, &format!("{resident:.0} MB, {each:.0} B a heading"));
     println!("  cards            {:>9.1} MB, {:.0} B a heading", cards as f64 / 1e6, cards as f64 / headings as f64);
-    queries(&view, headings);
+    let late = queries(&view, headings);
+    report::row(&format!("id, tag, keyword, planning …, {of}"), "p99 1 ms", &format!("worst p99 {late:.0} µs"));
     let round = |n: usize| view.node(&name(n * 7919 % files), 1).unwrap().body().len();
     timed("text, cold", &mut |n| round(n));
     println!("  resident then    {:>9.1} MB", status("VmRSS:"));
-    updates(view, headings, files, &shape);
+    let late = updates(view, headings, files, &shape);
+    let promised = if files >= 20_000 { "100 µs" } else { "" };
+    report::row(&format!("snapshot and update, {of}"), promised, &late);
 }
 
-fn queries(view: &View, headings: usize) {
+/// Returns the worst p99 in µs.
+fn queries(view: &View, headings: usize) -> f64 {
+    let mut late: f64 = 0.0;
+    let mut timed = |name: &str, work: &mut dyn FnMut(usize) -> usize| late = late.max(timed(name, work).1);
     let place = |n: usize| {
         let at = n * 7919 % headings;
         // Numbers of headings are those of files times 1009.
@@ -173,9 +183,10 @@ fn queries(view: &View, headings: usize) {
     });
     timed("count of a tag", &mut |_| query::count(view, &Key::Tag("harbour")));
     timed("count of a keyword", &mut |_| query::count(view, &Key::Keyword("TODO")));
+    late
 }
 
-fn updates(view: View, headings: usize, files: usize, shape: &Shape) {
+fn updates(view: View, headings: usize, files: usize, shape: &Shape) -> String {
     let mut memory = Memory::restore(view, Vec::new());
     let edited = |n: usize| {
         let file = n * 7919 % files;
@@ -184,16 +195,17 @@ fn updates(view: View, headings: usize, files: usize, shape: &Shape) {
     };
     let documents: Vec<Arc<Document>> = (0..200).map(edited).collect();
     let mut documents = documents.into_iter().cycle();
-    timed("snapshot and update", &mut |_| {
+    let (middle, late) = timed("snapshot and update", &mut |_| {
         let before = memory.head().clone();
         let document = documents.next().unwrap();
         step(&mut memory, vec![document]);
         usize::from(before.root() == memory.head().root())
     });
+    format!("p50 {middle:.0}, p99 {late:.0} µs")
 }
 
-/// Prints the median and the 99th percentile of many rounds.
-fn timed(name: &str, work: &mut dyn FnMut(usize) -> usize) {
+/// Prints the median and the 99th percentile of many rounds; returns them in µs.
+fn timed(name: &str, work: &mut dyn FnMut(usize) -> usize) -> (f64, f64) {
     let mut took: Vec<Duration> = Vec::with_capacity(ROUNDS);
     for n in 0..ROUNDS {
         let begun = Instant::now();
@@ -203,6 +215,7 @@ fn timed(name: &str, work: &mut dyn FnMut(usize) -> usize) {
     took.sort_unstable();
     let at = |part: usize| took[(ROUNDS * part / 100).min(ROUNDS - 1)].as_secs_f64() * 1e6;
     println!("  {name:<22} {:>9.1} µs p50 {:>9.1} µs p99", at(50), at(99));
+    (at(50), at(99))
 }
 
 /// Returns a line of this process's status in MB; 0 where the system tells none.

@@ -7,7 +7,9 @@ cargo=${CARGO:-cargo}
 $cargo build --release --locked
 placed=$PWD/$(test/scripts/place.sh release)
 project=$(mktemp -d)
-trap 'rm -rf "$project"' EXIT
+BENCH_ROWS=$(mktemp)
+export BENCH_ROWS
+trap 'rm -rf "$project" "$BENCH_ROWS"' EXIT
 
 echo "Launcher: $(wc -c < "$placed/passepartout-run") bytes; 50 starts of “true”, confined, in milliseconds:"
 # shellcheck disable=SC2016
@@ -32,3 +34,22 @@ export PASSEPARTOUT_MODULE SMOOTH_LISP
 $first "${EMACS:-emacs}" -Q --batch -L "$SMOOTH_LISP" -l test/bench/sense.el -f sense-run
 # shellcheck disable=SC2086
 $first "${EMACS:-emacs}" -Q --batch -l test/bench/smooth.el -f smooth-run
+
+# All that is promised in one table. Rates are compared with what the same run read and hashed without looking at it,
+# and with what Org itself parsed.
+echo
+awk -F '\t' '
+    { row[NR] = $0 }
+    $1 ~ /^plain read/ { plain = $4 }
+    $1 ~ /^org-element/ { org = $4 }
+    END {
+        format = "| %-66s | %-24s | %-58s | %11s | %11s |\n"
+        printf format, "what", "promised", "measured", "÷ plain", "÷ Org"
+        for (n = 1; n <= NR; n++) {
+            split(row[n], part, "\t")
+            rate = part[4]
+            printf format, part[1], part[2], part[3], rate != "" && plain ? sprintf("%.3f", rate / plain) : "",
+                rate != "" && org ? sprintf("%.0f", rate / org) : ""
+        }
+    }' "$BENCH_ROWS"
+echo "÷ plain: the rate, divided by that of reading and BLAKE3 alone; ÷ Org: by that of org-element-parse-buffer."
