@@ -21,6 +21,7 @@ use passepartout::domain::memory::document::{Document, PrivacyOptions};
 use passepartout::domain::memory::operation::Why;
 use passepartout::domain::memory::shape::Shape;
 use passepartout::domain::memory::store::{Commit, Store};
+use passepartout::domain::org::property::Inheritance;
 use passepartout::domain::org::scan::{ScanOptions, scan};
 use passepartout::domain::query::parse::parse;
 use passepartout::domain::query::run::{World, answer};
@@ -137,7 +138,8 @@ fn as_tools_do(cache: &Path, folder: &Folder, index: &Index, of: &str, files: us
     said("full text: with kindred words and neighbours", of, middle, late);
     let date = jiff::civil::date(2026, 3, 14).at(9, 26, 0, 0);
     let local = |_| date;
-    let world = World { view, index, now: date, local: &local, clearance: Privacy::Private };
+    let inheritance = Inheritance::default();
+    let world = World { view, index, now: date, local: &local, clearance: Privacy::Private, inheritance: &inheritance };
     let ask = |question: &String| answer(&parse(question).unwrap(), &world, 10).hits.len();
     let (middle, late) = times(questions, ask);
     said("query language: parse, run, ten snippets", of, middle, late);
