@@ -428,49 +428,4 @@ mod tests {
         assert_eq!(Batch { paths: many, anything: false, looked: false }.changed(), Some(Changed::Anything));
         assert_eq!(Batch::default().changed(), None);
     }
-
-    #[test]
-    fn after_an_overflow_a_folder_that_came_back_is_watched() {
-        let home = tempfile::tempdir().expect("a folder");
-        let root = home.path().canonicalize().expect("a folder");
-        let (folder, note) = (root.join("a"), root.join("a/new.org"));
-        std::fs::create_dir(&folder).expect("a folder");
-        let (ears, news) = mpsc::channel();
-        let mut watching = Watching::new(vec![root], ears);
-        watching.ready();
-        std::fs::remove_dir(&folder).expect("it is empty");
-        std::fs::create_dir(&folder).expect("a folder");
-        // The system says that it dropped what it had to say of that.
-        let mut batch = Batch::default();
-        watching.note(Ok(notify::Event::new(EventKind::Other).set_flag(notify::event::Flag::Rescan)), &mut batch);
-        assert!(batch.anything);
-        std::fs::write(&note, "* New\n").expect("a file");
-        loop {
-            match news.recv_timeout(Duration::from_secs(10)) {
-                Ok(Heard::News(Ok(event))) if event.paths.contains(&note) => return,
-                Ok(_) => {}
-                Err(why) => panic!("no news of {}: {why}", note.display()),
-            }
-        }
-    }
-
-    #[test]
-    fn only_what_gives_no_news_is_looked_through() {
-        let home = tempfile::tempdir().expect("a folder");
-        let root = home.path().canonicalize().expect("a folder");
-        let far = root.join("far");
-        std::fs::create_dir_all(far.join("below")).expect("a folder");
-        let mut watching = Watching::new(vec![root.clone()], mpsc::channel().0);
-        watching.remote = vec![far.clone()];
-        watching.ready();
-        assert_eq!(watching.complaints.len(), 1, "{:?}", watching.complaints);
-        let mut batch = Batch::default();
-        watching.look_around(&mut batch);
-        assert_eq!(batch.changed(), Some(Changed::Paths(vec![far])));
-        watching.remote = vec![root];
-        watching.rescan();
-        let mut batch = Batch::default();
-        watching.look_around(&mut batch);
-        assert_eq!(batch.changed(), Some(Changed::Anything));
-    }
 }

@@ -1,8 +1,6 @@
 //! What changes in the memex from outside is in memory a moment later, by its right name.
 
 use crate::support::engine::Home;
-use passepartout::domain::focus::{Project, Reach};
-use passepartout::edge::engine::focus::Turnabout;
 use passepartout::edge::engine::{Engine, Notice};
 use passepartout::edge::watch::Watch;
 use std::fs;
@@ -184,26 +182,6 @@ async fn odd_names_are_read_or_named() {
     fs::write(memex.join(std::ffi::OsStr::from_bytes(b"not-\xff-utf8.org")), "* Three\n").expect("a file");
     followed.until_files(&["a.org", "two\nlines.org"]);
     followed.until("it is named", |engine| engine.problems().iter().any(|problem| problem.contains("not-")));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn what_the_agent_sees_follows_a_renamed_file_and_folder() {
-    let followed = Followed::new(&[("a.org", "* One\n"), ("work/w.org", "* Job\n")]).await;
-    let memex = followed.memex();
-    let turn = |to: String| followed.engine.turn_focus(Turnabout::To(to));
-    turn(memex.join("work").display().to_string()).await.expect("a folder");
-    turn(format!("{}::*One", memex.join("a.org").display())).await.expect("a heading");
-    fs::rename(memex.join("a.org"), memex.join("z.org")).expect("renamed");
-    fs::rename(memex.join("work"), memex.join("labour")).expect("renamed");
-    let named = |reach: &Reach| match reach {
-        Reach::Project(Project::Node { id: name, .. } | Project::Folder { path: name }) => name.clone(),
-        Reach::Memex | Reach::Session => String::new(),
-    };
-    let expect = [memex.join("labour").display().to_string(), format!("{}::*One", memex.join("z.org").display())];
-    followed.until("the focus", |engine| {
-        engine.focus_stack().frames().iter().map(|frame| named(&frame.reach)).eq(expect.clone())
-    });
-    assert_eq!(followed.engine.view_in_sight().nodes().count(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]

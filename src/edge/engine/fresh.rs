@@ -50,7 +50,7 @@ impl Engine {
     }
 
     /// Reads once more what memory did not take, as it had moved while that was read; at most `times`.
-    pub(super) fn read_refused(&self, refused: Vec<PathBuf>, times: usize) {
+    fn read_refused(&self, refused: Vec<PathBuf>, times: usize) {
         if let Some(times) = times.checked_sub(1).filter(|_| !refused.is_empty()) {
             self.read_again(&refused, times);
         }
@@ -152,7 +152,7 @@ impl Engine {
 }
 
 /// How often what was refused is read again; what changes all the while is news again.
-pub(super) const AGAIN: usize = 3;
+const AGAIN: usize = 3;
 
 /// How many renamed files an operation's note names.
 const RENAMES_NAMED: usize = 3;

@@ -9,7 +9,6 @@ use crate::domain::memory::view::View;
 use crate::domain::org::scan::{ScanOptions, scan};
 use crate::domain::port::LogLevel;
 use crate::edge::engine::Reading;
-use crate::edge::engine::fresh::AGAIN;
 use crate::edge::engine::{Engine, Notice};
 use crate::edge::ingest::{IngestReport, Known, ingest};
 use crate::edge::org_file::read_text;
@@ -278,8 +277,8 @@ impl Engine {
             &self.stop,
         );
         drop(reading);
-        let refused = self.take_report(&mut report, &known.view);
-        self.read_refused(refused, AGAIN);
+        // What memory refused is newer than what was read here; what changes on disk is news of its own.
+        drop(self.take_report(&mut report, &known.view));
         for problem in &report.problems {
             self.say(LogLevel::Warning, &problem.to_string());
         }
