@@ -1,4 +1,5 @@
-//! Texts on demand: a connection of its own, which only reads, so that nobody waits for the store's thread.
+//! Texts on demand: connections of their own, which only read, so that nobody waits for the store's thread, and few
+//! for each other.
 
 use crate::domain::id::ObjectHash;
 use crate::domain::memory::document::Document;
@@ -7,17 +8,23 @@ use crate::domain::memory::shelf::Texts;
 use crate::domain::memory::store::StoreError;
 use crate::edge::store::objects::{self, ReadError};
 use crate::edge::store::open::connect_to_texts;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use rusqlite::Connection;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// So many threads read at the same time.
+const CONNECTIONS: usize = 3;
 
 /// The texts of a store.
 pub(super) struct SavedTexts {
     database: PathBuf,
-    /// `None` until it is used, and after the store was closed.
-    connection: Mutex<Option<Connection>>,
+    /// Each is `None` until it is used, and after the store was closed.
+    connections: [Mutex<Option<Connection>>; CONNECTIONS],
+    /// Counts those who waited, so that they wait at different ones.
+    waited: AtomicUsize,
     shape: Shape,
     /// What was damaged or missing when it was wanted.
     lost: Mutex<BTreeSet<ObjectHash>>,
@@ -29,8 +36,12 @@ impl SavedTexts {
     /// # Errors
     /// When it cannot be read.
     pub(super) fn of(database: &Path, shape: Shape) -> Result<SavedTexts, StoreError> {
-        let connection = Mutex::new(Some(connect_to_texts(database)?));
-        Ok(SavedTexts { database: database.to_path_buf(), connection, shape, lost: Mutex::default() })
+        let mut connections: [_; CONNECTIONS] = Default::default();
+        if let Some(first) = connections.first_mut() {
+            *first = Mutex::new(Some(connect_to_texts(database)?));
+        }
+        let (database, waited) = (database.to_path_buf(), AtomicUsize::default());
+        Ok(SavedTexts { database, connections, waited, shape, lost: Mutex::default() })
     }
 
     /// Returns, once, what was damaged or missing when it was wanted.
@@ -40,7 +51,16 @@ impl SavedTexts {
 
     /// Lets go of the database: while anybody is connected, what was written last does not come into its own file.
     pub(super) fn close(&self) {
-        self.connection.lock().take();
+        self.connections.iter().for_each(|connection| drop(connection.lock().take()));
+    }
+
+    /// Returns a connection that nobody uses, or waits for one.
+    fn free(&self) -> MutexGuard<'_, Option<Connection>> {
+        if let Some(free) = self.connections.iter().find_map(Mutex::try_lock) {
+            return free;
+        }
+        let turn = self.waited.fetch_add(1, Ordering::Relaxed) % CONNECTIONS;
+        self.connections[turn].lock()
     }
 
     /// Reads a text, on a new connection when there is none.
@@ -61,7 +81,7 @@ impl SavedTexts {
 
 impl Texts for Arc<SavedTexts> {
     fn text(&self, _file: &str, document: ObjectHash) -> Result<Arc<str>, String> {
-        let mut connection = self.connection.lock();
+        let mut connection = self.free();
         let fresh = connection.is_none();
         let found = self.read(&mut connection, document);
         match found {
@@ -76,5 +96,27 @@ impl Texts for Arc<SavedTexts> {
 
     fn build(&self, file: &Arc<str>, text: Arc<str>) -> Result<Document, String> {
         self.shape.build(file, text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::edge::store::open::set_up;
+
+    #[test]
+    fn a_reader_does_not_wait_for_another_one() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let database = folder.path().join("memory.sqlite");
+        set_up(&mut Connection::open(&database).expect("a database"), &database).expect("its tables");
+        let texts = Arc::new(SavedTexts::of(&database, Shape::default()).expect("it opens"));
+        let missing = ObjectHash::new([7; 32]);
+        let others = [texts.free(), texts.free()];
+        // This would wait for ever if there were no other.
+        assert!(texts.text("a", missing).is_err_and(|why| why.contains("missing")), "it was looked for");
+        drop(others);
+        assert_eq!((texts.take_lost(), texts.take_lost()), (vec![missing], vec![]));
+        texts.close();
+        assert!(texts.connections.iter().all(|connection| connection.lock().is_none()));
     }
 }
