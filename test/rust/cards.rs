@@ -382,6 +382,7 @@ fn going_back_to_the_empty_memory_keeps_the_way_to_texts() {
 
 mod stored {
     use super::*;
+    use passepartout::domain::hash::ContentHasher;
     use passepartout::domain::memory::Memory;
     use passepartout::domain::memory::shape::Shape;
     use passepartout::domain::memory::store::{Commit, Loaded, Store};
@@ -478,6 +479,45 @@ mod stored {
             assert_eq!((loaded.problems.as_slice(), all(loaded.view.nodes())), (&[][..], all(before.nodes())));
             let proof = verify(folder.path(), None).expect("it is read");
             assert!(proof.whole(), "{damage} {asked}: {:?}", proof.breaks);
+        }
+    }
+
+    #[test]
+    fn a_text_that_was_changed_with_its_sum_is_a_break() {
+        let mut shape = Shape::default();
+        shape.scan.sequences.push("WAIT | OVER".to_string());
+        for shape in [Shape::default(), shape] {
+            let folder = tempfile::tempdir().expect("a folder");
+            filled(folder.path());
+            let (store, loaded) = load(folder.path(), &shape);
+            let (before, document) = (all(loaded.view.nodes()), loaded.view.document("03.org").expect("it is there"));
+            drop((store, loaded));
+            assert!(verify(folder.path(), None).expect("it is read").whole());
+            let name = document.root();
+            let bytes = document.outline.text.replace("Text 3", "Text 8").into_bytes();
+            let mut manifest = vec![1];
+            manifest.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
+            manifest.push(0);
+            manifest.extend_from_slice(&bytes);
+            let sum = ContentHasher::new("manifest").bytes(name.as_bytes()).bytes(&manifest).finish();
+            let connection = rusqlite::Connection::open(folder.path().join("memory.sqlite")).expect("it opens");
+            let whole = [sum.as_slice(), &manifest].concat();
+            let update = "UPDATE texts SET manifest = ?2 WHERE document = ?1";
+            assert_eq!(connection.execute(update, rusqlite::params![name.as_bytes(), whole]).expect("it is done"), 1);
+            drop(connection);
+            let (store, loaded) = load(folder.path(), &shape);
+            assert!(loaded.view.document("03.org").is_none(), "nobody takes it for the document");
+            drop((store, loaded));
+            let proof = verify(folder.path(), None).expect("it is read");
+            assert_eq!(proof.breaks.len(), 1, "{:?}", proof.breaks);
+            assert!(proof.breaks[0].text.ends_with("was changed with its sum"), "{:?}", proof.breaks);
+            drop(DiskStore::rebuild(folder.path()).expect("it is repaired"));
+            let (mut store, loaded) = load(folder.path(), &shape);
+            read_again(&mut store, loaded, document);
+            drop(store);
+            let (_store, loaded) = load(folder.path(), &shape);
+            assert_eq!((loaded.problems.as_slice(), all(loaded.view.nodes())), (&[][..], before));
+            assert!(verify(folder.path(), None).expect("it is read").whole());
         }
     }
 

@@ -3,11 +3,12 @@
 
 use crate::domain::id::ObjectHash;
 use crate::domain::memory::card::Card;
-use crate::domain::memory::document::Document;
+use crate::domain::memory::document::{Document, PrivacyOptions};
 use crate::domain::memory::shape::Shape;
 use crate::domain::memory::shelf::{Shelf, WARM_BYTES};
 use crate::domain::memory::store::{Stamp, StoreError};
 use crate::domain::memory::view::View;
+use crate::domain::org::scan::ScanOptions;
 use crate::edge::store::disk::DiskStore;
 use crate::edge::store::objects::{self, ReadError};
 use crate::edge::store::texts::SavedTexts;
@@ -55,6 +56,10 @@ impl DiskStore {
                 Err(why) => problems.push(format!("{file}: {why}")),
             }
         }
+        if self.owned.is_some() {
+            // As below.
+            let _ = insert_shape(&self.connection, shape);
+        }
         if self.owned.is_some() && !(fresh.is_empty() && stale.is_empty()) {
             // They are derived: where there is no room for them, they are made anew at the next start.
             let _ = self.replace_cards(shape, &fresh, &stale);
@@ -94,6 +99,70 @@ impl DiskStore {
         }
         transaction.commit()
     }
+}
+
+/// Notes what a shape is, so that who checks the store can make documents as they were made.
+pub(super) fn insert_shape(connection: &Connection, shape: &Shape) -> rusqlite::Result<usize> {
+    let text = serde_json::json!([shape.scan.sequences, shape.privacy.tags]).to_string();
+    let sql = "INSERT OR IGNORE INTO shapes(name, shape) VALUES (?1, ?2)";
+    connection.execute(sql, params![shape.name().as_bytes(), text])
+}
+
+/// Returns the shapes that cards were made with by this version of the program; the usual one is among them.
+pub(super) fn query_shapes(connection: &Connection) -> rusqlite::Result<HashMap<ObjectHash, Shape>> {
+    let usual = Shape::default();
+    let mut shapes = HashMap::from([(usual.name(), usual)]);
+    if !connection.table_exists(None, "shapes")? {
+        return Ok(shapes);
+    }
+    let mut statement = connection.prepare("SELECT name, shape FROM shapes")?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let text = row.get_ref(1)?.as_bytes().unwrap_or_default();
+        let Ok((sequences, tags)) = serde_json::from_slice(text) else { continue };
+        let shape = Shape { scan: ScanOptions { sequences }, privacy: PrivacyOptions { tags } };
+        // Its name tells the version, and that it was not changed.
+        if row.get_ref(0)?.as_blob().is_ok_and(|name| name == shape.name().as_bytes()) {
+            shapes.insert(shape.name(), shape);
+        }
+    }
+    Ok(shapes)
+}
+
+/// Returns the names of the shapes that the cards of documents were made with.
+pub(super) fn query_shaped(connection: &Connection) -> rusqlite::Result<HashMap<ObjectHash, ObjectHash>> {
+    if !connection.table_exists(None, "cards")? {
+        return Ok(HashMap::new());
+    }
+    let mut statement = connection.prepare("SELECT document, shape FROM cards")?;
+    let mut rows = statement.query([])?;
+    let mut found = HashMap::new();
+    while let Some(row) = rows.next()? {
+        // Whatever a damaged row holds, it is no card.
+        if let (Ok(document), Ok(shape)) = (row.get(0), row.get(1)) {
+            found.insert(ObjectHash::new(document), ObjectHash::new(shape));
+        }
+    }
+    Ok(found)
+}
+
+/// Returns whether a text makes a document.
+pub(super) fn makes(shape: &Shape, text: &Arc<str>, document: ObjectHash) -> bool {
+    shape.build(&Arc::from(""), text.clone()).is_ok_and(|built| built.root() == document)
+}
+
+/// Returns the documents whose text is another one than that which their card was made of.
+pub(super) fn changed(connection: &Connection) -> rusqlite::Result<Vec<ObjectHash>> {
+    let shapes = query_shapes(connection)?;
+    let mut found = Vec::new();
+    for (document, shape) in query_shaped(connection)? {
+        match (shapes.get(&shape), objects::text(connection, document)) {
+            (Some(shape), Ok(text)) if !makes(shape, &text, document) => found.push(document),
+            (_, Err(ReadError::Sqlite(error))) => return Err(error),
+            (_, Ok(_) | Err(ReadError::Damaged(_))) => {}
+        }
+    }
+    Ok(found)
 }
 
 /// Reads the cards of files that still fit; returns also files whose cards fit nothing any more.

@@ -331,9 +331,17 @@ pub fn drop_damaged(connection: &Connection) -> rusqlite::Result<usize> {
         connection.prepare_cached("DELETE FROM objects WHERE hash = ?1")?.execute([name.as_bytes()])?;
     }
     for document in &texts {
-        connection.prepare_cached("DELETE FROM texts WHERE document = ?1")?.execute([document.as_bytes()])?;
+        drop_text(connection, *document)?;
     }
     Ok(objects.len() + texts.len())
+}
+
+/// Takes out the manifest of a document.
+///
+/// # Errors
+/// When the database refuses to be written.
+pub fn drop_text(connection: &Connection, document: ObjectHash) -> rusqlite::Result<usize> {
+    connection.prepare_cached("DELETE FROM texts WHERE document = ?1")?.execute([document.as_bytes()])
 }
 
 /// Takes out cards and stamps whose text is not there: then the next start reads their files again.

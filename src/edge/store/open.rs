@@ -32,7 +32,8 @@ CREATE TRIGGER records_hold BEFORE UPDATE ON records BEGIN SELECT RAISE(ABORT, '
 
 /// What was added since the format was made, and changes nothing that is stored.
 const INDEXES: &str = "CREATE INDEX IF NOT EXISTS records_by_kind ON records(kind, seq);
-CREATE TABLE IF NOT EXISTS cards(file TEXT PRIMARY KEY, document BLOB NOT NULL, shape BLOB NOT NULL, card BLOB NOT NULL);";
+CREATE TABLE IF NOT EXISTS cards(file TEXT PRIMARY KEY, document BLOB NOT NULL, shape BLOB NOT NULL, card BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS shapes(name BLOB PRIMARY KEY, shape TEXT NOT NULL) WITHOUT ROWID;";
 
 /// The databases that this process owns, as the system tells files apart.
 static OWNED: Mutex<BTreeSet<(u64, u64)>> = Mutex::new(BTreeSet::new());

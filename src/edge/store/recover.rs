@@ -4,6 +4,7 @@ use crate::domain::count::counted;
 use crate::domain::id::ObjectHash;
 use crate::domain::memory::operation::Operation;
 use crate::domain::memory::store::{Record, Store, StoreError};
+use crate::edge::store::cards;
 use crate::edge::store::carve::carve;
 use crate::edge::store::compact::delete_all;
 use crate::edge::store::disk::DiskStore;
@@ -76,7 +77,10 @@ impl DiskStore {
         }
         let sql = store.sql();
         let transaction = store.connection.transaction().map_err(&sql)?;
-        let count = objects::drop_damaged(&transaction).map_err(&sql)?;
+        let mut count = objects::drop_damaged(&transaction).map_err(&sql)?;
+        for document in cards::changed(&transaction).map_err(&sql)? {
+            count += objects::drop_text(&transaction, document).map_err(&sql)?;
+        }
         // What still stood for a text that is gone would keep its file from being read again.
         objects::drop_unfounded(&transaction).map_err(&sql)?;
         transaction.commit().map_err(&sql)?;
