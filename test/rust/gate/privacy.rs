@@ -99,6 +99,17 @@ fn the_ask_names_the_headings_to_whom_may_see_them() {
 }
 
 #[test]
+fn a_text_that_is_put_whole_counts_like_an_edit_and_taking_back_always_asks() {
+    let args = json!({"kind": "undo", "changes": ["A0123456789"], "files": ["/m/n.org"]});
+    let put_texts = vec![edit("n.org", "* A :private:\nPay\n", "* A\nPay\n")];
+    let facts = Facts { put_texts, privacy: Some(Privacy::Private), ..Facts::default() };
+    let (verdict, why) = judged("restore", args.clone(), Labels::USER, facts, true);
+    assert!(verdict == "ask" && why.contains("privacy tags: “A” would no longer be private."), "{why}");
+    let (verdict, why) = judged("restore", args, Labels::USER, Facts::default(), true);
+    assert_eq!((verdict, &*why), ("ask", "high impact: It takes back what was done to files."));
+}
+
+#[test]
 fn words_of_a_private_conversation_ask_where_they_would_stand_openly() {
     let private = Labels { privacy: Privacy::Private, ..Labels::MODEL };
     let one = |before: &str, after: &str| Facts { edits: vec![edit("n.org", before, after)], ..Facts::default() };
