@@ -130,6 +130,14 @@ async fn what_both_changed_is_shown_and_left_and_the_rest_goes_back() {
     let preview = undo(&engine).await;
     assert!(preview.text.contains("left as it is: ") && preview.text.contains("Plant bulbs"), "{}", preview.text);
     assert_eq!(home.read_file("home.org"), NOTES.replace("TODO Plant", "WAIT Plant"));
+    // The rest still stands: nothing older is there, and by its name it goes back once the hand is gone.
+    assert_eq!(engine.preview(&origin(), Wish::Undo(None)).await.err().as_deref(), Some("there is nothing to undo"));
+    let rest = engine.changes().await.expect("they are read")[0].id.clone();
+    std::fs::write(home.file("home.org"), NOTES.replace("TODO Plant", "DONE Plant")).expect("it is written");
+    takes_back(&engine, Wish::Undo(Some(rest.clone()))).await;
+    assert_eq!(home.read_file("home.org"), NOTES);
+    let twice = engine.preview(&origin(), Wish::Undo(Some(rest))).await.expect_err("all of it went back");
+    assert!(twice.ends_with("was undone already"), "{twice}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -367,7 +375,10 @@ fn rows(store: &Path, kind: &str) -> Vec<String> {
 async fn typed_in_a_chat_it_is_a_plan_that_is_approved_like_any_other() {
     let home = Home::new(&[("home.org", NOTES)]);
     let server = FakeServer::start(act("org-set-todo", json!({"id": "tiles", "state": "DONE"})));
-    let engine = engine(&home, &server, |_| {}).await;
+    let allowed = |config: &mut Config| {
+        config.permissions.insert("restore".into(), Level::Allow);
+    };
+    let engine = engine(&home, &server, allowed).await;
     let (_, nothing) = home.ask(&engine, "/undo").await;
     assert_eq!(nothing, "Nothing was done: there is nothing to undo.");
     does(&home, &engine, "the tiles are ordered").await;

@@ -105,7 +105,8 @@ pub struct Change {
     pub plan: Option<String>,
     /// The channel by which a human approved it, when one did.
     pub approver: Option<String>,
-    /// The changes that it took back, in the order in which that was done.
+    /// The changes that it took back, in the order in which that was done. Behind one of which a part was left as it
+    /// was stands [`IN_PART`].
     pub of: Vec<String>,
     /// The files.
     pub files: Vec<FileChange>,
@@ -115,6 +116,32 @@ pub struct Change {
     pub doubt: Option<String>,
 }
 
+/// Stands behind the name of a change that was taken back in part.
+pub const IN_PART: &str = "~";
+
+/// Marks the changes of which files, or headings in them, are left as they are; `known` are all changes.
+pub fn leaving(of: Vec<String>, known: &[Change], is_left: &dyn Fn(&str) -> bool) -> Vec<String> {
+    let touches = |id: &str| known.iter().any(|c| c.id == id && c.files.iter().any(|file| is_left(&file.path)));
+    of.into_iter().map(|id| if touches(&id) { format!("{id}{IN_PART}") } else { id }).collect()
+}
+
+/// Marks the changes of which files should have gone back and did not, and drops those of which none did.
+pub fn failing(of: Vec<String>, known: &[Change], stuck: &BTreeSet<String>, gone: &BTreeSet<String>) -> Vec<String> {
+    let mut left = Vec::new();
+    for name in of {
+        let id = name.strip_suffix(IN_PART).unwrap_or(&name);
+        let of_it = |paths: &BTreeSet<String>| {
+            known.iter().any(|c| c.id == id && c.files.iter().any(|file| paths.contains(&file.path)))
+        };
+        match (of_it(stuck), of_it(gone)) {
+            (false, _) => left.push(name),
+            (true, true) => left.push(format!("{id}{IN_PART}")),
+            (true, false) => {}
+        }
+    }
+    left
+}
+
 /// What can be undone and redone, worked out from all changes, oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct History {
@@ -122,6 +149,8 @@ pub struct History {
     undo: Vec<Vec<String>>,
     /// Undos that can be redone, oldest first.
     redo: Vec<String>,
+    /// Changes that stand in part: each can be undone by its name, and the next undo goes on behind them.
+    in_part: BTreeSet<String>,
 }
 
 impl History {
@@ -141,6 +170,9 @@ impl History {
                 }
                 Kind::Undo => {
                     let gone: BTreeSet<&String> = change.of.iter().collect();
+                    history
+                        .in_part
+                        .extend(change.of.iter().filter_map(|id| Some(id.strip_suffix(IN_PART)?.to_string())));
                     for step in &mut history.undo {
                         step.retain(|id| !gone.contains(id));
                     }
@@ -148,7 +180,8 @@ impl History {
                     history.redo.push(change.id.clone());
                 }
                 Kind::Redo => {
-                    history.redo.retain(|id| !change.of.contains(id));
+                    let done = |id: &String| change.of.iter().any(|of| of.strip_suffix(IN_PART).unwrap_or(of) == id);
+                    history.redo.retain(|id| !done(id));
                     // What was done again is undone by undoing this.
                     history.undo.push(vec![change.id.clone()]);
                 }
@@ -160,7 +193,10 @@ impl History {
 
     /// Returns the changes that the next undo takes back, newest first; empty when there is nothing.
     pub fn next_undo(&self) -> Vec<String> {
-        self.undo.last().map(|step| step.iter().rev().cloned().collect()).unwrap_or_default()
+        let whole = |step: &Vec<String>| {
+            step.iter().rev().filter(|id| !self.in_part.contains(*id)).cloned().collect::<Vec<_>>()
+        };
+        self.undo.iter().rev().map(whole).find(|step| !step.is_empty()).unwrap_or_default()
     }
 
     /// Returns the undo that the next redo takes back.
@@ -219,6 +255,25 @@ mod tests {
         all.push(change("d", Kind::Act, "6", &[]));
         assert_eq!(History::of(&all).next_redo(), None);
         assert_eq!(History::of(&all).next_undo(), ["d"]);
+        assert!(!History::of(&all).stands("b"));
+    }
+
+    #[test]
+    fn what_was_left_or_failed_still_stands() {
+        let mut all = vec![change("a", Kind::Act, "1", &[]), change("b", Kind::Act, "2", &[])];
+        let of = |names: &[&str]| names.iter().map(|name| name.to_string()).collect::<Vec<_>>();
+        let paths = |names: &[&str]| names.iter().map(|name| name.to_string()).collect::<BTreeSet<_>>();
+        assert_eq!(leaving(of(&["b"]), &all, &|path| path == "/f"), ["b~"]);
+        assert_eq!(leaving(of(&["b"]), &all, &|path| path == "/g"), ["b"]);
+        assert_eq!(failing(of(&["b"]), &all, &paths(&["/f"]), &paths(&["/g"])), Vec::<String>::new());
+        assert_eq!(failing(of(&["b", "c~"]), &all, &paths(&["/g"]), &paths(&[])), ["b", "c~"]);
+        all.push(change("u", Kind::Undo, "3", &["b~"]));
+        let history = History::of(&all);
+        assert!(history.stands("b"), "its rest can be undone by its name");
+        assert_eq!((history.next_undo(), history.next_redo().map(String::as_str)), (of(&["a"]), Some("u")));
+        all.push(change("r", Kind::Redo, "4", &["u~"]));
+        assert_eq!((History::of(&all).next_undo(), History::of(&all).next_redo()), (of(&["r"]), None));
+        all.push(change("v", Kind::Undo, "5", &["r", "b"]));
         assert!(!History::of(&all).stands("b"));
     }
 }

@@ -106,7 +106,7 @@ impl Engine {
             summary: self.vault.mask(&title(action, facts)),
             plan,
             approver,
-            of: texts(action, "changes"),
+            of: self.not_left(texts(action, "changes"), &facts.left).await,
             files,
             memory: None,
             doubt: None,
@@ -147,6 +147,8 @@ impl Engine {
                 file.after = image_of(&state, &mut contents);
                 self.share(&file.path, contents.last_mut());
             }
+            let (stuck, gone) = change.files.iter().partition::<Vec<_>, _>(|file| file.before == file.after);
+            change.of = self.not_failed(std::mem::take(&mut change.of), &stuck, &gone).await;
             change.files.retain(|file| file.before != file.after);
             self.keep_after(contents).await;
         }

@@ -151,6 +151,8 @@ pub struct Engine {
     pub(super) doings: stopped::Doings,
     /// What acts that are under way are about to change.
     pub(super) watching: changes::Watching,
+    /// Merged bytes of what may be put back.
+    pub(super) merged: Mutex<restore::Merged>,
     /// What was shown and may be carried out.
     pub(super) previews: Mutex<std::collections::VecDeque<time::Prepared>>,
     /// Held by whatever goes on in a conversation; see [`Engine::alone`].
@@ -205,6 +207,7 @@ impl Engine {
             plans: Mutex::new(BTreeMap::new()),
             doings: Default::default(),
             watching: Default::default(),
+            merged: Mutex::default(),
             previews: Mutex::default(),
             lanes: Mutex::default(),
             private: Mutex::default(),

@@ -3,7 +3,7 @@
 use crate::domain::action::Action;
 use crate::domain::gate::facts::{EditFact, PutFact};
 use crate::domain::id::ObjectHash;
-use crate::domain::memory::store::content_name;
+use crate::domain::memory::store::{Content, content_name};
 use crate::domain::org::decode::{Decoded, decode};
 use crate::domain::undo::back::{State, back};
 use crate::domain::undo::{Change, FileChange, Image};
@@ -11,12 +11,37 @@ use crate::edge::engine::Engine;
 use crate::edge::engine::changes::{image_of, on_disk, texts};
 use crate::edge::engine::planner::{fact, waiting_for};
 use crate::edge::survey::Predicted;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
 
 /// The most files that are taken back at once.
 const MOST_FILES: usize = 2_000;
+
+/// The most bytes that wait for being put; what is larger by itself is kept in the store.
+const MOST_MERGED: usize = 32 << 20;
+
+/// Merged bytes that a survey worked out. Each survey works them out anew, and one comes right before they are put.
+#[derive(Default)]
+pub(in crate::edge) struct Merged(VecDeque<Content>);
+
+impl Merged {
+    /// Holds bytes, and lets go of the oldest; returns those that are too large.
+    fn hold(&mut self, contents: Vec<Content>) -> Option<Vec<Content>> {
+        let (small, large): (Vec<_>, Vec<_>) =
+            contents.into_iter().partition(|content| content.bytes.len() <= MOST_MERGED / 4);
+        self.0.retain(|held| small.iter().all(|content| content.name != held.name));
+        self.0.extend(small);
+        while self.0.iter().map(|content| content.bytes.len()).sum::<usize>() > MOST_MERGED {
+            self.0.pop_front();
+        }
+        (!large.is_empty()).then_some(large)
+    }
+
+    fn get(&self, name: ObjectHash) -> Option<Vec<u8>> {
+        self.0.iter().find(|content| content.name == name).map(|content| content.bytes.clone())
+    }
+}
 
 /// A path on its way back.
 struct Path3 {
@@ -41,7 +66,11 @@ impl Engine {
     /// # Errors
     /// When they are not there, or the store cannot be read.
     pub(in crate::edge) async fn kept_bytes(&self, content: ObjectHash) -> Result<Vec<u8>, String> {
-        let found = self.archive.content(content).await?;
+        let merged = self.merged.lock().get(content);
+        let found = match merged {
+            Some(bytes) => Some(bytes),
+            None => self.archive.content(content).await?,
+        };
         found.ok_or_else(|| "its bytes are not in the store".to_string())
     }
 
@@ -170,8 +199,11 @@ impl Way<'_> {
             if let Image::File { content, .. } = &after
                 && waiting_for(self.engine.archive.content(*content))?.is_none()
             {
-                // Merged bytes are nobody's yet: they are kept, so that what is put there is found by its name.
-                waiting_for(self.engine.archive.keep(contents))?;
+                // Merged bytes are nobody's yet: they wait here for being put, so that looking adds nothing to the store.
+                let too_large = self.engine.merged.lock().hold(contents);
+                if let Some(too_large) = too_large {
+                    waiting_for(self.engine.archive.keep(too_large))?;
+                }
             }
             predicted.put_texts.extend(put_text(path, found, state));
             predicted.puts.push(PutFact { file: path.clone(), before, after, diff: diff.unwrap_or_default() });

@@ -17,7 +17,7 @@ use crate::domain::scope::Scope;
 use crate::domain::signal::{Body, Depth, Origin, Sensor, Signal};
 use crate::domain::tool::RESTORE;
 use crate::domain::turn::{Commanded, Parking, Start, proposal};
-use crate::domain::undo::{Change, History, Kind, behind};
+use crate::domain::undo::{Change, FileChange, History, IN_PART, Kind, behind, failing, leaving};
 use crate::edge::engine::Engine;
 use crate::edge::engine::head::Move;
 use crate::edge::engine::record::Finished;
@@ -28,6 +28,8 @@ use std::sync::Arc;
 
 /// How many previews can be carried out; the oldest are forgotten.
 const KEPT: usize = 32;
+/// How many bytes of text previews hold together, but for the last one.
+const KEPT_BYTES: usize = 8 << 20;
 /// What a chat answers when the last change moved memory alone: there is no plan for that, and without one nothing is
 /// shown before it happens.
 const MEMORY_ALONE: &str = "that moved memory alone, which is looked at before it is taken back: M-x passepartout-undo \
@@ -165,7 +167,9 @@ impl Engine {
         previews.retain(|kept| kept.shown != preview.shown);
         let (shown, text) = (preview.shown.clone(), preview.text.clone());
         previews.push_back(Prepared { shown, text, taken: 0, wish, what });
-        while previews.len() > KEPT {
+        let held =
+            |previews: &std::collections::VecDeque<Prepared>| previews.iter().map(|p| p.text.len()).sum::<usize>();
+        while previews.len() > KEPT || (previews.len() > 1 && held(&previews) > KEPT_BYTES) {
             previews.pop_front();
         }
         Ok(preview)
@@ -306,6 +310,31 @@ impl Engine {
         }
         let why = format!("You asked to {} this.", wish.kind().name());
         Action::new(&self.toolbox, RESTORE, args, Some(&why), Labels::USER).map_err(|malformed| malformed.0)
+    }
+
+    /// Marks the changes of which something is left as it is.
+    pub(super) async fn not_left(&self, of: Vec<String>, left: &[String]) -> Vec<String> {
+        if of.is_empty() || left.is_empty() {
+            return of;
+        }
+        let is_left =
+            |path: &str| left.iter().any(|why| why.strip_prefix(path).is_some_and(|why| why.starts_with(": ")));
+        match self.changes().await {
+            Ok(known) => leaving(of, &known, &is_left),
+            Err(_) => of.into_iter().map(|id| id + IN_PART).collect(),
+        }
+    }
+
+    /// Leaves out the changes of which nothing went back, and marks those of which not all did.
+    pub(super) async fn not_failed(&self, of: Vec<String>, stuck: &[&FileChange], gone: &[&FileChange]) -> Vec<String> {
+        if of.is_empty() || stuck.is_empty() {
+            return of;
+        }
+        let paths = |files: &[&FileChange]| files.iter().map(|file| file.path.clone()).collect();
+        match self.changes().await {
+            Ok(known) => failing(of, &known, &paths(stuck), &paths(gone)),
+            Err(_) => Vec::new(),
+        }
     }
 
     async fn preview_files(
