@@ -56,7 +56,7 @@ pub struct Blame {
     pub operation: OperationId,
     /// When.
     pub at: jiff::Timestamp,
-    /// What became of the heading: `written`, `changed` or `removed`.
+    /// What became of the heading: `written`, `changed`, or `not known before`, when older versions are not looked at.
     pub what: &'static str,
     /// Who did it.
     pub author: Author,
@@ -282,7 +282,9 @@ impl Engine {
             later = Some((*id, text));
         }
         if let Some((first, text)) = later {
-            found.extend(self.blamed(operation(first), "written", &changes, &file, &text).await);
+            // Behind the versions that are looked at nobody knows who wrote it.
+            let what = if cut > 0 { "not known before" } else { "written" };
+            found.extend(self.blamed(operation(first), what, &changes, &file, &text).await);
         }
         Ok((heading, found))
     }
