@@ -387,8 +387,8 @@ again.\n"))))
                initial 'passepartout-query-history))
 
 ;;;###autoload
-(defun passepartout-query (query)
-  "Show the headings that fit QUERY in a buffer."
+(defun passepartout-query (query &optional limit)
+  "Show the headings that fit QUERY in a buffer, at most LIMIT if that is given."
   (interactive (list (passepartout-query--read)))
   (let ((buffer (get-buffer-create
                  (format "*Passepartout query: %s*"
@@ -397,6 +397,7 @@ again.\n"))))
       (unless (derived-mode-p 'passepartout-query-mode)
         (passepartout-query-mode))
       (setq passepartout-query--query query)
+      (when limit (setq passepartout-query--limit limit))
       (passepartout-query--ask))
     (pop-to-buffer buffer)))
 
@@ -548,11 +549,10 @@ says it is private? " count)))))
   "Ask the query of BOOKMARK again."
   (require 'bookmark)
   (let ((query (bookmark-prop-get bookmark 'query)))
-    (save-window-excursion (passepartout-query query))
+    (save-window-excursion
+      (passepartout-query query (or (bookmark-prop-get bookmark 'limit) 50)))
     (set-buffer (format "*Passepartout query: %s*"
-                        (passepartout-view-line query 60)))
-    (setq passepartout-query--limit
-          (or (bookmark-prop-get bookmark 'limit) 50))))
+                        (passepartout-view-line query 60)))))
 (put 'passepartout-query-bookmark-jump 'bookmark-handler-type "Query")
 
 (provide 'passepartout-query)

@@ -142,7 +142,9 @@
       (kill-buffer)
       (bookmark-handle-bookmark bookmark)
       (should (equal passepartout-query--query "tag:work"))
-      (should (equal passepartout-query--limit 7)))))
+      (should (equal passepartout-query--limit 7))
+      (should (equal 7 (plist-get (car (last (passepartout-fake-sent :query)))
+                                  :limit))))))
 
 (ert-deftest passepartout-query-is-saved-as-org ()
   (passepartout-fake-with
@@ -219,6 +221,21 @@
          :response `(:action :query :request ,(plist-get old :request)
                      :total 0))
         (should (= 2 (length passepartout-find--candidates)))))))
+
+(ert-deftest passepartout-find-does-not-take-the-user-away ()
+  (passepartout-fake-with
+    (let ((visited nil) (window (selected-window)))
+      (cl-letf (((symbol-function 'passepartout-query-visit)
+                 (lambda (hit &rest _) (push hit visited))))
+        (passepartout-find--arrive passepartout-query-tests--hit window
+                                   (window-buffer) num-input-keys)
+        (should (= 1 (length visited)))
+        (passepartout-find--arrive passepartout-query-tests--hit window
+                                   (window-buffer) (1- num-input-keys))
+        (passepartout-find--arrive passepartout-query-tests--hit window
+                                   (get-buffer-create "*Messages*")
+                                   num-input-keys)
+        (should (= 1 (length visited)))))))
 
 ;;;; The dynamic block
 
