@@ -386,6 +386,8 @@ Who waits for an answer is told so, and so is the user."
     (maphash (lambda (_number function) (push function waiting))
              passepartout-events--requests)
     (clrhash passepartout-events--requests)
+    ;; First of all: what is sent before it is held back by the relay.
+    (passepartout-events--hello)
     (dolist (function waiting)
       (passepartout-events--call function (list (list :error text))))
     (passepartout-events--dispatch
@@ -394,8 +396,7 @@ Who waits for an answer is told so, and so is the user."
      `(:type :log :payload (:level "warning"
                             :at ,(format-time-string "%FT%TZ" nil t)
                             :text ,text)))
-    (message "Passepartout: %s" text)
-    (passepartout-events--hello)))
+    (message "Passepartout: %s" text)))
 
 (passepartout-subscribe :event :core-lost #'passepartout-events--core-lost)
 
@@ -518,6 +519,15 @@ The module sees only those that Emacs was started with."
   (list (or (passepartout-events--todo-keywords) '(("TODO" "DONE")))
         (passepartout-events--inheritance)))
 
+(defvar passepartout-events--state nil
+  "What the core said last that it does, or nil.")
+
+(defun passepartout-events--note-state (payload _meta)
+  "Keep what PAYLOAD, a status, says that the core does."
+  (setq passepartout-events--state (plist-get payload :state)))
+
+(passepartout-subscribe :status nil #'passepartout-events--note-state)
+
 (defun passepartout-events--org-changed (_symbol _value operation where)
   "Look at Org's settings soon, when OPERATION sets one for all buffers.
 WHERE is the buffer that it is set in alone, if any."
@@ -528,12 +538,16 @@ WHERE is the buffer that it is set in alone, if any."
 
 (defun passepartout-events--org-follow ()
   "Start the core again when Org's settings are not those it started with.
-It reads all of memory by them.  While requests wait, look again later."
+It reads all of memory by them.  While requests wait, or a turn runs, or
+something is typed, look again later."
   (setq passepartout-events--org-timer nil)
   (when (and (passepartout-running-p)
              (not (equal (passepartout-events--org-settings)
                          passepartout-events--org-read)))
-    (if (zerop (hash-table-count passepartout-events--requests))
+    (if (and (zerop (hash-table-count passepartout-events--requests))
+             (not passepartout-events--streamed)
+             (not (equal passepartout-events--state "thinking"))
+             (not (input-pending-p)))
         (progn
           (passepartout-restart)
           (message "Passepartout reads memory anew, by Org's new settings"))

@@ -179,7 +179,9 @@
         (unwind-protect
             (progn
               (passepartout-request :trace nil
-                                    (lambda (payload) (push payload answers)))
+                                    (lambda (payload)
+                                      (push payload answers)
+                                      (passepartout-request :status nil nil)))
               (passepartout-events-slices
                (make-string 300000 ?x)
                (lambda (&rest _) (setq slices (1+ slices))))
@@ -194,7 +196,9 @@
                                      (plist-get (plist-get message :payload)
                                                 :action))
                                    (reverse passepartout-fake-sent))))
-                (should (eq :hello (cadr (memq :trace names)))))
+                (should (eq :hello (cadr (memq :trace names))))
+                ;; What who waited sends is for the next one.
+                (should (memq :status (memq :hello names))))
               (should (passepartout-running-p)))
           (remove-hook 'passepartout-start-hook begun)
           (passepartout-unsubscribe :status nil state))))))
@@ -232,6 +236,15 @@
         (should (= restarted 0))
         (setq org-todo-keywords '((sequence "NEXT" "|" "DONE")))
         (let ((passepartout-events--requests (make-hash-table)))
+          ;; A turn that runs is not stopped.
+          (passepartout-events--dispatch
+           '(:type :status :payload (:state "thinking")))
+          (passepartout-events--org-follow)
+          (should (= restarted 0))
+          (should (timerp passepartout-events--org-timer))
+          (cancel-timer passepartout-events--org-timer)
+          (setq passepartout-events--org-timer nil)
+          (passepartout-events--dispatch '(:type :status :payload (:state "idle")))
           (passepartout-events--org-follow))
         (should (= restarted 1))))))
 
