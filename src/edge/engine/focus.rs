@@ -7,6 +7,7 @@ use crate::domain::memory::sight::Sight;
 use crate::domain::memory::store::NewRecord;
 use crate::domain::memory::view::View;
 use crate::domain::port::LogLevel;
+use crate::domain::signal::Origin;
 use crate::edge::engine::record::kind;
 use crate::edge::engine::{Engine, Notice};
 use crate::edge::walk::canonical;
@@ -15,7 +16,7 @@ use std::path::Path;
 /// There is one stack; this is its name in the store.
 const KEY: &str = "stack";
 /// Stands for the heading that point is in.
-const HERE: &str = ".";
+pub const HERE: &str = ".";
 /// The setting that says how many tokens of memory a prompt may hold.
 pub const BUDGET: &str = "budget";
 /// The least budget that is worth anything.
@@ -102,6 +103,24 @@ impl Engine {
             let (kind, key) = (kind::FOCUS.to_string(), KEY.to_string());
             self.archive.queue(vec![NewRecord { at: self.clock.now(), kind, key, body }]);
         }
+    }
+
+    /// Moves the focus for whoever asks. It goes into every prompt and may be where commands run, so only a human's own
+    /// channel moves it, and every Emacs is told.
+    ///
+    /// # Errors
+    /// In words; the focus is as it was.
+    pub async fn move_focus(&self, origin: &Origin, to: Turnabout) -> Result<String, String> {
+        let moves = to != Turnabout::Show;
+        if moves && !origin.rights.approve {
+            return Err("the focus is moved in Emacs or at a terminal, not by a program".to_string());
+        }
+        let said = self.turn_focus(to).await?;
+        if moves {
+            let first = said.lines().next().unwrap_or_default();
+            self.say(LogLevel::Info, &format!("the focus was moved in {}: {first}", exact(&origin.session.0)));
+        }
+        Ok(said)
     }
 
     /// Moves the focus and keeps it; returns where it stands, in words.

@@ -373,7 +373,7 @@ impl Engine {
                     (Some("redo"), _) => Ok(Wish::Redo),
                     (Some("plans"), _) => Err(self.plan_lines()),
                     _ => Err(match Turnabout::parse(command) {
-                        Some(to) => self.turn_focus(to).await.unwrap_or_else(|why| why),
+                        Some(to) => self.move_focus(&ask.origin, to).await.unwrap_or_else(|why| why),
                         None => HELP.to_string(),
                     }),
                 };

@@ -187,8 +187,8 @@ async fn answer(
         }
         "focus" => {
             let to = Turnabout::parse(payload.text_at("line").unwrap_or("focus"));
-            let text = engine.turn_focus(to.ok_or("a focus is moved by focus, unfocus, scope or set")?).await?;
-            Ok(Plist::new().text("text", text))
+            let to = to.ok_or("a focus is moved by focus, unfocus, scope or set")?;
+            Ok(Plist::new().text("text", engine.move_focus(origin, to).await?))
         }
         "memory-log" => past::log(engine, payload.count_at("limit").unwrap_or(100).min(10_000)).await,
         "memory-show" | "memory-diff" | "blame" => past::text(engine, action, payload).await,
