@@ -3,6 +3,7 @@
 use crate::support::engine::{Home, origin};
 use passepartout::domain::focus::{Project, Reach};
 use passepartout::domain::label::Privacy;
+use passepartout::domain::signal::Origin;
 use passepartout::edge::clock::Clock;
 use passepartout::edge::engine::Engine;
 use passepartout::edge::engine::focus::Turnabout;
@@ -18,6 +19,39 @@ async fn read(home: &Home) -> Arc<Engine> {
     let engine = home.engine().await;
     home.read(&engine).await;
     engine
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_asks_where_the_focus_stands_and_does_not_move_it() {
+    let home = Home::new(&[("home.org", NOTES)]);
+    let engine = read(&home).await;
+    let mut program = origin();
+    program.rights.approve = false;
+    let human = origin();
+    let turn = async |who: &Origin, command: &str| {
+        engine.move_focus(who, Turnabout::parse(command).expect("a command of the focus")).await
+    };
+    assert!(turn(&program, "focus").await.is_ok());
+    for command in ["focus Kitchen", "focus /", "scope session", "unfocus", "set language German"] {
+        let why = turn(&program, command).await.expect_err(command);
+        assert!(why.contains("at a terminal"), "{command}: {why}");
+        assert!(engine.focus_stack().frames().is_empty(), "{command}");
+    }
+    assert!(turn(&human, "focus Kitchen").await.is_ok());
+    assert!(engine.log_lines(5).iter().any(|line| line.text.contains("the focus was moved in chat")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn steps_that_are_taken_at_once_are_all_taken() {
+    let home = Home::new(&[("home.org", NOTES)]);
+    let engine = read(&home).await;
+    turn(&engine, "focus Kitchen").await.expect("it is there");
+    let steps = (0..8).map(|number| {
+        let engine = engine.clone();
+        async move { turn(&engine, &format!("set word{number} yes")).await }
+    });
+    assert!(futures_util::future::join_all(steps).await.iter().all(Result::is_ok));
+    assert_eq!(engine.focus_stack().settings().len(), 8);
 }
 
 #[tokio::test(flavor = "multi_thread")]
