@@ -3,6 +3,7 @@
 use crate::domain::action::{Action, Observation};
 use crate::domain::gate::Facts;
 use crate::domain::gate::clearance::Cleared;
+use crate::domain::id::TurnId;
 use crate::domain::label::{Labels, Privacy};
 use crate::domain::scope::Scope;
 use crate::domain::signal::Role;
@@ -171,9 +172,9 @@ pub trait Surveyor: Send + Sync {
 /// Carries out what was cleared.
 #[async_trait]
 pub trait Actuator: Send + Sync {
-    /// Performs a cleared action, once. Refuses when the facts no longer hold.
+    /// Performs a cleared action of a turn, once. Refuses when the facts no longer hold.
     /// Failure is an observation, not an error.
-    async fn perform(&self, cleared: Cleared) -> Observation;
+    async fn perform(&self, turn: &TurnId, cleared: Cleared) -> Observation;
 }
 
 /// Counts tokens of text, for budgets.

@@ -263,6 +263,11 @@ pub fn unfinished(root: &Path) -> Vec<(PathBuf, Value)> {
     folders.filter_map(read).collect()
 }
 
+/// Returns what was noted of a command that ran in a project, when what it changed is not stored yet.
+pub fn unfinished_in(root: &Path, project: &Path) -> Option<Value> {
+    unfinished(root).into_iter().find(|(of, _)| of == project).map(|(_, note)| note)
+}
+
 const INDEX: &str = "index.jsonl";
 const RUNNING: &str = "running.json";
 

@@ -459,7 +459,10 @@ fn a_clearance_is_closed() {
         "a module below could open the clearance's fields"
     );
     let port = read("src/domain/port.rs");
-    assert!(port.contains("fn perform(&self, cleared: Cleared)"), "an actuator takes a clearance, by value");
+    assert!(
+        port.contains("fn perform(&self, turn: &TurnId, cleared: Cleared)"),
+        "an actuator takes a clearance, by value"
+    );
 }
 
 #[test]

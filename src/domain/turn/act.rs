@@ -107,7 +107,7 @@ impl Turn {
         let hash = cleared.action().hash();
         let facts_privacy = cleared.facts().privacy.unwrap_or(Privacy::Open);
         let labels = Labels { privacy: cleared.action().labels().privacy.max(facts_privacy), ..Labels::MODEL };
-        let performed = AssertUnwindSafe(desk.actuator.perform(*cleared)).catch_unwind().await;
+        let performed = AssertUnwindSafe(desk.actuator.perform(&self.signal.turn, *cleared)).catch_unwind().await;
         let (observation, broke) = match performed {
             Ok(observation) => (observation, None),
             Err(panic) => {

@@ -3,14 +3,14 @@
 use crate::domain::action::Outcome;
 use crate::domain::gate::clearance::Cleared;
 use crate::domain::gate::facts::{EditFact, Identity};
-use crate::domain::id::ActionHash;
 use crate::edge::actuator::{Actuators, Done, OWN};
 use crate::edge::editor::difference;
+use crate::edge::engine::changes::Act;
 use std::path::Path;
 
 impl Actuators {
     /// Makes every predicted edit; what the plan showed is exactly what is written.
-    pub(super) async fn edit(&self, cleared: &Cleared) -> Done {
+    pub(super) async fn edit(&self, act: &Act, cleared: &Cleared) -> Done {
         let edits = &cleared.facts().edits;
         if edits.is_empty() {
             return Done::failed("there is nothing to change");
@@ -20,7 +20,7 @@ impl Actuators {
         for edit in edits {
             let place =
                 cleared.facts().paths.iter().find(|path| path.resolved == edit.file).and_then(|path| path.folder);
-            let done = self.edit_one(edit, place, cleared.action().hash()).await;
+            let done = self.edit_one(edit, place, act).await;
             if let Err(why) = done {
                 let done = match changed.len() {
                     0 => "Nothing was changed.".to_string(),
@@ -39,7 +39,7 @@ impl Actuators {
     }
 
     /// Makes one edit, in the folder that was judged; returns a sentence on where the change is now.
-    async fn edit_one(&self, edit: &EditFact, place: Option<Identity>, action: ActionHash) -> Result<String, String> {
+    async fn edit_one(&self, edit: &EditFact, place: Option<Identity>, act: &Act) -> Result<String, String> {
         let engine = &self.engine;
         let said = match engine.editor.buffer(&edit.file).await? {
             Some(buffer) => {
@@ -49,16 +49,18 @@ impl Actuators {
                 if let Some(splice) = difference(&buffer.text, &edit.after) {
                     engine.editor.edit(&edit.file, buffer.tick, vec![splice]).await?;
                 }
-                engine.edited(&edit.file, edit.after.clone(), action);
+                engine.edited(&edit.file, edit.after.clone(), act);
                 format!("The buffer of {} was changed; it is not saved yet.", edit.file)
             }
             None => {
                 let (file, before, after) = (edit.file.clone(), edit.before.clone(), edit.after.clone());
-                let engine = engine.clone();
+                let (busy, act, engine) = (engine.writing(act)?, act.clone(), engine.clone());
                 // Both in one piece: a turn that is stopped meanwhile leaves memory as the file is.
                 let write = move || {
+                    // Whoever ends that turn waits for this.
+                    let _busy = busy;
                     super::write::replace(Path::new(&file), before.as_deref(), &after, place)?;
-                    engine.edited(&file, after, action);
+                    engine.edited(&file, after, &act);
                     Ok::<(), String>(())
                 };
                 tokio::task::spawn_blocking(write).await.map_err(|_| "writing it broke".to_string())??;

@@ -10,7 +10,7 @@ pub mod write;
 use crate::domain::action::{Action, Observation, Outcome};
 use crate::domain::context::rank::search;
 use crate::domain::gate::clearance::Cleared;
-use crate::domain::id::NodeId;
+use crate::domain::id::{NodeId, TurnId};
 use crate::domain::label::{Labels, Privacy, Provenance, Trust};
 use crate::domain::memory::view::NodeRef;
 use crate::domain::port::Actuator;
@@ -19,6 +19,7 @@ use crate::domain::query::run::Hit;
 use crate::domain::query::show::Row;
 use crate::domain::tool::{Effect, RESTORE, is_user};
 use crate::edge::engine::Engine;
+use crate::edge::engine::changes::Act;
 use crate::edge::engine::query::Manner;
 use async_trait::async_trait;
 use std::sync::Arc;
@@ -60,9 +61,9 @@ impl Actuators {
 
 #[async_trait]
 impl Actuator for Actuators {
-    async fn perform(&self, cleared: Cleared) -> Observation {
+    async fn perform(&self, turn: &TurnId, cleared: Cleared) -> Observation {
         let action = cleared.action().hash();
-        let done = self.act(&cleared).await;
+        let done = self.act(&(turn.clone(), action), &cleared).await;
         // Whatever an act says, it says it here: no value of the vault leaves by an arm that forgot.
         let outcome = match done.outcome {
             Outcome::Done(text) => Outcome::Done(self.masked(&text)),
@@ -75,10 +76,15 @@ impl Actuator for Actuators {
 }
 
 impl Actuators {
-    async fn act(&self, cleared: &Cleared) -> Done {
+    async fn act(&self, act: &Act, cleared: &Cleared) -> Done {
         let action = cleared.action();
         let Some(tool) = self.engine.toolbox.get(action.tool()) else {
             return Done::failed(format!("there is no tool {}", action.tool()));
+        };
+        // Nobody else changes its project from here on: what is found out now holds when a command runs.
+        let alone = match tool.effect == Effect::Execute {
+            true => Some(self.engine.alone_in(cleared.scope()).await),
+            false => None,
         };
         let now = self.engine.surveyor.survey(action, cleared.scope()).await;
         if now.hash() != cleared.facts().hash() {
@@ -91,11 +97,11 @@ impl Actuators {
             Effect::ReadMemory if action.tool() == "memory-search" => self.search(action, cleared),
             Effect::ReadMemory => self.read_node(action, cleared),
             Effect::ReadFile => self.read_file(cleared).await,
-            Effect::WriteFile if action.tool() == RESTORE => self.restore(cleared).await,
-            Effect::EditOrg | Effect::WriteFile => self.edit(cleared).await,
-            Effect::Execute => match &self.engine.shell {
-                Ok(shell) => {
-                    let watched = match self.engine.watch(cleared).await {
+            Effect::WriteFile if action.tool() == RESTORE => self.restore(act, cleared).await,
+            Effect::EditOrg | Effect::WriteFile => self.edit(act, cleared).await,
+            Effect::Execute => match (&self.engine.shell, alone) {
+                (Ok(shell), Some(alone)) => {
+                    let watched = match self.engine.watch(act, cleared, alone).await {
                         Ok(watched) => watched,
                         Err(why) => return Done::failed(why),
                     };
@@ -103,7 +109,8 @@ impl Actuators {
                     watched.end().await;
                     Done { outcome: observation.outcome, labels: observation.labels, changed: observation.changed }
                 }
-                Err(why) => Done::failed(format!("commands cannot be confined here, so none is run: {why}")),
+                (Ok(_), None) => Done::failed("BUG: a command would not be alone in its project"),
+                (Err(why), _) => Done::failed(format!("commands cannot be confined here, so none is run: {why}")),
             },
             Effect::Evaluate => Done::failed("Lisp is not evaluated in this version; see docs/SHORTCOMINGS.org"),
             Effect::Send => self.confirm(action).await,

@@ -6,10 +6,11 @@ use crate::domain::gate::facts::PutFact;
 use crate::domain::undo::Image;
 use crate::edge::actuator::put::{in_order, put};
 use crate::edge::actuator::{Actuators, Done, OWN};
+use crate::edge::engine::changes::Act;
 
 impl Actuators {
     /// Makes every file what the plan showed; stops at the first that cannot be, and says what was done before it.
-    pub(super) async fn restore(&self, cleared: &Cleared) -> Done {
+    pub(super) async fn restore(&self, act: &Act, cleared: &Cleared) -> Done {
         let facts = cleared.facts();
         if facts.edits.is_empty() && facts.puts.is_empty() {
             return Done::failed("there is nothing that could be taken back");
@@ -17,7 +18,7 @@ impl Actuators {
         let mut said = String::new();
         let mut changed = Vec::new();
         if !facts.edits.is_empty() {
-            let done = self.edit(cleared).await;
+            let done = self.edit(act, cleared).await;
             match done.outcome {
                 Outcome::Done(text) => said.push_str(&text),
                 _ => return done,
@@ -25,7 +26,7 @@ impl Actuators {
             changed.extend(done.changed);
         }
         for fact in in_order(&facts.puts) {
-            if let Err(why) = self.put_one(fact, cleared).await {
+            if let Err(why) = self.put_one(fact, act, cleared).await {
                 let before = match changed.as_slice() {
                     [] => "Nothing was changed.".to_string(),
                     files => format!("Changed before that: {}.", files.join(", ")),
@@ -51,19 +52,22 @@ impl Actuators {
         Done { outcome: Outcome::Done(said), labels: OWN, changed }
     }
 
-    async fn put_one(&self, fact: &PutFact, cleared: &Cleared) -> Result<(), String> {
+    async fn put_one(&self, fact: &PutFact, act: &Act, cleared: &Cleared) -> Result<(), String> {
         let bytes = match &fact.after {
             Image::File { content, .. } => Some(self.engine.kept_bytes(*content).await?),
             Image::Absent | Image::Link { .. } | Image::Folder { .. } | Image::Unkept { .. } => None,
         };
         let place = cleared.facts().paths.iter().find(|path| path.resolved == fact.file).and_then(|path| path.folder);
-        let (fact, action, engine) = (fact.clone(), cleared.action().hash(), self.engine.clone());
+        let (fact, act, engine) = (fact.clone(), act.clone(), self.engine.clone());
+        let busy = engine.writing(&act)?;
         // Both in one piece: a turn that is stopped meanwhile leaves memory as the file is.
         let work = move || {
+            // Whoever ends that turn waits for this.
+            let _busy = busy;
             put(&fact, bytes.as_deref(), place)?;
             match bytes.as_deref().map(crate::domain::org::decode::decode) {
-                Some(Ok(decoded)) => engine.edited(&fact.file, decoded.text, action),
-                Some(Err(_)) | None => engine.removed(&fact.file, action),
+                Some(Ok(decoded)) => engine.edited(&fact.file, decoded.text, &act),
+                Some(Err(_)) | None => engine.removed(&fact.file, &act),
             }
             Ok::<(), String>(())
         };

@@ -1,7 +1,7 @@
 //! Puts an engine together: store, memory, gates, skills, providers.
 
 use crate::domain::gate::Gates;
-use crate::domain::id::TurnId;
+use crate::domain::id::{ActionHash, TurnId};
 use crate::domain::memory::Memory;
 use crate::domain::memory::document::PrivacyOptions;
 use crate::domain::memory::shape::Shape;
@@ -411,8 +411,8 @@ impl Engine {
             let what = intent.body["summary"].as_str().unwrap_or("an act").to_string();
             let text = format!("an earlier session ended while this was being done: {what}; look whether it was");
             self.say(LogLevel::Warning, &text);
-            self.recover_change(intent).await;
-            self.end_intent(intent, "unknown").await;
+            let changed = self.recover_change(intent).await;
+            self.end_intent(intent, "unknown", &changed).await;
         }
         if self.archive.intents().await.worth_a_mark()
             && let Err(why) = self.append(kind::SETTLED, kind::INTENT, serde_json::Value::Null).await
@@ -427,14 +427,22 @@ impl Engine {
         let intents = self.archive.intents().await;
         for intent in intents.open().filter(|intent| intent.body["turn"] == turn.0.as_str()) {
             acts.push(intent.body["summary"].as_str().unwrap_or("an act").to_string());
-            self.recover_change(intent).await;
-            self.end_intent(intent, "cancelled").await;
+            let begun = ActionHash::from_hex(&intent.key).map(|action| (turn.clone(), action));
+            if let Some(act) = begun
+                && !self.stop_change(&act).await
+            {
+                let text = "an act that was stopped still writes; the next start looks at what it changed";
+                self.say(LogLevel::Error, text);
+                continue;
+            }
+            let changed = self.recover_change(intent).await;
+            self.end_intent(intent, "cancelled", &changed).await;
         }
         acts
     }
 
-    async fn end_intent(&self, intent: &NewRecord, word: &str) {
-        let body = serde_json::json!({ "turn": intent.body["turn"], "outcome": word, "changed": [] });
+    async fn end_intent(&self, intent: &NewRecord, word: &str, changed: &[String]) {
+        let body = serde_json::json!({ "turn": intent.body["turn"], "outcome": word, "changed": changed });
         if let Err(why) = self.append(kind::OUTCOME, &intent.key, body).await {
             self.say(LogLevel::Error, &why);
         }

@@ -22,14 +22,21 @@ use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The mode that a new file gets.
 const NEW_MODE: u32 = 0o644;
 
+/// How long the end of a turn that was stopped waits for what still writes for it.
+const WRITE_PATIENCE: Duration = Duration::from_secs(10);
+
+/// What names an act that is under way: two turns may want the very same at once.
+pub type Act = (TurnId, ActionHash);
+
 /// What is known of acts that are under way, and the copies of projects.
 #[derive(Default)]
 pub(in crate::edge) struct Watching {
-    begun: Mutex<HashMap<(TurnId, ActionHash), Begun>>,
+    begun: Mutex<HashMap<Act, Begun>>,
     /// One command at a time in a project: what it changed is its own.
     projects: Mutex<HashMap<PathBuf, Arc<tokio::sync::Mutex<()>>>>,
 }
@@ -42,15 +49,53 @@ struct Begun {
     complete: bool,
     /// What open buffers hold when the act has been done: their texts need not travel once more.
     buffers: HashMap<String, Arc<str>>,
+    /// Held by whoever writes for it on another thread: that goes on when its turn is stopped.
+    busy: Arc<tokio::sync::Mutex<()>>,
+    /// What a command has changed was found out, and is not stored yet.
+    found: Option<Found>,
+}
+
+/// What is let go of when the change that a command made is stored: the note that it ran, and its project.
+struct Found {
+    shadow: Shadow,
+    _alone: Alone,
+}
+
+/// Nobody else runs a command in a project while this lives.
+pub(in crate::edge) type Alone = tokio::sync::OwnedMutexGuard<()>;
+
+/// What an act that has ended changed.
+#[derive(Default)]
+pub(super) struct Ended {
+    /// The change as a record; nothing when it changed nothing.
+    pub(super) record: Option<(String, Value)>,
+    found: Option<Found>,
+}
+
+impl Ended {
+    /// The record is on disk: nothing else needs to remember it.
+    pub(super) fn stored(self) {
+        if let Some(found) = self.found {
+            found.shadow.finished();
+        }
+    }
 }
 
 /// A command that is being watched. Dropping it before [`Watched::end`] notes what an interrupted command changed.
 pub(in crate::edge) struct Watched {
+    /// `None` when nothing is known of what it changes, or all of that has been said.
+    watch: Option<Watch>,
+    _alone: Option<Alone>,
+}
+
+/// What it takes to say what a command changed, whatever becomes of its turn.
+struct Watch {
     engine: Arc<Engine>,
-    action: ActionHash,
-    shadow: Option<Shadow>,
-    /// Nobody else runs a command in this project meanwhile.
-    alone: Option<tokio::sync::OwnedMutexGuard<()>>,
+    act: Act,
+    change: Change,
+    shadow: Shadow,
+    alone: Alone,
+    busy: tokio::sync::OwnedMutexGuard<()>,
 }
 
 impl Engine {
@@ -112,9 +157,11 @@ impl Engine {
             doubt: None,
         };
         self.archive.keep(contents).await?;
-        let said = json!({ "id": change.id, "files": before_json(&change.files) });
+        // All of it: whoever finds no outcome knows what it was, for whom, and what it took back.
+        let said = change_json(&change);
         let complete = tool.effect != Effect::Execute;
-        self.watching.begun.lock().insert((turn.clone(), action.hash()), Begun { change, complete, buffers });
+        let begun = Begun { change, complete, buffers, busy: Arc::default(), found: None };
+        self.watching.begun.lock().insert((turn.clone(), action.hash()), begun);
         Ok(said)
     }
 
@@ -123,19 +170,48 @@ impl Engine {
         self.watching.begun.lock().remove(&(turn.clone(), action));
     }
 
-    /// Returns what an act changed, as a record; nothing when it changed nothing.
-    pub(super) async fn end_change(&self, turn: &TurnId, observation: &Observation) -> Option<(String, Value)> {
-        let mut begun = self.watching.begun.lock().remove(&(turn.clone(), observation.action))?;
+    /// Returns what an act changed; [`Ended::stored`] when that is on disk.
+    pub(super) async fn end_change(&self, turn: &TurnId, observation: &Observation) -> Ended {
+        let begun = self.watching.begun.lock().remove(&(turn.clone(), observation.action));
+        let Some(mut begun) = begun else { return Ended::default() };
         if !matches!(observation.outcome, Outcome::Done(_)) {
             begun.buffers.clear();
         }
+        let found = begun.found.take();
         let change = self.completed(begun).await;
-        (!change.files.is_empty()).then(|| (change.id.clone(), change_json(&change)))
+        let record = (!change.files.is_empty()).then(|| (change.id.clone(), change_json(&change)));
+        Ended { record, found }
+    }
+
+    /// Lets a thread write for an act; until what this returns is dropped, the end of its turn waits.
+    ///
+    /// # Errors
+    /// When the turn has ended: then nothing may be written any more.
+    pub(in crate::edge) fn writing(&self, act: &Act) -> Result<tokio::sync::OwnedMutexGuard<()>, String> {
+        let begun = self.watching.begun.lock();
+        let busy = begun.get(act).map(|begun| begun.busy.clone());
+        busy.and_then(|busy| busy.try_lock_owned().ok()).ok_or_else(|| "its turn was ended".to_string())
+    }
+
+    /// Ends an act of a turn that was stopped, once nothing writes for it any more; `false` when that took too long.
+    pub(super) async fn stop_change(&self, act: &Act) -> bool {
+        let busy = self.watching.begun.lock().get(act).map(|begun| begun.busy.clone());
+        let Some(busy) = busy else { return true };
+        let Ok(quiet) = tokio::time::timeout(WRITE_PATIENCE, busy.lock_owned()).await else { return false };
+        let begun = self.watching.begun.lock().remove(act);
+        drop(quiet);
+        // A command that ended by itself, of which nothing was stored yet.
+        if let Some(Begun { change, found: Some(found), .. }) = begun
+            && self.note_change(&change).await
+        {
+            found.shadow.finished();
+        }
+        true
     }
 
     /// Finds out what stands at the paths now.
     async fn completed(&self, begun: Begun) -> Change {
-        let Begun { mut change, complete, buffers } = begun;
+        let Begun { mut change, complete, buffers, .. } = begun;
         if complete {
             let mut contents = Vec::new();
             for file in &mut change.files {
@@ -171,68 +247,96 @@ impl Engine {
         }
     }
 
-    /// Returns the name of the change and its kind that an action under way makes, for the log of memory.
-    pub(in crate::edge) fn cause_of(&self, action: ActionHash) -> Option<(Kind, String)> {
+    /// Returns the name of the change and its kind that an act under way makes, for the log of memory.
+    pub(in crate::edge) fn cause_of(&self, act: &Act) -> Option<(Kind, String)> {
         let begun = self.watching.begun.lock();
-        let mut found = begun.iter().filter(|((_, hash), _)| *hash == action);
-        found.next().map(|(_, begun)| (begun.change.kind, begun.change.id.clone()))
+        begun.get(act).map(|begun| (begun.change.kind, begun.change.id.clone()))
+    }
+
+    /// Waits until no other command runs in the project of a scope.
+    pub(in crate::edge) async fn alone_in(&self, scope: &Scope) -> Alone {
+        let lane = self.watching.projects.lock().entry(PathBuf::from(&scope.project)).or_default().clone();
+        lane.lock_owned().await
     }
 
     /// Begins to watch what a command does to its project.
     ///
     /// # Errors
     /// When what stands there could not be copied, though it was said that it can: then the command must not run.
-    pub(in crate::edge) async fn watch(self: &Arc<Self>, cleared: &Cleared) -> Result<Watched, String> {
-        let project = PathBuf::from(&cleared.scope().project);
-        let lane = self.watching.projects.lock().entry(project.clone()).or_default().clone();
-        let alone = lane.lock_owned().await;
-        let action = cleared.action().hash();
-        let mut watched = Watched { engine: self.clone(), action, shadow: None, alone: Some(alone) };
+    pub(in crate::edge) async fn watch(
+        self: &Arc<Self>,
+        act: &Act,
+        cleared: &Cleared,
+        alone: Alone,
+    ) -> Result<Watched, String> {
         if cleared.facts().not_undoable.is_some() {
-            return Ok(watched);
+            return Ok(Watched { watch: None, _alone: Some(alone) });
         }
-        let note = {
-            let begun = self.watching.begun.lock();
-            let found = begun.iter().find(|((_, hash), _)| *hash == action);
-            found.map_or(Value::Null, |(_, begun)| change_json(&begun.change))
-        };
-        let (root, caps) = (self.shadows(), self.caps());
+        let failed = |why: String| format!("what it would change could not be kept, so it was not run: {why}");
+        let busy = self.writing(act)?;
+        let begun = self.watching.begun.lock().get(act).map(|begun| begun.change.clone());
+        let change = begun.ok_or_else(|| "its turn was ended".to_string())?;
+        let project = PathBuf::from(&cleared.scope().project);
+        let (root, caps, note) = (self.shadows(), self.caps(), change_json(&change));
+        if let Some(left) = shadow::unfinished_in(&root, &project) {
+            let late = "what it changed was found out late; what came since counts as its own";
+            self.note_left(project.clone(), &left, late).await.map_err(failed)?;
+        }
         let work = move || {
             let mut shadow = Shadow::of(&root, &project, caps);
             shadow.before(&note).map(|()| shadow)
         };
         let made = tokio::task::spawn_blocking(work).await.map_err(|_| "copying its files broke".to_string())?;
-        watched.shadow =
-            Some(made.map_err(|why| format!("what it would change could not be kept, so it was not run: {why}"))?);
-        Ok(watched)
+        let shadow = made.map_err(failed)?;
+        let watch = Watch { engine: self.clone(), act: act.clone(), change, shadow, alone, busy };
+        Ok(Watched { watch: Some(watch), _alone: None })
     }
 
-    /// Takes in what a command that an earlier session did not see to its end has changed.
+    /// Takes in what commands that an earlier session did not see to their end have changed.
     pub(super) async fn find_changed(self: &Arc<Self>) {
         for (project, note) in shadow::unfinished(&self.shadows()) {
-            let Some(change) = read_change(&note) else { continue };
-            let (root, caps) = (self.shadows(), self.caps());
-            let work = move || {
-                let mut shadow = Shadow::of(&root, &project, caps);
-                let changed = shadow.after();
-                (shadow, changed)
-            };
-            let Ok((shadow, mut changed)) = tokio::task::spawn_blocking(work).await else { continue };
-            changed.doubt = Some("the program ended while it ran; what came since counts as its own".to_string());
-            if self.note_command(change, changed).await {
-                shadow.finished();
+            let late = "the program ended while it ran; what came since counts as its own";
+            if let Err(why) = self.note_left(project, &note, late).await {
+                self.say(LogLevel::Error, &why);
             }
         }
     }
 
+    /// Stores what a command changed of which only the note is left that it ran.
+    async fn note_left(&self, project: PathBuf, note: &Value, late: &str) -> Result<(), String> {
+        let Some(change) = read_change(note) else { return Ok(()) };
+        // When it was stored, and only the note outlived that, nothing that came since is laid at its door.
+        let known = self.archive.latest(kind::CHANGE, change.id.clone()).await?.is_some();
+        let (root, caps) = (self.shadows(), self.caps());
+        let work = move || {
+            let mut shadow = Shadow::of(&root, &project, caps);
+            let changed = if known { shadow::Changed::default() } else { shadow.after() };
+            (shadow, changed)
+        };
+        let Ok((shadow, mut changed)) = tokio::task::spawn_blocking(work).await else {
+            self.say(LogLevel::Error, &format!("what a command changed could not be found out: {}", change.summary));
+            return Ok(());
+        };
+        changed.doubt = Some(late.to_string());
+        if !self.note_command(change, changed).await {
+            return Err("what an earlier command changed could not be noted".to_string());
+        }
+        shadow.finished();
+        Ok(())
+    }
+
     /// Stores what a command changed, beside its outcome; returns whether that was possible.
     async fn note_command(&self, change: Change, changed: shadow::Changed) -> bool {
-        let change = Change { files: changed.files, doubt: changed.doubt, ..change };
+        self.keep_after(changed.contents).await;
+        self.note_change(&Change { files: changed.files, doubt: changed.doubt, ..change }).await
+    }
+
+    /// Stores a change, if it is one; returns whether that was possible.
+    async fn note_change(&self, change: &Change) -> bool {
         if change.files.is_empty() {
             return true;
         }
-        self.keep_after(changed.contents).await;
-        let kept = self.append(kind::CHANGE, &change.id, change_json(&change)).await;
+        let kept = self.append(kind::CHANGE, &change.id, change_json(change)).await;
         if let Err(why) = &kept {
             self.say(LogLevel::Error, &format!("what a command changed could not be noted: {why}"));
         }
@@ -244,6 +348,11 @@ impl Engine {
         let file = path.to_string();
         let found = tokio::task::spawn_blocking(move || on_disk(&file)).await;
         let disk = found.unwrap_or_else(|_| State::Unknown("looking at it broke".to_string()));
+        self.seen(path, disk).await
+    }
+
+    /// As [`Engine::state_of`], for who has looked at the disk: one that may block must not wait for a second thread.
+    pub(super) async fn seen(&self, path: &str, disk: State) -> (State, bool) {
         match self.editor.buffer(path).await {
             Ok(Some(buffer)) => {
                 let mode = if let State::File { mode, .. } = &disk { *mode } else { NEW_MODE };
@@ -288,48 +397,48 @@ impl Engine {
 impl Watched {
     /// Finds out what the command changed, for its outcome.
     pub(in crate::edge) async fn end(mut self) {
-        let Some(mut shadow) = self.shadow.take() else { return };
-        let work = move || {
-            let changed = shadow.after();
-            (shadow, changed)
-        };
-        let Ok((shadow, changed)) = tokio::task::spawn_blocking(work).await else { return };
-        self.engine.keep_after(changed.contents).await;
-        let mut begun = self.engine.watching.begun.lock();
-        if let Some((_, begun)) = begun.iter_mut().find(|((_, hash), _)| *hash == self.action) {
-            begun.change.files = changed.files;
-            begun.change.doubt = changed.doubt;
+        if let Some(watch) = self.watch.take() {
+            // In a task of its own: a turn that is stopped meanwhile loses nothing of it.
+            let _ = tokio::spawn(watch.settle(None)).await;
         }
-        drop(begun);
-        shadow.finished();
     }
 }
 
 impl Drop for Watched {
     fn drop(&mut self) {
-        // Without a shadow nothing is known of what it changed, or everything is noted already.
-        let Some(mut shadow) = self.shadow.take() else { return };
-        let (engine, action, alone) = (self.engine.clone(), self.action, self.alone.take());
-        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-        let found = {
-            let mut begun = engine.watching.begun.lock();
-            let key = begun.keys().find(|(_, hash)| *hash == action).cloned();
-            key.and_then(|key| begun.remove(&key))
+        if let Some(watch) = self.watch.take()
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            runtime.spawn(watch.settle(Some("it was stopped while it ran")));
+        }
+    }
+}
+
+impl Watch {
+    /// Finds out what the command changed. It goes with the outcome, or is stored here when none will come.
+    async fn settle(self, stopped: Option<&str>) {
+        let Watch { engine, act, change, mut shadow, alone, busy } = self;
+        let work = move || {
+            let changed = shadow.after();
+            (shadow, changed)
         };
-        let Some(begun) = found else { return };
-        runtime.spawn(async move {
-            let work = move || {
-                let changed = shadow.after();
-                (shadow, changed)
-            };
-            if let Ok((shadow, mut changed)) = tokio::task::spawn_blocking(work).await {
-                changed.doubt = changed.doubt.or_else(|| Some("it was stopped while it ran".to_string()));
-                if engine.note_command(begun.change, changed).await {
-                    shadow.finished();
-                }
+        let Ok((shadow, mut changed)) = tokio::task::spawn_blocking(work).await else {
+            let text = format!("what a command changed is found out before the next one runs: {}", change.summary);
+            return engine.say(LogLevel::Error, &text);
+        };
+        changed.doubt = changed.doubt.or_else(|| stopped.map(str::to_string));
+        if stopped.is_none() {
+            engine.keep_after(std::mem::take(&mut changed.contents)).await;
+            if let Some(begun) = engine.watching.begun.lock().get_mut(&act) {
+                (begun.change.files, begun.change.doubt) = (changed.files, changed.doubt);
+                begun.found = Some(Found { shadow, _alone: alone });
+                return;
             }
-            drop(alone);
-        });
+        }
+        if engine.note_command(change, changed).await {
+            shadow.finished();
+        }
+        drop((alone, busy));
     }
 }
 
@@ -369,10 +478,6 @@ pub(super) fn texts(action: &Action, name: &str) -> Vec<String> {
 fn restore_kind(action: &Action) -> Kind {
     let named = (action.tool() == RESTORE).then(|| action.text("kind")).flatten();
     named.and_then(Kind::parse).unwrap_or(Kind::Act)
-}
-
-fn before_json(files: &[FileChange]) -> Vec<Value> {
-    files.iter().map(|file| json!([file.path, image_json(&file.before)])).collect()
 }
 
 /// Returns a change as the store keeps it.
@@ -416,43 +521,290 @@ pub fn read_change(value: &Value) -> Option<Change> {
 }
 
 impl Engine {
-    /// Ends acts that an earlier session left without an outcome: what they had begun to change can be taken back.
-    pub(super) async fn recover_change(&self, intent: &NewRecord) {
-        let said = &intent.body["change"];
-        let Some(id) = said["id"].as_str() else { return };
+    /// Stores what an act without an outcome has changed, so that it can be taken back; returns the files.
+    pub(super) async fn recover_change(&self, intent: &NewRecord) -> Vec<String> {
+        let Some(mut change) = read_change(&intent.body["change"]) else { return Vec::new() };
         let mut contents = Vec::new();
-        let mut files = Vec::new();
-        for file in said["files"].as_array().into_iter().flatten() {
-            let (Some(path), Some(before)) = (file[0].as_str(), read_image(&file[1])) else { continue };
-            let (state, _) = self.state_of(path).await;
-            let after = image_of(&state, &mut contents);
-            if after != before {
-                files.push(FileChange { path: path.to_string(), before, after });
+        for file in &mut change.files {
+            let (state, _) = self.state_of(&file.path).await;
+            file.after = image_of(&state, &mut contents);
+        }
+        change.files.retain(|file| file.before != file.after);
+        self.keep_after(contents).await;
+        change.doubt = Some("its end was not seen; what came since counts as its own".to_string());
+        self.note_change(&change).await;
+        change.files.into_iter().map(|file| file.path).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::gate::clearance::{Judgement, judge};
+    use crate::domain::gate::facts::{Facts, PutFact};
+    use crate::domain::gate::{Case, Gate, Gates, Verdict};
+    use crate::domain::id::SessionId;
+    use crate::domain::label::Labels;
+    use crate::domain::port::Journal;
+    use crate::domain::signal::Sensor;
+    use crate::domain::tool::Toolbox;
+    use crate::edge::clock::SystemClock;
+    use crate::edge::config::{Config, Surroundings};
+    use crate::edge::editor::NoEditor;
+    use crate::edge::engine::boot::{Boot, Keep, start};
+    use crate::edge::secret::Vault;
+
+    /// A gate that lets everything pass, for a clearance.
+    struct Open;
+
+    impl Gate for Open {
+        fn name(&self) -> &str {
+            "open"
+        }
+        fn priority(&self) -> u16 {
+            1
+        }
+        fn judge(&self, _: &Case<'_>) -> Verdict {
+            Verdict::pass()
+        }
+    }
+
+    /// A project and the copies of it, which outlive a session.
+    struct Place {
+        _folder: tempfile::TempDir,
+        base: PathBuf,
+    }
+
+    impl Place {
+        fn new() -> Place {
+            let folder = tempfile::tempdir().expect("a folder");
+            let base = folder.path().canonicalize().expect("it is there");
+            std::fs::create_dir(base.join("project")).expect("a folder");
+            std::fs::write(base.join("project/a"), "one").expect("a file");
+            Place { _folder: folder, base }
+        }
+
+        fn at(&self, name: &str) -> String {
+            self.base.join("project").join(name).to_string_lossy().into_owned()
+        }
+
+        fn write(&self, name: &str, text: &str) {
+            std::fs::write(self.at(name), text).expect("a file");
+        }
+
+        async fn engine(&self) -> Arc<Engine> {
+            let mut config = Config::read(&Surroundings { variables: Default::default() });
+            (config.cache, config.store) = (self.base.join("cache"), self.base.join("store"));
+            config.directories = vec![self.base.join("memex")];
+            let (vault, clock) = (Vault::empty(), Arc::new(SystemClock));
+            let (editor, notify) = (Arc::new(NoEditor), Arc::new(|_| {}));
+            let boot = Boot { config, vault, editor, clock, notify, keep: Keep::InMemory };
+            start(boot).await.expect("the engine starts")
+        }
+
+        fn cleared(&self, tool: &str, args: Value, facts: Facts) -> Cleared {
+            let toolbox = Toolbox::builtin();
+            let args = args.as_object().expect("an object").clone();
+            let action = Action::new(&toolbox, tool, args, Some("a test"), Labels::MODEL).expect("a proper action");
+            let scope = Scope {
+                session: SessionId("s".to_string()),
+                memex: Vec::new(),
+                project: self.base.join("project").to_string_lossy().into_owned(),
+                home: self.base.to_string_lossy().into_owned(),
+                own: Vec::new(),
+                permissions: Default::default(),
+                private_tags: Vec::new(),
+                self_build: false,
+                see_private: true,
+                hosts: Vec::new(),
+            };
+            let tool = toolbox.get(tool).expect("a tool");
+            let case = Case { action: &action, tool, scope: &scope, facts: &facts, set_off: Sensor::UserInput };
+            match judge(&Gates::for_tests(vec![Box::new(Open)]), case, None) {
+                Judgement::Cleared(cleared) => *cleared,
+                other => panic!("{other:?}"),
             }
         }
-        if files.is_empty() {
-            return;
+
+        fn command(&self) -> Cleared {
+            self.cleared("shell", json!({"command": "make"}), Facts::default())
         }
-        self.keep_after(contents).await;
-        let text = |key: &str| intent.body[key].as_str().unwrap_or_default().to_string();
-        let change = Change {
-            id: id.to_string(),
-            kind: Kind::Act,
-            time: intent.at,
-            since: OperationId(intent.body["since"].as_u64().unwrap_or(self.head().0)),
-            turn: text("turn"),
-            session: String::new(),
-            tool: text("tool"),
-            summary: text("summary"),
-            plan: None,
-            approver: None,
-            of: Vec::new(),
-            files,
-            memory: None,
-            doubt: Some("its end was not seen; what came since counts as its own".to_string()),
-        };
-        if let Err(why) = self.append(kind::CHANGE, id, change_json(&change)).await {
-            self.say(LogLevel::Error, &why);
+
+        fn undo(&self) -> Cleared {
+            let before = shadow::at(Path::new(&self.at("a")), 100).0;
+            let put = PutFact { file: self.at("a"), before, after: Image::Absent, diff: String::new() };
+            let args = json!({"kind": "undo", "changes": ["A1", "A2"], "files": [self.at("a")]});
+            self.cleared(RESTORE, args, Facts { puts: vec![put], ..Facts::default() })
         }
+    }
+
+    /// Begins an act of a turn as the turn does, and says by whom it was approved.
+    async fn begin(engine: &Engine, cleared: &Cleared) -> Act {
+        let turn = engine.new_turn();
+        engine.doings.begin(&turn, &SessionId("s".to_string()), None);
+        engine.doings.approved_by(&turn, "emacs");
+        engine.intent(&turn, cleared).await.expect("it is stored");
+        (turn, cleared.action().hash())
+    }
+
+    async fn watch(engine: &Arc<Engine>, act: &Act, cleared: &Cleared) -> Watched {
+        let alone = engine.alone_in(cleared.scope()).await;
+        engine.watch(act, cleared, alone).await.expect("it is watched")
+    }
+
+    fn done(act: &Act) -> Observation {
+        let outcome = Outcome::Done("Exit status 0.".to_string());
+        Observation { action: act.1, outcome, labels: Labels::MODEL, changed: Vec::new() }
+    }
+
+    fn paths(changes: &[Change]) -> Vec<Vec<&str>> {
+        changes.iter().map(|change| change.files.iter().map(|file| file.path.as_str()).collect()).collect()
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn what_a_stopped_command_changed_is_known_when_its_turn_has_ended() {
+        let place = Place::new();
+        let (engine, cleared) = (place.engine().await, place.command());
+        let act = begin(&engine, &cleared).await;
+        let watched = watch(&engine, &act, &cleared).await;
+        place.write("a", "by the command");
+        drop(watched);
+        engine.end_unfinished(&act.0).await;
+        let changes = engine.changes().await.expect("they are read");
+        assert_eq!(paths(&changes), [[place.at("a")]]);
+        assert_eq!((changes[0].tool.as_str(), changes[0].approver.as_deref()), ("shell", Some("emacs")));
+        assert_eq!(changes[0].doubt.as_deref(), Some("it was stopped while it ran"));
+        assert_eq!(shadow::unfinished(&engine.shadows()), []);
+        assert!(engine.watching.begun.lock().is_empty(), "nothing is left of it");
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn what_a_command_changed_outlives_a_crash_until_its_outcome_is_stored() {
+        let place = Place::new();
+        let (engine, cleared) = (place.engine().await, place.command());
+        let act = begin(&engine, &cleared).await;
+        let watched = watch(&engine, &act, &cleared).await;
+        place.write("b", "by the command");
+        watched.end().await;
+        // Whoever starts now finds no outcome, and the note.
+        let again = place.engine().await;
+        let changes = again.changes().await.expect("they are read");
+        assert_eq!(paths(&changes), [[place.at("b")]]);
+        assert!(changes[0].doubt.as_deref().is_some_and(|doubt| doubt.contains("the program ended")));
+        assert_eq!(shadow::unfinished(&again.shadows()), []);
+
+        let act = begin(&engine, &cleared).await;
+        // The project is let go of with the outcome of the first.
+        let waits = tokio::time::timeout(Duration::from_millis(20), engine.alone_in(cleared.scope())).await;
+        assert!(waits.is_err(), "another command would write its note over that of the first");
+        let first = engine.watching.begun.lock().keys().find(|key| **key != act).cloned().expect("the first");
+        engine.outcome(&first.0, &done(&first)).await.expect("it is stored");
+        let watched = watch(&engine, &act, &cleared).await;
+        place.write("c", "by the command");
+        watched.end().await;
+        assert_eq!(shadow::unfinished(&engine.shadows()).len(), 1);
+        engine.outcome(&act.0, &done(&act)).await.expect("it is stored");
+        assert_eq!(shadow::unfinished(&engine.shadows()), []);
+        let changes = engine.changes().await.expect("they are read");
+        assert_eq!(paths(&changes), [[place.at("b")], [place.at("c")]]);
+        assert!(changes.iter().all(|change| change.doubt.is_none()), "{changes:?}");
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_note_that_is_left_is_taken_in_before_the_next_command_and_never_twice() {
+        let place = Place::new();
+        let (engine, cleared) = (place.engine().await, place.command());
+        for stored in [false, true] {
+            let act = begin(&engine, &cleared).await;
+            let watched = watch(&engine, &act, &cleared).await;
+            place.write("a", &format!("by the command {stored}"));
+            watched.end().await;
+            let count = engine.changes().await.expect("they are read").len();
+            let note = shadow::unfinished(&engine.shadows()).remove(0).1;
+            if stored {
+                engine.outcome(&act.0, &done(&act)).await.expect("it is stored");
+                // As if the note had outlived it.
+                let (root, project) = (engine.shadows(), place.base.join("project"));
+                Shadow::of(&root, &project, engine.caps()).before(&note).expect("it is noted");
+            } else {
+                // As if its outcome could not be stored.
+                engine.watching.begun.lock().remove(&act);
+            }
+            let act = begin(&engine, &cleared).await;
+            place.write("mine", &format!("by hand {stored}"));
+            watch(&engine, &act, &cleared).await.end().await;
+            engine.outcome(&act.0, &done(&act)).await.expect("it is stored");
+            let changes = engine.changes().await.expect("they are read");
+            assert_eq!(changes.len(), count + 1, "{stored}: {changes:?}");
+            assert_eq!(changes[count].doubt.is_some(), !stored, "{stored}: {changes:?}");
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn the_same_command_of_two_turns_is_told_apart() {
+        let place = Place::new();
+        let (engine, cleared) = (place.engine().await, place.command());
+        let (first, second) = (begin(&engine, &cleared).await, begin(&engine, &cleared).await);
+        for (act, text) in [(&second, "second"), (&first, "first")] {
+            let watched = watch(&engine, act, &cleared).await;
+            place.write("a", text);
+            watched.end().await;
+            engine.outcome(&act.0, &done(act)).await.expect("it is stored");
+        }
+        let changes = engine.changes().await.expect("they are read");
+        let turns: Vec<&str> = changes.iter().map(|change| change.turn.as_str()).collect();
+        assert_eq!(turns, [second.0.0.as_str(), first.0.0.as_str()]);
+        assert_eq!(paths(&changes), [[place.at("a")], [place.at("a")]]);
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn an_undo_whose_end_was_not_seen_is_still_an_undo() {
+        let place = Place::new();
+        let (engine, cleared) = (place.engine().await, place.undo());
+        let act = begin(&engine, &cleared).await;
+        std::fs::remove_file(place.at("a")).expect("it goes");
+        engine.end_unfinished(&act.0).await;
+        let changes = engine.changes().await.expect("they are read");
+        assert_eq!((changes.len(), changes[0].kind, changes[0].approver.as_deref()), (1, Kind::Undo, Some("emacs")));
+        assert_eq!((changes[0].of.join(" ").as_str(), changes[0].session.as_str()), ("A1 A2", "s"));
+        assert_eq!((&changes[0].turn, &changes[0].files[0].after), (&act.0.0, &Image::Absent));
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_turn_that_is_stopped_ends_when_nothing_writes_for_it_any_more() {
+        let place = Place::new();
+        let (engine, cleared) = (place.engine().await, place.undo());
+        let act = begin(&engine, &cleared).await;
+        let busy = engine.writing(&act).expect("it may write");
+        let (ending, turn) = (engine.clone(), act.0.clone());
+        let mut ended = tokio::spawn(async move { ending.end_unfinished(&turn).await });
+        assert!(tokio::time::timeout(Duration::from_millis(50), &mut ended).await.is_err(), "it waits");
+        std::fs::remove_file(place.at("a")).expect("it goes");
+        drop(busy);
+        ended.await.expect("it ends");
+        assert_eq!(paths(&engine.changes().await.expect("they are read")), [[place.at("a")]]);
+        let outcomes = engine.archive.latest_each(kind::OUTCOME).await.expect("they are read");
+        assert_eq!(outcomes[0].body["changed"], json!([place.at("a")]));
+        assert!(engine.writing(&act).is_err(), "nothing is written for it from now on");
+    }
+
+    #[test]
+    fn previews_at_once_never_wait_for_each_other() {
+        let place = Place::new();
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().max_blocking_threads(1).build();
+        let runtime = runtime.expect("a runtime");
+        let found = runtime.block_on(async {
+            let (engine, cleared) = (place.engine().await, place.undo());
+            let act = begin(&engine, &cleared).await;
+            std::fs::remove_file(place.at("a")).expect("it goes");
+            engine.end_unfinished(&act.0).await;
+            let changes = engine.changes().await.expect("they are read");
+            let work = move || engine.predict_restore(&[&changes[0]]).map(|predicted| predicted.puts.len());
+            let found = tokio::task::spawn_blocking(work);
+            tokio::time::timeout(Duration::from_secs(20), found).await
+        });
+        // A thread that waits for itself is not waited for.
+        runtime.shutdown_background();
+        assert_eq!(found.expect("it comes in time").expect("it does not break"), Ok(1));
     }
 }

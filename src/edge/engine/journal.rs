@@ -58,9 +58,11 @@ impl Journal for Engine {
             Outcome::Cancelled(_) => "cancelled",
         };
         let body = json!({ "turn": turn.0, "outcome": word, "changed": observation.changed });
-        let change = self.end_change(turn, observation).await;
-        let change = change.into_iter().map(|(id, body)| (kind::CHANGE, id, body));
-        self.append_all(change.chain([(kind::OUTCOME, observation.action.to_hex(), body)])).await
+        let mut ended = self.end_change(turn, observation).await;
+        let change = ended.record.take().into_iter().map(|(id, body)| (kind::CHANGE, id, body));
+        self.append_all(change.chain([(kind::OUTCOME, observation.action.to_hex(), body)])).await?;
+        ended.stored();
+        Ok(())
     }
 
     async fn park(&self, parking: Parking) -> Result<FlightPlan, String> {

@@ -1,7 +1,7 @@
 //! How memory changes: files that were read, buffers that changed, and the point that moved.
 
 use crate::domain::count::counted;
-use crate::domain::id::{ActionHash, NodeId, ObjectHash, OperationId};
+use crate::domain::id::{NodeId, ObjectHash, OperationId};
 use crate::domain::memory::document::{Document, PrivacyOptions};
 use crate::domain::memory::operation::Why;
 use crate::domain::memory::store::Stamp;
@@ -9,6 +9,7 @@ use crate::domain::memory::view::View;
 use crate::domain::org::scan::{ScanOptions, scan};
 use crate::domain::port::LogLevel;
 use crate::edge::engine::Reading;
+use crate::edge::engine::changes::Act;
 use crate::edge::engine::{Engine, Notice};
 use crate::edge::ingest::{IngestReport, Known, ingest};
 use crate::edge::org_file::read_text;
@@ -140,12 +141,12 @@ impl Engine {
     }
 
     /// Takes what an act of ours made of a file, when the file belongs to the memex.
-    /// The operation names the change that made it, when `action` is one that is under way.
-    pub fn edited(&self, file: &str, text: Arc<str>, action: ActionHash) {
+    /// The operation names the change that made it, when `act` is one that is under way.
+    pub fn edited(&self, file: &str, text: Arc<str>, act: &Act) {
         if !self.follows(file) {
             return;
         }
-        let (cause, note) = self.said_of(file, action);
+        let (cause, note) = self.said_of(file, act);
         let belongs = |_: &View, file: &str| self.belongs(file);
         match self.build(file, text) {
             Ok(document) => {
@@ -157,9 +158,9 @@ impl Engine {
     }
 
     /// Takes out a file that an act of ours removed.
-    pub fn removed(&self, file: &str, action: ActionHash) {
+    pub fn removed(&self, file: &str, act: &Act) {
         if self.follows(file) {
-            let (cause, note) = self.said_of(file, action);
+            let (cause, note) = self.said_of(file, act);
             self.change_memory(Vec::new(), &[file.to_string()], Vec::new(), cause, &note);
         }
     }
@@ -170,8 +171,8 @@ impl Engine {
     }
 
     /// Returns the cause and the note of an operation that an act makes.
-    fn said_of(&self, file: &str, action: ActionHash) -> (&'static str, String) {
-        match self.cause_of(action) {
+    fn said_of(&self, file: &str, act: &Act) -> (&'static str, String) {
+        match self.cause_of(act) {
             Some((kind, change)) => (kind.name(), format!("{change} {file}")),
             None => (ACT, file.to_string()),
         }

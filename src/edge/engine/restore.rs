@@ -133,9 +133,9 @@ impl Way<'_> {
             if self.paths.len() >= MOST_FILES {
                 return Err(format!("more than {MOST_FILES} files would be changed at once; go back in smaller steps"));
             }
-            let (found, open) = waiting_for(async { Ok(self.engine.state_of(&file.path).await) })?;
-            // A buffer that has not followed the disk yet shows what stood there before the act.
             let disk = on_disk(&file.path);
+            let (found, open) = waiting_for(async { Ok(self.engine.seen(&file.path, disk.clone()).await) })?;
+            // A buffer that has not followed the disk yet shows what stood there before the act.
             let behind = is(&disk, &file.after) && is(&found, &file.before);
             let (found, open) = match open {
                 // A buffer without changes of its own holds nothing back.

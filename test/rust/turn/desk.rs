@@ -311,7 +311,7 @@ impl Surveyor for World {
 
 #[async_trait]
 impl Actuator for World {
-    async fn perform(&self, cleared: Cleared) -> Observation {
+    async fn perform(&self, _: &TurnId, cleared: Cleared) -> Observation {
         let action = cleared.action();
         let sees = if cleared.scope().see_private { "" } else { ", private notes shut" };
         self.event(format!("perform {}{sees}", action.tool()));
