@@ -2,12 +2,13 @@
 #![allow(unsafe_code)] // unlinkat, symlinkat, mkdirat, fchmodat and renameat, which the standard library does not offer.
 
 use crate::domain::gate::facts::{Identity, PutFact};
+use crate::domain::memory::store::content_name;
 use crate::domain::undo::Image;
 use crate::edge::actuator::write::{self, c_string};
-use crate::edge::shadow;
 use crate::edge::survey::open;
 use std::ffi::CString;
 use std::fs::File;
+use std::io::Read;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 
@@ -23,10 +24,11 @@ pub fn put(fact: &PutFact, bytes: Option<&[u8]>, place: Option<Identity>) -> Res
     if place.is_some_and(|place| (place.device, place.inode) != (standing.device, standing.inode)) {
         return Err("its folder is another one than when it was judged".to_string());
     }
-    if shadow::at(path, u64::MAX - 1).0 != fact.before {
+    write::unlocked(path)?;
+    let name = c_string(name)?;
+    if !stands(&folder, &name, &fact.before) {
         return Err("it changed after it was judged".to_string());
     }
-    let name = c_string(name)?;
     place_it(&folder, &name, fact, bytes).map_err(|error| match error.raw_os_error() {
         Some(libc::ENOTEMPTY) => "the folder is not empty".to_string(),
         _ => error.to_string(),
@@ -34,21 +36,59 @@ pub fn put(fact: &PutFact, bytes: Option<&[u8]>, place: Option<Identity>) -> Res
     folder.sync_all().map_err(|error| error.to_string())
 }
 
+/// Whether something stands at a name in a folder; of a file no more is read than it should have.
+fn stands(folder: &File, name: &CString, image: &Image) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    let open = |flags: i32| open::open_at(folder.as_raw_fd(), name, flags | libc::O_NOFOLLOW, 0);
+    let mode_of = |about: &std::fs::Metadata| about.permissions().mode() & 0o7777;
+    let about = match open(libc::O_PATH).and_then(|found| Ok((found.metadata()?, found))) {
+        Ok(about) => about,
+        Err(error) => return matches!(image, Image::Absent) && error.kind() == std::io::ErrorKind::NotFound,
+    };
+    match (about, image) {
+        ((about, _), Image::File { content, size, mode }) => {
+            if !about.is_file() || about.len() != *size || mode_of(&about) != *mode {
+                return false;
+            }
+            let mut bytes = Vec::new();
+            let read = open(libc::O_RDONLY | libc::O_NONBLOCK)
+                .and_then(|file| file.take(size.saturating_add(1)).read_to_end(&mut bytes));
+            read.is_ok() && content_name(&bytes) == *content
+        }
+        ((about, link), Image::Link { target }) => about.is_symlink() && leads_to(&link, target),
+        ((about, _), Image::Folder { mode }) => about.is_dir() && mode_of(&about) == *mode,
+        (_, Image::Absent | Image::Unkept { .. }) => false,
+    }
+}
+
+/// Whether a link that was opened leads there.
+fn leads_to(link: &File, target: &str) -> bool {
+    let mut found = vec![0u8; target.len() + 1];
+    // SAFETY: the empty name ends with NUL, the buffer has the length that is named, and the descriptor is open.
+    let length = unsafe { libc::readlinkat(link.as_raw_fd(), c"".as_ptr(), found.as_mut_ptr().cast(), found.len()) };
+    usize::try_from(length).ok().and_then(|length| found.get(..length)) == Some(target.as_bytes())
+}
+
 fn place_it(folder: &File, name: &CString, fact: &PutFact, bytes: Option<&[u8]>) -> std::io::Result<()> {
     let was_folder = matches!(fact.before, Image::Folder { .. });
     let new = matches!(fact.before, Image::Absent);
+    let same = |now: &CString| stands(folder, now, &fact.before);
+    let remove = || if was_folder { remove_folder(folder, name) } else { write::remove_same(folder, name, &same) };
     match &fact.after {
-        Image::Absent => remove(folder, name, was_folder),
+        Image::Absent => remove(),
         Image::File { mode, .. } => {
             let bytes = bytes.ok_or_else(|| std::io::Error::other("its bytes are not in the store"))?;
             if was_folder {
-                remove(folder, name, true)?;
+                remove()?;
             }
-            write::write_beside(folder, name, bytes, *mode, new || was_folder)
+            if new || was_folder {
+                return write::write_new(folder, name, bytes, *mode);
+            }
+            write::write_over(folder, name, bytes, *mode, &same)
         }
         Image::Link { target } => {
             if !new {
-                remove(folder, name, was_folder)?;
+                remove()?;
             }
             let target = CString::new(target.as_bytes()).map_err(|_| std::io::ErrorKind::InvalidInput)?;
             // SAFETY: both texts end with NUL and live over the call; the descriptor is open.
@@ -57,7 +97,7 @@ fn place_it(folder: &File, name: &CString, fact: &PutFact, bytes: Option<&[u8]>)
         Image::Folder { mode } => {
             if !was_folder {
                 if !new {
-                    remove(folder, name, false)?;
+                    remove()?;
                 }
                 // SAFETY: the name ends with NUL and lives over the call; the descriptor is open.
                 done(unsafe { libc::mkdirat(folder.as_raw_fd(), name.as_ptr(), 0o700) })?;
@@ -72,10 +112,9 @@ fn place_it(folder: &File, name: &CString, fact: &PutFact, bytes: Option<&[u8]>)
     }
 }
 
-fn remove(folder: &File, name: &CString, is_folder: bool) -> std::io::Result<()> {
-    let flags = if is_folder { libc::AT_REMOVEDIR } else { 0 };
-    // SAFETY: the name ends with NUL and lives over the call; the descriptor is open.
-    done(unsafe { libc::unlinkat(folder.as_raw_fd(), name.as_ptr(), flags) })
+fn remove_folder(folder: &File, name: &CString) -> std::io::Result<()> {
+    // SAFETY: the name ends with NUL and lives over the call; the descriptor is open. A folder goes only when empty.
+    done(unsafe { libc::unlinkat(folder.as_raw_fd(), name.as_ptr(), libc::AT_REMOVEDIR) })
 }
 
 fn done(code: i32) -> std::io::Result<()> {
@@ -103,7 +142,7 @@ pub fn in_order(puts: &[PutFact]) -> Vec<&PutFact> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::memory::store::content_name;
+    use crate::edge::shadow;
 
     #[test]
     fn each_kind_is_put_and_taken_away_when_it_is_what_was_judged() {
@@ -140,6 +179,9 @@ mod tests {
         assert_eq!(put(&fact("full", Image::Absent), None, None), Err("the folder is not empty".to_string()));
         let judged = fact("full/x", Image::Absent);
         std::fs::write(base.join("full/x"), "by hand").expect("a file");
+        assert_eq!(put(&judged, None, None), Err("it changed after it was judged".to_string()));
+        // What is far larger by now is not read.
+        std::fs::File::create(base.join("full/x")).and_then(|file| file.set_len(1 << 40)).expect("a sparse file");
         assert_eq!(put(&judged, None, None), Err("it changed after it was judged".to_string()));
     }
 
