@@ -44,6 +44,8 @@ pub struct Shadow {
     folder: PathBuf,
     caps: Caps,
     seen: BTreeMap<String, Seen>,
+    /// Whether the copies were made since the machine started; older ones may have lost what was not on disk yet.
+    whole: bool,
 }
 
 /// What a command changed.
@@ -87,8 +89,8 @@ impl Shadow {
     pub fn of(root: &Path, project: &Path, caps: Caps) -> Shadow {
         let name = blake3::hash(project.as_os_str().as_encoded_bytes()).to_hex();
         let folder = root.join(name.get(..32).unwrap_or_default());
-        let mut shadow = Shadow { project: project.to_path_buf(), folder, caps, seen: BTreeMap::new() };
-        shadow.seen = shadow.read_index().unwrap_or_default();
+        let mut shadow = Shadow { project: project.to_path_buf(), folder, caps, seen: BTreeMap::new(), whole: false };
+        (shadow.whole, shadow.seen) = shadow.read_index().unwrap_or_default();
         shadow
     }
 
@@ -98,6 +100,7 @@ impl Shadow {
     /// # Errors
     /// In words: then the command must not run, because the plan said that it can be undone.
     pub fn before(&mut self, note: &Value) -> Result<(), String> {
+        let using = USED.read();
         let failed = |what: &Path, error: std::io::Error| format!("{}: {error}", what.display());
         std::fs::DirBuilder::new()
             .recursive(true)
@@ -135,13 +138,20 @@ impl Shadow {
         if let Some(why) = trouble {
             return Err(why);
         }
-        if now != self.seen || !self.folder.join(INDEX).exists() {
-            self.seen = now;
+        let new = !self.folder.join(INDEX).exists();
+        if now != self.seen || new || !self.whole {
+            (self.seen, self.whole) = (now, true);
             self.write_index().map_err(|error| failed(&self.folder, error))?;
             self.sweep();
         }
         let note = json!({ "project": self.project.to_str(), "note": note });
-        write_whole(&self.folder.join(RUNNING), note.to_string().as_bytes()).map_err(|e| failed(&self.folder, e))
+        write_synced(&self.folder.join(RUNNING), note.to_string().as_bytes())
+            .map_err(|error| failed(&self.folder, error))?;
+        drop(using);
+        if let Some(root) = self.folder.parent().filter(|_| new) {
+            tidy(root, self.caps);
+        }
+        Ok(())
     }
 
     /// Returns what has changed since [`Shadow::before`].
@@ -166,16 +176,17 @@ impl Shadow {
             if before.map(|seen| seen.look) == now.get(path.as_str()).copied() {
                 continue;
             }
-            let image = before.map_or(Image::Absent, |seen| seen.image.clone());
+            let mut image = before.map_or(Image::Absent, |seen| seen.image.clone());
             let (after, bytes) = at(Path::new(path), room);
             if after == image || folders_alike(&image, &after) {
                 continue;
             }
             room = room.saturating_sub(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64));
-            if let Image::File { content, .. } = &image
-                && let Ok(bytes) = std::fs::read(self.folder.join(content.to_hex()))
-            {
-                changed.contents.push(Content { name: *content, bytes, same_as: None });
+            if let Image::File { content, size, .. } = image {
+                match self.copy_of(content, size) {
+                    Some(bytes) => changed.contents.push(Content { name: content, bytes, same_as: None }),
+                    None => image = Image::Unkept { why: "the copy of what stood there is damaged".to_string() },
+                }
             }
             changed.contents.extend(bytes.map(Content::of));
             changed.files.push(FileChange { path: path.clone(), before: image, after });
@@ -195,9 +206,19 @@ impl Shadow {
 
     fn holds(&self, image: &Image) -> bool {
         match image {
-            Image::File { content, .. } => self.folder.join(content.to_hex()).exists(),
+            Image::File { content, size, .. } => match self.whole {
+                true => self.folder.join(content.to_hex()).metadata().is_ok_and(|copy| copy.len() == *size),
+                false => self.copy_of(*content, *size).is_some(),
+            },
             Image::Absent | Image::Link { .. } | Image::Folder { .. } | Image::Unkept { .. } => true,
         }
+    }
+
+    /// Returns the bytes of a copy, when they are those that it is named by.
+    fn copy_of(&self, content: ObjectHash, size: u64) -> Option<Vec<u8>> {
+        let copy = self.folder.join(content.to_hex());
+        copy.metadata().ok().filter(|about| about.len() == size)?;
+        std::fs::read(copy).ok().filter(|bytes| content_name(bytes) == content)
     }
 
     fn copy(&self, path: &Path, about: &std::fs::Metadata) -> Result<Image, String> {
@@ -209,27 +230,31 @@ impl Shadow {
             && let Image::File { content, .. } = &image
         {
             let copy = self.folder.join(content.to_hex());
-            if !copy.exists() {
+            if !self.holds(&image) {
                 write_whole(&copy, &bytes).map_err(|error| format!("{}: {error}", copy.display()))?;
             }
         }
         Ok(image)
     }
 
-    fn read_index(&self) -> Option<BTreeMap<String, Seen>> {
+    /// Returns whether the copies were made since the machine started, and what was noted of each path.
+    fn read_index(&self) -> Option<(bool, BTreeMap<String, Seen>)> {
         let text = std::fs::read_to_string(self.folder.join(INDEX)).ok()?;
-        text.lines().map(read_seen).collect()
+        let (first, lines) = text.split_once('\n')?;
+        let first: Value = serde_json::from_str(first).ok()?;
+        let whole = boot().is_some_and(|boot| first["boot"] == boot);
+        Some((whole, lines.lines().map(read_seen).collect::<Option<_>>()?))
     }
 
     fn write_index(&self) -> std::io::Result<()> {
-        let mut text = String::new();
+        let mut text = format!("{}\n", json!({ "boot": boot() }));
         for (path, Seen { image, look }) in &self.seen {
             let Look { size, inode, mode, changed } = look;
             let line = json!([path, image_json(image), size, inode, mode, changed.0, changed.1]);
             text.push_str(&line.to_string());
             text.push('\n');
         }
-        write_whole(&self.folder.join(INDEX), text.as_bytes())
+        write_synced(&self.folder.join(INDEX), text.as_bytes())
     }
 
     /// Takes copies away that no file has any more.
@@ -266,6 +291,47 @@ pub fn unfinished(root: &Path) -> Vec<(PathBuf, Value)> {
 /// Returns what was noted of a command that ran in a project, when what it changed is not stored yet.
 pub fn unfinished_in(root: &Path, project: &Path) -> Option<Value> {
     unfinished(root).into_iter().find(|(of, _)| of == project).map(|(_, note)| note)
+}
+
+/// Takes copies of whole projects away until there are not too many, those that were not used for longest first.
+/// A project in which a command runs keeps its own.
+pub fn tidy(root: &Path, caps: Caps) {
+    // Who is copying has no note yet that it runs; the next one tidies up.
+    if let Some(_alone) = USED.try_write() {
+        take_away(root, caps.bytes.saturating_mul(PROJECTS_KEPT));
+    }
+}
+
+/// Leaves at most so many bytes.
+fn take_away(root: &Path, most: u64) {
+    let size = |folder: &Path| {
+        let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        files.filter_map(|file| file.metadata().ok()).map(|about| about.len()).fold(0, u64::saturating_add)
+    };
+    let used = |folder: &Path| folder.metadata().and_then(|about| about.modified()).ok();
+    let mut folders: Vec<PathBuf> =
+        std::fs::read_dir(root).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    folders.sort_by_key(|folder| std::cmp::Reverse(used(folder)));
+    let mut total = 0u64;
+    for folder in folders {
+        total = total.saturating_add(size(&folder));
+        if total > most && !folder.join(RUNNING).exists() {
+            total = total.saturating_sub(size(&folder));
+            // Copies too many cost room and nothing else.
+            let _ = std::fs::remove_dir_all(&folder);
+        }
+    }
+}
+
+/// How many projects of the largest size keep their copies.
+const PROJECTS_KEPT: u64 = 4;
+
+/// Held shared by who makes copies, and alone by who takes them away.
+static USED: parking_lot::RwLock<()> = parking_lot::RwLock::new(());
+
+/// Returns what names this run of the machine; a file that was not synced may have lost its bytes in an earlier one.
+fn boot() -> Option<String> {
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok().map(|boot| boot.trim().to_string())
 }
 
 const INDEX: &str = "index.jsonl";
@@ -341,9 +407,22 @@ fn walk(folder: &Path, visit: &mut dyn FnMut(&Path, &std::fs::Metadata) -> bool)
 }
 
 fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    write_then(path, bytes, |_| Ok(()))
+}
+
+fn write_synced(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    write_then(path, bytes, |file| file.sync_all())
+}
+
+fn write_then(
+    path: &Path,
+    bytes: &[u8],
+    then: impl FnOnce(&std::fs::File) -> std::io::Result<()>,
+) -> std::io::Result<()> {
     let beside = path.with_extension("new");
     let mut file = std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
     file.write_all(bytes)?;
+    then(&file)?;
     std::fs::rename(&beside, path)
 }
 
@@ -447,6 +526,64 @@ mod tests {
         assert_eq!(kept, [b"4444".as_slice(), b"changed", b"22", b"333", b"22"]);
         shadow.finished();
         assert_eq!(unfinished(&cache), []);
+    }
+
+    #[test]
+    fn copies_that_are_damaged_are_made_anew_or_said_to_be() {
+        let place = tempfile::tempdir().expect("a folder");
+        let base = place.path().canonicalize().expect("it is there");
+        let (cache, project) = (base.join("cache"), base.join("project"));
+        std::fs::create_dir_all(&project).expect("a folder");
+        std::fs::write(project.join("a"), "one").expect("a file");
+        let begin = || {
+            let mut shadow = Shadow::of(&cache, &project, CAPS);
+            shadow.before(&Value::Null).expect("it is copied");
+            shadow
+        };
+        let shadow = begin();
+        let copy = shadow.folder.join(content_name(b"one").to_hex());
+        let index = shadow.folder.join(INDEX);
+        // Cut short; and, when the machine was off meanwhile, of the right size as well.
+        for damage in ["", "\0\0\0"] {
+            std::fs::write(&copy, damage).expect("a file");
+            if damage.len() == 3 {
+                let text = std::fs::read_to_string(&index).expect("it is there");
+                std::fs::write(&index, text.replace(&boot().expect("a boot"), "another")).expect("a file");
+            }
+            begin();
+            assert_eq!(std::fs::read(&copy).expect("it is there"), b"one");
+        }
+        let mut shadow = begin();
+        std::fs::write(&copy, "\0\0\0").expect("a file");
+        std::fs::write(project.join("a"), "changed").expect("a file");
+        let changed = shadow.after();
+        assert_eq!(said(&changed, &project), ["a: the copy of what stood there is damaged => 7 644"]);
+    }
+
+    #[test]
+    fn copies_of_all_projects_together_have_a_limit() {
+        let place = tempfile::tempdir().expect("a folder");
+        let base = place.path().canonicalize().expect("it is there");
+        let cache = base.join("cache");
+        let mut shadows = Vec::new();
+        for (age, name) in ["new", "old", "running"].into_iter().enumerate() {
+            let project = base.join(name);
+            std::fs::create_dir_all(&project).expect("a folder");
+            std::fs::write(project.join("a"), name.repeat(1_000)).expect("a file");
+            let mut shadow = Shadow::of(&cache, &project, CAPS);
+            shadow.before(&Value::Null).expect("it is copied");
+            if name != "running" {
+                shadow.finished();
+            }
+            let used = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000 - age as u64);
+            std::fs::File::open(&shadow.folder).and_then(|folder| folder.set_modified(used)).expect("it is set");
+            shadows.push(shadow);
+        }
+        let there = || shadows.iter().map(|shadow| shadow.folder.exists()).collect::<Vec<_>>();
+        take_away(&cache, 1 << 20);
+        assert_eq!(there(), [true, true, true]);
+        take_away(&cache, 5_000);
+        assert_eq!(there(), [true, false, true], "the one that was not used for longest goes");
     }
 
     #[test]
