@@ -90,7 +90,7 @@ pub fn corpus() {
     let files: Vec<&str> = report.documents.iter().map(|document| document.file.as_ref()).collect();
     let plain = spent(&|| {
         let hashes = files.iter().filter_map(|file| std::fs::read(file).ok()).map(|bytes| blake3::hash(&bytes));
-        hashes.last()
+        hashes.fold(0u8, |sum, hash| sum ^ hash.as_bytes()[0])
     });
     let rate = |took: (Duration, f64)| report.bytes as f64 / 1e6 / took.0.as_secs_f64();
     let told = |took: (Duration, f64)| {

@@ -56,6 +56,11 @@ fn sources(at: &Path) -> Vec<PathBuf> {
     found
 }
 
+/// Returns a source up to the tests at its foot.
+fn without_tests(text: &str) -> &str {
+    text.split("\n#[cfg(test)]\nmod tests {").next().unwrap_or(text)
+}
+
 /// Returns the forbidden words of a text, comments left out.
 fn offences(text: &str, words: &[&str]) -> Vec<String> {
     text.lines()
@@ -73,7 +78,9 @@ fn arrows_point_one_way() {
     for (folder, words) in FORBIDDEN {
         for path in sources(&root().join(folder)) {
             let text = std::fs::read_to_string(&path).expect("a source is text");
-            bad.extend(offences(&text, words).into_iter().map(|o| format!("{}:{o}", path.display())));
+            // The domain is pure in its own tests, too; elsewhere a test may set up what the program may not.
+            let text = if folder.starts_with("src/domain") { &text } else { without_tests(&text) };
+            bad.extend(offences(text, words).into_iter().map(|o| format!("{}:{o}", path.display())));
         }
     }
     assert!(bad.is_empty(), "imports that point the wrong way:\n{}", bad.join("\n"));
@@ -82,6 +89,8 @@ fn arrows_point_one_way() {
 #[test]
 fn the_check_bites() {
     assert_eq!(offences("fn f() {}\nuse std::fs;\n// std::fs\n", &["std::fs"]), ["2: std::fs"]);
+    assert_eq!(without_tests("use a;\n\n#[cfg(test)]\nmod tests {\n    use b;\n}\n"), "use a;\n");
+    assert_eq!(without_tests("#[cfg(test)]\nmod deep;\nuse b;\n"), "#[cfg(test)]\nmod deep;\nuse b;\n");
 }
 
 #[test]
