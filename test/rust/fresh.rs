@@ -1,6 +1,8 @@
 //! What changes in the memex from outside is in memory a moment later, by its right name.
 
 use crate::support::engine::Home;
+use passepartout::domain::focus::{Project, Reach};
+use passepartout::edge::engine::focus::Turnabout;
 use passepartout::edge::engine::{Engine, Notice};
 use passepartout::edge::watch::Watch;
 use std::fs;
@@ -198,4 +200,27 @@ async fn an_unsaved_buffer_wins_over_the_disk_while_it_lives() {
     followed.engine.note_open(&file, false);
     followed.engine.read_changed(&[PathBuf::from(&file)]);
     followed.until_text("a.org", "From the disk");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_agent_sees_follows_a_renamed_file_and_folder() {
+    let followed = Followed::new(&[("a.org", "* One\n")]).await;
+    let memex = followed.memex();
+    fs::create_dir(memex.join("work")).expect("a folder");
+    fs::write(memex.join("work/w.org"), "* Job\n").expect("a file");
+    followed.until_files(&["a.org", "work/w.org"]);
+    let turn = |to: String| followed.engine.turn_focus(Turnabout::To(to));
+    turn(memex.join("work").display().to_string()).await.expect("a folder");
+    turn(format!("{}::*One", memex.join("a.org").display())).await.expect("a heading");
+    fs::rename(memex.join("a.org"), memex.join("z.org")).expect("renamed");
+    fs::rename(memex.join("work"), memex.join("labour")).expect("renamed");
+    let named = |reach: &Reach| match reach {
+        Reach::Project(Project::Node { id: name, .. } | Project::Folder { path: name }) => name.clone(),
+        Reach::Memex | Reach::Session => String::new(),
+    };
+    let expect = [memex.join("labour").display().to_string(), format!("{}::*One", memex.join("z.org").display())];
+    followed.until("the focus", |engine| {
+        engine.focus_stack().frames().iter().map(|frame| named(&frame.reach)).eq(expect.clone())
+    });
+    assert_eq!(followed.engine.view_in_sight().nodes().count(), 1);
 }

@@ -299,11 +299,13 @@ impl Engine {
     ) -> Option<Blame> {
         let operation = operation?;
         let noted = of_note(operation).and_then(|id| changes.iter().find(|change| change.id == id));
-        // What a command did is read from disk like what a hand did: its bytes tell.
+        // What a command did is read from disk like what a hand did, and what was done in a buffer may be heard of from
+        // there before the act has ended: the bytes tell.
+        let until = operation.why.at.checked_add(BEFORE_ITS_END).unwrap_or(operation.why.at);
         let made = |change: &&Change| {
             let content = content_name(text.as_bytes());
             let is = |after: &Image| matches!(after, Image::File { content: made, .. } if *made == content);
-            change.time <= operation.why.at && change.files.iter().any(|f| f.path == file && is(&f.after))
+            change.time <= until && change.files.iter().any(|f| f.path == file && is(&f.after))
         };
         let change = noted.or_else(|| {
             (operation.why.cause == READ || operation.why.cause == BUFFER)
@@ -358,6 +360,9 @@ impl Engine {
         }
     }
 }
+
+/// What an act did may be in memory so long before the act is noted as ended.
+const BEFORE_ITS_END: jiff::SignedDuration = jiff::SignedDuration::from_secs(30);
 
 /// Returns the change that an operation's note names.
 fn of_note(operation: &Operation) -> Option<&str> {
