@@ -154,7 +154,20 @@ Larch for the deck.
       (with-current-buffer notes
         (passepartout-real-until
           (string-search "TODO Oil the winch" (buffer-string)))
-        (should (string-search "Sweep the chimney" (buffer-string)))))))
+        (should (string-search "Sweep the chimney" (buffer-string)))
+        (switch-to-buffer notes)
+        ;; A window that showed the buffer before has a point of its own.
+        (goto-char (point-min))
+        (search-forward "Oil the winch")
+        (passepartout-real-until
+          (progn (passepartout-sense--idle)
+                 (passepartout-blame)
+                 (sit-for 0.1)
+                 (let ((shown (get-buffer passepartout-memory--text-name)))
+                   (and shown
+                        (with-current-buffer shown
+                          (string-match-p "^: Oil the winch\n: .*by you"
+                                          (buffer-string)))))))))))
 
 (ert-deftest passepartout-surface-rewind-goes-back-to-a-step ()
   (passepartout-surface-tests--with

@@ -10,6 +10,7 @@ use passepartout::domain::signal::{Origin, Rights, Source};
 use passepartout::domain::turn::Ending;
 use passepartout::domain::undo::{Change, Kind};
 use passepartout::edge::config::Config;
+use passepartout::edge::editor::{Buffer, Editor, Splice};
 use passepartout::edge::engine::Engine;
 use passepartout::edge::engine::past::blame_text;
 use passepartout::edge::engine::record::Finished;
@@ -17,7 +18,7 @@ use passepartout::edge::engine::time::{Preview, Reach, Wish};
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, OnceLock};
 
 const NOTES: &str =
     "* Kitchen\n** TODO Order tiles\n:PROPERTIES:\n:ID: tiles\n:END:\nThe white ones.\n* Garden\n** TODO Plant bulbs\n";
@@ -424,6 +425,57 @@ async fn blame_says_who_wrote_a_heading_also_after_a_restart() {
     assert_eq!(heading, "Plant red bulbs");
     assert!(found.iter().all(|blame| blame.author.by == "read from disk"), "{found:?}");
     assert_eq!(again.blame("nowhere").await.err().as_deref().map(|why| why.contains("FILE:LINE")), Some(true));
+}
+
+/// An editor whose user types on behind every edit, and whose buffer is read before the core hears that the edit is made.
+struct Typing {
+    text: Mutex<Arc<str>>,
+    engine: OnceLock<Arc<Engine>>,
+    file: String,
+    typed: &'static str,
+}
+
+#[async_trait::async_trait]
+impl Editor for Typing {
+    async fn buffer(&self, _file: &str) -> Result<Option<Buffer>, String> {
+        Ok(Some(Buffer { text: self.text.lock().expect("not poisoned").clone(), tick: 1, read_only: false }))
+    }
+
+    async fn edit(&self, _file: &str, _tick: i64, splices: Vec<Splice>) -> Result<(), String> {
+        let [splice] = &*splices else { return Err("one splice is made".to_string()) };
+        let text = self.text.lock().expect("not poisoned").to_string();
+        let edited: Arc<str> = format!("{}{}{}", &text[..splice.begin], splice.text, &text[splice.end..]).into();
+        let text: Arc<str> = format!("{edited}{}", self.typed).into();
+        *self.text.lock().expect("not poisoned") = text.clone();
+        self.engine.get().expect("it is there").take_buffer(&self.file, text, &|| true)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_typed_behind_an_edit_of_the_agent_stays_in_memory() {
+    for typed in ["", "* Mine\n"] {
+        let home = Home::new(&[("home.org", NOTES)]);
+        let file = home.file("home.org");
+        let typing = Typing { text: Mutex::new(NOTES.into()), engine: OnceLock::new(), file: file.clone(), typed };
+        let typing = Arc::new(typing);
+        *home.editor.lock().expect("not poisoned") = typing.clone();
+        let server = FakeServer::start(act("org-set-todo", json!({"id": "tiles", "state": "DONE"})));
+        let engine = engine(&home, &server, |_| {}).await;
+        assert!(typing.engine.set(engine.clone()).is_ok());
+        does(&home, &engine, "the tiles are ordered").await;
+        let expected = format!("{}{typed}", NOTES.replace("TODO Order", "DONE Order"));
+        assert_eq!(engine.view().text(&file).as_deref(), Some(&*expected), "memory is as the buffer is");
+        if typed.is_empty() {
+            let (heading, found) = engine.blame("tiles").await.expect("it is known");
+            let text = blame_text(&heading, &found);
+            assert!(text.contains("request: the tiles are ordered"), "{text}");
+        } else {
+            let line = expected.lines().count();
+            let (heading, found) = engine.blame(&format!("{file}:{line}")).await.expect("it is known");
+            assert_eq!(heading, "Mine");
+            assert!(found[0].author.request.is_none() && found[0].author.by == "by hand, in Emacs", "{found:?}");
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -41,6 +41,7 @@ impl Actuators {
     /// Makes one edit, in the folder that was judged; returns a sentence on where the change is now.
     async fn edit_one(&self, edit: &EditFact, place: Option<Identity>, act: &Act) -> Result<String, String> {
         let engine = &self.engine;
+        let held = engine.held(&edit.file);
         let said = match engine.editor.buffer(&edit.file).await? {
             Some(buffer) => {
                 if edit.before.as_deref() != Some(&*buffer.text) {
@@ -49,7 +50,8 @@ impl Actuators {
                 if let Some(splice) = difference(&buffer.text, &edit.after) {
                     engine.editor.edit(&edit.file, buffer.tick, vec![splice]).await?;
                 }
-                engine.edited(&edit.file, edit.after.clone(), act);
+                // The user may have typed on by now, and memory may know it already.
+                engine.edited(&edit.file, held, edit.after.clone(), act);
                 format!("The buffer of {} was changed; it is not saved yet.", edit.file)
             }
             None => {
@@ -57,10 +59,11 @@ impl Actuators {
                 let (busy, act, engine) = (engine.writing(act)?, act.clone(), engine.clone());
                 // Both in one piece: a turn that is stopped meanwhile leaves memory as the file is.
                 let write = move || {
+                    let held = engine.held(&file);
                     // Whoever ends that turn waits for this.
                     let _busy = busy;
                     super::write::replace(Path::new(&file), before.as_deref(), &after, place)?;
-                    engine.edited(&file, after, &act);
+                    engine.edited(&file, held, after, &act);
                     Ok::<(), String>(())
                 };
                 tokio::task::spawn_blocking(write).await.map_err(|_| "writing it broke".to_string())??;

@@ -62,11 +62,12 @@ impl Actuators {
         let busy = engine.writing(&act)?;
         // Both in one piece: a turn that is stopped meanwhile leaves memory as the file is.
         let work = move || {
+            let held = engine.held(&fact.file);
             // Whoever ends that turn waits for this.
             let _busy = busy;
             put(&fact, bytes.as_deref(), place)?;
             match bytes.as_deref().map(crate::domain::org::decode::decode) {
-                Some(Ok(decoded)) => engine.edited(&fact.file, decoded.text, &act),
+                Some(Ok(decoded)) => engine.edited(&fact.file, held, decoded.text, &act),
                 Some(Err(_)) | None => engine.removed(&fact.file, &act),
             }
             Ok::<(), String>(())

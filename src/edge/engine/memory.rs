@@ -140,18 +140,27 @@ impl Engine {
         list.truncate(CHANGED_KEPT);
     }
 
+    /// Returns which text of a file memory holds, for [`Engine::edited`].
+    pub fn held(&self, file: &str) -> Option<ObjectHash> {
+        self.view().card(file).map(|card| card.root())
+    }
+
     /// Takes what an act of ours made of a file, when the file belongs to the memex.
     /// The operation names the change that made it, when `act` is one that is under way.
-    pub fn edited(&self, file: &str, text: Arc<str>, act: &Act) {
+    ///
+    /// `held` is what memory held when the act began. Where memory has gone on to another text since, that came from the
+    /// file or the buffer as the act or somebody after it left it, and it stays.
+    pub fn edited(&self, file: &str, held: Option<ObjectHash>, text: Arc<str>, act: &Act) {
         if !self.follows(file) {
             return;
         }
         let (cause, note) = self.said_of(file, act);
-        let belongs = |_: &View, file: &str| self.belongs(file);
+        let root = |view: &View| view.card(file).map(|card| card.root());
+        let still = |view: &View, file: &str| self.belongs(file) && root(view) == held;
         match self.build(file, text) {
             Ok(document) => {
                 let document = Arc::new(document.changed_at(Some(self.clock.now())));
-                self.change_memory_where(vec![document], &[], Vec::new(), cause, &note, &belongs);
+                self.change_memory_where(vec![document], &[], Vec::new(), cause, &note, &still);
             }
             Err(why) => self.say(LogLevel::Warning, &why),
         }
