@@ -245,12 +245,21 @@ pub trait Store: Send {
     fn view_at(&mut self, operation: OperationId, build: Build<'_>) -> Result<Option<View>, StoreError>;
     /// Returns the last `limit` operations, oldest first.
     fn operations(&mut self, limit: usize) -> Result<Vec<Operation>, StoreError>;
+    /// Returns one operation; `None` when there is none of that number. A store on disk reads no others.
+    fn operation(&mut self, id: OperationId) -> Result<Option<Operation>, StoreError> {
+        Ok(self.operations(usize::MAX)?.into_iter().find(|operation| operation.id == id))
+    }
     /// Returns the last record of one thing.
     fn latest(&mut self, kind: &str, key: &str) -> Result<Option<Record>, StoreError>;
     /// Returns the records of a kind behind a place, oldest first.
     fn list(&mut self, kind: &str, since: u64) -> Result<Vec<Record>, StoreError>;
     /// Returns the last `limit` records of a kind, newest first; it reads no others.
     fn newest(&mut self, kind: &str, limit: usize) -> Result<Vec<Record>, StoreError>;
+    /// Returns the last `limit` records of one thing, newest first. A store on disk reads no others.
+    fn newest_of(&mut self, kind: &str, key: &str, limit: usize) -> Result<Vec<Record>, StoreError> {
+        let of_it = self.newest(kind, usize::MAX)?.into_iter().filter(|record| record.key == key);
+        Ok(of_it.take(limit).collect())
+    }
     /// Returns the last record of each thing of a kind, in the order of their places.
     fn latest_each(&mut self, kind: &str) -> Result<Vec<Record>, StoreError>;
     /// Keeps the bytes of files by their names, in one piece; when it returns, they survive a crash.

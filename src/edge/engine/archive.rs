@@ -8,6 +8,7 @@ use crate::domain::memory::operation::Operation;
 use crate::domain::memory::store::{Commit, Content, Differing, NewRecord, Record, Stamp, Store, StoreError};
 use crate::domain::memory::view::View;
 use crate::edge::engine::intents::Intents;
+use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock, mpsc};
 use std::time::Duration;
@@ -21,7 +22,7 @@ type Look = Box<dyn FnOnce(&mut dyn Store) + Send>;
 type Reply = oneshot::Sender<Result<(), String>>;
 
 enum Job {
-    Step(Box<(Operation, View)>),
+    Step(Box<(Operation, View)>, Vec<NewRecord>),
     Stamps(Vec<Stamp>),
     Commit(Vec<NewRecord>, Reply),
     Look(Look),
@@ -34,6 +35,8 @@ enum Job {
 struct Lane {
     store: Box<dyn Store>,
     steps: Vec<(Operation, View)>,
+    /// Records that are stored in one piece with one of the steps, in their order.
+    beside: Vec<(OperationId, NewRecord)>,
     stamps: Vec<Stamp>,
     stored: OperationId,
     intents: Intents,
@@ -85,10 +88,10 @@ impl Archive {
         complain: impl Fn(String) + Send + 'static,
     ) -> Result<Archive, String> {
         let (sender, jobs) = mpsc::channel::<Job>();
-        let (steps, stamps) = (Vec::new(), Vec::new());
+        let (steps, beside, stamps) = (Vec::new(), Vec::new(), Vec::new());
         let lost = Arc::<OnceLock<String>>::default();
         let (complain, told) = (Box::new(complain), lost.clone());
-        let mut lane = Lane { store, steps, stamps, stored: head, intents, complain, trouble: None, lost };
+        let mut lane = Lane { store, steps, beside, stamps, stored: head, intents, complain, trouble: None, lost };
         let work = move || {
             while let Some(first) = next(&jobs, &mut lane, saving.retry) {
                 // What waits already is stored with one sync.
@@ -121,8 +124,13 @@ impl Archive {
 
     /// Queues a step of memory.
     pub fn step(&self, operation: Operation, view: View) {
+        self.step_with(operation, view, Vec::new());
+    }
+
+    /// Queues a step of memory with records that say what it was: one is never stored without the other.
+    pub fn step_with(&self, operation: Operation, view: View, records: Vec<NewRecord>) {
         // The lane ends only with the program; a step that comes after that has nowhere to go.
-        let _ = self.0.send(Job::Step(Box::new((operation, view))));
+        let _ = self.0.send(Job::Step(Box::new((operation, view)), records));
     }
 
     /// Queues what files on disk looked like when they were read.
@@ -152,6 +160,25 @@ impl Archive {
     /// When the store cannot be read.
     pub async fn latest(&self, kind: &'static str, key: String) -> Result<Option<Record>, String> {
         self.look(move |store| store.latest(kind, &key)).await
+    }
+
+    /// Returns the last record of each of some things, in their order.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn latest_of(&self, kind: &'static str, keys: Vec<String>) -> Result<Vec<Option<Record>>, String> {
+        if keys.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.look(move |store| keys.iter().map(|key| store.latest(kind, key)).collect()).await
+    }
+
+    /// Returns the last records of one thing, newest first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn newest_of(&self, kind: &'static str, key: String, limit: usize) -> Result<Vec<Record>, String> {
+        self.look(move |store| store.newest_of(kind, &key, limit)).await
     }
 
     /// Returns the last record of each thing of a kind, in the order of their places.
@@ -226,6 +253,14 @@ impl Archive {
         self.look(move |store| store.operations(limit)).await
     }
 
+    /// Returns one operation; `None` when there is none of that number.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn operation(&self, id: OperationId) -> Result<Option<Operation>, String> {
+        self.look(move |store| store.operation(id)).await
+    }
+
     /// Returns the intents that have no outcome; what was queued before is counted.
     pub async fn intents(&self) -> Intents {
         let (reply, answer) = oneshot::channel();
@@ -292,8 +327,11 @@ impl Lane {
         for job in jobs {
             match job {
                 // A file whose stamp is stored is not read again, so a stamp without its step is dropped with it.
-                Job::Step(_) | Job::Stamps(_) if self.lost.get().is_some() => {}
-                Job::Step(step) => self.steps.push(*step),
+                Job::Step(..) | Job::Stamps(_) if self.lost.get().is_some() => {}
+                Job::Step(step, records) => {
+                    self.beside.extend(records.into_iter().map(|record| (step.0.id, record)));
+                    self.steps.push(*step);
+                }
                 Job::Stamps(stamps) => self.stamps.extend(stamps),
                 Job::Commit(records, reply) => groups.push((records, reply)),
                 Job::Look(_) | Job::Intents(_) | Job::Head(_) => reads.push(job),
@@ -313,7 +351,7 @@ impl Lane {
                 Job::Head(reply) => {
                     let _ = reply.send(self.stored);
                 }
-                Job::Step(_) | Job::Stamps(_) | Job::Commit(..) | Job::Close(_) => {}
+                Job::Step(..) | Job::Stamps(_) | Job::Commit(..) | Job::Close(_) => {}
             }
         }
     }
@@ -322,8 +360,9 @@ impl Lane {
     fn forget_steps(&mut self, waiting: &mut Vec<Job>) {
         let acknowledged = waiting.iter().any(|job| matches!(job, Job::Commit(..)));
         if !acknowledged {
-            waiting.retain(|job| !matches!(job, Job::Step(_) | Job::Stamps(_)));
+            waiting.retain(|job| !matches!(job, Job::Step(..) | Job::Stamps(_)));
             self.steps.clear();
+            self.beside.clear();
             self.stamps.clear();
         }
     }
@@ -388,16 +427,21 @@ impl Lane {
     /// Commits the first steps with records, and the stamps if they are wanted.
     fn commit(&mut self, steps: usize, records: &[NewRecord], stamps: bool) -> Result<Result<(), String>, Broke> {
         let now = self.steps.get(..steps).unwrap_or_default();
-        let commit = Commit { steps: now, records, stamps: if stamps { &self.stamps } else { &[] } };
+        let last = now.last().map(|(operation, _)| operation.id);
+        let own = self.beside.iter().take_while(|(id, _)| Some(*id) <= last).count();
+        let records: Cow<'_, [NewRecord]> = match own {
+            0 => records.into(),
+            own => self.beside.iter().take(own).map(|(_, record)| record).chain(records).cloned().collect(),
+        };
+        let commit = Commit { steps: now, records: &records, stamps: if stamps { &self.stamps } else { &[] } };
         let committed = catch_unwind(AssertUnwindSafe(|| self.store.commit(&commit))).map_err(|_| Broke)?;
         let committed = match committed {
             Ok(committed) => committed,
             Err(error) => return Ok(Err(error.to_string())),
         };
-        if let Some((operation, _)) = now.last() {
-            self.stored = operation.id;
-        }
+        self.stored = last.unwrap_or(self.stored);
         self.steps.drain(..steps.min(self.steps.len()));
+        self.beside.drain(..own);
         if stamps {
             self.stamps.clear();
         }
@@ -413,6 +457,7 @@ impl Lane {
         let asked = catch_unwind(AssertUnwindSafe(|| self.store.operations(1)));
         let head = asked.ok()?.ok()?.last()?.id;
         self.steps.retain(|(operation, _)| operation.id > head);
+        self.beside.retain(|(id, _)| *id > head);
         self.stored = self.stored.max(head);
         if self.steps.is_empty() {
             self.stamps.clear();
@@ -437,6 +482,7 @@ impl Lane {
                     // It is set once: nothing is queued behind it.
                     let _ = self.lost.set(why);
                     self.steps.clear();
+                    self.beside.clear();
                 }
             }
         }

@@ -4,7 +4,7 @@ use crate::domain::count::counted;
 use crate::domain::id::{NodeId, ObjectHash, OperationId};
 use crate::domain::memory::document::{Document, PrivacyOptions};
 use crate::domain::memory::operation::Why;
-use crate::domain::memory::store::Stamp;
+use crate::domain::memory::store::{NewRecord, Stamp};
 use crate::domain::memory::view::View;
 use crate::domain::org::scan::{ScanOptions, scan};
 use crate::domain::port::LogLevel;
@@ -73,6 +73,20 @@ impl Engine {
         note: &str,
         may: &dyn Fn(&View, &str) -> bool,
     ) {
+        self.change_memory_with(put, remove, stamps, (cause, note), may, &|_| Vec::new());
+    }
+
+    /// Does the same with records that are stored in one piece with the operation, and returns that; `None` when
+    /// nothing changed.
+    pub(super) fn change_memory_with(
+        &self,
+        put: Vec<Arc<Document>>,
+        remove: &[String],
+        stamps: Vec<Stamp>,
+        (cause, note): (&str, &str),
+        may: &dyn Fn(&View, &str) -> bool,
+        beside: &dyn Fn(OperationId) -> Vec<NewRecord>,
+    ) -> Option<OperationId> {
         let why = Why {
             cause: cause.to_string(),
             origin: "engine".to_string(),
@@ -104,15 +118,19 @@ impl Engine {
         }
         if transaction.is_empty() {
             self.archive.stamps(stamps);
-            return;
+            return None;
         }
         let change = transaction.finish(why);
         let mut memory = self.memory.lock();
-        match change.publish(&mut memory) {
-            Ok(operation) => self.archive.step(operation, memory.head().clone()),
-            Err(conflict) => self.say(LogLevel::Error, &format!("BUG: {conflict:?} under the lock")),
-        }
+        let made = change.publish(&mut memory).map(|operation| {
+            let id = operation.id;
+            self.archive.step_with(operation, memory.head().clone(), beside(id));
+            id
+        });
         drop(memory);
+        if let Err(conflict) = &made {
+            self.say(LogLevel::Error, &format!("BUG: {conflict:?} under the lock"));
+        }
         self.archive.stamps(stamps);
         if cause != READ {
             self.note_changes(&before, &changed);
@@ -121,6 +139,7 @@ impl Engine {
         // Whoever is told may change memory, too.
         drop(order);
         (self.notify)(Notice::Status);
+        made.ok()
     }
 
     /// Remembers the nodes that differ from before, latest first, without those that only hold a changed one.

@@ -64,6 +64,10 @@ impl Store for Beside {
         self.store.operations(limit)
     }
 
+    fn operation(&mut self, id: OperationId) -> Result<Option<Operation>, StoreError> {
+        self.store.operation(id)
+    }
+
     fn latest(&mut self, kind: &str, key: &str) -> Result<Option<Record>, StoreError> {
         self.store.latest(kind, key)
     }
@@ -74,6 +78,10 @@ impl Store for Beside {
 
     fn newest(&mut self, kind: &str, limit: usize) -> Result<Vec<Record>, StoreError> {
         self.store.newest(kind, limit)
+    }
+
+    fn newest_of(&mut self, kind: &str, key: &str, limit: usize) -> Result<Vec<Record>, StoreError> {
+        self.store.newest_of(kind, key, limit)
     }
 
     fn latest_each(&mut self, kind: &str) -> Result<Vec<Record>, StoreError> {

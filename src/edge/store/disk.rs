@@ -19,8 +19,8 @@ use crate::edge::store::open::{Held, cannot_open, check_header, connect_to_read,
 use crate::edge::store::recover::{broken_chain, put_aside, which};
 use crate::edge::store::rows::{
     MAX_NESTING, OPERATION, insert_operation, insert_record, insert_stamp, numbered, operation_of, query_kind,
-    query_latest, query_latest_each, query_newest, query_operations, query_stamps, set_head, signed, too_deep,
-    unsigned,
+    query_latest, query_latest_each, query_newest, query_newest_of, query_operations, query_stamps, set_head, signed,
+    too_deep, unsigned,
 };
 use crate::edge::store::snapshot::write_view;
 use crate::edge::store::texts::SavedTexts;
@@ -375,6 +375,11 @@ impl Store for DiskStore {
         query_operations(&self.connection, from, usize::MAX).map_err(self.sql())
     }
 
+    fn operation(&mut self, id: OperationId) -> Result<Option<Operation>, StoreError> {
+        let found = query_operations(&self.connection, id.0.saturating_sub(1), 1).map_err(self.sql())?;
+        Ok(found.into_iter().find(|operation| operation.id == id))
+    }
+
     fn latest(&mut self, kind: &str, key: &str) -> Result<Option<Record>, StoreError> {
         query_latest(&self.connection, kind, key).map_err(self.sql())
     }
@@ -385,6 +390,10 @@ impl Store for DiskStore {
 
     fn newest(&mut self, kind: &str, limit: usize) -> Result<Vec<Record>, StoreError> {
         query_newest(&self.connection, kind, limit).map_err(self.sql())
+    }
+
+    fn newest_of(&mut self, kind: &str, key: &str, limit: usize) -> Result<Vec<Record>, StoreError> {
+        query_newest_of(&self.connection, kind, key, limit).map_err(self.sql())
     }
 
     fn latest_each(&mut self, kind: &str) -> Result<Vec<Record>, StoreError> {

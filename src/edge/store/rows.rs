@@ -41,6 +41,12 @@ pub fn query_newest(connection: &Connection, kind: &str, limit: usize) -> rusqli
     connection.prepare_cached(sql)?.query_map(params![kind, signed(limit as u64)], record_of)?.collect()
 }
 
+/// Returns the last records of one thing, newest first.
+pub fn query_newest_of(connection: &Connection, kind: &str, key: &str, limit: usize) -> rusqlite::Result<Vec<Record>> {
+    let sql = "SELECT seq, at, kind, key, body FROM records WHERE kind = ?1 AND key = ?2 ORDER BY seq DESC LIMIT ?3";
+    connection.prepare_cached(sql)?.query_map(params![kind, key, signed(limit as u64)], record_of)?.collect()
+}
+
 /// Returns the last record of each thing of a kind, in the order of their places.
 pub fn query_latest_each(connection: &Connection, kind: &str) -> rusqlite::Result<Vec<Record>> {
     let sql = "SELECT seq, at, kind, key, body FROM records
