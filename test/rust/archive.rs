@@ -1,19 +1,23 @@
 //! The lane of the store: bounded reading, what one failure means for others, and acts without an outcome.
 
-use crate::memory::why;
-use crate::support::engine::Home;
+use crate::memory::{document, why};
+use crate::support::engine::{Home, origin};
 use passepartout::domain::id::{ObjectHash, OperationId};
-use passepartout::domain::memory::operation::Operation;
+use passepartout::domain::memory::Memory;
+use passepartout::domain::memory::operation::{Operation, Why};
 use passepartout::domain::memory::store::{
     Build, Commit, Committed, Content, Differing, Loaded, NewRecord, RamStore, Record, Store, StoreError,
 };
 use passepartout::domain::memory::view::View;
 use passepartout::domain::turn::Ending;
+use passepartout::domain::undo::{Change, FileChange, Image, Kind};
 use passepartout::edge::editor::NoEditor;
 use passepartout::edge::engine::Engine;
 use passepartout::edge::engine::archive::Archive;
 use passepartout::edge::engine::boot::{Boot, Keep, Opened, start_on, start_until};
+use passepartout::edge::engine::changes::change_json;
 use passepartout::edge::engine::intents::Intents;
+use passepartout::edge::engine::time::{Reach, Wish};
 use passepartout::edge::secret::Vault;
 use passepartout::edge::store::DiskStore;
 use serde_json::json;
@@ -66,7 +70,19 @@ impl Store for Watched {
     }
 
     fn operations(&mut self, limit: usize) -> Result<Vec<Operation>, StoreError> {
-        self.inner.operations(limit)
+        self.inner.operations(limit).inspect(|operations| {
+            self.rows.fetch_add(operations.len(), Ordering::Relaxed);
+        })
+    }
+
+    fn operation(&mut self, id: OperationId) -> Result<Option<Operation>, StoreError> {
+        self.rows.fetch_add(1, Ordering::Relaxed);
+        self.inner.operation(id)
+    }
+
+    fn newest_of(&mut self, kind: &str, key: &str, limit: usize) -> Result<Vec<Record>, StoreError> {
+        let found = self.inner.newest_of(kind, key, limit);
+        self.counted(found)
     }
 
     fn latest(&mut self, kind: &str, key: &str) -> Result<Option<Record>, StoreError> {
@@ -119,6 +135,61 @@ impl Store for Watched {
     }
 }
 
+/// Makes a store of one that has a [`DiskStore`] inside, and a say in what is committed.
+macro_rules! over_disk {
+    ($name:ident) => {
+        impl Store for $name {
+            fn load(&mut self, build: Build<'_>) -> Result<Loaded, StoreError> {
+                self.inner.load(build)
+            }
+            fn commit(&mut self, commit: &Commit<'_>) -> Result<Committed, StoreError> {
+                self.take(commit)
+            }
+            fn view_at(&mut self, operation: OperationId, build: Build<'_>) -> Result<Option<View>, StoreError> {
+                self.inner.view_at(operation, build)
+            }
+            fn operations(&mut self, limit: usize) -> Result<Vec<Operation>, StoreError> {
+                self.inner.operations(limit)
+            }
+            fn latest(&mut self, kind: &str, key: &str) -> Result<Option<Record>, StoreError> {
+                self.inner.latest(kind, key)
+            }
+            fn list(&mut self, kind: &str, since: u64) -> Result<Vec<Record>, StoreError> {
+                self.inner.list(kind, since)
+            }
+            fn newest(&mut self, kind: &str, limit: usize) -> Result<Vec<Record>, StoreError> {
+                self.inner.newest(kind, limit)
+            }
+            fn latest_each(&mut self, kind: &str) -> Result<Vec<Record>, StoreError> {
+                self.inner.latest_each(kind)
+            }
+            fn keep(&mut self, contents: &[Content]) -> Result<(), StoreError> {
+                self.inner.keep(contents)
+            }
+            fn content(&mut self, name: ObjectHash) -> Result<Option<Vec<u8>>, StoreError> {
+                self.inner.content(name)
+            }
+            fn text(&mut self, document: ObjectHash) -> Result<Option<Arc<str>>, StoreError> {
+                self.inner.text(document)
+            }
+            fn differing(&mut self, before: OperationId, after: OperationId) -> Result<Vec<Differing>, StoreError> {
+                self.inner.differing(before, after)
+            }
+            fn versions(
+                &mut self,
+                file: &str,
+                after: OperationId,
+                until: OperationId,
+            ) -> Result<Vec<(OperationId, Option<ObjectHash>)>, StoreError> {
+                self.inner.versions(file, after, until)
+            }
+            fn path(&self) -> Option<PathBuf> {
+                self.inner.path()
+            }
+        }
+    };
+}
+
 /// Fills a store with what many turns leave: each with an act, a label and a conversation of its own.
 fn fill(folder: &Path, turns: usize) {
     let mut store = DiskStore::open(folder).expect("a new store");
@@ -141,7 +212,7 @@ fn fill(folder: &Path, turns: usize) {
     store.commit(&Commit { records: &records, ..Commit::default() }).expect("it is stored");
 }
 
-async fn engine_on(home: &Home, store: Watched) -> Arc<Engine> {
+async fn engine_on(home: &Home, store: impl Store + 'static) -> Arc<Engine> {
     let boot = Boot {
         config: home.config(),
         vault: Vault::empty(),
@@ -151,6 +222,174 @@ async fn engine_on(home: &Home, store: Watched) -> Arc<Engine> {
         keep: Keep::OnDiskOnly,
     };
     start_on(boot, Opened::owned(Box::new(store))).await.expect("the engine starts")
+}
+
+/// Fills a store with as many acts as are asked for, one operation each; the last one in `home.org`.
+fn acted(home: &Home, acts: usize) {
+    std::fs::create_dir_all(home.store().parent().expect("it has one")).expect("a folder");
+    let mut store = DiskStore::open(&home.store()).expect("a new store");
+    let mut memory = Memory::default();
+    let texts = [(home.file("home.org"), "* Kitchen\n"), (home.file("other.org"), "* Other\n")];
+    for n in 1..=acts {
+        let (file, text) = match n == acts {
+            true => (&texts[0].0, texts[0].1.to_string()),
+            false => (&texts[1].0, format!("{}Act {n}.\n", texts[1].1)),
+        };
+        let id = format!("A{n:010}");
+        let made = FileChange { path: file.clone(), before: Image::Absent, after: Image::Folder { mode: 0o755 } };
+        let change = Change {
+            id: id.clone(),
+            kind: Kind::Act,
+            time: why("").at,
+            since: OperationId(n as u64 - 1),
+            turn: format!("T{n}"),
+            session: "chat".into(),
+            tool: "org-set-body".into(),
+            summary: format!("Act {n}"),
+            plan: None,
+            approver: None,
+            of: Vec::new(),
+            files: vec![made],
+            memory: None,
+            focus: None,
+            doubt: None,
+        };
+        let mut step = memory.begin();
+        step.put(document(file, &text));
+        let operation =
+            step.finish(Why { note: format!("{id} {file}"), ..why("act") }).publish(&mut memory).expect("one");
+        let steps = [(operation, memory.head().clone())];
+        let records = [record("change", &id, change_json(&change))];
+        store.commit(&Commit { steps: &steps, records: &records, stamps: &[] }).expect("it is stored");
+    }
+    for (file, text) in &texts {
+        std::fs::write(file, text).expect("a file");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_done_is_looked_up_and_not_searched_for() {
+    let mut read: Vec<[usize; 4]> = Vec::new();
+    for acts in [100, 400] {
+        let home = Home::new(&[]);
+        acted(&home, acts);
+        let store = Watched::over(Box::new(DiskStore::open(&home.store()).expect("the store is free")));
+        let rows = store.rows.clone();
+        let engine = engine_on(&home, store).await;
+        let counted = || rows.swap(0, Ordering::Relaxed);
+        counted();
+        let log = engine.memory_log(50).await.expect("it is read");
+        assert_eq!((log.len(), log[0].what().as_str(), log[0].stands), (50, &*format!("Act {acts}"), true));
+        let of_log = counted();
+        for id in [engine.head(), OperationId(7)] {
+            let shown = engine.memory_show(id).await.expect("it is shown");
+            assert!(shown.contains(&format!("what: Act {}\n", id.0)), "{shown}");
+        }
+        let of_show = counted();
+        engine.memory_diff(OperationId(5), OperationId(7)).await.expect("it is compared");
+        let of_diff = counted();
+        let (_, found) = engine.blame(&format!("{}:1", home.file("home.org"))).await.expect("it is known");
+        assert_eq!((found.len(), found[0].author.by.as_str()), (1, "agent (org-set-body)"));
+        read.push([of_log, of_show, of_diff, counted()]);
+    }
+    assert_eq!(read[0], read[1], "rows of the log, of two steps, of a difference, of blame");
+    assert!(read[0][0] <= 150 && read[0][1..].iter().all(|rows| *rows <= 10), "{read:?}");
+}
+
+#[tokio::test]
+async fn a_step_and_the_record_of_what_it_was_are_stored_in_one_piece() {
+    // However the store fails, it never has one without the other.
+    for fails in 0..4 {
+        let folder = tempfile::tempdir().expect("a folder");
+        let pieces: Arc<Mutex<Vec<(usize, usize)>>> = Arc::default();
+        let store =
+            Failing { inner: DiskStore::open(folder.path()).expect("a new store"), fails, pieces: pieces.clone() };
+        let archive = Archive::start(Box::new(store), OperationId(0), Intents::default(), |_| {}).expect("a thread");
+        let mut memory = Memory::default();
+        for n in 0..3 {
+            let mut step = memory.begin();
+            step.put(document("a.org", &format!("* Step {n}\n")));
+            let operation = step.finish(why("rewind")).publish(&mut memory).expect("it is published");
+            archive.step_with(operation, memory.head().clone(), vec![record("change", &format!("c{n}"), json!({}))]);
+        }
+        let mut tries = 0;
+        while archive.append(vec![record("label", "l", json!({}))]).await.is_err() {
+            tries += 1;
+            assert!(tries < 9, "it goes on when the store does");
+        }
+        archive.close().await;
+        let pieces = pieces.lock().expect("not poisoned").clone();
+        assert!(pieces.iter().all(|(steps, changes)| steps == changes), "{fails}: {pieces:?}");
+        let mut store = DiskStore::open(folder.path()).expect("the store is free");
+        assert_eq!(store.operations(9).expect("they are read").len(), 3, "{fails}");
+        let kept = store.list("change", 0).expect("they are read");
+        assert_eq!(kept.iter().map(|record| record.key.as_str()).collect::<Vec<_>>(), ["c0", "c1", "c2"], "{fails}");
+    }
+}
+
+/// A store that is full a few times, and notes how many steps and records of changes came in one piece.
+struct Failing {
+    inner: DiskStore,
+    fails: usize,
+    pieces: Arc<Mutex<Vec<(usize, usize)>>>,
+}
+
+impl Failing {
+    fn take(&mut self, commit: &Commit<'_>) -> Result<Committed, StoreError> {
+        let changes = commit.records.iter().filter(|record| record.kind == "change").count();
+        self.pieces.lock().expect("not poisoned").push((commit.steps.len(), changes));
+        if self.fails > 0 {
+            self.fails -= 1;
+            return Err(StoreError::Full { path: PathBuf::new() });
+        }
+        self.inner.commit(commit)
+    }
+}
+
+over_disk!(Failing);
+
+/// A store that is as good as killed once memory was moved back: nothing is stored behind that.
+struct Dying {
+    inner: DiskStore,
+    dead: bool,
+}
+
+impl Dying {
+    fn take(&mut self, commit: &Commit<'_>) -> Result<Committed, StoreError> {
+        if self.dead {
+            return Err(StoreError::Full { path: PathBuf::new() });
+        }
+        self.dead = commit.steps.iter().any(|(operation, _)| operation.why.cause == "rewind");
+        self.inner.commit(commit)
+    }
+}
+
+over_disk!(Dying);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_move_of_memory_that_is_stored_can_be_undone_whatever_ends_the_program_behind_it() {
+    let home = Home::new(&[("home.org", "* Kitchen\n")]);
+    std::fs::create_dir_all(home.store().parent().expect("it has one")).expect("a folder");
+    let store = Dying { inner: DiskStore::open(&home.store()).expect("a new store"), dead: false };
+    let engine = engine_on(&home, store).await;
+    home.read(&engine).await;
+    let start = engine.head();
+    std::fs::write(home.file("home.org"), "* Kitchen\nMine.\n").expect("it is written");
+    home.read(&engine).await;
+    let preview = engine.preview(&origin(), Wish::Rewind(start, Reach::Memory)).await.expect("it is shown");
+    let turn = engine.new_turn();
+    // The store dies in it, so whether it is said to be done does not matter.
+    let _ = engine.carry_out(&origin(), &preview.shown, turn, &mut |_| {}).await;
+    engine.close().await;
+    drop(engine);
+    let again = home.engine().await;
+    let text = |engine: &Engine| engine.view().text(&home.file("home.org")).expect("it is in memory").to_string();
+    assert_eq!((again.head().0, text(&again).as_str()), (start.0 + 2, "* Kitchen\n"));
+    let log = again.memory_log(1).await.expect("it is read");
+    assert_eq!((log[0].who().as_str(), log[0].stands), ("rewind by you", true));
+    let preview = again.preview(&origin(), Wish::Undo(None)).await.expect("it is shown");
+    again.carry_out(&origin(), &preview.shown, again.new_turn(), &mut |_| {}).await.expect("it is done");
+    assert_eq!(text(&again), "* Kitchen\nMine.\n");
 }
 
 #[tokio::test(flavor = "multi_thread")]

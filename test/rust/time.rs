@@ -12,6 +12,7 @@ use passepartout::domain::undo::{Change, Kind};
 use passepartout::edge::config::Config;
 use passepartout::edge::editor::{Buffer, Editor, Splice};
 use passepartout::edge::engine::Engine;
+use passepartout::edge::engine::focus::Turnabout;
 use passepartout::edge::engine::past::blame_text;
 use passepartout::edge::engine::record::Finished;
 use passepartout::edge::engine::time::{Preview, Reach, Wish};
@@ -278,6 +279,119 @@ async fn memory_alone_goes_back_and_follows_a_file_again_when_that_changes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_rewind_reaches_files_or_memory_or_all_that_was_done_here() {
+    let home = Home::new(&[("home.org", NOTES), ("other.org", "* Other\n")]);
+    let server = FakeServer::start(act("org-set-todo", json!({"id": "tiles", "state": "DONE"})));
+    let engine = engine(&home, &server, |_| {}).await;
+    let start = engine.head();
+    std::fs::write(home.file("other.org"), "* Other\nMine.\n").expect("it is written");
+    home.read(&engine).await;
+    let mark = engine.head();
+    // Behind the mark: memory alone is moved, the focus is, and the agent changes a file.
+    takes_back(&engine, Wish::Rewind(start, Reach::Memory)).await;
+    engine.turn_focus(Turnabout::To("tiles".to_string())).await.expect("it is moved");
+    does(&home, &engine, "the tiles are ordered").await;
+    let all = |engine: &Engine| {
+        let held = |file: &str| engine.view().text(&home.file(file)).expect("it is in memory");
+        let state = |text: &str| if text.contains("DONE Order") { "done" } else { "todo" };
+        let other = if held("other.org").contains("Mine") { "mine" } else { "moved" };
+        let focus = if engine.focus_stack().frames().is_empty() { "memex" } else { "tiles" };
+        [state(&home.read_file("home.org")), state(&held("home.org")), other, focus].join(" ")
+    };
+    assert_eq!(all(&engine), "done done moved tiles");
+    let on_disk = world(&home);
+    for (reach, after) in [
+        (Reach::Files, "todo todo moved tiles"),
+        (Reach::Memory, "done todo mine memex"),
+        (Reach::Both, "todo todo mine memex"),
+    ] {
+        let preview = takes_back(&engine, Wish::Rewind(mark, reach)).await;
+        assert_eq!(all(&engine), after, "{reach:?}: {}", preview.text);
+        assert_eq!(preview.text.contains("the focus goes back to: the whole memex"), reach != Reach::Files);
+        assert_eq!(preview.text.contains("-** DONE Order tiles"), reach != Reach::Memory, "{}", preview.text);
+        // It is one step, both ways.
+        undo(&engine).await;
+        assert_eq!(all(&engine), "done done moved tiles", "{reach:?}");
+        redo(&engine).await;
+        assert_eq!(all(&engine), after, "{reach:?}");
+        undo(&engine).await;
+        assert_eq!((all(&engine).as_str(), world(&home)), ("done done moved tiles", on_disk.clone()), "{reach:?}");
+    }
+    for (reach, why) in [(Reach::Files, "changed no file since"), (Reach::Both, "nor the focus was moved")] {
+        let refused =
+            engine.preview(&origin(), Wish::Rewind(engine.head(), reach)).await.expect_err("nothing came since");
+        assert!(refused.contains(why), "{refused}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn when_the_focus_was_moved_since_it_stays_and_when_memory_was_nothing_is_done() {
+    let home = Home::new(&[("home.org", NOTES)]);
+    let server = FakeServer::start(Vec::new());
+    let engine = engine(&home, &server, |_| {}).await;
+    let mark = engine.head();
+    let to = |what: &str| Turnabout::To(what.to_string());
+    engine.turn_focus(to("tiles")).await.expect("it is moved");
+    let shown = engine.preview(&origin(), Wish::Rewind(mark, Reach::Both)).await.expect("it is shown");
+    assert_eq!(shown.title, "Rewind the focus");
+    engine.turn_focus(to("Garden")).await.expect("it is moved");
+    let refused = engine.carry_out(&origin(), &shown.shown, engine.new_turn(), &mut |_| {}).await;
+    assert!(refused.is_err_and(|why| why.contains("memory has moved on")));
+    takes_back(&engine, Wish::Rewind(mark, Reach::Both)).await;
+    assert!(engine.focus_stack().frames().is_empty());
+    engine.turn_focus(to("tiles")).await.expect("it is moved");
+    let refused = engine.preview(&origin(), Wish::Undo(None)).await.expect_err("a hand has moved it");
+    assert!(refused.contains("the focus: it was moved since"), "{refused}");
+    engine.close().await;
+    let again = home.engine().await;
+    assert_eq!(again.focus_stack().reach().to_string(), "the project “Order tiles”", "the newest counts");
+}
+
+/// An editor that answers when it is told to.
+struct Slow(tokio::sync::Semaphore);
+
+#[async_trait::async_trait]
+impl Editor for Slow {
+    async fn buffer(&self, _file: &str) -> Result<Option<Buffer>, String> {
+        self.0.acquire().await.map(|_| None).map_err(|_| "closed".to_string())
+    }
+
+    async fn edit(&self, _file: &str, _tick: i64, _splices: Vec<Splice>) -> Result<(), String> {
+        Err("it is open nowhere".to_string())
+    }
+}
+
+#[test]
+fn many_previews_at_once_leave_threads_for_everything_else() {
+    let home = Home::new(&[("home.org", NOTES)]);
+    let server = FakeServer::start(act("org-set-todo", json!({"id": "tiles", "state": "DONE"})));
+    let slow = Arc::new(Slow(tokio::sync::Semaphore::new(1)));
+    *home.editor.lock().expect("not poisoned") = slow.clone();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().max_blocking_threads(3).build();
+    runtime.expect("a runtime").block_on(async {
+        let engine = engine(&home, &server, |_| {}).await;
+        does(&home, &engine, "the tiles are ordered").await;
+        let held = slow.0.acquire().await.expect("it is open");
+        let previews: Vec<_> = (0..8)
+            .map(|_| {
+                let engine = engine.clone();
+                tokio::spawn(async move { engine.preview(&origin(), Wish::Undo(None)).await })
+            })
+            .collect();
+        // As many as may be are at work, and there is a thread left.
+        for _ in 0..1_000 {
+            tokio::task::yield_now().await;
+        }
+        let free = tokio::time::timeout(std::time::Duration::from_secs(10), tokio::task::spawn_blocking(|| ())).await;
+        assert!(free.is_ok(), "no thread was free");
+        drop(held);
+        for preview in previews {
+            preview.await.expect("it does not break").expect("it is shown");
+        }
+    });
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn memory_that_goes_back_makes_nothing_less_private() {
     let home = Home::new(&[("home.org", NOTES), ("other.org", "* Other\n"), ("disk.org", "* Disk\nSecret\n")]);
     let server = FakeServer::start(act("org-set-todo", json!({"id": "tiles", "state": "DONE"})));
@@ -317,7 +431,7 @@ async fn a_move_of_memory_is_taken_back_file_by_file_and_what_came_since_stays()
     std::fs::write(home.file("new.org"), "* New\n").expect("it is written");
     home.read(&engine).await;
     let (_, typed) = home.ask(&engine, "/undo").await;
-    assert!(typed.starts_with("Nothing was done: that moved memory alone"), "{typed}");
+    assert!(typed.starts_with("Nothing was done: that moved memory or the focus"), "{typed}");
     let stale = engine.preview(&origin(), Wish::Undo(None)).await.expect("it is shown");
     assert!(stale.text.contains("other.org: memory has taken in something newer"), "{}", stale.text);
     std::fs::write(home.file("home.org"), format!("{NOTES}Later.\n")).expect("it is written");

@@ -7,6 +7,7 @@ pub mod back;
 pub mod headings;
 pub mod lines;
 
+use crate::domain::focus::FocusStack;
 use crate::domain::id::{ObjectHash, OperationId};
 use std::collections::BTreeSet;
 
@@ -112,8 +113,28 @@ pub struct Change {
     pub files: Vec<FileChange>,
     /// When it moved memory's head alone: from where, and to where.
     pub memory: Option<(OperationId, OperationId)>,
+    /// When it moved the focus: what that was, and what it became.
+    pub focus: Option<(FocusStack, FocusStack)>,
     /// What is not known of it, for people.
     pub doubt: Option<String>,
+}
+
+impl Change {
+    /// Returns whether it moved memory alone, or the focus, and no file.
+    pub fn is_inner(&self) -> bool {
+        self.memory.is_some() || self.focus.is_some()
+    }
+
+    /// Returns whether there is anything that could be taken back.
+    pub fn is_any(&self) -> bool {
+        !self.files.is_empty() || self.is_inner()
+    }
+
+    /// Returns the changes that do not stand any more once this one does: all of what an undo took back whole.
+    pub fn taken_whole(&self) -> impl Iterator<Item = &String> {
+        let of = if self.kind == Kind::Undo { self.of.as_slice() } else { &[] };
+        of.iter().filter(|id| !id.ends_with(IN_PART))
+    }
 }
 
 /// Stands behind the name of a change that was taken back in part.
@@ -147,46 +168,41 @@ pub fn failing(of: Vec<String>, known: &[Change], stuck: &BTreeSet<String>, gone
 pub struct History {
     /// Steps that can be undone, oldest first; each is a list of changes, oldest first.
     undo: Vec<Vec<String>>,
-    /// Undos that can be redone, oldest first.
-    redo: Vec<String>,
+    /// Steps that can be redone, oldest first; each is a list of undos, oldest first.
+    redo: Vec<Vec<String>>,
     /// Changes that stand in part: each can be undone by its name, and the next undo goes on behind them.
     in_part: BTreeSet<String>,
 }
 
 impl History {
-    /// Replays changes: an act is a new step, together with the other acts of its turn, and ends what could be redone.
+    /// Replays changes: what is of one turn and one kind is one step, and an act ends what could be redone.
     pub fn of<'a>(changes: impl IntoIterator<Item = &'a Change>) -> History {
         let mut history = History::default();
-        let mut last_turn: Option<&str> = None;
-        for change in changes.into_iter().filter(|change| !change.files.is_empty() || change.memory.is_some()) {
+        let mut last: Option<(Kind, &str)> = None;
+        for change in changes.into_iter().filter(|change| change.is_any()) {
+            let this = (change.kind, change.turn.as_str());
+            let same = last == Some(this);
             match change.kind {
                 Kind::Act | Kind::Rewind => {
                     history.redo.clear();
-                    let same = change.kind == Kind::Act && last_turn == Some(change.turn.as_str());
-                    match history.undo.last_mut().filter(|_| same) {
-                        Some(step) => step.push(change.id.clone()),
-                        None => history.undo.push(vec![change.id.clone()]),
-                    }
+                    join(&mut history.undo, same, &change.id);
                 }
                 Kind::Undo => {
-                    let gone: BTreeSet<&String> = change.of.iter().collect();
+                    let gone: BTreeSet<&String> = change.taken_whole().collect();
                     history
                         .in_part
                         .extend(change.of.iter().filter_map(|id| Some(id.strip_suffix(IN_PART)?.to_string())));
-                    for step in &mut history.undo {
-                        step.retain(|id| !gone.contains(id));
-                    }
-                    history.undo.retain(|step| !step.is_empty());
-                    history.redo.push(change.id.clone());
+                    keep(&mut history.undo, |id| !gone.contains(id));
+                    join(&mut history.redo, same, &change.id);
                 }
                 Kind::Redo => {
                     let done = |id: &String| change.of.iter().any(|of| of.strip_suffix(IN_PART).unwrap_or(of) == id);
-                    history.redo.retain(|id| !done(id));
+                    keep(&mut history.redo, |id| !done(id));
                     // What was done again is undone by undoing this.
-                    history.undo.push(vec![change.id.clone()]);
+                    join(&mut history.undo, same, &change.id);
                 }
             }
-            last_turn = (change.kind == Kind::Act).then_some(change.turn.as_str());
+            last = Some(this);
         }
         history
     }
@@ -199,9 +215,9 @@ impl History {
         self.undo.iter().rev().map(whole).find(|step| !step.is_empty()).unwrap_or_default()
     }
 
-    /// Returns the undo that the next redo takes back.
-    pub fn next_redo(&self) -> Option<&String> {
-        self.redo.last()
+    /// Returns the undos that the next redo takes back, newest first; empty when there is nothing.
+    pub fn next_redo(&self) -> Vec<String> {
+        self.redo.last().into_iter().flatten().rev().cloned().collect()
     }
 
     /// Returns whether a change can still be undone by itself.
@@ -210,9 +226,25 @@ impl History {
     }
 }
 
+/// Adds a change to the last step, or as a step of its own.
+fn join(steps: &mut Vec<Vec<String>>, same: bool, id: &str) {
+    match steps.last_mut().filter(|_| same) {
+        Some(step) => step.push(id.to_string()),
+        None => steps.push(vec![id.to_string()]),
+    }
+}
+
+/// Drops changes from steps, and steps of which nothing is left.
+fn keep(steps: &mut Vec<Vec<String>>, stays: impl Fn(&String) -> bool) {
+    for step in &mut *steps {
+        step.retain(&stays);
+    }
+    steps.retain(|step| !step.is_empty());
+}
+
 /// Returns the changes that began at an operation or behind it, newest first: what a rewind to it takes back.
-pub fn behind(changes: &[Change], operation: OperationId) -> Vec<&Change> {
-    changes.iter().rev().filter(|change| change.since >= operation && !change.files.is_empty()).collect()
+pub fn behind(changes: &[Change], operation: OperationId) -> impl Iterator<Item = &Change> {
+    changes.iter().rev().filter(move |change| change.since >= operation)
 }
 
 #[cfg(test)]
@@ -235,6 +267,7 @@ mod tests {
             of: of.iter().map(|id| id.to_string()).collect(),
             files: vec![file],
             memory: None,
+            focus: None,
             doubt: None,
         }
     }
@@ -246,16 +279,59 @@ mod tests {
         assert_eq!(History::of(&all).next_undo(), ["c", "b"]);
         all.push(change("u", Kind::Undo, "3", &["c", "b"]));
         assert_eq!(History::of(&all).next_undo(), ["a"]);
-        assert_eq!(History::of(&all).next_redo().map(String::as_str), Some("u"));
+        assert_eq!(History::of(&all).next_redo(), ["u"]);
         all.push(change("v", Kind::Undo, "4", &["a"]));
-        assert_eq!(History::of(&all).next_redo().map(String::as_str), Some("v"));
+        assert_eq!(History::of(&all).next_redo(), ["v"]);
         all.push(change("r", Kind::Redo, "5", &["v"]));
         assert_eq!(History::of(&all).next_undo(), ["r"], "what was done again can be undone again");
-        assert_eq!(History::of(&all).next_redo().map(String::as_str), Some("u"));
+        assert_eq!(History::of(&all).next_redo(), ["u"]);
         all.push(change("d", Kind::Act, "6", &[]));
-        assert_eq!(History::of(&all).next_redo(), None);
+        assert_eq!(History::of(&all).next_redo(), [""; 0]);
         assert_eq!(History::of(&all).next_undo(), ["d"]);
         assert!(!History::of(&all).stands("b"));
+    }
+
+    #[test]
+    fn a_rewind_of_files_and_of_memory_is_one_step_both_ways() {
+        let inner = |id, kind, turn, of: &[&str]| {
+            let memory = Some((OperationId(1), OperationId(2)));
+            Change { files: Vec::new(), memory, ..change(id, kind, turn, of) }
+        };
+        let mut all = vec![
+            change("a", Kind::Act, "1", &[]),
+            change("f", Kind::Rewind, "2", &[]),
+            inner("m", Kind::Rewind, "2", &[]),
+        ];
+        assert_eq!(History::of(&all).next_undo(), ["m", "f"]);
+        all.extend([change("u", Kind::Undo, "3", &["f"]), inner("v", Kind::Undo, "3", &["m"])]);
+        assert_eq!(
+            (History::of(&all).next_undo(), History::of(&all).next_redo()),
+            (vec!["a".into()], vec!["v".into(), "u".into()])
+        );
+        all.extend([change("r", Kind::Redo, "4", &["u"]), inner("s", Kind::Redo, "4", &["v"])]);
+        assert_eq!(
+            (History::of(&all).next_undo(), History::of(&all).next_redo()),
+            (vec!["s".into(), "r".into()], vec![])
+        );
+        all.push(change("x", Kind::Rewind, "5", &[]));
+        assert_eq!(History::of(&all).next_undo(), ["x"], "another turn is another step");
+    }
+
+    #[test]
+    fn what_does_not_stand_any_more_can_be_told_from_the_undos_alone() {
+        let all = [
+            change("a", Kind::Act, "1", &[]),
+            change("b", Kind::Act, "2", &[]),
+            change("u", Kind::Undo, "3", &["b~", "a"]),
+            change("r", Kind::Redo, "4", &["u"]),
+            change("v", Kind::Undo, "5", &["r"]),
+        ];
+        let history = History::of(&all);
+        let taken: BTreeSet<&String> = all.iter().flat_map(Change::taken_whole).collect();
+        for change in &all {
+            let stands = change.kind != Kind::Undo && !taken.contains(&change.id);
+            assert_eq!(history.stands(&change.id), stands, "{}", change.id);
+        }
     }
 
     #[test]
@@ -270,9 +346,9 @@ mod tests {
         all.push(change("u", Kind::Undo, "3", &["b~"]));
         let history = History::of(&all);
         assert!(history.stands("b"), "its rest can be undone by its name");
-        assert_eq!((history.next_undo(), history.next_redo().map(String::as_str)), (of(&["a"]), Some("u")));
+        assert_eq!((history.next_undo(), history.next_redo()), (of(&["a"]), of(&["u"])));
         all.push(change("r", Kind::Redo, "4", &["u~"]));
-        assert_eq!((History::of(&all).next_undo(), History::of(&all).next_redo()), (of(&["r"]), None));
+        assert_eq!((History::of(&all).next_undo(), History::of(&all).next_redo()), (of(&["r"]), of(&[])));
         all.push(change("v", Kind::Undo, "5", &["r", "b"]));
         assert!(!History::of(&all).stands("b"));
     }

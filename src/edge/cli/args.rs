@@ -217,13 +217,13 @@ pub enum Memory {
     Rewind {
         /// Its number.
         operation: u64,
-        /// Memory alone; the files stay as they are.
+        /// Memory alone, and the focus; the files stay as they are.
         #[arg(long, conflicts_with_all = ["files", "both"])]
         memory: bool,
-        /// The files that the agent changed; memory follows them.
+        /// The files that the agent changed, which memory follows; the focus and moves of memory alone stay.
         #[arg(long, conflicts_with = "both")]
         files: bool,
-        /// Both; this is what is done when nothing is said.
+        /// Files, moves of memory alone, and the focus; this is what is done when nothing is said.
         #[arg(long)]
         both: bool,
         /// Show it and do nothing.

@@ -44,9 +44,7 @@ pub fn run(command: Memory, out: &mut dyn Write) -> Result<u8, Failure> {
         Memory::Show { operation, place, json } => with_engine(&place, Keep::ToRead, async |engine| {
             let id = OperationId(operation);
             if json {
-                let far = usize::try_from(engine.head().0.saturating_sub(operation) + 1).unwrap_or(usize::MAX);
-                let found = engine.memory_log(far).await?.into_iter().find(|entry| entry.operation.id == id);
-                let entry = found.ok_or_else(|| format!("there is no operation {operation}"))?;
+                let entry = engine.memory_entry(id).await?;
                 let diff = engine.memory_diff_json(OperationId(operation.saturating_sub(1)), id).await?;
                 writeln!(out, "{}", json!({ "operation": entry.json(), "changed": diff }))?;
             } else {

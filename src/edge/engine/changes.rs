@@ -5,6 +5,7 @@
 
 use crate::domain::action::{Action, Observation, Outcome};
 use crate::domain::gate::clearance::Cleared;
+use crate::domain::gate::place::holds_notes;
 use crate::domain::gate::title::title;
 use crate::domain::id::{ActionHash, OperationId, TurnId};
 use crate::domain::memory::store::{Content, NewRecord, content_name};
@@ -67,8 +68,8 @@ pub(in crate::edge) type Alone = tokio::sync::OwnedMutexGuard<()>;
 /// What an act that has ended changed.
 #[derive(Default)]
 pub(super) struct Ended {
-    /// The change as a record; nothing when it changed nothing.
-    pub(super) record: Option<(String, Value)>,
+    /// The change as records; nothing when it changed nothing.
+    pub(super) records: Vec<(&'static str, String, Value)>,
     found: Option<Found>,
 }
 
@@ -154,6 +155,7 @@ impl Engine {
             of: self.not_left(texts(action, "changes"), &facts.left).await,
             files,
             memory: None,
+            focus: None,
             doubt: None,
         };
         self.archive.keep(contents).await?;
@@ -179,8 +181,7 @@ impl Engine {
         }
         let found = begun.found.take();
         let change = self.completed(begun).await;
-        let record = (!change.files.is_empty()).then(|| (change.id.clone(), change_json(&change)));
-        Ended { record, found }
+        Ended { records: change_records(&change), found }
     }
 
     /// Lets a thread write for an act; until what this returns is dropped, the end of its turn waits.
@@ -251,6 +252,11 @@ impl Engine {
     pub(in crate::edge) fn cause_of(&self, act: &Act) -> Option<(Kind, String)> {
         let begun = self.watching.begun.lock();
         begun.get(act).map(|begun| (begun.change.kind, begun.change.id.clone()))
+    }
+
+    /// Returns whether an action is being carried out: its intent is stored, and its outcome is not.
+    pub(super) fn is_under_way(&self, action: ActionHash) -> bool {
+        self.watching.begun.lock().keys().any(|(_, under_way)| *under_way == action)
     }
 
     /// Waits until no other command runs in the project of a scope.
@@ -333,10 +339,10 @@ impl Engine {
 
     /// Stores a change, if it is one; returns whether that was possible.
     async fn note_change(&self, change: &Change) -> bool {
-        if change.files.is_empty() {
+        if !change.is_any() {
             return true;
         }
-        let kept = self.append(kind::CHANGE, &change.id, change_json(change)).await;
+        let kept = self.append_all(change_records(change).into_iter()).await;
         if let Err(why) = &kept {
             self.say(LogLevel::Error, &format!("what a command changed could not be noted: {why}"));
         }
@@ -363,6 +369,15 @@ impl Engine {
         }
     }
 
+    /// Returns some changes by their names; those that are not known are left out.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub(super) async fn changes_named(&self, names: Vec<String>) -> Result<Vec<Change>, String> {
+        let records = self.archive.latest_of(kind::CHANGE, names).await?;
+        Ok(records.iter().flatten().filter_map(|record| read_change(&record.body)).collect())
+    }
+
     /// Returns every change, oldest first.
     ///
     /// # Errors
@@ -378,11 +393,6 @@ impl Engine {
         hasher.number(self.next_serial()).number(u64::from(std::process::id()));
         let hash = blake3::Hash::from_bytes(hasher.finish()).to_hex();
         format!("A{}", hash.as_str().get(..10).unwrap_or_default())
-    }
-
-    /// Stores a change that moved memory's head alone.
-    pub(super) async fn keep_move(&self, change: &Change) -> Result<(), String> {
-        self.append(kind::CHANGE, &change.id, change_json(change)).await
     }
 
     /// Returns a name for a change that no action makes.
@@ -480,6 +490,22 @@ fn restore_kind(action: &Action) -> Kind {
     named.and_then(Kind::parse).unwrap_or(Kind::Act)
 }
 
+/// Returns a change as records: itself, and by what it is found when only its name or its bytes are known.
+pub(super) fn change_records(change: &Change) -> Vec<(&'static str, String, Value)> {
+    if !change.is_any() {
+        return Vec::new();
+    }
+    let mut records = vec![(kind::CHANGE, change.id.clone(), change_json(change))];
+    records.extend(change.taken_whole().map(|id| (kind::TAKEN, id.clone(), json!({ "by": change.id }))));
+    for file in change.files.iter().filter(|file| holds_notes(&file.path)) {
+        if let Image::File { content, .. } = &file.after {
+            let body = json!({ "change": change.id, "path": file.path, "time": change.time.to_string() });
+            records.push((kind::MADE, content.to_hex(), body));
+        }
+    }
+    records
+}
+
 /// Returns a change as the store keeps it.
 pub fn change_json(change: &Change) -> Value {
     let files = change.files.iter().map(|f| json!([f.path, image_json(&f.before), image_json(&f.after)]));
@@ -487,7 +513,7 @@ pub fn change_json(change: &Change) -> Value {
         "id": change.id, "kind": change.kind.name(), "time": change.time.to_string(), "since": change.since.0,
         "turn": change.turn, "session": change.session, "tool": change.tool, "summary": change.summary,
         "plan": change.plan, "approver": change.approver, "of": change.of, "files": files.collect::<Vec<_>>(),
-        "memory": change.memory.map(|(from, to)| [from.0, to.0]), "doubt": change.doubt,
+        "memory": change.memory.map(|(from, to)| [from.0, to.0]), "focus": change.focus, "doubt": change.doubt,
     })
 }
 
@@ -516,6 +542,10 @@ pub fn read_change(value: &Value) -> Option<Change> {
         of: value["of"].as_array()?.iter().filter_map(Value::as_str).map(str::to_string).collect(),
         files: value["files"].as_array()?.iter().map(file).collect::<Option<Vec<_>>>()?,
         memory: operation(&value["memory"][0]).zip(operation(&value["memory"][1])),
+        focus: match &value["focus"] {
+            Value::Null => None,
+            moved => Some(serde_json::from_value(moved.clone()).ok()?),
+        },
         doubt: text("doubt"),
     })
 }
@@ -788,6 +818,35 @@ mod tests {
         assert!(engine.writing(&act).is_err(), "nothing is written for it from now on");
     }
 
+    #[tokio::test(flavor = "multi_thread")]
+    async fn what_only_looks_adds_nothing_to_the_store_however_large_it_is() {
+        let place = Place::new();
+        let engine = place.engine().await;
+        let lines = |words: [&str; 3]| words.map(|word| format!("{}\n", word.repeat(1 << 20))).concat().into_bytes();
+        let [before, after, now] =
+            [["aaaa", "bbbb", "cccc"], ["dddd", "bbbb", "cccc"], ["dddd", "bbbb", "eeee"]].map(lines);
+        let image = |bytes: &[u8], mode| Image::File { content: content_name(bytes), size: bytes.len() as u64, mode };
+        engine
+            .archive
+            .keep(vec![Content::of(before.clone()), Content::of(after.clone())])
+            .await
+            .expect("they are kept");
+        std::fs::write(place.at("a"), &now).expect("a file");
+        let files =
+            vec![FileChange { path: place.at("a"), before: image(&before, 0o755), after: image(&after, 0o644) }];
+        let act = begin(&engine, &place.undo()).await;
+        let change = engine.watching.begun.lock().get(&act).map(|begun| begun.change.clone()).expect("it has begun");
+        let change = Arc::new(Change { files, ..change });
+        let merged = content_name(&lines(["aaaa", "bbbb", "eeee"]));
+        for now in [false, true] {
+            let (looking, of) = (engine.clone(), change.clone());
+            let work = move || looking.predict_restore(&[&of], now).map(|predicted| predicted.puts[0].after.clone());
+            let found = tokio::task::spawn_blocking(work).await.expect("it does not break").expect("it is predicted");
+            assert!(matches!(found, Image::File { content, mode: 0o755, .. } if content == merged), "{found:?}");
+            assert_eq!(engine.kept_bytes(merged).await.is_ok(), now, "it is kept when it is about to be put");
+        }
+    }
+
     #[test]
     fn previews_at_once_never_wait_for_each_other() {
         let place = Place::new();
@@ -799,7 +858,7 @@ mod tests {
             std::fs::remove_file(place.at("a")).expect("it goes");
             engine.end_unfinished(&act.0).await;
             let changes = engine.changes().await.expect("they are read");
-            let work = move || engine.predict_restore(&[&changes[0]]).map(|predicted| predicted.puts.len());
+            let work = move || engine.predict_restore(&[&changes[0]], false).map(|predicted| predicted.puts.len());
             let found = tokio::task::spawn_blocking(work);
             tokio::time::timeout(Duration::from_secs(20), found).await
         });

@@ -19,6 +19,8 @@ const KEY: &str = "stack";
 pub const HERE: &str = ".";
 /// The setting that says how many tokens of memory a prompt may hold.
 pub const BUDGET: &str = "budget";
+/// How many moves of the focus are looked through for an old one.
+const MOST_MOVES: usize = 1_000;
 /// The least budget that is worth anything.
 const LEAST_BUDGET: usize = 200;
 
@@ -160,6 +162,18 @@ impl Engine {
         Ok(words(&stack))
     }
 
+    /// Returns the stack as it was at a moment; `None` when it was moved too often since to be found.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub(super) async fn focus_at_time(&self, at: jiff::Timestamp) -> Result<Option<FocusStack>, String> {
+        let moves = self.archive.newest(kind::FOCUS, MOST_MOVES).await?;
+        match moves.iter().find(|record| record.at <= at) {
+            Some(record) => Ok(serde_json::from_value(record.body.clone()).ok()),
+            None => Ok((moves.len() < MOST_MOVES).then(FocusStack::default)),
+        }
+    }
+
     /// Finds a project by what was typed: an id, a folder, or the title of one heading.
     fn project_named(&self, what: &str) -> Result<Project, String> {
         let view = self.view();
@@ -218,6 +232,11 @@ fn check_setting(name: &str, value: &str) -> Result<(), String> {
         return Err(format!("the budget is a number of tokens, at least {LEAST_BUDGET}"));
     }
     Ok(())
+}
+
+/// Returns a stack as the store keeps it.
+pub(super) fn focus_record(stack: &FocusStack) -> Option<(&'static str, String, serde_json::Value)> {
+    Some((kind::FOCUS, KEY.to_string(), serde_json::to_value(stack).ok()?))
 }
 
 /// Says where the focus stands, the top of the stack first.

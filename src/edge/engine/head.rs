@@ -1,27 +1,34 @@
-//! Memory's head goes back by one more operation, file by file: no file on disk is touched, and no record.
+//! Memory's own state goes back: its head by one more operation, file by file, and the focus. No file on disk is touched,
+//! and no record.
 //!
 //! What memory has taken in since stays, and so does what would make something less private than it is now, in memory
 //! or on disk: what an old version did not mark, remote models must not see again.
 
 use crate::domain::count::counted;
+use crate::domain::focus::FocusStack;
 use crate::domain::gate::disclosure::loosened;
 use crate::domain::gate::facts::EditFact;
 use crate::domain::gate::show::field;
 use crate::domain::hash::ContentHasher;
 use crate::domain::id::{ObjectHash, OperationId, TurnId};
+use crate::domain::inert::exact;
 use crate::domain::memory::document::Document;
+use crate::domain::memory::store::{Differing, NewRecord};
 use crate::domain::memory::view::View;
 use crate::domain::port::LogLevel;
 use crate::domain::signal::Origin;
 use crate::domain::turn::{Conversation, Ending, TurnReport};
 use crate::domain::undo::Change;
-use crate::edge::engine::Engine;
+use crate::edge::engine::changes::change_records;
+use crate::edge::engine::focus::focus_record;
 use crate::edge::engine::record::Finished;
 use crate::edge::engine::skilled::Setting;
 use crate::edge::engine::time::{Preview, Wish, asked};
 use crate::edge::engine::turns::channel;
+use crate::edge::engine::{Engine, Notice};
 use crate::edge::org_file::read_text;
 use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -29,15 +36,44 @@ use std::time::SystemTime;
 /// How many files a preview of memory names.
 const NAMED: usize = 50;
 
-/// A move of memory's head, for those files that still are what they were at an operation.
-#[derive(Clone, Debug)]
+/// A move of memory's own state: what it holds of files that still are what they were, and the focus.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Move {
+    /// What is gone back, one after the other.
+    pub legs: Vec<Leg>,
+    /// What the focus was and becomes, one after the other.
+    pub turns: Vec<(FocusStack, FocusStack)>,
+    /// Files that go back by themselves, which memory follows.
+    pub except: BTreeSet<String>,
+    /// The changes that it takes back.
+    pub of: Vec<String>,
+}
+
+/// One way back of memory's head.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Leg {
     /// The files become what they were then.
     pub to: OperationId,
     /// A file that is no longer what it was then has moved on, and stays.
     pub since: OperationId,
-    /// The changes that it takes back.
-    pub of: Vec<String>,
+}
+
+impl Move {
+    /// Returns what takes changes back that moved memory alone; the first of them goes first.
+    pub fn back<'a>(changes: impl Iterator<Item = &'a Change>) -> Move {
+        let mut back = Move::default();
+        for change in changes.filter(|change| change.is_inner()) {
+            back.of.push(change.id.clone());
+            back.legs.extend(change.memory.map(|(before, after)| Leg { to: before, since: after }));
+            back.turns.extend(change.focus.clone().map(|(before, after)| (after, before)));
+        }
+        back
+    }
+
+    /// Returns whether there is nothing to be done.
+    pub fn is_nothing(&self) -> bool {
+        self.legs.is_empty() && self.turns.is_empty()
+    }
 }
 
 /// One file on its way.
@@ -54,41 +90,57 @@ struct Step {
 /// What a move comes to.
 struct Way {
     steps: Vec<Step>,
+    /// What the focus is and becomes.
+    focus: Option<(FocusStack, FocusStack)>,
     /// What stays, each with why.
     left: Vec<String>,
+}
+
+impl Way {
+    fn is_nothing(&self) -> bool {
+        self.steps.is_empty() && self.focus.is_none()
+    }
 }
 
 impl Engine {
     /// Shows what a move of memory would do.
     ///
     /// # Errors
-    /// When it would do nothing, or the store cannot be read.
-    pub(super) async fn preview_memory(self: &Arc<Self>, to: &Move) -> Result<Preview, String> {
-        let way = self.way(to).await?;
-        if way.steps.is_empty() {
-            let why = if way.left.is_empty() { String::new() } else { format!(": {}", way.left.join("; ")) };
-            return Err(format!("memory is as it was at operation {}, or has moved on{why}", to.to.0));
+    /// When it would do nothing, with what is left as it is and why; or when the store cannot be read.
+    pub(super) async fn preview_memory(self: &Arc<Self>, to: &Move) -> Result<Preview, Unmoved> {
+        let way = self.way(to).await.map_err(Unmoved::Failed)?;
+        if way.is_nothing() {
+            return Err(Unmoved::Nothing(way.left));
         }
         Ok(shown(to, &way))
     }
 
-    /// Finds out which files go back.
+    /// Finds out which files go back, and what becomes of the focus.
     async fn way(self: &Arc<Self>, to: &Move) -> Result<Way, String> {
         self.flush().await?;
         let view = self.view();
-        let mut way = Way { steps: Vec::new(), left: Vec::new() };
-        for differing in self.archive.differing(to.to, to.since).await? {
-            let (file, then) = (differing.file, differing.before);
+        let mut left = Vec::new();
+        let mut states: BTreeMap<Arc<str>, Option<ObjectHash>> = BTreeMap::new();
+        for leg in &to.legs {
+            for Differing { file, before: then, after } in self.archive.differing(leg.to, leg.since).await? {
+                let now = states.get(&file).copied().unwrap_or_else(|| root(&view, &file));
+                if now == then || to.except.contains(&*file) {
+                    continue;
+                }
+                if now != after {
+                    left.push(format!("{file}: memory has taken in something newer"));
+                } else if then.is_some() && !self.belongs(&file) {
+                    left.push(format!("{file}: it does not belong to memory any more"));
+                } else {
+                    states.insert(file, then);
+                }
+            }
+        }
+        let focus = turned(self.focus_stack(), &to.turns, &mut left);
+        let mut way = Way { steps: Vec::new(), focus, left };
+        for (file, then) in states {
             let now = root(&view, &file);
             if now == then {
-                continue;
-            }
-            if now != differing.after {
-                way.left.push(format!("{file}: memory has taken in something newer"));
-                continue;
-            }
-            if then.is_some() && !self.belongs(&file) {
-                way.left.push(format!("{file}: it does not belong to memory any more"));
                 continue;
             }
             let text = match then {
@@ -105,10 +157,10 @@ impl Engine {
         tokio::task::spawn_blocking(work).await.map_err(|_| "comparing what is private broke".to_string())?
     }
 
-    /// Moves memory's head by one more operation, exactly as it was shown.
+    /// Moves memory by one more operation, exactly as it was shown, in a turn of its own.
     ///
     /// # Errors
-    /// When the channel may not approve, or memory has moved on; nothing was changed then.
+    /// When memory has moved on, or it could not be stored; nothing was changed then.
     pub(super) async fn move_memory(
         self: &Arc<Self>,
         origin: &Origin,
@@ -116,33 +168,40 @@ impl Engine {
         (to, seen): (&Move, &str),
         turn: TurnId,
     ) -> Result<Finished, String> {
-        if !origin.rights.approve {
-            return Err("this channel may not take anything back; do it in Emacs or at a terminal".to_string());
-        }
+        let began = self.clock.now();
+        let mut report = TurnReport::of(Conversation::empty());
+        report.text = self.move_within(origin, wish, (to, seen), &turn).await?;
+        report.ending = Ending::Answered;
+        Ok(self.finish(turn, origin.session.clone(), began, asked(wish), report, &Setting::default()).await)
+    }
+
+    /// Does the same within a turn; returns what was done, in words.
+    ///
+    /// # Errors
+    /// As [`Engine::move_memory`].
+    pub(super) async fn move_within(
+        self: &Arc<Self>,
+        origin: &Origin,
+        wish: &Wish,
+        (to, seen): (&Move, &str),
+        turn: &TurnId,
+    ) -> Result<String, String> {
         let began = self.clock.now();
         let moved_on = || "memory has moved on since this was shown; look at it again".to_string();
         let way = self.way(to).await?;
-        if shown(to, &way).shown != seen {
+        if way.is_nothing() || shown(to, &way).shown != seen {
             return Err(moved_on());
         }
-        let (mut put, mut remove) = (Vec::new(), Vec::new());
-        for step in &way.steps {
-            match &step.text {
-                Some(text) => put.push(Arc::new(self.build(&step.file, text.clone())?)),
-                None => remove.push(step.file.to_string()),
-            }
+        let _turning = self.turning.lock().await;
+        if way.focus.as_ref().is_some_and(|(now, _)| *now != self.focus_stack()) {
+            return Err(moved_on());
         }
-        let held: Vec<(String, ObjectHash)> = put.iter().map(|built| (built.file.to_string(), built.root())).collect();
         let id = self.new_change_name(&turn.0);
-        let note = format!("{id} memory back to operation {}", to.to.0);
-        let by = self.publish_move(&way, (put, &remove), wish, &note);
-        let by = by.ok_or_else(moved_on)?;
-        let before = OperationId(by.0.saturating_sub(1));
         let change = Change {
-            id,
+            id: id.clone(),
             kind: wish.kind(),
             time: began,
-            since: before,
+            since: self.head(),
             turn: turn.0.clone(),
             session: origin.session.0.clone(),
             tool: "memory".to_string(),
@@ -151,38 +210,60 @@ impl Engine {
             approver: Some(channel(origin.source).to_string()),
             of: to.of.clone(),
             files: Vec::new(),
-            memory: Some((before, by)),
+            memory: None,
+            focus: way.focus.clone(),
             doubt: None,
         };
-        // Right behind the step, so that both are stored together.
-        self.keep_move(&change).await?;
-        self.hold_unchanged(&way, held).await;
-        self.say(LogLevel::Info, &format!("memory went back to operation {} by operation {}", to.to.0, by.0));
-        let mut report = TurnReport::of(Conversation::empty());
-        report.ending = Ending::Answered;
-        report.text = format!(
-            "Memory is as it was at operation {} in {}. \
-             The files stay as they are; memory follows a file again when that changes.",
-            to.to.0,
-            counted(way.steps.len(), "file")
-        );
-        Ok(self.finish(turn, origin.session.clone(), began, asked(wish), report, &Setting::default()).await)
+        let moved = self.publish_move(&way, wish, change).await?.ok_or_else(moved_on)?;
+        if let Some((_, stack)) = &way.focus {
+            *self.sight.lock() = stack.clone();
+            (self.notify)(Notice::Status);
+        }
+        // Until then nobody is told that it was done: what cannot be stored now is tried again with the next change.
+        self.flush().await?;
+        self.hold_unchanged(&way, moved).await;
+        let done = done(to, &way);
+        self.say(LogLevel::Info, &format!("{} ({id})", title(to)));
+        Ok(done)
     }
 
-    /// Makes one operation of all of it or of nothing: memory may have changed while the texts were read.
-    fn publish_move(
+    /// Makes one operation of all of it or of nothing, as memory may have changed while the texts were read. What it was
+    /// is stored in one piece with it. Returns which documents memory holds from now on; `None` when it moved on.
+    async fn publish_move(
         &self,
         way: &Way,
-        (put, remove): (Vec<Arc<Document>>, &[String]),
         wish: &Wish,
-        note: &str,
-    ) -> Option<OperationId> {
+        change: Change,
+    ) -> Result<Option<Vec<(String, ObjectHash)>>, String> {
+        let (mut put, mut remove) = (Vec::new(), Vec::new());
+        for step in &way.steps {
+            match &step.text {
+                Some(text) => put.push(Arc::new(self.build(&step.file, text.clone())?)),
+                None => remove.push(step.file.to_string()),
+            }
+        }
+        let held = put.iter().map(|built: &Arc<Document>| (built.file.to_string(), built.root())).collect();
+        let at = self.clock.now();
+        let records = |change: &Change| -> Vec<NewRecord> {
+            let focus = change.focus.as_ref().and_then(|(_, stack)| focus_record(stack));
+            let all = change_records(change).into_iter().chain(focus);
+            all.map(|(kind, key, body)| NewRecord { at, kind: kind.to_string(), key, body }).collect()
+        };
+        if way.steps.is_empty() {
+            self.archive.append(records(&change)).await?;
+            return Ok(Some(held));
+        }
         let whole = OnceCell::new();
         let as_shown = |view: &View, _: &str| {
             *whole.get_or_init(|| way.steps.iter().all(|step| root(view, &step.file) == step.now))
         };
-        self.change_memory_where(put, remove, Vec::new(), wish.kind().name(), note, &as_shown);
-        self.memory.lock().log().iter().rev().find(|made| made.why.note == note).map(|made| made.id)
+        let beside = |by: OperationId| {
+            let before = OperationId(by.0.saturating_sub(1));
+            records(&Change { since: before, memory: Some((before, by)), ..change.clone() })
+        };
+        let note = format!("{} {}", change.id, change.summary);
+        let why = (wish.kind().name(), note.as_str());
+        Ok(self.change_memory_with(put, &remove, Vec::new(), why, &as_shown, &beside).map(|_| held))
     }
 
     /// Has memory keep its old versions until a file changes; one that changed meanwhile is read again.
@@ -197,6 +278,31 @@ impl Engine {
             self.say(LogLevel::Error, "noting what memory holds of files broke; they are read again");
         }
     }
+}
+
+/// Why a move was not shown.
+pub(super) enum Unmoved {
+    /// There is nothing to do; what is left as it is, each with why.
+    Nothing(Vec<String>),
+    /// It could not be found out.
+    Failed(String),
+}
+
+/// Works out what the focus becomes; `None` when it stays.
+fn turned(
+    now: FocusStack,
+    turns: &[(FocusStack, FocusStack)],
+    left: &mut Vec<String>,
+) -> Option<(FocusStack, FocusStack)> {
+    let mut then = now.clone();
+    for (from, to) in turns {
+        match then == *from {
+            true => then = to.clone(),
+            false if then == *to => {}
+            false => left.push("the focus: it was moved since".to_string()),
+        }
+    }
+    (then != now).then_some((now, then))
 }
 
 fn root(view: &View, file: &str) -> Option<ObjectHash> {
@@ -256,14 +362,36 @@ fn keep_private(mut way: Way, view: &View, tags: &[String]) -> Result<Way, Strin
 }
 
 fn title(to: &Move) -> String {
-    format!("Rewind memory to operation {}", to.to.0)
+    match to.legs.last() {
+        Some(leg) => format!("Rewind memory to operation {}", leg.to.0),
+        None => "Rewind the focus".to_string(),
+    }
+}
+
+/// Returns what was done, for people.
+fn done(to: &Move, way: &Way) -> String {
+    let mut text = Vec::new();
+    if let Some(leg) = to.legs.last().filter(|_| !way.steps.is_empty()) {
+        text.push(format!(
+            "Memory is as it was at operation {} in {}. \
+             The files stay as they are; memory follows a file again when that changes.",
+            leg.to.0,
+            counted(way.steps.len(), "file")
+        ));
+    }
+    if let Some((_, stack)) = &way.focus {
+        text.push(format!("The agent looks at {}.", exact(&stack.reach().to_string())));
+    }
+    text.join("\n")
 }
 
 /// Returns a move as people are shown it. Its name stands for each file with what it was and becomes.
 fn shown(to: &Move, way: &Way) -> Preview {
     let mut text = String::new();
-    field(&mut text, "memory goes back to operation", &to.to.0.to_string());
-    field(&mut text, "files on disk", "stay as they are; memory follows a file again when that changes");
+    if let Some(leg) = to.legs.last().filter(|_| !way.steps.is_empty()) {
+        field(&mut text, "memory goes back to operation", &leg.to.0.to_string());
+        field(&mut text, "files on disk", "stay as they are; memory follows a file again when that changes");
+    }
     for step in way.steps.iter().take(NAMED) {
         let what = match (step.then, step.now) {
             (None, _) => "forgets",
@@ -275,11 +403,18 @@ fn shown(to: &Move, way: &Way) -> Preview {
     if let Some(more @ 1..) = way.steps.len().checked_sub(NAMED) {
         field(&mut text, "and", &counted(more, "more file"));
     }
+    if let Some((now, then)) = &way.focus {
+        field(&mut text, "the focus goes back from", &focus_line(now));
+        field(&mut text, "the focus goes back to", &focus_line(then));
+    }
     for left in &way.left {
         field(&mut text, "left as it is", left);
     }
     let mut hasher = ContentHasher::new("preview of memory");
-    hasher.text(&text).number(to.since.0).number(to.to.0).number(way.steps.len() as u64);
+    hasher.text(&text).number(way.steps.len() as u64).number(to.legs.len() as u64);
+    for leg in &to.legs {
+        hasher.number(leg.since.0).number(leg.to.0);
+    }
     for step in &way.steps {
         hasher.text(&step.file);
         for document in [step.now, step.then] {
@@ -289,4 +424,16 @@ fn shown(to: &Move, way: &Way) -> Preview {
     }
     let shown = blake3::Hash::from_bytes(hasher.finish()).to_hex().to_string();
     Preview { shown, title: title(to), text }
+}
+
+/// Says all of a focus in a line.
+fn focus_line(stack: &FocusStack) -> String {
+    let mut line = stack.reach().to_string();
+    for frame in stack.frames().iter().rev().skip(1) {
+        line.push_str(&format!(", upon {}", frame.reach));
+    }
+    for (name, value) in stack.settings() {
+        line.push_str(&format!(", {name} = {value}"));
+    }
+    line
 }

@@ -59,8 +59,8 @@ impl Journal for Engine {
         };
         let body = json!({ "turn": turn.0, "outcome": word, "changed": observation.changed });
         let mut ended = self.end_change(turn, observation).await;
-        let change = ended.record.take().into_iter().map(|(id, body)| (kind::CHANGE, id, body));
-        self.append_all(change.chain([(kind::OUTCOME, observation.action.to_hex(), body)])).await?;
+        let change = std::mem::take(&mut ended.records);
+        self.append_all(change.into_iter().chain([(kind::OUTCOME, observation.action.to_hex(), body)])).await?;
         ended.stored();
         Ok(())
     }

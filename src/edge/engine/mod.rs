@@ -155,6 +155,8 @@ pub struct Engine {
     pub(super) merged: Mutex<restore::Merged>,
     /// What was shown and may be carried out.
     pub(super) previews: Mutex<std::collections::VecDeque<time::Prepared>>,
+    /// Lets few previews at once be worked out.
+    pub(super) previewing: time::Previewing,
     /// Held by whatever goes on in a conversation; see [`Engine::alone`].
     pub(super) lanes: Mutex<HashMap<SessionId, std::sync::Weak<tokio::sync::Mutex<()>>>>,
     /// Conversations of this session of the program that drew on something private.
@@ -209,6 +211,7 @@ impl Engine {
             watching: Default::default(),
             merged: Mutex::default(),
             previews: Mutex::default(),
+            previewing: Default::default(),
             lanes: Mutex::default(),
             private: Mutex::default(),
             cascade: RwLock::new(Cascade::default()),

@@ -4,10 +4,10 @@ use crate::domain::count::counted;
 use crate::domain::id::{NodeId, ObjectHash, OperationId};
 use crate::domain::inert::exact;
 use crate::domain::memory::operation::Operation;
-use crate::domain::memory::store::{Differing, content_name};
+use crate::domain::memory::store::{Differing, Record, content_name};
 use crate::domain::org::outline::Outline;
 use crate::domain::org::scan::scan;
-use crate::domain::undo::{Change, History, Image};
+use crate::domain::undo::{Change, Image, Kind};
 use crate::edge::engine::Engine;
 use crate::edge::engine::memory::{ACT, BUFFER, READ};
 use crate::edge::engine::planner::fact;
@@ -15,7 +15,7 @@ use crate::edge::engine::record::{self, kind};
 use crate::edge::engine::rollback::ROLLBACK;
 use crate::edge::walk::canonical_name;
 use serde_json::{Value, json};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 /// The most files of which a difference is shown whole; more are only named.
@@ -105,15 +105,24 @@ impl Engine {
     pub async fn memory_log(&self, limit: usize) -> Result<Vec<Entry>, String> {
         self.flush_if_kept().await?;
         let operations = self.archive.operations(limit).await?;
-        let changes = self.changes().await?;
-        let history = History::of(&changes);
-        let known: HashMap<&str, &Change> = changes.iter().map(|change| (change.id.as_str(), change)).collect();
+        self.entries(operations.into_iter().rev().collect()).await
+    }
+
+    /// Finds the change that made each of some operations. What it reads does not grow with the log.
+    async fn entries(&self, operations: Vec<Operation>) -> Result<Vec<Entry>, String> {
+        let names: BTreeSet<&str> = operations.iter().filter_map(of_note).collect();
+        let names: Vec<String> = names.into_iter().map(str::to_string).collect();
+        let known = self.changes_named(names.clone()).await?;
+        let known: HashMap<&str, &Change> = known.iter().map(|change| (change.id.as_str(), change)).collect();
+        let taken = self.archive.latest_of(kind::TAKEN, names).await?;
+        let taken: HashSet<&str> = taken.iter().flatten().map(|record| record.key.as_str()).collect();
         let entry = |operation: Operation| {
             let change = of_note(&operation).and_then(|id| known.get(id)).map(|change| (*change).clone());
-            let stands = change.as_ref().is_some_and(|change| history.stands(&change.id));
+            let stands =
+                change.as_ref().is_some_and(|change| change.kind != Kind::Undo && !taken.contains(change.id.as_str()));
             Entry { operation, change, stands }
         };
-        Ok(operations.into_iter().rev().map(entry).collect())
+        Ok(operations.into_iter().map(entry).collect())
     }
 
     /// Returns one operation with what it changed, as text.
@@ -121,7 +130,7 @@ impl Engine {
     /// # Errors
     /// When there is no such operation, or the store cannot be read.
     pub async fn memory_show(&self, id: OperationId) -> Result<String, String> {
-        let entry = self.entry(id).await?;
+        let entry = self.memory_entry(id).await?;
         let mut out = String::new();
         let mut line = |name: &str, value: &str| crate::domain::gate::show::field(&mut out, name, value);
         line("by", &entry.who());
@@ -161,14 +170,15 @@ impl Engine {
         Ok(out)
     }
 
-    async fn entry(&self, id: OperationId) -> Result<Entry, String> {
-        let far = usize::try_from(self.head().0.saturating_sub(id.0).saturating_add(1)).unwrap_or(usize::MAX);
+    /// Returns one operation with the change that made it.
+    ///
+    /// # Errors
+    /// When there is no such operation, or the store cannot be read.
+    pub async fn memory_entry(&self, id: OperationId) -> Result<Entry, String> {
+        self.flush_if_kept().await?;
         let unknown = || format!("there is no operation {}; the last is {}", id.0, self.head().0);
-        if id.0 == 0 || id > self.head() {
-            return Err(unknown());
-        }
-        let found = self.memory_log(far).await?.into_iter().find(|entry| entry.operation.id == id);
-        found.ok_or_else(unknown)
+        let operation = self.archive.operation(id).await?.ok_or_else(unknown)?;
+        self.entries(vec![operation]).await?.pop().ok_or_else(unknown)
     }
 
     /// Returns the difference of memory between two operations as text: files, headings, and a unified diff.
@@ -256,9 +266,6 @@ impl Engine {
         let mut versions = self.archive.versions(file.clone(), OperationId(1), head).await?;
         let cut = versions.len().saturating_sub(MOST_VERSIONS);
         versions.drain(..cut);
-        let changes = self.changes().await?;
-        let log = self.archive.operations(usize::try_from(head.0).unwrap_or(usize::MAX)).await?;
-        let operation = |id: OperationId| log.binary_search_by_key(&id, |o| o.id).ok().and_then(|at| log.get(at));
         let mut found = Vec::new();
         let mut later: Option<(OperationId, Arc<str>)> = None;
         for (id, document) in versions.iter().rev() {
@@ -267,11 +274,11 @@ impl Engine {
                 match place.before(&text, &self.scan_options()) {
                     Before::Same(earlier) => place = earlier,
                     Before::Other(earlier) => {
-                        found.extend(self.blamed(operation(*changed_by), "changed", &changes, &file, newer).await);
+                        found.extend(self.blamed(*changed_by, "changed", &file, newer).await?);
                         place = earlier;
                     }
                     Before::Absent => {
-                        found.extend(self.blamed(operation(*changed_by), "written", &changes, &file, newer).await);
+                        found.extend(self.blamed(*changed_by, "written", &file, newer).await?);
                         return Ok((heading, found));
                     }
                 }
@@ -284,39 +291,49 @@ impl Engine {
         if let Some((first, text)) = later {
             // Behind the versions that are looked at nobody knows who wrote it.
             let what = if cut > 0 { "not known before" } else { "written" };
-            found.extend(self.blamed(operation(first), what, &changes, &file, &text).await);
+            found.extend(self.blamed(first, what, &file, &text).await?);
         }
         Ok((heading, found))
     }
 
+    /// Says who made an operation, by which a file came to hold a text.
     async fn blamed(
         &self,
-        operation: Option<&Operation>,
+        id: OperationId,
         what: &'static str,
-        changes: &[Change],
         file: &str,
         text: &str,
-    ) -> Option<Blame> {
-        let operation = operation?;
-        let noted = of_note(operation).and_then(|id| changes.iter().find(|change| change.id == id));
-        // What a command did is read from disk like what a hand did, and what was done in a buffer may be heard of from
-        // there before the act has ended: the bytes tell.
+    ) -> Result<Option<Blame>, String> {
+        let Some(operation) = self.archive.operation(id).await? else { return Ok(None) };
+        let mut change = match of_note(&operation) {
+            Some(name) => self.changes_named(vec![name.to_string()]).await?.pop(),
+            None => None,
+        };
+        if change.is_none() && (operation.why.cause == READ || operation.why.cause == BUFFER) {
+            change = self.change_that_made(&operation, file, text).await?;
+        }
+        let author = match &change {
+            Some(change) => Author { by: by(&operation, Some(change)), ..self.author(change).await },
+            None => Author { by: by(&operation, None), ..Author::default() },
+        };
+        Ok(Some(Blame { operation: operation.id, at: operation.why.at, what, author }))
+    }
+
+    /// Finds the change that left a text in a file. What a command did is read from disk like what a hand did, and what
+    /// was done in a buffer may be heard of from there before the act has ended: the bytes tell.
+    async fn change_that_made(&self, operation: &Operation, file: &str, text: &str) -> Result<Option<Change>, String> {
         let until = operation.why.at.checked_add(BEFORE_ITS_END).unwrap_or(operation.why.at);
-        let made = |change: &&Change| {
-            let content = content_name(text.as_bytes());
-            let is = |after: &Image| matches!(after, Image::File { content: made, .. } if *made == content);
-            change.time <= until && change.files.iter().any(|f| f.path == file && is(&f.after))
+        let content = content_name(text.as_bytes()).to_hex();
+        let made = self.archive.newest_of(kind::MADE, content, MOST_ALIKE).await?;
+        let is = |record: &&Record| {
+            let time = record.body["time"].as_str().and_then(|time| time.parse::<jiff::Timestamp>().ok());
+            record.body["path"] == file && time.is_some_and(|time| time <= until)
         };
-        let change = noted.or_else(|| {
-            (operation.why.cause == READ || operation.why.cause == BUFFER)
-                .then(|| changes.iter().rev().find(made))
-                .flatten()
-        });
-        let author = match change {
-            Some(change) => Author { by: by(operation, Some(change)), ..self.author(change).await },
-            None => Author { by: by(operation, None), ..Author::default() },
-        };
-        Some(Blame { operation: operation.id, at: operation.why.at, what, author })
+        let name = made.iter().find(is).and_then(|record| record.body["change"].as_str());
+        match name {
+            Some(name) => Ok(self.changes_named(vec![name.to_string()]).await?.pop()),
+            None => Ok(None),
+        }
     }
 
     /// Finds out what led to a change: the request and the model of the turn that wanted it, its plan, its approver.
@@ -360,6 +377,9 @@ impl Engine {
         }
     }
 }
+
+/// How many changes that left the very same bytes are looked through.
+const MOST_ALIKE: usize = 1_000;
 
 /// What an act did may be in memory so long before the act is noted as ended.
 const BEFORE_ITS_END: jiff::SignedDuration = jiff::SignedDuration::from_secs(30);

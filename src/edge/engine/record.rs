@@ -32,6 +32,10 @@ pub mod kind {
     pub const LABEL: &str = "label";
     /// What an act, or taking one back, changed: what stood at each path before and after.
     pub const CHANGE: &str = "change";
+    /// That a change does not stand any more, by its name: which undo took it back.
+    pub const TAKEN: &str = "taken";
+    /// Which change left these very bytes in a file of notes, by the name of the bytes.
+    pub const MADE: &str = "made";
     /// What the user narrowed the agent's sight to; the newest counts.
     pub const FOCUS: &str = "focus";
     /// A provider that the user confirmed.

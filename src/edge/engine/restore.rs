@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// The most files that are taken back at once.
 const MOST_FILES: usize = 2_000;
 
-/// The most bytes that wait for being put; what is larger by itself is kept in the store.
+/// The most bytes that wait for being put; what is larger by itself is kept in the store when it is put.
 const MOST_MERGED: usize = 32 << 20;
 
 /// Merged bytes that a survey worked out. Each survey works them out anew, and one comes right before they are put.
@@ -58,6 +58,8 @@ struct Way<'a> {
     engine: &'a Engine,
     paths: BTreeMap<String, Path3>,
     left: Vec<String>,
+    /// Whether it is about to be done: what only looks adds nothing to the store.
+    now: bool,
 }
 
 impl Engine {
@@ -76,8 +78,8 @@ impl Engine {
 
     /// Predicts what a `restore` does. Called on a thread that may block.
     pub(super) fn plan_restore(&self, action: &Action) -> Result<Predicted, String> {
-        let all = waiting_for(self.changes())?;
         let named = texts(action, "changes");
+        let all = waiting_for(self.changes_named(named.clone()))?;
         let chosen: Vec<&Change> = named
             .iter()
             .map(|id| all.iter().find(|change| change.id == *id).ok_or_else(|| format!("there is no change {id}")))
@@ -87,12 +89,12 @@ impl Engine {
         if let Some(path) = files.iter().find(|path| !asked.contains(**path)) {
             return Err(format!("{path} was changed as well, and is not named"));
         }
-        self.predict_restore(&chosen)
+        self.predict_restore(&chosen, self.is_under_way(action.hash()))
     }
 
-    /// Predicts what taking changes back does, the first of them first.
-    pub(super) fn predict_restore(&self, changes: &[&Change]) -> Result<Predicted, String> {
-        let mut way = Way { engine: self, paths: BTreeMap::new(), left: Vec::new() };
+    /// Predicts what taking changes back does, the first of them first; `now` says that it is about to be done.
+    pub(super) fn predict_restore(&self, changes: &[&Change], now: bool) -> Result<Predicted, String> {
+        let mut way = Way { engine: self, paths: BTreeMap::new(), left: Vec::new(), now };
         for change in changes {
             way.take_back(change)?;
         }
@@ -201,7 +203,7 @@ impl Way<'_> {
             {
                 // Merged bytes are nobody's yet: they wait here for being put, so that looking adds nothing to the store.
                 let too_large = self.engine.merged.lock().hold(contents);
-                if let Some(too_large) = too_large {
+                if let Some(too_large) = too_large.filter(|_| self.now) {
                     waiting_for(self.engine.archive.keep(too_large))?;
                 }
             }

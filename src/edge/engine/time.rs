@@ -5,8 +5,10 @@
 //! record is ever moved.
 
 use crate::domain::action::Action;
+use crate::domain::focus::FocusStack;
 use crate::domain::gate::clearance::{Judgement, judge};
 use crate::domain::gate::plan::{Approval, FlightPlan};
+use crate::domain::gate::show::field;
 use crate::domain::gate::{Case, page};
 use crate::domain::hash::ContentHasher;
 use crate::domain::id::{OperationId, TurnId};
@@ -16,10 +18,10 @@ use crate::domain::port::Sink;
 use crate::domain::scope::Scope;
 use crate::domain::signal::{Body, Depth, Origin, Sensor, Signal};
 use crate::domain::tool::RESTORE;
-use crate::domain::turn::{Commanded, Parking, Start, proposal};
+use crate::domain::turn::{Commanded, Ending, Parking, Start, proposal};
 use crate::domain::undo::{Change, FileChange, History, IN_PART, Kind, behind, failing, leaving};
 use crate::edge::engine::Engine;
-use crate::edge::engine::head::Move;
+use crate::edge::engine::head::{Leg, Move, Unmoved};
 use crate::edge::engine::record::Finished;
 use crate::edge::engine::skilled::Setting;
 use crate::edge::engine::turns::channel;
@@ -30,19 +32,21 @@ use std::sync::Arc;
 const KEPT: usize = 32;
 /// How many bytes of text previews hold together, but for the last one.
 const KEPT_BYTES: usize = 8 << 20;
-/// What a chat answers when the last change moved memory alone: there is no plan for that, and without one nothing is
-/// shown before it happens.
-const MEMORY_ALONE: &str = "that moved memory alone, which is looked at before it is taken back: M-x passepartout-undo \
-                            or passepartout-redo, or at a terminal: passepartout memory undo or redo";
+/// What a chat answers when the last change moved memory or the focus: there is no plan for that, and without one nothing
+/// is shown before it happens.
+const MEMORY_MOVED: &str = "that moved memory or the focus, which is looked at before it is taken back: \
+                            M-x passepartout-undo or passepartout-redo, or at a terminal: passepartout memory undo or redo";
+/// How many previews are worked out at once: each holds a thread that may wait for a disk or for Emacs.
+const AT_ONCE: usize = 2;
 
 /// How far a rewind goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
-    /// Memory alone; the files stay as they are.
+    /// Memory alone, and the focus with it; the files stay as they are.
     Memory,
-    /// The files that the agent changed; memory follows them.
+    /// The files that the agent changed; memory follows them. The focus, and where memory was moved alone, stay.
     Files,
-    /// Both: the files, and memory with them.
+    /// Everything that was done here since: files as with [`Reach::Files`], moves of memory alone, and the focus.
     Both,
 }
 
@@ -135,16 +139,35 @@ pub struct Prepared {
     what: What,
 }
 
-/// What is carried out.
-enum What {
-    Files { plan: Box<FlightPlan>, scope: Box<Scope> },
-    Memory(Move),
+/// What is carried out: files, then memory.
+struct What {
+    files: Option<(Box<FlightPlan>, Box<Scope>)>,
+    /// With the name of what was shown of it.
+    memory: Option<(Move, String)>,
 }
 
 /// What is to be taken back, as it was worked out.
-enum Chosen {
-    Files { changes: Vec<String>, to: Option<OperationId> },
-    Memory(Move),
+struct Chosen {
+    /// The changes of files; empty when none is.
+    files: Vec<String>,
+    to: Option<OperationId>,
+    memory: Move,
+}
+
+/// Lets few previews at once be worked out.
+pub(in crate::edge) struct Previewing(tokio::sync::Semaphore);
+
+impl Default for Previewing {
+    fn default() -> Previewing {
+        Previewing(tokio::sync::Semaphore::new(AT_ONCE))
+    }
+}
+
+impl Previewing {
+    /// Waits for its turn, until what this returns is dropped.
+    async fn turn(&self) -> Result<tokio::sync::SemaphorePermit<'_>, String> {
+        self.0.acquire().await.map_err(|_| "BUG: previews were closed".to_string())
+    }
 }
 
 impl Engine {
@@ -156,13 +179,8 @@ impl Engine {
         if !origin.rights.read {
             return Err("this channel may not look at memory".to_string());
         }
-        let (what, preview) = match self.chosen(&wish).await? {
-            Chosen::Memory(to) => {
-                let preview = self.preview_memory(&to).await?;
-                (What::Memory(to), preview)
-            }
-            Chosen::Files { changes, to } => self.preview_files(origin, &wish, changes, to).await?,
-        };
+        let _turn = self.previewing.turn().await?;
+        let (what, preview) = self.shown(origin, &wish).await?;
         let mut previews = self.previews.lock();
         previews.retain(|kept| kept.shown != preview.shown);
         let (shown, text) = (preview.shown.clone(), preview.text.clone());
@@ -215,13 +233,28 @@ impl Engine {
             at.and_then(|at| previews.remove(at))
         };
         let prepared = prepared.ok_or("that is not what was shown last; look at it again")?;
-        match prepared.what {
-            What::Memory(to) => self.move_memory(origin, &prepared.wish, (&to, shown), turn).await,
-            What::Files { plan, scope } => {
-                let approval = Approval::new(&plan, shown, origin, self.clock.now()).map_err(|why| why.to_string())?;
-                let action = plan.action.clone();
-                let finished = self.command_turn(origin, (&prepared.wish, action, Some(approval)), &scope, turn, sink);
-                Ok(finished.await)
+        let What { files, memory } = prepared.what;
+        let memory = memory.as_ref().map(|(to, name)| (to, name.as_str()));
+        match (files, memory) {
+            (None, None) => Err("BUG: nothing was shown".to_string()),
+            (None, Some(to)) => self.move_memory(origin, &prepared.wish, to, turn).await,
+            (Some((plan, scope)), memory) => {
+                // Its text is part of what was shown under the name that was given.
+                let approval =
+                    Approval::new(&plan, &plan.shown(), origin, self.clock.now()).map_err(|why| why.to_string())?;
+                let act = (&prepared.wish, plan.action.clone(), Some(approval));
+                let mut finished = self.command_turn(origin, act, &scope, turn.clone(), sink).await;
+                // Memory goes back with the files or not at all.
+                if let Some(to) = memory.filter(|_| finished.report.ending == Ending::Answered) {
+                    match self.move_within(origin, &prepared.wish, to, &turn).await {
+                        Ok(words) => finished.report.text = format!("{}\n{words}", finished.report.text),
+                        Err(why) => {
+                            finished.report.ending = Ending::Failed;
+                            finished.report.notice = Some(format!("the files went back, and memory did not: {why}"));
+                        }
+                    }
+                }
+                Ok(finished)
             }
         }
     }
@@ -234,14 +267,60 @@ impl Engine {
         turn: TurnId,
         sink: Sink<'_>,
     ) -> Result<Finished, String> {
-        match self.chosen(&wish).await? {
-            Chosen::Memory(_) => Err(MEMORY_ALONE.to_string()),
-            Chosen::Files { changes, to } => {
-                let action = self.restoring(&wish, changes, to).await?;
-                let scope = self.scope(&origin.session, None, origin.rights.see_private);
-                let facts = self.surveyor.survey(&action, &scope).await;
-                something(&facts)?;
-                Ok(self.command_turn(origin, (&wish, action, None), &scope, turn, sink).await)
+        let Chosen { files, to, memory } = self.chosen(&wish).await?;
+        if !memory.is_nothing() {
+            return Err(MEMORY_MOVED.to_string());
+        }
+        let action = self.restoring(&wish, files, to).await?;
+        let scope = self.scope(&origin.session, None, origin.rights.see_private);
+        let one_of_few = self.previewing.turn().await?;
+        let facts = self.surveyor.survey(&action, &scope).await;
+        drop(one_of_few);
+        something(&facts)?;
+        Ok(self.command_turn(origin, (&wish, action, None), &scope, turn, sink).await)
+    }
+
+    /// Works out all that a wish would do, and how that is shown.
+    async fn shown(self: &Arc<Self>, origin: &Origin, wish: &Wish) -> Result<(What, Preview), String> {
+        let Chosen { files, to, memory } = self.chosen(wish).await?;
+        let of_files = match files.is_empty() {
+            true => None,
+            false => Some(self.preview_files(origin, wish, files, to).await),
+        };
+        let of_memory = match memory.is_nothing() {
+            true => Err(Unmoved::Nothing(Vec::new())),
+            false => self.preview_memory(&memory).await,
+        };
+        let as_left = |left: Vec<String>| {
+            let mut text = String::new();
+            left.iter().for_each(|left| field(&mut text, "left as it is", left));
+            text
+        };
+        match (of_files, of_memory) {
+            (_, Err(Unmoved::Failed(why))) => Err(why),
+            (Some(Err(why)), Err(Unmoved::Nothing(_))) => Err(why),
+            (None, Err(Unmoved::Nothing(left))) => {
+                let why = if left.is_empty() { String::new() } else { format!(": {}", left.join("; ")) };
+                Err(format!("memory is as it was then, or has moved on{why}"))
+            }
+            (None, Ok(shown)) => Ok((What { files: None, memory: Some((memory, shown.shown.clone())) }, shown)),
+            (Some(Err(why)), Ok(shown)) => {
+                let text = format!("{}{}", as_left(vec![format!("the files: {why}")]), shown.text);
+                let what = What { files: None, memory: Some((memory, shown.shown.clone())) };
+                Ok((what, Preview { text, ..shown }))
+            }
+            (Some(Ok((files, shown))), Err(Unmoved::Nothing(left))) => {
+                let text = format!("{}{}", shown.text, as_left(left));
+                Ok((What { files: Some(files), memory: None }, Preview { text, ..shown }))
+            }
+            (Some(Ok((files, shown))), Ok(inner)) => {
+                let mut hasher = ContentHasher::new("preview of files and memory");
+                hasher.text(&shown.shown).text(&inner.shown);
+                let name = blake3::Hash::from_bytes(hasher.finish()).to_hex().to_string();
+                let title = format!("{}, and memory", shown.title);
+                let text = format!("{}\n{}", shown.text, inner.text);
+                let what = What { files: Some(files), memory: Some((memory, inner.shown)) };
+                Ok((what, Preview { shown: name, title, text }))
             }
         }
     }
@@ -249,54 +328,77 @@ impl Engine {
     async fn chosen(&self, wish: &Wish) -> Result<Chosen, String> {
         let all = self.changes().await?;
         let history = History::of(&all);
-        let change = |id: &String| all.iter().find(|change| change.id == *id);
-        let (changes, to) = match wish {
+        let back: Vec<&Change> = match wish {
             Wish::Undo(None) => match history.next_undo() {
                 none if none.is_empty() => return Err("there is nothing to undo".to_string()),
-                some => (some, None),
+                some => named(&all, &some),
             },
             Wish::Undo(Some(name)) => {
-                let named = |change: &&Change| change.id.eq_ignore_ascii_case(name) || change.turn == *name;
-                let named: Vec<&Change> = all.iter().rev().filter(named).collect();
-                if named.is_empty() {
+                let is = |change: &&Change| change.id.eq_ignore_ascii_case(name) || change.turn == *name;
+                let found: Vec<&Change> = all.iter().rev().filter(is).collect();
+                if found.is_empty() {
                     return Err(format!("there is no change {}; see: memory log", exact(name)));
                 }
-                let stand: Vec<String> =
-                    named.iter().filter(|change| history.stands(&change.id)).map(|change| change.id.clone()).collect();
+                let stand: Vec<&Change> = found.into_iter().filter(|change| history.stands(&change.id)).collect();
                 if stand.is_empty() {
                     return Err(format!("{} was undone already", exact(name)));
                 }
-                (stand, None)
+                stand
             }
-            Wish::Redo => {
-                let last = history.next_redo().ok_or("there is nothing to redo")?;
-                (vec![last.clone()], None)
-            }
-            Wish::Rewind(to, reach) => {
-                if *to > self.head() {
-                    return Err(format!("there is no operation {}; the last is {}", to.0, self.head().0));
-                }
-                if *reach == Reach::Memory {
-                    return Ok(Chosen::Memory(Move { to: *to, since: self.head(), of: Vec::new() }));
-                }
-                let back: Vec<String> = behind(&all, *to).iter().map(|change| change.id.clone()).collect();
-                if back.is_empty() {
-                    return Err(format!("the agent has changed no file since operation {}", to.0));
-                }
-                (back, Some(*to))
-            }
+            Wish::Redo => match history.next_redo() {
+                none if none.is_empty() => return Err("there is nothing to redo".to_string()),
+                some => named(&all, &some),
+            },
+            Wish::Rewind(to, reach) => return self.rewound(&all, *to, *reach).await,
         };
-        match changes.first().and_then(change).and_then(|change| change.memory) {
-            Some((before, after)) => Ok(Chosen::Memory(Move { to: before, since: after, of: changes })),
-            None => Ok(Chosen::Files { changes, to }),
+        Ok(parted(&back, None))
+    }
+
+    /// Works out what a rewind takes back.
+    async fn rewound(&self, all: &[Change], to: OperationId, reach: Reach) -> Result<Chosen, String> {
+        let head = self.head();
+        if to > head {
+            return Err(format!("there is no operation {}; the last is {}", to.0, head.0));
+        }
+        let since: Vec<&Change> = behind(all, to).collect();
+        let focus = match reach {
+            Reach::Files => None,
+            Reach::Memory | Reach::Both => self.focus_then(to).await?,
+        };
+        let turns: Vec<_> =
+            focus.map(|then| (self.focus_stack(), then)).filter(|(now, then)| now != then).into_iter().collect();
+        let mut chosen = parted(&since, Some(to));
+        match reach {
+            Reach::Memory => {
+                let legs = vec![Leg { to, since: head }];
+                return Ok(Chosen { files: Vec::new(), to: None, memory: Move { legs, turns, ..Move::default() } });
+            }
+            Reach::Files => chosen.memory = Move::default(),
+            Reach::Both => chosen.memory.turns = turns,
+        }
+        match (reach, chosen.files.is_empty() && chosen.memory.is_nothing()) {
+            (_, false) => Ok(chosen),
+            (Reach::Files, true) => Err(format!("the agent has changed no file since operation {}", to.0)),
+            (Reach::Memory | Reach::Both, true) => Err(format!(
+                "since operation {} the agent has changed no file, and neither memory alone nor the focus was moved",
+                to.0
+            )),
+        }
+    }
+
+    /// Returns the focus as it was at an operation; nothing when that cannot be found out any more.
+    async fn focus_then(&self, operation: OperationId) -> Result<Option<FocusStack>, String> {
+        match self.archive.operation(operation).await? {
+            Some(then) => self.focus_at_time(then.why.at).await,
+            None => Ok((operation == OperationId(0)).then(FocusStack::default)),
         }
     }
 
     /// Makes the action that takes changes back.
     async fn restoring(&self, wish: &Wish, changes: Vec<String>, to: Option<OperationId>) -> Result<Action, String> {
-        let all = self.changes().await?;
+        let all = self.changes_named(changes.clone()).await?;
         let mut files: Vec<&str> = Vec::new();
-        for change in all.iter().filter(|change| changes.contains(&change.id)) {
+        for change in &all {
             files.extend(change.files.iter().map(|file| file.path.as_str()));
         }
         files.sort_unstable();
@@ -319,7 +421,7 @@ impl Engine {
         }
         let is_left =
             |path: &str| left.iter().any(|why| why.strip_prefix(path).is_some_and(|why| why.starts_with(": ")));
-        match self.changes().await {
+        match self.changes_named(whole_names(&of)).await {
             Ok(known) => leaving(of, &known, &is_left),
             Err(_) => of.into_iter().map(|id| id + IN_PART).collect(),
         }
@@ -331,7 +433,7 @@ impl Engine {
             return of;
         }
         let paths = |files: &[&FileChange]| files.iter().map(|file| file.path.clone()).collect();
-        match self.changes().await {
+        match self.changes_named(whole_names(&of)).await {
             Ok(known) => failing(of, &known, &paths(stuck), &paths(gone)),
             Err(_) => Vec::new(),
         }
@@ -343,7 +445,7 @@ impl Engine {
         wish: &Wish,
         changes: Vec<String>,
         to: Option<OperationId>,
-    ) -> Result<(What, Preview), String> {
+    ) -> Result<((Box<FlightPlan>, Box<Scope>), Preview), String> {
         let action = self.restoring(wish, changes, to).await?;
         let scope = self.scope(&origin.session, None, origin.rights.see_private);
         let facts = self.surveyor.survey(&action, &scope).await;
@@ -365,7 +467,7 @@ impl Engine {
             .collect::<Vec<_>>()
             .join("\n");
         let preview = Preview { shown: plan.shown(), title: plan.title.clone(), text: format!("{text}\n") };
-        Ok((What::Files { plan: Box::new(plan), scope: Box::new(scope) }, preview))
+        Ok(((Box::new(plan), Box::new(scope)), preview))
     }
 
     /// Runs one turn for a human's own command.
@@ -398,6 +500,24 @@ impl Engine {
         let setting = Setting { project: Some(scope.project.clone()), under: Some(under) };
         self.finish(turn, origin.session.clone(), began, asked, report, &setting).await
     }
+}
+
+/// Returns changes by their names, in the order of the names.
+fn named<'a>(all: &'a [Change], names: &[String]) -> Vec<&'a Change> {
+    names.iter().filter_map(|id| all.iter().find(|change| change.id == *id)).collect()
+}
+
+/// Returns the names of changes of which perhaps only a part was taken back.
+fn whole_names(of: &[String]) -> Vec<String> {
+    of.iter().map(|id| id.strip_suffix(IN_PART).unwrap_or(id).to_string()).collect()
+}
+
+/// Parts changes into those of files and those of memory's own state.
+fn parted(back: &[&Change], to: Option<OperationId>) -> Chosen {
+    let of_files: Vec<&&Change> = back.iter().filter(|change| !change.files.is_empty()).collect();
+    let mut memory = Move::back(back.iter().copied());
+    memory.except = of_files.iter().flat_map(|change| &change.files).map(|file| file.path.clone()).collect();
+    Chosen { files: of_files.iter().map(|change| change.id.clone()).collect(), to, memory }
 }
 
 /// Refuses what would change nothing, with what stands against it.
