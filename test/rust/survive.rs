@@ -4,7 +4,8 @@
 
 use crate::memory::{document, why};
 use crate::store::{build, long, record, reopened, save};
-use crate::support::engine::{Home, tree};
+use crate::support::engine::{Home, ask, origin, provide, tree};
+use crate::support::fake_server::{Dialect, FakeServer, Reply};
 use crate::support::skip::skipped;
 use crate::support::soak;
 use crate::support::user::ordinary;
@@ -13,8 +14,16 @@ use passepartout::domain::id::OperationId;
 use passepartout::domain::memory::Memory;
 use passepartout::domain::memory::shape::Shape;
 use passepartout::domain::memory::store::{Commit, Record, Store, StoreError};
+use passepartout::domain::scope::Level;
+use passepartout::edge::clock::SystemClock;
+use passepartout::edge::config::{Config, Surroundings};
+use passepartout::edge::editor::{Buffer, Editor, Splice};
+use passepartout::edge::engine::Engine;
 use passepartout::edge::engine::archive::Archive;
+use passepartout::edge::engine::boot::{Boot, Keep, start};
 use passepartout::edge::engine::intents::Intents;
+use passepartout::edge::engine::time::Wish;
+use passepartout::edge::secret::Vault;
 use passepartout::edge::store::DiskStore;
 use passepartout::edge::store::verify::verify;
 use serde_json::json;
@@ -24,6 +33,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 
 /// A store of some pages, closed: notes of every size, each changed, and records.
 fn filled(folder: &Path) -> (Memory, Vec<Record>, BTreeMap<String, String>) {
@@ -622,8 +632,12 @@ async fn loops_growing_files_and_strange_names_stop_nothing() {
 }
 
 const LOAD: &str = "PASSEPARTOUT_TEST_LOAD";
+const HELD: &str = "PASSEPARTOUT_TEST_HELD";
+/// How many files an act under load makes.
+const PARTS: u64 = 5;
 
-/// The body of the process that is killed: it changes memory without a pause, and acts: intent, act, outcome.
+/// The body of the process that is killed: it changes memory without a pause, and acts: intent, act, outcome. Its first
+/// act stops behind as many files as it is told, until the process ends.
 #[test]
 fn child_under_load() {
     let Ok(folder) = std::env::var(LOAD) else { return };
@@ -636,11 +650,14 @@ fn child_under_load() {
     let archive = Archive::start(Box::new(store), memory.at(), intents, |why| eprintln!("{why}")).unwrap();
     let mut acts = fs::OpenOptions::new().create(true).append(true).open(folder.join("acts")).unwrap();
     let body = || json!({ "turn": "T" });
+    // The harness has begun a line.
+    writeln!(out).unwrap();
     runtime.block_on(async {
         for key in open {
             // As the engine does at its start: it is reported, and not done again.
             archive.append(vec![record("outcome", &key, json!({ "turn": "T", "outcome": "unknown" }))]).await.unwrap();
             writeln!(out, "reported {key}").unwrap();
+            out.flush().unwrap();
         }
         for n in 0.. {
             for part in 0..3u64 {
@@ -656,6 +673,17 @@ fn child_under_load() {
             acts.write_all(format!("{key}\n").as_bytes()).unwrap();
             writeln!(out, "acting {key}").unwrap();
             out.flush().unwrap();
+            for part in 0..PARTS {
+                if n == 1 && soak::asked(HELD) == Some(part) {
+                    writeln!(out, "held {key}").unwrap();
+                    out.flush().unwrap();
+                    // Nothing comes: it is killed here.
+                    std::io::stdin().read_line(&mut String::new()).unwrap();
+                }
+                let made =
+                    fs::OpenOptions::new().write(true).create_new(true).open(folder.join(format!("{key}.{part}")));
+                made.unwrap_or_else(|error| panic!("{key} {part} was done before: {error}")).sync_all().unwrap();
+            }
             archive.append(vec![record("outcome", &key, body())]).await.unwrap();
             writeln!(out, "done {key} {}", memory.at().0).unwrap();
             out.flush().unwrap();
@@ -669,11 +697,15 @@ fn child_under_load() {
 fn killed_under_load_every_act_has_its_intent_and_none_is_repeated() {
     let rounds: u64 = soak::asked("KILLS").unwrap_or(6);
     let folder = tempfile::tempdir().unwrap();
-    let (mut done, mut reported, mut head) = (Vec::new(), Vec::new(), 0);
+    let (mut done, mut reported, mut head, mut between) = (Vec::new(), Vec::new(), 0, 0);
     for round in 0..rounds {
+        // Every other time in the middle of an act, behind some of its files; else at any moment.
+        let held = (round % 2 == 0).then_some(round / 2 % PARTS);
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "survive::child_under_load", "--nocapture", "--test-threads=1"])
             .env(LOAD, folder.path())
+            .envs(held.map(|part| (HELD, part.to_string())))
+            .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
@@ -681,15 +713,17 @@ fn killed_under_load_every_act_has_its_intent_and_none_is_repeated() {
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
         let mut said = Vec::new();
         for line in lines.by_ref() {
-            // Every other time in the middle of an act, else somewhere behind one.
-            let moment = line.starts_with(if round % 2 == 0 { "acting " } else { "done " });
+            let moment = match held {
+                Some(_) => line.starts_with("held "),
+                None => line.starts_with("done ") && said.len() as u64 >= scattered(round) % 9,
+            };
             said.push(line);
-            if moment && said.len() as u64 > scattered(round) % 5 {
+            if moment {
                 break;
             }
         }
         // Another moment in each round, without a clock.
-        for _ in 0..scattered(round) % [20_000, 2_000_000][round as usize % 2] {
+        for _ in 0..scattered(round) % 2_000_000 {
             std::hint::spin_loop();
         }
         child.kill().unwrap();
@@ -720,6 +754,8 @@ fn killed_under_load_every_act_has_its_intent_and_none_is_repeated() {
         assert!(done.iter().all(|key| outcomes.contains(key)), "an acknowledged outcome was lost");
         let open = intents.iter().filter(|key| !outcomes.contains(key)).count();
         assert!(open <= 1, "{open} intents are open");
+        assert!(held.is_none() || open == 1, "it was killed in the middle of an act");
+        between += open;
         assert_eq!(Intents::read(&mut store).unwrap().open().count(), open);
         drop(store);
         if round % 20 == 0 || round + 1 == rounds {
@@ -729,10 +765,149 @@ fn killed_under_load_every_act_has_its_intent_and_none_is_repeated() {
     }
     let once: std::collections::BTreeSet<&String> = reported.iter().collect();
     assert_eq!(once.len(), reported.len(), "reported once each");
+    // The last one is reported by whoever starts next.
+    let (mut store, _, _) = reopened(&folder.path().join("store"));
+    let left = Intents::read(&mut store).unwrap().open().count();
+    assert_eq!(reported.len() + left, between, "each that was open, and no other");
+    assert!(between as u64 >= rounds / 2);
     println!(
-        "{rounds} kills under load, {} acts and {head} operations acknowledged and all there, {} acts without an outcome reported, none repeated",
-        done.len(),
-        reported.len()
+        "{rounds} kills under load, {} acts and {head} operations acknowledged and all there, {between} between intent and outcome, all reported, none repeated",
+        done.len()
+    );
+}
+
+const ACTING: &str = "PASSEPARTOUT_TEST_ACTING";
+
+/// An editor in which nothing is open, and which stops answering at one question.
+struct Stopping {
+    asked: std::sync::atomic::AtomicU64,
+    at: u64,
+}
+
+#[async_trait::async_trait]
+impl Editor for Stopping {
+    async fn buffer(&self, _file: &str) -> Result<Option<Buffer>, String> {
+        if self.asked.fetch_add(1, std::sync::atomic::Ordering::SeqCst) == self.at {
+            println!("held");
+            std::future::pending::<()>().await;
+        }
+        Ok(None)
+    }
+
+    async fn edit(&self, _file: &str, _tick: i64, _splices: Vec<Splice>) -> Result<(), String> {
+        Err("it is open nowhere".to_string())
+    }
+}
+
+/// The settings of a whole engine in a folder, as a program beside another has them.
+fn settings_in(folder: &Path) -> Config {
+    let names =
+        [("HOME", "home"), ("XDG_STATE_HOME", "state"), ("XDG_CONFIG_HOME", "config"), ("XDG_CACHE_HOME", "cache")];
+    let at = |(name, folder_name): (&str, &str)| (name.to_string(), folder.join(folder_name).display().to_string());
+    let mut config = Config::read(&Surroundings { variables: names.map(at).into() });
+    config.directories = vec![folder.join("memex")];
+    config.project = Some(folder.join("home"));
+    config.permissions.insert("org-move".into(), Level::Allow);
+    config
+}
+
+async fn started_in(folder: &Path, server: Option<&FakeServer>, at: u64) -> (Arc<Engine>, Arc<Stopping>) {
+    let mut config = settings_in(folder);
+    server.inspect(|server| provide(&mut config, &[("fake", server, true)], &["fake"]));
+    let editor = Arc::new(Stopping { asked: Default::default(), at });
+    let (vault, clock, notify) = (Vault::empty(), Arc::new(SystemClock), Arc::new(|_| {}));
+    let boot = Boot { config, vault, editor: editor.clone(), clock, notify, keep: Keep::OnDiskOnly };
+    let engine = start(boot).await.unwrap();
+    let reading = engine.clone();
+    tokio::task::spawn_blocking(move || reading.read_memex(&mut |_| {})).await.unwrap();
+    (engine, editor)
+}
+
+/// The body of the process that is killed in a real act: it moves a heading from one file to another.
+#[tokio::test(flavor = "multi_thread")]
+async fn child_that_acts() {
+    let Ok(folder) = std::env::var(ACTING) else { return };
+    let args = json!({"id": "tiles", "file": format!("{folder}/memex/b.org"), "explanation": "The user asked for it."});
+    let script = [
+        Reply::answer(Dialect::OpenAi, &[], &[("c", "org-move", args)]),
+        Reply::answer(Dialect::OpenAi, &["Done."], &[]),
+    ];
+    let server = FakeServer::start(script);
+    let (engine, editor) = started_in(Path::new(&folder), Some(&server), soak::asked(HELD).unwrap_or(u64::MAX)).await;
+    let finished = engine.ask(ask("move it"), engine.new_turn(), &mut |_| {}).await;
+    println!("acted {} {}", finished.report.ending.name(), editor.asked.load(std::sync::atomic::Ordering::SeqCst));
+    engine.close().await;
+}
+
+/// Kills a whole engine wherever an act asks the editor: before it, between its two files, and behind them. What was done
+/// of it is reported once, is not done again, and can be undone.
+#[tokio::test(flavor = "multi_thread")]
+async fn killed_in_a_real_act_what_was_done_of_it_is_reported_once_and_can_be_undone() {
+    let texts = [("a.org", "* Kitchen\n* Tiles\n:PROPERTIES:\n:ID: tiles\n:END:\n* Garden\n"), ("b.org", "* Shed\n")];
+    let acting = |folder: &Path, held: Option<u64>| {
+        for name in ["home", "memex"] {
+            fs::create_dir(folder.join(name)).unwrap();
+        }
+        texts.iter().for_each(|(name, text)| fs::write(folder.join("memex").join(name), text).unwrap());
+        let child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "survive::child_that_acts", "--nocapture", "--test-threads=1"])
+            .env(ACTING, folder)
+            .envs(held.map(|at| (HELD, at.to_string())))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn();
+        child.unwrap()
+    };
+    let until = |child: &mut std::process::Child, word: &str| {
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+        // The harness begins the line.
+        lines.find_map(|line| line.find(word).map(|at| line[at..].to_string()))
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let mut whole = acting(&folder.path().canonicalize().unwrap(), None);
+    let said = until(&mut whole, "acted ").expect("it acts");
+    whole.wait().unwrap();
+    let Some(questions) = said.strip_prefix("acted answered ").and_then(|count| count.parse::<u64>().ok()) else {
+        panic!("{said}")
+    };
+    let rounds = soak::asked("KILLS").unwrap_or(questions);
+    let (mut between, mut halves) = (0, 0);
+    for round in 0..rounds {
+        let folder = tempfile::tempdir().unwrap();
+        let base = folder.path().canonicalize().unwrap();
+        let mut child = acting(&base, Some(round % questions));
+        assert!(until(&mut child, "held").is_some(), "{round}");
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let now = || texts.map(|(name, _)| fs::read_to_string(base.join("memex").join(name)).unwrap());
+        let left = now();
+        let changed = left.iter().zip(texts).filter(|(now, (_, before))| now != before).count();
+        let (engine, _) = started_in(&base, None, u64::MAX).await;
+        let log = engine.log_lines(usize::MAX);
+        let reports =
+            log.iter().filter(|line| line.text.contains("an earlier session ended while this was being done"));
+        let reported = reports.count();
+        assert!(reported == 1 || (reported == 0 && changed == 0), "{round}: {changed} files, {reported} reports");
+        assert_eq!(now(), left, "{round}: nothing is done again");
+        let changes = engine.changes().await.unwrap();
+        assert_eq!(changes.iter().map(|change| change.files.len()).sum::<usize>(), changed, "{round}");
+        if changed > 0 {
+            let you = origin();
+            let preview = engine.preview(&you, Wish::Undo(None)).await.unwrap();
+            engine.carry_out(&you, &preview.shown, engine.new_turn(), &mut |_| {}).await.unwrap();
+            assert_eq!(now(), texts.map(|(_, text)| text.to_string()), "{round}: all of it goes back");
+        }
+        engine.close().await;
+        drop(engine);
+        let (again, _) = started_in(&base, None, u64::MAX).await;
+        let told = again.log_lines(usize::MAX).iter().any(|line| line.text.contains("an earlier session ended"));
+        assert!(!told, "{round}: it is reported once");
+        again.close().await;
+        (between, halves) = (between + reported, halves + usize::from(changed == 1));
+    }
+    assert!(between > 0 && halves > 0, "{between} between, {halves} halves of {rounds}");
+    println!(
+        "{rounds} kills in an act of two files: {between} between intent and outcome, {halves} with half of it done, all reported once, none repeated, all undone"
     );
 }
 

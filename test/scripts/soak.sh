@@ -104,6 +104,9 @@ kills() {
     kept env KILLS="${KILLS:-200}" "$cargo" test --locked --release --test rust -- \
         --exact survive::killed_under_load_every_act_has_its_intent_and_none_is_repeated --nocapture || return 1
     store="$store; $(sed -n 's/^\([0-9]* kills under load.*\)/\1/p' "$work/out")"
+    kept env KILLS="${KILLS:-200}" "$cargo" test --locked --release --test rust -- \
+        --exact survive::killed_in_a_real_act_what_was_done_of_it_is_reported_once_and_can_be_undone --nocapture || return 1
+    store="$store; $(sed -n 's/^\([0-9]* kills in an act.*\)/\1/p' "$work/out")"
     module || return 1
     kept env EMACS_KILLS="${EMACS_KILLS:-20}" PASSEPARTOUT_TESTS=passepartout-real-an-emacs-that-is-killed \
         "$emacs" -Q --batch -L lisp -L test/lisp -l test/lisp/run-tests.el -f passepartout-tests-run || return 1
