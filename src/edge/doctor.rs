@@ -75,6 +75,7 @@ pub async fn examine(engine: &Arc<Engine>, providers: bool) -> Vec<Check> {
     let mut checks = vec![store(engine).await, memex(engine), project(engine), settings(engine)];
     checks.push(skills(engine));
     checks.push(confinement(engine).await);
+    checks.push(copies(engine).await);
     checks.push(models(engine, providers));
     checks.extend(panics(engine));
     if providers {
@@ -273,6 +274,23 @@ async fn confinement(engine: &Engine) -> Check {
             "Commands are refused until it works; everything else does. It needs Linux with user namespaces, Landlock and seccomp.",
         ),
     }
+}
+
+/// Says what the copies of projects take, which make commands undoable.
+async fn copies(engine: &Engine) -> Check {
+    let (folder, taken, most) = engine.copies().await;
+    let detail = match taken.projects {
+        0 => format!("none yet; before a command the files of its project are copied into {}", folder.display()),
+        projects => format!(
+            "{} MB of {} in {}, {} MB at most for this store (UNDO_MAX_MB sets this); while no command runs that folder \
+             may be deleted",
+            taken.bytes.div_ceil(1 << 20),
+            counted(projects, "project"),
+            folder.display(),
+            most >> 20
+        ),
+    };
+    Check::good("copies", "Copies", detail)
 }
 
 fn models(engine: &Engine, asked: bool) -> Check {

@@ -3,6 +3,8 @@
 //! They lie in the cache folder, each by the name of its bytes, and are made once: a file that looks as it did is not
 //! read again. Only what a command really changed goes into the store. Folders, links and modes are noted as well.
 
+pub mod room;
+
 use crate::domain::gate::place::secret_name;
 use crate::domain::id::ObjectHash;
 use crate::domain::memory::store::{Content, content_name};
@@ -149,7 +151,7 @@ impl Shadow {
             .map_err(|error| failed(&self.folder, error))?;
         drop(using);
         if let Some(root) = self.folder.parent().filter(|_| new) {
-            tidy(root, self.caps);
+            room::tidy(root, self.caps);
         }
         Ok(())
     }
@@ -292,39 +294,6 @@ pub fn unfinished(root: &Path) -> Vec<(PathBuf, Value)> {
 pub fn unfinished_in(root: &Path, project: &Path) -> Option<Value> {
     unfinished(root).into_iter().find(|(of, _)| of == project).map(|(_, note)| note)
 }
-
-/// Takes copies of whole projects away until there are not too many, those that were not used for longest first.
-/// A project in which a command runs keeps its own.
-pub fn tidy(root: &Path, caps: Caps) {
-    // Who is copying has no note yet that it runs; the next one tidies up.
-    if let Some(_alone) = USED.try_write() {
-        take_away(root, caps.bytes.saturating_mul(PROJECTS_KEPT));
-    }
-}
-
-/// Leaves at most so many bytes.
-fn take_away(root: &Path, most: u64) {
-    let size = |folder: &Path| {
-        let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
-        files.filter_map(|file| file.metadata().ok()).map(|about| about.len()).fold(0, u64::saturating_add)
-    };
-    let used = |folder: &Path| folder.metadata().and_then(|about| about.modified()).ok();
-    let mut folders: Vec<PathBuf> =
-        std::fs::read_dir(root).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
-    folders.sort_by_key(|folder| std::cmp::Reverse(used(folder)));
-    let mut total = 0u64;
-    for folder in folders {
-        total = total.saturating_add(size(&folder));
-        if total > most && !folder.join(RUNNING).exists() {
-            total = total.saturating_sub(size(&folder));
-            // Copies too many cost room and nothing else.
-            let _ = std::fs::remove_dir_all(&folder);
-        }
-    }
-}
-
-/// How many projects of the largest size keep their copies.
-const PROJECTS_KEPT: u64 = 4;
 
 /// Held shared by who makes copies, and alone by who takes them away.
 static USED: parking_lot::RwLock<()> = parking_lot::RwLock::new(());
@@ -558,32 +527,6 @@ mod tests {
         std::fs::write(project.join("a"), "changed").expect("a file");
         let changed = shadow.after();
         assert_eq!(said(&changed, &project), ["a: the copy of what stood there is damaged => 7 644"]);
-    }
-
-    #[test]
-    fn copies_of_all_projects_together_have_a_limit() {
-        let place = tempfile::tempdir().expect("a folder");
-        let base = place.path().canonicalize().expect("it is there");
-        let cache = base.join("cache");
-        let mut shadows = Vec::new();
-        for (age, name) in ["new", "old", "running"].into_iter().enumerate() {
-            let project = base.join(name);
-            std::fs::create_dir_all(&project).expect("a folder");
-            std::fs::write(project.join("a"), name.repeat(1_000)).expect("a file");
-            let mut shadow = Shadow::of(&cache, &project, CAPS);
-            shadow.before(&Value::Null).expect("it is copied");
-            if name != "running" {
-                shadow.finished();
-            }
-            let used = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000 - age as u64);
-            std::fs::File::open(&shadow.folder).and_then(|folder| folder.set_modified(used)).expect("it is set");
-            shadows.push(shadow);
-        }
-        let there = || shadows.iter().map(|shadow| shadow.folder.exists()).collect::<Vec<_>>();
-        take_away(&cache, 1 << 20);
-        assert_eq!(there(), [true, true, true]);
-        take_away(&cache, 5_000);
-        assert_eq!(there(), [true, false, true], "the one that was not used for longest goes");
     }
 
     #[test]

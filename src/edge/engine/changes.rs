@@ -17,6 +17,7 @@ use crate::domain::undo::back::State;
 use crate::domain::undo::{Change, FileChange, Image, Kind};
 use crate::edge::engine::Engine;
 use crate::edge::engine::record::kind;
+use crate::edge::shadow::room::{self, Room};
 use crate::edge::shadow::{self, Caps, Shadow, image_json, read_image};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -108,7 +109,21 @@ impl Engine {
     /// Returns where copies of projects lie: those of one store, so that no other program counts them as its own.
     fn shadows(&self) -> PathBuf {
         let name = blake3::hash(self.config.store.as_os_str().as_encoded_bytes()).to_hex();
-        self.config.cache.join("shadow").join(name.get(..16).unwrap_or_default())
+        self.all_shadows().join(name.get(..16).unwrap_or_default())
+    }
+
+    /// Returns where the copies of all stores lie.
+    fn all_shadows(&self) -> PathBuf {
+        self.config.cache.join("shadow")
+    }
+
+    /// Says where copies of projects lie, what all of them take, and the most bytes that those of this store keep.
+    pub async fn copies(&self) -> (PathBuf, Room, u64) {
+        let (all, most) = (self.all_shadows(), room::most(self.caps()));
+        let folder = all.clone();
+        // What breaks here is no reason to break the doctor.
+        let taken = tokio::task::spawn_blocking(move || room::taken(&folder)).await.unwrap_or_default();
+        (all, taken, most)
     }
 
     /// Returns why what commands change in a scope could not be taken back. Reads the names of the project's files.
