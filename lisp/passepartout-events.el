@@ -392,13 +392,40 @@ Who waits for an answer is told so, and so is the user."
       (passepartout-events--call function (list (list :error text))))
     (passepartout-events--dispatch
      `(:type :status :payload (:state "stopped" :text ,text)))
-    (passepartout-events--dispatch
-     `(:type :log :payload (:level "warning"
-                            :at ,(format-time-string "%FT%TZ" nil t)
-                            :text ,text)))
-    (message "Passepartout: %s" text)))
+    (passepartout-events--tell "warning" text)))
 
 (passepartout-subscribe :event :core-lost #'passepartout-events--core-lost)
+
+(defun passepartout-events--tell (level text)
+  "Tell the user TEXT, in the echo area and as a line of the log of LEVEL."
+  (passepartout-events--dispatch
+   `(:type :log :payload (:level ,level
+                          :at ,(format-time-string "%FT%TZ" nil t)
+                          :text ,text)))
+  (message "Passepartout: %s" text))
+
+(defun passepartout-events--core-silent (payload _meta)
+  "Say that the process that does the work does not answer, as PAYLOAD has it.
+What was asked for waits: nothing is asked again, and nothing is given up."
+  (passepartout-events--dispatch
+   '(:type :status :payload (:state "not answering")))
+  (passepartout-events--tell "warning"
+                             (or (plist-get payload :text)
+                                 "The core does not answer.")))
+
+(defun passepartout-events--core-back (payload _meta)
+  "Say that the process that does the work answers again, as PAYLOAD has it."
+  (passepartout-request
+   :status nil
+   (lambda (status)
+     (passepartout-events--dispatch `(:type :status :payload ,status))))
+  (passepartout-events--tell "info"
+                             (or (plist-get payload :text)
+                                 "The core answers again.")))
+
+(passepartout-subscribe :event :core-silent
+                        #'passepartout-events--core-silent)
+(passepartout-subscribe :event :core-back #'passepartout-events--core-back)
 
 (defun passepartout-events--surfaces ()
   "Load the surfaces that answer the core or show what it does."

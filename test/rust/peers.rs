@@ -16,7 +16,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// Starts a core that joins the one that owns the store.
-fn join(home: &Home, server: Option<&FakeServer>) -> Client {
+pub(crate) fn join(home: &Home, server: Option<&FakeServer>) -> Client {
     let mut client = Client::begin(&settings(home, server, if server.is_some() { "\"fake\"" } else { "\"recall\"" }));
     client.wait("it to join", |m| text(m, "text").contains("does the work for this Emacs too"));
     assert_eq!(client.request("hello", Plist::new()).int_at("protocol"), Some(1));
@@ -122,12 +122,12 @@ fn an_edit_goes_to_the_emacs_that_has_the_file_open_and_two_unsaved_buffers_refu
 }
 
 /// Lets one client do something while another one answers what it is asked.
-fn both<T: Send>(one: &mut Client, other: &mut Client, work: impl FnOnce(&mut Client) -> T + Send) -> T {
+pub(crate) fn both<T: Send>(one: &mut Client, other: &mut Client, work: impl FnOnce(&mut Client) -> T + Send) -> T {
     meanwhile(other, || work(one))
 }
 
 /// Does something while a client answers what it is asked.
-fn meanwhile<T: Send>(client: &mut Client, work: impl FnOnce() -> T + Send) -> T {
+pub(crate) fn meanwhile<T: Send>(client: &mut Client, work: impl FnOnce() -> T + Send) -> T {
     let over = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
         let worker = scope.spawn(|| {
@@ -188,10 +188,10 @@ fn a_core_of_its_own_process() {
     }
 }
 
-struct Owner(Child);
+pub(crate) struct Owner(pub(crate) Child);
 
 impl Owner {
-    fn start(home: &Home, server: Option<&FakeServer>) -> Owner {
+    pub(crate) fn start(home: &Home, server: Option<&FakeServer>) -> Owner {
         let settings = settings(home, server, if server.is_some() { "\"fake\"" } else { "\"recall\"" });
         let mut child = Command::new(std::env::current_exe().expect("it has a name"));
         child.args(["--exact", "peers::a_core_of_its_own_process", "--nocapture"]).env("PEERS_CHILD", settings);
@@ -202,12 +202,12 @@ impl Owner {
         Owner(child)
     }
 
-    fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         self.0.kill().expect("it can be killed");
         self.0.wait().expect("it ends");
     }
 
-    fn signal(&self, name: &str) {
+    pub(crate) fn signal(&self, name: &str) {
         let sent = Command::new("kill").args([name, &self.0.id().to_string()]).status();
         assert!(sent.expect("kill is there").success());
     }
@@ -258,32 +258,32 @@ fn an_owner_that_is_stopped_is_waited_for_and_joined_when_it_goes_on() {
 }
 
 /// A connection as anything might make it.
-struct Raw {
-    stream: UnixStream,
+pub(crate) struct Raw {
+    pub(crate) stream: UnixStream,
     frames: Frames,
 }
 
 impl Raw {
-    fn connect(home: &Home) -> Raw {
-        let stream = UnixStream::connect(home.store().join("socket")).expect("it listens");
+    pub(crate) fn connect(store: &std::path::Path) -> Raw {
+        let stream = UnixStream::connect(store.join("socket")).expect("it listens");
         stream.set_read_timeout(Some(PATIENCE)).expect("a time-out");
         Raw { stream, frames: Frames::default() }
     }
 
     fn joined(home: &Home) -> Raw {
-        let mut raw = Raw::connect(home);
+        let mut raw = Raw::connect(&home.store());
         assert!(raw.next().is_some_and(|greeting| greeting.contains(":handshake")));
         raw.say("(:type :event :payload (:action :handshake :protocol 1 :as :emacs))");
         assert!(raw.next().is_some_and(|welcome| welcome.contains("the Emacs of process")));
         raw
     }
 
-    fn say(&mut self, text: &str) {
+    pub(crate) fn say(&mut self, text: &str) {
         self.stream.write_all(&encode(text).expect("it is short")).expect("it is taken");
     }
 
     /// Returns the next text; `None` at the end.
-    fn next(&mut self) -> Option<String> {
+    pub(crate) fn next(&mut self) -> Option<String> {
         let mut piece = [0; 4096];
         loop {
             if let Some(text) = self.frames.take().expect("the owner writes frames") {
@@ -322,7 +322,7 @@ fn a_connection_that_speaks_no_protocol_ends_with_why_and_the_others_live_on() {
         ("(:type :event :payload (:sensor :user-input :text \"hello\"))", "begins with a handshake"),
         ("hello", ""),
     ] {
-        let mut raw = Raw::connect(&home);
+        let mut raw = Raw::connect(&home.store());
         raw.say(greeting);
         let said = raw.ending().unwrap_or_default();
         assert!(!said.is_empty() && said.contains(why), "{greeting}: {said}");

@@ -11,8 +11,10 @@ use crate::domain::signal::Origin;
 use crate::edge::cli::args::{Command, read};
 use crate::edge::cli::run::{FAILED, Failure, ingested};
 use crate::edge::engine::Engine;
+use crate::edge::engine::time::Preview;
 use crate::edge::peers::greeting::{As, Unmet};
 use crate::edge::peers::join::{Joined, join};
+use crate::edge::peers::pulse::{self, Do, SILENCE, Silence};
 use crate::edge::peers::stream::write;
 use crate::edge::walk::canonical;
 use std::ffi::OsString;
@@ -24,6 +26,9 @@ const PRINTED: usize = 1 << 20;
 /// What is said when the owner ends in the middle.
 const GONE: &str = "the process that owns the store ended meanwhile; look what came of this before you ask again: \
                     passepartout plans list --all";
+/// What is said when the owner is silent for too long.
+const LOOK: &str = "then look what came of this before you ask again: passepartout plans list --all. Nothing is waited \
+                    for any longer, and nothing was taken back.";
 
 /// What a command came to at the owner.
 pub struct Ran {
@@ -100,16 +105,6 @@ pub struct Turned {
     pub notice: Option<String>,
 }
 
-/// What undo, redo or rewind would do, as it is shown.
-pub struct Preview {
-    /// In one line.
-    pub title: String,
-    /// All of it.
-    pub text: String,
-    /// Names exactly this.
-    pub shown: String,
-}
-
 impl Owner {
     /// Joins the owner of a store; `None` when nobody can be joined.
     ///
@@ -119,6 +114,10 @@ impl Owner {
         match join(store, As::Cli).await {
             Ok(joined) => Ok(Some(Owner { joined, requests: 0 })),
             Err(Unmet::Silent(_)) => Ok(None),
+            Err(Unmet::Late(why)) => {
+                eprintln!("warning: the process that owns the store cannot be joined: {why}");
+                Ok(None)
+            }
             Err(Unmet::Refused(why)) => Err(why),
         }
     }
@@ -212,8 +211,7 @@ impl Owner {
     }
 
     async fn event(&mut self, sensor: &str, payload: Plist) -> Result<(), Failure> {
-        let text = message("event", payload.keyword("sensor", sensor)).build().to_string();
-        Ok(write(&mut self.joined.writer, &text).await?)
+        self.say(&message("event", payload.keyword("sensor", sensor)).build().to_string()).await
     }
 
     /// Returns the payload of the answer to a request.
@@ -221,7 +219,7 @@ impl Owner {
         self.requests += 1;
         let number = self.requests;
         let payload = payload.keyword("action", action).int("request", number);
-        write(&mut self.joined.writer, &message("request", payload).build().to_string()).await?;
+        self.say(&message("request", payload).build().to_string()).await?;
         loop {
             let (kind, payload) = self.next().await?;
             if kind == "response" && payload.int_at("request") == Some(number) {
@@ -254,12 +252,63 @@ impl Owner {
     }
 
     async fn next(&mut self) -> Result<(String, Sexp), Failure> {
-        let text = self.joined.incoming.next().await.ok().flatten().ok_or(GONE)?;
+        let text = self.hear().await?;
         let message = Sexp::read(&text)?;
         let payload = message.get("payload").cloned().unwrap_or(Sexp::Nil);
         if payload.name_at("action") == Some("protocol-error") {
             return Err(payload.text_at("text").unwrap_or(GONE).into());
         }
         Ok((message.name_at("type").unwrap_or_default().to_string(), payload))
+    }
+
+    /// Returns what the owner says next; an owner that says nothing at all is not waited for.
+    async fn hear(&mut self) -> Result<String, Failure> {
+        let mut silence = Silence::default();
+        loop {
+            match tokio::time::timeout(silence.patience(), self.joined.incoming.next()).await {
+                Ok(Ok(Some(text))) if pulse::is_alive(&text) => drop(silence.heard()),
+                Ok(Ok(Some(text))) => return Ok(text),
+                Ok(Ok(None) | Err(_)) => return Err(GONE.into()),
+                Err(_) => match silence.go_on() {
+                    Do::Ask => self.say(&pulse::ping()).await?,
+                    Do::Tell => return Err(pulse::diagnosis(self.joined.process, LOOK).into()),
+                },
+            }
+        }
+    }
+
+    /// Says something, unless the owner does not take it.
+    async fn say(&mut self, text: &str) -> Result<(), Failure> {
+        match tokio::time::timeout(SILENCE, write(&mut self.joined.writer, text)).await {
+            Ok(written) => Ok(written?),
+            Err(_) => Err(pulse::diagnosis(self.joined.process, LOOK).into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::edge::peers::stream::Incoming;
+    use tokio::net::UnixStream;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_command_does_not_wait_for_an_owner_that_never_answers() {
+        let (ours, theirs) = UnixStream::pair().expect("a pair");
+        let (reader, writer) = ours.into_split();
+        let joined = Joined { incoming: Incoming::new(reader), writer, process: Some(std::process::id()), doubt: None };
+        let mut owner = Owner { joined, requests: 0 };
+        let begun = tokio::time::Instant::now();
+        let failed = owner.ask("what is open?", None).await.err().expect("it is not waited for");
+        assert_eq!((begun.elapsed().as_secs(), failed.status), (SILENCE.as_secs(), FAILED));
+        let own = format!("Process {}, which owns the store, has not answered for 10 seconds", std::process::id());
+        assert!(failed.text.starts_with(&own) && failed.text.contains("before you ask again"), "{}", failed.text);
+        let (theirs, _) = theirs.into_split();
+        let (mut heard, mut said) = (Incoming::new(theirs), Vec::new());
+        drop(owner);
+        while let Ok(Some(text)) = heard.next().await {
+            said.push(text);
+        }
+        assert!(said.len() == 2 && said[0].contains(":user-input") && said[1] == pulse::ping(), "{said:?}");
     }
 }

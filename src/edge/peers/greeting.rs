@@ -58,12 +58,12 @@ pub async fn greet(
     As::read(name).ok_or_else(|| "a client joins as “emacs” or as “cli”".to_string())
 }
 
-/// Says that the other end is in.
+/// Says that the other end is in; `doubt` says why it has less rights than it may think.
 ///
 /// # Errors
 /// In words, when the connection broke.
-pub async fn welcome(writer: &mut (impl AsyncWrite + Unpin), client: &str) -> Result<(), String> {
-    let words = handshake().text("client", client);
+pub async fn welcome(writer: &mut (impl AsyncWrite + Unpin), client: &str, doubt: Option<&str>) -> Result<(), String> {
+    let words = handshake().text("client", client).maybe("doubt", doubt);
     write(writer, &message("response", words).build().to_string()).await.map_err(|broken| broken.to_string())
 }
 
@@ -74,7 +74,8 @@ pub async fn refuse(writer: &mut (impl AsyncWrite + Unpin), why: &str) {
     let _ = tokio::time::timeout(PATIENCE, write(writer, &message("response", words).build().to_string())).await;
 }
 
-/// Answers the owner's greeting, and waits until it has let this process in.
+/// Answers the owner's greeting, and waits until it has let this process in. Returns why it has less rights here than
+/// what it joins as would have, if it has.
 ///
 /// # Errors
 /// In words: [`Unmet::Refused`] when the owner says no.
@@ -82,18 +83,19 @@ pub async fn meet(
     incoming: &mut Incoming<impl AsyncRead + Unpin>,
     writer: &mut (impl AsyncWrite + Unpin),
     this: As,
-) -> Result<(), Unmet> {
+) -> Result<Option<String>, Unmet> {
     let meeting = async {
         read(incoming).await.map_err(Unmet::Refused)?;
         let words = handshake().keyword("as", this.name());
         let sent = write(writer, &message("event", words).build().to_string()).await;
         sent.map_err(|broken| Unmet::Silent(broken.to_string()))?;
-        read(incoming).await.map_err(Unmet::Refused).map(|_| ())
+        let welcome = read(incoming).await.map_err(Unmet::Refused)?;
+        Ok(welcome.text_at("doubt").map(str::to_string))
     };
     match tokio::time::timeout(PATIENCE, meeting).await {
         Ok(Err(Unmet::Refused(why))) if why == ENDED => Err(Unmet::Silent(why)),
         Ok(met) => met,
-        Err(_) => Err(Unmet::Silent("it did not answer within 5 seconds; it may be stopped".to_string())),
+        Err(_) => Err(Unmet::Late("it did not answer within 5 seconds; it may be stopped".to_string())),
     }
 }
 
@@ -102,8 +104,10 @@ pub async fn meet(
 pub enum Unmet {
     /// It said no, and will say so again.
     Refused(String),
-    /// It did not answer, or ended.
+    /// Nobody is there, or it ended.
     Silent(String),
+    /// It is there and did not answer.
+    Late(String),
 }
 
 /// What is said of a connection that ended in mid-greeting.

@@ -14,6 +14,10 @@ pub struct Joined {
     pub incoming: Incoming<OwnedReadHalf>,
     /// What goes to it.
     pub writer: OwnedWriteHalf,
+    /// Its process, where the system tells.
+    pub process: Option<u32>,
+    /// Why this process has less rights there than what it joined as would have, if it has.
+    pub doubt: Option<String>,
 }
 
 /// Joins the owner of the store in a folder.
@@ -22,9 +26,9 @@ pub struct Joined {
 /// In words, when nobody listens, when who listens does not answer, and when it says no.
 pub async fn join(store: &Path, this: As) -> Result<Joined, Unmet> {
     let stream = UnixStream::connect(of_owner(store)).await.map_err(|error| Unmet::Silent(error.to_string()))?;
-    Peer::of(&stream).and_then(same_user).map_err(Unmet::Refused)?;
+    let peer = Peer::of(&stream).and_then(|peer| same_user(peer).map(|()| peer)).map_err(Unmet::Refused)?;
     let (reader, mut writer) = stream.into_split();
     let mut incoming = Incoming::new(reader);
-    meet(&mut incoming, &mut writer, this).await?;
-    Ok(Joined { incoming, writer })
+    let doubt = meet(&mut incoming, &mut writer, this).await?;
+    Ok(Joined { incoming, writer, process: peer.process, doubt })
 }

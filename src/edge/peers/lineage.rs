@@ -63,6 +63,19 @@ pub fn parent_of(process: u32) -> Option<(u32, String)> {
     Some((parent, name))
 }
 
+/// Returns when a process began, in ticks since the machine did: another one with its number began at another time.
+pub fn began(process: u32) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // The 22nd field; the third one is the first behind the name.
+    stat.get(stat.rfind(')')? + 1..)?.split_whitespace().nth(19)?.parse().ok()
+}
+
+/// Returns what a process does, as the kernel has it in a letter: `T` when it is stopped.
+pub fn state_of(process: u32) -> Option<char> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    stat.get(stat.rfind(')')? + 1..)?.trim_start().chars().next()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,9 +2,11 @@
 //!
 //! The messages are those of `docs/PROTOCOL.org`, in frames. What travels is not understood here.
 
+pub mod emacs;
 pub mod greeting;
 pub mod join;
 pub mod lineage;
 pub mod place;
+pub mod pulse;
 pub mod stream;
 pub mod trust;

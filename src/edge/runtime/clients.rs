@@ -46,6 +46,8 @@ pub(super) struct Channel {
     /// The session of messages that name none; of a command, the only one.
     session: String,
     rights: Rights,
+    /// Why it has less rights than what it says it is, if it has.
+    pub(super) doubt: Option<String>,
     pub(super) outbox: Arc<Outbox>,
     pub(super) editor: Arc<EmacsEditor>,
     /// It did not answer a question, and nothing has come from it since.
@@ -59,33 +61,46 @@ pub(super) struct Channel {
 impl Channel {
     /// The channel of the Emacs that the core runs in.
     pub(super) fn own(outbox: Arc<Outbox>) -> Arc<Channel> {
-        Channel::new(OWN, Kind::Emacs, "this Emacs".to_string(), "emacs".to_string(), Rights::HUMAN, outbox)
+        Channel::new(OWN, Kind::Emacs, ("this Emacs", "emacs"), (Rights::HUMAN, None), outbox)
     }
 
     /// The channel of another Emacs.
     pub(super) fn emacs(id: ClientId, process: u32, outbox: Arc<Outbox>) -> Arc<Channel> {
         let (name, session) = (format!("the Emacs of process {process}"), format!("emacs-{process}"));
-        Channel::new(id, Kind::Emacs, name, session, Rights::HUMAN, outbox)
+        Channel::new(id, Kind::Emacs, (&name, &session), (Rights::HUMAN, None), outbox)
+    }
+
+    /// The channel of a process that says it is an Emacs and is not shown to be one: it has the rights of a command.
+    pub(super) fn doubted(
+        id: ClientId,
+        process: u32,
+        (why, approve): (String, bool),
+        outbox: Arc<Outbox>,
+    ) -> Arc<Channel> {
+        let (name, session) =
+            (format!("process {process}, which says that it is an Emacs,"), format!("emacs-{process}"));
+        let rights = Rights { approve, ..Rights::HUMAN };
+        Channel::new(id, Kind::Emacs, (&name, &session), (rights, Some(why)), outbox)
     }
 
     /// The channel of a command; at a terminal it may approve.
     pub(super) fn cli(id: ClientId, process: u32, approve: bool, outbox: Arc<Outbox>) -> Arc<Channel> {
         let (name, session) = (format!("the command of process {process}"), format!("cli-{process}"));
-        Channel::new(id, Kind::Cli, name, session, Rights { approve, ..Rights::HUMAN }, outbox)
+        Channel::new(id, Kind::Cli, (&name, &session), (Rights { approve, ..Rights::HUMAN }, None), outbox)
     }
 
     fn new(
         id: ClientId,
         kind: Kind,
-        name: String,
-        session: String,
-        rights: Rights,
+        (name, session): (&str, &str),
+        (rights, doubt): (Rights, Option<String>),
         outbox: Arc<Outbox>,
     ) -> Arc<Channel> {
         let (editor, room) = (EmacsEditor::new(outbox.clone()), Notify::new());
         let (silent, waiting) = (AtomicBool::new(false), AtomicUsize::new(0));
         let seats = Arc::new(Semaphore::new(REQUESTS_MOST));
-        Arc::new(Channel { id, kind, name, session, rights, outbox, editor, silent, waiting, room, seats })
+        let (name, session) = (name.to_string(), session.to_string());
+        Arc::new(Channel { id, kind, name, session, rights, doubt, outbox, editor, silent, waiting, room, seats })
     }
 
     /// Stamps the origin of a message. Of what it claims, only the name of its conversation counts, and that only from

@@ -2,9 +2,11 @@
 //!
 //! What one of them does to its connection ends that connection and no other.
 
+use crate::edge::peers::emacs;
 use crate::edge::peers::greeting::{As, greet, refuse, welcome};
 use crate::edge::peers::lineage::at_terminal;
 use crate::edge::peers::place::Listening;
+use crate::edge::peers::pulse;
 use crate::edge::peers::stream::{Broken, Incoming, write};
 use crate::edge::peers::trust::{Peer, admit, same_user};
 use crate::edge::runtime::clients::{Channel, ClientId, OWN};
@@ -66,11 +68,14 @@ async fn serve(stream: UnixStream, process: u32, next: &AtomicU32, inbox: mpsc::
     let outbox = Outbox::with_limits(Limits::JOINED, Box::new(move || ring.notify_one()));
     let id: ClientId = next.fetch_add(1, Ordering::Relaxed);
     let channel = match kind {
-        As::Emacs => Channel::emacs(id, process, outbox),
+        As::Emacs => match emacs::shown(process) {
+            Ok(()) => Channel::emacs(id, process, outbox),
+            Err(why) => Channel::doubted(id, process, (why, at_terminal(process)), outbox),
+        },
         // Whatever it says of itself: the system knows whether it has a terminal.
         As::Cli => Channel::cli(id, process, at_terminal(process), outbox),
     };
-    if welcome(&mut writer, &channel.name).await.is_err() {
+    if welcome(&mut writer, &channel.name, channel.doubt.as_deref()).await.is_err() {
         return;
     }
     // The loop may have ended; then this connection soon does, too.
@@ -104,13 +109,35 @@ async fn hear(
         match &letter.message {
             Err(why) => return Some(why.clone()),
             Ok(message) if message.name_at("type") == Some("request") => {
-                letter.seat = channel.seats.clone().acquire_owned().await.ok();
+                let seat = channel.seats.clone().acquire_owned();
+                letter.seat = while_it_waits(seat, channel, inbox).await.ok();
             }
             Ok(_) => {}
         }
-        channel.make_room(letter.bytes).await;
+        while_it_waits(channel.make_room(letter.bytes), channel, inbox).await;
         if inbox.send(Event::Message(channel.id, letter)).is_err() {
             return None;
+        }
+    }
+}
+
+/// Waits for something, and lets the loop give the client a sign of life meanwhile: while nothing is read of its
+/// connection, it cannot ask for one.
+async fn while_it_waits<T>(
+    what: impl Future<Output = T>,
+    channel: &Channel,
+    inbox: &mpsc::UnboundedSender<Event>,
+) -> T {
+    tokio::pin!(what);
+    loop {
+        tokio::select! {
+            done = &mut what => return done,
+            () = tokio::time::sleep(pulse::ASK) => {
+                let ping = Letter::read(&pulse::ping());
+                channel.note_waiting(ping.bytes);
+                // The loop may have ended; then nobody waits any more.
+                let _ = inbox.send(Event::Message(channel.id, ping));
+            }
         }
     }
 }

@@ -13,7 +13,8 @@ use crate::edge::engine::boot::{self, Boot, Found, Keep, Opened};
 use crate::edge::peers::greeting::{As, Unmet};
 use crate::edge::peers::join::{Joined, join};
 use crate::edge::peers::place::{self, Guard, Listening};
-use crate::edge::peers::stream::{Broken, write};
+use crate::edge::peers::pulse::{self, Do, Silence};
+use crate::edge::peers::stream::{Broken, Incoming, write};
 use crate::edge::runtime::clients::{Channel, Clients, OWN};
 use crate::edge::runtime::outbox::Outbox;
 use crate::edge::runtime::{Ears, Event, Letter, buffers, end, hall, listen, tell};
@@ -23,7 +24,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
-use tokio::sync::mpsc;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::{Notify, mpsc};
 
 /// How long the owner of a store is looked for before this session goes on without the store.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -99,7 +101,8 @@ impl Link {
                 Err(why) => return end(&self.outbox, &why),
             };
             let begun = Instant::now();
-            self.relay(joined).await;
+            let Joined { incoming, writer, process, doubt: _ } = joined;
+            self.relay(incoming, writer, process).await;
             self.lost();
             if begun.elapsed() < SHORT {
                 tokio::time::sleep(SHORT / 2).await;
@@ -131,14 +134,20 @@ impl Link {
                         "info",
                         &format!("the store is in use by {owner}, which does the work for this Emacs too"),
                     );
+                    if let Some(why) = &joined.doubt {
+                        let text = format!(
+                            "plans are approved and things taken back there or at a terminal, not in this Emacs: {why}"
+                        );
+                        self.say("warning", &text);
+                    }
                     return Ok(Place::Joined(joined));
                 }
                 Err(Unmet::Refused(why)) => return Err(format!("{owner} owns the store and cannot be joined: {why}")),
-                Err(Unmet::Silent(why)) if begun.elapsed() > WORTH_A_WORD && !told => {
+                Err(Unmet::Silent(why) | Unmet::Late(why)) if begun.elapsed() > WORTH_A_WORD && !told => {
                     told = true;
                     self.say("warning", &format!("the store is in use by {owner}, which cannot be joined yet ({why})"));
                 }
-                Err(Unmet::Silent(_)) => {}
+                Err(Unmet::Silent(_) | Unmet::Late(_)) => {}
             }
             // Of several that look for a new owner at once, not all look at the same moment.
             let own = Duration::from_micros(u64::from(std::process::id() % 16) * 250);
@@ -175,24 +184,32 @@ impl Link {
         listen(engine, clients, Ears { inbox, events }, read).await
     }
 
-    /// Passes messages on until the connection ends.
-    async fn relay(&mut self, joined: Joined) {
-        let Joined { mut incoming, mut writer } = joined;
-        let outbox = self.outbox.clone();
-        let down = async {
-            // Why it ended does not matter: it is looked for anew.
-            while let Ok(Some(text)) = incoming.next().await {
-                outbox.room(WAITING_MOST).await;
-                outbox.pass(text);
-            }
-        };
+    /// Passes messages on until the connection ends. When the owner is silent it is asked for a sign of life, and when
+    /// none comes Emacs is told; nothing is sent again, and what Emacs says waits for the owner all the same.
+    async fn relay(
+        &mut self,
+        incoming: Incoming<impl AsyncRead + Unpin>,
+        mut writer: impl AsyncWrite + Unpin,
+        process: Option<u32>,
+    ) {
+        let ask = Notify::new();
+        let down = hear(incoming, &self.outbox, &ask, process);
         let (uplink, waiting, fenced, told) = (&mut self.uplink, &self.waiting, &mut self.fenced, self.outbox.clone());
         let up = async {
-            while let Some(text) = uplink.recv().await {
-                waiting.fetch_sub(text.len(), Ordering::Relaxed);
-                if held_back(fenced, &text) {
-                    continue;
-                }
+            loop {
+                let text = tokio::select! {
+                    () = ask.notified() => pulse::ping(),
+                    text = uplink.recv() => match text {
+                        Some(text) => {
+                            waiting.fetch_sub(text.len(), Ordering::Relaxed);
+                            if held_back(fenced, &text) {
+                                continue;
+                            }
+                            text
+                        }
+                        None => return,
+                    },
+                };
                 match write(&mut writer, &text).await {
                     Ok(()) => {}
                     Err(Broken::Frame(error)) => {
@@ -219,6 +236,39 @@ impl Link {
                     whether it was done before you ask for it again.";
         self.outbox.send("event", None, Plist::new().keyword("action", "core-lost").text("text", text));
     }
+}
+
+/// Hands what the owner says to Emacs until the connection ends; why it ended does not matter, it is looked for anew.
+async fn hear(mut incoming: Incoming<impl AsyncRead + Unpin>, outbox: &Outbox, ask: &Notify, process: Option<u32>) {
+    let mut silence = Silence::default();
+    loop {
+        match tokio::time::timeout(silence.patience(), incoming.next()).await {
+            Ok(Ok(Some(text))) => {
+                if silence.heard() {
+                    tell_of_owner(outbox, "core-back", "The process that does the work for this Emacs answers again.");
+                }
+                if !pulse::is_alive(&text) {
+                    // Nothing is heard while Emacs takes nothing, and that is no silence.
+                    outbox.room(WAITING_MOST).await;
+                    outbox.pass(text);
+                }
+            }
+            Ok(Ok(None) | Err(_)) => return,
+            Err(_) => match silence.go_on() {
+                Do::Ask => ask.notify_one(),
+                Do::Tell => {
+                    ask.notify_one();
+                    let then = "then this Emacs goes on by itself. Until then what you ask for waits; nothing is asked \
+                                for twice.";
+                    tell_of_owner(outbox, "core-silent", &pulse::diagnosis(process, then));
+                }
+            },
+        }
+    }
+}
+
+fn tell_of_owner(outbox: &Outbox, action: &str, text: &str) {
+    outbox.send("event", None, Plist::new().keyword("action", action).text("text", text));
 }
 
 /// Returns whether a message was meant for an owner that was lost; a hello is the first one for the next.
@@ -274,4 +324,95 @@ fn vault(settings: &Sexp, config: &Config, surroundings: Surroundings) -> Vault 
     });
     let env_file = read_env_file(&config.settings.join(".env")).unwrap_or_default();
     Vault::gather(given, surroundings.variables, env_file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::edge::peers::pulse::SILENCE;
+
+    /// Emacs beside an owner: what it hears, and what it can say.
+    struct Beside {
+        outbox: Arc<Outbox>,
+        woken: Arc<Notify>,
+        uplink: mpsc::UnboundedSender<String>,
+        _relay: tokio::task::JoinHandle<()>,
+    }
+
+    fn beside(owner: tokio::io::DuplexStream) -> Beside {
+        let woken = Arc::new(Notify::new());
+        let bell = woken.clone();
+        let outbox = Outbox::new(Box::new(move || bell.notify_one()));
+        let (uplink, coming) = mpsc::unbounded_channel();
+        let mut link = Link::new(Sexp::Nil, outbox.clone(), (coming, Arc::default()), Arc::default());
+        let (reader, writer) = tokio::io::split(owner);
+        let process = Some(std::process::id());
+        let _relay = tokio::spawn(async move { link.relay(Incoming::new(reader), writer, process).await });
+        Beside { outbox, woken, uplink, _relay }
+    }
+
+    impl Beside {
+        /// Waits for the next messages.
+        async fn hear(&self) -> String {
+            loop {
+                let heard = self.outbox.receive(1 << 20).concat();
+                if !heard.is_empty() {
+                    return heard;
+                }
+                self.woken.notified().await;
+            }
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_owner_that_never_answers_is_told_of_in_words_and_nothing_is_sent_twice() {
+        let (ours, theirs) = tokio::io::duplex(1 << 16);
+        let emacs = beside(ours);
+        emacs.uplink.send("(:type :request :payload (:action :hello :request 1))".to_string()).expect("it is taken");
+        let begun = tokio::time::Instant::now();
+        let told = emacs.hear().await;
+        assert_eq!(begun.elapsed().as_secs(), SILENCE.as_secs());
+        let own = std::process::id();
+        assert!(told.contains(":core-silent") && told.contains(&format!("Process {own}")), "{told}");
+        assert!(told.contains("has not answered for 10 seconds") && told.contains("kill"), "{told}");
+        // It is said once, however long it lasts.
+        assert!(tokio::time::timeout(SILENCE * 10, emacs.hear()).await.is_err());
+
+        let (reader, mut writer) = tokio::io::split(theirs);
+        let mut asked = Incoming::new(reader);
+        let mut hellos = 0;
+        while let Ok(next) = tokio::time::timeout(Duration::from_millis(1), asked.next()).await {
+            let text = next.expect("frames").expect("it is there");
+            hellos += usize::from(text.contains(":hello"));
+            assert!(text.contains(":hello") || text == pulse::ping(), "{text}");
+        }
+        assert_eq!(hellos, 1);
+        write(&mut writer, "(:type :event :payload (:action :alive))").await.expect("it is taken");
+        let told = emacs.hear().await;
+        assert!(told.contains(":core-back") && !told.contains(":alive"), "{told}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_owner_that_answers_is_not_told_of_however_long_nothing_else_happens() {
+        let (ours, theirs) = tokio::io::duplex(1 << 16);
+        let emacs = beside(ours);
+        let (reader, mut writer) = tokio::io::split(theirs);
+        let owner = tokio::spawn(async move {
+            let mut asked = Incoming::new(reader);
+            let mut pings = 0;
+            while let Ok(Some(text)) = asked.next().await {
+                assert_eq!(text, pulse::ping());
+                pings += 1;
+                // Nearly too late.
+                tokio::time::sleep(Duration::from_millis(4_900)).await;
+                write(&mut writer, "(:type :event :payload (:action :alive))").await.expect("it is taken");
+                if pings == 20 {
+                    break;
+                }
+            }
+            pings
+        });
+        assert_eq!(owner.await.expect("it goes well"), 20);
+        assert!(emacs.outbox.receive(1 << 20).is_empty(), "Emacs hears nothing of it");
+    }
 }

@@ -26,6 +26,7 @@ use crate::domain::sexp::reader::Sexp;
 use crate::domain::signal::Origin;
 use crate::edge::engine::turns::Decided;
 use crate::edge::engine::{Engine, Notice, Notify};
+use crate::edge::peers::pulse;
 use crate::edge::runtime::clients::{Channel, ClientId, Clients, Kind, OWN};
 use crate::edge::runtime::lanes::Lanes;
 use crate::edge::runtime::link::{Ending, Link};
@@ -270,7 +271,13 @@ impl Loop {
     }
 
     fn joined(&mut self, channel: Arc<Channel>) {
-        self.engine.say(LogLevel::Info, &format!("{} has joined", channel.name));
+        match &channel.doubt {
+            None => self.engine.say(LogLevel::Info, &format!("{} has joined", channel.name)),
+            Some(why) => {
+                let text = format!("{} has joined with the rights of a command: {why}", channel.name);
+                self.engine.say(LogLevel::Warning, &text);
+            }
+        }
         self.registry.join(channel.clone());
         self.clients.insert(channel.id, Client::new(channel));
         self.send_status();
@@ -310,6 +317,10 @@ impl Loop {
     }
 
     fn event(&mut self, channel: &Channel, origin: Origin, payload: &Sexp) {
+        if payload.name_at("action") == Some(pulse::PING) {
+            // Here, in the loop: who asks wants to know that it runs.
+            return channel.outbox.send("event", None, Plist::new().keyword("action", pulse::ALIVE));
+        }
         let (id, editor) = (channel.id, channel.kind == Kind::Emacs);
         let text = |key: &str| payload.text_at(key).unwrap_or("");
         let Some(reading) = self.clients.get(&id).map(|client| client.reading.clone()) else { return };

@@ -1,0 +1,107 @@
+//! The owner of a store and those who joined it: one that is stopped, one that is lied to, and what it alone knows.
+
+use crate::cli::{at_terminal, run};
+use crate::peers::{Owner, Raw, join, meanwhile};
+use crate::runtime::{
+    Buffer, Client, TILES, action, approve, display, mark_done, parked, payload_of, read_plan, says, text,
+};
+use crate::support::engine::Home;
+use crate::support::fake_server::FakeServer;
+use passepartout::domain::sexp::plist::Plist;
+use passepartout::domain::sexp::reader::Sexp;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+#[test]
+fn when_the_owner_is_stopped_emacs_and_commands_are_told_what_is_the_matter() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let owner = Owner::start(&home, None);
+    let mut emacs = join(&home, None);
+    owner.signal("-STOP");
+    let process = owner.0.id();
+    // A command that comes now does not wait for long, and says whom it waited for.
+    let begun = Instant::now();
+    let ran = run(&home, &["plans", "list"]);
+    assert_eq!(ran.status, 0, "what only reads needs nobody: {}", ran.err);
+    let ran = at_terminal(&home, "plans deny P1", "");
+    assert!(ran.status == 1 && ran.out.contains("did not answer within 5 seconds"), "{}", ran.out);
+    assert!(
+        ran.out.contains(&format!("process {process}")) && begun.elapsed() < Duration::from_secs(15),
+        "{}",
+        ran.out
+    );
+    emacs.say("are you there?");
+    let told = emacs.wait("that it is stopped", |m| action(m) == Some("core-silent"));
+    let told = text(&told, "text");
+    assert!(told.starts_with(&format!("Process {process}, ")) && told.contains("it is stopped"), "{told}");
+    assert!(told.contains(&format!("kill -CONT {process}")) && told.contains("10 seconds"), "{told}");
+    owner.signal("-CONT");
+    emacs.wait("that it goes on", |m| action(m) == Some("core-back"));
+    // What was said meanwhile waited there, and was said once.
+    emacs.turn_done();
+    assert_eq!((emacs.count("turn-done"), emacs.count("turn-started")), (1, 1));
+    assert_eq!(emacs.count("core-lost"), 0);
+}
+
+/// A program that is no Emacs and says that it is one, when a test starts it.
+#[test]
+fn a_program_that_says_it_is_an_emacs() {
+    let Ok(store) = std::env::var("PRETENDER_CHILD") else { return };
+    let mut raw = Raw::connect(std::path::Path::new(&store));
+    raw.next().expect("a greeting");
+    raw.say("(:type :event :payload (:action :handshake :protocol 1 :as :emacs))");
+    println!("\nHEARD {}", raw.next().expect("it is let in"));
+    let plan = std::env::var("PRETENDER_PLAN").expect("a plan");
+    let shown = std::env::var("PRETENDER_SHOWN").expect("its hash");
+    let mut from = Some(0);
+    while let Some(at) = from {
+        raw.say(&format!("(:type :request :payload (:action :plan-page :request 1 :plan {plan:?} :from {at}))"));
+        let page = loop {
+            let text = raw.next().expect("it is answered");
+            if text.contains(":plan-page") {
+                break Sexp::read(&text).expect("it can be read");
+            }
+        };
+        from = payload_of(&page).int_at("next");
+    }
+    for sensor in ["plan-displayed", "approval"] {
+        raw.say(&format!("(:type :event :payload (:sensor :{sensor} :plan {plan:?} :shown {shown:?}))"));
+    }
+    raw.say("(:type :request :payload (:action :focus :request 2 :line \"focus tiles\"))");
+    let mut left = 2;
+    while left > 0 {
+        let text = raw.next().expect("it is answered");
+        if text.contains(":turn-done") || text.contains(":request 2") {
+            println!("\nHEARD {text}");
+            left -= 1;
+        }
+    }
+}
+
+#[test]
+fn a_process_that_only_claims_to_be_an_emacs_has_no_rights_of_a_human() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let server = FakeServer::start([mark_done()]);
+    let mut emacs = Client::start(&home, Some(&server), "\"fake\"");
+    let plan = parked(&mut emacs);
+    let name = |key: &str| plan.text_at(key).expect("it is there").to_string();
+    // Another file with the same program: neither this one nor the system's.
+    let program = home.folder.path().join("emacs");
+    std::fs::copy(std::env::current_exe().expect("it has a name"), &program).expect("it is copied");
+    let mut child = Command::new(&program);
+    child.args(["--exact", "owner::a_program_that_says_it_is_an_emacs", "--nocapture"]);
+    child.env("PRETENDER_CHILD", home.store()).env("PRETENDER_PLAN", name("id")).env("PRETENDER_SHOWN", name("shown"));
+    child.stdin(std::process::Stdio::null());
+    let ran = meanwhile(&mut emacs, || child.output().expect("it runs"));
+    let said = String::from_utf8_lossy(&ran.stdout).into_owned();
+    let heard: Vec<&str> = said.lines().filter_map(|line| line.strip_prefix("HEARD ")).collect();
+    assert_eq!(heard.len(), 3, "{said}{}", String::from_utf8_lossy(&ran.stderr));
+    assert!(heard[0].contains("says that it is an Emacs") && heard[0].contains(":doubt \"its program is "), "{said}");
+    let refused = |text: &str| text.contains("\"failed\"") || text.contains(":error ");
+    assert!(heard[1..].iter().all(|text| refused(text)), "{said}");
+    assert_eq!(home.read_file("home.org"), TILES);
+    let plans = emacs.request("plans", Plist::new());
+    assert_eq!(plans.list_at("plans"), std::slice::from_ref(&plan), "it waits on");
+    let log = emacs.request("log", Plist::new().int("limit", 50)).to_string();
+    assert!(log.contains("has joined with the rights of a command"), "{log}");
+}
