@@ -105,3 +105,51 @@ fn a_process_that_only_claims_to_be_an_emacs_has_no_rights_of_a_human() {
     let log = emacs.request("log", Plist::new().int("limit", 50)).to_string();
     assert!(log.contains("has joined with the rights of a command"), "{log}");
 }
+
+/// Has the agent mark the tiles as done, on disk.
+fn done(emacs: &mut Client) {
+    let plan = parked(emacs);
+    read_plan(emacs, &plan);
+    display(emacs, &plan);
+    approve(emacs, &plan);
+    assert_eq!(emacs.turn_done().text_at("status"), Some("answered"));
+}
+
+#[test]
+fn what_would_be_taken_back_is_worked_out_by_the_owner_who_knows_unsaved_buffers() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let server = FakeServer::start([mark_done(), says(&["It is done."])]);
+    let mut emacs = Client::start(&home, Some(&server), "\"fake\"");
+    done(&mut emacs);
+    let plain = meanwhile(&mut emacs, || run(&home, &["memory", "undo", "--dry-run"]));
+    assert!(plain.status == 0 && plain.out.contains("+** TODO Order tiles"), "{}{}", plain.out, plain.err);
+    assert!(plain.out.ends_with("Nothing was done.\n"), "{}", plain.out);
+    // In Emacs the same heading says something else, and is not saved.
+    let typed = home.read_file("home.org").replace("** DONE Order tiles", "** DONE Order many tiles");
+    emacs.buffers.insert(home.file("home.org"), Buffer { text: typed, tick: 9, modified: true });
+    let now = meanwhile(&mut emacs, || run(&home, &["memory", "undo", "--dry-run"]));
+    assert_ne!(now.out, plain.out, "{}", now.err);
+    let json = meanwhile(&mut emacs, || run(&home, &["memory", "undo", "--json"]));
+    assert_eq!((json.status, json.out.is_empty()), (now.status, now.out.is_empty()), "{}{}", json.out, json.err);
+    assert!(home.read_file("home.org").contains("** DONE Order tiles"), "nothing was done");
+}
+
+#[test]
+fn what_one_client_was_shown_another_cannot_carry_out() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let server = FakeServer::start([mark_done(), says(&["It is done."])]);
+    let mut first = Client::start(&home, Some(&server), "\"fake\"");
+    let mut second = join(&home, Some(&server));
+    meanwhile(&mut second, || done(&mut first));
+    let shown = meanwhile(&mut second, || first.request("undo", Plist::new()));
+    let hash = shown.text_at("shown").expect("it is short").to_string();
+    let carry_out = || Plist::new().text("shown", hash.as_str());
+    let refused = second.request("memory-do", carry_out());
+    assert!(refused.text_at("error").is_some_and(|why| why.contains("not all of it was shown here")), "{refused}");
+    assert!(home.read_file("home.org").contains("** DONE Order tiles"));
+    let page = Plist::new().text("preview", shown.text_at("preview").expect("a name")).int("from", 0);
+    assert_eq!(second.request("memory-page", page).text_at("shown"), Some(hash.as_str()));
+    let undone = meanwhile(&mut first, || second.request("memory-do", carry_out()));
+    assert_eq!(undone.text_at("status"), Some("answered"), "{undone}");
+    assert_eq!(home.read_file("home.org"), TILES);
+}

@@ -11,7 +11,7 @@ use crate::edge::cli::run::{
 };
 use crate::edge::engine::boot::Keep;
 use crate::edge::engine::past::{blame_json, blame_text};
-use crate::edge::engine::time::{self, Reach, Wish};
+use crate::edge::engine::time::{self, Preview, Reach, Wish};
 use serde_json::json;
 use std::io::Write;
 
@@ -90,30 +90,76 @@ fn named(heading: &str) -> String {
     whole.map_or_else(|| heading.to_string(), |(file, line)| format!("{}:{line}", file.display()))
 }
 
-/// As [`take_back`], by the process that owns the store; `None` when there is none.
-fn take_back_beside(wish: &Wish, place: &Place, out: &mut dyn Write) -> Result<Option<u8>, Failure> {
-    block_on(async {
-        let Some(mut owner) = owner(place).await? else { return Ok(None) };
-        let (word, action, payload) = match wish {
-            Wish::Undo(change) => ("undo", "undo", Plist::new().maybe("change", change.as_deref())),
-            Wish::Redo => ("redo", "redo", Plist::new()),
-            Wish::Rewind(operation, reach) => {
-                let reach = match reach {
-                    Reach::Memory => "memory",
-                    Reach::Files => "files",
-                    Reach::Both => "both",
-                };
-                let number = i64::try_from(operation.0).unwrap_or(i64::MAX);
-                ("rewind", "memory-rewind", Plist::new().int("operation", number).keyword("reach", reach))
-            }
-        };
-        let preview = owner.preview(action, payload).await?;
+/// How far undo, redo or rewind goes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Manner {
+    /// It is shown, and done when a human says so.
+    Asked,
+    /// It is shown.
+    Shown,
+    /// It is shown as JSON.
+    Json,
+}
+
+impl Manner {
+    /// Prints what would happen; returns the exit status when that was all.
+    fn print(self, preview: &Preview, out: &mut dyn Write) -> Result<Option<u8>, Failure> {
+        if self == Manner::Json {
+            writeln!(out, "{}", time::json(preview))?;
+            return Ok(Some(DONE));
+        }
         writeln!(out, "{}", exact(&preview.title))?;
         write!(out, "{}", plans::folded_text(&preview.text))?;
+        if self == Manner::Shown {
+            return nothing_done(out).map(Some);
+        }
         out.flush()?;
-        if !tokio::task::block_in_place(|| plans::confirmed(word))? {
-            writeln!(out, "Nothing was done.")?;
-            return Ok(Some(DONE));
+        Ok(None)
+    }
+}
+
+fn nothing_done(out: &mut dyn Write) -> Result<u8, Failure> {
+    writeln!(out, "Nothing was done.")?;
+    Ok(DONE)
+}
+
+fn word(wish: &Wish) -> &'static str {
+    match wish {
+        Wish::Undo(_) => "undo",
+        Wish::Redo => "redo",
+        Wish::Rewind(..) => "rewind",
+    }
+}
+
+/// Returns the request that asks the owner of a store what a wish would do.
+fn asked_of_owner(wish: &Wish) -> (&'static str, Plist) {
+    match wish {
+        Wish::Undo(change) => ("undo", Plist::new().maybe("change", change.as_deref())),
+        Wish::Redo => ("redo", Plist::new()),
+        Wish::Rewind(operation, reach) => {
+            let reach = match reach {
+                Reach::Memory => "memory",
+                Reach::Files => "files",
+                Reach::Both => "both",
+            };
+            let number = i64::try_from(operation.0).unwrap_or(i64::MAX);
+            ("memory-rewind", Plist::new().int("operation", number).keyword("reach", reach))
+        }
+    }
+}
+
+/// As [`take_back`], by the process that owns the store, which knows what is typed and not saved; `None` when there is
+/// none.
+fn take_back_beside(wish: &Wish, manner: Manner, place: &Place, out: &mut dyn Write) -> Result<Option<u8>, Failure> {
+    block_on(async {
+        let Some(mut owner) = owner(place).await? else { return Ok(None) };
+        let (action, payload) = asked_of_owner(wish);
+        let preview = owner.preview(action, payload).await?;
+        if let Some(status) = manner.print(&preview, out)? {
+            return Ok(Some(status));
+        }
+        if !tokio::task::block_in_place(|| plans::confirmed(word(wish)))? {
+            return nothing_done(out).map(Some);
         }
         let (done, words) = owner.take_back(&preview.shown).await?;
         writeln!(out, "{}", readable(&words))?;
@@ -124,39 +170,29 @@ fn take_back_beside(wish: &Wish, place: &Place, out: &mut dyn Write) -> Result<O
 /// Shows what a wish does and, unless it is only to be shown, does it when a human at this terminal says so.
 fn take_back(wish: Wish, dry_run: bool, place: &Place, json: bool, out: &mut dyn Write) -> Result<u8, Failure> {
     somewhere(place)?;
-    let only_shown = dry_run || json;
-    if !only_shown {
+    let manner = match (json, dry_run) {
+        (true, _) => Manner::Json,
+        (false, true) => Manner::Shown,
+        (false, false) => Manner::Asked,
+    };
+    if manner == Manner::Asked {
         plans::human_terminal().map_err(|why| why.replace("plans are decided about", "this is done"))?;
-        if let Some(status) = take_back_beside(&wish, place, out)? {
-            return Ok(status);
-        }
     }
-    let keep = if only_shown { Keep::ToRead } else { Keep::OnDiskOnly };
+    if let Some(status) = take_back_beside(&wish, manner, place, out)? {
+        return Ok(status);
+    }
+    let keep = if manner == Manner::Asked { Keep::OnDiskOnly } else { Keep::ToRead };
     with_engine(place, keep, async |engine| {
-        if !only_shown {
+        if manner == Manner::Asked {
             blocking(engine, |engine| engine.read_memex(&mut |_| {})).await?;
         }
-        let origin = origin(!only_shown);
-        let word = match &wish {
-            Wish::Undo(_) => "undo",
-            Wish::Redo => "redo",
-            Wish::Rewind(..) => "rewind",
-        };
+        let origin = origin(manner == Manner::Asked);
         let preview = engine.preview(&origin, wish.clone()).await?;
-        if json {
-            writeln!(out, "{}", time::json(&preview))?;
-            return Ok(DONE);
+        if let Some(status) = manner.print(&preview, out)? {
+            return Ok(status);
         }
-        writeln!(out, "{}", exact(&preview.title))?;
-        write!(out, "{}", plans::folded_text(&preview.text))?;
-        if dry_run {
-            writeln!(out, "Nothing was done.")?;
-            return Ok(DONE);
-        }
-        out.flush()?;
-        if !plans::confirmed(word)? {
-            writeln!(out, "Nothing was done.")?;
-            return Ok(DONE);
+        if !plans::confirmed(word(&wish))? {
+            return nothing_done(out);
         }
         let finished = engine.carry_out(&origin, &preview.shown, engine.new_turn(), &mut |_| {}).await?;
         engine.flush().await?;

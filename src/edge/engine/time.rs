@@ -97,7 +97,8 @@ impl Preview {
     }
 }
 
-fn preview_name(shown: &str) -> String {
+/// Returns the name by which pages of what is shown under a hash are asked for.
+pub fn preview_name(shown: &str) -> String {
     let hash = ContentHasher::new("name of a preview").text(shown).finish();
     let hex = blake3::Hash::from_bytes(hash).to_hex();
     hex.get(..16).unwrap_or_default().to_string()
@@ -133,8 +134,6 @@ pub fn slice(text: &str, from: usize) -> (String, Option<usize>) {
 pub struct Prepared {
     shown: String,
     text: String,
-    /// How much of the text a client has taken, from its beginning and without a gap.
-    taken: usize,
     wish: Wish,
     what: What,
 }
@@ -184,7 +183,7 @@ impl Engine {
         let mut previews = self.previews.lock();
         previews.retain(|kept| kept.shown != preview.shown);
         let (shown, text) = (preview.shown.clone(), preview.text.clone());
-        previews.push_back(Prepared { shown, text, taken: 0, wish, what });
+        previews.push_back(Prepared { shown, text, wish, what });
         let held =
             |previews: &std::collections::VecDeque<Prepared>| previews.iter().map(|p| p.text.len()).sum::<usize>();
         while previews.len() > KEPT || (previews.len() > 1 && held(&previews) > KEPT_BYTES) {
@@ -193,24 +192,17 @@ impl Engine {
         Ok(preview)
     }
 
-    /// Returns a page of a preview; the last one says under which name it can be carried out.
+    /// Returns a page of a preview; the last one says under which name it can be carried out. Who has taken which pages
+    /// is counted where the clients are.
     ///
     /// # Errors
     /// When there is no such preview any more.
     pub fn preview_page(&self, name: &str, from: usize) -> Result<PreviewPage, String> {
-        let mut previews = self.previews.lock();
-        let found = previews.iter_mut().find(|kept| preview_name(&kept.shown) == name);
+        let previews = self.previews.lock();
+        let found = previews.iter().find(|kept| preview_name(&kept.shown) == name);
         let kept = found.ok_or("there is no such preview any more; look at it again")?;
         let (text, next) = slice(&kept.text, from);
-        if from <= kept.taken {
-            kept.taken = kept.taken.max(from + text.len());
-        }
         Ok(PreviewPage { text, next, shown: next.is_none().then(|| kept.shown.clone()) })
-    }
-
-    /// Returns whether a client took all of what is shown under a name.
-    pub fn was_shown(&self, shown: &str) -> bool {
-        self.previews.lock().iter().any(|kept| kept.shown == shown && kept.taken >= kept.text.len())
     }
 
     /// Carries out what was shown under a name, once. The human's command is the approval.

@@ -6,7 +6,9 @@ use crate::domain::sexp::reader::Sexp;
 use crate::domain::signal::Origin;
 use crate::edge::engine::Engine;
 use crate::edge::engine::past::blame_text;
-use crate::edge::engine::time::{PreviewPage, Reach, Wish, slice};
+use crate::edge::engine::time::{Reach, Wish, preview_name, slice};
+use crate::edge::runtime::reading::Reading;
+use parking_lot::Mutex;
 use std::sync::Arc;
 
 /// Lists what moved memory.
@@ -47,9 +49,9 @@ pub(super) async fn text(engine: &Engine, action: &str, payload: &Sexp) -> Resul
 /// Works out what undo, redo or rewind would do, and answers with its first page.
 pub(super) async fn preview(
     engine: &Arc<Engine>,
+    reading: &Mutex<Reading>,
     origin: &Origin,
-    action: &str,
-    payload: &Sexp,
+    (action, payload): (&str, &Sexp),
 ) -> Result<Plist, String> {
     let wish = match action {
         "undo" => Wish::Undo(payload.text_at("change").map(str::to_string)),
@@ -57,21 +59,31 @@ pub(super) async fn preview(
         _ => Wish::Rewind(operation(payload, "operation")?, reach(payload.name_at("reach"))?),
     };
     let preview = engine.preview(origin, wish).await?;
-    let first = shown(engine.preview_page(&preview.name(), 0)?);
+    let first = page_from(engine, reading, &preview.name(), 0)?;
     Ok(first.text("title", preview.title.clone()).text("preview", preview.name()))
 }
 
 /// Answers with a page of a preview.
-pub(super) fn page(engine: &Engine, payload: &Sexp) -> Result<Plist, String> {
-    let name = payload.text_at("preview").unwrap_or("");
-    Ok(shown(engine.preview_page(name, payload.count_at("from").unwrap_or(0))?))
+pub(super) fn page(engine: &Engine, reading: &Mutex<Reading>, payload: &Sexp) -> Result<Plist, String> {
+    page_from(engine, reading, payload.text_at("preview").unwrap_or(""), payload.count_at("from").unwrap_or(0))
 }
 
-/// Carries out what was shown, all of it.
-pub(super) async fn carry_out(engine: &Arc<Engine>, origin: &Origin, payload: &Sexp) -> Result<Plist, String> {
+fn page_from(engine: &Engine, reading: &Mutex<Reading>, name: &str, from: usize) -> Result<Plist, String> {
+    let page = engine.preview_page(name, from)?;
+    reading.lock().note_preview(name, from, page.next);
+    Ok(page_of(page.text, page.next).maybe("shown", page.shown))
+}
+
+/// Carries out what was shown to this client, all of it.
+pub(super) async fn carry_out(
+    engine: &Arc<Engine>,
+    reading: &Mutex<Reading>,
+    origin: &Origin,
+    payload: &Sexp,
+) -> Result<Plist, String> {
     let shown = payload.text_at("shown").unwrap_or("");
-    if !engine.was_shown(shown) {
-        return Err("not all of it was shown; look at it again".to_string());
+    if !reading.lock().has_preview(&preview_name(shown)) {
+        return Err("not all of it was shown here; look at it again".to_string());
     }
     let finished = engine.carry_out(origin, shown, engine.new_turn(), &mut |_| {}).await?;
     let report = &finished.report;
@@ -80,10 +92,6 @@ pub(super) async fn carry_out(engine: &Arc<Engine>, origin: &Origin, payload: &S
         .text("status", report.ending.name())
         .text("text", words)
         .texts("changed", report.changed.iter().map(String::as_str)))
-}
-
-fn shown(page: PreviewPage) -> Plist {
-    page_of(page.text, page.next).maybe("shown", page.shown)
 }
 
 fn page_of(text: String, next: Option<usize>) -> Plist {

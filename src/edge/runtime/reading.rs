@@ -1,4 +1,4 @@
-//! What a client has shown of the plans: an approval counts only when the client says that it showed all of a text.
+//! What a client has shown of plans and of what would be taken back: an approval counts only when the client says that it showed all of a text.
 //!
 //! To take a text is not to show it: a client may fetch pages before its reader comes to them.
 //!
@@ -13,7 +13,7 @@ use crate::edge::engine::Engine;
 use crate::edge::engine::turns::Decided;
 use crate::edge::runtime::show;
 use parking_lot::Mutex;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 /// The longest text of an edited argument, in bytes.
@@ -23,8 +23,13 @@ const EDIT_MOST: usize = 16 << 20;
 #[derive(Default)]
 pub(super) struct Reading {
     plans: HashMap<PlanId, Progress>,
+    /// By the name of each; what was asked for longest ago is forgotten first.
+    previews: VecDeque<(String, Progress)>,
     edit: Option<Edit>,
 }
+
+/// How many previews of one client are remembered.
+const PREVIEWS: usize = 32;
 
 /// How far a client has come with the text of a plan.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -74,6 +79,24 @@ impl Reading {
         if *progress == Progress::Taken(from) {
             *progress = next.map_or(Progress::Whole, Progress::Taken);
         }
+    }
+
+    /// Notes that the page of a preview that begins at `from` was taken. Only pages that follow each other count.
+    pub(super) fn note_preview(&mut self, name: &str, from: usize, next: Option<usize>) {
+        let at = self.previews.iter().position(|(known, _)| known == name);
+        let known = at.and_then(|at| self.previews.remove(at));
+        let (name, progress) = known.unwrap_or_else(|| (name.to_string(), Progress::Taken(0)));
+        let follows = progress == Progress::Taken(from);
+        let now = if follows { next.map_or(Progress::Whole, Progress::Taken) } else { progress };
+        self.previews.push_back((name, now));
+        if self.previews.len() > PREVIEWS {
+            self.previews.pop_front();
+        }
+    }
+
+    /// Returns whether this client took all of a preview.
+    pub(super) fn has_preview(&self, name: &str) -> bool {
+        self.previews.iter().any(|(known, progress)| known == name && *progress == Progress::Whole)
     }
 
     /// Notes that the client displayed the plan that has this hash to its end.
@@ -153,6 +176,23 @@ mod tests {
     fn slice(reading: &mut Reading, text: &str) -> Result<Option<String>, String> {
         let payload = Sexp::read(text).expect("a test's own message");
         reading.take_edit(&payload).map(|edit| edit.map(|edit| edit.text))
+    }
+
+    #[test]
+    fn a_preview_counts_when_all_its_pages_were_taken_in_their_order() {
+        let mut reading = Reading::default();
+        reading.note_preview("a", 0, Some(10));
+        reading.note_preview("b", 0, None);
+        reading.note_preview("a", 20, None);
+        assert!(!reading.has_preview("a") && reading.has_preview("b") && !reading.has_preview("c"));
+        reading.note_preview("a", 10, Some(20));
+        reading.note_preview("a", 20, None);
+        // Looking at a page again takes nothing away.
+        reading.note_preview("a", 0, Some(10));
+        assert!(reading.has_preview("a"));
+        assert!(!Reading::default().has_preview("a"), "it counts for this client alone");
+        (0..PREVIEWS).for_each(|number| reading.note_preview(&number.to_string(), 0, Some(1)));
+        assert!(!reading.has_preview("a") && reading.previews.len() == PREVIEWS);
     }
 
     #[test]

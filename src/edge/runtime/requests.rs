@@ -80,6 +80,11 @@ impl Loop {
                     ("plan-page", _) => plan_page(&engine, &reading, &payload),
                     ("command", _) => command(&engine, &origin, &payload).await,
                     ("status", _) => Ok(status::now(&engine, busy, &health.lock(), focus.as_ref()).payload()),
+                    ("undo" | "redo" | "memory-rewind", _) => {
+                        past::preview(&engine, &reading, &origin, (&action, &payload)).await
+                    }
+                    ("memory-page", _) => past::page(&engine, &reading, &payload),
+                    ("memory-do", _) => past::carry_out(&engine, &reading, &origin, &payload).await,
                     _ => answer(&engine, &origin, &action, &payload, &health).await,
                 }
             });
@@ -192,9 +197,6 @@ async fn answer(
         }
         "memory-log" => past::log(engine, payload.count_at("limit").unwrap_or(100).min(10_000)).await,
         "memory-show" | "memory-diff" | "blame" => past::text(engine, action, payload).await,
-        "undo" | "redo" | "memory-rewind" => past::preview(engine, origin, action, payload).await,
-        "memory-page" => past::page(engine, payload),
-        "memory-do" => past::carry_out(engine, origin, payload).await,
         "rescan" => Ok(Plist::new().text("text", "The memex is being read again.")),
         other => Err(format!("there is no request “{}”", crate::domain::inert::exact(other))),
     }
