@@ -335,7 +335,7 @@ Another core would not know what it is a slice of."
        (process-live-p passepartout-events--pipe)))
 
 (defvar passepartout-events--org-read nil
-  "What Org's settings were when the core started.")
+  "What Org's settings were when the core was told of them last.")
 
 (defvar passepartout-events--org-timer nil
   "The timer that looks at Org's settings again, if one is set.")
@@ -388,6 +388,8 @@ Who waits for an answer is told so, and so is the user."
     (clrhash passepartout-events--requests)
     ;; First of all: what is sent before it is held back by the relay.
     (passepartout-events--hello)
+    ;; This Emacs may do the work now, by what it was started with.
+    (passepartout-events--send-org)
     (dolist (function waiting)
       (passepartout-events--call function (list (list :error text))))
     (passepartout-events--dispatch
@@ -546,15 +548,6 @@ The module sees only those that Emacs was started with."
   (list (or (passepartout-events--todo-keywords) '(("TODO" "DONE")))
         (passepartout-events--inheritance)))
 
-(defvar passepartout-events--state nil
-  "What the core said last that it does, or nil.")
-
-(defun passepartout-events--note-state (payload _meta)
-  "Keep what PAYLOAD, a status, says that the core does."
-  (setq passepartout-events--state (plist-get payload :state)))
-
-(passepartout-subscribe :status nil #'passepartout-events--note-state)
-
 (defun passepartout-events--org-changed (_symbol _value operation where)
   "Look at Org's settings soon, when OPERATION sets one for all buffers.
 WHERE is the buffer that it is set in alone, if any."
@@ -564,22 +557,23 @@ WHERE is the buffer that it is set in alone, if any."
           (run-with-idle-timer 1 nil #'passepartout-events--org-follow))))
 
 (defun passepartout-events--org-follow ()
-  "Start the core again when Org's settings are not those it started with.
-It reads all of memory by them.  While requests wait, or a turn runs, or
-something is typed, look again later."
+  "Tell the core of Org's settings when they are not those that it has."
   (setq passepartout-events--org-timer nil)
   (when (and (passepartout-running-p)
              (not (equal (passepartout-events--org-settings)
                          passepartout-events--org-read)))
-    (if (and (zerop (hash-table-count passepartout-events--requests))
-             (not passepartout-events--streamed)
-             (not (equal passepartout-events--state "thinking"))
-             (not (input-pending-p)))
-        (progn
-          (passepartout-restart)
-          (message "Passepartout reads memory anew, by Org's new settings"))
-      (setq passepartout-events--org-timer
-            (run-with-timer 5 nil #'passepartout-events--org-follow)))))
+    (passepartout-events--send-org)))
+
+(defun passepartout-events--send-org ()
+  "Tell the core of Org's settings; it reads memory anew by them meanwhile."
+  (setq passepartout-events--org-read (passepartout-events--org-settings))
+  (passepartout-request
+   :org-settings
+   `(:todo-keywords ,(car passepartout-events--org-read)
+     :property-inheritance ,(cadr passepartout-events--org-read))
+   (lambda (payload)
+     (let ((text (or (plist-get payload :error) (plist-get payload :text))))
+       (when text (message "Passepartout: %s" text))))))
 
 (add-variable-watcher 'org-todo-keywords #'passepartout-events--org-changed)
 (add-variable-watcher 'org-use-property-inheritance

@@ -24,6 +24,57 @@ pub struct ProviderSetting {
     pub local: bool,
 }
 
+/// How Org files are read: what Emacs may change while a core runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OrgSettings {
+    /// Keyword sequences, as `#+TODO:` would spell them.
+    pub todo_sequences: Vec<String>,
+    /// Which properties hold below the heading that has them.
+    pub property_inheritance: Inheritance,
+}
+
+impl Default for OrgSettings {
+    fn default() -> Self {
+        let (todo_sequences, property_inheritance) = (vec!["TODO | DONE".to_string()], Inheritance::default());
+        OrgSettings { todo_sequences, property_inheritance }
+    }
+}
+
+impl OrgSettings {
+    /// Takes what a message of Emacs says of them; see `docs/PROTOCOL.org`. What cannot be read is a notice.
+    pub fn take(&mut self, settings: &Sexp, notices: &mut Vec<String>) {
+        let sequence = |given: &Sexp| {
+            let mut words: Vec<&str> = given.items().iter().filter_map(Sexp::as_name).collect();
+            // Without a bar the last word is the one that means done: said in one way, two are the same.
+            if let Some(last) = words.len().checked_sub(1).filter(|_| !words.contains(&"|")) {
+                words.insert(last, "|");
+            }
+            (!words.is_empty()).then(|| words.join(" "))
+        };
+        let given: Vec<String> = settings.list_at("todo-keywords").iter().filter_map(sequence).collect();
+        if !given.is_empty() {
+            self.todo_sequences = given;
+        }
+        if let Some(value) = settings.get("property-inheritance") {
+            self.property_inheritance = inheritance(value, notices);
+        }
+    }
+}
+
+/// Reads `t`, a pattern, or a list of keys.
+fn inheritance(value: &Sexp, notices: &mut Vec<String>) -> Inheritance {
+    match value.as_text() {
+        Some(pattern) => Inheritance::matching(pattern).unwrap_or_else(|why| {
+            notices.push(format!(
+                "The value of org-use-property-inheritance is not understood, and no property is inherited: {why}."
+            ));
+            Inheritance::Never
+        }),
+        None if value.as_name() == Some("t") => Inheritance::Always,
+        None => Inheritance::Named(value.items().iter().filter_map(Sexp::as_text).map(str::to_string).collect()),
+    }
+}
+
 /// Every setting.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
@@ -47,10 +98,8 @@ pub struct Config {
     pub permissions: BTreeMap<String, Level>,
     /// Tags that make a node private.
     pub private_tags: Vec<String>,
-    /// Keyword sequences of the user, as `#+TODO:` would spell them.
-    pub todo_sequences: Vec<String>,
-    /// Which properties hold below the heading that has them: `org-use-property-inheritance`.
-    pub property_inheritance: Inheritance,
+    /// How Org files are read; a core that runs may have been told of newer ones.
+    pub org: OrgSettings,
     /// The agent's name.
     pub assistant: String,
     /// Tokens of memory in a prompt.
@@ -224,8 +273,7 @@ impl Config {
             providers: Vec::new(),
             permissions: BTreeMap::new(),
             private_tags: vec!["private".to_string()],
-            todo_sequences: vec!["TODO | DONE".to_string()],
-            property_inheritance: Inheritance::default(),
+            org: OrgSettings::default(),
             assistant: "Passepartout".to_string(),
             memory_tokens: 4_000,
             context_tokens: 16_384,
@@ -331,16 +379,7 @@ impl Config {
                 }
             }
         }
-        for sequence in settings.list_at("todo-keywords") {
-            let words: Vec<&str> = sequence.items().iter().filter_map(Sexp::as_name).collect();
-            if !words.is_empty() {
-                self.todo_sequences.retain(|s| s != "TODO | DONE");
-                self.todo_sequences.push(words.join(" "));
-            }
-        }
-        if let Some(value) = settings.get("property-inheritance") {
-            self.take_inheritance(value);
-        }
+        self.org.take(settings, &mut self.notices);
         for entry in settings.list_at("providers") {
             self.take_provider(entry);
         }
@@ -350,20 +389,6 @@ impl Config {
         if let Some(name) = settings.text_at("assistant") {
             self.assistant = name.to_string();
         }
-    }
-
-    /// Takes `t`, a pattern, or a list of keys.
-    fn take_inheritance(&mut self, value: &Sexp) {
-        self.property_inheritance = match value.as_text() {
-            Some(pattern) => Inheritance::matching(pattern).unwrap_or_else(|why| {
-                self.notices.push(format!(
-                    "The value of org-use-property-inheritance is not understood, and no property is inherited: {why}."
-                ));
-                Inheritance::Never
-            }),
-            None if value.as_name() == Some("t") => Inheritance::Always,
-            None => Inheritance::Named(value.items().iter().filter_map(Sexp::as_text).map(str::to_string).collect()),
-        };
     }
 
     fn take_provider(&mut self, entry: &Sexp) {
@@ -443,6 +468,19 @@ mod tests {
             surroundings.variables.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         assert_eq!(found, [("A", ""), ("HOME", "/h")]);
         assert_eq!(Surroundings::of_settings(&Sexp::Nil).variables, Surroundings::of_process().variables);
+    }
+
+    #[test]
+    fn what_org_is_told_replaces_what_was_taken_for_granted() {
+        let check = |told: &str, expected: &[&str]| {
+            let mut org = OrgSettings::default();
+            org.take(&Sexp::read(told).expect("a test's own settings"), &mut Vec::new());
+            assert_eq!(org.todo_sequences, expected, "{told}");
+        };
+        check("()", &["TODO | DONE"]);
+        check(r#"(:todo-keywords (("TODO" "DONE")))"#, &["TODO | DONE"]);
+        check(r#"(:todo-keywords (("TODO" "DONE") ("WAIT" "|" "OFF" "DONE")))"#, &["TODO | DONE", "WAIT | OFF DONE"]);
+        check(r#"(:todo-keywords (("READ") ()))"#, &["| READ"]);
     }
 
     #[test]

@@ -225,28 +225,68 @@
                        '("AREA" "KIND")))
         (should-not (plist-member settings :keys))))))
 
-(ert-deftest passepartout-events-orgs-new-settings-are-followed ()
+(ert-deftest passepartout-events-orgs-new-settings-are-told-and-nothing-is-stopped ()
   (let ((org-todo-keywords '((sequence "TODO" "DONE")))
         (org-use-property-inheritance nil)
-        (restarted 0))
+        (told (lambda ()
+                (mapcar
+                 (lambda (message) (plist-get message :payload))
+                 (seq-filter (lambda (message)
+                               (eq (plist-get (plist-get message :payload)
+                                              :action)
+                                   :org-settings))
+                             passepartout-fake-sent)))))
     (passepartout-fake-with
-      (cl-letf (((symbol-function 'passepartout-restart)
-                 (lambda () (cl-incf restarted))))
+      (cl-letf (((symbol-function 'passepartout-stop) #'ert-fail))
         (passepartout-events--org-follow)
-        (should (= restarted 0))
-        (setq org-todo-keywords '((sequence "NEXT" "|" "DONE")))
-        (let ((passepartout-events--requests (make-hash-table)))
-          ;; A turn that runs is not stopped.
-          (passepartout-events--dispatch
-           '(:type :status :payload (:state "thinking")))
-          (passepartout-events--org-follow)
-          (should (= restarted 0))
-          (should (timerp passepartout-events--org-timer))
-          (cancel-timer passepartout-events--org-timer)
-          (setq passepartout-events--org-timer nil)
-          (passepartout-events--dispatch '(:type :status :payload (:state "idle")))
-          (passepartout-events--org-follow))
-        (should (= restarted 1))))))
+        (should-not (funcall told))
+        (setq org-todo-keywords '((sequence "NEXT(n)" "|" "DONE(d!)"))
+              org-use-property-inheritance '("AREA"))
+        ;; A turn runs, and goes on.
+        (passepartout-events--dispatch
+         '(:type :status :payload (:state "thinking")))
+        (passepartout-events--org-follow)
+        (passepartout-events--org-follow)
+        (let ((all (funcall told)))
+          (should (= (length all) 1))
+          (should (equal (plist-get (car all) :todo-keywords)
+                         '(("NEXT" "|" "DONE"))))
+          (should (equal (plist-get (car all) :property-inheritance)
+                         '("AREA"))))
+        ;; Who does the work from now on is told, too.
+        (passepartout-fake-inject :event '(:action :core-lost :text "Gone."))
+        (passepartout-fake-settle)
+        (should (= (length (funcall told)) 2))))))
+
+(ert-deftest passepartout-events-a-silent-core-is-said-and-waited-for ()
+  (passepartout-fake-with
+    (let* ((states nil) (lines nil) (answers nil)
+           (state (lambda (payload _meta)
+                    (push (plist-get payload :state) states)))
+           (line (lambda (payload _meta) (push (plist-get payload :text) lines))))
+      (passepartout-subscribe :status nil state)
+      (passepartout-subscribe :log nil line)
+      (unwind-protect
+          (let ((number (passepartout-request
+                         :trace nil (lambda (payload) (push payload answers)))))
+            (passepartout-fake-inject
+             :event '(:action :core-silent :text "It is stopped."))
+            (passepartout-fake-settle)
+            (should (equal states '("not answering")))
+            (should (equal lines '("It is stopped.")))
+            ;; Who asked is not answered, and nothing is asked again.
+            (should-not answers)
+            (should (= (length passepartout-fake-sent) 1))
+            (passepartout-fake-inject
+             :event '(:action :core-back :text "It answers again."))
+            (passepartout-fake-inject
+             :response `(:action :trace :request ,number :turns nil))
+            (passepartout-fake-settle)
+            (should (equal (car lines) "It answers again."))
+            (should (= (length answers) 1))
+            (should (= (length passepartout-fake-sent) 2)))
+        (passepartout-unsubscribe :status nil state)
+        (passepartout-unsubscribe :log nil line)))))
 
 (ert-deftest passepartout-events-keys-come-from-auth-source ()
   (let* ((file (make-temp-file "passepartout-auth" nil nil

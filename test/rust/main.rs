@@ -24,6 +24,7 @@ mod layering;
 mod memory;
 mod one_door;
 mod org;
+mod org_settings;
 mod owner;
 mod peers;
 mod privacy;

@@ -25,8 +25,9 @@ pub mod view;
 use crate::domain::id::OperationId;
 use crate::domain::memory::operation::{Operation, Why};
 use crate::domain::memory::transaction::Transaction;
-use crate::domain::memory::view::View;
+use crate::domain::memory::view::{Document, View};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// How many of the last views stay in memory for time travel; older ones are loaded from the store.
 pub const KEPT_VIEWS: usize = 64;
@@ -121,6 +122,22 @@ impl Memory {
             return Err(RollbackError::Mismatch(to));
         }
         Ok(self.go_to(view, why))
+    }
+
+    /// Takes documents that were made of the same texts in another way. No byte is another one, so nothing is logged;
+    /// returns those that were taken, as memory has another text for the rest by now.
+    pub fn reshape(&mut self, documents: Vec<Arc<Document>>) -> Vec<Arc<Document>> {
+        let mut view = self.head.clone();
+        let same = |document: &Arc<Document>| view.card(&document.file).is_some_and(|c| c.root() == document.root());
+        let taken: Vec<_> = documents.into_iter().filter(same).collect();
+        taken.iter().for_each(|document| view.put(document.clone()));
+        if let Some((_, last)) = self.views.back_mut()
+            && last.root() == view.root()
+        {
+            *last = view.clone();
+        }
+        self.head = view;
+        taken
     }
 
     fn go_to(&mut self, view: View, why: Why) -> Operation {

@@ -109,6 +109,11 @@ impl Shelf {
         self.warm.lock().bytes
     }
 
+    /// Lets go of everything that is warm: it was made in another way than it would be now.
+    pub fn clear(&self) {
+        *self.warm.lock() = Warm::default();
+    }
+
     /// Returns a text when it is warm.
     pub(super) fn look(&self, file: &Arc<str>, document: ObjectHash) -> Option<Arc<Book>> {
         self.warm.lock().touch(&(file.clone(), document))

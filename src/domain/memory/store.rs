@@ -3,6 +3,7 @@
 //! A store is blocking and belongs to one owner. What it acknowledged, it has.
 
 use crate::domain::id::{ObjectHash, OperationId};
+use crate::domain::memory::card::Card;
 use crate::domain::memory::document::Document;
 use crate::domain::memory::operation::Operation;
 use crate::domain::memory::shape::Shape;
@@ -278,6 +279,13 @@ pub trait Store: Send {
         after: OperationId,
         until: OperationId,
     ) -> Result<Vec<(OperationId, Option<ObjectHash>)>, StoreError>;
+    /// Makes documents of stored texts in another way from now on, and keeps no cards until [`Store::keep_cards`] has
+    /// kept the last ones. A store that keeps no cards has nothing to do.
+    fn reshape(&mut self, _shape: &Shape) {}
+    /// Keeps cards that were made in that way; after the `last` ones those of every step are kept again.
+    fn keep_cards(&mut self, _shape: &Shape, _cards: &[Arc<Card>], _last: bool) -> Result<(), StoreError> {
+        Ok(())
+    }
     /// Returns where it lies; `None` when it lives in memory alone.
     fn path(&self) -> Option<PathBuf>;
 }

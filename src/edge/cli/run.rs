@@ -89,7 +89,7 @@ pub fn run(arguments: Arguments, out: &mut dyn Write) -> Result<u8, Failure> {
         }
         Command::Dump { path, jsonl: _, contents } => {
             let config = Config::read(&Surroundings::of_process());
-            let options = crate::domain::org::scan::ScanOptions { sequences: config.todo_sequences };
+            let options = crate::domain::org::scan::ScanOptions { sequences: config.org.todo_sequences };
             let report = dump::run_with(&path, &options, contents, out)?;
             for problem in &report.problems {
                 eprintln!("{problem}");
@@ -184,7 +184,7 @@ async fn print_turned(turned: Turned, place: &Place, json: bool, out: &mut dyn W
 /// Reads a memex into memory, without a store.
 fn read(paths: &[PathBuf], config: &Config, show: bool) -> crate::edge::ingest::IngestReport {
     let options = crate::edge::ingest::IngestOptions {
-        scan: crate::domain::org::scan::ScanOptions { sequences: config.todo_sequences.clone() },
+        scan: crate::domain::org::scan::ScanOptions { sequences: config.org.todo_sequences.clone() },
         privacy: crate::domain::memory::document::PrivacyOptions { tags: config.private_tags.clone() },
         ..Default::default()
     };

@@ -4,7 +4,9 @@
 //! What is read is asked for by its key or its number: a question costs the same in a store of any size.
 
 use crate::domain::id::{ObjectHash, OperationId};
+use crate::domain::memory::card::Card;
 use crate::domain::memory::operation::Operation;
+use crate::domain::memory::shape::Shape;
 use crate::domain::memory::store::{Commit, Content, Differing, NewRecord, Record, Stamp, Store, StoreError};
 use crate::domain::memory::view::View;
 use crate::edge::engine::intents::Intents;
@@ -243,6 +245,34 @@ impl Archive {
         until: OperationId,
     ) -> Result<Vec<(OperationId, Option<ObjectHash>)>, String> {
         self.look(move |store| store.versions(&file, after, until)).await
+    }
+
+    /// Makes documents of stored texts in another way from now on.
+    ///
+    /// # Errors
+    /// When the lane has ended.
+    pub async fn reshape(&self, shape: Shape) -> Result<(), String> {
+        self.look(move |store| {
+            store.reshape(&shape);
+            Ok(())
+        })
+        .await
+    }
+
+    /// Keeps cards that were made in that way, and returns the last operation that is stored. Blocks.
+    ///
+    /// # Errors
+    /// When they could not be stored.
+    pub fn keep_cards(&self, shape: Shape, cards: Vec<Arc<Card>>, last: bool) -> Result<OperationId, String> {
+        let (reply, answer) = mpsc::sync_channel(1);
+        let keep = move |store: &mut dyn Store| {
+            let kept = store.keep_cards(&shape, &cards, last).and_then(|()| store.operations(1));
+            let head = |kept: Vec<Operation>| kept.last().map_or(OperationId(0), |operation| operation.id);
+            // Who no longer waits for the answer does not need it.
+            let _ = reply.send(kept.map(head).map_err(|error| error.to_string()));
+        };
+        self.0.send(Job::Look(Box::new(keep))).map_err(|_| GONE.to_string())?;
+        answer.recv().map_err(|_| GONE.to_string())?
     }
 
     /// Returns the last operations, oldest first.

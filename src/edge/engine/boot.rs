@@ -133,7 +133,7 @@ async fn start_opened(boot: Boot, opened: Opened, stop: Arc<AtomicBool>) -> Resu
     // Facts name files by their canonical paths: memory must too, or it would not know what is private.
     config.directories = config.directories.iter().map(|path| canonical(path)).collect();
     let shape = Shape {
-        scan: ScanOptions { sequences: config.todo_sequences.clone() },
+        scan: ScanOptions { sequences: config.org.todo_sequences.clone() },
         privacy: PrivacyOptions { tags: config.private_tags.clone() },
     };
     let scanning = shape.scan.clone();

@@ -67,8 +67,9 @@ impl Engine {
             cards.filter_map(|card| stamps.get(&card.file).cloned()).collect()
         };
         let known = Known::new(view, stamps);
-        let mut report = ingest_changed(paths, &known, &self.ingest_options(), &self.stop);
-        let refused = self.take_report(&mut report, &known.view);
+        let options = self.ingest_options();
+        let mut report = ingest_changed(paths, &known, &options, &self.stop);
+        let refused = self.take_report(&mut report, &options, &known.view);
         let mut problems = self.problems.lock();
         let fresh: Vec<Problem> = report.problems.iter().filter(|found| !problems.contains(found)).cloned().collect();
         problems.retain(|problem| !below(&problem.file));
@@ -94,7 +95,16 @@ impl Engine {
 
     /// Takes what was read into memory, but for what a buffer or an act of ours knows better.
     /// Returns the files that were not taken because memory had moved since `before`.
-    pub(super) fn take_report(&self, report: &mut IngestReport, before: &View) -> Vec<PathBuf> {
+    pub(super) fn take_report(&self, report: &mut IngestReport, read: &IngestOptions, before: &View) -> Vec<PathBuf> {
+        let _org = self.hold_org();
+        if read.scan != self.scan_options() {
+            // Org's settings changed while it was read.
+            let anew = |document: Arc<Document>| {
+                let built = self.build(&document.file, document.outline.text.clone()).ok()?;
+                Some(Arc::new(built.changed_at(document.modified)))
+            };
+            report.documents = std::mem::take(&mut report.documents).into_iter().filter_map(anew).collect();
+        }
         {
             // What is open may be ahead of the disk.
             let open = self.open.lock();

@@ -11,10 +11,10 @@ use crate::domain::memory::document::Document;
 use crate::domain::memory::view::View;
 use crate::domain::port::LogLevel;
 use crate::edge::engine::{Engine, Notice};
-use crate::edge::full_text::folder::Folder;
-use parking_lot::{Condvar, Mutex};
+use crate::edge::full_text::folder::{self, Folder};
+use parking_lot::{Condvar, Mutex, RwLock};
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 /// Texts of at most so many bytes are indexed at once, by whoever brings them.
@@ -44,7 +44,11 @@ impl fmt::Display for Filling {
 /// The state of the full-text index's keeping.
 #[derive(Default)]
 pub struct FullText {
-    folder: Option<Folder>,
+    folder: RwLock<Option<Arc<Folder>>>,
+    /// Whether there was a folder before memory began to be made anew.
+    put_aside: Mutex<bool>,
+    /// Counts how often memory was made anew under the index.
+    edition: AtomicU64,
     state: Mutex<State>,
     /// Told when nothing is left to do.
     rested: Condvar,
@@ -64,7 +68,11 @@ struct State {
 impl FullText {
     /// Keeps the index in a folder, or in memory alone.
     pub fn new(folder: Option<Folder>) -> FullText {
-        FullText { folder, ..FullText::default() }
+        FullText { folder: RwLock::new(folder.map(Arc::new)), ..FullText::default() }
+    }
+
+    fn folder(&self) -> Option<Arc<Folder>> {
+        self.folder.read().clone()
     }
 }
 
@@ -94,11 +102,11 @@ impl Engine {
     /// Opens what the cache folder holds, and begins to read what it does not. Blocks for as long as opening takes.
     pub(super) fn start_full_text(self: &Arc<Engine>) {
         let view = self.view();
-        if let Some(folder) = &self.full_text.folder {
+        if let Some(folder) = self.full_text.folder() {
             let found = folder.load(&view);
             *self.index.write() = found.index;
             if found.damaged > 0 {
-                self.say_damaged(folder);
+                self.say_damaged(&folder);
             }
         }
         let (index, missing) = self.index.read().clone().compared(&view);
@@ -120,6 +128,30 @@ impl Engine {
         self.say_filling((lost > 0).then_some(filled));
         *self.index.write() =
             if builder.is_empty() { index } else { index.adopting(Arc::new(builder.finish()), &view) };
+    }
+
+    /// Memory is being made anew by other settings: nothing of the index is written down meanwhile, as what lies in the
+    /// folder was read by the old ones.
+    pub(super) fn full_text_rests(&self) {
+        let folder = self.full_text.folder.write().take();
+        *self.full_text.put_aside.lock() = folder.is_some();
+        let _order = self.changing.lock();
+        self.full_text.edition.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Memory was made anew: from now on the index is written down where the new settings have their folder. What did
+    /// not change is found in the old one as long as this core runs.
+    pub(super) fn full_text_goes_on(&self) {
+        if std::mem::take(&mut *self.full_text.put_aside.lock()) {
+            let reading = folder::reading(&self.scan_options());
+            let opened = Folder::open(&self.config.cache, &self.config.store, reading);
+            *self.full_text.folder.write() = opened.ok().map(Arc::new);
+        }
+        {
+            let _order = self.changing.lock();
+            self.full_text.edition.fetch_add(1, Ordering::Relaxed);
+        }
+        self.fill_soon();
     }
 
     /// Lets the index follow a change of memory. The caller holds the lock of changes.
@@ -187,7 +219,7 @@ impl Engine {
     /// Writes down what of the index is in memory only. Blocks.
     pub(super) fn keep_full_text(&self) {
         self.wait_until_filled();
-        let Some(folder) = &self.full_text.folder else { return };
+        let Some(folder) = self.full_text.folder() else { return };
         let index = self.index.read().clone();
         if let Some(crowd) = index.in_memory(0)
             && folder.join(&crowd).is_err()
@@ -200,12 +232,12 @@ impl Engine {
     /// Does what is to be done for the index.
     fn fill_once(&self) {
         self.mend();
-        let view = self.view();
-        let missing = {
+        let (missing, view, edition) = {
             let _order = self.changing.lock();
-            let (index, missing) = self.index.read().compared(&self.view());
+            let view = self.view();
+            let (index, missing) = self.index.read().compared(&view);
             *self.index.write() = index;
-            missing
+            (missing, view, self.full_text.edition.load(Ordering::Relaxed))
         };
         let mut filling = Filling { done: view.len().saturating_sub(missing.len()), total: view.len() };
         self.say_filling((!missing.is_empty()).then_some(filling));
@@ -223,19 +255,19 @@ impl Engine {
                 None => lost += usize::from(self.has_lost(&view, &file)),
             }
             if builder.size() >= BATCH {
-                self.take_in(std::mem::take(&mut builder));
+                self.take_in(std::mem::take(&mut builder), edition);
                 self.join_crowds();
                 filling.done += std::mem::take(&mut held);
                 self.say_filling(Some(filling));
             }
         }
         if !builder.is_empty() {
-            self.take_in(builder);
+            self.take_in(builder, edition);
         }
         self.join_crowds();
         let filled = Filling { done: view.len().saturating_sub(lost), total: view.len() };
         self.say_filling((lost > 0).then_some(filled));
-        if let Some(folder) = &self.full_text.folder {
+        if let Some(folder) = self.full_text.folder() {
             folder.sweep(&self.index.read());
         }
     }
@@ -256,7 +288,10 @@ impl Engine {
 
     fn crowd(&self) -> Option<Crowd> {
         let index = self.index.read();
-        index.in_memory(IN_MEMORY).filter(|_| self.full_text.folder.is_some()).or_else(|| index.crowd(usize::MAX))
+        index
+            .in_memory(IN_MEMORY)
+            .filter(|_| self.full_text.folder.read().is_some())
+            .or_else(|| index.crowd(usize::MAX))
     }
 
     /// Leaves out what cannot be read as it was written, and says so.
@@ -266,8 +301,8 @@ impl Engine {
         let Some(index) = index else { return };
         *self.index.write() = index;
         drop(order);
-        if let Some(folder) = &self.full_text.folder {
-            self.say_damaged(folder);
+        if let Some(folder) = self.full_text.folder() {
+            self.say_damaged(&folder);
         }
     }
 
@@ -284,10 +319,15 @@ impl Engine {
         }
     }
 
-    fn take_in(&self, builder: Builder) {
+    /// Takes what was indexed, unless memory was made anew since: then it is indexed once more.
+    fn take_in(&self, builder: Builder, edition: u64) {
         let segment = builder.finish();
         let segment = self.on_disk(|folder| folder.keep(&segment)).unwrap_or_else(|| Arc::new(segment));
         let _order = self.changing.lock();
+        if self.full_text.edition.load(Ordering::Relaxed) != edition {
+            self.full_text.state.lock().wanted = true;
+            return;
+        }
         let index = self.index.read().adopting(segment, &self.view());
         *self.index.write() = index;
     }
@@ -311,8 +351,8 @@ impl Engine {
 
     /// Writes a segment down; `None` when there is no folder, or it takes no more.
     fn on_disk(&self, keep: impl Fn(&Folder) -> std::io::Result<Arc<Segment>>) -> Option<Arc<Segment>> {
-        let folder = self.full_text.folder.as_ref()?;
-        match keep(folder) {
+        let folder = self.full_text.folder()?;
+        match keep(&folder) {
             Ok(segment) => Some(segment),
             // Whoever ends does not wait for it, and the next start does it again.
             Err(_) if self.stop.load(Ordering::Relaxed) => None,

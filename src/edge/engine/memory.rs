@@ -6,7 +6,7 @@ use crate::domain::memory::document::{Document, PrivacyOptions};
 use crate::domain::memory::operation::Why;
 use crate::domain::memory::store::{NewRecord, Stamp};
 use crate::domain::memory::view::View;
-use crate::domain::org::scan::{ScanOptions, scan};
+use crate::domain::org::scan::scan;
 use crate::domain::port::LogLevel;
 use crate::edge::engine::Reading;
 use crate::edge::engine::changes::Act;
@@ -31,11 +31,6 @@ pub const ACT: &str = "act";
 const CHANGED_KEPT: usize = 50;
 
 impl Engine {
-    /// Returns how Org files are scanned.
-    pub fn scan_options(&self) -> ScanOptions {
-        ScanOptions { sequences: self.config.todo_sequences.clone() }
-    }
-
     /// Returns what makes a node private.
     pub fn privacy_options(&self) -> PrivacyOptions {
         PrivacyOptions { tags: self.config.private_tags.clone() }
@@ -174,6 +169,7 @@ impl Engine {
             return;
         }
         let (cause, note) = self.said_of(file, act);
+        let _org = self.hold_org();
         let root = |view: &View| view.card(file).map(|card| card.root());
         let still = |view: &View, file: &str| self.belongs(file) && root(view) == held;
         match self.build(file, text) {
@@ -252,6 +248,7 @@ impl Engine {
 
     /// Takes a text when it is still wanted once it has been read.
     fn take_wanted(&self, file: &str, text: Arc<str>, cause: &str, wanted: &dyn Fn() -> bool) -> Result<(), String> {
+        let _org = self.hold_org();
         let document = self.build(file, text)?.changed_at(Some(self.clock.now()));
         if wanted() {
             // A buffer may have been closed meanwhile.
@@ -307,7 +304,7 @@ impl Engine {
         );
         drop(reading);
         // What memory refused is newer than what was read here; what changes on disk is news of its own.
-        drop(self.take_report(&mut report, &known.view));
+        drop(self.take_report(&mut report, &options, &known.view));
         for problem in &report.problems {
             self.say(LogLevel::Warning, &problem.to_string());
         }

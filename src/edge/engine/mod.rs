@@ -16,6 +16,7 @@ pub mod intents;
 pub mod journal;
 pub mod memory;
 pub mod model;
+pub mod org;
 pub mod past;
 pub mod planner;
 pub mod plans;
@@ -41,7 +42,7 @@ use crate::domain::port::{CountTokens, LogLevel, Surveyor};
 use crate::domain::tool::Toolbox;
 use crate::edge::actuator::shell::Shell;
 use crate::edge::clock::Clock;
-use crate::edge::config::Config;
+use crate::edge::config::{Config, OrgSettings};
 use crate::edge::editor::Editor;
 use crate::edge::engine::archive::Archive;
 use crate::edge::engine::boot::StoreTrouble;
@@ -168,6 +169,12 @@ pub struct Engine {
     /// Held while the focus is moved: one move after the other, so that none is lost.
     pub(super) turning: tokio::sync::Mutex<()>,
     pub(super) reading: Mutex<Option<Reading>>,
+    /// How Org files are read.
+    pub(super) org: RwLock<OrgSettings>,
+    /// Held while something is read by them and put into memory.
+    pub(super) org_held: RwLock<()>,
+    /// Held while memory is made anew by other settings of Org.
+    pub(super) reshaping: Arc<tokio::sync::Mutex<()>>,
     pub(super) open: Mutex<std::collections::HashSet<String>>,
     /// Where the folders of the memex lie.
     pub(super) places: Vec<std::path::PathBuf>,
@@ -183,6 +190,7 @@ impl Engine {
     /// Puts an engine together; it has read nothing yet.
     pub fn new(parts: Parts) -> Arc<Engine> {
         let places = folders::places(&parts.config.directories);
+        let org = RwLock::new(parts.config.org.clone());
         let engine = Arc::new_cyclic(|me| Engine {
             config: parts.config,
             toolbox: Toolbox::builtin(),
@@ -219,6 +227,9 @@ impl Engine {
             sight: Mutex::default(),
             turning: tokio::sync::Mutex::default(),
             reading: Mutex::new(None),
+            org,
+            org_held: RwLock::default(),
+            reshaping: Arc::default(),
             open: Mutex::default(),
             places,
             buffers: Mutex::default(),

@@ -58,14 +58,14 @@ impl Engine {
         clearance: Privacy,
         manner: Manner,
     ) -> Answer {
-        let (index, zone) = (self.index(), jiff::tz::TimeZone::system());
+        let (index, zone, org) = (self.index(), jiff::tz::TimeZone::system(), self.org_settings());
         let world = World {
             view,
             index: &index,
             now: self.clock.wall(),
             local: &|at| at.to_zoned(zone.clone()).datetime(),
             clearance,
-            inheritance: &self.config.property_inheritance,
+            inheritance: &org.property_inheritance,
         };
         let usual = limit.unwrap_or(USUAL_LIMIT).max(1);
         let reading = self.reading();

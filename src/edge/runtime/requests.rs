@@ -5,11 +5,12 @@ use crate::domain::port::LogLevel;
 use crate::domain::sexp::plist::Plist;
 use crate::domain::sexp::reader::Sexp;
 use crate::domain::signal::Origin;
+use crate::edge::config::OrgSettings;
 use crate::edge::engine::Engine;
 use crate::edge::engine::focus::Turnabout;
 use crate::edge::engine::query::Manner;
 use crate::edge::peers::greeting::PROTOCOL;
-use crate::edge::runtime::clients::ClientId;
+use crate::edge::runtime::clients::{ClientId, OWN};
 use crate::edge::runtime::reading::{edit_plan, no_plan, plan_page};
 use crate::edge::runtime::{Loop, past, show, status};
 use crate::edge::walk::canonical_name;
@@ -64,7 +65,7 @@ impl Loop {
         let Some(client) = self.clients.get(&client) else { return };
         let (engine, outbox, health) = (self.engine.clone(), client.channel.outbox.clone(), self.health.clone());
         let (session, busy) = (origin.session.0.clone(), self.lanes.busy(client.channel.id));
-        let focus = client.focus.clone();
+        let (focus, own) = (client.focus.clone(), client.channel.id == OWN);
         if payload.name_at("action") == Some("rescan") {
             self.read_memex();
         }
@@ -80,6 +81,8 @@ impl Loop {
                     ("plan-page", _) => plan_page(&engine, &reading, &payload),
                     ("command", _) => command(&engine, &origin, &payload).await,
                     ("status", _) => Ok(status::now(&engine, busy, &health.lock(), focus.as_ref()).payload()),
+                    ("org-settings", _) if own => org_settings(&engine, &payload).await,
+                    ("org-settings", _) => Ok(Plist::new().text("text", THEIRS)),
                     ("undo" | "redo" | "memory-rewind", _) => {
                         past::preview(&engine, &reading, &origin, (&action, &payload)).await
                     }
@@ -100,6 +103,20 @@ impl Loop {
             drop(seat);
         });
     }
+}
+
+/// What is said of the settings of another Emacs than the owner's.
+const THEIRS: &str = "memory is read by the settings of the Emacs that owns the store";
+
+/// Takes Org's settings as they are now in the Emacs that the core runs in.
+async fn org_settings(engine: &Arc<Engine>, payload: &Sexp) -> Result<Plist, String> {
+    let (mut settings, mut notices) = (OrgSettings::default(), Vec::new());
+    settings.take(payload, &mut notices);
+    for notice in notices {
+        engine.say(LogLevel::Warning, &notice);
+    }
+    let changed = engine.follow_org(settings).await?;
+    Ok(Plist::new().maybe("text", changed.then_some("memory is read anew by Org's new settings")))
 }
 
 /// How many nodes one answer holds at most: a message stays small.

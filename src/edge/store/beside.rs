@@ -49,6 +49,10 @@ impl Store for Beside {
         self.store.load_cards(shape, going)
     }
 
+    fn reshape(&mut self, shape: &Shape) {
+        self.store.reshape(shape);
+    }
+
     fn commit(&mut self, commit: &Commit<'_>) -> Result<Committed, StoreError> {
         if commit.records.iter().all(|record| (self.forget)(&record.kind)) {
             return Ok(Committed::default());

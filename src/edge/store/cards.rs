@@ -101,6 +101,34 @@ impl DiskStore {
     }
 }
 
+impl DiskStore {
+    /// Makes documents of stored texts in another way, and keeps no cards until all of them are made in that way.
+    pub(super) fn reshaped(&mut self, shape: &Shape) {
+        self.shape = None;
+        if let Some(texts) = &self.texts {
+            texts.reshape(shape);
+        }
+        if self.owned.is_some() {
+            // Who checks the store wants to know it; without it, a text is tried in every way that is known.
+            let _ = insert_shape(&self.connection, shape);
+        }
+    }
+
+    /// Keeps cards of another way; after the last ones those of every step are kept again.
+    pub(super) fn keep_reshaped(&mut self, shape: &Shape, cards: &[Arc<Card>], last: bool) -> Result<(), StoreError> {
+        let sql = self.sql();
+        let transaction = self.connection.transaction().map_err(&sql)?;
+        for card in cards {
+            insert_card(&transaction, shape.name(), card).map_err(&sql)?;
+        }
+        transaction.commit().map_err(&sql)?;
+        if last {
+            self.shape = Some(shape.clone());
+        }
+        Ok(())
+    }
+}
+
 /// Notes what a shape is, so that who checks the store can make documents as they were made.
 pub(super) fn insert_shape(connection: &Connection, shape: &Shape) -> rusqlite::Result<usize> {
     let text = serde_json::json!([shape.scan.sequences, shape.privacy.tags]).to_string();

@@ -4,6 +4,7 @@
 //! start, and what the database lost comes back from the log.
 
 use crate::domain::id::{ObjectHash, OperationId};
+use crate::domain::memory::card::Card;
 use crate::domain::memory::operation::Operation;
 use crate::domain::memory::shape::Shape;
 use crate::domain::memory::store::{
@@ -297,6 +298,17 @@ impl Store for DiskStore {
         self.repair = problems.len() > before;
         self.saved = view.clone();
         Ok(Loaded { view, log, stamps, problems })
+    }
+
+    fn reshape(&mut self, shape: &Shape) {
+        self.reshaped(shape);
+    }
+
+    fn keep_cards(&mut self, shape: &Shape, cards: &[Arc<Card>], last: bool) -> Result<(), StoreError> {
+        match self.owned {
+            Some(_) => self.keep_reshaped(shape, cards, last),
+            None => Ok(()),
+        }
     }
 
     fn load_cards(&mut self, shape: &Shape, going: Going<'_>) -> Result<Loaded, StoreError> {

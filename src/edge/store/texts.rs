@@ -8,7 +8,7 @@ use crate::domain::memory::shelf::Texts;
 use crate::domain::memory::store::StoreError;
 use crate::edge::store::objects::{self, ReadError};
 use crate::edge::store::open::connect_to_texts;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use rusqlite::Connection;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,8 @@ pub(super) struct SavedTexts {
     connections: [Mutex<Option<Connection>>; CONNECTIONS],
     /// Counts those who waited, so that they wait at different ones.
     waited: AtomicUsize,
-    shape: Shape,
+    /// It becomes another one when Org's settings change.
+    shape: RwLock<Shape>,
     /// What was damaged or missing when it was wanted.
     lost: Mutex<BTreeSet<ObjectHash>>,
 }
@@ -41,12 +42,17 @@ impl SavedTexts {
             *first = Mutex::new(Some(connect_to_texts(database)?));
         }
         let (database, waited) = (database.to_path_buf(), AtomicUsize::default());
-        Ok(SavedTexts { database, connections, waited, shape, lost: Mutex::default() })
+        Ok(SavedTexts { database, connections, waited, shape: RwLock::new(shape), lost: Mutex::default() })
     }
 
     /// Returns, once, what was damaged or missing when it was wanted.
     pub(super) fn take_lost(&self) -> Vec<ObjectHash> {
         std::mem::take(&mut *self.lost.lock()).into_iter().collect()
+    }
+
+    /// Makes documents otherwise from now on.
+    pub(super) fn reshape(&self, shape: &Shape) {
+        *self.shape.write() = shape.clone();
     }
 
     /// Lets go of the database: while anybody is connected, what was written last does not come into its own file.
@@ -95,7 +101,8 @@ impl Texts for Arc<SavedTexts> {
     }
 
     fn build(&self, file: &Arc<str>, text: Arc<str>) -> Result<Document, String> {
-        self.shape.build(file, text)
+        let shape = self.shape.read().clone();
+        shape.build(file, text)
     }
 }
 
