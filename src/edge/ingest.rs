@@ -143,7 +143,8 @@ pub fn ingest(
 ///
 /// As [`ingest`] does it; of a path at which nothing is any more, what memory knows of it is reported as removed.
 pub fn ingest_changed(paths: &[PathBuf], known: &Known, options: &IngestOptions, cancel: &AtomicBool) -> IngestReport {
-    let entries = paths.iter().flat_map(|path| match path.is_file() && options.named.contains(path) {
+    // What the user named is read as it is at a start: where it is away for a while, what is known of it is kept.
+    let entries = paths.iter().flat_map(|path| match options.named.contains(path) {
         true => org_files(path),
         false => org_files_at(path),
     });

@@ -111,10 +111,14 @@ struct Batch {
 
 impl Watching {
     fn new(roots: Vec<PathBuf>, ears: Sender<Heard>) -> Watching {
-        let hear = move |event| {
+        Watching::hearing(roots, move |event| {
             // After the end nobody listens.
             let _ = ears.send(Heard::News(event));
-        };
+        })
+    }
+
+    /// Watches, and gives the system's news to `hear` as they come.
+    fn hearing(roots: Vec<PathBuf>, hear: impl FnMut(notify::Result<notify::Event>) + Send + 'static) -> Watching {
         let (watcher, complaints) = match notify::recommended_watcher(hear) {
             Ok(watcher) => (Some(watcher), Vec::new()),
             Err(why) => {
@@ -406,6 +410,7 @@ fn remote_mount(line: &str) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::{Arc, Mutex};
 
     #[test]
     fn mounts_of_other_machines_are_known() {
@@ -427,5 +432,169 @@ mod tests {
         let many = (0..=NAMED).map(|n| PathBuf::from(format!("/n/{n}.org"))).collect();
         assert_eq!(Batch { paths: many, anything: false, looked: false }.changed(), Some(Changed::Anything));
         assert_eq!(Batch::default().changed(), None);
+    }
+
+    /// A test never hangs.
+    const PATIENCE: Duration = Duration::from_secs(20);
+
+    /// A folder with a folder in it, watched; what the system says of them waits while the gate is held.
+    struct Gated {
+        _home: tempfile::TempDir,
+        root: PathBuf,
+        watching: Watching,
+        news: Receiver<Heard>,
+        gate: Arc<Mutex<()>>,
+    }
+
+    impl Gated {
+        fn new() -> Gated {
+            let home = tempfile::tempdir().expect("a folder");
+            let root = home.path().canonicalize().expect("a folder");
+            std::fs::create_dir(root.join("a")).expect("a folder");
+            let ((ears, news), gate) = (mpsc::channel(), Arc::<Mutex<()>>::default());
+            let own = gate.clone();
+            let mut watching = Watching::hearing(vec![root.clone()], move |event| {
+                let _pass = own.lock().expect("nobody panicked");
+                // After the end nobody listens.
+                let _ = ears.send(Heard::News(event));
+            });
+            watching.ready();
+            Gated { _home: home, root, watching, news, gate }
+        }
+
+        /// Takes news until they name a path, or that everything must be looked through.
+        #[track_caller]
+        fn until(&mut self, expect: Option<&Path>) {
+            loop {
+                let mut batch = Batch::default();
+                match self.news.recv_timeout(PATIENCE) {
+                    Ok(Heard::News(event)) => self.watching.note(event, &mut batch),
+                    Ok(Heard::End) => panic!("nobody ended it"),
+                    Err(why) => panic!("no news of {expect:?}: {why}"),
+                }
+                match expect {
+                    Some(path) if batch.paths.contains(path) => return,
+                    None if batch.anything => return,
+                    Some(_) | None => {}
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn after_news_were_dropped_a_folder_that_was_made_again_meanwhile_is_watched() {
+        let most = std::fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").unwrap_or_default();
+        let most: usize = most.trim().parse().ok().filter(|most| *most <= 1 << 17).unwrap_or(0);
+        let mut gated = Gated::new();
+        let (folder, files) = (gated.root.join("a"), ["x", "y"].map(|name| gated.root.join(name)));
+        files.iter().for_each(|file| std::fs::write(file, "").expect("a file"));
+        let gate = gated.gate.clone();
+        let shut = gate.lock().expect("nobody panicked");
+        // Each is news of its own, as it is another file than before; what comes behind them finds no room.
+        for file in files.iter().cycle().take(most + 1_000) {
+            std::fs::set_permissions(file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).expect("it is ours");
+        }
+        std::fs::remove_dir(&folder).expect("it is empty");
+        std::fs::create_dir(&folder).expect("a folder");
+        drop(shut);
+        if most == 0 {
+            // A system that does not say how much it keeps: then it is only said that something was dropped.
+            let dropped = notify::Event::new(EventKind::Other).set_flag(notify::event::Flag::Rescan);
+            gated.watching.note(Ok(dropped), &mut Batch::default());
+        } else {
+            gated.until(None);
+        }
+        let note = folder.join("new.org");
+        std::fs::write(&note, "* New\n").expect("a file");
+        gated.until(Some(&note));
+    }
+
+    #[test]
+    fn a_folder_that_is_held_open_while_it_is_made_again_is_watched() {
+        let mut gated = Gated::new();
+        let folder = gated.root.join("a");
+        // The system says that the old one is gone for good only when nobody has it open any more.
+        let held = std::fs::File::open(&folder).expect("a folder can be opened");
+        std::fs::remove_dir(&folder).expect("it is empty");
+        std::fs::create_dir(&folder).expect("a folder");
+        let first = folder.join("first.org");
+        gated.until(Some(&folder));
+        std::fs::write(&first, "* First\n").expect("a file");
+        gated.until(Some(&first));
+        drop(held);
+        let second = folder.join("second.org");
+        std::fs::write(&second, "* Second\n").expect("a file");
+        gated.until(Some(&second));
+    }
+
+    #[test]
+    fn a_folder_that_takes_the_name_of_another_is_watched_under_it() {
+        let mut gated = Gated::new();
+        let (a, b) = (gated.root.join("a"), gated.root.join("b"));
+        std::fs::create_dir_all(b.join("deep")).expect("folders");
+        gated.until(Some(&b));
+        std::fs::rename(&a, gated.root.join("old")).expect("renamed");
+        std::fs::rename(&b, &a).expect("renamed");
+        let note = a.join("deep/note.org");
+        gated.until(Some(&a));
+        std::fs::write(&note, "* Deep\n").expect("a file");
+        gated.until(Some(&note));
+        let other = gated.root.join("old/other.org");
+        std::fs::write(&other, "* Other\n").expect("a file");
+        gated.until(Some(&other));
+    }
+
+    #[test]
+    fn only_what_gives_no_news_is_looked_through() {
+        let home = tempfile::tempdir().expect("a folder");
+        let root = home.path().canonicalize().expect("a folder");
+        let far = root.join("far");
+        std::fs::create_dir_all(far.join("below")).expect("folders");
+        let mut watching = Watching::new(vec![root.clone()], mpsc::channel().0);
+        let looked = |watching: &mut Watching| {
+            let mut batch = Batch::default();
+            watching.look_around(&mut batch);
+            (batch.looked, batch.changed())
+        };
+        watching.ready();
+        assert_eq!(looked(&mut watching), (false, None), "all of it gives news");
+        watching.remote = vec![far.clone()];
+        watching.rescan();
+        assert_eq!(watching.complaints.len(), 1, "it is said once: {:?}", watching.complaints);
+        assert_eq!(looked(&mut watching), (true, Some(Changed::Paths(vec![far.clone()]))));
+        std::fs::remove_dir_all(&far).expect("removed");
+        assert_eq!(looked(&mut watching), (true, Some(Changed::Anything)), "it may be away for a while only");
+        watching.remote = vec![root];
+        watching.rescan();
+        assert_eq!(looked(&mut watching), (true, Some(Changed::Anything)));
+        assert_eq!(watching.complaints.len(), 1, "and not again: {:?}", watching.complaints);
+    }
+
+    #[test]
+    fn what_cannot_be_watched_later_on_is_said_and_looked_through() {
+        let home = tempfile::tempdir().expect("a folder");
+        let root = home.path().canonicalize().expect("a folder");
+        let (tell, told) = mpsc::channel();
+        let complaints = tell.clone();
+        let (ears, news) = mpsc::channel();
+        let mut watching = Watching::new(vec![root.clone()], ears.clone());
+        watching.ready();
+        // A disk of another machine is mounted below a folder that is watched.
+        watching.remote = vec![root.join("far")];
+        std::fs::create_dir(root.join("far")).expect("a folder");
+        let worker = std::thread::spawn(move || {
+            let mut complain = |text: &str| complaints.send(text.to_string()).expect("the test listens");
+            watching.run(&news, &mut complain, &mut |changed| {
+                tell.send(format!("{changed:?}")).expect("the test listens");
+            });
+        });
+        let first = told.recv_timeout(PATIENCE).expect("it is said");
+        assert!(first.contains("far cannot be watched (it lies on another machine"), "{first}");
+        let far = format!("{:?}", Changed::Paths(vec![root.join("far")]));
+        for _ in 0..2 {
+            assert_eq!(told.recv_timeout(PATIENCE).expect("it is told"), far, "the news of it, and then a look");
+        }
+        ears.send(Heard::End).expect("it listens");
+        worker.join().expect("it ends");
     }
 }

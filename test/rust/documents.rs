@@ -532,3 +532,25 @@ fn the_checks_bite() {
     assert_eq!(found.into_iter().collect::<Vec<_>>(), ["c"]);
     assert!(tests().contains("the_checks_bite") && !tests().contains("links"), "tests are told from other functions");
 }
+
+#[test]
+fn what_must_be_survived_names_tests_that_exist_and_steps_that_run_them() {
+    let (document, soak, tests) = (read("docs/ARCHITECTURE.org"), read("test/scripts/soak.sh"), tests());
+    let rows: Vec<Vec<&str>> = section(&document, "What must be survived")
+        .lines()
+        .filter(|line| line.starts_with("| ") && !line.starts_with("| what happens"))
+        .map(|line| line.split(" | ").collect())
+        .collect();
+    assert!(rows.len() >= 15, "the table is not found any more");
+    for row in rows {
+        let [what, named, steps] = row.as_slice() else { panic!("three columns: {row:?}") };
+        let (named, steps) = (code(named), code(steps));
+        assert!(!named.is_empty() && !steps.is_empty(), "{what}");
+        for name in named {
+            assert!(tests.contains(&name), "{what}: there is no test {name}");
+        }
+        for step in steps {
+            assert!(soak.contains(&format!("\n{step}() {{\n")), "{what}: the soak has no step {step}");
+        }
+    }
+}

@@ -1,5 +1,7 @@
 //! What changes in the memex from outside is in memory a moment later, by its right name.
 
+mod delay;
+
 use crate::support::engine::Home;
 use passepartout::domain::focus::{Project, Reach};
 use passepartout::edge::engine::focus::Turnabout;
@@ -26,7 +28,11 @@ struct Followed {
 
 impl Followed {
     async fn new(files: &[(&str, &str)]) -> Followed {
-        let home = Home::new(files);
+        Followed::on(Home::new(files), &[]).await
+    }
+
+    /// Follows the memex of a home, and further files or folders.
+    async fn on(home: Home, further: &[PathBuf]) -> Followed {
         let (tell, news) = channel();
         let tell = Mutex::new(tell);
         *home.notify.lock().expect("nobody panicked") = Arc::new(move |notice| {
@@ -35,7 +41,7 @@ impl Followed {
                 let _ = tell.lock().map(|tell| tell.send(()));
             }
         });
-        let engine = home.engine().await;
+        let engine = home.engine_with(|config| config.directories.extend_from_slice(further)).await;
         let watch = engine.follow_memex().expect("a thread");
         let followed = Followed { home, engine, news, _watch: watch };
         followed.until("the memex was read", |engine| {
@@ -223,4 +229,26 @@ async fn what_the_agent_sees_follows_a_renamed_file_and_folder() {
         engine.focus_stack().frames().iter().map(|frame| named(&frame.reach)).eq(expect.clone())
     });
     assert_eq!(followed.engine.view_in_sight().nodes().count(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_part_of_the_memex_that_is_one_file_is_followed_whatever_its_name() {
+    let home = Home::new(&[("a.org", "* One\n")]);
+    let diary = PathBuf::from(home.project("diary.txt"));
+    fs::write(&diary, "* Monday\n").expect("a file");
+    let followed = Followed::on(home, std::slice::from_ref(&diary)).await;
+    let has = |words: &str| {
+        let name = diary.display().to_string();
+        followed.until(words, |engine| engine.view().text(&name).is_some_and(|text| text.contains(words)));
+    };
+    has("Monday");
+    fs::write(&diary, "* Tuesday\n").expect("a file");
+    has("Tuesday");
+    fs::write(diary.with_extension("new"), "* Wednesday, by rename\n").expect("a file");
+    fs::rename(diary.with_extension("new"), &diary).expect("renamed");
+    has("Wednesday");
+    fs::write(diary.with_extension("org"), "* Beside it\n").expect("a file");
+    fs::write(&diary, "* Thursday\n").expect("a file");
+    has("Thursday");
+    assert_eq!(followed.files().len(), 2, "what lies beside it is no part of the memex: {:?}", followed.files());
 }

@@ -39,6 +39,7 @@ mod skill;
 mod store;
 mod support;
 mod survive;
+mod takeover;
 mod time;
 mod turn;
 mod wire;

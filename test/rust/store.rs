@@ -726,7 +726,7 @@ fn killed_at_any_moment_keeps_what_was_acknowledged() {
     }
     let (_, memory, _) = reopened(folder.path());
     assert!(memory.at().0 >= rounds as u64);
-    println!("{rounds} kills, {} operations, none lost", memory.at().0);
+    crate::support::soak::survived(format!("{rounds} kills, {} operations, none lost", memory.at().0));
 }
 
 #[test]

@@ -1,13 +1,15 @@
 //! What a store must survive: short forms here, long ones in `make soak` (`test/scripts/soak.sh survive`).
 //!
-//! Each test prints what it counted. A lost or broken full-text index is tried where that index is.
+//! Each test says what it counted.
+
+mod memex;
 
 use crate::memory::{document, why};
 use crate::store::{build, long, record, reopened, save};
 use crate::support::engine::{Home, ask, origin, provide, tree};
 use crate::support::fake_server::{Dialect, FakeServer, Reply};
 use crate::support::skip::skipped;
-use crate::support::soak;
+use crate::support::soak::{self, survived};
 use crate::support::user::ordinary;
 use passepartout::domain::gate::plan::PlanStatus;
 use passepartout::domain::id::OperationId;
@@ -167,10 +169,10 @@ fn a_flipped_byte_in_any_page_is_found_named_and_healed() {
         .step_by(if soak::asked::<u64>("FLIPS").is_some() { 1 } else { 9 })
         .for_each(|at| flip(&mut counts, original.path(), at, &all));
     assert!(counts.found > counts.tried / 4, "{counts:?}");
-    println!(
+    survived(format!(
         "{} flipped bytes in {pages} pages: {} found and healed, {} in unused room, {} old texts lost and listed, nothing else",
         counts.tried, counts.found, counts.harmless, counts.lost_texts
-    );
+    ));
 }
 
 /// Wherever a repair ends early, whoever opens the store next goes on with it.
@@ -209,6 +211,7 @@ fn a_repair_that_was_broken_off_is_finished_at_the_next_start() {
         assert!(verify(folder.path(), None).unwrap().whole(), "{round}");
         assert_eq!(DiskStore::open(folder.path()).unwrap().notices(), [""; 0], "{round}");
     }
+    survived("4 repairs broken off, each finished at the next start");
 }
 
 #[test]
@@ -253,7 +256,9 @@ fn a_damaged_log_is_stepped_over_where_it_is_damaged() {
         );
         read_again(&mut store, &files);
     }
-    println!("{rounds} flipped bytes in the plain log: all found, {named} in the middle stepped over and named");
+    survived(format!(
+        "{rounds} flipped bytes in the plain log: all found, {named} in the middle stepped over and named"
+    ));
 }
 
 #[test]
@@ -319,7 +324,7 @@ fn a_store_whose_folder_is_deleted_while_it_is_open_is_put_back_whole() {
     let refused = save(&mut store, &mut memory, "a", "* four\n").unwrap_err();
     assert!(refused.to_string().contains("memory.sqlite") || refused.to_string().contains("store"), "{refused}");
     fs::remove_file(parent.path()).unwrap();
-    println!("3 deleted folders put back, 1 moved one refused until it was back");
+    survived("3 deleted folders put back, 1 moved one refused until it was back");
 }
 
 #[test]
@@ -396,6 +401,7 @@ fn permission_that_is_lost_while_it_is_open_loses_nothing() {
     let (_, found, problems) = reopened(folder.path());
     assert_eq!((problems.len(), found.log(), found.head().root()), (0, memory.log(), memory.head().root()));
     assert!(verify(folder.path(), Some(heads.path())).unwrap().whole());
+    survived("2 times the rights on an open store were lost: refused or saved, and saved when they were back");
 }
 
 #[test]
@@ -418,6 +424,7 @@ fn a_store_of_a_newer_version_is_untouched_byte_for_byte() {
         assert!(matches!(refused, StoreError::Newer { found: 2, known: 1, .. }), "{refused}");
         assert_eq!(tree(&folder), before, "not even a companion is made");
     }
+    survived(format!("a newer store: {} attempts refused, not a byte of it changed", attempts.len()));
 }
 
 const SMALL: &str = "PASSEPARTOUT_TEST_SMALL_DISK";
@@ -504,7 +511,7 @@ fn a_disk_that_is_really_full_loses_nothing() {
     };
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
-    said.lines().filter(|line| line.contains(" disk")).for_each(|line| println!("{line}"));
+    said.lines().filter(|line| line.contains(" disk")).for_each(|line| survived(line));
     assert!(said.contains("3 times a full disk"), "{said}");
 }
 
@@ -540,6 +547,7 @@ async fn a_clock_that_goes_back_keeps_the_order_and_expires_nothing_anew() {
     again.close().await;
     let proof = verify(&home.store(), Some(&home.config().heads())).unwrap();
     assert!(proof.whole(), "{:?}", proof.breaks);
+    survived("a clock that went 400 days back: the order kept, nothing expired and nothing alive again");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -580,7 +588,9 @@ async fn ten_thousand_files_that_change_at_once_are_all_read() {
     let again = home.engine().await;
     check(&again.view());
     again.close().await;
-    println!("{count} files changed at once, {gone} of them deleted, as many renamed: all as they are on disk");
+    survived(format!(
+        "{count} files changed at once, {gone} of them deleted, as many renamed: all as they are on disk"
+    ));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -629,6 +639,9 @@ async fn loops_growing_files_and_strange_names_stop_nothing() {
     engine.flush().await.unwrap();
     engine.close().await;
     assert!(verify(&home.store(), Some(&home.config().heads())).unwrap().whole());
+    survived(format!(
+        "a loop of folders and one of files, a file that grew by {lines} lines while it was read, a name of two lines and one that is no UTF-8: read or named"
+    ));
 }
 
 const LOAD: &str = "PASSEPARTOUT_TEST_LOAD";
@@ -770,10 +783,10 @@ fn killed_under_load_every_act_has_its_intent_and_none_is_repeated() {
     let left = Intents::read(&mut store).unwrap().open().count();
     assert_eq!(reported.len() + left, between, "each that was open, and no other");
     assert!(between as u64 >= rounds / 2);
-    println!(
+    survived(format!(
         "{rounds} kills under load, {} acts and {head} operations acknowledged and all there, {between} between intent and outcome, all reported, none repeated",
         done.len()
-    );
+    ));
 }
 
 const ACTING: &str = "PASSEPARTOUT_TEST_ACTING";
@@ -906,9 +919,9 @@ async fn killed_in_a_real_act_what_was_done_of_it_is_reported_once_and_can_be_un
         (between, halves) = (between + reported, halves + usize::from(changed == 1));
     }
     assert!(between > 0 && halves > 0, "{between} between, {halves} halves of {rounds}");
-    println!(
+    survived(format!(
         "{rounds} kills in an act of two files: {between} between intent and outcome, {halves} with half of it done, all reported once, none repeated, all undone"
-    );
+    ));
 }
 
 /// The whole way: a database and a log that are damaged, `doctor --fix`, the memex read again.
@@ -972,6 +985,7 @@ async fn doctor_fix_brings_back_everything_that_log_and_org_files_hold() {
         let lost = proof.breaks.iter().all(|place| place.text.ends_with(" is lost"));
         assert!(lost, "{case}: {:?}", proof.breaks);
     }
+    survived(format!("{} damaged stores mended by the doctor: all that log and Org files hold is there", cases.len()));
 }
 
 /// A thousand headings changed in twenty thousand files, in a soak; fewer here, with the same bound for each.
@@ -1017,13 +1031,13 @@ fn a_change_of_one_heading_adds_little_to_the_disk() {
     }
     drop(store);
     let added = size() - before;
-    println!(
+    survived(format!(
         "{changes} one-heading changes in {files} files of {} bytes ({:.0} MB stored) added {:.1} MB, {} bytes each",
         text(0, 0).len(),
         before as f64 / 1e6,
         added as f64 / 1e6,
         added / changes as u64
-    );
+    ));
     assert!(added < 20_000 * changes as u64, "{added} bytes for {changes} changes");
 }
 
@@ -1050,5 +1064,5 @@ fn a_log_of_more_than_64_megabytes_is_good_for_all_of_it() {
     let mut store = DiskStore::open(folder.path()).unwrap();
     assert_eq!(store.list("turn", 0).unwrap().len() as u64, megabytes - 1);
     assert!(store.notices().iter().any(|line| line.contains("are lost: neither")), "{:?}", store.notices());
-    println!("a log of {megabytes} MB, damaged in the middle: all but the damaged record came back");
+    survived(format!("a log of {megabytes} MB, damaged in the middle: all but the damaged record came back"));
 }

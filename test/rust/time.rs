@@ -668,10 +668,14 @@ async fn a_turn_that_changes_one_heading_adds_little_to_the_store() {
     let turns: usize = soak::asked("TURNS").unwrap_or(20);
     let files: usize = if turns > 20 { 20_000 } else { 1_000 };
     let home = Home::new(&[]);
+    let mut bytes = 0;
     for n in 0..files {
-        let body: String =
-            (0..40).map(|line| format!("Line {line} of note {n} says what nobody else says.\n")).collect();
-        let text = format!("* TODO Note {n}\n:PROPERTIES:\n:ID: n{n}\n:END:\n{body}");
+        let lines = |part: usize| -> String {
+            (0..10).map(|line| format!("Line {part}{line} of note {n} says what nobody else says.\n")).collect()
+        };
+        let mut text = format!("* TODO Note {n}\n:PROPERTIES:\n:ID: n{n}\n:END:\n{}", lines(0));
+        (1..5).for_each(|part| text.push_str(&format!("** Part {part} of {n}\n{}", lines(part))));
+        bytes += text.len();
         std::fs::write(home.file(&format!("n{n}.org")), text).expect("a file");
     }
     let place = |n: usize| n * 19 % files;
@@ -684,8 +688,15 @@ async fn a_turn_that_changes_one_heading_adds_little_to_the_store() {
     for n in 0..turns {
         does(&home, &again, &format!("note {n} is done")).await;
     }
+    let changes = again.changes().await.expect("they are read");
+    assert_eq!(changes.len(), turns, "each can be taken back: what its file was before is kept");
     again.close().await;
-    let each = (room(&home) - before) / turns as u64;
-    println!("{turns} turns in {files} files add {each} bytes each to the store: 1,000 of them {} MB", each / 1_000);
-    assert!(each < 20_000, "1,000 turns would add {each} kB");
+    let added = room(&home) - before;
+    soak::survived(format!(
+        "{turns} turns that each change one heading of {:.1} MB in {files} files, with what each file was before: {:.1} MB more in the store, {} bytes each",
+        bytes as f64 / 1e6,
+        added as f64 / 1e6,
+        added / turns as u64
+    ));
+    assert!(added < 20_000 * turns as u64, "{added} bytes for {turns} turns");
 }

@@ -186,3 +186,91 @@ fn renamed(before: &View, documents: &[Arc<Document>], removed: &[String]) -> Ve
     }
     found
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::edge::clock::SystemClock;
+    use crate::edge::config::{Config, Surroundings};
+    use crate::edge::editor::NoEditor;
+    use crate::edge::engine::boot::{Boot, Keep, start};
+    use crate::edge::engine::memory::ACT;
+    use crate::edge::secret::Vault;
+
+    /// A memex of one file.
+    struct Place {
+        _folder: tempfile::TempDir,
+        file: String,
+        engine: Arc<Engine>,
+    }
+
+    impl Place {
+        async fn new(text: &str) -> Place {
+            let folder = tempfile::tempdir().expect("a folder");
+            let base = folder.path().canonicalize().expect("it is there");
+            let memex = base.join("memex");
+            std::fs::create_dir(&memex).expect("a folder");
+            let file = memex.join("a.org").display().to_string();
+            std::fs::write(&file, text).expect("a file");
+            let mut config = Config::read(&Surroundings { variables: Default::default() });
+            (config.cache, config.store) = (base.join("cache"), base.join("store"));
+            config.directories = vec![memex];
+            let (vault, clock) = (Vault::empty(), Arc::new(SystemClock));
+            let (editor, notify) = (Arc::new(NoEditor), Arc::new(|_| {}));
+            let boot = Boot { config, vault, editor, clock, notify, keep: Keep::InMemory };
+            let engine = start(boot).await.expect("the engine starts");
+            engine.read_memex(&mut |_| {});
+            Place { _folder: folder, file, engine }
+        }
+
+        fn write(&self, text: &str) {
+            std::fs::write(&self.file, text).expect("a file");
+        }
+
+        fn path(&self) -> PathBuf {
+            PathBuf::from(&self.file)
+        }
+
+        #[track_caller]
+        fn has(&self, text: &str) {
+            assert_eq!(self.engine.view().text(&self.file).as_deref(), Some(text));
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn what_memory_did_not_take_because_it_had_moved_is_read_again() {
+        let place = Place::new("* One\n").await;
+        place.write("* From disk\n");
+        let known = Known::new(place.engine.view(), []);
+        let mut report = ingest_changed(&[place.path()], &known, &place.engine.ingest_options(), &place.engine.stop);
+        place.engine.take_text(&place.file, "* By an act\n".into(), ACT).expect("it can be read");
+        let refused = place.engine.take_report(&mut report, &known.view);
+        assert_eq!(refused, [place.path()]);
+        place.has("* By an act\n");
+        place.engine.read_refused(refused.clone(), 0);
+        place.has("* By an act\n");
+        place.engine.read_refused(refused, AGAIN);
+        place.has("* From disk\n");
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn an_old_version_is_held_until_the_file_changes_and_never_over_what_was_not_read_yet() {
+        let place = Place::new("* One\n").await;
+        let goes_back = || {
+            place.engine.take_text(&place.file, "* Before\n".into(), ACT).expect("it can be read");
+            let root = place.engine.view().card(&place.file).expect("it is there").root();
+            place.engine.hold(&[(place.file.clone(), root)]);
+        };
+        goes_back();
+        place.engine.read_changed(&[place.path()]);
+        place.has("* Before\n");
+        place.write("* Two, changed\n");
+        place.engine.read_changed(&[place.path()]);
+        place.has("* Two, changed\n");
+        place.write("* Three, and not read yet\n");
+        goes_back();
+        place.has("* Before\n");
+        place.engine.read_changed(&[place.path()]);
+        place.has("* Three, and not read yet\n");
+    }
+}

@@ -35,6 +35,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How often a store that is in use is tried again.
+///
+/// The system has no waiting for a lock of a file that ends after a time, and SQLite waits for its own locks only.
 const RETRY: Duration = Duration::from_millis(20);
 /// How many of the last operations are loaded at start.
 pub const LOADED_OPERATIONS: usize = 1000;

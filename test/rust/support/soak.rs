@@ -21,3 +21,8 @@ pub fn cases(usual: u32) -> u32 {
         Some(all) => u32::try_from(u64::from(all) * u64::from(usual) / 256).unwrap_or(u32::MAX).max(1),
     }
 }
+
+/// Says what a test of what must be survived has counted; `make soak` gathers these lines.
+pub fn survived(counted: impl std::fmt::Display) {
+    println!("survived: {counted}");
+}
