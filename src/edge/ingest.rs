@@ -48,7 +48,7 @@ pub struct IngestOptions {
     pub max_bytes: u64,
     /// How many threads read; at least one does.
     pub threads: usize,
-    /// Roots, of which those that are files are read whatever their name.
+    /// Roots: files are read whatever their name, and of what is away what is known is kept.
     pub named: Vec<PathBuf>,
 }
 

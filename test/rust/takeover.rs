@@ -28,6 +28,8 @@ fn child_that_asks_for_headings() {
     });
     let hello = |client: &mut Client| client.request("hello", Plist::new());
     hello(&mut client);
+    // The runner has begun a line.
+    println!();
     for n in 0.. {
         let title = format!("Errand {name}x{n}");
         println!("asked {title}");
