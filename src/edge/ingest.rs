@@ -346,10 +346,7 @@ fn build(
         Ok(outline) => outline,
         Err(why) => return failed(path, known, format!("has {why}")),
     };
-    let document = match known.view.warm(&file) {
-        Some(previous) => Document::rebuild(&previous, outline, &options.privacy),
-        None => Document::build(file.clone(), outline, &options.privacy),
-    };
+    let document = known.view.follow(&file, outline, &options.privacy);
     let (modified, size) = look(meta);
     let document = document.changed_at(jiff::Timestamp::from_nanosecond(modified.into()).ok());
     let settled = still && now().saturating_sub(modified) >= UNSETTLED;

@@ -20,6 +20,7 @@ mod fuzz;
 mod gate;
 mod inert;
 mod ingest;
+mod keys;
 mod layering;
 mod memory;
 mod one_door;

@@ -8,13 +8,13 @@ mod code;
 
 use crate::domain::id::{NodeId, ObjectHash};
 use crate::domain::label::Privacy;
-use crate::domain::memory::document;
+use crate::domain::memory::names::{self, Kept};
 use crate::domain::org::property::Inheritance;
 use jiff::civil::Date;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-pub use code::VERSION;
+pub use code::{KeptNames, VERSION};
 
 /// The three timestamps of a planning line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -85,6 +85,8 @@ pub struct Card {
     places: Box<[Place]>,
     /// Numbers behind ids that would stand twice, by node.
     suffixes: Box<[(u32, u32)]>,
+    /// Paths in ids that are not those of the titles, by node.
+    kept: Box<[Kept]>,
     /// Target and node of links to ids, by target.
     links: Box<[(u32, u32)]>,
     /// Titles, values, words.
@@ -156,7 +158,8 @@ impl Card {
     pub fn heap_bytes(&self) -> usize {
         let words = self.tags.len() + self.words.len() + self.keywords.len();
         let pairs = self.entries.len() + self.places.len() + self.suffixes.len() + self.links.len();
-        size_of::<Card>() + self.slots.len() * size_of::<Slot>() + words * 4 + pairs * 8 + self.arena.len()
+        let kept: usize = self.kept.iter().map(|(_, path)| size_of::<Kept>() + path.len()).sum();
+        size_of::<Card>() + self.slots.len() * size_of::<Slot>() + words * 4 + pairs * 8 + kept + self.arena.len()
     }
 
     fn slot(&self, index: usize) -> Option<&Slot> {
@@ -181,7 +184,7 @@ impl Card {
     }
 
     /// Returns a heading's title, or a file's `#+TITLE`; the empty text without one.
-    fn own_title(&self, index: usize) -> &str {
+    pub(super) fn own_title(&self, index: usize) -> &str {
         let next = self.slots.get(index + 1);
         self.slot(index).zip(next).map_or("", |(slot, next)| self.cut(slot.title, next.title))
     }
@@ -452,17 +455,38 @@ impl Card {
         self.property(index, "ID").map(str::trim).filter(|id| !id.is_empty())
     }
 
-    /// Returns the titles from the top down to a heading, as its id holds them.
+    /// Returns the path of a heading as its id holds it: the titles from the top down, or what it keeps.
     fn path(&self, index: usize) -> String {
-        let chain: Vec<usize> =
-            std::iter::successors(Some(index), |at| self.parent(*at).filter(|up| *up > 0)).collect();
-        let titles = chain.into_iter().rev().map(|at| self.own_title(at));
-        titles.fold(String::new(), |above, title| document::path(&above, title))
+        let (mut at, mut chain) = (index, Vec::new());
+        let mut path = loop {
+            if let Some(kept) = self.kept_path(at) {
+                break kept.to_string();
+            }
+            chain.push(at);
+            match self.parent(at).filter(|up| *up > 0) {
+                Some(up) => at = up,
+                None => break String::new(),
+            }
+        };
+        for at in chain.into_iter().rev() {
+            path = names::path(&path, self.own_title(at));
+        }
+        path
+    }
+
+    fn kept_path(&self, index: usize) -> Option<&str> {
+        let at = self.kept.binary_search_by_key(&(index as u32), |(node, _)| *node).ok()?;
+        self.kept.get(at).map(|(_, path)| path.as_ref())
+    }
+
+    /// Returns the paths that nodes keep, and the numbers behind ids that would stand twice, by node.
+    pub(super) fn names(&self) -> (&[Kept], &[(u32, u32)]) {
+        (&self.kept, &self.suffixes)
     }
 
     /// Finds a node of this file by its id.
     pub fn index_of(&self, id: &NodeId) -> Option<usize> {
-        let print = short(id.as_str());
+        let print = short(self.root, id.as_str());
         let begin = self.places.partition_point(|place| place.print < print);
         let candidates = self.places.get(begin..).unwrap_or_default().iter().take_while(|place| place.print == print);
         candidates.map(|place| place.node as usize).find(|node| self.id(*node) == *id)
@@ -483,20 +507,27 @@ pub fn day_of(timestamp: &str) -> Option<Date> {
     well_formed.then(|| date.parse().ok()).flatten()
 }
 
-fn short(id: &str) -> u32 {
-    (fingerprint(id) >> 32) as u32
+/// Returns what a card sorts an id by. The content of the file takes part, so that nobody can write a file in which many
+/// ids share it: with each id that is tried, all the others get another one.
+fn short(content: ObjectHash, id: &str) -> u32 {
+    let key = content.as_bytes().first_chunk::<8>().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+    (keyed(key, id) >> 32) as u32
 }
 
 /// Returns 64 bits that tell texts apart in most cases: fast, the same on every machine, and no promise.
 /// Whoever finds something by it compares the text itself.
 pub fn fingerprint(text: &str) -> u64 {
+    keyed(0, text)
+}
+
+fn keyed(key: u64, text: &str) -> u64 {
     const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
     let mix = |state: u64, word: u64| {
         let wide = u128::from(state ^ word).wrapping_mul(u128::from(ODD ^ 0x2545_f491_4f6c_dd1d));
         (wide as u64) ^ ((wide >> 64) as u64)
     };
     let (words, rest) = text.as_bytes().as_chunks::<8>();
-    let mut state = ODD ^ (text.len() as u64);
+    let mut state = ODD ^ key ^ (text.len() as u64);
     for word in words {
         state = mix(state, u64::from_le_bytes(*word)).wrapping_add(ODD);
     }

@@ -4,11 +4,13 @@
 
 use crate::domain::id::{NodeId, ObjectHash};
 use crate::domain::label::Privacy;
+use crate::domain::memory::card::Card;
 use crate::domain::memory::digest::{Digests, Reuse};
+use crate::domain::memory::kin::{self, Hashed, Sketched};
 use crate::domain::memory::link::{self, IdLink};
 use crate::domain::memory::names::{self, Names};
-pub(super) use crate::domain::memory::names::{MAX_PATH, SHORT_PATH, path};
 use crate::domain::org::outline::Outline;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// One file in memory.
@@ -30,7 +32,7 @@ pub struct Document {
     pub anew: Anew,
     /// Each node's hash without what is below it, by index.
     own: Vec<ObjectHash>,
-    /// The ids again, and which node has each.
+    /// The ids again, and how they are made.
     names: Names,
     /// Links to ids, sorted by target.
     links: Vec<IdLink>,
@@ -67,14 +69,46 @@ impl Document {
     /// The second node of a file with the same name gets `#2` behind it, the third `#3`.
     /// A path of titles longer than 1,024 bytes is shortened to `~` and a hash of itself.
     pub fn build(file: impl Into<Arc<str>>, outline: Outline, options: &PrivacyOptions) -> Document {
-        Self::assemble(file.into(), outline, options, None)
+        Self::assemble(file.into(), outline, options, Earlier::Nothing)
     }
 
     /// Builds the document that follows another of the same file after an edit.
     ///
-    /// The result is what [`Document::build`] gives; hashes of what did not change, and names that did not, are taken over.
+    /// Hashes are those that [`Document::build`] gives; those of what did not change are taken over. A heading without
+    /// an `:ID:` keeps the name that it had: whatever becomes of the titles above it, of its siblings and of its own,
+    /// as long as its text or its place tells that it is the same. What was not there before is named as by
+    /// [`Document::build`], below the path that its parent keeps.
     pub fn rebuild(previous: &Document, outline: Outline, options: &PrivacyOptions) -> Document {
-        Self::assemble(previous.file.clone(), outline, options, Some(previous))
+        Self::assemble(previous.file.clone(), outline, options, Earlier::Document(previous))
+    }
+
+    /// Builds the document that follows one of which the card is left; without its text, a heading is known again by
+    /// title, length and place.
+    pub fn rebuild_cold(previous: &Card, outline: Outline, options: &PrivacyOptions) -> Document {
+        Self::assemble(previous.file.clone(), outline, options, Earlier::Card(previous))
+    }
+
+    /// Gives the nodes the names that a card of the same content has, of this file or of what it was called before.
+    pub fn name_as(&mut self, card: &Card) {
+        let (kept, numbers) = card.names();
+        if card.root() == self.root() {
+            self.name(kept, numbers);
+        }
+    }
+
+    /// Gives the nodes names by what those of the same content keep. Where two nodes would have one name, as titles are
+    /// read otherwise now, names stay as they are.
+    pub fn name(&mut self, kept: &[(u32, Box<str>)], numbers: &[(u32, u32)]) {
+        if *self.names.kept == *kept && *self.names.numbers == *numbers {
+            return;
+        }
+        let names = Names::given(&self.file, &self.outline, kept.to_vec(), numbers.to_vec());
+        let mut seen = HashSet::with_capacity(names.ids.len());
+        if names.ids.iter().all(|id| seen.insert(id)) {
+            self.names = names;
+            self.ids = self.names.ids.clone();
+            self.links = link::node_links(&self.file, &self.outline, &self.ids);
+        }
     }
 
     /// Returns the document with the time at which its file was last changed.
@@ -95,11 +129,6 @@ impl Document {
         chat.is_none_or(|session| session.trim().is_empty())
     }
 
-    /// Finds a node of this file by its id.
-    pub fn index_of(&self, id: &NodeId) -> Option<usize> {
-        self.names.index_of(id)
-    }
-
     /// Returns the links to nodes that stand in this file, sorted by target.
     pub fn links(&self) -> &[IdLink] {
         &self.links
@@ -118,18 +147,58 @@ impl Document {
         rest.is_empty() || rest.starts_with("::*")
     }
 
-    fn assemble(file: Arc<str>, outline: Outline, options: &PrivacyOptions, previous: Option<&Document>) -> Document {
+    pub(super) fn names(&self) -> &Names {
+        &self.names
+    }
+
+    fn assemble(file: Arc<str>, outline: Outline, options: &PrivacyOptions, earlier: Earlier<'_>) -> Document {
+        let previous = match earlier {
+            Earlier::Document(previous) => Some(previous),
+            Earlier::Card(_) | Earlier::Nothing => None,
+        };
         let reuse = previous.map(|old| Reuse::new(&old.hashes, &old.own, &old.outline, &outline));
         let Digests { whole: hashes, own, nodes, sections } = Digests::new(&outline, reuse.as_ref());
-        let kept = previous.filter(|previous| names::alike(&previous.outline, &outline));
-        let names = kept.map_or_else(|| Names::new(&file, &outline), |previous| previous.names.clone());
-        let named = if kept.is_some() { 0 } else { outline.nodes.len() };
+        let (names, named) = match earlier {
+            Earlier::Nothing => (Names::new(&file, &outline), outline.nodes.len()),
+            Earlier::Document(previous) => previous.names_of(&outline, &own, &hashes),
+            Earlier::Card(card) => names_after(card, &outline),
+        };
         let anew = Anew { sections, nodes, names: named };
         let privacy = privacy(&outline, options);
         let ids = names.ids.clone();
         let links = link::node_links(&file, &outline, &ids);
         Document { file, ids, hashes, privacy, modified: None, anew, own, names, links, outline }
     }
+
+    /// Returns the names of the outline that follows this document, and how many of them are new.
+    fn names_of(&self, outline: &Outline, own: &[ObjectHash], whole: &[ObjectHash]) -> (Names, usize) {
+        let old = Hashed { outline: &self.outline, own: &self.own, whole: &self.hashes };
+        let from = kin::kin(&old, &Hashed { outline, own, whole });
+        let unmoved = from.iter().enumerate().all(|(index, old)| *old as usize == index);
+        if unmoved && names::alike(&self.outline, outline) {
+            return (self.names.clone(), 0);
+        }
+        let carried = kin::carried(&self.outline, &self.names, &self.file, outline, &from);
+        let named = carried.ids.iter().filter(|id| id.is_none()).count();
+        (Names::after(&self.file, outline, carried), named)
+    }
+}
+
+/// What a document follows.
+enum Earlier<'a> {
+    Nothing,
+    Document(&'a Document),
+    Card(&'a Card),
+}
+
+/// Returns the names of the outline that follows a card's, and how many of them are new.
+fn names_after(card: &Card, outline: &Outline) -> (Names, usize) {
+    let (kept, numbers) = card.names();
+    let names = Names::given(&card.file, card, kept.to_vec(), numbers.to_vec());
+    let from = kin::kin(&Sketched::of_card(card), &Sketched::of_outline(outline));
+    let carried = kin::carried(card, &names, &card.file, outline, &from);
+    let named = carried.ids.iter().filter(|id| id.is_none()).count();
+    (Names::after(&card.file, outline, carried), named)
 }
 
 /// Returns each node's privacy: its own tags and properties, or those of anything above it.

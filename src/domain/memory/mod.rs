@@ -9,6 +9,7 @@ pub mod document;
 pub mod files;
 pub mod group;
 pub mod index;
+mod kin;
 pub mod link;
 mod names;
 mod node;

@@ -1,4 +1,4 @@
-//! What the nodes of one file are called, and which node has a name.
+//! What the nodes of one file are called: first by the path of their titles, and from then on by the key they have.
 
 use crate::domain::hash::ContentHasher;
 use crate::domain::id::{NodeId, ObjectHash};
@@ -9,28 +9,92 @@ use std::hash::{BuildHasher, DefaultHasher, Hasher, RandomState};
 use std::sync::Arc;
 
 /// A path of titles longer than this many bytes is named by its hash instead.
-pub(super) const MAX_PATH: usize = 1024;
+const MAX_PATH: usize = 1024;
 /// How long the name of such a path is, in bytes.
-pub(super) const SHORT_PATH: usize = 33;
+const SHORT_PATH: usize = 33;
 
 /// The names of one file's nodes. Cloning is O(1).
+///
+/// A node without an `ID` is called `FILE::*` and its path: that of its parent and its own title, unless it keeps
+/// another one that it had before.
 #[derive(Clone, Debug)]
 pub(super) struct Names {
     /// Each node's id, by index; no two are equal.
     pub ids: Arc<[NodeId]>,
-    places: Arc<Places>,
+    /// Paths of nodes that are not what their titles say, sorted by node.
+    pub kept: Arc<[Kept]>,
+    /// Numbers behind ids that would stand twice, sorted by node.
+    pub numbers: Arc<[(u32, u32)]>,
+}
+
+/// A node, and the path that it keeps.
+pub(super) type Kept = (u32, Box<str>);
+
+/// The headings of a file, as far as their names go; the file itself is the first.
+pub(super) trait Headings {
+    /// Returns how many there are.
+    fn count(&self) -> usize;
+    /// Returns the index of the parent; the file's is 0.
+    fn above(&self, index: usize) -> u32;
+    /// Returns the title as it is written; a file's counts for nothing.
+    fn words(&self, index: usize) -> &str;
+    /// Returns the own `ID`.
+    fn own(&self, index: usize) -> Option<&str>;
+}
+
+impl Headings for Outline {
+    fn count(&self) -> usize {
+        self.nodes.len()
+    }
+
+    fn above(&self, index: usize) -> u32 {
+        self.nodes.get(index).map_or(0, |node| node.parent)
+    }
+
+    fn words(&self, index: usize) -> &str {
+        self.nodes.get(index).map_or("", |node| self.slice(&node.title))
+    }
+
+    fn own(&self, index: usize) -> Option<&str> {
+        // Nearly every node has no drawer.
+        let node = self.nodes.get(index).filter(|node| !node.properties.is_empty())?;
+        own_id(self, node)
+    }
+}
+
+/// What the nodes of a file take over of the names that they had.
+pub(super) struct Carried {
+    /// By node; those that have none are named anew.
+    pub ids: Vec<Option<NodeId>>,
+    /// As in [`Names`].
+    pub kept: Vec<Kept>,
+    /// As in [`Names`].
+    pub numbers: Vec<(u32, u32)>,
 }
 
 impl Names {
-    /// Names each node; see [`super::document::Document::build`].
-    pub fn new(file: &Arc<str>, outline: &Outline) -> Names {
-        let (ids, places) = Naming::new(file, outline).run();
-        Names { ids: ids.into(), places: Arc::new(places) }
+    /// Names each node of a file that is read for the first time; see [`super::document::Document::build`].
+    pub fn new(file: &Arc<str>, headings: &impl Headings) -> Names {
+        let nothing = Carried { ids: vec![None; headings.count()], kept: Vec::new(), numbers: Vec::new() };
+        Names::after(file, headings, nothing)
     }
 
-    /// Returns the index of the node with a name.
-    pub fn index_of(&self, id: &NodeId) -> Option<usize> {
-        self.places.find(&self.ids, self.places.hash(id.as_str()), id.as_str()).map(|index| index as usize)
+    /// Names the nodes that carry no name over.
+    pub fn after(file: &Arc<str>, headings: &impl Headings, carried: Carried) -> Names {
+        let Carried { ids, kept, numbers } = match carried.ids.iter().all(Option::is_some) {
+            true => carried,
+            false => Naming::new(file, headings, carried).run(),
+        };
+        Names { ids: ids.into_iter().flatten().collect(), kept: kept.into(), numbers: numbers.into() }
+    }
+
+    /// Gives the nodes the names that they have by what they keep.
+    pub fn given(file: &Arc<str>, headings: &impl Headings, kept: Vec<Kept>, numbers: Vec<(u32, u32)>) -> Names {
+        let plain = Carried { ids: vec![None; headings.count()], kept, numbers };
+        let mut naming = Naming::new(file, headings, plain);
+        naming.given = true;
+        let Carried { ids, kept, numbers } = naming.run();
+        Names { ids: ids.into_iter().flatten().collect(), kept: kept.into(), numbers: numbers.into() }
     }
 }
 
@@ -96,15 +160,16 @@ impl Places {
         hasher.finish()
     }
 
-    fn find(&self, ids: &[NodeId], hash: u64, name: &str) -> Option<u32> {
+    fn find(&self, ids: &[Option<NodeId>], hash: u64, name: &str) -> Option<u32> {
         let mask = self.slots.len() - 1;
         let (mut at, tag) = (hash as usize & mask, (hash >> 32) as u32);
+        let is = |id: &Option<NodeId>| id.as_ref().is_some_and(|id| id.as_str() == name);
         loop {
             let slot = self.slots.get(at)?;
             if slot.index == EMPTY {
                 return None;
             }
-            if slot.tag == tag && ids.get(slot.index as usize).is_some_and(|id| id.as_str() == name) {
+            if slot.tag == tag && is(ids.get(slot.index as usize)?) {
                 return Some(slot.index);
             }
             at = (at + 1) & mask;
@@ -135,10 +200,16 @@ struct Above {
 }
 
 /// Names nodes one after the other.
-struct Naming<'a> {
-    outline: &'a Outline,
+struct Naming<'a, H> {
+    headings: &'a H,
     file: &'a Arc<str>,
-    ids: Vec<NodeId>,
+    carried: Carried,
+    /// Whether what is carried says all, so that nothing is numbered.
+    given: bool,
+    /// How many of what is kept, and of the numbers, belong to nodes before the one at hand.
+    seen: (usize, usize),
+    /// Numbers that were given anew.
+    numbered: Vec<(u32, u32)>,
     places: Places,
     /// By the index of the node that has a name: the number that the next one with it gets.
     next_number: HashMap<u32, u32>,
@@ -152,51 +223,67 @@ struct Naming<'a> {
     candidate: String,
 }
 
-impl<'a> Naming<'a> {
-    fn new(file: &'a Arc<str>, outline: &'a Outline) -> Self {
-        let places = Places::new(outline.nodes.len());
+impl<'a, H: Headings> Naming<'a, H> {
+    fn new(file: &'a Arc<str>, headings: &'a H, carried: Carried) -> Self {
+        let mut places = Places::new(headings.count());
+        // What is carried over is taken before anything is named.
+        for (index, id) in carried.ids.iter().enumerate() {
+            if let Some(id) = id {
+                places.insert(places.hash(id.as_str()), index as u32);
+            }
+        }
         let scratch = format!("{file}::*");
         let mut base_hash = places.keys.build_hasher();
         base_hash.write(scratch.as_bytes());
         let above = vec![Above { node: 0, begin: 0, hash: base_hash.clone() }];
-        let ids = Vec::with_capacity(outline.nodes.len());
-        let base = scratch.len();
-        let (next_number, candidate) = (HashMap::new(), String::new());
-        Naming { outline, file, ids, places, next_number, scratch, base, base_hash, above, candidate }
+        Naming {
+            headings,
+            file,
+            carried,
+            given: false,
+            seen: (0, 0),
+            numbered: Vec::new(),
+            places,
+            next_number: HashMap::new(),
+            base: scratch.len(),
+            scratch,
+            base_hash,
+            above,
+            candidate: String::new(),
+        }
     }
 
-    fn run(mut self) -> (Vec<NodeId>, Places) {
-        let outline = self.outline;
-        for (index, node) in outline.nodes.iter().enumerate() {
-            let own = own_id(outline, node);
+    fn run(mut self) -> Carried {
+        let headings = self.headings;
+        for index in 0..headings.count() {
+            let has_name = self.carried.ids.get(index).is_some_and(Option::is_some);
+            let own = headings.own(index);
             if index == 0 {
-                let name = own.map_or_else(|| NodeId::new(self.file.clone()), NodeId::new);
-                let mut hash = self.places.keys.build_hasher();
-                hash.write(name.as_str().as_bytes());
-                self.name(0, name.as_str(), hash);
+                if !has_name {
+                    let name = own.map_or_else(|| NodeId::new(self.file.clone()), NodeId::new);
+                    let hash = self.hasher_of(name.as_str());
+                    self.name(0, name.as_str(), hash);
+                }
                 continue;
             }
+            let parent = headings.above(index);
             while self.above.len() > 1
-                && let Some(last) = self.above.pop_if(|last| last.node != node.parent)
+                && let Some(last) = self.above.pop_if(|last| last.node != parent)
             {
                 self.scratch.truncate(last.begin);
             }
-            let has_children = outline.nodes.get(index + 1).is_some_and(|next| next.parent as usize == index);
+            let has_children = index + 1 < headings.count() && headings.above(index + 1) as usize == index;
             let index = index as u32;
-            let path = (own.is_none() || has_children).then(|| self.path(outline.slice(&node.title)));
-            match (own, &path) {
-                (Some(own), _) => {
-                    let mut hash = self.places.keys.build_hasher();
-                    hash.write(own.as_bytes());
-                    self.name(index, own, hash);
-                }
-                (None, Some((begin, hash))) => {
-                    // Taken out for as long as it is read, and put back.
-                    let scratch = std::mem::take(&mut self.scratch);
-                    self.name(index, scratch.get(*begin..).unwrap_or_default(), hash.clone());
-                    self.scratch = scratch;
-                }
-                (None, None) => {}
+            let named_by_path = !has_name && own.is_none();
+            let path = (named_by_path || has_children).then(|| self.path(index));
+            if let (Some(own), false) = (own, has_name) {
+                let hash = self.hasher_of(own);
+                self.name(index, own, hash);
+            } else if let (Some((begin, hash)), true) = (&path, named_by_path) {
+                // Taken out for as long as it is read, and put back.
+                let scratch = std::mem::take(&mut self.scratch);
+                self.name(index, scratch.get(*begin..).unwrap_or_default(), hash.clone());
+                self.scratch = scratch;
             }
             match path {
                 Some((begin, hash)) if has_children => self.above.push(Above { node: index, begin, hash }),
@@ -204,18 +291,39 @@ impl<'a> Naming<'a> {
                 None => {}
             }
         }
-        (self.ids, self.places)
+        if !self.numbered.is_empty() {
+            self.carried.numbers.append(&mut self.numbered);
+            self.carried.numbers.sort_unstable();
+        }
+        self.carried
+    }
+
+    fn hasher_of(&self, name: &str) -> DefaultHasher {
+        let mut hash = self.places.keys.build_hasher();
+        hash.write(name.as_bytes());
+        hash
     }
 
     /// Puts `FILE::*path/of/titles` behind the scratch text; returns where it begins, and its hash.
     ///
-    /// It is what [`path`] makes, without copying a path for each node.
-    fn path(&mut self, title: &str) -> (usize, DefaultHasher) {
+    /// It is what [`path()`] makes, without copying a path for each node.
+    fn path(&mut self, index: u32) -> (usize, DefaultHasher) {
+        let begin = self.scratch.len();
+        while self.carried.kept.get(self.seen.0).is_some_and(|(node, _)| *node < index) {
+            self.seen.0 += 1;
+        }
+        if let Some((_, kept)) = self.carried.kept.get(self.seen.0).filter(|(node, _)| *node == index) {
+            self.scratch.extend_from_within(..self.base);
+            self.scratch.push_str(kept);
+            let mut hash = self.base_hash.clone();
+            hash.write(kept.as_bytes());
+            return (begin, hash);
+        }
+        let title = self.headings.words(index as usize);
         let (above, mut hash) = match self.above.last() {
-            Some(above) => (above.begin..self.scratch.len(), above.hash.clone()),
+            Some(above) => (above.begin..begin, above.hash.clone()),
             None => (0..self.base, self.base_hash.clone()),
         };
-        let begin = self.scratch.len();
         let titled = above.len() > self.base;
         self.scratch.extend_from_within(above);
         if titled {
@@ -236,31 +344,54 @@ impl<'a> Naming<'a> {
         (begin, hash)
     }
 
-    /// Gives a name to the next node: this one, or when it is taken, this one with a number behind it.
+    /// Names a node: so, or when that is taken, with a number behind it.
     fn name(&mut self, index: u32, name: &str, hash: DefaultHasher) {
+        if self.given {
+            self.name_as_given(index, name);
+            return;
+        }
         let whole = hash.finish();
-        let Some(taken) = self.places.find(&self.ids, whole, name) else {
-            self.places.insert(whole, index);
-            self.ids.push(NodeId::new(name));
+        let Some(taken) = self.places.find(&self.carried.ids, whole, name) else {
+            self.take(index, whole, NodeId::new(name));
             return;
         };
-        let candidate = &mut self.candidate;
+        let mut candidate = std::mem::take(&mut self.candidate);
         candidate.clear();
         candidate.push_str(name);
-        let next = self.next_number.entry(taken).or_insert(2);
+        let mut next = self.next_number.get(&taken).copied().unwrap_or(2);
         loop {
             candidate.truncate(name.len());
             // Writing to a string cannot fail.
             let _ = write!(candidate, "#{next}");
-            *next += 1;
             let mut hash = hash.clone();
             hash.write(candidate.get(name.len()..).unwrap_or_default().as_bytes());
             let whole = hash.finish();
-            if self.places.find(&self.ids, whole, candidate).is_none() {
-                self.places.insert(whole, index);
-                self.ids.push(NodeId::new(candidate.as_str()));
+            if self.places.find(&self.carried.ids, whole, &candidate).is_none() {
+                self.take(index, whole, NodeId::new(candidate.as_str()));
+                self.numbered.push((index, next));
+                self.next_number.insert(taken, next + 1);
+                self.candidate = candidate;
                 return;
             }
+            next += 1;
+        }
+    }
+
+    fn take(&mut self, index: u32, hash: u64, id: NodeId) {
+        self.places.insert(hash, index);
+        if let Some(slot) = self.carried.ids.get_mut(index as usize) {
+            *slot = Some(id);
+        }
+    }
+
+    fn name_as_given(&mut self, index: u32, name: &str) {
+        while self.carried.numbers.get(self.seen.1).is_some_and(|(node, _)| *node < index) {
+            self.seen.1 += 1;
+        }
+        let number = self.carried.numbers.get(self.seen.1).filter(|(node, _)| *node == index);
+        let id = number.map_or_else(|| NodeId::new(name), |(_, number)| NodeId::new(format!("{name}#{number}")));
+        if let Some(slot) = self.carried.ids.get_mut(index as usize) {
+            *slot = Some(id);
         }
     }
 }

@@ -141,7 +141,10 @@ impl Shelf {
     /// Returns the document of a text; the card knows when its file was changed.
     pub(super) fn make(&self, card: &Card, book: &Arc<Book>) -> Option<Arc<Document>> {
         let made = book.document.get_or_init(|| match self.texts.build(&card.file, book.text.clone()) {
-            Ok(made) if made.root() == card.root() => Some(Arc::new(made.changed_at(card.modified()))),
+            Ok(mut made) if made.root() == card.root() => {
+                made.name_as(card);
+                Some(Arc::new(made.changed_at(card.modified())))
+            }
             Ok(_) => {
                 self.complain(&card.file, card.root(), "it is not the text that was stored, and was changed since");
                 None

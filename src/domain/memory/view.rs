@@ -6,11 +6,13 @@
 use crate::domain::id::{NodeId, ObjectHash};
 use crate::domain::memory::card::Card;
 pub use crate::domain::memory::document::Document;
+use crate::domain::memory::document::PrivacyOptions;
 use crate::domain::memory::files::FileTree;
 use crate::domain::memory::index::{Index, Key};
 pub use crate::domain::memory::node::NodeRef;
 use crate::domain::memory::shelf::{Book, Shelf};
 use crate::domain::memory::sight::Sight;
+use crate::domain::org::outline::Outline;
 use parking_lot::Mutex;
 use rpds::RedBlackTreeMapSync;
 use std::collections::BTreeSet;
@@ -164,6 +166,16 @@ impl View {
     pub fn warm(&self, file: &str) -> Option<Arc<Document>> {
         let held = self.held.get(file)?;
         held.warm().and_then(|book| book.made())
+    }
+
+    /// Builds the document that takes the place of what memory has of a file, if it has anything: what did not change,
+    /// and the names of headings, are taken over.
+    pub fn follow(&self, file: &Arc<str>, outline: Outline, options: &PrivacyOptions) -> Document {
+        match (self.warm(file), self.card(file)) {
+            (Some(previous), _) => Document::rebuild(&previous, outline, options),
+            (None, Some(card)) => Document::rebuild_cold(card, outline, options),
+            (None, None) => Document::build(file.clone(), outline, options),
+        }
     }
 
     /// Returns the hash of everything: two views with one root hold the same bytes.

@@ -118,8 +118,9 @@ impl Engine {
             known.extend(report.stamps.iter().map(|stamp| (stamp.file.clone(), stamp.clone())));
             report.removed.iter().for_each(|file| drop(known.remove(file)));
         }
-        let (documents, stamps) = (std::mem::take(&mut report.documents), std::mem::take(&mut report.stamps));
+        let (mut documents, stamps) = (std::mem::take(&mut report.documents), std::mem::take(&mut report.stamps));
         let moved = renamed(before, &documents, &removed);
+        keep_names(before, &mut documents, &moved);
         let mut note = format!("{} read, {} gone", counted(documents.len(), "file"), removed.len());
         for (from, to) in moved.iter().take(RENAMES_NAMED) {
             note.push_str(&format!("; renamed {from} to {to}"));
@@ -166,6 +167,17 @@ const AGAIN: usize = 3;
 
 /// How many renamed files an operation's note names.
 const RENAMES_NAMED: usize = 3;
+
+/// Lets the headings of renamed files keep the names that they had.
+fn keep_names(before: &View, documents: &mut [Arc<Document>], moved: &[(String, String)]) {
+    let from: HashMap<&str, &str> = moved.iter().map(|(from, to)| (to.as_str(), from.as_str())).collect();
+    for document in documents {
+        let card = from.get(&*document.file).and_then(|file| before.card(file));
+        if let (Some(card), Some(document)) = (card, Arc::get_mut(document)) {
+            document.name_as(card);
+        }
+    }
+}
 
 /// Returns the files that came to another name: one that is gone, and a new one that holds the very same.
 ///

@@ -39,11 +39,7 @@ impl Engine {
     /// Builds the document of a text, sharing what did not change with the one that memory has.
     pub fn build(&self, file: &str, text: Arc<str>) -> Result<Document, String> {
         let outline = scan(text, &self.scan_options()).map_err(|e| format!("{file}: {e}"))?;
-        let previous = self.view().warm(file);
-        Ok(match previous {
-            Some(previous) => Document::rebuild(&previous, outline, &self.privacy_options()),
-            None => Document::build(file, outline, &self.privacy_options()),
-        })
+        Ok(self.view().follow(&Arc::from(file), outline, &self.privacy_options()))
     }
 
     /// Puts documents in and takes files out, as one operation. Nothing happens when nothing changed.

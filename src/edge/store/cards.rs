@@ -2,7 +2,7 @@
 //! made anew of its text.
 
 use crate::domain::id::ObjectHash;
-use crate::domain::memory::card::Card;
+use crate::domain::memory::card::{Card, KeptNames};
 use crate::domain::memory::document::{Document, PrivacyOptions};
 use crate::domain::memory::shape::Shape;
 use crate::domain::memory::shelf::{Shelf, WARM_BYTES};
@@ -46,9 +46,15 @@ impl DiskStore {
         for (file, document) in files.iter().filter(|(file, _)| !known.contains(*file)) {
             match self.build(file, *document, shape, going)? {
                 Ok(built) => {
-                    let built = built.changed_at(modified(file, *document));
+                    let mut built = built.changed_at(modified(file, *document));
                     match built.root() == *document {
-                        true => fresh.push(Card::of(&built)),
+                        true => {
+                            // What headings are called cannot be made anew of the text.
+                            if let Some(Some((kept, numbers))) = stale.get(&**file) {
+                                built.name(kept, numbers);
+                            }
+                            fresh.push(Card::of(&built));
+                        }
                         // It is stored under another name, so it is kept until it is stored under this one.
                         false => otherwise.push(Arc::new(built)),
                     }
@@ -88,9 +94,9 @@ impl DiskStore {
         }
     }
 
-    fn replace_cards(&mut self, shape: &Shape, fresh: &[Card], stale: &[String]) -> rusqlite::Result<()> {
+    fn replace_cards(&mut self, shape: &Shape, fresh: &[Card], stale: &Stale) -> rusqlite::Result<()> {
         let transaction = self.connection.transaction()?;
-        for file in stale {
+        for file in stale.keys() {
             transaction.prepare_cached("DELETE FROM cards WHERE file = ?1")?.execute([file])?;
         }
         let name = shape.name();
@@ -193,14 +199,17 @@ pub(super) fn changed(connection: &Connection) -> rusqlite::Result<Vec<ObjectHas
     Ok(found)
 }
 
-/// Reads the cards of files that still fit; returns also files whose cards fit nothing any more.
+/// Files whose cards fit nothing any more, with the names that the headings of those keep whose text is still the same.
+type Stale = HashMap<String, Option<KeptNames>>;
+
+/// Reads the cards of files that still fit; returns also the others.
 fn query_cards(
     connection: &Connection,
     shape: &Shape,
     files: &Files,
     modified: &dyn Fn(&str, ObjectHash) -> Option<jiff::Timestamp>,
-) -> rusqlite::Result<(Vec<Card>, Vec<String>)> {
-    let (mut cards, mut stale) = (Vec::new(), Vec::new());
+) -> rusqlite::Result<(Vec<Card>, Stale)> {
+    let (mut cards, mut stale) = (Vec::new(), Stale::new());
     // A store of an earlier version that is only read has no such table.
     if !connection.table_exists(None, "cards")? {
         return Ok((cards, stale));
@@ -211,17 +220,18 @@ fn query_cards(
     while let Some(row) = rows.next()? {
         // Whatever a damaged row holds, it is no card.
         let Ok(file) = row.get::<_, String>(0) else { continue };
-        let found = files.get_key_value(file.as_str()).filter(|(_, document)| {
-            let is = |column, hash: &ObjectHash| row.get_ref(column).is_ok_and(|v| v.as_blob() == Ok(hash.as_bytes()));
-            is(1, document) && is(2, &name)
-        });
-        let card = found.and_then(|(file, document)| {
-            let bytes = row.get_ref(3).ok()?.as_blob().ok()?;
-            Card::decode(file.clone(), *document, modified(file, *document), bytes)
-        });
+        let is = |column, hash: &ObjectHash| row.get_ref(column).is_ok_and(|v| v.as_blob() == Ok(hash.as_bytes()));
+        let found = files.get_key_value(file.as_str()).filter(|(_, document)| is(1, document));
+        let bytes = row.get_ref(3).ok().and_then(|value| value.as_blob().ok()).unwrap_or_default();
+        let card = found
+            .filter(|_| is(2, &name))
+            .and_then(|(file, document)| Card::decode(file.clone(), *document, modified(file, *document), bytes));
         match card {
             Some(card) => cards.push(card),
-            None => stale.push(file),
+            None => {
+                let names = found.and_then(|(file, document)| Card::decode_names(file, *document, bytes));
+                stale.insert(file, names);
+            }
         }
     }
     Ok((cards, stale))

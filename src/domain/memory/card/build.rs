@@ -3,7 +3,7 @@
 use super::{COMMENTED, Card, DATED, DONE, Entry, LINKING, NO_KEYWORD, PRIVATE, Place, Planning, Slot, short};
 use crate::domain::id::NodeId;
 use crate::domain::label::Privacy;
-use crate::domain::memory::document::{Document, MAX_PATH, SHORT_PATH};
+use crate::domain::memory::document::Document;
 use crate::domain::org::outline::{Node, Outline};
 use std::collections::HashMap;
 
@@ -68,15 +68,15 @@ impl Card {
                 slot.mark |= LINKING;
             }
         }
-        let suffixes = suffixes(document);
-        let place = |(node, id): (usize, &NodeId)| Place { print: short(id.as_str()), node: node as u32 };
+        let (names, root) = (document.names(), document.root());
+        let place = |(node, id): (usize, &NodeId)| Place { print: short(root, id.as_str()), node: node as u32 };
         let mut places: Vec<Place> = document.ids.iter().enumerate().map(place).collect();
         places.sort_unstable();
         let arena = titles + &values;
         let (words, arena) = words.behind(arena);
         Card {
             file: document.file.clone(),
-            root: document.root(),
+            root,
             modified: document.modified,
             notes: document.is_notes(),
             titled: outline.title.is_some(),
@@ -86,7 +86,8 @@ impl Card {
             words,
             keywords: keywords.into(),
             places: places.into(),
-            suffixes: suffixes.into(),
+            suffixes: names.numbers.iter().copied().collect(),
+            kept: names.kept.iter().cloned().collect(),
             links,
             arena: arena.into(),
         }
@@ -153,35 +154,4 @@ fn date(slots: &mut [Slot], outline: &Outline) {
             slot.mark |= DATED;
         }
     }
-}
-
-/// Returns the numbers behind ids that would stand twice: what is longer than its own id or path has one.
-fn suffixes(document: &Document) -> Vec<(u32, u32)> {
-    let outline = &document.outline;
-    let base = document.file.len() + "::*".len();
-    let mut lengths: Vec<usize> = Vec::with_capacity(outline.nodes.len());
-    let mut found = Vec::new();
-    for (index, (node, id)) in outline.nodes.iter().zip(document.ids.iter()).enumerate() {
-        let path = match index {
-            0 => 0,
-            _ => path_length(lengths.get(node.parent as usize).copied().unwrap_or(0), outline, node),
-        };
-        lengths.push(path);
-        let own = outline.property(node, "ID").map(str::trim).filter(|id| !id.is_empty());
-        let length = match own {
-            Some(own) => own.len(),
-            None if index == 0 => document.file.len(),
-            None => base + path,
-        };
-        let number = id.as_str().get(length..).and_then(|rest| rest.strip_prefix('#')).and_then(|n| n.parse().ok());
-        found.extend(number.map(|number| (index as u32, number)));
-    }
-    found
-}
-
-/// Returns the length of [`crate::domain::memory::document::path`] without making it.
-fn path_length(above: usize, outline: &Outline, node: &Node) -> usize {
-    let title = outline.slice(&node.title).len();
-    let whole = if above == 0 { title } else { above + 1 + title };
-    if whole > MAX_PATH { SHORT_PATH } else { whole }
 }
