@@ -511,7 +511,7 @@ fn a_disk_that_is_really_full_loses_nothing() {
     };
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
-    said.lines().filter(|line| line.contains(" disk")).for_each(|line| survived(line));
+    said.lines().filter(|line| line.contains(" disk")).for_each(survived);
     assert!(said.contains("3 times a full disk"), "{said}");
 }
 

@@ -116,7 +116,7 @@ kills() {
     module || return 1
     kept env EMACS_KILLS="${EMACS_KILLS:-20}" PASSEPARTOUT_TESTS=passepartout-real-an-emacs-that-is-killed \
         "$emacs" -Q --batch -L lisp -L test/lisp -l test/lisp/run-tests.el -f passepartout-tests-run || return 1
-    say "twice ${KILLS:-200} kills; $(sed -n 's/^\([0-9]* kills of Emacs.*\)/\1/p' "$work/out")"
+    say "three times ${KILLS:-200} kills; $(sed -n 's/^\([0-9]* kills of Emacs.*\)/\1/p' "$work/out")"
 }
 
 # Owners of a store that are killed while others join, take over and go on asking.

@@ -254,9 +254,10 @@ mod tests {
         let place = Place::new("* One\n").await;
         place.write("* From disk\n");
         let known = Known::new(place.engine.view(), []);
-        let mut report = ingest_changed(&[place.path()], &known, &place.engine.ingest_options(), &place.engine.stop);
+        let options = place.engine.ingest_options();
+        let mut report = ingest_changed(&[place.path()], &known, &options, &place.engine.stop);
         place.engine.take_text(&place.file, "* By an act\n".into(), ACT).expect("it can be read");
-        let refused = place.engine.take_report(&mut report, &known.view);
+        let refused = place.engine.take_report(&mut report, &options, &known.view);
         assert_eq!(refused, [place.path()]);
         place.has("* By an act\n");
         place.engine.read_refused(refused.clone(), 0);
