@@ -169,6 +169,102 @@ Larch for the deck.
                           (string-match-p "^: Oil the winch\n: .*by you"
                                           (buffer-string)))))))))))
 
+(defun passepartout-surface-tests--add-and-wait (notes)
+  "Have a heading added to the buffer NOTES, and wait until it is there."
+  (passepartout-real-ask "add a todo “Oil the winch” under Boat")
+  (let ((id (plist-get (passepartout-real-plan "Oil the winch") :id)))
+    (passepartout-real-key "C-c C-c")
+    (with-current-buffer notes
+      (passepartout-real-until
+        (string-search "TODO Oil the winch" (buffer-string))))
+    ;; What is under way cannot be taken back yet.
+    (passepartout-real-until
+      (equal "done" (plist-get (passepartout-plan--find id) :status)))))
+
+(ert-deftest passepartout-surface-undo-leaves-what-the-user-changed-in-a-buffer ()
+  (passepartout-surface-tests--with
+    (let ((notes (current-buffer)) dirty)
+      (passepartout-surface-tests--add-and-wait notes)
+      (with-current-buffer notes
+        (goto-char (point-min))
+        (re-search-forward "TODO Oil the winch")
+        (insert "\nWith the red can.")
+        (setq dirty (buffer-string)))
+      (passepartout-undo)
+      (passepartout-surface-tests--told "nothing can be taken back")
+      (passepartout-surface-tests--told "was changed by hand since")
+      (with-current-buffer notes
+        (should (equal dirty (buffer-string)))
+        ;; As soon as it is as the agent left it, it goes.
+        (goto-char (point-min))
+        (re-search-forward "\nWith the red can\\.")
+        (replace-match "")
+        (insert "\n** TODO Sweep the chimney"))
+      (passepartout-undo)
+      (passepartout-surface-tests--carry-out "Undo what was done to 1 file")
+      (with-current-buffer notes
+        (passepartout-real-until
+          (not (string-search "Oil the winch" (buffer-string))))
+        (should (string-search "** TODO Sweep the chimney" (buffer-string)))))))
+
+(ert-deftest passepartout-surface-undo-respects-a-read-only-buffer ()
+  (passepartout-surface-tests--with
+    (let ((notes (current-buffer)))
+      (passepartout-surface-tests--add-and-wait notes)
+      (dolist (saved '(nil t))
+        (with-current-buffer notes
+          (when saved
+            (let ((save-silently t)) (save-buffer)))
+          (setq buffer-read-only t))
+        (setq passepartout-surface-tests--said nil)
+        (passepartout-undo)
+        (passepartout-surface-tests--told "it is open in a read-only buffer")
+        (with-current-buffer notes
+          (should (string-search "Oil the winch" (buffer-string)))
+          (setq buffer-read-only nil)))
+      (passepartout-undo)
+      (passepartout-surface-tests--carry-out "Undo what was done to 1 file")
+      (with-current-buffer notes
+        (passepartout-real-until
+          (equal passepartout-surface-tests--text (buffer-string)))))))
+
+(ert-deftest passepartout-surface-undo-brings-back-a-deleted-file-that-is-open ()
+  (passepartout-real-with
+    (passepartout-real-write "memex/work.org" passepartout-surface-tests--text)
+    (let ((clean (passepartout-real-write "project/clean.txt" "one\n"))
+          (dirty (passepartout-real-write "project/dirty.txt" "two\n"))
+          (passepartout-surface-tests--said nil))
+      (cl-letf (((symbol-function 'message)
+                 #'passepartout-surface-tests--hear))
+        (passepartout-real-serve
+         `((call "c1" "shell"
+                 ,(passepartout-real-args
+                   "command" "rm clean.txt dirty.txt"
+                   "explanation" "because it was asked for")))
+         '((text "All is settled now.")))
+        (passepartout-real-start)
+        (let ((buffers (mapcar #'find-file-noselect (list clean dirty))))
+          (with-current-buffer (cadr buffers)
+            (goto-char (point-max))
+            (insert "mine\n"))
+          (passepartout-real-ask "remove both")
+          (passepartout-real-plan)
+          (passepartout-real-key "C-c C-c")
+          (passepartout-real-answer 2)
+          (when (file-exists-p clean)
+            (ert-skip "Commands cannot be confined here"))
+          (should-not (file-exists-p dirty))
+          (passepartout-undo)
+          (passepartout-surface-tests--carry-out "Undo what was done to 1 file")
+          (passepartout-real-until (file-exists-p clean))
+          (should (equal "one\n" (passepartout-real-read "project/clean.txt")))
+          ;; What only its buffer holds is not written over, nor lost.
+          (passepartout-surface-tests--told "dirty.txt: ")
+          (should-not (file-exists-p dirty))
+          (should (equal "two\nmine\n"
+                         (with-current-buffer (cadr buffers)
+                           (buffer-string)))))))))
+
 (ert-deftest passepartout-surface-rewind-goes-back-to-a-step ()
   (passepartout-surface-tests--with
     (let ((notes (current-buffer)))

@@ -183,6 +183,10 @@ impl Way<'_> {
             let mut contents = Vec::new();
             let (before, after) = (image_of(found, &mut Vec::new()), image_of(state, &mut contents));
             match (texts_of(found, state), open) {
+                (Some(_), _) if self.is_read_only(path)? => {
+                    predicted.left.push(format!("{path}: it is open in a read-only buffer; let that be changed first"));
+                    continue;
+                }
                 (Some((old, new)), _) => {
                     predicted.edits.push(fact(path.clone(), Some(old.text), new.text));
                     continue;
@@ -211,6 +215,11 @@ impl Way<'_> {
             predicted.puts.push(PutFact { file: path.clone(), before, after, diff: diff.unwrap_or_default() });
         }
         Ok(predicted)
+    }
+
+    /// Whether a buffer that may not be changed visits a file: an edit goes to its buffer wherever there is one.
+    fn is_read_only(&self, path: &str) -> Result<bool, String> {
+        Ok(waiting_for(self.engine.editor.buffer(path))?.is_some_and(|buffer| buffer.read_only))
     }
 
     /// A folder that goes must be empty by then; one with other things in it stays.

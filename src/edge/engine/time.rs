@@ -519,7 +519,7 @@ fn something(facts: &crate::domain::gate::Facts) -> Result<(), String> {
     }
     let why: Vec<&str> = facts.unknown.iter().chain(&facts.left).map(String::as_str).collect();
     Err(match why.as_slice() {
-        [] => "nothing is left to take back: the files are as they were".to_string(),
+        [] => "nothing is left to take back: what it did is not there any more".to_string(),
         why => format!("nothing can be taken back: {}", why.join("; ")),
     })
 }
