@@ -136,7 +136,29 @@ pub fn ingest(
     progress: &mut dyn FnMut(Progress),
     cancel: &AtomicBool,
 ) -> IngestReport {
-    read_listed(Reach::Whole(roots), org_files_of(roots), known, options, progress, cancel)
+    read_listed(Reach::Whole(roots), org_files_of(roots), known, options, progress, None, cancel)
+}
+
+/// What is taken over while reading goes on, so that not everything is at hand at once.
+pub struct Parts<'a> {
+    /// Whenever so many bytes were read.
+    pub bytes: u64,
+    /// Takes documents, and what their files looked like. Called on the thread that called [`ingest_in_parts`].
+    pub take: &'a mut dyn FnMut(Vec<Arc<Document>>, Vec<Stamp>),
+}
+
+/// Does the same as [`ingest`], and gives documents away in parts; the report has the last of them.
+///
+/// Where files are known to be gone, all are in the report: one of them may have come to another name.
+pub fn ingest_in_parts(
+    roots: &[PathBuf],
+    known: &Known,
+    options: &IngestOptions,
+    progress: &mut dyn FnMut(Progress),
+    parts: Parts<'_>,
+    cancel: &AtomicBool,
+) -> IngestReport {
+    read_listed(Reach::Whole(roots), org_files_of(roots), known, options, progress, Some(parts), cancel)
 }
 
 /// Reads what lies at or below some paths of the memex: files and folders that were changed, made or removed.
@@ -148,7 +170,7 @@ pub fn ingest_changed(paths: &[PathBuf], known: &Known, options: &IngestOptions,
         true => org_files(path),
         false => org_files_at(path),
     });
-    read_listed(Reach::Below(paths), entries.collect(), known, options, &mut |_| {}, cancel)
+    read_listed(Reach::Below(paths), entries.collect(), known, options, &mut |_| {}, None, cancel)
 }
 
 /// What a listing is of.
@@ -167,6 +189,7 @@ fn read_listed(
     known: &Known,
     options: &IngestOptions,
     progress: &mut dyn FnMut(Progress),
+    parts: Option<Parts<'_>>,
     cancel: &AtomicBool,
 ) -> IngestReport {
     let begin = Instant::now();
@@ -185,7 +208,8 @@ fn read_listed(
         }
     }
     let files: Vec<PathBuf> = listed.iter().cloned().collect();
-    read_all(&files, known, options, progress, cancel, &mut report);
+    let parts = parts.filter(|_| gone(reach, known, &listed, &unseen).is_empty());
+    read_all(&files, known, options, progress, parts, cancel, &mut report);
     report.cancelled = cancel.load(Ordering::Relaxed);
     if !report.cancelled {
         report.removed = gone(reach, known, &listed, &unseen);
@@ -209,6 +233,7 @@ fn read_all(
     known: &Known,
     options: &IngestOptions,
     progress: &mut dyn FnMut(Progress),
+    mut parts: Option<Parts<'_>>,
     cancel: &AtomicBool,
     report: &mut IngestReport,
 ) {
@@ -216,6 +241,7 @@ fn read_all(
     progress(state);
     let (next, large) = (AtomicUsize::new(0), Mutex::new(()));
     let (sender, outcomes) = mpsc::sync_channel(WAITING);
+    let mut taken = 0;
     thread::scope(|scope| {
         let mut started = 0;
         for n in 0..options.threads.max(1) {
@@ -233,6 +259,10 @@ fn read_all(
             state.done += 1;
             state.bytes += collect(outcome, known, report);
             progress(state);
+            if let Some(parts) = parts.as_mut().filter(|parts| state.bytes - taken >= parts.bytes) {
+                taken = state.bytes;
+                (parts.take)(std::mem::take(&mut report.documents), std::mem::take(&mut report.stamps));
+            }
         }
         if started == 0 && !files.is_empty() {
             let text = "nothing was read: the system has no room for another thread; try again".to_string();

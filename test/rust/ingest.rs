@@ -1,20 +1,24 @@
 //! Reading folders: every file is read or named, nothing is lost, and what is unchanged is left alone.
 
+use crate::support::engine::Home;
 use crate::support::skip::skipped;
 use crate::support::user::ordinary;
-use passepartout::domain::memory::store::{Commit, Store};
+use passepartout::domain::memory::store::{Commit, Stamp, Store};
+use passepartout::domain::memory::view::View;
 use passepartout::domain::memory::{Memory, document::Document, document::PrivacyOptions};
 use passepartout::domain::org::scan::{ScanOptions, scan};
 use passepartout::edge::cli;
-use passepartout::edge::ingest::{IngestOptions, IngestReport, Known, Progress, ingest, ingest_changed};
+use passepartout::edge::engine::Engine;
+use passepartout::edge::ingest::{IngestOptions, IngestReport, Known, Parts, Progress};
+use passepartout::edge::ingest::{ingest, ingest_changed, ingest_in_parts};
 use passepartout::edge::store::DiskStore;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 fn read(root: &Path, known: &Known) -> IngestReport {
@@ -292,4 +296,63 @@ fn a_root_that_is_a_file_is_read_again_whatever_its_name() {
     assert_eq!(changed(vec![file.clone()]).documents.len(), 1);
     // Of a folder's files only those count that are called so.
     assert_eq!(changed(vec![root.path().to_path_buf()]).documents.len(), 0);
+}
+
+#[test]
+fn what_was_read_is_given_away_in_parts() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    for n in 0..40 {
+        write(root, &format!("{n:02}.org"), &format!("* Heading {n}\n{}\n", "x".repeat(1_000)));
+    }
+    let read = |known: &Known| {
+        let (mut parts, stop) = (Vec::new(), AtomicBool::new(false));
+        let mut take = |documents: Vec<Arc<Document>>, stamps: Vec<Stamp>| {
+            assert_eq!(documents.len(), stamps.len());
+            parts.push(documents);
+        };
+        let taken = Parts { bytes: 10_000, take: &mut take };
+        let options = IngestOptions::default();
+        let report = ingest_in_parts(&[root.to_path_buf()], known, &options, &mut |_| {}, taken, &stop);
+        (report, parts)
+    };
+    let (first, parts) = read(&Known::default());
+    assert_eq!((first.files, first.headings, parts.len()), (40, 40, 4));
+    assert!(parts.iter().all(|part| part.len() == 10) && first.documents.is_empty() && first.stamps.is_empty());
+    // What is gone may have come to another name: then all of it is looked at together.
+    let view = parts.concat().into_iter().fold(View::default(), |view, document| view.with(document));
+    std::fs::rename(root.join("07.org"), root.join("99.org")).unwrap();
+    let (second, parts) = read(&Known { view, ..Known::default() });
+    assert_eq!((second.documents.len(), second.removed.len(), parts.len()), (1, 1, 0));
+}
+
+/// A new memex is in memory part by part, and queries say that more is to come.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_memex_comes_into_memory_in_parts() {
+    let line = format!("{}\n", "word ".repeat(200));
+    let long = |n: usize| format!("* Heading {n}\n{}", line.repeat(6_000));
+    let texts: Vec<(String, String)> = (0..4).map(|n| (format!("{n}.org"), long(n))).collect();
+    let files: Vec<(&str, &str)> = texts.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    let home = Home::new(&files);
+    let (engine, seen) = (Arc::new(Mutex::new(None::<Arc<Engine>>)), Arc::new(Mutex::new(Vec::new())));
+    let (known, told) = (engine.clone(), seen.clone());
+    *home.notify.lock().unwrap() = Arc::new(move |_| {
+        if let Some(engine) = known.lock().unwrap().as_ref() {
+            told.lock().unwrap().push((engine.view().len(), engine.reading().is_some()));
+        }
+    });
+    *engine.lock().unwrap() = Some(home.engine().await);
+    let read = engine.lock().unwrap().clone().unwrap();
+    home.read(&read).await;
+    let seen = std::mem::take(&mut *seen.lock().unwrap());
+    assert!(seen.iter().any(|(files, reading)| *reading && (1..4).contains(files)), "{seen:?}");
+    assert_eq!(seen.last(), Some(&(4, false)));
+    assert_eq!(read.head().0, 2, "each part is an operation");
+    assert!(texts.iter().all(|(name, text)| read.view().text(&home.file(name)).as_deref() == Some(text.as_str())));
+    engine.lock().unwrap().take();
+    read.close().await;
+    let again = home.engine().await;
+    assert_eq!(again.view().len(), 4);
+    home.read(&again).await;
+    assert_eq!(again.head().0, 2, "nothing has changed");
 }

@@ -4,6 +4,7 @@ use passepartout::domain::id::{NodeId, OperationId};
 use passepartout::domain::label::Privacy;
 use passepartout::domain::memory::Memory;
 use passepartout::domain::memory::document::{Anew, Document, PrivacyOptions};
+use passepartout::domain::memory::index::Key;
 use passepartout::domain::memory::operation::Why;
 use passepartout::domain::memory::view::View;
 use passepartout::domain::org::outline::{Node, Outline};
@@ -492,5 +493,28 @@ fn hostile_texts_take_no_longer() {
         assert!(view.get(document.ids.last().unwrap()).is_some());
         // Unoptimised and on a busy machine; what is not linear takes minutes here.
         assert!(begin.elapsed().as_secs() < 20, "{:?} for {:?}…", begin.elapsed(), &text[..20]);
+    }
+}
+
+#[test]
+fn many_documents_at_once_are_as_one_by_one() {
+    let text =
+        |n: usize| format!("* TODO Heading {n} :tag{}:\n:PROPERTIES:\n:ID: i{n}\n:END:\n[[id:i{}]]\n", n % 3, n + 1);
+    let documents: Vec<_> = (0..60).map(|n| document(&format!("{n:02}.org"), &text(n))).collect();
+    let before = documents.iter().take(5).fold(View::default(), |view, document| view.with(document.clone()));
+    for base in [View::default(), before] {
+        let single = documents.iter().fold(base.clone(), |view, document| view.with(document.clone()));
+        let mut many = base.clone();
+        many.put_all(&documents);
+        assert_eq!((many.root(), many.headings(), many.len()), (single.root(), single.headings(), single.len()));
+        for n in 0..60 {
+            let id = NodeId::new(format!("i{n}"));
+            let told = |view: &View| (view.get(&id).map(|n| n.file().clone()), view.backlinks(&id).len());
+            assert_eq!(told(&many), told(&single));
+        }
+        for n in 0..3 {
+            let tagged = |view: &View| view.index().count(&Key::Tag(&format!("tag{n}")));
+            assert_eq!(tagged(&many), tagged(&single));
+        }
     }
 }

@@ -13,7 +13,7 @@ use passepartout::edge::config::Config;
 use passepartout::edge::editor::{Buffer, Editor, Splice};
 use passepartout::edge::engine::Engine;
 use passepartout::edge::engine::focus::Turnabout;
-use passepartout::edge::engine::past::blame_text;
+use passepartout::edge::engine::past::{Blame, blame_text};
 use passepartout::edge::engine::record::Finished;
 use passepartout::edge::engine::time::{Preview, Reach, Wish};
 use serde_json::{Value, json};
@@ -596,6 +596,37 @@ async fn what_is_typed_behind_an_edit_of_the_agent_stays_in_memory() {
             assert!(found[0].author.request.is_none() && found[0].author.by == "by hand, in Emacs", "{found:?}");
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn blame_follows_a_file_to_its_former_names() {
+    let home = Home::new(&[("home.org", NOTES)]);
+    let server = FakeServer::start(act("org-set-todo", json!({"id": "tiles", "state": "DONE"})));
+    let first = engine(&home, &server, |config| {
+        config.permissions.insert("org-set-todo".into(), Level::Ask);
+    })
+    .await;
+    let _ = home.ask(&first, "the tiles are ordered").await;
+    let plan = waiting(&first);
+    home.approve(&first, &plan).await.expect("it counts");
+    home.read(&first).await;
+    for (from, to) in [("home.org", "house.org"), ("house.org", "flat.org")] {
+        std::fs::rename(home.file(from), home.file(to)).expect("renamed");
+        home.read(&first).await;
+    }
+    // Whatever is called so now is another file.
+    std::fs::write(home.file("home.org"), "* Another one\n").expect("a file");
+    home.read(&first).await;
+    let said = |found: Vec<Blame>| found.into_iter().map(|blame| (blame.what, blame.author.by)).collect::<Vec<_>>();
+    let expect = [("changed", "agent (org-set-todo)".to_string()), ("written", "read from disk".to_string())];
+    let (_, found) = first.blame("tiles").await.expect("it is known");
+    assert_eq!(said(found), expect);
+    let (_, other) = first.blame(&format!("{}::*Another one", home.file("home.org"))).await.expect("it is known");
+    assert_eq!(said(other), [("written", "read from disk".to_string())]);
+    first.close().await;
+    let again = engine(&home, &server, |_| {}).await;
+    let (_, found) = again.blame("tiles").await.expect("it is known");
+    assert_eq!(said(found), expect);
 }
 
 #[tokio::test(flavor = "multi_thread")]

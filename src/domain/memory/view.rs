@@ -18,6 +18,8 @@ use rpds::RedBlackTreeMapSync;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+/// Fewer documents than this are put in one by one.
+const BULK: usize = 32;
 /// How many `::*` of an id are tried as the end of a file's name.
 const MAX_SPLITS: usize = 16;
 
@@ -243,6 +245,11 @@ impl View {
     /// Puts a document in, or replaces the one of the same file; clones of this view do not move.
     /// Its text stays here until [`View::settle`] says that it is saved.
     pub fn put(&mut self, document: Arc<Document>) {
+        let held = self.holding(document);
+        self.place(held);
+    }
+
+    fn holding(&self, document: Arc<Document>) -> Arc<Held> {
         let card = Arc::new(Card::of(&document));
         // The same content is as saved as it was.
         let known = self.held.get(&card.file).filter(|held| held.card.root() == card.root() && !held.is_pinned());
@@ -254,7 +261,21 @@ impl View {
             }
             Some(_) | None => Some(book),
         };
-        self.place(Arc::new(Held { card, pinned: Mutex::new(pinned), shelf: self.shelf.clone() }));
+        Arc::new(Held { card, pinned: Mutex::new(pinned), shelf: self.shelf.clone() })
+    }
+
+    /// Puts many documents in. Where they are a large part of what is then there, the index is made anew at once.
+    pub fn put_all(&mut self, documents: &[Arc<Document>]) {
+        let coming: usize = documents.iter().map(|document| document.outline.nodes.len()).sum();
+        if documents.len() < BULK || coming < (self.headings + self.len()) / 2 {
+            documents.iter().for_each(|document| self.put(document.clone()));
+            return;
+        }
+        for document in documents {
+            let held = self.holding(document.clone());
+            self.replace(held);
+        }
+        self.index = Index::of(self.held.values().map(|held| held.card.as_ref()));
     }
 
     /// Puts a document in whose text is saved already.
@@ -283,9 +304,15 @@ impl View {
     }
 
     fn place(&mut self, held: Arc<Held>) {
+        let old = self.held.get(&held.card.file).map(|held| held.card.clone());
+        self.index.change(old.as_deref(), Some(&held.card));
+        self.replace(held);
+    }
+
+    /// Does all of it but for the index.
+    fn replace(&mut self, held: Arc<Held>) {
         let card = &held.card;
         let old = self.held.get(&card.file).map(|held| held.card.clone());
-        self.index.change(old.as_deref(), Some(card));
         self.headings -= old.map_or(0, |old| old.headings());
         self.headings += card.headings();
         self.files.insert(&card.file, card.root());

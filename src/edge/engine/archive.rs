@@ -156,6 +156,15 @@ impl Archive {
         let _ = self.0.send(Job::Commit(records, reply));
     }
 
+    /// Waits until what was queued is stored, or could not be. It blocks, and is not for threads that run tasks.
+    pub fn wait(&self) {
+        let (reply, answer) = oneshot::channel();
+        if self.0.send(Job::Commit(Vec::new(), reply)).is_ok() {
+            // That it was not stored is complained of where that is found out.
+            let _ = answer.blocking_recv();
+        }
+    }
+
     /// Returns the last record of one thing.
     ///
     /// # Errors

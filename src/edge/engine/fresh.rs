@@ -1,15 +1,17 @@
 //! Keeps memory as fresh as the disk: what changes in the memex is read a moment later, and a renamed file keeps its past.
 
 use crate::domain::count::counted;
-use crate::domain::id::{NodeId, ObjectHash};
+use crate::domain::id::{NodeId, ObjectHash, OperationId};
 use crate::domain::memory::document::Document;
 use crate::domain::memory::view::View;
 use crate::domain::port::LogLevel;
 use crate::edge::engine::focus::renamed_id;
 use crate::edge::engine::memory::READ;
+use crate::edge::engine::record;
 use crate::edge::engine::{Engine, Notice};
 use crate::edge::ingest::{IngestOptions, IngestReport, Known, Problem, ingest_changed};
 use crate::edge::watch::{Changed, Watch, watch};
+use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -130,10 +132,22 @@ impl Engine {
         }
         // What an act or a buffer made of a file while it was being read is newer than what was read.
         let root = |view: &View, file: &str| view.card(file).map(|card| card.root());
-        let unmoved = |view: &View, file: &str| root(view, file) == root(before, file);
+        let refused = RefCell::new(HashSet::new());
+        let unmoved = |view: &View, file: &str| {
+            let unmoved = root(view, file) == root(before, file);
+            if !unmoved {
+                refused.borrow_mut().insert(file.to_string());
+            }
+            unmoved
+        };
         let read: Vec<(Arc<str>, ObjectHash)> =
             documents.iter().filter(|d| d.is_notes()).map(|d| (d.file.clone(), d.root())).collect();
-        self.change_memory_where(documents, &removed, stamps, READ, &note, &unmoved);
+        let beside = |operation: OperationId| {
+            let refused = refused.borrow();
+            let made = moved.iter().filter(|(from, to)| !refused.contains(from) && !refused.contains(to));
+            made.map(|(from, to)| record::renamed(from, to, operation, self.clock.now())).collect()
+        };
+        self.change_memory_with(documents, &removed, stamps, (READ, &note), &unmoved, &beside);
         self.follow_renames(&moved);
         let now = self.view();
         let came = read.iter().filter(|(file, read)| root(&now, file) != Some(*read)).map(|(file, _)| &**file);

@@ -172,13 +172,14 @@ impl Engine {
             let total = self.view().len();
             self.say_filling(Some(Filling { done: total.saturating_sub(changed.len()), total }));
         }
-        if !at_once || busy {
+        // While the memex is read in parts, reading comes first: it wakes the thread at its end.
+        if (!at_once || busy) && self.reading().is_none() {
             self.fill_soon();
         }
     }
 
     /// Wakes the thread that fills the index.
-    fn fill_soon(&self) {
+    pub(super) fn fill_soon(&self) {
         let mut state = self.full_text.state.lock();
         state.wanted = true;
         if state.running || self.stop.load(Ordering::Relaxed) {

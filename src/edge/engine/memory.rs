@@ -11,7 +11,7 @@ use crate::domain::port::LogLevel;
 use crate::edge::engine::Reading;
 use crate::edge::engine::changes::Act;
 use crate::edge::engine::{Engine, Notice};
-use crate::edge::ingest::{IngestReport, Known, ingest};
+use crate::edge::ingest::{IngestReport, Known, Parts, ingest_in_parts};
 use crate::edge::org_file::read_text;
 use crate::edge::walk::canonical_name;
 use std::collections::{BTreeSet, HashSet};
@@ -26,6 +26,9 @@ pub const BUFFER: &str = "buffer-update";
 
 /// The cause of operations that follow an act of ours.
 pub const ACT: &str = "act";
+
+/// While the memex is read, memory takes over what was read whenever that is so many bytes.
+const PART: u64 = 16 << 20;
 
 /// How many changed nodes are remembered.
 const CHANGED_KEPT: usize = 50;
@@ -98,10 +101,10 @@ impl Engine {
         let mut changed = Vec::new();
         for document in put.into_iter().filter(|document| may(&before, &document.file)) {
             if before.card(&document.file).is_none_or(|old| old.root() != document.root()) {
-                changed.push(document.clone());
-                transaction.put(document);
+                changed.push(document);
             }
         }
+        transaction.put_all(&changed);
         let there = |file: &&str| before.card(file).is_some() && may(&before, file);
         let gone: Vec<&str> = remove.into_iter().filter(there).collect();
         for file in &gone {
@@ -281,12 +284,16 @@ impl Engine {
     }
 
     /// Reads the memex: what is new or has changed on disk. Blocks until it is done.
+    ///
+    /// Memory takes it over in parts, each an operation of its own: what was read is found while the rest is read, and
+    /// only texts that are not stored yet are in memory.
     pub fn read_memex(&self, progress: &mut dyn FnMut(Reading)) -> IngestReport {
         self.leave_out_strangers();
         let reading = WhileReading(self);
         let known = Known { view: self.view(), stamps: self.stamps.lock().clone() };
         let options = self.ingest_options();
-        let mut report = ingest(
+        let mut taken = false;
+        let mut report = ingest_in_parts(
             &self.config.directories,
             &known,
             &options,
@@ -296,9 +303,22 @@ impl Engine {
                 (self.notify)(Notice::Status);
                 progress(reading);
             },
+            Parts {
+                bytes: PART,
+                take: &mut |documents, stamps| {
+                    // The part before it is stored by now, or soon: else texts would pile up faster than they are stored.
+                    self.archive.wait();
+                    let mut part = IngestReport { documents, stamps, ..IngestReport::default() };
+                    drop(self.take_report(&mut part, &known.view));
+                    taken = true;
+                },
+            },
             &self.stop,
         );
         drop(reading);
+        if taken {
+            self.fill_soon();
+        }
         // What memory refused is newer than what was read here; what changes on disk is news of its own.
         drop(self.take_report(&mut report, &options, &known.view));
         for problem in &report.problems {

@@ -263,22 +263,22 @@ impl Engine {
         self.flush_if_kept().await?;
         let heading = place.title.clone();
         let head = self.head();
-        let mut versions = self.archive.versions(file.clone(), OperationId(1), head).await?;
+        let mut versions = self.versions_of(&file, head).await?;
         let cut = versions.len().saturating_sub(MOST_VERSIONS);
         versions.drain(..cut);
         let mut found = Vec::new();
-        let mut later: Option<(OperationId, Arc<str>)> = None;
-        for (id, document) in versions.iter().rev() {
+        let mut later: Option<(OperationId, Arc<str>, Arc<str>)> = None;
+        for Version { operation: id, document, file } in versions.iter().rev() {
             let text = self.text_of(*document).await?.unwrap_or_else(|| "".into());
-            if let Some((changed_by, newer)) = &later {
+            if let Some((changed_by, newer, then)) = &later {
                 match place.before(&text, &self.scan_options()) {
                     Before::Same(earlier) => place = earlier,
                     Before::Other(earlier) => {
-                        found.extend(self.blamed(*changed_by, "changed", &file, newer).await?);
+                        found.extend(self.blamed(*changed_by, "changed", then, newer).await?);
                         place = earlier;
                     }
                     Before::Absent => {
-                        found.extend(self.blamed(*changed_by, "written", &file, newer).await?);
+                        found.extend(self.blamed(*changed_by, "written", then, newer).await?);
                         return Ok((heading, found));
                     }
                 }
@@ -286,14 +286,36 @@ impl Engine {
                 // The newest version is what memory holds now.
                 place = place.now(&text, &self.scan_options()).unwrap_or(place);
             }
-            later = Some((*id, text));
+            later = Some((*id, text, file.clone()));
         }
-        if let Some((first, text)) = later {
+        if let Some((first, text, file)) = later {
             // Behind the versions that are looked at nobody knows who wrote it.
             let what = if cut > 0 { "not known before" } else { "written" };
             found.extend(self.blamed(first, what, &file, &text).await?);
         }
         Ok((heading, found))
+    }
+
+    /// Returns what a file was at each operation until one, oldest first; under its former names, too.
+    async fn versions_of(&self, file: &str, until: OperationId) -> Result<Vec<Version>, String> {
+        let (mut lives, mut name, mut until) = (Vec::new(), file.to_string(), until);
+        loop {
+            let renamed = self.archive.newest_of(kind::RENAMED, name.clone(), MOST_NAMES).await?;
+            let renamed = renamed.iter().filter_map(|record| record::read_renamed(&record.body));
+            let came = renamed.into_iter().find(|(_, by)| *by <= until && *by > OperationId(0));
+            let since = came.as_ref().map_or(OperationId(1), |(_, by)| *by);
+            let versions = self.archive.versions(name.clone(), since, until).await?;
+            let file: Arc<str> = name.as_str().into();
+            let version = |(operation, document)| Version { operation, document, file: file.clone() };
+            lives.push(versions.into_iter().map(version).collect::<Vec<_>>());
+            match came {
+                Some((from, by)) if by > OperationId(1) && lives.len() < MOST_NAMES => {
+                    (name, until) = (from, OperationId(by.0 - 1));
+                }
+                Some(_) | None => break,
+            }
+        }
+        Ok(lives.into_iter().rev().flatten().collect())
     }
 
     /// Says who made an operation, by which a file came to hold a text.
@@ -378,6 +400,9 @@ impl Engine {
     }
 }
 
+/// How many names of one file are followed into the past.
+const MOST_NAMES: usize = 100;
+
 /// How many changes that left the very same bytes are looked through.
 const MOST_ALIKE: usize = 1_000;
 
@@ -411,6 +436,13 @@ fn title(outline: &Outline, index: usize) -> String {
         Some(node) if index > 0 => outline.slice(&node.title).trim().to_string(),
         _ => "the text before the first heading".to_string(),
     }
+}
+
+/// What a file was from an operation on, and what it was called then.
+struct Version {
+    operation: OperationId,
+    document: Option<ObjectHash>,
+    file: Arc<str>,
 }
 
 /// A heading as it stood at some version of its file.

@@ -4,8 +4,9 @@ use crate::domain::action::Action;
 use crate::domain::gate::plan::{FlightPlan, PlanStatus};
 use crate::domain::gate::title::title;
 use crate::domain::gate::{Facts, Opinion, Reason, Trace, Verdict};
-use crate::domain::id::{ActionHash, FactsHash, NodeId, PlanId, SessionId, TurnId};
+use crate::domain::id::{ActionHash, FactsHash, NodeId, OperationId, PlanId, SessionId, TurnId};
 use crate::domain::label::{Labels, Privacy, Provenance, Trust};
+use crate::domain::memory::store::NewRecord;
 use crate::domain::port::{Call, Message, Prompt, ToolSpec};
 use crate::domain::signal::{Depth, Role, Sensor};
 use crate::domain::tool::Toolbox;
@@ -38,8 +39,21 @@ pub mod kind {
     pub const MADE: &str = "made";
     /// What the user narrowed the agent's sight to; the newest counts.
     pub const FOCUS: &str = "focus";
+    /// That a file of the memex came to another name, by that name.
+    pub const RENAMED: &str = "renamed";
     /// A provider that the user confirmed.
     pub const CONFIRMATION: &str = "confirmation";
+}
+
+/// Returns the record that a file was renamed by an operation.
+pub fn renamed(from: &str, to: &str, operation: OperationId, at: jiff::Timestamp) -> NewRecord {
+    let body = serde_json::json!({ "from": from, "operation": operation.0 });
+    NewRecord { at, kind: kind::RENAMED.to_string(), key: to.to_string(), body }
+}
+
+/// Reads what a file was called before, and by which operation it was renamed.
+pub fn read_renamed(body: &Value) -> Option<(String, OperationId)> {
+    Some((body.get("from")?.as_str()?.to_string(), OperationId(body.get("operation")?.as_u64()?)))
 }
 
 #[derive(Serialize, Deserialize)]
