@@ -97,6 +97,13 @@ pub fn is_unspaced(c: char) -> bool {
         | '\u{1000}'..='\u{103f}' | '\u{1050}'..='\u{109f}' | '\u{1780}'..='\u{17b3}' | '\u{17b6}'..='\u{17d3}')
 }
 
+/// Returns whether a character is of a script without spaces that has few characters, so that many texts share pairs.
+pub fn is_of_few(c: char) -> bool {
+    is_unspaced(c)
+        && !matches!(c, '\u{3005}'..='\u{3007}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}'
+            | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3347f}')
+}
+
 /// Returns whether a character of such a script is a vowel or a tone that hangs on another: it is no word alone.
 pub fn is_mark(c: char) -> bool {
     matches!(c,

@@ -3,14 +3,14 @@
 //! English words are stemmed, runs of scripts without spaces become pairs of characters, and dates become terms of their
 //! own. It knows nothing of nodes or scores.
 
-use crate::domain::context::script::{is_combining, is_mark, is_unspaced, normal};
+use crate::domain::context::script::{is_combining, is_mark, is_of_few, is_unspaced, normal};
 use crate::domain::context::swift::SwiftMap;
 use rust_stemmers::{Algorithm, Stemmer};
 use std::borrow::Cow;
 use std::ops::Range;
 
 /// What cutting and stemming do is counted by this number: an index that was made with another is made anew.
-pub const EDITION: u32 = 1;
+pub const EDITION: u32 = 2;
 
 /// Words longer than this are data (hashes, base64), not language; only their beginning is kept.
 const LONGEST_WORD: usize = 40;
@@ -31,7 +31,9 @@ pub enum Piece<'a> {
 pub enum Cut<'a> {
     /// A piece.
     Piece(Piece<'a>),
-    /// One character of those that stand in pairs, so that a question for it alone finds it.
+    /// One character of those that stand in pairs, so that a question for it alone finds it, or the [trace] of three.
+    ///
+    /// [trace]: traces
     Sign(&'a str),
 }
 
@@ -46,6 +48,34 @@ pub fn spans(text: &str, mut emit: impl FnMut(Range<usize>, Piece<'_>)) {
         Cut::Piece(piece) => emit(at, piece),
         Cut::Sign(_) => {}
     });
+}
+
+/// Calls `emit` for the trace of every three characters in a row of scripts with few characters: a term that says that
+/// they stand there or, seldom, that three others do. Whoever looks for a longer run need not read all texts that hold
+/// its pairs somewhere.
+pub fn traces(text: &str, mut emit: impl FnMut(&str)) {
+    cuts(text, |_, cut| match cut {
+        Cut::Sign(sign) if sign.starts_with(is_trace) => emit(sign),
+        Cut::Sign(_) | Cut::Piece(_) => {}
+    });
+}
+
+/// So many traces there are.
+const TRACES: u32 = 1 << 15;
+/// Where they begin among the characters; no text is cut into one of these.
+const FIRST_TRACE: u32 = 0xf_0000;
+
+fn is_trace(c: char) -> bool {
+    (FIRST_TRACE..FIRST_TRACE + TRACES).contains(&(c as u32))
+}
+
+/// Returns the trace of three characters, when two of them are of a script with few.
+fn trace(three: [char; 3]) -> Option<char> {
+    if three.iter().filter(|c| is_of_few(**c)).count() < 2 {
+        return None;
+    }
+    let mixed = three.iter().fold(0u32, |sum, c| (sum ^ *c as u32).wrapping_mul(0x9e37_79b1).rotate_left(13));
+    char::from_u32(FIRST_TRACE + mixed.wrapping_mul(0x85eb_ca6b) / (u32::MAX / TRACES + 1))
 }
 
 /// Calls `emit` for all that an index has of the text, with the bytes that it was read from, in order.
@@ -153,6 +183,8 @@ struct Run {
     before: Option<(char, Range<usize>)>,
     /// Whether it is the first of its run.
     first: bool,
+    /// The character before that one, if it is of the same run.
+    earlier: Option<char>,
 }
 
 impl Run {
@@ -167,9 +199,15 @@ impl Run {
             let text = std::str::from_utf8(&pair[..length]).unwrap_or_default();
             emit(stood.start..at.end, Cut::Piece(Piece::Gram(text)));
             sign(c, &at, emit);
+            let trace = self.earlier.and_then(|earlier| trace([earlier, *before, c]));
+            if let Some(trace) = trace {
+                emit(stood.start..at.end, Cut::Sign(trace.encode_utf8(&mut [0; 4])));
+            }
             self.first = false;
+            self.earlier = Some(*before);
         } else {
             self.first = true;
+            self.earlier = None;
         }
         self.before = Some((c, at));
     }
@@ -559,12 +597,43 @@ mod tests {
         {
             let mut found = String::new();
             cuts(text, |_, cut| {
-                if let Cut::Sign(sign) = cut {
+                if let Cut::Sign(sign) = cut
+                    && !sign.starts_with(is_trace)
+                {
                     found.push_str(sign);
                 }
             });
             assert_eq!(found, expected, "{text}");
         }
+    }
+
+    #[test]
+    fn three_in_a_row_of_few_leave_a_trace() {
+        let found = |text: &str| {
+            let mut found = Vec::new();
+            traces(text, |trace| found.push(trace.to_string()));
+            found
+        };
+        for (text, expected) in [
+            ("東京都庁", 0),
+            ("ありがと", 2),
+            ("あり がと", 0),
+            ("กินปู", 3),
+            ("한국말", 0),
+            ("買います", 2),
+            ("東京は", 0),
+            ("abc", 0),
+        ] {
+            assert_eq!(found(text).len(), expected, "{text}");
+        }
+        let long = found("กินปูดองกับข้าว");
+        assert!(found("ดองกับ").iter().all(|trace| long.contains(trace)));
+        assert!(!found("บกัอดง").iter().all(|trace| long.contains(trace)));
+        assert_ne!(trace(['あ', 'り', 'が']), trace(['が', 'り', 'あ']));
+        // Texts do not hold any of themselves.
+        let mut pieces = 0;
+        cuts("\u{f0000}\u{f7fff}", |_, _| pieces += 1);
+        assert_eq!(pieces, 0);
     }
 
     #[test]
