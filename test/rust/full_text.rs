@@ -109,16 +109,20 @@ fn the_best_are_those_of_a_search_that_leaves_nothing_out() {
 fn nodes_that_hold_all_words_are_found_in_order() {
     let view = many(2_000);
     let index = Index::of(&view);
-    let places = index.holding(&["w0", "w7"], &all);
+    let holding = index.holding(&["w0", "w7"]);
     let holds = |word: &str| {
         let found = index.scores(&asked(&[word]), usize::MAX, &all);
         found.into_iter().map(|found| (found.place.file, found.place.index)).collect::<std::collections::BTreeSet<_>>()
     };
     let expected: Vec<_> = holds("w0").intersection(&holds("w7")).cloned().collect();
     assert!(expected.len() > 10);
-    assert_eq!(places.into_iter().map(|place| (place.file, place.index)).collect::<Vec<_>>(), expected);
-    assert_eq!(index.holding(&["w0", "nowhere"], &all), []);
-    assert_eq!(index.holding(&[], &all), []);
+    assert_eq!(holding.places().map(|(file, at)| (file.clone(), at)).collect::<Vec<_>>(), expected);
+    assert_eq!(holding.len(), expected.len());
+    let everything = holds("w0");
+    assert!(everything.iter().all(|at| holding.has(&at.0, at.1) == expected.contains(at)));
+    assert!(!holding.has("000.org", u32::MAX) && !holding.has("nowhere.org", 0));
+    assert!(index.holding(&["w0", "nowhere"]).is_empty());
+    assert!(index.holding(&[]).is_empty());
 }
 
 #[test]

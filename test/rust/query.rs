@@ -7,8 +7,10 @@ use crate::support::engine::Home;
 use jiff::Timestamp;
 use jiff::civil::{DateTime, date};
 use passepartout::domain::context::lexical::Index;
+use passepartout::domain::focus::{Project, Reach};
 use passepartout::domain::label::Privacy;
 use passepartout::domain::memory::document::{Document, PrivacyOptions};
+use passepartout::domain::memory::sight::Sight;
 use passepartout::domain::memory::view::View;
 use passepartout::domain::org::property::Inheritance;
 use passepartout::domain::org::scan::{ScanOptions, scan};
@@ -86,9 +88,12 @@ pub fn memex() -> View {
 
 /// Asks, and hands over what was found.
 pub fn with<T>(view: &View, clearance: Privacy, work: impl FnOnce(&World<'_>) -> T) -> T {
-    let index = Index::of(view);
+    with_index(view, &Index::of(view), clearance, work)
+}
+
+pub fn with_index<T>(view: &View, index: &Index, clearance: Privacy, work: impl FnOnce(&World<'_>) -> T) -> T {
     let local = |at: Timestamp| at.to_zoned(jiff::tz::TimeZone::UTC).datetime();
-    work(&World { view, index: &index, now: now(), local: &local, clearance, inheritance: &Inheritance::Never })
+    work(&World { view, index, now: now(), local: &local, clearance, inheritance: &Inheritance::Never })
 }
 
 fn titles(found: &Found) -> String {
@@ -240,6 +245,23 @@ fn view_of_one_link() -> View {
         "/m/a.org",
         "* Secret :private:\n:PROPERTIES:\n:ID: secret\n:END:\nTo [[id:open]].\n* Open\n:PROPERTIES:\n:ID: open\n:END:\n",
     )])
+}
+
+#[test]
+fn a_word_is_found_only_where_the_reader_looks() {
+    let view = memex();
+    let reach = Reach::Project(Project::Node { id: "kitchen".into(), title: "Kitchen".into() });
+    let narrow = view.narrowed(Sight::of(&reach, &view, &[]));
+    for (query, everywhere, here) in [
+        ("tiles", 2, 1),
+        ("tiles sort:title", 2, 1),
+        ("larch or plumber", 2, 1),
+        ("\"tea and tiles\"", 1, 0),
+        ("-tiles level:1..9", 9, 4),
+    ] {
+        assert_eq!(ask(&view, query).hits.len(), everywhere, "{query}");
+        assert_eq!(ask(&narrow, query).hits.len(), here, "{query}");
+    }
 }
 
 #[test]

@@ -6,9 +6,11 @@
 //! question asks few segments. However an index came about, its hits and scores are those of one built fresh.
 
 use crate::domain::context::build::{Builder, JoinError, Sink, join};
+use crate::domain::context::holding::{Holding, common};
 use crate::domain::context::postings::BLOCK;
 use crate::domain::context::race::{self, Asked, Candidate};
 use crate::domain::context::segment::{Entry, Head, Reader, Segment, Share, bit};
+use crate::domain::context::sieve::Group;
 use crate::domain::id::ObjectHash;
 use crate::domain::memory::document::Document;
 use crate::domain::memory::view::View;
@@ -48,7 +50,7 @@ struct Part {
 pub struct QueryTerm {
     /// The term, as the analyser makes it.
     pub term: Box<str>,
-    /// How much it counts; above 0.
+    /// How much it counts, from 0.
     pub weight: f32,
 }
 
@@ -68,6 +70,17 @@ pub struct Scored {
     pub place: Place,
     /// BM25; above 0.
     pub score: f32,
+}
+
+/// One node that holds what a question needs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Best<T> {
+    /// The node.
+    pub place: Place,
+    /// BM25.
+    pub score: f32,
+    /// What it was admitted with.
+    pub with: T,
 }
 
 /// Segments that are to become one.
@@ -269,6 +282,54 @@ impl Index {
     /// Returns the best `limit` nodes for a question, best first; equals stand in the order of files and lines.
     /// `admit` says of a node whether it may be a candidate at all.
     pub fn scores(&self, query: &[QueryTerm], limit: usize, admit: &dyn Fn(&str, u32) -> bool) -> Vec<Scored> {
+        let mut admit = |file: &Arc<str>, index: u32, _: &[bool]| admit(file, index).then_some(());
+        let best = self.best(query, &[], limit, &mut admit).into_iter();
+        best.map(|found| Scored { place: found.place, score: found.score }).collect()
+    }
+
+    /// Returns the best `limit` nodes for a question that hold what it needs, as [`Index::scores`] does.
+    ///
+    /// Terms of no weight do not count. `admit` is asked of few nodes besides the best; it is told which of the terms a
+    /// node holds, and what it gives comes with the node.
+    pub fn best<T>(
+        &self,
+        query: &[QueryTerm],
+        need: &[Group],
+        limit: usize,
+        admit: &mut dyn FnMut(&Arc<str>, u32, &[bool]) -> Option<T>,
+    ) -> Vec<Best<T>> {
+        let single = |group: &Group, term: usize| group.iter().any(|row| row.as_slice() == [term]);
+        let counting = || query.iter().enumerate().filter(|(_, term)| term.weight > 0.0).map(|(at, _)| at);
+        // Whatever is worth anything holds one of its terms.
+        let given = |group: &Group| counting().all(|term| single(group, term));
+        let need: Vec<Group> = need.iter().filter(|group| !given(group)).cloned().collect();
+        self.race(query, &need, limit, admit, &|_| None)
+    }
+
+    /// Returns what each of some nodes is worth; those that hold none of the terms are left out.
+    pub fn worth(&self, query: &[QueryTerm], places: &[Place]) -> Vec<Scored> {
+        let only = |part: &Part| {
+            let node = |place: &Place| {
+                let share = part.share(&place.file).filter(|share| place.index < share.count)?;
+                Some(share.first + place.index)
+            };
+            let mut nodes: Vec<u32> = places.iter().filter_map(node).collect();
+            nodes.sort_unstable();
+            Some(nodes)
+        };
+        let found = self.race(query, &[], places.len(), &mut |_, _, _| Some(()), &only);
+        let found = found.into_iter().filter(|found| found.score > 0.0);
+        found.map(|found| Scored { place: found.place, score: found.score }).collect()
+    }
+
+    fn race<T>(
+        &self,
+        query: &[QueryTerm],
+        need: &[Group],
+        limit: usize,
+        admit: &mut dyn FnMut(&Arc<str>, u32, &[bool]) -> Option<T>,
+        only: &dyn Fn(&Part) -> Option<Vec<u32>>,
+    ) -> Vec<Best<T>> {
         let nodes = self.len() as f32;
         let length: u64 = self.parts.iter().map(|part| part.length).sum();
         let mean = (length as f32 / nodes.max(1.0)).max(1.0);
@@ -281,34 +342,24 @@ impl Index {
                 (term.term.as_ref(), term.weight * (1.0 + (nodes - holding + 0.5) / (holding + 0.5)).ln())
             })
             .collect();
-        let asked = Asked { terms: &weighted, mean, limit, admit };
-        let mut best: BinaryHeap<Candidate<'_>> = BinaryHeap::new();
+        let mut asked = Asked { terms: &weighted, need, mean, limit, admit };
+        let mut best: BinaryHeap<Candidate<'_, T>> = BinaryHeap::new();
         // What a large segment finds raises the bar for the small ones.
         let mut parts: Vec<&Part> = self.parts.iter().collect();
         parts.sort_by_key(|part| std::cmp::Reverse(part.live));
         for part in parts {
-            race::run(&part.segment, part.dead.as_ref().map(|dead| dead.as_slice()), &asked, &mut best);
+            let dead = part.dead.as_ref().map(|dead| dead.as_slice());
+            race::run(&part.segment, dead, only(part).as_deref(), &mut asked, &mut best);
         }
-        let sorted = best.into_sorted_vec();
-        sorted
-            .into_iter()
-            .map(|found| Scored { place: Place { file: found.file.clone(), index: found.index }, score: found.score })
-            .collect()
+        let place = |found: &Candidate<'_, T>| Place { file: found.file.clone(), index: found.index };
+        let sorted = best.into_sorted_vec().into_iter();
+        sorted.map(|found| Best { place: place(&found), score: found.score, with: found.with }).collect()
     }
 
-    /// Returns the nodes that hold every one of the terms and that `admit` admits, in the order of files and lines.
-    pub fn holding(&self, terms: &[&str], admit: &dyn Fn(&str, u32) -> bool) -> Vec<Place> {
-        let mut found: Vec<Place> = Vec::new();
-        for part in &self.parts {
-            let places = part.holding(terms).into_iter().filter_map(|node| {
-                let share = part.segment.share_of(node)?;
-                Some((share, node - share.first))
-            });
-            let admitted = places.filter(|(share, index)| admit(&share.file, *index));
-            found.extend(admitted.map(|(share, index)| Place { file: share.file.clone(), index }));
-        }
-        found.sort_by(|a, b| (&a.file, a.index).cmp(&(&b.file, b.index)));
-        found
+    /// Returns the nodes that hold every one of the terms.
+    pub fn holding(&self, terms: &[&str]) -> Holding {
+        let parts = self.parts.iter().map(|part| (part.segment.clone(), part.holding(terms)));
+        Holding::of(parts.collect())
     }
 }
 
@@ -393,6 +444,7 @@ impl Part {
         }
     }
 
+    /// Returns the nodes that hold every one of the terms and live, in order.
     fn holding(&self, terms: &[&str]) -> Vec<u32> {
         let mut reader = self.segment.reader();
         let mut entries: Vec<Entry> = Vec::new();
@@ -401,20 +453,20 @@ impl Part {
             entries.push(entry);
         }
         entries.sort_by_key(|entry| entry.count);
-        let mut nodes: Option<Vec<u32>> = None;
+        let Some((first, rest)) = entries.split_first() else { return Vec::new() };
         let mut list = Vec::new();
-        for entry in entries {
-            list.clear();
-            if reader.all(entry, &mut list).is_none() {
-                return Vec::new();
-            }
-            let here = |node: &u32| list.binary_search_by_key(node, |posting| posting.0).is_ok();
-            nodes = Some(match nodes {
-                None => list.iter().map(|posting| posting.0).filter(|node| !self.is_dead(*node)).collect(),
-                Some(nodes) => nodes.into_iter().filter(here).collect(),
-            });
+        if reader.all(*first, &mut list).is_none() {
+            return Vec::new();
         }
-        nodes.unwrap_or_default()
+        let mut nodes: Vec<u32> =
+            list.into_iter().map(|posting| posting.0).filter(|node| !self.is_dead(*node)).collect();
+        for entry in rest {
+            match common(&mut reader, *entry, &nodes) {
+                Some(left) => nodes = left,
+                None => return Vec::new(),
+            }
+        }
+        nodes
     }
 }
 

@@ -5,6 +5,7 @@
 
 pub mod almanac;
 pub mod build;
+pub mod holding;
 pub mod lexical;
 pub mod postings;
 pub mod question;
@@ -14,6 +15,7 @@ pub mod reason;
 pub mod render;
 pub mod script;
 pub mod segment;
+pub mod sieve;
 pub mod swift;
 pub mod tray;
 pub mod words;

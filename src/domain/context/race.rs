@@ -2,10 +2,12 @@
 //!
 //! A window is a few thousand neighbouring nodes. What the blocks of its lists can be worth at most says which lists
 //! must be read at all, and for which nodes the others matter. Every score is summed in the order of the question, so
-//! that it is the same to the last bit however the nodes are spread over segments.
+//! that it is the same to the last bit however the nodes are spread over segments. Where a question needs words, only
+//! what goes through the [`Sieve`] is in the race at all.
 
 use crate::domain::context::postings::{BLOCK, Block, Posting};
 use crate::domain::context::segment::{Entry, Reader, Segment, bit};
+use crate::domain::context::sieve::{Bits, Group, Sieve, places};
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
@@ -15,80 +17,103 @@ const SATURATION: f32 = 1.0;
 /// How much long nodes are held back, 0 to 1.
 const LENGTH_NORM: f32 = 0.6;
 /// So many nodes are looked at together.
-const WINDOW: u32 = 4096;
+pub(super) const WINDOW: u32 = 4096;
 /// Sums of floats in another order differ by less than this.
 const MARGIN: f32 = 1.0001;
 
 /// A node in the race; greater is worse, so that a heap pops the worst first.
-pub struct Candidate<'a> {
+pub struct Candidate<'a, T> {
     /// BM25; above 0.
     pub score: f32,
     /// The file.
     pub file: &'a Arc<str>,
     /// Index into the document's nodes.
     pub index: u32,
+    /// What it was admitted with.
+    pub with: T,
 }
 
-impl Ord for Candidate<'_> {
+impl<T> Ord for Candidate<'_, T> {
     fn cmp(&self, other: &Self) -> Ordering {
         let place = || (self.file.as_ref(), self.index).cmp(&(other.file.as_ref(), other.index));
         other.score.total_cmp(&self.score).then_with(place)
     }
 }
 
-impl PartialOrd for Candidate<'_> {
+impl<T> PartialOrd for Candidate<'_, T> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Candidate<'_> {
+impl<T> PartialEq for Candidate<'_, T> {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl Eq for Candidate<'_> {}
+impl<T> Eq for Candidate<'_, T> {}
 
 /// What is asked, and of whom.
-pub struct Asked<'q> {
-    /// Terms with what they weigh here, rarity included; above 0.
+pub struct Asked<'q, T> {
+    /// Terms with what they weigh here, rarity included; those of no weight are only told of.
     pub terms: &'q [(&'q str, f32)],
+    /// What a node must hold.
+    pub need: &'q [Group],
     /// How long a node is on the average.
     pub mean: f32,
     /// So many are wanted.
     pub limit: usize,
-    /// Says whether a node may be a candidate at all.
-    pub admit: &'q dyn Fn(&str, u32) -> bool,
+    /// Says whether a node may be a candidate at all, by its file, its place there and which of the terms it holds, and
+    /// what goes with it.
+    pub admit: &'q mut dyn FnMut(&Arc<str>, u32, &[bool]) -> Option<T>,
 }
 
-/// Adds a segment's best nodes to the best found so far.
-pub fn run<'a>(segment: &'a Segment, dead: Option<&[u64]>, asked: &Asked<'_>, best: &mut BinaryHeap<Candidate<'a>>) {
+/// Adds a segment's best nodes to the best found so far. With `only`, which is in order, no other nodes count.
+pub fn run<'a, T>(
+    segment: &'a Segment,
+    dead: Option<&[u64]>,
+    only: Option<&[u32]>,
+    asked: &mut Asked<'_, T>,
+    best: &mut BinaryHeap<Candidate<'a, T>>,
+) {
     let score = Scoring { segment, mean: asked.mean };
-    let lanes = asked.terms.iter().filter_map(|(term, weight)| Lane::open(&score, term, *weight));
-    let mut lanes: Vec<Lane<'a>> = lanes.collect();
+    let mut lanes: Vec<Lane<'a>> = Vec::with_capacity(asked.terms.len());
+    let mut lane_of: Vec<Option<usize>> = Vec::with_capacity(asked.terms.len());
+    for (at, (term, weight)) in asked.terms.iter().enumerate() {
+        let lane = Lane::open(&score, at, term, *weight);
+        lane_of.push(lane.is_some().then_some(lanes.len()));
+        lanes.extend(lane);
+    }
+    let Some(sieve) = Sieve::of(asked.need, &lane_of, only) else { return };
     if lanes.is_empty() || asked.limit == 0 {
         return;
     }
     let mut window = Window::new(lanes.len());
+    let mut held = vec![false; asked.terms.len()];
     let nodes = segment.len() as u32;
     let mut begin = 0;
     while begin < nodes {
         let end = begin.saturating_add(WINDOW).min(nodes);
         let least = if best.len() >= asked.limit { best.peek().map_or(0.0, |worst| worst.score) } else { 0.0 };
-        if window.gather(&mut lanes, &score, begin..end, least) {
-            window.finish(&mut lanes, &score, begin, |node, score| {
+        if window.gather(&mut lanes, &score, begin..end, least, &sieve) {
+            window.finish(&mut lanes, &score, begin, |node, score, lanes, place| {
                 // The heap's top is its worst; most nodes stop here.
                 let full = best.len() >= asked.limit;
                 if full && best.peek().is_some_and(|worst| score < worst.score) {
                     return;
                 }
-                let Some(share) = segment.share_of(node) else { return };
-                let index = node - share.first;
-                if dead.is_some_and(|dead| bit(dead, node)) || !(asked.admit)(&share.file, index) {
+                if dead.is_some_and(|dead| bit(dead, node)) {
                     return;
                 }
-                best.push(Candidate { score, file: &share.file, index });
+                let Some(share) = segment.share_of(node) else { return };
+                let index = node - share.first;
+                held.fill(false);
+                for lane in lanes.iter().filter(|lane| lane.counts[place] > 0) {
+                    held[lane.term] = true;
+                }
+                let Some(with) = (asked.admit)(&share.file, index, &held) else { return };
+                best.push(Candidate { score, file: &share.file, index, with });
                 if full {
                     best.pop();
                 }
@@ -112,7 +137,9 @@ impl Scoring<'_> {
 }
 
 /// One term's list.
-struct Lane<'a> {
+pub(super) struct Lane<'a> {
+    /// The term's place in the question.
+    term: usize,
     reader: Reader<'a>,
     entry: Entry,
     weight: f32,
@@ -127,10 +154,12 @@ struct Lane<'a> {
     /// How much of the term each node of the window holds.
     counts: Box<[u16]>,
     used: bool,
+    /// Whether that is known of every node of the window that is still in the race.
+    complete: bool,
 }
 
 impl<'a> Lane<'a> {
-    fn open(score: &Scoring<'a>, term: &str, weight: f32) -> Option<Self> {
+    fn open(score: &Scoring<'a>, at: usize, term: &str, weight: f32) -> Option<Self> {
         let mut reader = score.segment.reader();
         let entry = reader.find(term)?;
         let mut nodes = Vec::with_capacity(BLOCK);
@@ -145,7 +174,8 @@ impl<'a> Lane<'a> {
         };
         let bounds = blocks.iter().map(|block| score.of(weight, block.most, block.shortest)).collect();
         let counts = vec![0; WINDOW as usize].into_boxed_slice();
-        Some(Lane { reader, entry, weight, blocks, bounds, at: 0, read, nodes, counts, used: false })
+        let (used, complete) = (false, false);
+        Some(Lane { term: at, reader, entry, weight, blocks, bounds, at: 0, read, nodes, counts, used, complete })
     }
 
     /// Returns the blocks that may have nodes in a window.
@@ -163,13 +193,48 @@ impl<'a> Lane<'a> {
     /// Returns what a node of a window can get from this term at most.
     fn bound(&mut self, window: &std::ops::Range<u32>) -> f32 {
         let blocks = self.in_window(window);
-        if blocks.len() == 1 && self.read == Some(blocks.start) {
-            let first = self.nodes.partition_point(|posting| posting.0 < window.start);
-            if self.nodes.get(first).is_none_or(|posting| posting.0 >= window.end) {
-                return 0.0;
-            }
+        if blocks.len() == 1 && self.read == Some(blocks.start) && self.at_hand(window) == 0 {
+            return 0.0;
         }
         self.bounds.get(blocks).unwrap_or_default().iter().copied().fold(0.0, f32::max)
+    }
+
+    /// Returns how many nodes of a window hold the term, at most.
+    pub(super) fn most(&mut self, window: &std::ops::Range<u32>) -> usize {
+        let blocks = self.in_window(window);
+        if blocks.len() == 1 && self.read == Some(blocks.start) {
+            return self.at_hand(window);
+        }
+        self.blocks.get(blocks).unwrap_or_default().iter().map(|block| block.count as usize).sum()
+    }
+
+    /// Returns how many nodes of the block that was read last are in a window.
+    fn at_hand(&self, window: &std::ops::Range<u32>) -> usize {
+        let before = |node: u32| self.nodes.partition_point(|posting| posting.0 < node);
+        before(window.end).saturating_sub(before(window.start))
+    }
+
+    /// Keeps of some nodes of a window those that hold the term; false when none is left. `all` says that nobody else is
+    /// in the race.
+    pub(super) fn keep(&mut self, window: &std::ops::Range<u32>, nodes: &mut Bits, all: bool) -> bool {
+        let standing = *nodes;
+        nodes.fill(0);
+        if self.complete {
+            for place in places(&standing).filter(|place| self.counts[*place] > 0) {
+                nodes[place / 64] |= 1 << (place % 64);
+            }
+        } else {
+            self.visit(
+                window,
+                |first, last| any(&standing, first, last),
+                |place, count, counts| {
+                    counts[place] = count;
+                    nodes[place / 64] |= standing[place / 64] & 1 << (place % 64);
+                },
+            );
+            self.complete = all;
+        }
+        nodes.iter().any(|word| *word != 0)
     }
 
     /// Calls `visit` with the nodes of a window, counted from its begin, and with what each holds.
@@ -212,7 +277,7 @@ struct Window {
     /// Sums in any order.
     sums: Box<[f32]>,
     /// Which nodes are still in the race, a bit each.
-    alive: [u64; WINDOW as usize / 64],
+    alive: Bits,
     bounds: Vec<f32>,
     order: Vec<usize>,
 }
@@ -234,6 +299,7 @@ impl Window {
         score: &Scoring<'_>,
         window: std::ops::Range<u32>,
         least: f32,
+        sieve: &Sieve<'_>,
     ) -> bool {
         self.bounds.clear();
         self.bounds.extend(lanes.iter_mut().map(|lane| lane.bound(&window)));
@@ -241,8 +307,13 @@ impl Window {
         if rest <= 0.0 || rest * MARGIN < least {
             return false;
         }
-        self.sums.fill(0.0);
         self.alive.fill(0);
+        let sieved = !sieve.is_open();
+        if sieved && !sieve.pass(lanes, &window, &mut self.alive) {
+            clear(lanes);
+            return false;
+        }
+        self.sums.fill(0.0);
         self.order.clear();
         self.order.extend((0..lanes.len()).filter(|at| self.bounds[*at] > 0.0));
         let bounds = &self.bounds;
@@ -258,7 +329,7 @@ impl Window {
             let (lane, sums, alive) = (&mut lanes[*at], &mut self.sums, &mut self.alive);
             let weight = lane.weight;
             let length = |place: usize| score.segment.length(window.start + place as u32);
-            if least <= 0.0 || rest * MARGIN >= least {
+            if !sieved && (least <= 0.0 || rest * MARGIN >= least) {
                 // What is in no list so far may still win by the lists from here on.
                 lane.visit(
                     &window,
@@ -269,47 +340,59 @@ impl Window {
                         alive[place / 64] |= 1 << (place % 64);
                     },
                 );
-            } else {
-                if !narrow(sums, alive, rest, least) {
-                    break;
-                }
-                let (standing, alive) = (*alive, alive);
-                lane.visit(
-                    &window,
-                    |first, last| any(&standing, first, last),
-                    |place, count, counts| {
-                        counts[place] = count;
-                        if alive[place / 64] >> (place % 64) & 1 == 1 {
-                            sums[place] += score.of(weight, count, length(place));
-                        }
-                    },
-                );
+                continue;
             }
+            if !narrow(sums, alive, rest, least) {
+                break;
+            }
+            if lane.complete {
+                for place in places(alive).filter(|place| lane.counts[*place] > 0) {
+                    sums[place] += score.of(weight, lane.counts[place], length(place));
+                }
+                continue;
+            }
+            let (standing, alive) = (*alive, alive);
+            lane.visit(
+                &window,
+                |first, last| any(&standing, first, last),
+                |place, count, counts| {
+                    counts[place] = count;
+                    if alive[place / 64] >> (place % 64) & 1 == 1 {
+                        sums[place] += score.of(weight, count, length(place));
+                    }
+                },
+            );
         }
-        narrow(&self.sums, &mut self.alive, 0.0, least) || {
+        if !narrow(&self.sums, &mut self.alive, 0.0, least) {
             clear(lanes);
-            false
+            return false;
         }
+        let alive = &self.alive;
+        for lane in lanes.iter_mut().filter(|lane| lane.weight <= 0.0 && !lane.complete) {
+            lane.visit(&window, |first, last| any(alive, first, last), |place, count, counts| counts[place] = count);
+        }
+        true
     }
 
-    /// Calls `visit` with the nodes that are left, and their exact scores.
-    fn finish(&self, lanes: &mut [Lane<'_>], score: &Scoring<'_>, begin: u32, mut visit: impl FnMut(u32, f32)) {
-        for (at, word) in self.alive.iter().enumerate() {
-            let mut word = *word;
-            while word != 0 {
-                let place = at * 64 + word.trailing_zeros() as usize;
-                word &= word - 1;
-                let node = begin + place as u32;
-                let length = score.segment.length(node);
-                let mut sum = 0.0;
-                for lane in lanes.iter().filter(|lane| lane.used) {
-                    let count = lane.counts[place];
-                    if count > 0 {
-                        sum += score.of(lane.weight, count, length);
-                    }
+    /// Calls `visit` with the nodes that are left, their exact scores, and where in the lanes they stand.
+    fn finish<'a>(
+        &self,
+        lanes: &mut [Lane<'a>],
+        score: &Scoring<'_>,
+        begin: u32,
+        mut visit: impl FnMut(u32, f32, &[Lane<'a>], usize),
+    ) {
+        for place in places(&self.alive) {
+            let node = begin + place as u32;
+            let length = score.segment.length(node);
+            let mut sum = 0.0;
+            for lane in lanes.iter().filter(|lane| lane.used) {
+                let count = lane.counts[place];
+                if count > 0 {
+                    sum += score.of(lane.weight, count, length);
                 }
-                visit(node, sum);
             }
+            visit(node, sum, lanes, place);
         }
         clear(lanes);
     }
@@ -318,7 +401,7 @@ impl Window {
 fn clear(lanes: &mut [Lane<'_>]) {
     for lane in lanes.iter_mut().filter(|lane| lane.used) {
         lane.counts.fill(0);
-        lane.used = false;
+        (lane.used, lane.complete) = (false, false);
     }
 }
 

@@ -1,11 +1,12 @@
 //! Asks one node whether it fits.
 
+use crate::domain::context::holding::Holding;
 use crate::domain::memory::query::{Planning, day_of};
 use crate::domain::memory::view::NodeRef;
 use crate::domain::org::timestamp::Timestamp;
 use crate::domain::query::plan::{Check, Plan, Ready, is_private, kinds};
 use crate::domain::query::run::World;
-use crate::domain::query::text::{Places, Reader};
+use crate::domain::query::text::Reader;
 use crate::domain::query::{Relation, Stamp, State, Test, Thing, Todo, source};
 use jiff::civil::{Date, DateTime, Time};
 
@@ -15,32 +16,100 @@ pub struct Judge<'a> {
     pub world: &'a World<'a>,
     /// The query.
     pub plan: &'a Plan,
-    /// For each word of the query the nodes that hold its terms, if the index was asked.
-    pub places: &'a [Option<Places>],
     /// Reads texts.
     pub reader: &'a mut Reader,
 }
 
+/// What the index has said already.
+pub enum Know<'k> {
+    /// For each word of the query the nodes that hold its terms, if the index was asked.
+    Lists(&'k [Option<Holding>]),
+    /// Which terms the node holds, and which of them each word of the query needs.
+    Terms {
+        /// Of each word the places of its terms.
+        rows: &'k [Vec<usize>],
+        /// Of each term whether the node holds it.
+        held: &'k [bool],
+    },
+}
+
+/// Whether a node fits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// It does.
+    Yes,
+    /// It does not.
+    No,
+    /// Only its text can tell.
+    Unread,
+}
+
+impl From<bool> for Answer {
+    fn from(fits: bool) -> Answer {
+        if fits { Answer::Yes } else { Answer::No }
+    }
+}
+
 impl Judge<'_> {
-    /// Returns whether who asks may see a node, and it fits.
-    pub fn fits(&mut self, node: &NodeRef) -> bool {
-        source::admitted(node, self.world.clearance) && self.check(node, &self.plan.check)
+    /// Returns whether who asks may see a node, and it fits. Its text is read only when nothing else tells.
+    pub fn fits(&mut self, node: &NodeRef, know: &Know<'_>) -> bool {
+        self.sees(node)
+            && match self.glance(node, know) {
+                Answer::Yes => true,
+                Answer::No => false,
+                Answer::Unread => self.read(node, know),
+            }
+    }
+
+    /// Returns whether who asks may see a node at all.
+    pub fn sees(&self, node: &NodeRef) -> bool {
+        source::admitted(node, self.world.clearance)
+    }
+
+    /// Says whether a node fits, without reading its text.
+    pub fn glance(&mut self, node: &NodeRef, know: &Know<'_>) -> Answer {
+        self.check(node, &self.plan.check, know, false)
+    }
+
+    /// Returns whether a node fits, and reads its text where that is needed.
+    pub fn read(&mut self, node: &NodeRef, know: &Know<'_>) -> bool {
+        self.check(node, &self.plan.check, know, true) == Answer::Yes
     }
 
     /// Asks a part of the query. It calls itself as deep as groups stand in each other, which reading bounds.
-    fn check(&mut self, node: &NodeRef, check: &Check) -> bool {
+    fn check(&mut self, node: &NodeRef, check: &Check, know: &Know<'_>, read: bool) -> Answer {
         match check {
-            Check::All(parts) => parts.iter().all(|part| self.check(node, part)),
-            Check::Any(parts) => parts.iter().any(|part| self.check(node, part)),
-            Check::Not(inner) => !self.check(node, inner),
-            Check::One(ready) => self.one(node, ready),
+            Check::All(parts) => self.until(node, parts, Answer::No, know, read),
+            Check::Any(parts) => self.until(node, parts, Answer::Yes, know, read),
+            Check::Not(inner) => match self.check(node, inner, know, read) {
+                Answer::Yes => Answer::No,
+                Answer::No => Answer::Yes,
+                Answer::Unread => Answer::Unread,
+            },
+            Check::One(ready) => match ready.as_ref() {
+                Ready::Text(at) => self.text(node, *at, know, read),
+                ready => self.one(node, ready).into(),
+            },
         }
     }
 
-    fn one(&mut self, node: &NodeRef, ready: &Ready) -> bool {
+    /// Asks parts until one gives the answer that settles it.
+    fn until(&mut self, node: &NodeRef, parts: &[Check], settled: Answer, know: &Know<'_>, read: bool) -> Answer {
+        let mut answer = if settled == Answer::No { Answer::Yes } else { Answer::No };
+        for part in parts {
+            match self.check(node, part, know, read) {
+                found if found == settled => return settled,
+                Answer::Unread => answer = Answer::Unread,
+                Answer::Yes | Answer::No => {}
+            }
+        }
+        answer
+    }
+
+    fn one(&self, node: &NodeRef, ready: &Ready) -> bool {
         match ready {
-            Ready::Text(at) => self.text(node, *at),
-            Ready::Title(text) => node.title().to_lowercase().contains(text),
+            Ready::Text(_) | Ready::Never => false,
+            Ready::Title(text) => source::holds(node.title(), text),
             Ready::Todo(todo) => match (todo, source::keyword(node)) {
                 (Todo::Named(names), Some((found, _))) => names.iter().any(|name| name == found),
                 (Todo::Open, Some((_, done))) => !done,
@@ -74,18 +143,28 @@ impl Judge<'_> {
             Ready::Untimed(stamp) => !timed(node, *stamp),
             Ready::Has(thing) => self.has(node, *thing),
             Ready::Is(state, today) => is(node, *state, *today),
-            Ready::Never => false,
         }
     }
 
-    fn text(&mut self, node: &NodeRef, at: usize) -> bool {
-        let Some(text) = self.plan.texts.get(at) else { return false };
-        match self.places.get(at).and_then(Option::as_ref) {
-            None => self.reader.holds(node, &text.wanted),
-            Some(places) => {
-                places.score(source::file(node), node.index).is_some()
-                    && (Reader::is_exact(&text.wanted) || self.reader.holds(node, &text.wanted))
+    fn text(&mut self, node: &NodeRef, at: usize, know: &Know<'_>, read: bool) -> Answer {
+        let Some(text) = self.plan.texts.get(at) else { return Answer::No };
+        let held = match know {
+            Know::Lists(lists) => {
+                let list = lists.get(at).and_then(Option::as_ref);
+                list.map(|list| list.has(source::file(node), node.index as u32))
             }
+            Know::Terms { rows, held } => {
+                let row = rows.get(at).filter(|row| !row.is_empty());
+                row.map(|row| row.iter().all(|term| held.get(*term).is_some_and(|held| *held)))
+            }
+        };
+        match held {
+            Some(false) => Answer::No,
+            Some(true) if Reader::is_exact(&text.wanted) => Answer::Yes,
+            // Words that the index leaves out are looked for in titles, which are at hand.
+            None if text.wanted.terms.is_empty() => self.reader.holds(node, &text.wanted).into(),
+            Some(true) | None if read => self.reader.holds(node, &text.wanted).into(),
+            Some(true) | None => Answer::Unread,
         }
     }
 

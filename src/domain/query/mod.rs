@@ -16,8 +16,11 @@ pub mod snippet;
 pub(crate) mod source;
 pub mod text;
 
+mod begin;
+mod best;
 mod check;
 mod lisp;
+mod order;
 mod token;
 mod value;
 

@@ -3,6 +3,7 @@
 use crate::domain::context::lexical::QueryTerm;
 use crate::domain::id::NodeId;
 use crate::domain::label::Privacy;
+use crate::domain::memory::card::Card;
 use crate::domain::memory::query::Planning;
 use crate::domain::memory::view::NodeRef;
 use crate::domain::org::property::Inheritance;
@@ -130,13 +131,17 @@ impl Plan {
         Check::All(kept)
     }
 
-    /// Returns the conditions that must all hold.
-    fn conditions(&self) -> impl Iterator<Item = &Ready> {
-        let parts = match &self.check {
+    /// Returns the parts that must all fit.
+    pub fn parts(&self) -> &[Check] {
+        match &self.check {
             Check::All(parts) => parts.as_slice(),
             one @ (Check::Any(_) | Check::Not(_) | Check::One(_)) => std::slice::from_ref(one),
-        };
-        parts.iter().filter_map(|part| match part {
+        }
+    }
+
+    /// Returns the conditions that must all hold.
+    fn conditions(&self) -> impl Iterator<Item = &Ready> {
+        self.parts().iter().filter_map(|part| match part {
             Check::One(ready) => Some(ready.as_ref()),
             Check::All(_) | Check::Any(_) | Check::Not(_) => None,
         })
@@ -285,15 +290,19 @@ impl Planner<'_, '_> {
         }
         let wanted: Vec<String> = name.split('/').map(|part| part.trim().to_lowercase()).collect();
         let whole = name.trim().to_lowercase();
-        let fits = |node: &NodeRef| {
-            if node.index == 0 {
-                let file = source::file(node).to_lowercase();
-                return file.ends_with(&format!("/{whole}")) || file == whole || node.title().to_lowercase() == whole;
+        let fits = |card: &Card, index: usize| {
+            if index == 0 {
+                let file = card.file.to_lowercase();
+                return file.ends_with(&format!("/{whole}")) || file == whole || source::same(card.title(0), &whole);
             }
-            source::same(node.title(), &whole) || (wanted.len() > 1 && ends_with(node, &wanted))
+            let title = card.title(index);
+            source::same(title, &whole)
+                || (wanted.len() > 1 && wanted.last().is_some_and(|last| source::same(title, last)))
         };
-        let nodes = source::every(self.world.view).filter(|node| self.admitted(node));
-        let found: Vec<NodeRef> = nodes.filter(|node| fits(node)).take(NAMED).collect();
+        // A path is looked at whole only where its end fits.
+        let is = |node: &NodeRef| node.index == 0 || source::same(node.title(), &whole) || ends_with(node, &wanted);
+        let nodes = source::wanted(self.world.view, fits).filter(|node| is(node) && self.admitted(node));
+        let found: Vec<NodeRef> = nodes.take(NAMED).collect();
         if found.is_empty() {
             let note = format!("no heading has the id, the title or the path “{name}”");
             self.plan.notes.push(note);

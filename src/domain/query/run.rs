@@ -2,26 +2,28 @@
 //!
 //! Who asks decides what may be a candidate: what is stricter than the clearance is never looked at.
 
-use crate::domain::context::lexical::{Index, QueryTerm};
+use crate::domain::context::holding::Holding;
+use crate::domain::context::lexical::{Index, Place, QueryTerm};
 use crate::domain::label::Privacy;
 use crate::domain::memory::query::Planning;
 use crate::domain::memory::view::{NodeRef, View};
 use crate::domain::org::property::Inheritance;
-use crate::domain::query::check::{Judge, moment};
-use crate::domain::query::plan::{Check, Plan, Ready, keys};
+use crate::domain::query::begin::{Begin, With, begin, nodes};
+use crate::domain::query::best::best;
+use crate::domain::query::check::{Judge, Know};
+use crate::domain::query::order::order;
+use crate::domain::query::plan::{Plan, Text};
 use crate::domain::query::snippet::{Marker, Snippet};
-use crate::domain::query::source::{self, Key, Nodes};
+use crate::domain::query::source;
 use crate::domain::query::text::{self, Places, Reader};
 use crate::domain::query::{Filter, Query, Sort, SortKey, Stamp, Term};
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
-use std::cell::RefCell;
-use std::iter::Peekable;
 
 /// Behind the last node that is shown, so many more are looked at to say how many there are.
 const COUNTED: usize = 2_000;
 /// Reading a node's text costs about as much as so many entries of the index.
-const READING: usize = 40;
+const READING: usize = 10_000;
 
 /// What a query is asked of, when, and by whom.
 pub struct World<'a> {
@@ -70,9 +72,9 @@ pub struct Found {
 }
 
 /// A node that fits, while it is sorted.
-struct Match {
-    node: NodeRef,
-    score: Option<f32>,
+pub(super) struct Match {
+    pub(super) node: NodeRef,
+    pub(super) score: Option<f32>,
 }
 
 /// Answers a query. `usual` is the limit when it has none.
@@ -80,8 +82,6 @@ pub fn run(query: &Query, world: &World<'_>, usual: usize) -> Found {
     let mut reader = Reader::default();
     let plan = Plan::of(query, world, &mut reader);
     let limit = query.limit.unwrap_or(usual).min(crate::domain::query::MAX_LIMIT);
-    let begin = begin(&plan, world);
-    let places = of_index(&plan, world, &begin);
     let ranking = plan.ranking();
     let ranked = !ranking.is_empty() || plan.alike.is_some();
     let sort = match query.sort.as_slice() {
@@ -89,20 +89,27 @@ pub fn run(query: &Query, world: &World<'_>, usual: usize) -> Found {
         sort => sort.to_vec(),
     };
     let by_score = matches!(sort.as_slice(), [Sort { key: SortKey::Score, reversed: false }]);
-    let mut judge = Judge { world, plan: &plan, places: &places, reader: &mut reader };
-    let (mut matches, total) = if by_score && plan.alike.is_none() && matches!(begin.with, With::Texts(_)) {
+    let by_words = by_score && plan.alike.is_none();
+    let begin = begin(&plan, world, by_words);
+    let mut judge = Judge { world, plan: &plan, reader: &mut reader };
+    let (mut matches, total) = if by_words && matches!(begin.with, With::Texts(_)) {
         // The index ranks, and only what may still be among the best is asked.
-        best(&mut judge, &ranking, limit)
-    } else if let Some((mut matches, total)) = by_day(&mut judge, &begin, &sort, limit) {
-        order(&mut matches, &sort, limit, world);
-        (matches, total)
+        best(&mut judge, ranking, limit)
     } else {
-        let in_file_order = sort.first().is_none_or(|first| first.key == SortKey::File && !first.reversed);
-        let (mut matches, total) = gather(&mut judge, &begin.with, in_file_order.then_some(limit));
-        if ranked {
+        let (mut matches, total) = by_day(&mut judge, &begin, &sort, limit).unwrap_or_else(|| {
+            let in_file_order = sort.first().is_none_or(|first| first.key == SortKey::File && !first.reversed);
+            gather(&mut judge, &begin, in_file_order.then_some(limit))
+        });
+        // What nothing is sorted by is worked out for those that are shown.
+        let early = ranked && sort.iter().any(|sort| sort.key == SortKey::Score);
+        if early {
             score(&mut matches, world, &ranking, plan.alike.as_ref());
         }
         order(&mut matches, &sort, limit, world);
+        matches.truncate(limit);
+        if ranked && !early {
+            score(&mut matches, world, &ranking, plan.alike.as_ref());
+        }
         (matches, total)
     };
     matches.truncate(limit);
@@ -185,150 +192,30 @@ fn looser(query: &Query) -> Option<Query> {
     Some(Query { filter, ..query.clone() })
 }
 
-/// Where looking begins.
-struct Begin<'p> {
-    with: With<'p>,
-    /// About how many nodes that gives.
-    cost: usize,
-}
-
-/// What gives the nodes that are asked the rest.
-enum With<'p> {
-    /// Nodes that are known.
-    Nodes(&'p [NodeRef]),
-    /// Ranges of files.
-    Below(&'p [(std::sync::Arc<str>, std::ops::Range<usize>)]),
-    /// Children of nodes.
-    Children(&'p [NodeRef]),
-    /// What an index holds under any of these keys.
-    Keys(Vec<Key>),
-    /// What holds any of these words, by their numbers.
-    Texts(Vec<usize>),
-    /// Whole files.
-    Files(&'p Ready),
-    /// Everything.
-    Every,
-    /// Nothing at all.
-    Nothing,
-}
-
-/// Chooses what finds the fewest nodes.
-fn begin<'p>(plan: &'p Plan, world: &World<'_>) -> Begin<'p> {
-    let parts = match &plan.check {
-        Check::All(parts) => parts.as_slice(),
-        one @ (Check::Any(_) | Check::Not(_) | Check::One(_)) => std::slice::from_ref(one),
-    };
-    let all = world.view.headings() + world.view.len();
-    let every = Begin { with: With::Every, cost: all.saturating_mul(2) };
-    let found = parts.iter().filter_map(|part| finder(part, plan, world)).min_by_key(|begin| begin.cost);
-    match found {
-        Some(found) if found.cost < every.cost => found,
-        Some(_) | None => every,
-    }
-}
-
-/// Returns what finds everything that a part of the query fits, if anything does without looking at all.
-fn finder<'p>(part: &'p Check, plan: &'p Plan, world: &World<'_>) -> Option<Begin<'p>> {
-    if let Some(texts) = texts(part) {
-        let cost = texts.iter().filter_map(|at| plan.texts.get(*at)).map(|text| {
-            // Words that the index leaves out are found by reading only.
-            if text.wanted.terms.is_empty() { None } else { Some(text::frequency(world.index, &text.wanted)) }
-        });
-        return cost.sum::<Option<usize>>().map(|cost| Begin { with: With::Texts(texts), cost });
-    }
-    let Check::One(ready) = part else {
-        let Check::Any(sides) = part else { return None };
-        let mut all = Vec::new();
-        for side in sides {
-            let Check::One(ready) = side else { return None };
-            all.extend(keys(ready, world.inheritance)?);
-        }
-        let cost = all.iter().map(|key| source::count(world.view, key)).sum();
-        return Some(Begin { with: With::Keys(all), cost });
-    };
-    match ready.as_ref() {
-        Ready::Never => Some(Begin { with: With::Nothing, cost: 0 }),
-        Ready::Nodes(nodes) => Some(Begin { with: With::Nodes(nodes), cost: nodes.len() }),
-        Ready::Below(ranges) => {
-            let cost = ranges.iter().map(|(_, range)| range.len()).sum();
-            Some(Begin { with: With::Below(ranges), cost })
-        }
-        Ready::Child(parents) => {
-            let cost = parents.iter().map(|parent| source::after(parent) - parent.index).sum();
-            Some(Begin { with: With::Children(parents), cost })
-        }
-        Ready::File(_) | Ready::Within(Stamp::Modified, _) => {
-            Some(Begin { with: With::Files(ready), cost: world.view.headings() / 2 })
-        }
-        _ => keys(ready, world.inheritance).map(|keys| {
-            let cost = keys.iter().map(|key| source::count(world.view, key)).sum();
-            Begin { with: With::Keys(keys), cost }
-        }),
-    }
-}
-
-/// Returns the words of a part of the query that is fitted by having one of them, and by nothing else.
-fn texts(part: &Check) -> Option<Vec<usize>> {
-    match part {
-        Check::One(ready) => match ready.as_ref() {
-            Ready::Text(at) => Some(vec![*at]),
-            _ => None,
-        },
-        Check::Any(sides) => sides.iter().map(texts).collect::<Option<Vec<_>>>().map(|texts| texts.concat()),
-        Check::All(_) | Check::Not(_) => None,
-    }
-}
-
 /// Asks the index for the words of a query, unless reading the few nodes that are left costs less.
-fn of_index(plan: &Plan, world: &World<'_>, begin: &Begin<'_>) -> Vec<Option<Places>> {
-    let few = match begin.with {
-        With::Texts(_) => false,
-        With::Nodes(_)
-        | With::Below(_)
-        | With::Children(_)
-        | With::Keys(_)
-        | With::Files(_)
-        | With::Every
-        | With::Nothing => true,
-    };
-    let one = |text: &crate::domain::query::plan::Text| {
-        let holding = text::frequency(world.index, &text.wanted);
-        let read = few && begin.cost.saturating_mul(READING) <= holding;
+fn of_index(plan: &Plan, world: &World<'_>, begin: &Begin<'_>) -> Vec<Option<Holding>> {
+    let few = !matches!(begin.with, With::Texts(_));
+    let one = |text: &Text| {
+        let read = few && begin.cost.saturating_mul(READING) <= text::frequency(world.index, &text.wanted);
         (!read && !text.wanted.terms.is_empty()).then(|| text::holding(world.index, &text.wanted))
     };
     plan.texts.iter().map(one).collect()
 }
 
-/// Returns the best nodes by what the index says of them.
-fn best(judge: &mut Judge<'_>, ranking: &[QueryTerm], limit: usize) -> (Vec<Match>, Total) {
-    let (view, index) = (judge.world.view, judge.world.index);
-    let asked = RefCell::new(judge);
-    let admit =
-        |file: &str, at: u32| source::node(view, file, at as usize).is_some_and(|node| asked.borrow_mut().fits(&node));
-    let scored = text::ranked(index, ranking, limit.saturating_add(1), &admit);
-    let total = match scored.len() {
-        few if few <= limit => Total::Exactly(few),
-        many => Total::AtLeast(many),
-    };
-    let matches = scored.into_iter().filter_map(|found| {
-        let node = source::node(view, &found.place.file, found.place.index as usize)?;
-        Some(Match { node, score: Some(found.score) })
-    });
-    (matches.collect(), total)
-}
-
 /// Returns the nodes that fit, in the order of files and lines. With a number to stop at, no more than that are
 /// returned, and only a few more are looked at to count them.
-fn gather(judge: &mut Judge<'_>, with: &With<'_>, stop: Option<usize>) -> (Vec<Match>, Total) {
+fn gather(judge: &mut Judge<'_>, begin: &Begin<'_>, stop: Option<usize>) -> (Vec<Match>, Total) {
+    let holding = of_index(judge.plan, judge.world, begin);
+    let know = Know::Lists(&holding);
     let mut matches: Vec<Match> = Vec::new();
     let (mut count, mut beyond) = (0usize, 0usize);
-    for node in nodes(with, judge.places, judge.world) {
+    for node in nodes(&begin.with, &holding, judge.world) {
         let full = stop.is_some_and(|stop| count >= stop);
         beyond += usize::from(full);
         if full && beyond > COUNTED {
             return (matches, Total::AtLeast(count));
         }
-        if judge.fits(&node) {
+        if judge.fits(&node, &know) {
             count += 1;
             if !full {
                 matches.push(Match { node, score: None });
@@ -371,7 +258,7 @@ fn by_day(judge: &mut Judge<'_>, begin: &Begin<'_>, sort: &[Sort], limit: usize)
             return None;
         }
         day = Some(on);
-        if judge.fits(&node) {
+        if judge.fits(&node, &Know::Lists(&[])) {
             matches.push(Match { node, score: None });
         }
     }
@@ -380,142 +267,15 @@ fn by_day(judge: &mut Judge<'_>, begin: &Begin<'_>, sort: &[Sort], limit: usize)
     judge.plan.needs(stamp).then_some((matches, total))
 }
 
-/// Returns the nodes that looking begins with, in the order of files and lines, each once.
-fn nodes<'a>(with: &'a With<'a>, places: &'a [Option<Places>], world: &'a World<'a>) -> Nodes<'a> {
-    let view = world.view;
-    match with {
-        With::Nothing => Box::new(std::iter::empty()),
-        With::Nodes(nodes) => Box::new(nodes.iter().cloned()),
-        With::Below(ranges) => merged(
-            ranges
-                .iter()
-                .map(|(file, range)| {
-                    Box::new(range.clone().filter_map(move |at| source::node(view, file, at))) as Nodes<'a>
-                })
-                .collect(),
-        ),
-        With::Children(parents) => merged(
-            parents
-                .iter()
-                .map(|parent| Box::new(parent.children().collect::<Vec<_>>().into_iter()) as Nodes<'a>)
-                .collect(),
-        ),
-        With::Keys(keys) => merged(keys.iter().map(|key| source::holding(view, key)).collect()),
-        With::Texts(texts) => merged(
-            texts
-                .iter()
-                .filter_map(|at| places.get(*at)?.as_ref())
-                .map(|places| {
-                    let all = places.all().into_iter();
-                    Box::new(all.filter_map(move |(file, at)| source::node(view, &file, at))) as Nodes<'a>
-                })
-                .collect(),
-        ),
-        With::Files(Ready::File(pattern)) => source::of_files(view, move |file, _| pattern.fits(file)),
-        With::Files(Ready::Within(_, window)) => {
-            let window = *window;
-            source::of_files(view, move |_, at| at.is_some_and(|at| window.contains((world.local)(at))))
-        }
-        With::Files(_) | With::Every => source::every(view),
-    }
-}
-
-/// Returns what several sources in order give, in order and each node once.
-fn merged<'a>(mut sources: Vec<Nodes<'a>>) -> Nodes<'a> {
-    if sources.len() < 2 {
-        return sources.pop().unwrap_or_else(|| Box::new(std::iter::empty()));
-    }
-    let mut sources: Vec<Peekable<Nodes<'a>>> = sources.into_iter().map(Iterator::peekable).collect();
-    Box::new(std::iter::from_fn(move || {
-        let mut least: Option<NodeRef> = None;
-        for source in &mut sources {
-            if let Some(node) = source.peek()
-                && least.as_ref().is_none_or(|least| source::order(node, least).is_lt())
-            {
-                least = Some(node.clone());
-            }
-        }
-        let least = least?;
-        for source in &mut sources {
-            while source.next_if(|node| source::order(node, &least).is_le()).is_some() {}
-        }
-        Some(least)
-    }))
-}
-
 /// Gives each node what its text is worth.
 fn score(matches: &mut [Match], world: &World<'_>, ranking: &[QueryTerm], alike: Option<&Places>) {
-    let at = |file: &str, index: usize| {
-        matches.binary_search_by(|found| (source::file(&found.node).as_ref(), found.node.index).cmp(&(file, index)))
-    };
-    let admit = |file: &str, index: u32| at(file, index as usize).is_ok();
+    let place = |found: &Match| Place { file: source::file(&found.node).clone(), index: found.node.index as u32 };
     let scored = match ranking {
         [] => Places::default(),
-        ranking => Places::of(text::ranked(world.index, ranking, matches.len(), &admit)),
+        ranking => Places::of(world.index.worth(ranking, &matches.iter().map(place).collect::<Vec<_>>())),
     };
     for found in matches {
         let of = |places: &Places| places.score(source::file(&found.node), found.node.index).unwrap_or(0.0);
         found.score = Some(of(&scored) + alike.map_or(0.0, of));
-    }
-}
-
-/// Puts the best so many nodes to the front, in order.
-fn order(matches: &mut Vec<Match>, sort: &[Sort], limit: usize, world: &World<'_>) {
-    if sort.is_empty() {
-        return;
-    }
-    let mut keyed: Vec<(Vec<SortValue>, Match)> = std::mem::take(matches)
-        .into_iter()
-        .map(|found| (sort.iter().map(|sort| value(&found, *sort, world)).collect(), found))
-        .collect();
-    let compare = |a: &(Vec<SortValue>, Match), b: &(Vec<SortValue>, Match)| {
-        a.0.cmp(&b.0).then_with(|| source::order(&a.1.node, &b.1.node))
-    };
-    if limit > 0 && limit < keyed.len() {
-        keyed.select_nth_unstable_by(limit - 1, compare);
-        keyed.truncate(limit);
-    }
-    keyed.sort_unstable_by(compare);
-    matches.extend(keyed.into_iter().map(|(_, found)| found));
-}
-
-/// What a node is sorted by; what there is not comes last, whichever way round.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum SortValue {
-    Number(i64),
-    Text(String),
-    TextDown(std::cmp::Reverse<String>),
-    Missing,
-}
-
-fn value(found: &Match, sort: Sort, world: &World<'_>) -> SortValue {
-    let node = &found.node;
-    let seconds = |at: DateTime| {
-        let days = i64::from(at.date().since(jiff::civil::date(1970, 1, 1)).map_or(0, |span| span.get_days()));
-        days * 86_400 + i64::from(at.hour()) * 3600 + i64::from(at.minute()) * 60 + i64::from(at.second())
-    };
-    let planned = |kind: Planning| moment(node, kind).map(seconds);
-    let number = match sort.key {
-        SortKey::File | SortKey::Title => {
-            let text = match sort.key {
-                SortKey::File => format!("{}\0{:010}", source::file(node), node.index),
-                _ => node.title().to_lowercase(),
-            };
-            return if sort.reversed { SortValue::TextDown(std::cmp::Reverse(text)) } else { SortValue::Text(text) };
-        }
-        // Floats of one sign are ordered as their bits are; the best comes first.
-        SortKey::Score => found.score.map(|score| -i64::from(score.max(0.0).to_bits())),
-        SortKey::Todo => source::keyword_order(node).map(|order| order as i64),
-        SortKey::Priority => source::priority(node).map(|priority| i64::from(u32::from(priority))),
-        SortKey::Level => Some(i64::from(source::level(node))),
-        SortKey::Scheduled => planned(Planning::Scheduled),
-        SortKey::Deadline => planned(Planning::Deadline),
-        SortKey::Closed => planned(Planning::Closed),
-        SortKey::Planned => planned(Planning::Scheduled).into_iter().chain(planned(Planning::Deadline)).min(),
-        SortKey::Modified => source::modified(node).map(|at| -seconds((world.local)(at))),
-    };
-    match number {
-        None => SortValue::Missing,
-        Some(number) => SortValue::Number(if sort.reversed { number.saturating_neg() } else { number }),
     }
 }

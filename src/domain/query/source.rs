@@ -1,6 +1,7 @@
 //! What a query reads of nodes and views: the one place that knows how memory is laid out.
 
 use crate::domain::label::Privacy;
+use crate::domain::memory::card::Card;
 use crate::domain::memory::query::{self, Planning};
 use crate::domain::memory::view::{NodeRef, View};
 use crate::domain::org::property::Inheritance;
@@ -77,6 +78,17 @@ pub fn same(text: &str, lower: &str) -> bool {
         true => text.eq_ignore_ascii_case(lower),
         false => text.to_lowercase() == lower,
     }
+}
+
+/// Returns whether a text holds another one that is in lower case, without regard to case.
+pub fn holds(text: &str, lower: &str) -> bool {
+    let Some(first) = lower.bytes().next() else { return true };
+    if !text.is_ascii() {
+        return text.to_lowercase().contains(lower);
+    }
+    let text = text.as_bytes();
+    let begins = memchr::memchr2_iter(first, first.to_ascii_uppercase(), text);
+    begins.filter_map(|at| text.get(at..at + lower.len())).any(|part| part.eq_ignore_ascii_case(lower.as_bytes()))
 }
 
 pub fn property<'a>(node: &'a NodeRef, key: &str) -> Option<&'a str> {
@@ -219,6 +231,15 @@ pub fn by_day(view: &View, kind: Planning, first: Date, last: Date) -> impl Iter
 /// Returns every node.
 pub fn every<'a>(view: &'a View) -> Nodes<'a> {
     Box::new(view.nodes())
+}
+
+/// Returns the nodes that are wanted, by their card and their place there. Others cost little.
+pub fn wanted<'a>(view: &'a View, wanted: impl Fn(&Card, usize) -> bool + 'a) -> Nodes<'a> {
+    Box::new(view.cards().flat_map(move |card| {
+        let found: Vec<usize> = (0..card.len()).filter(|index| wanted(card, *index)).collect();
+        let seen = found.into_iter().filter(|index| view.sight().holds(&card.file, *index));
+        seen.filter_map(|index| view.node(&card.file, index))
+    }))
 }
 
 /// Returns the nodes of the files that are wanted.

@@ -3,8 +3,9 @@
 //! A word is looked for in any of its forms; a word of several pieces, such as `e-mail` or a word of a script without
 //! spaces, as its pieces in a row. A phrase is looked for as it stands, but for case, accents and punctuation.
 
+use crate::domain::context::holding::Holding;
 use crate::domain::context::lexical::{Index, QueryTerm, Scored};
-use crate::domain::context::words::{Analyser, Piece, is_stop_word, pieces};
+use crate::domain::context::words::{Analyser, Piece, is_stop_word, pieces, traces};
 use crate::domain::memory::view::NodeRef;
 use crate::domain::query::source;
 use std::collections::{HashMap, HashSet};
@@ -33,9 +34,16 @@ pub struct Wanted {
     stemmed: bool,
     /// What the index must hold of a node that has it; empty when only words stand in it that it leaves out.
     pub terms: Vec<Box<str>>,
+    /// What it must hold as well, and what says nothing of how well the node fits.
+    pub traces: Vec<Box<str>>,
 }
 
 impl Wanted {
+    /// Returns every term that the index must hold of a node that has it.
+    pub fn needs(&self) -> impl Iterator<Item = &str> {
+        self.terms.iter().chain(&self.traces).map(AsRef::as_ref)
+    }
+
     /// Adds what is marked of it in a text: words, and runs of scripts without spaces.
     pub fn marks(&self, words: &mut HashSet<Box<str>>, runs: &mut Vec<String>) {
         let spaced = self.pieces.iter().zip(&self.grams).filter(|(_, gram)| !**gram);
@@ -91,7 +99,11 @@ impl Reader {
         self.analyser.terms(text, |term| terms.push(term.into()));
         terms.sort_unstable();
         terms.dedup();
-        Wanted { pieces: row, grams, runs: runs(text), stemmed, terms }
+        let mut traced: Vec<Box<str>> = Vec::new();
+        traces(text, |trace| traced.push(trace.into()));
+        traced.sort_unstable();
+        traced.dedup();
+        Wanted { pieces: row, grams, runs: runs(text), stemmed, terms, traces: traced }
     }
 
     fn piece(&mut self, piece: Piece<'_>, stemmed: bool) -> Box<str> {
@@ -164,10 +176,13 @@ impl Reader {
         counts.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         counts.truncate(LOOKED_UP);
         let nodes = index.len().max(1) as f32;
+        let names: Vec<&str> = counts.iter().map(|(term, _)| term.as_ref()).collect();
+        let frequencies = index.frequencies(&names);
         let mut terms: Vec<QueryTerm> = counts
             .into_iter()
-            .filter_map(|(term, count)| {
-                let holding = index.frequency(&term) as f32;
+            .zip(frequencies)
+            .filter_map(|((term, count), holding)| {
+                let holding = holding as f32;
                 let weight = (1.0 + count.ln()) * (nodes / holding.max(1.0)).ln();
                 (holding >= 2.0 && weight > 0.0).then_some(QueryTerm { term, weight })
             })
@@ -206,31 +221,18 @@ impl Places {
         let at = nodes.binary_search_by_key(&index, |(index, _)| *index as usize).ok()?;
         nodes.get(at).map(|(_, score)| *score)
     }
-
-    /// Returns every place, in the order of files and lines.
-    pub fn all(&self) -> Vec<(Arc<str>, usize)> {
-        let mut files: Vec<_> = self.files.iter().collect();
-        files.sort_unstable_by_key(|(file, _)| (*file).clone());
-        files
-            .into_iter()
-            .flat_map(|(file, nodes)| nodes.iter().map(|(index, _)| (file.clone(), *index as usize)))
-            .collect()
-    }
 }
 
 /// Returns about how many nodes have something, for choosing where to begin.
 pub fn frequency(index: &Index, wanted: &Wanted) -> usize {
-    wanted.terms.iter().map(|term| index.frequency(term)).min().unwrap_or(0)
+    let terms: Vec<&str> = wanted.needs().collect();
+    index.frequencies(&terms).into_iter().min().unwrap_or(0)
 }
 
 /// Returns the nodes that hold every term of something, as the index knows them; what they are worth is not worked out.
-pub fn holding(index: &Index, wanted: &Wanted) -> Places {
-    let terms: Vec<&str> = wanted.terms.iter().map(AsRef::as_ref).collect();
-    if terms.is_empty() {
-        return Places::default();
-    }
-    let found = index.holding(&terms, &|_, _| true);
-    Places::of(found.into_iter().map(|place| Scored { place, score: 0.0 }).collect())
+pub fn holding(index: &Index, wanted: &Wanted) -> Holding {
+    let terms: Vec<&str> = wanted.needs().collect();
+    index.holding(&terms)
 }
 
 /// Returns the best nodes for some terms, best first.

@@ -1,10 +1,12 @@
 //! What is found is what a slow reader finds, who looks at every node and knows no index.
 
 use super::parse::filter;
-use super::{now, view, with};
+use super::{now, view, with, with_index};
+use passepartout::domain::context::lexical::{Index, QueryTerm};
+use passepartout::domain::context::words::Analyser;
 use passepartout::domain::label::Privacy;
 use passepartout::domain::memory::view::{NodeRef, View};
-use passepartout::domain::query::run::{Total, run};
+use passepartout::domain::query::run::{Found, Hit, Total, World, run};
 use passepartout::domain::query::{Filter, Query, Sort, SortKey, State, Term, Test, Thing, Todo};
 use passepartout::domain::query::{Stamp, date::Lean};
 use proptest::prelude::*;
@@ -163,7 +165,7 @@ proptest! {
         prop_assume!(!(open && asks(&filter)));
         let by = |key| vec![Sort { key, reversed: false }];
         let sort = [by(SortKey::File), Vec::new(), by(SortKey::Deadline), by(SortKey::Title)][sorted].clone();
-        let query = Query { filter, sort, limit: Some(1000) };
+        let query = Query { filter: filter.clone(), sort, limit: Some(1000) };
         let mut found: Vec<NodeRef> = with(&view, clearance, |world| {
             let found = run(&query, world, 1000);
             assert_eq!(found.total, Total::Exactly(found.hits.len()));
@@ -173,12 +175,167 @@ proptest! {
             found.sort_by(|a, b| (a.file(), a.index).cmp(&(b.file(), b.index)));
         }
         prop_assert_eq!(names(&found), names(&expected), "{:?}", query);
-        // A limit cuts the same order.
-        let few = Query { limit: Some(2), ..query.clone() };
-        let (whole, cut) = with(&view, clearance, |world| {
-            let nodes = |query: &Query| run(query, world, 1000).hits.into_iter().map(|hit| hit.node).collect::<Vec<_>>();
-            (nodes(&query), nodes(&few))
-        });
-        prop_assert_eq!(names(&cut), names(&whole[..whole.len().min(2)]));
+        // A limit cuts the same order, and says what there is.
+        let by_score = sorted == 1 && filter_has_words(&filter);
+        with(&view, clearance, |world| {
+            let whole = names(&nodes(&run(&query, world, 1000)));
+            for limit in [0, 1, 2, 7] {
+                let few = run(&Query { limit: Some(limit), ..query.clone() }, world, 1000);
+                prop_assert_eq!(names(&nodes(&few)), &whole[..whole.len().min(limit)], "{:?}", query);
+                match few.total {
+                    Total::Exactly(total) => prop_assert_eq!(total, whole.len()),
+                    Total::AtLeast(least) => prop_assert!(limit <= least && least <= whole.len()),
+                }
+            }
+            if by_score {
+                ranked_as_by_a_slow_reader(&filter, &expected, &run(&query, world, 1000), world)?;
+            }
+            Ok(())
+        })?;
+    }
+}
+
+fn nodes(found: &Found) -> Vec<NodeRef> {
+    found.hits.iter().map(|hit| hit.node.clone()).collect()
+}
+
+fn filter_has_words(filter: &Filter) -> bool {
+    !words_of(filter, true).is_empty()
+}
+
+/// Words and phrases that a node is better for, in order.
+fn words_of(filter: &Filter, counts: bool) -> Vec<String> {
+    match filter {
+        Filter::All(parts) | Filter::Any(parts) => parts.iter().flat_map(|part| words_of(part, counts)).collect(),
+        Filter::Not(inner) => words_of(inner, !counts),
+        Filter::Term(Term::Word(text) | Term::Phrase(text)) if counts => vec![text.clone()],
+        Filter::Term(_) => Vec::new(),
+    }
+}
+
+/// Compares scores and order with those of a search for all words that leaves nothing out.
+fn ranked_as_by_a_slow_reader(
+    filter: &Filter,
+    expected: &[NodeRef],
+    found: &Found,
+    world: &World<'_>,
+) -> Result<(), TestCaseError> {
+    let (mut analyser, mut terms) = (Analyser::default(), Vec::<QueryTerm>::new());
+    for text in words_of(filter, true) {
+        let mut own = std::collections::BTreeSet::new();
+        analyser.terms(&text, |term| own.extend([term.to_string()]));
+        for term in own {
+            if !terms.iter().any(|known| *known.term == *term) {
+                terms.push(QueryTerm { term: term.into(), weight: 1.0 });
+            }
+        }
+    }
+    let all = world.index.scores(&terms, usize::MAX, &|_, _| true);
+    let score = |node: &NodeRef| {
+        let here =
+            all.iter().find(|found| found.place.file == *node.file() && found.place.index as usize == node.index);
+        here.map_or(0.0, |found| found.score)
+    };
+    let mut order: Vec<(f32, &NodeRef)> = expected.iter().map(|node| (score(node), node)).collect();
+    // The nodes stand in the order of files and lines already.
+    order.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let slow: Vec<String> =
+        order.iter().map(|(score, node)| format!("{} {} {score}", node.file(), node.index)).collect();
+    let fast = found.hits.iter();
+    let fast: Vec<String> =
+        fast.map(|hit| format!("{} {} {}", hit.node.file(), hit.node.index, hit.score.unwrap_or(-1.0))).collect();
+    prop_assert_eq!(fast, slow);
+    Ok(())
+}
+
+/// A memory of several windows of the index, whose words are as unevenly spread as those of a language.
+fn large() -> (View, Index) {
+    let mut seed = 7u64;
+    let mut throw = |most: u64| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) % most
+    };
+    let (mut view, mut index) = (View::default(), Index::default());
+    for file in 0..12 {
+        let mut text = String::new();
+        for _ in 0..400 {
+            let tag = ["", "", " :work:", " :private:"][throw(4) as usize];
+            text.push_str(&format!("* {} t{tag}\n", WORDS[throw(8) as usize]));
+            for _ in 0..throw(9) {
+                let most = 1 + throw(WORDS.len() as u64);
+                text.push_str(&format!("{} ", WORDS[throw(most) as usize]));
+                if throw(40) == 0 {
+                    text.push_str(["ありがとう ", "ありが とう ", "がありとう ", "がとうあり "][throw(4) as usize]);
+                }
+                if throw(300) == 0 {
+                    text.push_str("rare ");
+                }
+            }
+            text.push('\n');
+        }
+        let one = super::view(&[(&format!("/m/{file:02}.org"), &text)]);
+        let document = one.documents().next().expect("a document");
+        view.put(document.clone());
+        // Some segments have nodes that are dead.
+        if file % 3 == 0 {
+            let other = super::view(&[(&format!("/m/{file:02}.org"), &text.replace("boat", "mill"))]);
+            index = index.with(&other.documents().next().expect("a document"));
+        }
+        index = index.with(&document);
+    }
+    (view, index)
+}
+
+#[test]
+fn a_large_memory_is_answered_as_by_a_slow_reader() {
+    let (view, index) = large();
+    assert!(index.segments().count() > 1);
+    for query in [
+        "boat",
+        "rare",
+        "boat larch mill",
+        "boat rare",
+        "ありがとう",
+        "りがと -boat",
+        "ありがとう boat",
+        "ありがとう or rare",
+        "(東京都 or ありがとう) (boat or rare)",
+        "\"boats larch\"",
+        "\"boat larch\" tag:work",
+        "boat -larch -\"deck mill\" -tag:work",
+        "boat tag:work -ありがとう",
+        "京都 mill level:1",
+        "boat -rare -nowhere",
+        "title:boat larch",
+        "nowhere boat",
+    ] {
+        let query = passepartout::domain::query::parse::parse(query).expect(query);
+        for clearance in [Privacy::Open, Privacy::Private] {
+            let slow = view.nodes().filter(|node| node.privacy() <= clearance && fits(node, &query.filter));
+            let slow: Vec<NodeRef> = slow.collect();
+            with_index(&view, &index, clearance, |world| {
+                let limited = |limit, sort: &[Sort]| {
+                    run(&Query { limit: Some(limit), sort: sort.to_vec(), ..query.clone() }, world, 20)
+                };
+                let whole = limited(10_000, &[]);
+                assert_eq!(whole.total, Total::Exactly(slow.len()), "{query:?}");
+                ranked_as_by_a_slow_reader(&query.filter, &slow, &whole, world)
+                    .unwrap_or_else(|error| panic!("{query:?}: {error}"));
+                for limit in [0, 1, 10, 100] {
+                    let few = limited(limit, &[]);
+                    let of = |found: &Found| -> Vec<(String, u32)> {
+                        let one = |hit: &Hit| (format!("{:?}", hit.node), hit.score.unwrap_or(-1.0).to_bits());
+                        found.hits.iter().map(one).collect()
+                    };
+                    assert_eq!(of(&few), of(&whole)[..limit.min(slow.len())], "{query:?} {limit}");
+                    match few.total {
+                        Total::Exactly(total) => assert_eq!(total, slow.len(), "{query:?} {limit}"),
+                        Total::AtLeast(least) => assert!(limit < least && least <= slow.len(), "{query:?} {limit}"),
+                    }
+                    let by_file = limited(limit, &[Sort { key: SortKey::File, reversed: false }]);
+                    assert_eq!(names(&nodes(&by_file)), names(&slow[..limit.min(slow.len())]), "{query:?} {limit}");
+                }
+            });
+        }
     }
 }
