@@ -88,7 +88,7 @@ pub fn rank(view: &View, index: &Index, question: &Question, clearance: Privacy,
         let open = |card: &Arc<Card>| card.privacy(node as usize) <= clearance;
         view.sight().holds(file, node as usize) && view.card(file).is_some_and(open)
     };
-    let mut field = Field { view, cards: Vec::new(), numbers: HashMap::new(), nodes: HashMap::new() };
+    let mut field = Field { view, files: Vec::new(), numbers: HashMap::new(), nodes: HashMap::new() };
     let mut terms = question.terms.clone();
     terms.extend(kindred(view, index, &terms, weights, &admit));
     for scored in index.scores(&terms, CANDIDATES, &admit) {
@@ -180,7 +180,8 @@ const READ_BYTES: usize = 1 << 10;
 /// Scores by document and node, while evidence spreads.
 struct Field<'a> {
     view: &'a View,
-    cards: Vec<Arc<Card>>,
+    /// The files' own nodes: others of the same file are had without looking it up.
+    files: Vec<NodeRef>,
     numbers: HashMap<Arc<str>, usize>,
     /// Own score and gathered score.
     nodes: HashMap<(usize, u32), (f32, f32)>,
@@ -189,18 +190,17 @@ struct Field<'a> {
 impl Field<'_> {
     fn seed(&mut self, scored: Scored) {
         let Place { file, index } = scored.place;
-        let Some(card) = self.view.card(&file) else { return };
-        let number = self.number(card);
+        let Some(number) = self.number(&file) else { return };
         self.nodes.insert((number, index), (scored.score, 0.0));
     }
 
-    fn number(&mut self, card: &Arc<Card>) -> usize {
-        if let Some(number) = self.numbers.get(&card.file) {
-            return *number;
+    fn number(&mut self, file: &Arc<str>) -> Option<usize> {
+        if let Some(number) = self.numbers.get(file) {
+            return Some(*number);
         }
-        self.cards.push(card.clone());
-        self.numbers.insert(card.file.clone(), self.cards.len() - 1);
-        self.cards.len() - 1
+        self.files.push(self.view.node(file, 0)?);
+        self.numbers.insert(file.clone(), self.files.len() - 1);
+        Some(self.files.len() - 1)
     }
 
     fn spread(&mut self, weights: &Weights) {
@@ -208,7 +208,7 @@ impl Field<'_> {
         // Sums of floats depend on their order; this one is fixed.
         seeds.sort_by_key(|seed| seed.0);
         for ((number, index), score) in seeds {
-            let card = &self.cards[number];
+            let card = self.files[number].card();
             let mut gifts: Vec<(usize, f32)> = Vec::new();
             let index = index as usize;
             let (mut before, mut behind) = (card.previous(index), card.next(index));
@@ -237,11 +237,12 @@ impl Field<'_> {
         let mut best: Vec<((usize, u32), f32)> = self.nodes.iter().map(|(at, score)| (*at, score.0)).collect();
         best.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         for ((number, index), score) in best.into_iter().take(LINKING) {
-            let card = self.cards[number].clone();
+            let card = self.files[number].card().clone();
             for link in card.links_of(index as usize).take(LINKS).filter(|_| score > 0.0) {
                 let Some(target) = self.view.get(&NodeId::new(link)) else { continue };
-                if target.privacy() <= clearance {
-                    let number = self.number(target.card());
+                if target.privacy() <= clearance
+                    && let Some(number) = self.number(target.file())
+                {
                     self.nodes.entry((number, target.index as u32)).or_default().1 += score * weights.link;
                 }
             }
@@ -249,9 +250,9 @@ impl Field<'_> {
     }
 
     fn finish(self, clearance: Privacy) -> Vec<Ranked> {
-        let (view, cards) = (self.view, self.cards);
+        let (view, files) = (self.view, self.files);
         let ranked = self.nodes.into_iter().filter_map(|((number, index), (own, gathered))| {
-            let node = view.node(&cards.get(number)?.file, index as usize)?;
+            let node = files.get(number)?.at(index as usize)?;
             Some(Ranked { node, score: own + gathered, own })
         });
         let seen = |node: &NodeRef| node.privacy() <= clearance && view.sight().holds(node.file(), node.index);
