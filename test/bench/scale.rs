@@ -2,7 +2,9 @@
 //! what they take in all. `cargo bench -- scale` prints the rows; `cargo bench -- scale=10000` those of one size.
 
 use crate::report;
+use passepartout::domain::context::lexical::Index;
 use passepartout::domain::id::NodeId;
+use passepartout::domain::label::Privacy;
 use passepartout::domain::memory::Memory;
 use passepartout::domain::memory::card::Planning;
 use passepartout::domain::memory::document::Document;
@@ -11,6 +13,9 @@ use passepartout::domain::memory::query::{self, Key};
 use passepartout::domain::memory::shape::Shape;
 use passepartout::domain::memory::store::{Commit, Store};
 use passepartout::domain::memory::view::View;
+use passepartout::domain::org::property::Inheritance;
+use passepartout::domain::query::parse::parse;
+use passepartout::domain::query::run::{World, answer};
 use passepartout::edge::store::DiskStore;
 use std::hint::black_box;
 use std::path::Path;
@@ -140,6 +145,8 @@ fn measure(folder: &Path, headings: usize, files: usize) {
     println!("  cards            {:>9.1} MB, {:.0} B a heading", cards as f64 / 1e6, cards as f64 / headings as f64);
     let late = queries(&view, headings);
     report::row(&format!("id, tag, keyword, planning …, {of}"), "p99 1 ms", &format!("worst p99 {late:.0} µs"));
+    let late = questions(&view);
+    report::row(&format!("query language, 50 of them, {of}"), "p99 1 ms", &format!("worst p99 {late:.0} µs"));
     let round = |n: usize| view.node(&name(n * 7919 % files), 1).unwrap().body().len();
     timed("text, cold", &mut |n| round(n));
     println!("  resident then    {:>9.1} MB", status("VmRSS:"));
@@ -184,6 +191,31 @@ fn queries(view: &View, headings: usize) -> f64 {
     timed("count of a tag", &mut |_| query::count(view, &Key::Tag("harbour")));
     timed("count of a keyword", &mut |_| query::count(view, &Key::Keyword("TODO")));
     late
+}
+
+/// Asks ordinary questions in the query language; returns the worst p99 in µs.
+fn questions(view: &View) -> f64 {
+    let now = jiff::civil::date(2024, 3, 14).at(9, 26, 0, 0);
+    let (index, inheritance) = (Index::default(), Inheritance::default());
+    let clearance = Privacy::Private;
+    let world = World { view, index: &index, now, local: &|_| now, clearance, inheritance: &inheritance };
+    let asked = [
+        "todo:TODO",
+        "tag:harbour",
+        "tag:rare",
+        "todo:TODO tag:harbour sort:file",
+        "todo:TODO scheduled:<+7d sort:scheduled",
+        "tag:harbour scheduled:+7d sort:scheduled",
+        "scheduled:today",
+        "prop:CREATED level:1",
+        "id:00000005-0000-4000-8000-000000000005",
+        "backlinks:00000005-0000-4000-8000-000000000005",
+    ];
+    let late = asked.map(|text| {
+        let ask = |_: usize| answer(&parse(text).unwrap(), &world, 50).hits.len();
+        timed(text, &mut { ask }).1
+    });
+    late.into_iter().fold(0.0, f64::max)
 }
 
 fn updates(view: View, headings: usize, files: usize, shape: &Shape) -> String {
