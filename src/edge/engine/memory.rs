@@ -309,7 +309,7 @@ impl Engine {
                     // The part before it is stored by now, or soon: else texts would pile up faster than they are stored.
                     self.archive.wait();
                     let mut part = IngestReport { documents, stamps, ..IngestReport::default() };
-                    drop(self.take_report(&mut part, &known.view));
+                    drop(self.take_report(&mut part, &options, &known.view));
                     taken = true;
                 },
             },
