@@ -2,7 +2,15 @@
 #![allow(unsafe_code)] // Calls of pthread_sigmask and setpriority, below.
 
 use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
+
+/// So many threads share the work of [`each`] at most.
+const SHARING: usize = 4;
+/// Fewer items than this are not worth a thread.
+const WORTH: usize = 8;
+/// The stack of a thread that shares work, in bytes.
+const STACK: usize = 4 << 20;
 
 /// Starts a named thread in which every signal is blocked, with a stack of `stack` bytes.
 ///
@@ -25,6 +33,46 @@ pub fn block_signals() {
     }
 }
 
+/// Does the same work for each of some items, on several threads when there are many, and returns what came of each, in
+/// order. What the system gives no thread for, the calling one does. Blocks until all is done.
+///
+/// # Panics
+/// When the work does.
+pub fn each<'i, T: Sync, R: Send>(items: &'i [T], work: impl Fn(&'i T) -> R + Sync) -> Vec<R> {
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let threads = cores.min(SHARING).min(items.len() / WORTH);
+    let next = AtomicUsize::new(0);
+    let share = || {
+        let mut done = Vec::new();
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(item) = items.get(at) else { return done };
+            done.push((at, work(item)));
+        }
+    };
+    let mut done = std::thread::scope(|scope| {
+        let start = |number: usize| {
+            let thread = std::thread::Builder::new().name(format!("passepartout-share-{number}")).stack_size(STACK);
+            let run = || {
+                block_signals();
+                share()
+            };
+            thread.spawn_scoped(scope, run).ok()
+        };
+        let others: Vec<_> = (1..threads).filter_map(start).collect();
+        let mut done = share();
+        for other in others {
+            match other.join() {
+                Ok(more) => done.extend(more),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        done
+    });
+    done.sort_unstable_by_key(|(at, _)| *at);
+    done.into_iter().map(|(_, made)| made).collect()
+}
+
 /// How much less urgent than Emacs's own thread ours are, as a nice value.
 #[cfg(target_os = "linux")]
 const STEP: libc::c_int = 5;
@@ -37,5 +85,25 @@ pub fn step_back() {
     unsafe {
         let now = libc::getpriority(libc::PRIO_PROCESS, 0);
         libc::setpriority(libc::PRIO_PROCESS, 0, now + STEP);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_is_shared_and_stays_in_order() {
+        for count in [0, 1, WORTH, 10 * WORTH, 1_000] {
+            let items: Vec<usize> = (0..count).collect();
+            assert_eq!(each(&items, |n| n * 3), items.iter().map(|n| n * 3).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn a_panic_in_a_share_is_one_of_the_caller() {
+        let items: Vec<usize> = (0..100).collect();
+        let asked = std::panic::AssertUnwindSafe(|| each(&items, |n| assert!(*n < 50, "no more")));
+        assert!(std::panic::catch_unwind(asked).is_err());
     }
 }

@@ -6,7 +6,8 @@ use crate::support::user::ordinary;
 use passepartout::domain::id::{NodeId, OperationId};
 use passepartout::domain::memory::Memory;
 use passepartout::domain::memory::document::{Document, PrivacyOptions};
-use passepartout::domain::memory::store::{Commit, NewRecord, RamStore, Record, Stamp, Store, StoreError};
+use passepartout::domain::memory::shape::Shape;
+use passepartout::domain::memory::store::{Commit, Loaded, NewRecord, RamStore, Record, Stamp, Store, StoreError};
 use passepartout::domain::memory::view::View;
 use passepartout::edge::store::{DiskStore, owner_of};
 use serde_json::json;
@@ -49,6 +50,33 @@ fn both(check: impl Fn(&mut dyn Store)) {
     check(&mut RamStore::default());
     let folder = tempfile::tempdir().unwrap();
     check(&mut DiskStore::open(folder.path()).unwrap());
+}
+
+#[test]
+fn many_files_are_cut_and_read_on_several_threads() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut store, mut memory, _) = reopened(folder.path());
+    store.load_cards(&Shape::default(), &|| Ok(())).unwrap();
+    let mut change = memory.begin();
+    for n in 0..2_500 {
+        // Some lie in their manifests, some are cut; two files at a time have the same text.
+        let lines = if n % 50 < 2 { 400 } else { 2 };
+        change.put(document(&format!("/memex/{n:04}.org"), &long(&format!("number {}", n / 2), lines)));
+    }
+    let operation = change.finish(why("many")).publish(&mut memory).unwrap();
+    let steps = [(operation, memory.head().clone())];
+    store.commit(&Commit { steps: &steps, ..Commit::default() }).unwrap();
+    drop(store);
+    let mut store = DiskStore::open(folder.path()).unwrap();
+    let Loaded { view, problems, .. } = store.load_cards(&Shape::default(), &|| Ok(())).unwrap();
+    assert_eq!((problems, view.root()), (Vec::new(), memory.head().root()));
+    assert_eq!(view.headings(), memory.head().headings());
+    let id = NodeId::new("/memex/0050.org::*number 25 7");
+    assert_eq!(view.get(&id).unwrap().body(), memory.head().get(&id).unwrap().body());
+    for (here, there) in view.cards().zip(memory.head().cards()) {
+        assert_eq!(here, there);
+        assert_eq!(view.text(&here.file), memory.head().text(&there.file));
+    }
 }
 
 #[test]

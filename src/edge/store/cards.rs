@@ -101,7 +101,7 @@ impl DiskStore {
         }
         let name = shape.name();
         for card in fresh {
-            insert_card(&transaction, name, card)?;
+            insert_card(&transaction, name, card, &card.encode())?;
         }
         transaction.commit()
     }
@@ -237,9 +237,14 @@ fn query_cards(
     Ok((cards, stale))
 }
 
-/// Writes a card, over the one of the same file.
-pub(super) fn insert_card(connection: &Connection, shape: ObjectHash, card: &Card) -> rusqlite::Result<usize> {
+/// Writes a card and its bytes, over the one of the same file.
+pub(super) fn insert_card(
+    connection: &Connection,
+    shape: ObjectHash,
+    card: &Card,
+    bytes: &[u8],
+) -> rusqlite::Result<usize> {
     let sql = "INSERT OR REPLACE INTO cards(file, document, shape, card) VALUES (?1, ?2, ?3, ?4)";
-    let (root, bytes) = (card.root(), card.encode());
+    let root = card.root();
     connection.prepare_cached(sql)?.execute(params![card.file.as_ref(), root.as_bytes(), shape.as_bytes(), bytes])
 }

@@ -15,7 +15,7 @@ use crate::edge::store::cards::{Files, Going, insert_card};
 use crate::edge::store::compact::let_go;
 use crate::edge::store::journal::{Journal, Reach};
 use crate::edge::store::lock::Lock;
-use crate::edge::store::objects::{self, Writer};
+use crate::edge::store::objects;
 use crate::edge::store::open::{Held, cannot_open, check_header, connect_to_read, make_folder, opening, set_up};
 use crate::edge::store::recover::{broken_chain, put_aside, which};
 use crate::edge::store::rows::{
@@ -26,6 +26,8 @@ use crate::edge::store::rows::{
 use crate::edge::store::snapshot::write_view;
 use crate::edge::store::texts::SavedTexts;
 use crate::edge::store::witness::Witness;
+use crate::edge::store::writer::Writer;
+use crate::edge::thread::each;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension};
 use std::collections::{BTreeSet, HashMap};
 use std::fs::OpenOptions;
@@ -259,8 +261,9 @@ impl DiskStore {
         }
         if let (Some(shape), Some((_, view))) = (&self.shape, commit.steps.last()) {
             let (name, files) = (shape.name(), texts.iter().flatten().collect::<BTreeSet<_>>());
-            for card in files.into_iter().filter_map(|file| view.card(file)) {
-                insert_card(&transaction, name, card).map_err(&sql)?;
+            let cards: Vec<_> = files.into_iter().filter_map(|file| view.card(file)).collect();
+            for (card, bytes) in cards.iter().zip(each(&cards, |card| card.encode())) {
+                insert_card(&transaction, name, card, &bytes).map_err(&sql)?;
             }
         }
         let written = Written { objects: writer.objects, bytes: writer.bytes, texts };

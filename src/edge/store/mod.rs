@@ -31,6 +31,7 @@ mod snapshot;
 mod texts;
 pub mod verify;
 pub mod witness;
+mod writer;
 
 pub use beside::Beside;
 pub use disk::DiskStore;

@@ -1,7 +1,4 @@
-//! How texts and branches lie in the tables: pieces by hash, and one manifest for each document.
-//!
-//! A text is cut where its content says, so an edit adds one or two pieces; the list of the pieces
-//! goes through the same groups as a list of children. Every byte is checked when it is read.
+//! Reads texts and branches from the tables, and checks every byte; [`super::writer`] says how they lie there.
 
 use crate::domain::count::counted;
 use crate::domain::hash::ContentHasher;
@@ -11,24 +8,12 @@ use crate::domain::memory::{chunk, files, group};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::sync::Arc;
 
-/// A text of at most this many bytes lies in its manifest itself.
-const INLINE: usize = 4 * 1024;
-const CHUNK: u8 = 0;
-const GROUP: u8 = 1;
-const BRANCH: u8 = 2;
+/// The kinds of objects: pieces of texts, groups of pieces, branches of the trie of files.
+pub(super) const CHUNK: u8 = 0;
+pub(super) const GROUP: u8 = 1;
+pub(super) const BRANCH: u8 = 2;
 /// The kinds of objects that memory itself is made of.
 pub const KINDS: [u8; 3] = [CHUNK, GROUP, BRANCH];
-
-/// Writes objects within one transaction and counts what was new.
-pub struct Writer<'a> {
-    connection: &'a Connection,
-    /// Write also what seems to be there: after damage was found.
-    replace: bool,
-    /// How many objects were new.
-    pub objects: usize,
-    /// How many bytes they have.
-    pub bytes: u64,
-}
 
 /// Why something could not be read: damage to it, or the database's own refusal.
 pub enum ReadError {
@@ -41,131 +26,6 @@ pub enum ReadError {
 impl From<rusqlite::Error> for ReadError {
     fn from(error: rusqlite::Error) -> Self {
         ReadError::Sqlite(error)
-    }
-}
-
-impl<'a> Writer<'a> {
-    /// Begins to write; `replace` overwrites objects that are there already.
-    pub fn new(connection: &'a Connection, replace: bool) -> Self {
-        Writer { connection, replace, objects: 0, bytes: 0 }
-    }
-
-    /// Writes a branch of the trie of files.
-    pub fn branch(&mut self, branch: &files::Branch) -> rusqlite::Result<()> {
-        self.object(BRANCH, branch.hash(), &branch.encode())
-    }
-
-    /// Writes a document's text, unless the document is there; only then is the text asked for.
-    /// One that cannot be had was reported when it was asked for.
-    pub fn text(&mut self, document: ObjectHash, text: impl FnOnce() -> Option<Arc<str>>) -> rusqlite::Result<()> {
-        match self.is_there(document)? {
-            true => Ok(()),
-            false => text().map_or(Ok(()), |text| self.put(document, text.as_bytes())),
-        }
-    }
-
-    /// Keeps the bytes of a file, as those of a document's text where these are the same.
-    ///
-    /// Nothing is believed to be there: it is read, because what was there before an act is kept once and never again.
-    pub fn content(&mut self, name: ObjectHash, bytes: &[u8], same_as: Option<ObjectHash>) -> Result<(), ReadError> {
-        if self.holds(name, bytes)? {
-            return Ok(());
-        }
-        if let Some(document) = same_as
-            && document != name
-            && self.holds(document, bytes)?
-        {
-            self.same(name, bytes.len(), document)?;
-            if self.holds(name, bytes)? {
-                return Ok(());
-            }
-        }
-        self.put(name, bytes)?;
-        if !self.holds(name, bytes)? {
-            // A piece that it shares with something else is damaged.
-            let before = std::mem::replace(&mut self.replace, true);
-            let put = self.put(name, bytes);
-            self.replace = before;
-            put?;
-        }
-        Ok(())
-    }
-
-    /// Returns whether bytes can be read under a name.
-    fn holds(&self, name: ObjectHash, bytes: &[u8]) -> Result<bool, ReadError> {
-        match content(self.connection, name) {
-            Ok(found) => Ok(found == bytes),
-            Err(ReadError::Damaged(_)) => Ok(false),
-            Err(error @ ReadError::Sqlite(_)) => Err(error),
-        }
-    }
-
-    fn is_there(&self, document: ObjectHash) -> rusqlite::Result<bool> {
-        let mut known = self.connection.prepare_cached("SELECT 1 FROM texts WHERE document = ?1")?;
-        Ok(!self.replace && known.exists([document.as_bytes()])?)
-    }
-
-    fn put(&mut self, document: ObjectHash, text: &[u8]) -> rusqlite::Result<()> {
-        let mut manifest = vec![1];
-        manifest.extend_from_slice(&(text.len() as u64).to_le_bytes());
-        if text.len() <= INLINE {
-            manifest.push(0);
-            manifest.extend_from_slice(text);
-        } else {
-            manifest.push(1);
-            self.pieces(text, &mut manifest)?;
-        }
-        let mut bytes = checksum(document, &manifest).as_bytes().to_vec();
-        bytes.extend_from_slice(&manifest);
-        let sql = "INSERT OR REPLACE INTO texts(document, manifest) VALUES (?1, ?2)";
-        self.connection.prepare_cached(sql)?.execute(params![document.as_bytes(), bytes])?;
-        self.objects += 1;
-        self.bytes += bytes.len() as u64;
-        Ok(())
-    }
-
-    /// Writes that the bytes of a file are those of a document's text, which holds them itself.
-    fn same(&mut self, name: ObjectHash, length: usize, document: ObjectHash) -> rusqlite::Result<()> {
-        let mut manifest = vec![1];
-        manifest.extend_from_slice(&(length as u64).to_le_bytes());
-        manifest.push(2);
-        manifest.extend_from_slice(document.as_bytes());
-        let mut bytes = checksum(name, &manifest).as_bytes().to_vec();
-        bytes.extend_from_slice(&manifest);
-        let sql = "INSERT OR REPLACE INTO texts(document, manifest) VALUES (?1, ?2)";
-        self.connection.prepare_cached(sql)?.execute(params![name.as_bytes(), bytes])?;
-        self.objects += 1;
-        self.bytes += bytes.len() as u64;
-        Ok(())
-    }
-
-    /// Writes the pieces and the groups over them; the top group goes into the manifest.
-    fn pieces(&mut self, text: &[u8], manifest: &mut Vec<u8>) -> rusqlite::Result<()> {
-        let mut names = Vec::new();
-        for piece in chunk::chunks(text) {
-            let name = chunk::name_of(piece);
-            self.object(CHUNK, name, piece)?;
-            names.push(name);
-        }
-        let mut groups = Vec::new();
-        group::root(&names, &mut |name, level, items| groups.push((name, encode_group(level, items))));
-        let top = groups.pop().map_or_else(|| encode_group(0, &[]), |(_, top)| top);
-        for (name, bytes) in groups {
-            self.object(GROUP, name, &bytes)?;
-        }
-        manifest.extend_from_slice(&top);
-        Ok(())
-    }
-
-    fn object(&mut self, kind: u8, name: ObjectHash, bytes: &[u8]) -> rusqlite::Result<()> {
-        let sql = match self.replace {
-            true => "INSERT OR REPLACE INTO objects(hash, kind, bytes) VALUES (?1, ?2, ?3)",
-            false => "INSERT OR IGNORE INTO objects(hash, kind, bytes) VALUES (?1, ?2, ?3)",
-        };
-        let new = self.connection.prepare_cached(sql)?.execute(params![name.as_bytes(), kind, bytes])?;
-        self.objects += new;
-        self.bytes += if new > 0 { bytes.len() as u64 } else { 0 };
-        Ok(())
     }
 }
 
@@ -489,14 +349,8 @@ fn corrupt(expected: ObjectHash, actual: ObjectHash) -> ReadError {
 }
 
 /// A manifest is named by what it makes, so it carries a sum of its own.
-fn checksum(document: ObjectHash, manifest: &[u8]) -> ObjectHash {
+pub(super) fn checksum(document: ObjectHash, manifest: &[u8]) -> ObjectHash {
     ObjectHash::new(ContentHasher::new("manifest").bytes(document.as_bytes()).bytes(manifest).finish())
-}
-
-fn encode_group(level: u64, items: &[ObjectHash]) -> Vec<u8> {
-    let mut bytes = level.to_le_bytes().to_vec();
-    items.iter().for_each(|item| bytes.extend_from_slice(item.as_bytes()));
-    bytes
 }
 
 fn decode_group(bytes: &[u8]) -> Option<(u64, Vec<ObjectHash>)> {

@@ -6,7 +6,8 @@ use crate::domain::memory::store::{Build, StoreError};
 use crate::domain::memory::view::View;
 use crate::edge::store::cards::Files;
 use crate::edge::store::disk::DiskStore;
-use crate::edge::store::objects::{self, ReadError, Writer};
+use crate::edge::store::objects::{self, ReadError};
+use crate::edge::store::writer::Writer;
 use std::sync::Arc;
 
 impl DiskStore {
@@ -67,22 +68,23 @@ impl DiskStore {
 
 /// Writes what a view has and an earlier one has not; returns the files whose texts are stored by that.
 pub(super) fn write_view(writer: &mut Writer<'_>, view: &View, before: &View) -> rusqlite::Result<Vec<Arc<str>>> {
-    let mut outcome = Ok(());
-    let mut written = Vec::new();
+    let (mut new, mut branches) = (Vec::new(), Vec::new());
     view.files().new_branches(Some(before.files()), &mut |branch| {
-        let mut write = || {
-            for (file, document) in branch.files() {
-                let known = before.card(file).is_some_and(|known| known.root() == document);
-                if !known {
-                    writer.text(document, || view.text(file))?;
-                    written.push(file.clone());
-                }
-            }
-            writer.branch(branch)
-        };
-        if outcome.is_ok() {
-            outcome = write();
-        }
+        let known = |file, document| before.card(file).is_some_and(|known| known.root() == document);
+        let files = branch.files().filter(|(file, document)| !known(file, *document));
+        new.extend(files.map(|(file, document)| (file.clone(), document)));
+        branches.push((branch.hash(), branch.encode()));
     });
-    outcome.map(|()| written)
+    let mut texts = Vec::new();
+    for (file, document) in &new {
+        // One that cannot be had was reported when it was asked for.
+        if !writer.is_there(*document)?
+            && let Some(text) = view.text(file)
+        {
+            texts.push((*document, text));
+        }
+    }
+    writer.texts(&texts)?;
+    writer.branches(branches)?;
+    Ok(new.into_iter().map(|(file, _)| file).collect())
 }
