@@ -44,6 +44,19 @@ pub struct Entry {
     pub count: u32,
 }
 
+/// The keys of some cards, in order. They may be gathered on several threads.
+#[derive(Default)]
+pub struct Keys(Vec<Entry>);
+
+impl Keys {
+    /// Gathers the keys of some cards.
+    pub fn of<'a>(cards: impl Iterator<Item = &'a Card>) -> Keys {
+        let mut entries: Vec<Entry> = cards.flat_map(entries_of).collect();
+        entries.sort_unstable();
+        Keys(entries)
+    }
+}
+
 /// All keys of all files. Cloning is O(1).
 #[derive(Clone, Default)]
 pub struct Index(Tree<Entry>);
@@ -140,8 +153,18 @@ impl Ord for Entry {
 impl Index {
     /// Builds an index of many cards at once.
     pub fn of<'a>(cards: impl Iterator<Item = &'a Card>) -> Index {
-        let mut entries: Vec<Entry> = cards.flat_map(entries_of).collect();
-        entries.sort_unstable();
+        Index::of_keys(vec![Keys::of(cards)])
+    }
+
+    /// Builds an index of the keys of cards; no file is among those of two.
+    pub fn of_keys(keys: Vec<Keys>) -> Index {
+        let together = |mut all: Vec<Entry>, mut more: Vec<Entry>| {
+            all.append(&mut more);
+            all
+        };
+        let mut entries = keys.into_iter().map(|keys| keys.0).reduce(together).unwrap_or_default();
+        // Each part is in order: this sort sees that, and joins them.
+        entries.sort();
         Index(Tree::of_sorted(entries))
     }
 

@@ -8,7 +8,7 @@ use crate::domain::memory::card::Card;
 pub use crate::domain::memory::document::Document;
 use crate::domain::memory::document::PrivacyOptions;
 use crate::domain::memory::files::FileTree;
-use crate::domain::memory::index::{Index, Key};
+use crate::domain::memory::index::{Index, Key, Keys};
 pub use crate::domain::memory::node::NodeRef;
 use crate::domain::memory::shelf::{Book, Shelf};
 use crate::domain::memory::sight::Sight;
@@ -80,6 +80,20 @@ impl View {
 
     /// Returns a memory of cards whose texts are all saved. Of two cards of one file the last one counts.
     pub fn of_cards(cards: Vec<Card>, shelf: Arc<Shelf>) -> View {
+        let mut view = View::holding(cards, shelf);
+        view.index = Index::of(view.held.values().map(|held| held.card.as_ref()));
+        view
+    }
+
+    /// Does the same with cards whose keys are gathered already, each file once.
+    pub fn of_indexed(cards: Vec<(Vec<Card>, Keys)>, shelf: Arc<Shelf>) -> View {
+        let (cards, keys): (Vec<_>, Vec<_>) = cards.into_iter().unzip();
+        let mut view = View::holding(cards.into_iter().flatten(), shelf);
+        view.index = Index::of_keys(keys);
+        view
+    }
+
+    fn holding(cards: impl IntoIterator<Item = Card>, shelf: Arc<Shelf>) -> View {
         let mut view = View::shelved(shelf);
         for card in cards {
             view.files.insert(&card.file, card.root());
@@ -87,7 +101,6 @@ impl View {
             view.held.insert_mut(held.card.file.clone(), Arc::new(held));
         }
         view.headings = view.cards().map(|card| card.headings()).sum();
-        view.index = Index::of(view.held.values().map(|held| held.card.as_ref()));
         view
     }
 

@@ -4,6 +4,7 @@
 use crate::domain::id::ObjectHash;
 use crate::domain::memory::card::{Card, KeptNames};
 use crate::domain::memory::document::{Document, PrivacyOptions};
+use crate::domain::memory::index::Keys;
 use crate::domain::memory::shape::Shape;
 use crate::domain::memory::shelf::{Shelf, WARM_BYTES};
 use crate::domain::memory::store::{Stamp, StoreError};
@@ -11,7 +12,9 @@ use crate::domain::memory::view::View;
 use crate::domain::org::scan::ScanOptions;
 use crate::edge::store::disk::DiskStore;
 use crate::edge::store::objects::{self, ReadError};
+use crate::edge::store::open::connect_to_texts;
 use crate::edge::store::texts::SavedTexts;
+use crate::edge::thread::each;
 use rusqlite::{Connection, params};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -21,6 +24,24 @@ pub(super) type Files = BTreeMap<Arc<str>, ObjectHash>;
 
 /// Says whether reading goes on, or why not.
 pub(super) type Going<'a> = &'a (dyn Fn() -> Result<(), String> + Sync);
+
+/// So many files are worth reading their cards on several threads.
+const SHARED: usize = 2_000;
+/// Into so many slices the cards are divided then.
+const SLICES: i64 = 32;
+
+/// Some cards with their keys.
+type Keyed = (Vec<Card>, Keys);
+
+/// Which cards are wanted.
+struct Wanted<'a> {
+    /// The name of the shape that they were made with.
+    shape: ObjectHash,
+    /// Their files, with the documents that they were made of.
+    files: &'a Files,
+    /// Says when a file was changed.
+    modified: &'a (dyn Fn(&str, ObjectHash) -> Option<jiff::Timestamp> + Sync),
+}
 
 impl DiskStore {
     /// Returns the view of some files by their cards.
@@ -40,8 +61,10 @@ impl DiskStore {
             let stamp = stamps.get(file).filter(|stamp| stamp.document == document)?;
             jiff::Timestamp::from_nanosecond(stamp.modified.into()).ok()
         };
-        let (mut cards, stale) = query_cards(&self.connection, shape, files, &modified).map_err(self.sql())?;
-        let known: HashSet<Arc<str>> = cards.iter().map(|card| card.file.clone()).collect();
+        let wanted = Wanted { shape: shape.name(), files, modified: &modified };
+        let (mut cards, stale) = self.read_cards(&wanted)?;
+        let known: HashSet<Arc<str>> =
+            cards.iter().flat_map(|(cards, _)| cards).map(|card| card.file.clone()).collect();
         let (mut fresh, mut otherwise) = (Vec::new(), Vec::new());
         for (file, document) in files.iter().filter(|(file, _)| !known.contains(*file)) {
             match self.build(file, *document, shape, going)? {
@@ -70,13 +93,39 @@ impl DiskStore {
             // They are derived: where there is no room for them, they are made anew at the next start.
             let _ = self.replace_cards(shape, &fresh, &stale);
         }
-        cards.append(&mut fresh);
-        let mut view = View::of_cards(cards, shelf);
+        let keys = Keys::of(fresh.iter());
+        cards.push((fresh, keys));
+        let mut view = View::of_indexed(cards, shelf);
         if !otherwise.is_empty() {
             problems.push(objects::divided_otherwise(otherwise.len()));
         }
         otherwise.into_iter().for_each(|document| view.put(document));
         Ok(view)
+    }
+
+    /// Reads the cards that are wanted, with their keys, on several threads when there are many; also returns the files
+    /// whose cards fit nothing any more.
+    fn read_cards(&self, wanted: &Wanted<'_>) -> Result<(Vec<Keyed>, Stale), StoreError> {
+        // A store of an earlier version that is only read has no such table.
+        if !self.connection.table_exists(None, "cards").map_err(self.sql())? {
+            return Ok((Vec::new(), Stale::new()));
+        }
+        let reach = "SELECT coalesce(min(rowid), 0), coalesce(max(rowid), 0) FROM cards";
+        let reach = self.connection.query_row(reach, [], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)));
+        let (first, last) = reach.map_err(self.sql())?;
+        let one = |connection: &Connection, rows: (i64, i64)| query_cards(connection, wanted, rows);
+        let mut parts = Vec::new();
+        if wanted.files.len() >= SHARED {
+            let database = self.folder.join("memory.sqlite");
+            // What another process writes meanwhile is not wanted, as its hash says.
+            parts = each(&slices(first, last), |rows| one(&connect_to_texts(&database).ok()?, *rows).ok());
+        }
+        let parts = match parts.into_iter().collect::<Option<Vec<_>>>() {
+            Some(parts) if !parts.is_empty() => parts,
+            Some(_) | None => vec![one(&self.connection, (first, last)).map_err(self.sql())?],
+        };
+        let (cards, stale): (Vec<Keyed>, Vec<Stale>) = parts.into_iter().unzip();
+        Ok((cards, stale.into_iter().flatten().collect()))
     }
 
     /// Makes the document of a stored text; the inner error is about this file alone.
@@ -125,7 +174,7 @@ impl DiskStore {
         let sql = self.sql();
         let transaction = self.connection.transaction().map_err(&sql)?;
         for card in cards {
-            insert_card(&transaction, shape.name(), card).map_err(&sql)?;
+            insert_card(&transaction, shape.name(), card, &card.encode()).map_err(&sql)?;
         }
         transaction.commit().map_err(&sql)?;
         if last {
@@ -202,30 +251,32 @@ pub(super) fn changed(connection: &Connection) -> rusqlite::Result<Vec<ObjectHas
 /// Files whose cards fit nothing any more, with the names that the headings of those keep whose text is still the same.
 type Stale = HashMap<String, Option<KeptNames>>;
 
-/// Reads the cards of files that still fit; returns also the others.
+/// Divides numbers of rows into slices of about the same length.
+fn slices(first: i64, last: i64) -> Vec<(i64, i64)> {
+    let step = last.saturating_sub(first) / SLICES + 1;
+    let begins = (0..SLICES).map(|at| first.saturating_add(at.saturating_mul(step)));
+    begins.map(|begin| (begin, begin.saturating_add(step - 1))).collect()
+}
+
+/// Reads the cards in some rows that are wanted; returns also files whose cards fit nothing any more.
 fn query_cards(
     connection: &Connection,
-    shape: &Shape,
-    files: &Files,
-    modified: &dyn Fn(&str, ObjectHash) -> Option<jiff::Timestamp>,
-) -> rusqlite::Result<(Vec<Card>, Stale)> {
+    wanted: &Wanted<'_>,
+    rows: (i64, i64),
+) -> rusqlite::Result<(Keyed, Stale)> {
     let (mut cards, mut stale) = (Vec::new(), Stale::new());
-    // A store of an earlier version that is only read has no such table.
-    if !connection.table_exists(None, "cards")? {
-        return Ok((cards, stale));
-    }
-    let name = shape.name();
-    let mut statement = connection.prepare("SELECT file, document, shape, card FROM cards")?;
-    let mut rows = statement.query([])?;
+    let sql = "SELECT file, document, shape, card FROM cards WHERE rowid BETWEEN ?1 AND ?2";
+    let mut statement = connection.prepare(sql)?;
+    let mut rows = statement.query(params![rows.0, rows.1])?;
     while let Some(row) = rows.next()? {
         // Whatever a damaged row holds, it is no card.
         let Ok(file) = row.get::<_, String>(0) else { continue };
         let is = |column, hash: &ObjectHash| row.get_ref(column).is_ok_and(|v| v.as_blob() == Ok(hash.as_bytes()));
-        let found = files.get_key_value(file.as_str()).filter(|(_, document)| is(1, document));
+        let found = wanted.files.get_key_value(file.as_str()).filter(|(_, document)| is(1, document));
         let bytes = row.get_ref(3).ok().and_then(|value| value.as_blob().ok()).unwrap_or_default();
-        let card = found
-            .filter(|_| is(2, &name))
-            .and_then(|(file, document)| Card::decode(file.clone(), *document, modified(file, *document), bytes));
+        let card = found.filter(|_| is(2, &wanted.shape)).and_then(|(file, document)| {
+            Card::decode(file.clone(), *document, (wanted.modified)(file, *document), bytes)
+        });
         match card {
             Some(card) => cards.push(card),
             None => {
@@ -234,7 +285,8 @@ fn query_cards(
             }
         }
     }
-    Ok((cards, stale))
+    let keys = Keys::of(cards.iter());
+    Ok(((cards, keys), stale))
 }
 
 /// Writes a card and its bytes, over the one of the same file.
