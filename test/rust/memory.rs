@@ -2,11 +2,11 @@
 
 use passepartout::domain::id::{NodeId, OperationId};
 use passepartout::domain::label::Privacy;
-use passepartout::domain::memory::Memory;
 use passepartout::domain::memory::document::{Anew, Document, PrivacyOptions};
 use passepartout::domain::memory::index::Key;
 use passepartout::domain::memory::operation::Why;
 use passepartout::domain::memory::view::View;
+use passepartout::domain::memory::{KEPT_CHANGES, Memory};
 use passepartout::domain::org::outline::{Node, Outline};
 use passepartout::domain::org::scan::{ScanOptions, scan};
 use proptest::prelude::*;
@@ -126,6 +126,27 @@ text
 ";
 
 /// The root names a file's content for ever: stores and logs hold it.
+#[test]
+fn a_large_reading_leaves_no_old_views_in_memory() {
+    let mut memory = Memory::default();
+    let large = |n: usize| document(&format!("{n}.org"), &"* A heading\n".repeat(KEPT_CHANGES / 4));
+    for n in 0..8 {
+        let mut change = memory.begin();
+        change.put(large(n));
+        let _ = change.finish(why("read")).publish(&mut memory).expect("nothing else changes it");
+    }
+    let kept = |memory: &Memory| (1..=memory.at().0).filter(|id| memory.view_at(OperationId(*id)).is_some()).count();
+    assert!((1..=5).contains(&kept(&memory)), "{} are kept", kept(&memory));
+    // Edits that follow are kept all the same, each of a large file.
+    let before = kept(&memory);
+    for n in 1..=6 {
+        let mut change = memory.begin();
+        change.put(document("0.org", &"* A heading\n".repeat(KEPT_CHANGES / 4 - n)));
+        let _ = change.finish(why("edit")).publish(&mut memory).expect("nothing else changes it");
+    }
+    assert_eq!(kept(&memory), before + 6);
+}
+
 #[test]
 fn the_hashes_of_a_document_are_pinned() {
     let check = |text: &str, root: &str| assert_eq!(document("n.org", text).root().to_hex(), root);

@@ -33,12 +33,25 @@ use std::sync::Arc;
 /// How many of the last views stay in memory for time travel; older ones are loaded from the store.
 pub const KEPT_VIEWS: usize = 64;
 
+/// Fewer are kept when more headings than this were changed on the way from the oldest: each change of a heading copies
+/// a few parts of the index, and the reading of a large memex changes all.
+pub const KEPT_CHANGES: usize = 50_000;
+
 /// Memory's head and the log of what moved it.
 #[derive(Clone, Default)]
 pub struct Memory {
     head: View,
     log: Vec<Operation>,
-    views: VecDeque<(OperationId, View)>,
+    views: VecDeque<Kept>,
+}
+
+/// A view that stays in memory.
+#[derive(Clone)]
+struct Kept {
+    operation: OperationId,
+    view: View,
+    /// How many headings the operation changed, about.
+    changed: usize,
 }
 
 /// Why memory could not go back.
@@ -58,7 +71,8 @@ pub enum RollbackError {
 impl Memory {
     /// Returns memory as a store keeps it: the head, and the last operations of the log, oldest first.
     pub fn restore(head: View, log: Vec<Operation>) -> Memory {
-        let views = log.last().map(|last| (last.id, head.clone())).into_iter().collect();
+        let views = log.last().map(|last| Kept { operation: last.id, view: head.clone(), changed: 0 });
+        let views = views.into_iter().collect();
         Memory { head, log, views }
     }
 
@@ -92,7 +106,7 @@ impl Memory {
         if id == OperationId(0) {
             return Some(self.head.cleared());
         }
-        self.views.iter().find(|(kept, _)| *kept == id).map(|(_, view)| view.clone())
+        self.views.iter().find(|kept| kept.operation == id).map(|kept| kept.view.clone())
     }
 
     /// Begins a change on the present head.
@@ -143,14 +157,16 @@ impl Memory {
 
     fn go_to(&mut self, view: View, why: Why) -> Operation {
         let operation = Operation::after(self.last(), view.root(), why);
-        self.append(operation.clone(), view);
+        self.append(operation.clone(), view, 0);
         operation
     }
 
     /// The only place that moves the head.
-    fn append(&mut self, operation: Operation, view: View) {
-        self.views.push_back((operation.id, view.clone()));
-        while self.views.len() > KEPT_VIEWS {
+    fn append(&mut self, operation: Operation, view: View, changed: usize) {
+        self.views.push_back(Kept { operation: operation.id, view: view.clone(), changed });
+        // What the oldest one changed lies before it.
+        let between = |views: &VecDeque<Kept>| views.iter().skip(1).map(|kept| kept.changed).sum::<usize>();
+        while self.views.len() > KEPT_VIEWS || (self.views.len() > 1 && between(&self.views) > KEPT_CHANGES) {
             self.views.pop_front();
         }
         self.log.push(operation);

@@ -7,6 +7,9 @@ use crate::domain::memory::view::{Document, View};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// An edit of a file is taken for one of at most so many headings.
+const EDITED: usize = 100;
+
 /// A change in the making. Dropping it changes nothing.
 #[derive(Clone)]
 pub struct Transaction {
@@ -94,6 +97,17 @@ impl Transaction {
         self.view.remove(file);
     }
 
+    /// Returns how many headings were changed, about: an edit touches few of those of its file.
+    fn changed_headings(&self) -> usize {
+        let headings = |view: &View, file: &str| view.card(file).map(|card| card.len());
+        let changed = |file: &Arc<str>| match (headings(&self.before, file), headings(&self.view, file)) {
+            (Some(before), Some(after)) => before.max(after).min(EDITED),
+            (Some(all), None) | (None, Some(all)) => all,
+            (None, None) => 0,
+        };
+        self.changes.keys().map(changed).sum()
+    }
+
     /// Ends the change. It may be stored now, and counts once it is published.
     pub fn finish(self, why: Why) -> Unpublished {
         let operation = Operation::after(self.base.as_ref(), self.view.root(), why);
@@ -129,7 +143,8 @@ impl Unpublished {
                 change: Box::new(self),
             });
         }
-        memory.append(self.operation.clone(), self.transaction.view);
+        let changed = self.transaction.changed_headings();
+        memory.append(self.operation.clone(), self.transaction.view, changed);
         Ok(self.operation)
     }
 
