@@ -68,7 +68,7 @@ fn measure(headings: usize) {
         let begun = now();
         builder.add(&document);
         if builder.size() >= BATCH {
-            index = index.including(folder.keep(&std::mem::take(&mut builder).finish()).unwrap());
+            index = index.including(folder.keep(&builder.cut()).unwrap());
             index = joined(&folder, index);
         }
         spent += now() - begun;

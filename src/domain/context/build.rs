@@ -2,7 +2,7 @@
 
 use crate::domain::context::postings::{self, Posting, Scratch, push_number};
 use crate::domain::context::segment::{Entry, Head, Lead, Reader, Segment, Share, bit, prefix};
-use crate::domain::context::swift::SwiftMap;
+use crate::domain::context::swift::WordMap;
 use crate::domain::context::words::{Cut, Piece, Stems, cuts, is_stop_word};
 use crate::domain::memory::view::Document;
 use std::convert::Infallible;
@@ -143,12 +143,13 @@ pub fn join<S: Sink>(parts: &[(&Segment, Option<&[u64]>)], sink: &mut S) -> Resu
     }
     let mut writer = Writer::new(sink, head);
     let (mut here, mut found, mut least): (Vec<Posting>, Vec<Posting>, Vec<u8>) = Default::default();
-    while let Some(term) = walks.iter().filter_map(Walk::term).min() {
+    while let Some((key, term)) = walks.iter().filter_map(|walk| Some((walk.key, walk.term()?))).min() {
         least.clear();
         least.extend_from_slice(term);
         found.clear();
         for (walk, numbers) in walks.iter_mut().zip(&renumber) {
-            let Some(entry) = walk.entry().filter(|_| walk.term() == Some(&least)) else { continue };
+            let here_too = walk.key == key && walk.term() == Some(&least);
+            let Some(entry) = walk.entry().filter(|_| here_too) else { continue };
             here.clear();
             walk.reader.all(entry, &mut here).ok_or(JoinError::Broken)?;
             let moved =
@@ -169,18 +170,26 @@ struct Walk<'a> {
     segment: &'a Segment,
     reader: Reader<'a>,
     block: usize,
-    terms: Vec<(Box<[u8]>, Entry)>,
+    /// The terms of the block at hand, one behind the other.
+    bytes: Vec<u8>,
+    /// Where each of them ends, and its entry.
+    terms: Vec<(usize, Entry)>,
     at: usize,
+    /// The beginning of the term at hand: most comparisons end there.
+    key: u64,
 }
 
 impl<'a> Walk<'a> {
     /// Stands in front of the first term.
     fn new(segment: &'a Segment) -> Self {
-        Walk { segment, reader: segment.reader(), block: 0, terms: Vec::new(), at: 0 }
+        let (bytes, terms) = Default::default();
+        Walk { segment, reader: segment.reader(), block: 0, bytes, terms, at: 0, key: 0 }
     }
 
     fn term(&self) -> Option<&[u8]> {
-        self.terms.get(self.at).map(|(term, _)| term.as_ref())
+        let (end, _) = self.terms.get(self.at)?;
+        let begin = self.at.checked_sub(1).and_then(|before| self.terms.get(before)).map_or(0, |(end, _)| *end);
+        self.bytes.get(begin..*end)
     }
 
     fn entry(&self) -> Option<Entry> {
@@ -193,32 +202,91 @@ impl<'a> Walk<'a> {
         if self.at >= self.terms.len()
             && let Some(lead) = self.segment.head().blocks.get(self.block)
         {
-            self.terms = self.reader.terms(*lead)?;
+            self.reader.terms(*lead, &mut self.bytes, &mut self.terms)?;
             (self.block, self.at) = (self.block + 1, 0);
         }
+        self.key = self.term().map_or(0, key);
         Some(())
     }
 }
 
-/// Gathers documents into a segment.
+/// Returns the first eight bytes of a term as a number: numbers that differ are in the order of their terms.
+fn key(term: &[u8]) -> u64 {
+    let mut first = [0; 8];
+    first.iter_mut().zip(term).for_each(|(to, from)| *to = *from);
+    u64::from_be_bytes(first)
+}
+
+/// So many words are remembered from one segment for the next before all are forgotten; it bounds memory.
+const REMEMBERED: usize = 300_000;
+
+/// Gathers documents into segments, one after the other; what it learnt of words for one serves the next.
 #[derive(Default)]
 pub struct Builder {
     stems: Stems,
     head: Head,
     /// What became of each word: the number of its term.
-    words: SwiftMap<Box<str>, Word>,
-    /// Terms by text.
-    terms: SwiftMap<Box<str>, u32>,
-    /// In how many nodes each term stands.
-    counts: Vec<u32>,
+    words: WordMap<Word>,
+    terms: Terms,
     /// Term and weight, node by node.
     postings: Vec<(u32, u16)>,
     /// Where each node's postings end.
     ends: Vec<usize>,
-    /// Terms of the node at hand, with their weights.
-    here: Vec<(u32, u16)>,
-    /// How long it is.
+    /// How long the node at hand is.
     length: u32,
+}
+
+/// Every term that a builder knows, by number.
+#[derive(Default)]
+struct Terms {
+    numbers: WordMap<u32>,
+    /// Their texts, one behind the other.
+    text: String,
+    /// Where each text ends.
+    ends: Vec<u32>,
+    /// What of the segment at hand each stands in.
+    stands: Vec<Stands>,
+}
+
+/// Where a term stands.
+#[derive(Clone, Copy)]
+struct Stands {
+    /// In so many nodes.
+    count: u32,
+    /// The last of them, with the place of its posting.
+    last: u32,
+    place: u32,
+}
+
+/// A term that stands nowhere yet.
+const NOWHERE: Stands = Stands { count: 0, last: u32::MAX, place: 0 };
+
+impl Terms {
+    fn number(&mut self, term: &str) -> u32 {
+        if let Some(known) = self.numbers.get(term) {
+            return known;
+        }
+        let new = self.ends.len() as u32;
+        self.numbers.insert(term, new);
+        self.text.push_str(term);
+        self.ends.push(self.text.len() as u32);
+        self.stands.push(NOWHERE);
+        new
+    }
+
+    fn name(&self, number: u32) -> &str {
+        let before = (number as usize).checked_sub(1).and_then(|before| self.ends.get(before));
+        let end = self.ends.get(number as usize).copied().unwrap_or(0);
+        self.text.get(before.copied().unwrap_or(0) as usize..end as usize).unwrap_or_default()
+    }
+
+    /// Returns the terms that stand anywhere, in the order of their texts.
+    fn sorted(&self) -> Vec<u32> {
+        let used = (0u32..).zip(&self.stands).filter(|(_, stands)| stands.count > 0);
+        let mut terms: Vec<(u64, u32)> = used.map(|(number, _)| (key(self.name(number).as_bytes()), number)).collect();
+        terms.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| self.name(a.1).cmp(self.name(b.1))));
+        terms.into_iter().map(|(_, number)| number).collect()
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -251,7 +319,6 @@ impl Builder {
     fn add_node(&mut self, document: &Document, index: usize) {
         let Some(node) = document.outline.nodes.get(index) else { return };
         let outline = &document.outline;
-        self.here.clear();
         self.length = 0;
         let title = if index > 0 { outline.slice(&node.title) } else { outline.title.as_deref().unwrap_or("") };
         self.text(title, TITLE_WEIGHT, Stop::Kept);
@@ -276,58 +343,54 @@ impl Builder {
 
     fn close_node(&mut self) {
         self.head.lengths.push(self.length);
-        self.here.sort_unstable_by_key(|(term, _)| *term);
-        for same in self.here.chunk_by(|a, b| a.0 == b.0) {
-            let weight = same.iter().fold(0u16, |sum, (_, weight)| sum.saturating_add(*weight));
-            self.postings.push((same[0].0, weight));
-            self.counts[same[0].0 as usize] += 1;
-        }
         self.ends.push(self.postings.len());
     }
 
     fn text(&mut self, text: &str, weight: u16, stop: Stop) {
-        let Builder { stems, words, terms, counts, here, length, .. } = self;
-        let mut put = |term: u32, counted: bool| {
-            here.push((term, weight));
-            *length = length.saturating_add(u32::from(if counted { weight } else { 0 }));
-        };
+        let Builder { stems, words, terms, postings, length, head, .. } = self;
+        let mut node = Node { number: head.lengths.len() as u32, weight, terms, postings, length };
         cuts(text, |_, cut| match cut {
             Cut::Piece(Piece::Word(word)) => {
-                let known = words.get(word).copied().unwrap_or_else(|| {
+                let known = words.get(word).unwrap_or_else(|| {
                     let stop = is_stop_word(word);
                     let known =
-                        if stop { Word::Stop } else { Word::Term(intern(terms, counts, stems.stem(word).as_ref())) };
-                    words.insert(Box::from(word), known);
+                        if stop { Word::Stop } else { Word::Term(node.terms.number(stems.stem(word).as_ref())) };
+                    words.insert(word, known);
                     known
                 });
                 match (known, stop) {
-                    (Word::Term(term), _) => put(term, true),
-                    (Word::Stop, Stop::Kept) => put(intern(terms, counts, word), true),
+                    (Word::Term(term), _) => node.put(term, true),
+                    (Word::Stop, Stop::Kept) => node.put_text(word, true),
                     (Word::Stop, Stop::LeftOut) => {}
                 }
             }
-            Cut::Piece(Piece::Gram(gram)) => put(intern(terms, counts, gram), true),
+            Cut::Piece(Piece::Gram(gram)) => node.put_text(gram, true),
             // Pairs have counted the text's length already.
-            Cut::Sign(sign) => put(intern(terms, counts, sign), false),
+            Cut::Sign(sign) => node.put_text(sign, false),
             Cut::Piece(Piece::Day(day)) => {
                 // Whoever asks for a month, or a year, finds its days.
                 for part in [day, day.get(..7).unwrap_or_default(), day.get(..4).unwrap_or_default()] {
-                    put(intern(terms, counts, part), true);
+                    node.put_text(part, true);
                 }
             }
         });
     }
 
     /// Returns the segment of what was added, in memory.
-    pub fn finish(self) -> Segment {
-        let mut terms: Vec<(Box<str>, u32)> = self.terms.into_iter().collect();
-        terms.sort_unstable();
+    pub fn finish(mut self) -> Segment {
+        self.cut()
+    }
+
+    /// Does the same, and begins the next segment.
+    pub fn cut(&mut self) -> Segment {
+        let head = std::mem::take(&mut self.head);
+        let stands = &self.terms.stands;
         // Each term's nodes, one list behind the other; the nodes of a list are in order as they come so.
-        let mut begins = Vec::with_capacity(self.counts.len());
+        let mut begins = Vec::with_capacity(stands.len());
         let mut sum = 0usize;
-        for count in &self.counts {
+        for stands in stands {
             begins.push(sum);
-            sum += *count as usize;
+            sum += stands.count as usize;
         }
         let mut lists: Vec<Posting> = vec![(0, 0); sum];
         let mut at = 0;
@@ -340,14 +403,51 @@ impl Builder {
             at = *end;
         }
         let mut body: Vec<u8> = Vec::with_capacity(3 * sum);
-        let mut writer = Writer::new(&mut body, self.head);
-        for (text, term) in &terms {
-            let end = begins[*term as usize];
-            let Ok(()) = writer.term(text.as_bytes(), &lists[end - self.counts[*term as usize] as usize..end]);
+        let mut writer = Writer::new(&mut body, head);
+        for term in self.terms.sorted() {
+            let end = begins[term as usize];
+            let begin = end - stands[term as usize].count as usize;
+            let Ok(()) = writer.term(self.terms.name(term).as_bytes(), &lists[begin..end]);
         }
         let Ok(head) = writer.finish();
         body.shrink_to_fit();
+        self.postings.clear();
+        self.ends.clear();
+        self.terms.stands.fill(NOWHERE);
+        if self.words.len().max(self.terms.ends.len()) > REMEMBERED {
+            (self.words, self.terms) = Default::default();
+        }
         Segment::in_memory(head, body)
+    }
+}
+
+/// The node at hand, while one of its texts is read.
+struct Node<'a> {
+    number: u32,
+    /// What a term of this text counts.
+    weight: u16,
+    terms: &'a mut Terms,
+    postings: &'a mut Vec<(u32, u16)>,
+    length: &'a mut u32,
+}
+
+impl Node<'_> {
+    fn put_text(&mut self, term: &str, counted: bool) {
+        let number = self.terms.number(term);
+        self.put(number, counted);
+    }
+
+    fn put(&mut self, term: u32, counted: bool) {
+        *self.length = self.length.saturating_add(u32::from(if counted { self.weight } else { 0 }));
+        let Some(stands) = self.terms.stands.get_mut(term as usize) else { return };
+        if stands.last == self.number
+            && let Some((_, sum)) = self.postings.get_mut(stands.place as usize)
+        {
+            *sum = sum.saturating_add(self.weight);
+            return;
+        }
+        *stands = Stands { count: stands.count + 1, last: self.number, place: self.postings.len() as u32 };
+        self.postings.push((term, self.weight));
     }
 }
 
@@ -356,14 +456,4 @@ impl Builder {
 enum Stop {
     Kept,
     LeftOut,
-}
-
-fn intern(terms: &mut SwiftMap<Box<str>, u32>, counts: &mut Vec<u32>, term: &str) -> u32 {
-    if let Some(known) = terms.get(term) {
-        return *known;
-    }
-    let new = terms.len() as u32;
-    terms.insert(Box::from(term), new);
-    counts.push(0);
-    new
 }

@@ -24,8 +24,8 @@ const FAN_IN: usize = 8;
 const LARGEST: usize = 1 << 20;
 /// What [`Index::with`] joins at once has at most so many nodes: a change waits for no more.
 const JOINED_AT_ONCE: usize = 1 << 8;
-/// A builder is finished when it holds so many pairs of term and node, some 10 MB with its words.
-pub const BATCH: usize = 400_000;
+/// A segment is cut when so many pairs of term and node are gathered, which takes some 30 MB until it is written.
+pub const BATCH: usize = 1_200_000;
 
 /// Every document's words.
 #[derive(Clone, Default)]
@@ -95,7 +95,7 @@ impl Index {
         for document in view.documents() {
             builder.add(&document);
             if builder.size() >= BATCH {
-                index.parts.push(Part::new(std::mem::take(&mut builder).finish()));
+                index.parts.push(Part::new(builder.cut()));
             }
         }
         if !builder.is_empty() {

@@ -167,7 +167,7 @@ impl Segment {
 
     /// Returns something that reads this segment's body.
     pub fn reader(&self) -> Reader<'_> {
-        Reader { segment: self, held: None, joined: Vec::new() }
+        Reader { segment: self, held: None, joined: Vec::new(), scratch: Vec::new() }
     }
 }
 
@@ -176,6 +176,7 @@ pub struct Reader<'a> {
     segment: &'a Segment,
     held: Option<(u32, Arc<[u8]>)>,
     joined: Vec<u8>,
+    scratch: Vec<Posting>,
 }
 
 impl<'a> Reader<'a> {
@@ -207,15 +208,20 @@ impl<'a> Reader<'a> {
         self.bytes(lead.begin, lead.bytes as usize)
     }
 
-    /// Returns the terms of one block of the dictionary with their entries; `None` when it is broken.
-    pub(super) fn terms(&mut self, lead: Lead) -> Option<Vec<(Box<[u8]>, Entry)>> {
+    /// Reads the terms of one block of the dictionary, one behind the other, with where each ends and its entry; `None`
+    /// when it is broken.
+    pub(super) fn terms(&mut self, lead: Lead, bytes: &mut Vec<u8>, found: &mut Vec<(usize, Entry)>) -> Option<()> {
         let segment = self.segment;
-        let mut found = Vec::new();
+        bytes.clear();
+        found.clear();
         let mut terms = Terms::new(self.block(lead)?);
         loop {
             match terms.next() {
-                Step::Entry(entry) => found.push((Box::from(terms.term.as_slice()), entry)),
-                Step::End => return Some(found),
+                Step::Entry(entry) => {
+                    bytes.extend_from_slice(&terms.term);
+                    found.push((bytes.len(), entry));
+                }
+                Step::End => return Some(()),
                 Step::Nonsense => {
                     segment.broken.store(true, atomic::Ordering::Relaxed);
                     return None;
@@ -249,16 +255,23 @@ impl<'a> Reader<'a> {
 
     /// Appends all nodes of a list; `None` when it is broken.
     pub fn all(&mut self, entry: Entry, into: &mut Vec<Posting>) -> Option<()> {
-        let mut here = Vec::with_capacity(BLOCK);
+        // Most lists are short: nothing is asked for anew for each.
+        let mut here = std::mem::take(&mut self.scratch);
+        let read = self.all_by(entry, &mut here, into);
+        self.scratch = here;
+        read
+    }
+
+    fn all_by(&mut self, entry: Entry, here: &mut Vec<Posting>, into: &mut Vec<Posting>) -> Option<()> {
         if entry.count as usize <= BLOCK {
-            self.short(entry, &mut here)?;
-            into.extend_from_slice(&here);
+            self.short(entry, here)?;
+            into.extend_from_slice(here);
             return Some(());
         }
         let mut before = 0;
         for block in self.directory(entry)? {
-            self.one_block(entry, &block, before, &mut here)?;
-            into.extend_from_slice(&here);
+            self.one_block(entry, &block, before, here)?;
+            into.extend_from_slice(here);
             before = block.last;
         }
         Some(())
