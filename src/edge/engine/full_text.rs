@@ -14,13 +14,15 @@ use crate::edge::engine::{Engine, Notice};
 use crate::edge::full_text::folder::{self, Folder};
 use parking_lot::{Condvar, Mutex, RwLock};
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 /// Texts of at most so many bytes are indexed at once, by whoever brings them.
 const AT_ONCE: usize = 256 << 10;
 /// After a start so many headings are indexed at once, before anything is asked.
 const AT_START: usize = 2_000;
+/// So many headings are worth a second thread.
+const SHARED: usize = 20_000;
 /// Segments in memory that take more than this together are joined and written down.
 const IN_MEMORY: usize = 4 << 20;
 /// The stack of the thread that fills the index.
@@ -63,6 +65,21 @@ struct State {
     /// Whether something changed since it looked.
     wanted: bool,
     filling: Option<Filling>,
+}
+
+/// What threads that fill the index share.
+struct Work {
+    view: View,
+    /// How often memory had been made anew by then.
+    edition: u64,
+    /// The files whose words are missing.
+    missing: Vec<Arc<str>>,
+    /// Which of them comes next.
+    next: AtomicUsize,
+    /// How many could not be read.
+    lost: AtomicUsize,
+    /// How many files have all of their words in the index.
+    done: AtomicUsize,
 }
 
 impl FullText {
@@ -240,36 +257,61 @@ impl Engine {
             *self.index.write() = index;
             (missing, view, self.full_text.edition.load(Ordering::Relaxed))
         };
-        let mut filling = Filling { done: view.len().saturating_sub(missing.len()), total: view.len() };
+        let filling = Filling { done: view.len().saturating_sub(missing.len()), total: view.len() };
         self.say_filling((!missing.is_empty()).then_some(filling));
-        let (mut builder, mut held, mut lost) = (Builder::default(), 0, 0);
-        for file in missing {
+        let headings: usize = missing.iter().filter_map(|file| view.card(file)).map(|card| card.len()).sum();
+        let work =
+            Work { view, missing, edition, next: AtomicUsize::new(0), lost: AtomicUsize::new(0), done: filling.done.into() };
+        std::thread::scope(|scope| {
+            if headings > SHARED && std::thread::available_parallelism().is_ok_and(|cores| cores.get() > 1) {
+                let thread = std::thread::Builder::new().name("passepartout-full-text-2".to_string()).stack_size(STACK);
+                let run = || {
+                    crate::edge::thread::block_signals();
+                    self.take_share(&work, &|| {});
+                };
+                // Without a second thread it takes longer.
+                let _ = thread.spawn_scoped(scope, run);
+            }
+            self.take_share(&work, &|| self.join_crowds());
+        });
+        if self.stop.load(Ordering::Relaxed) {
+            return;
+        }
+        self.join_crowds();
+        let (total, lost) = (work.view.len(), work.lost.into_inner());
+        self.say_filling((lost > 0).then_some(Filling { done: total.saturating_sub(lost), total }));
+        if let Some(folder) = self.full_text.folder() {
+            folder.sweep(&self.index.read());
+        }
+    }
+
+    /// Indexes files until none is left; does something else after each segment.
+    fn take_share(&self, work: &Work, after: &dyn Fn()) {
+        let (mut builder, mut held) = (Builder::default(), 0);
+        while let Some(file) = work.missing.get(work.next.fetch_add(1, Ordering::Relaxed)) {
             if self.stop.load(Ordering::Relaxed) {
                 return;
             }
-            match view.document(&file) {
+            match work.view.document(file) {
                 Some(document) => {
                     builder.add(&document);
                     held += 1;
                 }
                 // What went away or changed meanwhile is not missed.
-                None => lost += usize::from(self.has_lost(&view, &file)),
+                None => {
+                    work.lost.fetch_add(usize::from(self.has_lost(&work.view, file)), Ordering::Relaxed);
+                }
             }
             if builder.size() >= BATCH {
-                self.take_in(std::mem::take(&mut builder), edition);
-                self.join_crowds();
-                filling.done += std::mem::take(&mut held);
-                self.say_filling(Some(filling));
+                self.take_in(builder.cut(), work.edition);
+                let held = std::mem::take(&mut held);
+                let done = work.done.fetch_add(held, Ordering::Relaxed) + held;
+                self.say_filling(Some(Filling { done, total: work.view.len() }));
+                after();
             }
         }
         if !builder.is_empty() {
-            self.take_in(builder, edition);
-        }
-        self.join_crowds();
-        let filled = Filling { done: view.len().saturating_sub(lost), total: view.len() };
-        self.say_filling((lost > 0).then_some(filled));
-        if let Some(folder) = self.full_text.folder() {
-            folder.sweep(&self.index.read());
+            self.take_in(builder.finish(), work.edition);
         }
     }
 
@@ -321,8 +363,7 @@ impl Engine {
     }
 
     /// Takes what was indexed, unless memory was made anew since: then it is indexed once more.
-    fn take_in(&self, builder: Builder, edition: u64) {
-        let segment = builder.finish();
+    fn take_in(&self, segment: Segment, edition: u64) {
         let segment = self.on_disk(|folder| folder.keep(&segment)).unwrap_or_else(|| Arc::new(segment));
         let _order = self.changing.lock();
         if self.full_text.edition.load(Ordering::Relaxed) != edition {
