@@ -16,6 +16,11 @@ use passepartout::domain::memory::view::View;
 use passepartout::domain::org::property::Inheritance;
 use passepartout::domain::query::parse::parse;
 use passepartout::domain::query::run::{World, answer};
+use passepartout::edge::clock::SystemClock;
+use passepartout::edge::config::{Config, Surroundings};
+use passepartout::edge::editor::NoEditor;
+use passepartout::edge::engine::boot::{Boot, Keep, start};
+use passepartout::edge::secret::Vault;
 use passepartout::edge::store::DiskStore;
 use std::hint::black_box;
 use std::path::Path;
@@ -43,6 +48,7 @@ pub fn run(arguments: &[String]) -> bool {
             for (headings, files) in sizes {
                 match part {
                     "fill" => fill(Path::new(folder), headings, files),
+                    "index" => index(Path::new(folder), headings, files),
                     _ => measure(Path::new(folder), headings, files),
                 }
             }
@@ -54,7 +60,7 @@ pub fn run(arguments: &[String]) -> bool {
 fn parent(headings: usize, files: usize) {
     let folder = tempfile::tempdir().unwrap();
     println!("\n{headings} headings of 1 kB in {files} files");
-    for part in ["fill", "measure"] {
+    for part in ["fill", "measure", "index"] {
         let child = format!("child={part},{}", folder.path().display());
         let size = format!("scale={headings}");
         let status = Command::new(std::env::current_exe().unwrap()).args([size, child]).status().unwrap();
@@ -124,7 +130,36 @@ fn fill(folder: &Path, headings: usize, files: usize) {
     }
     let seconds = begun.elapsed().as_secs_f64();
     println!("  stored           {:>9.1} MB of text in {seconds:.1} s", bytes as f64 / 1e6);
-    println!("  peak while so    {:>9.1} MB resident", status("VmHWM:"));
+    let of = format!("{headings} headings in {files} files");
+    let promised = if headings >= 1_000_000 { "1 GB" } else { "" };
+    report::row(&format!("peak while texts are stored, {of}"), promised, &format!("{:.0} MB", status("VmHWM:")));
+}
+
+/// Fills the full-text index as the first start after a reading does: texts come from the store, on all threads that it
+/// takes, while the engine runs.
+fn index(folder: &Path, headings: usize, files: usize) {
+    let place = |name: &str| folder.join(name).to_string_lossy().into_owned();
+    let names = ["HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"];
+    let variables = names.map(|name| (name.to_string(), place(name))).into();
+    let mut config = Config::read(&Surroundings { variables });
+    config.store = folder.to_path_buf();
+    config.directories = vec!["/home/user/memex".into()];
+    let (editor, clock) = (Arc::new(NoEditor), Arc::new(SystemClock));
+    let boot = Boot { config, vault: Vault::empty(), editor, clock, notify: Arc::new(|_| {}), keep: Keep::OnDiskOnly };
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let begun = Instant::now();
+    let engine = runtime.block_on(start(boot)).unwrap();
+    engine.wait_until_filled();
+    let seconds = begun.elapsed().as_secs_f64();
+    assert_eq!(engine.filling(), None);
+    let view = engine.view();
+    assert_eq!((view.len(), engine.index().len()), (files, headings + files));
+    let bytes: u64 = view.cards().map(|card| u64::from(card.end(0))).sum();
+    let (rate, of) = (bytes as f64 / 1e6 / seconds, format!("{headings} headings in {files} files"));
+    let name = format!("full text: filled by the engine, {of}");
+    report::rated(&name, "20 MB/s", &format!("{rate:.1} MB/s, with the start"), Some(rate));
+    let promised = if headings >= 1_000_000 { "1 GB" } else { "" };
+    report::row(&format!("peak while so, {of}"), promised, &format!("{:.0} MB resident", status("VmHWM:")));
 }
 
 fn measure(folder: &Path, headings: usize, files: usize) {
