@@ -4,14 +4,12 @@
 //! What memory has taken in since stays, and so does what would make something less private than it is now, in memory
 //! or on disk: what an old version did not mark, remote models must not see again.
 
-use crate::domain::count::counted;
+mod words;
+
 use crate::domain::focus::FocusStack;
 use crate::domain::gate::disclosure::loosened;
 use crate::domain::gate::facts::EditFact;
-use crate::domain::gate::show::field;
-use crate::domain::hash::ContentHasher;
 use crate::domain::id::{ObjectHash, OperationId, TurnId};
-use crate::domain::inert::exact;
 use crate::domain::memory::document::Document;
 use crate::domain::memory::store::{Differing, NewRecord};
 use crate::domain::memory::view::View;
@@ -21,6 +19,7 @@ use crate::domain::turn::{Conversation, Ending, TurnReport};
 use crate::domain::undo::Change;
 use crate::edge::engine::changes::change_records;
 use crate::edge::engine::focus::focus_record;
+use crate::edge::engine::head::words::{done, shown, title};
 use crate::edge::engine::record::Finished;
 use crate::edge::engine::skilled::Setting;
 use crate::edge::engine::time::{Preview, Wish, asked};
@@ -32,9 +31,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
-
-/// How many files a preview of memory names.
-const NAMED: usize = 50;
 
 /// A move of memory's own state: what it holds of files that still are what they were, and the focus.
 #[derive(Clone, Debug, Default)]
@@ -359,81 +355,4 @@ fn keep_private(mut way: Way, view: &View, tags: &[String]) -> Result<Way, Strin
                                go back to a later operation, or take the changes of files back"
             .to_string()),
     }
-}
-
-fn title(to: &Move) -> String {
-    match to.legs.last() {
-        Some(leg) => format!("Rewind memory to operation {}", leg.to.0),
-        None => "Rewind the focus".to_string(),
-    }
-}
-
-/// Returns what was done, for people.
-fn done(to: &Move, way: &Way) -> String {
-    let mut text = Vec::new();
-    if let Some(leg) = to.legs.last().filter(|_| !way.steps.is_empty()) {
-        text.push(format!(
-            "Memory is as it was at operation {} in {}. \
-             The files stay as they are; memory follows a file again when that changes.",
-            leg.to.0,
-            counted(way.steps.len(), "file")
-        ));
-    }
-    if let Some((_, stack)) = &way.focus {
-        text.push(format!("The agent looks at {}.", exact(&stack.reach().to_string())));
-    }
-    text.join("\n")
-}
-
-/// Returns a move as people are shown it. Its name stands for each file with what it was and becomes.
-fn shown(to: &Move, way: &Way) -> Preview {
-    let mut text = String::new();
-    if let Some(leg) = to.legs.last().filter(|_| !way.steps.is_empty()) {
-        field(&mut text, "memory goes back to operation", &leg.to.0.to_string());
-        field(&mut text, "files on disk", "stay as they are; memory follows a file again when that changes");
-    }
-    for step in way.steps.iter().take(NAMED) {
-        let what = match (step.then, step.now) {
-            (None, _) => "forgets",
-            (Some(_), None) => "remembers",
-            (Some(_), Some(_)) => "goes back in",
-        };
-        field(&mut text, what, &step.file);
-    }
-    if let Some(more @ 1..) = way.steps.len().checked_sub(NAMED) {
-        field(&mut text, "and", &counted(more, "more file"));
-    }
-    if let Some((now, then)) = &way.focus {
-        field(&mut text, "the focus goes back from", &focus_line(now));
-        field(&mut text, "the focus goes back to", &focus_line(then));
-    }
-    for left in &way.left {
-        field(&mut text, "left as it is", left);
-    }
-    let mut hasher = ContentHasher::new("preview of memory");
-    hasher.text(&text).number(way.steps.len() as u64).number(to.legs.len() as u64);
-    for leg in &to.legs {
-        hasher.number(leg.since.0).number(leg.to.0);
-    }
-    for step in &way.steps {
-        hasher.text(&step.file);
-        for document in [step.now, step.then] {
-            hasher.number(u64::from(document.is_some()));
-            hasher.bytes(document.as_ref().map_or(&[][..], |document| document.as_bytes()));
-        }
-    }
-    let shown = blake3::Hash::from_bytes(hasher.finish()).to_hex().to_string();
-    Preview { shown, title: title(to), text }
-}
-
-/// Says all of a focus in a line.
-fn focus_line(stack: &FocusStack) -> String {
-    let mut line = stack.reach().to_string();
-    for frame in stack.frames().iter().rev().skip(1) {
-        line.push_str(&format!(", upon {}", frame.reach));
-    }
-    for (name, value) in stack.settings() {
-        line.push_str(&format!(", {name} = {value}"));
-    }
-    line
 }

@@ -1,15 +1,20 @@
 //! What was: the log of memory with who did what, the difference between two operations, and who wrote a heading.
 
+mod place;
+mod words;
+
+pub use words::{blame_json, blame_text};
+
 use crate::domain::count::counted;
 use crate::domain::id::{NodeId, ObjectHash, OperationId};
 use crate::domain::inert::exact;
 use crate::domain::memory::operation::Operation;
 use crate::domain::memory::store::{Differing, Record, content_name};
-use crate::domain::org::outline::Outline;
 use crate::domain::org::scan::scan;
 use crate::domain::undo::{Change, Image, Kind};
 use crate::edge::engine::Engine;
 use crate::edge::engine::memory::{ACT, BUFFER, READ};
+use crate::edge::engine::past::place::{Before, Place, own, title};
 use crate::edge::engine::planner::fact;
 use crate::edge::engine::record::{self, kind};
 use crate::edge::engine::rollback::ROLLBACK;
@@ -423,153 +428,9 @@ fn file_word(before: &Image, after: &Image) -> &'static str {
     }
 }
 
-/// Returns a heading's own text, without what is below it.
-fn own(outline: &Outline, index: usize) -> &str {
-    let begin = |index: usize| outline.nodes.get(index).map(|node| node.begin as usize);
-    let from = if index == 0 { Some(0) } else { begin(index) };
-    let to = begin(index + 1).unwrap_or(outline.text.len());
-    from.and_then(|from| outline.text.get(from..to)).unwrap_or("")
-}
-
-fn title(outline: &Outline, index: usize) -> String {
-    match outline.nodes.get(index) {
-        Some(node) if index > 0 => outline.slice(&node.title).trim().to_string(),
-        _ => "the text before the first heading".to_string(),
-    }
-}
-
 /// What a file was from an operation on, and what it was called then.
 struct Version {
     operation: OperationId,
     document: Option<ObjectHash>,
     file: Arc<str>,
-}
-
-/// A heading as it stood at some version of its file.
-#[derive(Clone, Debug)]
-struct Place {
-    id: Option<String>,
-    path: Vec<String>,
-    index: usize,
-    own: String,
-    title: String,
-}
-
-/// A heading one version earlier.
-enum Before {
-    Same(Place),
-    Other(Place),
-    Absent,
-}
-
-impl Place {
-    fn of(outline: &Outline, index: usize) -> Place {
-        let node = outline.nodes.get(index);
-        let id = node.and_then(|node| outline.property(node, "ID")).map(|id| id.trim().to_string());
-        Place {
-            id: id.filter(|id| !id.is_empty() && index > 0),
-            path: path(outline, index),
-            index,
-            own: own(outline, index).to_string(),
-            title: title(outline, index),
-        }
-    }
-
-    /// Finds the heading in the newest version, which holds what it was found in.
-    fn now(&self, text: &Arc<str>, options: &crate::domain::org::scan::ScanOptions) -> Option<Place> {
-        let outline = scan(text.clone(), options).ok()?;
-        self.find(&outline).map(|index| Place::of(&outline, index))
-    }
-
-    fn before(&self, text: &Arc<str>, options: &crate::domain::org::scan::ScanOptions) -> Before {
-        let Ok(outline) = scan(text.clone(), options) else { return Before::Absent };
-        match self.find(&outline) {
-            None => Before::Absent,
-            Some(index) => {
-                let place = Place::of(&outline, index);
-                let same = place.own.trim_end_matches('\n') == self.own.trim_end_matches('\n');
-                if same { Before::Same(place) } else { Before::Other(place) }
-            }
-        }
-    }
-
-    /// Finds it by its id, else by the same text, by its path of titles, or as the one heading of its place that
-    /// has another title now.
-    fn find(&self, outline: &Outline) -> Option<usize> {
-        if self.index == 0 {
-            return Some(0);
-        }
-        let all = 1..outline.nodes.len();
-        if let Some(id) = &self.id {
-            let has = |i: &usize| outline.nodes.get(*i).is_some_and(|n| outline.property(n, "ID") == Some(id.as_str()));
-            if let Some(found) = all.clone().find(has) {
-                return Some(found);
-            }
-        }
-        let nearest = |found: Vec<usize>| found.into_iter().min_by_key(|i| i.abs_diff(self.index));
-        let by_text = nearest(all.clone().filter(|i| own(outline, *i) == self.own).collect());
-        let by_path = || nearest(all.clone().filter(|i| path(outline, *i) == self.path).collect());
-        // A new title over the same body, under the same parent.
-        let body = |own: &str| own.split_once('\n').map(|(_, body)| body.trim().to_string()).unwrap_or_default();
-        let mine = body(&self.own);
-        let parent = self.path.split_last().map(|(_, parent)| parent.to_vec()).unwrap_or_default();
-        let renamed = || {
-            let fits = |i: &usize| {
-                let of = path(outline, *i);
-                of.split_last().is_some_and(|(_, above)| above == parent.as_slice()) && body(own(outline, *i)) == mine
-            };
-            let found: Vec<usize> = all.clone().filter(fits).collect();
-            match found.as_slice() {
-                [only] if !mine.is_empty() => Some(*only),
-                _ => None,
-            }
-        };
-        by_text.or_else(by_path).or_else(renamed)
-    }
-}
-
-fn path(outline: &Outline, mut index: usize) -> Vec<String> {
-    let mut path = Vec::new();
-    while index != 0 && path.len() < 64 {
-        let Some(node) = outline.nodes.get(index) else { break };
-        path.push(outline.slice(&node.title).trim().to_string());
-        index = node.parent as usize;
-    }
-    path.reverse();
-    path
-}
-
-/// Returns blame as lines for people.
-pub fn blame_text(heading: &str, found: &[Blame]) -> String {
-    let mut out = format!("{}\n", exact(heading));
-    for Blame { operation, at, what, author } in found {
-        let at = at.strftime("%Y-%m-%d %H:%M:%S UTC");
-        out.push_str(&format!("{at}  {what}: {} (operation {})\n", exact(&author.by), operation.0));
-        for (name, value) in [
-            ("request", &author.request),
-            ("model", &author.model),
-            ("plan", &author.plan),
-            ("approved by", &author.approver),
-        ] {
-            if let Some(value) = value {
-                out.push_str(&format!("    {name}: {}\n", exact(value).replace('\n', " ")));
-            }
-        }
-    }
-    if found.is_empty() {
-        out.push_str("Nothing is known of it: memory has taken in no version of its file yet.\n");
-    }
-    out
-}
-
-/// Returns blame as JSON.
-pub fn blame_json(heading: &str, found: &[Blame]) -> Value {
-    let one = |blame: &Blame| {
-        json!({
-            "operation": blame.operation.0, "at": blame.at.to_string(), "what": blame.what, "by": blame.author.by,
-            "request": blame.author.request, "model": blame.author.model, "plan": blame.author.plan,
-            "approver": blame.author.approver,
-        })
-    };
-    json!({ "heading": heading, "changes": found.iter().map(one).collect::<Vec<_>>() })
 }
