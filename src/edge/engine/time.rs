@@ -4,6 +4,8 @@
 //! by the human who saw the preview. Authority (approvals, confirmations, intents, the audit) stands in records, and no
 //! record is ever moved.
 
+mod shown;
+
 use crate::domain::action::Action;
 use crate::domain::focus::FocusStack;
 use crate::domain::gate::clearance::{Judgement, judge};
@@ -25,7 +27,9 @@ use crate::edge::engine::head::{Leg, Move, Unmoved};
 use crate::edge::engine::record::Finished;
 use crate::edge::engine::skilled::Setting;
 use crate::edge::engine::turns::channel;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
+pub(in crate::edge) use shown::Previewing;
+pub use shown::{Preview, PreviewPage, json, preview_name, slice};
 use std::sync::Arc;
 
 /// How many previews can be carried out; the oldest are forgotten.
@@ -36,8 +40,6 @@ const KEPT_BYTES: usize = 8 << 20;
 /// is shown before it happens.
 const MEMORY_MOVED: &str = "that moved memory or the focus, which is looked at before it is taken back: \
                             M-x passepartout-undo or passepartout-redo, or at a terminal: passepartout memory undo or redo";
-/// How many previews are worked out at once: each holds a thread that may wait for a disk or for Emacs.
-const AT_ONCE: usize = 2;
 
 /// How far a rewind goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,57 +81,6 @@ impl Wish {
     }
 }
 
-/// Exactly what would happen, as a human is shown it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Preview {
-    /// Names what was shown.
-    pub shown: String,
-    /// What would happen, in a line.
-    pub title: String,
-    /// All of it: files, headings, what is left as it is, and the difference.
-    pub text: String,
-}
-
-impl Preview {
-    /// Returns the name by which its pages are asked for; it carries nothing out.
-    pub fn name(&self) -> String {
-        preview_name(&self.shown)
-    }
-}
-
-/// Returns the name by which pages of what is shown under a hash are asked for.
-pub fn preview_name(shown: &str) -> String {
-    let hash = ContentHasher::new("name of a preview").text(shown).finish();
-    let hex = blake3::Hash::from_bytes(hash).to_hex();
-    hex.get(..16).unwrap_or_default().to_string()
-}
-
-/// A page of a preview.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PreviewPage {
-    /// The text.
-    pub text: String,
-    /// Where the next page begins; `None` when this is the last.
-    pub next: Option<usize>,
-    /// Names what was shown, on the last page.
-    pub shown: Option<String>,
-}
-
-/// Returns at most a page of a text from a byte on, and where the next begins. It ends with a line where one ends.
-pub fn slice(text: &str, from: usize) -> (String, Option<usize>) {
-    let rest = text.get(from..).unwrap_or("");
-    if rest.len() <= page::PAGE {
-        return (rest.to_string(), None);
-    }
-    let mut end = page::PAGE;
-    while !rest.is_char_boundary(end) {
-        end -= 1;
-    }
-    let piece = rest.get(..end).unwrap_or("");
-    let end = piece.rfind('\n').map_or(end, |at| at + 1);
-    (rest.get(..end).unwrap_or("").to_string(), Some(from + end))
-}
-
 /// A preview that can be carried out.
 pub struct Prepared {
     shown: String,
@@ -151,22 +102,6 @@ struct Chosen {
     files: Vec<String>,
     to: Option<OperationId>,
     memory: Move,
-}
-
-/// Lets few previews at once be worked out.
-pub(in crate::edge) struct Previewing(tokio::sync::Semaphore);
-
-impl Default for Previewing {
-    fn default() -> Previewing {
-        Previewing(tokio::sync::Semaphore::new(AT_ONCE))
-    }
-}
-
-impl Previewing {
-    /// Waits for its turn, until what this returns is dropped.
-    async fn turn(&self) -> Result<tokio::sync::SemaphorePermit<'_>, String> {
-        self.0.acquire().await.map_err(|_| "BUG: previews were closed".to_string())
-    }
 }
 
 impl Engine {
@@ -532,9 +467,4 @@ pub(super) fn asked(wish: &Wish) -> String {
         Wish::Redo => Sensor::Redo.name().to_string(),
         Wish::Rewind(to, _) => format!("rewind {}", to.0),
     }
-}
-
-/// Returns a preview as JSON.
-pub fn json(preview: &Preview) -> Value {
-    json!({ "title": preview.title, "text": preview.text, "shown": preview.shown })
 }
