@@ -3,7 +3,10 @@
 //! They lie in the cache folder, each by the name of its bytes, and are made once: a file that looks as it did is not
 //! read again. Only what a command really changed goes into the store. Folders, links and modes are noted as well.
 
+mod image;
 pub mod room;
+
+pub use image::{at, image_json, read_image};
 
 use crate::domain::gate::place::secret_name;
 use crate::domain::id::ObjectHash;
@@ -11,8 +14,8 @@ use crate::domain::memory::store::{Content, content_name};
 use crate::domain::undo::{FileChange, Image};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// How much of a project is copied; what has more cannot be undone.
@@ -317,42 +320,6 @@ fn look(about: &std::fs::Metadata) -> Look {
     Look { size, inode: about.ino(), mode: about.mode(), changed: times }
 }
 
-/// Returns what stands at a path, and the bytes of a file of at most so many.
-pub fn at(path: &Path, most: u64) -> (Image, Option<Vec<u8>>) {
-    let unkept = |why: String| (Image::Unkept { why }, None);
-    let about = match path.symlink_metadata() {
-        Ok(about) => about,
-        Err(error) if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => {
-            return (Image::Absent, None);
-        }
-        Err(error) => return unkept(error.to_string()),
-    };
-    let mode = about.permissions().mode() & 0o7777;
-    if about.is_dir() {
-        return (Image::Folder { mode }, None);
-    }
-    if about.file_type().is_symlink() {
-        return match std::fs::read_link(path).map(|target| target.to_str().map(str::to_string)) {
-            Ok(Some(target)) => (Image::Link { target }, None),
-            Ok(None) => unkept("where the link leads is no UTF-8".to_string()),
-            Err(error) => unkept(error.to_string()),
-        };
-    }
-    if !about.is_file() {
-        return unkept("it is a device, a pipe or a socket".to_string());
-    }
-    if about.len() > most {
-        return unkept(format!("it has {} bytes", about.len()));
-    }
-    let mut bytes = Vec::new();
-    let read = crate::edge::survey::open::file(path).and_then(|file| file.take(most + 1).read_to_end(&mut bytes));
-    match read {
-        Ok(_) if bytes.len() as u64 > most => unkept("it grew while it was read".to_string()),
-        Ok(_) => (Image::File { content: content_name(&bytes), size: bytes.len() as u64, mode }, Some(bytes)),
-        Err(error) => unkept(error.to_string()),
-    }
-}
-
 /// Visits everything below a folder but what git keeps of old versions and what holds secrets: no command can change it.
 fn walk(folder: &Path, visit: &mut dyn FnMut(&Path, &std::fs::Metadata) -> bool) -> Result<(), String> {
     let mut folders = vec![folder.to_path_buf()];
@@ -393,37 +360,6 @@ fn write_then(
     file.write_all(bytes)?;
     then(&file)?;
     std::fs::rename(&beside, path)
-}
-
-/// Returns an image as JSON, for the store.
-pub fn image_json(image: &Image) -> Value {
-    match image {
-        Image::Absent => json!({ "is": "absent" }),
-        Image::File { content, size, mode } => {
-            json!({ "is": "file", "content": content.to_hex(), "size": size, "mode": mode })
-        }
-        Image::Link { target } => json!({ "is": "link", "target": target }),
-        Image::Folder { mode } => json!({ "is": "folder", "mode": mode }),
-        Image::Unkept { why } => json!({ "is": "unkept", "why": why }),
-    }
-}
-
-/// Reads what [`image_json`] wrote.
-pub fn read_image(value: &Value) -> Option<Image> {
-    let number = |key: &str| value[key].as_u64();
-    let mode = || number("mode").and_then(|mode| u32::try_from(mode).ok());
-    Some(match value["is"].as_str()? {
-        "absent" => Image::Absent,
-        "file" => Image::File {
-            content: ObjectHash::from_hex(value["content"].as_str()?)?,
-            size: number("size")?,
-            mode: mode()?,
-        },
-        "link" => Image::Link { target: value["target"].as_str()?.to_string() },
-        "folder" => Image::Folder { mode: mode()? },
-        "unkept" => Image::Unkept { why: value["why"].as_str()?.to_string() },
-        _ => return None,
-    })
 }
 
 fn read_seen(line: &str) -> Option<(String, Seen)> {
