@@ -8,7 +8,7 @@ use passepartout::edge::clock::{Clock, SystemClock};
 use passepartout::edge::store::DiskStore;
 use serde_json::Value;
 use std::io::Write;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 const TILES: &str = "#+TITLE: Home\n* Kitchen :project:\n** TODO Order tiles\nDEADLINE: <2026-03-01 Sun>\n:PROPERTIES:\n:ID: tiles\n:END:\nThe white ones.\n";
@@ -240,20 +240,21 @@ fn a_plan_is_left_waiting_and_can_be_seen() {
 
 /// Runs it at a terminal of its own (that of `script`), where something is typed.
 pub(crate) fn at_terminal(home: &Home, words: &str, typed: &str) -> Ran {
+    let mut child = terminal(home, words);
+    child.stdin.take().expect("a pipe").write_all(typed.as_bytes()).expect("the terminal reads");
+    child.wait_with_output().expect("it ends").into()
+}
+
+/// Begins a command at a terminal.
+pub(crate) fn terminal(home: &Home, words: &str) -> Child {
     let line = format!("{} {words}", env!("CARGO_BIN_EXE_passepartout"));
     let plain = program(home);
     let mut command = Command::new("script");
     command.args(["-q", "-e", "-c", &line, "/dev/null"]).env_clear();
     command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?)))).env("SHELL", "/bin/sh");
     command.current_dir(plain.get_current_dir().expect("it was set"));
-    let mut child = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("script is part of Debian");
-    child.stdin.take().expect("a pipe").write_all(typed.as_bytes()).expect("the terminal reads");
-    child.wait_with_output().expect("it ends").into()
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().expect("script is part of Debian")
 }
 
 #[test]
@@ -451,16 +452,9 @@ fn beside_the_owner_of_a_store_what_reads_works_and_what_writes_names_the_owner(
     let home = home();
     let plan = pending(&home);
     let id = plan["id"].as_str().expect("an id");
-    // The owner waits for a model that never answers, as an Emacs that is open all day.
-    let server = FakeServer::start([Reply::nothing()]);
-    let mut asking = program(&home);
-    asking.env("LOCAL_BASE_URL", server.url()).env("PROVIDER_CASCADE", "local").args(["ask", "are the tiles ordered?"]);
-    let mut owner = asking.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it runs");
-    let end = Instant::now() + Duration::from_secs(30);
-    while server.requests().is_empty() && Instant::now() < end {
-        std::thread::yield_now();
-    }
-    let pid = format!("process {}", owner.id());
+    // It holds the store, and lets nobody join.
+    let owner = DiskStore::open(&home.store()).expect("nobody else owns it");
+    let pid = format!("process {}", std::process::id());
     let before = stored(&home);
     let memex = home.file("");
     let store = home.store().to_string_lossy().into_owned();
@@ -498,8 +492,7 @@ fn beside_the_owner_of_a_store_what_reads_works_and_what_writes_names_the_owner(
 
     assert_eq!(home.read_file("home.org"), TILES);
     assert_eq!(stored(&home), before, "nothing was written beside the owner");
-    owner.kill().expect("it can be killed");
-    owner.wait().expect("it ends");
+    drop(owner);
     let ran = run(&home, &["plans", "list", "--json"]);
     assert_eq!((ran.status, &ran.json()["plans"]), (0, &serde_json::json!([plan])), "{}", ran.err);
     let ran = at_terminal(&home, &format!("plans approve {id}"), &format!("{id}\n"));

@@ -1,14 +1,15 @@
 //! The owner of a store and those who joined it: one that is stopped, one that is lied to, and what it alone knows.
 
-use crate::cli::{at_terminal, run};
+use crate::cli::{at_terminal, run, terminal};
 use crate::peers::{Owner, Raw, join, meanwhile};
 use crate::runtime::{
-    Buffer, Client, TILES, action, approve, display, mark_done, parked, payload_of, read_plan, says, text,
+    Buffer, Client, TILES, action, approve, display, mark_done, parked, payload_of, read_plan, says, settings, text,
 };
 use crate::support::engine::Home;
 use crate::support::fake_server::FakeServer;
 use passepartout::domain::sexp::plist::Plist;
 use passepartout::domain::sexp::reader::Sexp;
+use std::io::{Read, Write};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -104,6 +105,45 @@ fn a_process_that_only_claims_to_be_an_emacs_has_no_rights_of_a_human() {
     assert_eq!(plans.list_at("plans"), std::slice::from_ref(&plan), "it waits on");
     let log = emacs.request("log", Plist::new().int("limit", 50)).to_string();
     assert!(log.contains("has joined with the rights of a command"), "{log}");
+}
+
+#[test]
+fn an_emacs_that_starts_while_a_command_owns_the_store_joins_it_and_takes_over_at_its_end() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let ran = run(&home, &["ask", "mark order tiles done"]);
+    assert_eq!(ran.status, 3, "{}{}", ran.out, ran.err);
+    let mut first = Client::start(&home, None, "\"recall\"");
+    let plan = first.request("plans", Plist::new()).list_at("plans")[0].clone();
+    drop(first);
+    // It shows the plan, and waits for somebody to type its name.
+    let mut command = terminal(&home, &format!("plans approve {}", plan.text_at("id").expect("an id")));
+    let (mut out, mut seen) = (command.stdout.take().expect("a pipe"), Vec::new());
+    while !String::from_utf8_lossy(&seen).contains("to approve exactly this") {
+        let mut piece = [0; 1024];
+        let count = out.read(&mut piece).expect("it goes on");
+        assert!(count > 0, "{}", String::from_utf8_lossy(&seen));
+        seen.extend_from_slice(&piece[..count]);
+    }
+    let mut emacs = Client::begin(&settings(&home, None, "\"recall\""));
+    emacs.wait("it to join", |m| text(m, "text").contains("does the work for this Emacs too"));
+    emacs.wait("what it may", |m| text(m, "text").contains("a command owns the store while it runs"));
+    assert_eq!(emacs.request("plans", Plist::new()).list_at("plans"), std::slice::from_ref(&plan));
+    emacs.say("what is open?");
+    assert_eq!(emacs.turn_done().text_at("status"), Some("answered"));
+    approve(&mut emacs, &plan);
+    assert_eq!(emacs.turn_done().text_at("status"), Some("failed"), "a command cannot tell who is an Emacs");
+    // Another command has its work done there, too.
+    let ran = run(&home, &["ask", "what is open?"]);
+    assert!(ran.status == 0 && !ran.err.contains("nothing of this is kept"), "{}{}", ran.out, ran.err);
+    command.stdin.take().expect("a pipe").write_all(b"no\n").expect("the terminal reads");
+    emacs.wait("that the command is done", |m| {
+        action(m) == Some("core-lost") && text(m, "text").contains("with nothing under way")
+    });
+    assert!(command.wait().expect("it ends").success());
+    assert_eq!(emacs.request("hello", Plist::new()).int_at("protocol"), Some(1));
+    approve(&mut emacs, &plan);
+    assert_eq!(emacs.turn_done().text_at("status"), Some("answered"));
+    assert!(home.read_file("home.org").contains("** DONE Order tiles"));
 }
 
 /// Has the agent mark the tiles as done, on disk.

@@ -22,12 +22,13 @@ use crate::edge::cli::{dump, ingest, memory, plans, query};
 use crate::edge::clock::{Clock, SystemClock};
 use crate::edge::config::{Config, Surroundings};
 use crate::edge::doctor;
-use crate::edge::editor::NoEditor;
+use crate::edge::editor::{Editor, NoEditor};
 use crate::edge::engine::boot::{self, Boot, Keep};
 use crate::edge::engine::query::Manner;
 use crate::edge::engine::record::Finished;
 use crate::edge::engine::turns::{Ask, Decided};
-use crate::edge::engine::{Engine, Notice};
+use crate::edge::engine::{Engine, Notice, Notify};
+use crate::edge::runtime::guests::Guests;
 use crate::edge::secret::{Vault, read_env_file};
 use crate::edge::store::compact::Keep as KeepContents;
 use crate::edge::store::owner_of;
@@ -311,33 +312,56 @@ fn vault(config: &Config) -> Vault {
     Vault::gather([], Surroundings::of_process().variables, env_file)
 }
 
-/// Runs work with an engine, and closes its store whatever comes of the work.
+/// Runs work with an engine, and closes its store whatever comes of the work. Others can join it meanwhile.
 pub(super) fn with_engine<T>(
     place: &Place,
     keep: Keep,
     work: impl AsyncFnOnce(&Arc<Engine>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     block_on(async {
-        let engine = engine(place, keep).await?;
+        let guests = Guests::expected();
+        let engine = start(place, keep, guests.editor(), guests.telling(complaining())).await?;
+        let serving = if owns(keep, &engine) { guests.open(&engine) } else { None };
         let result = work(&engine).await;
+        if let Some(serving) = serving {
+            serving.end().await;
+        }
         engine.close().await;
         result
     })
 }
 
+/// Returns whether an engine that was started so owns its store.
+fn owns(keep: Keep, engine: &Engine) -> bool {
+    match keep {
+        Keep::OnDisk | Keep::OnDiskOnly | Keep::Along | Keep::Examine => {
+            engine.beside().is_none() && engine.store_trouble().is_none()
+        }
+        Keep::ToRead | Keep::InMemory => false,
+    }
+}
+
 /// Starts an engine for one command.
 async fn engine(place: &Place, keep: Keep) -> Result<Arc<Engine>, Failure> {
+    start(place, keep, Arc::new(NoEditor), complaining()).await
+}
+
+async fn start(place: &Place, keep: Keep, editor: Arc<dyn Editor>, notify: Notify) -> Result<Arc<Engine>, Failure> {
     let config = configured(place);
     let vault = vault(&config);
-    let notify = Arc::new(|notice: Notice| {
+    let boot = Boot { config, vault, editor, clock: Arc::new(SystemClock), notify, keep };
+    Ok(boot::start(boot).await?)
+}
+
+/// Prints what is worth a warning.
+fn complaining() -> Notify {
+    Arc::new(|notice: Notice| {
         if let Notice::Logged(line) = notice
             && line.level != LogLevel::Info
         {
             eprintln!("{}: {}", line.level.name(), exact(&line.text));
         }
-    });
-    let boot = Boot { config, vault, editor: Arc::new(NoEditor), clock: Arc::new(SystemClock), notify, keep };
-    Ok(boot::start(boot).await?)
+    })
 }
 
 pub(super) fn block_on<T>(future: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {

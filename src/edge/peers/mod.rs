@@ -2,8 +2,8 @@
 //!
 //! The messages are those of `docs/PROTOCOL.org`, in frames. What travels is not understood here.
 
-pub mod emacs;
 pub mod greeting;
+pub mod identity;
 pub mod join;
 pub mod lineage;
 pub mod place;

@@ -16,6 +16,9 @@ pub const PING: &str = "ping";
 /// The message that is one.
 pub const ALIVE: &str = "alive";
 
+/// The message of an owner that has nothing under way for anybody and ends.
+pub const LEAVING: &str = "leaving";
+
 /// Returns the message that asks for a sign of life, as text.
 pub fn ping() -> String {
     message("event", Plist::new().keyword("action", PING)).build().to_string()
@@ -24,7 +27,16 @@ pub fn ping() -> String {
 /// Returns whether a message is a sign of life and nothing else. It is looked at as text: who passes messages on reads
 /// none of them.
 pub fn is_alive(text: &str) -> bool {
-    text == message("event", Plist::new().keyword("action", ALIVE)).build().to_string()
+    is(text, ALIVE)
+}
+
+/// Returns whether a message says that the owner ends and has nothing under way, and nothing else.
+pub fn is_leaving(text: &str) -> bool {
+    is(text, LEAVING)
+}
+
+fn is(text: &str, action: &str) -> bool {
+    text == message("event", Plist::new().keyword("action", action)).build().to_string()
 }
 
 /// How long the other end has been silent, step by step.
@@ -127,5 +139,6 @@ mod tests {
         assert!(diagnosis(Some(u32::MAX), "").contains("not there any more"));
         assert!(!diagnosis(None, "").contains("kill"));
         assert!(is_alive("(:type :event :payload (:action :alive))") && !is_alive(&ping()));
+        assert!(is_leaving("(:type :event :payload (:action :leaving))") && !is_leaving(""));
     }
 }

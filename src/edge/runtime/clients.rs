@@ -172,6 +172,11 @@ impl Clients {
         self.channels.lock().get(&id).cloned()
     }
 
+    /// Returns all of them.
+    pub(super) fn all(&self) -> Vec<Arc<Channel>> {
+        self.channels.lock().values().cloned().collect()
+    }
+
     /// Returns the Emacsen.
     pub(super) fn emacsen(&self) -> Vec<Arc<Channel>> {
         self.channels.lock().values().filter(|channel| channel.kind == Kind::Emacs).cloned().collect()

@@ -2,8 +2,8 @@
 //!
 //! What one of them does to its connection ends that connection and no other.
 
-use crate::edge::peers::emacs;
 use crate::edge::peers::greeting::{As, greet, refuse, welcome};
+use crate::edge::peers::identity::shown_to_be_emacs;
 use crate::edge::peers::lineage::at_terminal;
 use crate::edge::peers::place::Listening;
 use crate::edge::peers::pulse;
@@ -28,8 +28,27 @@ const PIECE: usize = 64 * 1024;
 /// How long nothing is accepted after that failed: there may be no descriptor left.
 const PAUSE: Duration = Duration::from_millis(100);
 
+/// What owns the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Host {
+    /// An Emacs.
+    Emacs,
+    /// A command: it has no Emacs to compare another one with.
+    Command,
+}
+
+impl Host {
+    /// Finds out that a process is an Emacs, as a human's own channel is.
+    fn knows(self, process: u32) -> Result<(), String> {
+        match self {
+            Host::Emacs => shown_to_be_emacs(process),
+            Host::Command => Err("a command owns the store while it runs, and cannot tell who is an Emacs".to_string()),
+        }
+    }
+}
+
 /// Lets others join, as long as this lives.
-pub(super) async fn open(listening: Listening, inbox: mpsc::UnboundedSender<Event>) {
+pub(super) async fn open(listening: Listening, inbox: mpsc::UnboundedSender<Event>, host: Host) {
     let (seats, next) = (Arc::new(Semaphore::new(MOST)), Arc::new(AtomicU32::new(OWN + 1)));
     loop {
         let Ok((stream, _)) = listening.listener.accept().await else {
@@ -48,7 +67,7 @@ pub(super) async fn open(listening: Listening, inbox: mpsc::UnboundedSender<Even
                 Err(_) => Err(format!("{MOST} clients are here already; end one of them first")),
             });
             match admitted {
-                Ok((process, _seat)) => serve(stream, process, &next, inbox).await,
+                Ok((process, _seat)) => serve(stream, (process, host), &next, inbox).await,
                 Err(why) => refuse(&mut { stream }, &why).await,
             }
         });
@@ -56,7 +75,12 @@ pub(super) async fn open(listening: Listening, inbox: mpsc::UnboundedSender<Even
 }
 
 /// Serves one client until its connection ends.
-async fn serve(stream: UnixStream, process: u32, next: &AtomicU32, inbox: mpsc::UnboundedSender<Event>) {
+async fn serve(
+    stream: UnixStream,
+    (process, host): (u32, Host),
+    next: &AtomicU32,
+    inbox: mpsc::UnboundedSender<Event>,
+) {
     let (reader, mut writer) = stream.into_split();
     let mut incoming = Incoming::new(reader);
     let kind = match greet(&mut incoming, &mut writer).await {
@@ -68,7 +92,7 @@ async fn serve(stream: UnixStream, process: u32, next: &AtomicU32, inbox: mpsc::
     let outbox = Outbox::with_limits(Limits::JOINED, Box::new(move || ring.notify_one()));
     let id: ClientId = next.fetch_add(1, Ordering::Relaxed);
     let channel = match kind {
-        As::Emacs => match emacs::shown(process) {
+        As::Emacs => match host.knows(process) {
             Ok(()) => Channel::emacs(id, process, outbox),
             Err(why) => Channel::doubted(id, process, (why, at_terminal(process)), outbox),
         },

@@ -73,6 +73,11 @@ impl Lanes {
         self.lanes.values().any(|lane| lane.running.as_ref().is_some_and(|running| running.turn.is_heard_by(client)))
     }
 
+    /// Returns whether nothing runs and nothing waits.
+    pub(super) fn are_empty(&self) -> bool {
+        self.lanes.is_empty()
+    }
+
     /// A client has gone: what it had set off is stopped, and what waited behind that is dropped.
     pub(super) fn leave(&mut self, client: ClientId) {
         self.homes.retain(|_, home| *home != client);

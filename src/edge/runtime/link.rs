@@ -16,8 +16,9 @@ use crate::edge::peers::place::{self, Guard, Listening};
 use crate::edge::peers::pulse::{self, Do, Silence};
 use crate::edge::peers::stream::{Broken, Incoming, write};
 use crate::edge::runtime::clients::{Channel, Clients, OWN};
+use crate::edge::runtime::hall::{self, Host};
 use crate::edge::runtime::outbox::Outbox;
-use crate::edge::runtime::{Ears, Event, Letter, buffers, end, hall, listen, tell};
+use crate::edge::runtime::{Ears, Event, Letter, buffers, end, listen, tell};
 use crate::edge::secret::{Secret, Vault, read_env_file};
 use parking_lot::Mutex;
 use std::path::Path;
@@ -71,6 +72,15 @@ pub(super) struct Link {
     fenced: bool,
 }
 
+/// How an owner ended, as who joined it sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Left {
+    /// In the middle of whatever it was doing.
+    Lost,
+    /// With nothing under way, as it said.
+    Done,
+}
+
 /// Where the store is.
 enum Place {
     /// Here.
@@ -102,8 +112,8 @@ impl Link {
             };
             let begun = Instant::now();
             let Joined { incoming, writer, process, doubt: _ } = joined;
-            self.relay(incoming, writer, process).await;
-            self.lost();
+            let left = self.relay(incoming, writer, process).await;
+            self.lost(left);
             if begun.elapsed() < SHORT {
                 tokio::time::sleep(SHORT / 2).await;
             }
@@ -168,7 +178,7 @@ impl Link {
         let (inbox, events) = mpsc::unbounded_channel();
         *ending.socket.lock() = listening.as_ref().map(Listening::guard);
         // From now on: who joins meanwhile waits until the store is read.
-        let hall = listening.map(|listening| tokio::spawn(hall::open(listening, inbox.clone())));
+        let hall = listening.map(|listening| tokio::spawn(hall::open(listening, inbox.clone(), Host::Emacs)));
         let _shut = Shut(hall);
         let notify = tell(clients.clone(), inbox.clone());
         let vault = vault(&settings, &config, surroundings);
@@ -184,14 +194,14 @@ impl Link {
         listen(engine, clients, Ears { inbox, events }, read).await
     }
 
-    /// Passes messages on until the connection ends. When the owner is silent it is asked for a sign of life, and when
+    /// Passes messages on until the connection ends, and returns how it did. When the owner is silent it is asked for a sign of life, and when
     /// none comes Emacs is told; nothing is sent again, and what Emacs says waits for the owner all the same.
     async fn relay(
         &mut self,
         incoming: Incoming<impl AsyncRead + Unpin>,
         mut writer: impl AsyncWrite + Unpin,
         process: Option<u32>,
-    ) {
+    ) -> Left {
         let ask = Notify::new();
         let down = hear(incoming, &self.outbox, &ask, process);
         let (uplink, waiting, fenced, told) = (&mut self.uplink, &self.waiting, &mut self.fenced, self.outbox.clone());
@@ -222,38 +232,53 @@ impl Link {
         };
         tokio::pin!(down);
         tokio::select! {
-            () = &mut down => return,
+            left = &mut down => return left,
             () = up => {}
         }
         // It may have said why it ends.
-        let _ = tokio::time::timeout(LAST_WORDS, down).await;
+        tokio::time::timeout(LAST_WORDS, down).await.unwrap_or(Left::Lost)
     }
 
     /// Tells Emacs that what it asked for and has not heard of is lost.
-    fn lost(&mut self) {
+    fn lost(&mut self, left: Left) {
         self.fenced = true;
-        let text = "The process that did the work for this Emacs has ended. What was under way there is lost: look \
-                    whether it was done before you ask for it again.";
+        let text = match left {
+            Left::Lost => {
+                "The process that did the work for this Emacs has ended. What was under way there is lost: look \
+                 whether it was done before you ask for it again."
+            }
+            Left::Done => {
+                "The command that did the work for this Emacs has ended, with nothing under way. Another process goes \
+                 on; what you asked for in the last moment is to be asked again."
+            }
+        };
         self.outbox.send("event", None, Plist::new().keyword("action", "core-lost").text("text", text));
     }
 }
 
 /// Hands what the owner says to Emacs until the connection ends; why it ended does not matter, it is looked for anew.
-async fn hear(mut incoming: Incoming<impl AsyncRead + Unpin>, outbox: &Outbox, ask: &Notify, process: Option<u32>) {
-    let mut silence = Silence::default();
+async fn hear(
+    mut incoming: Incoming<impl AsyncRead + Unpin>,
+    outbox: &Outbox,
+    ask: &Notify,
+    process: Option<u32>,
+) -> Left {
+    let (mut silence, mut left) = (Silence::default(), Left::Lost);
     loop {
         match tokio::time::timeout(silence.patience(), incoming.next()).await {
             Ok(Ok(Some(text))) => {
                 if silence.heard() {
                     tell_of_owner(outbox, "core-back", "The process that does the work for this Emacs answers again.");
                 }
-                if !pulse::is_alive(&text) {
+                if pulse::is_leaving(&text) {
+                    left = Left::Done;
+                } else if !pulse::is_alive(&text) {
                     // Nothing is heard while Emacs takes nothing, and that is no silence.
                     outbox.room(WAITING_MOST).await;
                     outbox.pass(text);
                 }
             }
-            Ok(Ok(None) | Err(_)) => return,
+            Ok(Ok(None) | Err(_)) => return left,
             Err(_) => match silence.go_on() {
                 Do::Ask => ask.notify_one(),
                 Do::Tell => {

@@ -6,6 +6,7 @@
 mod buffers;
 mod clients;
 mod editor;
+pub mod guests;
 mod hall;
 mod lanes;
 mod link;
@@ -43,7 +44,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
 /// How often the status is sent at most.
 const STATUS_PAUSE: Duration = Duration::from_millis(100);
@@ -79,6 +80,8 @@ enum Event {
     Status,
     /// The pause between two statuses of a client is over.
     StatusPause(ClientId),
+    /// Somebody waits until no turn runs any more.
+    Rest(oneshot::Sender<()>),
 }
 
 /// A message as it came.
@@ -191,6 +194,8 @@ struct Loop {
     health: Arc<parking_lot::Mutex<String>>,
     /// Watches the memex as long as the loop runs.
     watch: Option<Watch>,
+    /// Who waits until no turn runs.
+    resting: Vec<oneshot::Sender<()>>,
 }
 
 /// How the loop hears.
@@ -201,26 +206,43 @@ struct Ears {
 
 /// The loop: takes every event in order, and waits for nothing that takes long.
 async fn listen(engine: Arc<Engine>, registry: Arc<Clients>, ears: Ears, read: Read) {
-    let Ears { inbox, mut events } = ears;
-    let mut state = Loop {
-        engine: engine.clone(),
-        inbox: inbox.clone(),
-        clients: registry.get(OWN).into_iter().map(|own| (OWN, Client::new(own))).collect(),
-        lanes: Lanes::new(engine.clone(), registry.clone(), inbox.clone()),
-        registry,
-        opened: Opened::default(),
-        scans: Scans::new(read, inbox.clone()),
-        pointed: OWN,
-        held: Vec::new(),
-        health: Arc::new(parking_lot::Mutex::new("unknown".to_string())),
-        watch: None,
-    };
+    let Ears { inbox, events } = ears;
+    let mut state = Loop::new(engine, registry, inbox, read);
     state.send_status();
     state.follow_memex();
     state.examine_at_start();
-    while let Some(event) = events.recv().await {
-        // One event that breaks is lost, with its place in the log, and the loop goes on.
-        let _ = AssertUnwindSafe(state.handle(event)).catch_unwind().await;
+    state.hear(events).await;
+}
+
+/// The loop beside a command, which reads its memex itself.
+async fn attend(engine: Arc<Engine>, registry: Arc<Clients>, ears: Ears, read: Read) {
+    let Ears { inbox, events } = ears;
+    Loop::new(engine, registry, inbox, read).hear(events).await;
+}
+
+impl Loop {
+    fn new(engine: Arc<Engine>, registry: Arc<Clients>, inbox: mpsc::UnboundedSender<Event>, read: Read) -> Loop {
+        Loop {
+            engine: engine.clone(),
+            inbox: inbox.clone(),
+            clients: registry.get(OWN).into_iter().map(|own| (OWN, Client::new(own))).collect(),
+            lanes: Lanes::new(engine, registry.clone(), inbox.clone()),
+            registry,
+            opened: Opened::default(),
+            scans: Scans::new(read, inbox),
+            pointed: OWN,
+            held: Vec::new(),
+            health: Arc::new(parking_lot::Mutex::new("unknown".to_string())),
+            watch: None,
+            resting: Vec::new(),
+        }
+    }
+
+    async fn hear(mut self, mut events: mpsc::UnboundedReceiver<Event>) {
+        while let Some(event) = events.recv().await {
+            // One event that breaks is lost, with its place in the log, and the loop goes on.
+            let _ = AssertUnwindSafe(self.handle(event)).catch_unwind().await;
+        }
     }
 }
 
@@ -259,13 +281,30 @@ impl Loop {
             Event::Message(client, letter) => self.take(client, letter),
             Event::Rested(file) => self.rested(file),
             Event::Scanned(file, scanned) => self.scanned(file, scanned),
-            Event::TurnDone(session, turn) => self.lanes.finished(&session, &turn),
+            Event::TurnDone(session, turn) => {
+                self.lanes.finished(&session, &turn);
+                self.rest();
+            }
+            Event::Rest(waiting) => {
+                self.resting.push(waiting);
+                self.rest();
+            }
             Event::Status => self.send_status(),
             Event::StatusPause(client) => {
                 if let Some(client) = self.clients.get_mut(&client) {
                     client.status.pause_is_over();
                 }
                 self.send_status();
+            }
+        }
+    }
+
+    /// Tells who waits for it when no turn runs.
+    fn rest(&mut self) {
+        if self.lanes.are_empty() {
+            for waiting in self.resting.drain(..) {
+                // Who no longer waits need not hear it.
+                let _ = waiting.send(());
             }
         }
     }

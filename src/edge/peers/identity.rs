@@ -13,7 +13,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// In words, why it is not shown to be one.
-pub fn shown(process: u32) -> Result<(), String> {
+pub fn shown_to_be_emacs(process: u32) -> Result<(), String> {
     let unknown = || "the system does not say what it is".to_string();
     // Another process may have got its number meanwhile.
     let before = began(process).ok_or_else(unknown)?;
@@ -159,10 +159,10 @@ mod tests {
         let (ours, own) = (looks_of_this().expect("it is told"), looks("self").expect("it is told"));
         assert_eq!(ours.program, own.program);
         assert!(own.code.contains(&ours.module));
-        assert_eq!(shown(std::process::id()), Ok(()));
-        assert!(shown(u32::MAX).is_err());
+        assert_eq!(shown_to_be_emacs(std::process::id()), Ok(()));
+        assert!(shown_to_be_emacs(u32::MAX).is_err());
         // Whatever started the tests is no copy of them.
         let parent = crate::edge::peers::lineage::parent_of(std::process::id()).expect("it is told").0;
-        assert!(shown(parent).is_err(), "{parent}");
+        assert!(shown_to_be_emacs(parent).is_err(), "{parent}");
     }
 }
