@@ -8,7 +8,7 @@
 use crate::domain::context::build::{Builder, JoinError, Sink, join};
 use crate::domain::context::holding::{Holding, common};
 use crate::domain::context::postings::BLOCK;
-use crate::domain::context::race::{self, Asked, Candidate};
+use crate::domain::context::race::{self, Admit, Asked, Candidate};
 use crate::domain::context::segment::{Entry, Head, Reader, Segment, Share, bit};
 use crate::domain::context::sieve::Group;
 use crate::domain::id::ObjectHash;
@@ -291,13 +291,7 @@ impl Index {
     ///
     /// Terms of no weight do not count. `admit` is asked of few nodes besides the best; it is told which of the terms a
     /// node holds, and what it gives comes with the node.
-    pub fn best<T>(
-        &self,
-        query: &[QueryTerm],
-        need: &[Group],
-        limit: usize,
-        admit: &mut dyn FnMut(&Arc<str>, u32, &[bool]) -> Option<T>,
-    ) -> Vec<Best<T>> {
+    pub fn best<T>(&self, query: &[QueryTerm], need: &[Group], limit: usize, admit: &mut Admit<'_, T>) -> Vec<Best<T>> {
         let single = |group: &Group, term: usize| group.iter().any(|row| row.as_slice() == [term]);
         let counting = || query.iter().enumerate().filter(|(_, term)| term.weight > 0.0).map(|(at, _)| at);
         // Whatever is worth anything holds one of its terms.
@@ -327,7 +321,7 @@ impl Index {
         query: &[QueryTerm],
         need: &[Group],
         limit: usize,
-        admit: &mut dyn FnMut(&Arc<str>, u32, &[bool]) -> Option<T>,
+        admit: &mut Admit<'_, T>,
         only: &dyn Fn(&Part) -> Option<Vec<u32>>,
     ) -> Vec<Best<T>> {
         let nodes = self.len() as f32;

@@ -54,6 +54,10 @@ impl<T> PartialEq for Candidate<'_, T> {
 
 impl<T> Eq for Candidate<'_, T> {}
 
+/// Says whether a node may be a candidate at all, by its file, its place there and which of the terms it holds, and
+/// what goes with it.
+pub type Admit<'q, T> = dyn FnMut(&Arc<str>, u32, &[bool]) -> Option<T> + 'q;
+
 /// What is asked, and of whom.
 pub struct Asked<'q, T> {
     /// Terms with what they weigh here, rarity included; those of no weight are only told of.
@@ -64,9 +68,8 @@ pub struct Asked<'q, T> {
     pub mean: f32,
     /// So many are wanted.
     pub limit: usize,
-    /// Says whether a node may be a candidate at all, by its file, its place there and which of the terms it holds, and
-    /// what goes with it.
-    pub admit: &'q mut dyn FnMut(&Arc<str>, u32, &[bool]) -> Option<T>,
+    /// Says what may be a candidate.
+    pub admit: &'q mut Admit<'q, T>,
 }
 
 /// Adds a segment's best nodes to the best found so far. With `only`, which is in order, no other nodes count.

@@ -146,10 +146,10 @@ impl Memory {
         let same = |document: &Arc<Document>| view.card(&document.file).is_some_and(|c| c.root() == document.root());
         let taken: Vec<_> = documents.into_iter().filter(same).collect();
         taken.iter().for_each(|document| view.put(document.clone()));
-        if let Some((_, last)) = self.views.back_mut()
-            && last.root() == view.root()
+        if let Some(last) = self.views.back_mut()
+            && last.view.root() == view.root()
         {
-            *last = view.clone();
+            last.view = view.clone();
         }
         self.head = view;
         taken

@@ -80,7 +80,7 @@ impl View {
 
     /// Returns a memory of cards whose texts are all saved. Of two cards of one file the last one counts.
     pub fn of_cards(cards: Vec<Card>, shelf: Arc<Shelf>) -> View {
-        let mut view = View::holding(cards, shelf);
+        let mut view = View::of_held(cards, shelf);
         view.index = Index::of(view.held.values().map(|held| held.card.as_ref()));
         view
     }
@@ -88,12 +88,12 @@ impl View {
     /// Does the same with cards whose keys are gathered already, each file once.
     pub fn of_indexed(cards: Vec<(Vec<Card>, Keys)>, shelf: Arc<Shelf>) -> View {
         let (cards, keys): (Vec<_>, Vec<_>) = cards.into_iter().unzip();
-        let mut view = View::holding(cards.into_iter().flatten(), shelf);
+        let mut view = View::of_held(cards.into_iter().flatten(), shelf);
         view.index = Index::of_keys(keys);
         view
     }
 
-    fn holding(cards: impl IntoIterator<Item = Card>, shelf: Arc<Shelf>) -> View {
+    fn of_held(cards: impl IntoIterator<Item = Card>, shelf: Arc<Shelf>) -> View {
         let mut view = View::shelved(shelf);
         for card in cards {
             view.files.insert(&card.file, card.root());

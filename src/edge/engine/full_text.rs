@@ -260,8 +260,14 @@ impl Engine {
         let filling = Filling { done: view.len().saturating_sub(missing.len()), total: view.len() };
         self.say_filling((!missing.is_empty()).then_some(filling));
         let headings: usize = missing.iter().filter_map(|file| view.card(file)).map(|card| card.len()).sum();
-        let work =
-            Work { view, missing, edition, next: AtomicUsize::new(0), lost: AtomicUsize::new(0), done: filling.done.into() };
+        let work = Work {
+            view,
+            missing,
+            edition,
+            next: AtomicUsize::new(0),
+            lost: AtomicUsize::new(0),
+            done: filling.done.into(),
+        };
         std::thread::scope(|scope| {
             if headings > SHARED && std::thread::available_parallelism().is_ok_and(|cores| cores.get() > 1) {
                 let thread = std::thread::Builder::new().name("passepartout-full-text-2".to_string()).stack_size(STACK);

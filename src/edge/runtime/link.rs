@@ -361,7 +361,7 @@ mod tests {
         outbox: Arc<Outbox>,
         woken: Arc<Notify>,
         uplink: mpsc::UnboundedSender<String>,
-        _relay: tokio::task::JoinHandle<()>,
+        _relay: tokio::task::JoinHandle<Left>,
     }
 
     fn beside(owner: tokio::io::DuplexStream) -> Beside {

@@ -259,11 +259,7 @@ fn slices(first: i64, last: i64) -> Vec<(i64, i64)> {
 }
 
 /// Reads the cards in some rows that are wanted; returns also files whose cards fit nothing any more.
-fn query_cards(
-    connection: &Connection,
-    wanted: &Wanted<'_>,
-    rows: (i64, i64),
-) -> rusqlite::Result<(Keyed, Stale)> {
+fn query_cards(connection: &Connection, wanted: &Wanted<'_>, rows: (i64, i64)) -> rusqlite::Result<(Keyed, Stale)> {
     let (mut cards, mut stale) = (Vec::new(), Stale::new());
     let sql = "SELECT file, document, shape, card FROM cards WHERE rowid BETWEEN ?1 AND ?2";
     let mut statement = connection.prepare(sql)?;
