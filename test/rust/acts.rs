@@ -3,11 +3,13 @@
 use crate::support::engine::{Home, status, waiting};
 use crate::support::fake_server::{Dialect, FakeCall, FakeServer, Reply};
 use passepartout::domain::gate::plan::PlanStatus;
+use passepartout::domain::memory::store::Store;
 use passepartout::domain::port::CountTokens;
 use passepartout::domain::scope::Level;
 use passepartout::domain::turn::Ending;
 use passepartout::edge::config::Config;
 use passepartout::edge::engine::Engine;
+use passepartout::edge::store::DiskStore;
 use passepartout::edge::tokens::Tokens;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -186,4 +188,24 @@ async fn results_of_many_steps_never_outgrow_the_window() {
     let last = requests[3].json()["messages"].to_string();
     assert!(last.contains("left out, for lack of room. Make the same call again"), "{}", last.len());
     assert!(Tokens::new().count(&last) < 12_000);
+}
+
+/// Whoever opens the store sees an act once its turn has ended, and nobody waits for an interval or an end.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_act_is_saved_when_its_turn_has_ended() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let server = FakeServer::start([three(&home), says("All three.")]);
+    let allow = |config: &mut Config| {
+        config.auto_save = 0;
+        config.permissions.insert("org-add-heading".into(), Level::Allow);
+    };
+    let engine = served(&home, &server, allow).await;
+    let before = engine.head();
+    let _ = home.ask(&engine, "add three todos").await;
+    let mut beside = DiskStore::open_to_read(&home.store()).expect("it can be read beside its owner");
+    let saved = beside.operations(usize::MAX).expect("they can be read");
+    assert!(engine.head() > before);
+    assert_eq!(saved.last().map(|operation| operation.id), Some(engine.head()));
+    let outcomes = beside.list("outcome", 0).expect("they can be read");
+    assert_eq!(outcomes.iter().filter(|record| record.body["outcome"] == "done").count(), 3);
 }
