@@ -6,6 +6,13 @@ use crate::domain::id::NodeId;
 use crate::domain::inert::exact;
 use crate::domain::memory::view::View;
 use crate::domain::port::CountTokens;
+use crate::edge::cli::args::Place;
+use crate::edge::cli::ingest::read;
+use crate::edge::cli::run::Failure;
+use crate::edge::cli::session::{blocking, configured, somewhere, with_engine};
+use crate::edge::clock::{Clock, SystemClock};
+use crate::edge::engine::boot::Keep;
+use crate::edge::tokens::Tokens;
 use jiff::civil::DateTime;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -210,4 +217,35 @@ fn skip_line(input: &mut impl BufRead) -> io::Result<()> {
             return Ok(());
         }
     }
+}
+
+pub(super) fn context_engine(place: &Place) -> Result<ContextEngine, Failure> {
+    somewhere(place)?;
+    let config = configured(place);
+    let tokens = Arc::new(Tokens::new());
+    let (view, index) = match &place.store {
+        Some(_) => with_engine(place, Keep::ToRead, async |engine| {
+            blocking(engine, |engine| {
+                engine.read_memex(&mut |_| {});
+                engine.wait_until_filled();
+            })
+            .await?;
+            Ok((engine.view(), engine.index()))
+        })?,
+        None => {
+            let report = read(&config.directories, &config, false);
+            for problem in &report.problems {
+                eprintln!("{problem}");
+            }
+            let mut view = View::default();
+            for document in report.documents.into_iter().filter(|document| document.is_notes()) {
+                view.put(document);
+            }
+            let index = Index::of(&view);
+            (view, index)
+        }
+    };
+    let mut engine = ContextEngine::with_index(view, index, tokens, SystemClock.wall());
+    engine.deadline_minutes = i64::from(config.deadline_minutes);
+    Ok(engine)
 }

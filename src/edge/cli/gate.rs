@@ -3,13 +3,21 @@
 use crate::domain::action::Action;
 use crate::domain::gate::clearance::ask_all;
 use crate::domain::gate::{Case, Facts, Gates, Trace};
+use crate::domain::id::SessionId;
+use crate::domain::inert::exact;
 use crate::domain::label::{Labels, Privacy, Provenance, Trust};
 use crate::domain::scope::Scope;
 use crate::domain::signal::Sensor;
 use crate::domain::tool::Toolbox;
+use crate::edge::cli::args::Place;
+use crate::edge::cli::run::{DONE, Failure};
+use crate::edge::cli::session::{blocking, configured, somewhere, vault, with_engine};
+use crate::edge::engine::boot::{self, Keep};
 use serde_json::{Map, Value, json};
 use std::io::{BufRead, Write};
 use std::path::Path;
+use std::path::PathBuf;
+use std::time::Duration;
 use std::time::Instant;
 
 /// The longest line that is read, in bytes.
@@ -154,4 +162,44 @@ fn labels(value: Option<&Value>) -> Result<Labels, String> {
         }
     }
     Ok(labels)
+}
+
+/// Judges with what a chat judges with: the gates, rules of skills and keys; with a store or a memex, memory as well.
+pub(super) fn gate(place: &Place, out: &mut dyn Write) -> Result<u8, Failure> {
+    somewhere(place)?;
+    let config = configured(place);
+    let here = std::env::current_dir()?;
+    let text = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone()).to_string_lossy().into_owned();
+    let memex = if place.memex.is_empty() { vec![here.clone()] } else { config.directories.clone() };
+    let scope = Scope {
+        session: SessionId("gate".to_string()),
+        memex: memex.iter().map(text).collect(),
+        project: text(place.project.as_ref().unwrap_or(&here)),
+        home: text(&config.home),
+        own: [&config.store, &config.settings, &config.cache].into_iter().map(text).collect(),
+        permissions: config.permissions.clone(),
+        private_tags: config.private_tags.clone(),
+        self_build: config.self_build,
+        see_private: true,
+        hosts: Vec::new(),
+    };
+    let mut judge = |gates: &Gates, look: &dyn Fn(&Action, &Scope) -> Facts| {
+        GateCommand { gates, look, scope: scope.clone() }.run(&mut std::io::stdin().lock(), out)
+    };
+    if place.store.is_none() && place.memex.is_empty() {
+        let (gates, survey, problems) = boot::without_memory(&config, vault(&config), Duration::from_secs(5));
+        for problem in config.notices.iter().chain(&problems) {
+            eprintln!("{}", exact(problem));
+        }
+        judge(&gates, &|action, scope| survey.look(action, scope))?;
+        return Ok(DONE);
+    }
+    let keep = if place.store.is_some() { Keep::ToRead } else { Keep::InMemory };
+    with_engine(place, keep, async |engine| {
+        blocking(engine, |engine| engine.read_memex(&mut |_| {})).await?;
+        let handle = tokio::runtime::Handle::current();
+        let look = |action: &Action, scope: &Scope| handle.block_on(engine.surveyor().survey(action, scope));
+        tokio::task::block_in_place(|| judge(engine.gates(), &look))?;
+        Ok(DONE)
+    })
 }

@@ -1,8 +1,13 @@
 //! `passepartout ingest`: what was read, as a report for people or as one JSON object.
 
 use crate::domain::count::counted;
+use crate::edge::cli::run::{DONE, FAILED};
+use crate::edge::config::Config;
 use crate::edge::ingest::IngestReport;
 use serde::Serialize;
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 
 #[derive(Serialize)]
 struct Figures {
@@ -55,4 +60,49 @@ pub fn json(report: &IngestReport) -> String {
 /// Returns one line for each problem: the file, and what happened.
 pub fn problems(report: &IngestReport) -> String {
     report.problems.iter().map(|problem| format!("{problem}\n")).collect()
+}
+
+/// Prints what was read; returns the exit status.
+pub(super) fn ingested(
+    report: &crate::edge::ingest::IngestReport,
+    json: bool,
+    out: &mut dyn Write,
+    errors: &mut dyn Write,
+) -> std::io::Result<u8> {
+    if json {
+        write!(errors, "{}", problems(report))?;
+        writeln!(out, "{}", self::json(report))?;
+    } else {
+        write!(out, "{}", self::report(report))?;
+    }
+    Ok(if report.files == 0 && !report.problems.is_empty() { FAILED } else { DONE })
+}
+
+pub(super) fn absolute_text(path: &PathBuf) -> String {
+    std::path::absolute(path).unwrap_or_else(|_| path.clone()).to_string_lossy().into_owned()
+}
+
+/// Reads a memex into memory, without a store.
+pub(super) fn read(paths: &[PathBuf], config: &Config, show: bool) -> crate::edge::ingest::IngestReport {
+    let options = crate::edge::ingest::IngestOptions {
+        scan: crate::domain::org::scan::ScanOptions { sequences: config.org.todo_sequences.clone() },
+        privacy: crate::domain::memory::document::PrivacyOptions { tags: config.private_tags.clone() },
+        ..Default::default()
+    };
+    let known = crate::edge::ingest::Known::default();
+    crate::edge::ingest::ingest(
+        paths,
+        &known,
+        &options,
+        &mut |at| progress(at.done, at.total, show),
+        &AtomicBool::new(false),
+    )
+}
+
+/// Shows how far reading has come, on a terminal only.
+pub(super) fn progress(done: usize, total: usize, show: bool) {
+    use std::io::IsTerminal;
+    if show && std::io::stderr().is_terminal() && (done == total || done.is_multiple_of(64)) {
+        eprint!("\rreading {done}/{total}{}", if done == total { "\r\x1b[K" } else { "" });
+    }
 }

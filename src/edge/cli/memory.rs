@@ -1,6 +1,10 @@
 //! `passepartout memory`: the store proves itself, and lets go of what is old when it is told to.
 
+use crate::edge::cli::args::Memory;
+use crate::edge::cli::plans;
 use crate::edge::cli::run::{DONE, FAILED, Failure};
+use crate::edge::cli::session::configured;
+use crate::edge::clock::{Clock, SystemClock};
 use crate::edge::config::Config;
 use crate::edge::store::compact::{Compaction, Keep};
 use crate::edge::store::verify::{Proof, keep_result, verify};
@@ -85,4 +89,21 @@ pub fn compact(
         write!(out, "{}", done.text())?;
     }
     Ok(DONE)
+}
+
+pub(super) fn run_memory(command: Memory, out: &mut dyn Write) -> Result<u8, Failure> {
+    let now = SystemClock.now();
+    match command {
+        Memory::Verify { place, accept, json } => {
+            if accept {
+                plans::human_terminal()?;
+            }
+            check(&configured(&place), now, accept, json, out)
+        }
+        Memory::Compact { place, keep_days, keep_operations, dry_run, json } => {
+            let keep = Keep { days: keep_days, operations: keep_operations };
+            compact(&configured(&place), now, keep, dry_run, json, out)
+        }
+        other => super::past::run(other, out),
+    }
 }

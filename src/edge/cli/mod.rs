@@ -1,6 +1,9 @@
 //! The functions behind the command line.
 pub mod args;
+mod ask;
 pub mod context;
+mod decide;
+mod doctor;
 pub mod dump;
 pub mod forward;
 pub mod ingest;
@@ -9,5 +12,6 @@ pub mod past;
 pub mod plans;
 pub mod query;
 pub mod run;
+mod session;
 
 pub mod gate;

@@ -6,9 +6,8 @@ use crate::domain::sexp::plist::Plist;
 use crate::domain::turn::Ending;
 use crate::edge::cli::args::{Memory, Place};
 use crate::edge::cli::plans;
-use crate::edge::cli::run::{
-    DONE, FAILED, Failure, block_on, blocking, origin, owner, readable, somewhere, with_engine,
-};
+use crate::edge::cli::run::{DONE, FAILED, Failure};
+use crate::edge::cli::session::{block_on, blocking, origin, owner, readable, somewhere, with_engine};
 use crate::edge::engine::boot::Keep;
 use crate::edge::engine::past::{blame_json, blame_text};
 use crate::edge::engine::time::{self, Preview, Reach, Wish};

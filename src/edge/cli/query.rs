@@ -1,9 +1,17 @@
 //! `passepartout query`: answers a query for a terminal, or as JSON for a program.
 
 use crate::domain::inert::exact;
+use crate::domain::label::Privacy;
+use crate::domain::query::MAX_LIMIT;
 use crate::domain::query::error::QueryError;
+use crate::domain::query::parse::parse;
 use crate::domain::query::show::{Row, Style, plain};
+use crate::edge::cli::args::Place;
+use crate::edge::cli::run::{DONE, Failure, USAGE};
+use crate::edge::cli::session::{blocking, readable, somewhere, with_engine};
+use crate::edge::engine::boot::Keep;
 use crate::edge::engine::query::Answer;
+use crate::edge::engine::query::Manner;
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
@@ -65,4 +73,52 @@ pub fn json_error(error: &QueryError) -> Value {
         "error": error.to_string(),
         "what": error.what, "way_out": error.way_out, "column": error.column, "width": error.width,
     })
+}
+
+pub(super) fn run_query(
+    text: &str,
+    place: &Place,
+    limit: Option<usize>,
+    json: bool,
+    out: &mut dyn Write,
+) -> Result<u8, Failure> {
+    if limit.is_some_and(|limit| !(1..=MAX_LIMIT).contains(&limit)) {
+        let text = format!("--limit takes a number from 1 to {MAX_LIMIT}");
+        return Err(Failure { text, status: USAGE });
+    }
+    // What cannot be read needs no memory to say so.
+    if let Err(error) = parse(text) {
+        if json {
+            writeln!(out, "{}", json_error(&error))?;
+            return Ok(USAGE);
+        }
+        return Err(Failure { text: readable(&error.pointed(text)), status: USAGE });
+    }
+    somewhere(place)?;
+    with_engine(place, Keep::ToRead, async |engine| {
+        blocking(engine, |engine| engine.read_memex(&mut |_| {})).await?;
+        let asked = text.to_string();
+        // A terminal is the user's own.
+        let answer = blocking(engine, move |engine| {
+            engine.query(&engine.view(), &asked, limit, Privacy::Private, Manner::Whole)
+        })
+        .await?;
+        let answer = answer.map_err(|error| Failure { text: readable(&error.pointed(text)), status: USAGE })?;
+        if json {
+            writeln!(out, "{}", self::json(&answer, &|text| engine.mask(text)))?;
+        } else {
+            let mut shown = Vec::new();
+            print_plain(&answer, engine.view().len(), &style(), &mut shown)?;
+            write!(out, "{}", engine.mask(&String::from_utf8_lossy(&shown)))?;
+        }
+        Ok(DONE)
+    })
+}
+
+/// Colours on a terminal that wants them.
+fn style() -> Style {
+    use std::io::IsTerminal;
+    let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let width = std::env::var("COLUMNS").ok().and_then(|width| width.parse().ok()).unwrap_or(100);
+    Style { coloured: wanted && std::io::stdout().is_terminal(), width }
 }

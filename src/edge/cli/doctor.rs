@@ -1,0 +1,53 @@
+//! `passepartout doctor`: what works, what does not, and how to repair it.
+
+use crate::domain::inert::exact;
+use crate::edge::cli::args::Place;
+use crate::edge::cli::run::{DONE, FAILED, Failure};
+use crate::edge::cli::session::{blocking, configured, options, with_engine};
+use crate::edge::doctor;
+use crate::edge::engine::boot::Keep;
+use std::io::Write;
+
+pub(super) fn run_doctor(
+    place: &Place,
+    fix: bool,
+    providers: bool,
+    json: bool,
+    out: &mut dyn Write,
+) -> Result<u8, Failure> {
+    if fix {
+        for line in doctor::mend(&configured(place).store) {
+            writeln!(out, "{line}")?;
+        }
+    }
+    with_engine(place, Keep::Examine, async |engine| {
+        if fix {
+            for line in doctor::fix(engine, "all") {
+                writeln!(out, "{line}")?;
+            }
+        }
+        blocking(engine, |engine| engine.read_memex(&mut |_| {})).await?;
+        let _ = engine.flush().await; // The store's own check says what is wrong with it.
+        let checks = doctor::examine(engine, providers).await;
+        let verdict = doctor::verdict(&checks);
+        if json {
+            let checks: Vec<_> = checks
+                .iter()
+                .map(|c| serde_json::json!({"name": c.name, "state": c.state.name(), "detail": c.detail, "repair": c.repair, "fix": c.fix}))
+                .collect();
+            writeln!(out, "{}", serde_json::json!({"verdict": verdict.name(), "checks": checks}))?;
+        } else {
+            for check in &checks {
+                writeln!(out, "{:<10} {:<12} {}", check.state.name(), check.title, exact(&check.detail))?;
+                if let Some(repair) = &check.repair {
+                    writeln!(out, "{:23} Repair: {}", "", exact(repair))?;
+                }
+                if check.fix {
+                    writeln!(out, "{:23} Or let it be done: passepartout doctor --fix{}", "", options(place))?;
+                }
+            }
+            writeln!(out, "\nIn all: {}.", verdict.name())?;
+        }
+        Ok(if verdict == doctor::State::Unhealthy { FAILED } else { DONE })
+    })
+}
