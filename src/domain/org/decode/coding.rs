@@ -45,7 +45,9 @@ pub(super) fn of(bytes: &[u8]) -> Option<Coding> {
 
 /// Returns the place of a word in lower case, in any case.
 fn find(bytes: &[u8], word: &[u8]) -> Option<usize> {
-    bytes.windows(word.len()).position(|window| window.eq_ignore_ascii_case(word))
+    let first = *word.first()?;
+    memchr::memchr2_iter(first, first.to_ascii_uppercase(), bytes)
+        .find(|at| bytes.get(*at..at + word.len()).is_some_and(|found| found.eq_ignore_ascii_case(word)))
 }
 
 /// Returns the value of `coding:` between `-*-` and `-*-` in the first line, or the second behind `#!`.
