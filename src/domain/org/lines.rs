@@ -31,13 +31,18 @@ pub(super) enum Kind {
 const VERBATIM: [&str; 4] = ["comment", "example", "export", "src"];
 
 /// Calls back with each line that Org looks into: its range without the newline, and its kind.
-pub(super) fn for_each(text: &str, mut each: impl FnMut(Range<usize>, Kind)) {
-    let closes = Closes::of(text);
+pub(super) fn for_each(text: &str, each: impl FnMut(Range<usize>, Kind)) {
+    for_each_in(text, 0..text.len(), each);
+}
+
+/// Does the same for a part of a text that begins and ends where a section does: nothing reaches over a headline.
+pub(super) fn for_each_in(text: &str, part: Range<usize>, mut each: impl FnMut(Range<usize>, Kind)) {
+    let closes = Closes::of(text, part.clone());
     // A property drawer stands only at the top of a file, or below a headline and its planning line.
     let mut top = true;
-    let mut at = 0;
-    while at < text.len() {
-        let (end, next) = line_at(text, at, text.len());
+    let mut at = part.start;
+    while at < part.end {
+        let (end, next) = line_at(text, at, part.end);
         let whole = text.get(at..end).unwrap_or_default();
         let line = whole.trim_matches([' ', '\t', '\r']);
         let kind = match line.as_bytes().first() {
@@ -54,7 +59,7 @@ pub(super) fn for_each(text: &str, mut each: impl FnMut(Range<usize>, Kind)) {
             },
             Some(b':') if line == ":" || line.starts_with(": ") => None,
             Some(b':') if top && line.eq_ignore_ascii_case(":PROPERTIES:") => {
-                if let DrawerAt::Found(drawer) = section::drawer(text, at, text.len()) {
+                if let DrawerAt::Found(drawer) = section::drawer(text, at, part.end) {
                     at = drawer.whole.end;
                     continue;
                 }
@@ -128,18 +133,20 @@ struct Closes {
 }
 
 impl Closes {
-    /// Reads where they end; no block reaches over a headline.
-    fn of(text: &str) -> Closes {
+    /// Reads where they end in a part of a text; no block reaches over a headline.
+    fn of(text: &str, part: Range<usize>) -> Closes {
         let mut ends = Vec::new();
         let mut open: HashMap<String, (usize, usize)> = HashMap::new();
         let mut marks = Vec::new();
         let mut section = 0usize;
-        let mut at = 0;
-        while at < text.len() {
-            let (end, next) = line_at(text, at, text.len());
+        let mut at = part.start;
+        while at < part.end {
+            let (end, next) = line_at(text, at, part.end);
             let whole = text.get(at..end).unwrap_or_default();
             if headline::stars(whole.as_bytes()).is_some() {
                 section = at + 1;
+            } else if !may_be_end(whole.as_bytes()) {
+                // Nearly every line.
             } else if let Some((name, opens, closes)) = ends_of(whole.trim_matches([' ', '\t', '\r'])) {
                 marks.push((at, next, section, name, opens, closes));
             }
@@ -164,6 +171,13 @@ impl Closes {
         let index = self.ends.binary_search_by_key(&at, |(begin, _)| *begin).ok()?;
         self.ends.get(index).map(|(_, behind)| *behind)
     }
+}
+
+/// Tells quickly whether a line may open or close a block or an environment: by its first or last byte.
+fn may_be_end(line: &[u8]) -> bool {
+    let blank = |byte: &&u8| matches!(byte, b' ' | b'\t' | b'\r');
+    let first = line.iter().find(|byte| !blank(byte));
+    matches!(first, Some(b'#' | b'\\')) || line.iter().rev().find(|byte| !blank(byte)) == Some(&b'}')
 }
 
 /// Returns what a trimmed line opens or closes, under a name that both ends share.

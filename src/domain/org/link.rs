@@ -4,6 +4,7 @@
 //! link, as in Org.
 
 use super::chars::is_space_syntax;
+use super::headline;
 use super::lines::{self, Kind as LineKind};
 use std::borrow::Cow;
 use std::ops::Range;
@@ -56,66 +57,72 @@ pub enum Kind {
     Search,
 }
 
-/// The link types of an Emacs with Org's own modules.
-const TYPES: [&str; 28] = [
-    "attachment",
-    "bbdb",
-    "bibtex",
-    "cite",
-    "docview",
-    "doi",
-    "elisp",
-    "eww",
-    "file",
-    "file+emacs",
-    "file+sys",
-    "ftp",
-    "gnus",
-    "help",
-    "http",
-    "https",
-    "id",
-    "info",
-    "irc",
-    "mailto",
-    "man",
-    "mhe",
-    "news",
-    "notmuch",
-    "rmail",
-    "shell",
-    "w3m",
-    "coderef",
-];
+/// Tells whether a word is a link type of an Emacs with Org's own modules. Asked at every colon of every file.
+fn is_type(word: &[u8]) -> bool {
+    matches!(
+        word,
+        b"attachment"
+            | b"bbdb"
+            | b"bibtex"
+            | b"cite"
+            | b"docview"
+            | b"doi"
+            | b"elisp"
+            | b"eww"
+            | b"file"
+            | b"file+emacs"
+            | b"file+sys"
+            | b"ftp"
+            | b"gnus"
+            | b"help"
+            | b"http"
+            | b"https"
+            | b"id"
+            | b"info"
+            | b"irc"
+            | b"mailto"
+            | b"man"
+            | b"mhe"
+            | b"news"
+            | b"notmuch"
+            | b"rmail"
+            | b"shell"
+            | b"w3m"
+            | b"coderef"
+    )
+}
 
 /// Returns the links of a text, in order; none overlaps another.
 ///
 /// The text is a file, a section of one, or a title.
 pub fn links(text: &str) -> Vec<Link> {
-    if !may_hold_links(text) {
-        return Vec::new();
-    }
-    let mut scanner = Scanner {
-        text,
-        close: Next::new(b"]]"),
-        angle: Next::new(b">"),
-        equal: Closing::new(b'='),
-        tilde: Closing::new(b'~'),
-    };
     let mut found = Vec::new();
+    // Only sections in which a link may stand are looked at, and in them only such lines: most have none.
+    let mut scanner = Scanner::of(text, may_be_links(text).collect());
+    let mut done = 0;
+    while let Some(at) = scanner.may_be_link(done) {
+        let section = section_around(text, at, done);
+        done = section.end;
+        links_of_section(&mut scanner, section, &mut found);
+    }
+    found
+}
+
+fn links_of_section(scanner: &mut Scanner<'_>, section: Range<usize>, found: &mut Vec<Link>) {
+    let text = scanner.text;
     let mut unit: Option<Range<usize>> = None;
-    lines::for_each(text, |line, kind| {
+    lines::for_each_in(text, section, |line, kind| {
         let joins = kind == LineKind::Text && unit.as_ref().is_some_and(|unit| unit.end + 1 == line.start);
         match unit.as_mut().filter(|_| joins) {
             Some(unit) => unit.end = line.end,
             None => {
                 if let Some(unit) = unit.take() {
-                    scanner.scan(unit, &mut found);
+                    scanner.scan(unit, found);
                 }
                 match kind {
                     LineKind::Blank | LineKind::Mark | LineKind::Clock => {}
-                    LineKind::Row => scanner.row(line, &mut found),
-                    LineKind::Heading | LineKind::Caption => scanner.scan(line, &mut found),
+                    LineKind::Row => scanner.row(line, found),
+                    LineKind::Heading | LineKind::Caption => scanner.scan(line, found),
                     LineKind::Item => {
                         let bullet = lines::bullet(text.get(line.clone()).unwrap_or_default());
                         unit = Some(line.start + bullet..line.end);
@@ -126,29 +133,42 @@ pub fn links(text: &str) -> Vec<Link> {
         }
     });
     if let Some(unit) = unit {
-        scanner.scan(unit, &mut found);
+        scanner.scan(unit, found);
     }
-    found
 }
 
-/// Tells quickly whether a text holds what every link has: two brackets, or a type and a colon.
-fn may_hold_links(text: &str) -> bool {
+/// Returns where something stands that every link has: two brackets, or the colon behind a type.
+fn may_be_links(text: &str) -> impl Iterator<Item = usize> + '_ {
     let bytes = text.as_bytes();
-    memchr::memmem::find(bytes, b"[[").is_some()
-        || memchr::memchr_iter(b':', bytes).any(|colon| {
-            // Nearly every colon stands behind something else.
-            colon.checked_sub(1).and_then(|at| bytes.get(at)).is_some_and(u8::is_ascii_alphanumeric)
-                && type_before(text, colon, 0).is_some()
-        })
+    memchr::memchr2_iter(b'[', b':', bytes).filter(move |at| match bytes.get(*at) {
+        Some(b'[') => bytes.get(at + 1) == Some(&b'['),
+        // Nearly every colon stands behind something else.
+        _ => {
+            at.checked_sub(1).and_then(|before| bytes.get(before)).is_some_and(u8::is_ascii_alphanumeric)
+                && type_before(text, *at, 0).is_some()
+        }
+    })
+}
+
+/// Returns the headline and what stands below it around a place; no section ends between `floor`, where one ends or
+/// the text begins, and the place unless a headline does.
+fn section_around(text: &str, at: usize, floor: usize) -> Range<usize> {
+    let bytes = text.as_bytes();
+    let headline = |newline: &usize| headline::stars(bytes.get(newline + 1..).unwrap_or_default()).is_some();
+    let before = bytes.get(floor..at).unwrap_or_default();
+    let begin = memchr::memrchr_iter(b'\n', before).map(|offset| floor + offset).find(headline);
+    let behind = bytes.get(at..).unwrap_or_default();
+    let end = memchr::memmem::find_iter(behind, b"\n*").map(|offset| at + offset).find(headline);
+    begin.map_or(floor, |newline| newline + 1)..end.map_or(text.len(), |newline| newline + 1)
 }
 
 /// Returns where the link type begins that ends at a colon, if one does.
 fn type_before(text: &str, colon: usize, floor: usize) -> Option<usize> {
     let low = colon.saturating_sub(12).max(floor);
-    let is_type = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'+';
-    let length = text.as_bytes().get(low..colon)?.iter().rev().take_while(|byte| is_type(byte)).count();
+    let of_type = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'+';
+    let length = text.as_bytes().get(low..colon)?.iter().rev().take_while(|byte| of_type(byte)).count();
     let begin = colon - length;
-    TYPES.contains(&text.get(begin..colon)?).then_some(begin)
+    is_type(text.as_bytes().get(begin..colon)?).then_some(begin)
 }
 
 /// The next place of a byte string, remembered so that asking often costs one pass.
@@ -210,6 +230,8 @@ impl Closing {
 
 struct Scanner<'a> {
     text: &'a str,
+    /// Where links may stand, in order.
+    candidates: Vec<usize>,
     close: Next,
     angle: Next,
     equal: Closing,
@@ -227,9 +249,25 @@ const STARTS: [bool; 256] = {
     table
 };
 
+impl<'a> Scanner<'a> {
+    fn of(text: &'a str, candidates: Vec<usize>) -> Self {
+        Scanner {
+            text,
+            candidates,
+            close: Next::new(b"]]"),
+            angle: Next::new(b">"),
+            equal: Closing::new(b'='),
+            tilde: Closing::new(b'~'),
+        }
+    }
+}
+
 impl Scanner<'_> {
     /// Scans each cell of a table's row by itself.
     fn row(&mut self, line: Range<usize>, found: &mut Vec<Link>) {
+        if self.may_be_link(line.start).is_none_or(|at| at >= line.end) {
+            return;
+        }
         let mut at = line.start;
         let bars: Vec<usize> =
             memchr::memchr_iter(b'|', self.text.as_bytes().get(line.clone()).unwrap_or_default()).collect();
@@ -240,7 +278,15 @@ impl Scanner<'_> {
         self.scan(at..line.end, found);
     }
 
+    /// Returns the first place from a byte on at which a link may stand.
+    fn may_be_link(&self, from: usize) -> Option<usize> {
+        self.candidates.get(self.candidates.partition_point(|at| *at < from)).copied()
+    }
+
     fn scan(&mut self, range: Range<usize>, found: &mut Vec<Link>) {
+        if self.may_be_link(range.start).is_none_or(|at| at >= range.end) {
+            return;
+        }
         let bytes = self.text.as_bytes();
         let mut at = range.start;
         let mut floor = at;
@@ -310,7 +356,7 @@ impl Scanner<'_> {
 
     fn angle(&mut self, at: usize, limit: usize) -> Option<Link> {
         let colon = self.text.get(at + 1..limit)?.bytes().take(16).position(|byte| byte == b':')? + at + 1;
-        if !TYPES.contains(&self.text.get(at + 1..colon)?) {
+        if !is_type(self.text.as_bytes().get(at + 1..colon)?) {
             return None;
         }
         let close = self.angle.from(self.text, colon);
@@ -367,7 +413,7 @@ fn kind(target: &str, form: Form) -> (Kind, usize) {
         Some("file") => (Kind::File, 5),
         Some("http" | "https") => (Kind::Web, 0),
         Some("attachment") => (Kind::Attachment, 11),
-        Some(scheme) if TYPES.contains(&scheme) => (Kind::Other, 0),
+        Some(scheme) if is_type(scheme.as_bytes()) => (Kind::Other, 0),
         Some(_) | None => (Kind::Search, 0),
     }
 }
@@ -465,4 +511,27 @@ fn unguarded(text: &str) -> String {
     }
     result.extend(std::iter::repeat_n('\\', slashes / 2));
     result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Looks at every line, also where no link can stand.
+    fn of_every_line(text: &str) -> Vec<Link> {
+        let mut found = Vec::new();
+        // With a place at each byte none is left out.
+        links_of_section(&mut Scanner::of(text, (0..text.len()).collect()), 0..text.len(), &mut found);
+        found
+    }
+
+    proptest! {
+        #[test]
+        fn sections_without_links_hold_none(
+            text in "(\\* |\n\\* |\n|#\\+begin_src\n|#\\+end_src\n|:PROPERTIES:\n|:END:\n|:A: b\n|- |\\||id:a|http:b|\\[\\[|\\]\\]|\\]\\[|<|>|=|~|:|a| |é){0,40}"
+        ) {
+            prop_assert_eq!(links(&text), of_every_line(&text));
+        }
+    }
 }
