@@ -485,9 +485,9 @@ fn child_on_a_small_disk() {
         assert!(mount("rw"));
         let steps = [(memory.last().unwrap().clone(), memory.head().clone())];
         store.commit(&Commit { steps: &steps, ..Commit::default() }).unwrap();
-        println!("a disk that became read-only: refused, and saved when it was writable again");
+        println!("\na disk that became read-only: refused, and saved when it was writable again");
     }
-    println!("3 times a full disk: {saves} saves, {refusals} refusals, none lost");
+    println!("\n3 times a full disk: {saves} saves, {refusals} refusals, none lost");
 }
 
 /// A true small disk, in a namespace of its own: nobody else sees it, and it goes with its process.
