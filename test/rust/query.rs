@@ -15,7 +15,7 @@ use passepartout::domain::memory::view::View;
 use passepartout::domain::org::property::Inheritance;
 use passepartout::domain::org::scan::{ScanOptions, scan};
 use passepartout::domain::query::field::{FIELDS, SORTS, STATES, THINGS};
-use passepartout::domain::query::run::{Found, World, answer, find};
+use passepartout::domain::query::run::{Found, Total, World, answer, find};
 use passepartout::domain::query::show::{Style, plain};
 use passepartout::domain::query::{hint, parse::parse as read};
 use passepartout::edge::engine::query::Manner;
@@ -371,6 +371,23 @@ fn totals_say_whether_they_are_exact() {
     assert_eq!(words("sort:title level:1"), "20 of 3000 headings");
     assert_eq!(words("word3 limit:10"), "10 of at least 11 headings");
     assert_eq!(words("title:nowhere"), "nothing");
+}
+
+#[test]
+fn what_one_keyword_or_tag_finds_is_counted_whole() {
+    let text = "* TODO a :x:\n** b\n".repeat(3000);
+    let view = view(&[("/m/a.org", &text), ("/m/b.org", &text.replace(":x:", ":X:"))]);
+    let total = |query: &str, clearance: Privacy| {
+        let query = read(query).expect(query);
+        with(&view, clearance, |world| answer(&query, world, 5)).total
+    };
+    assert_eq!(total("todo:TODO", Privacy::Private), Total::Exactly(6000));
+    assert_eq!(total("todo:open sort:file", Privacy::Private), Total::Exactly(6000));
+    assert_eq!(total("tag:x", Privacy::Private), Total::Exactly(12_000));
+    assert_eq!(total("tag:x sort:title", Privacy::Private), Total::Exactly(12_000));
+    // What may be hidden is looked at, and what has two conditions.
+    assert_eq!(total("todo:TODO", Privacy::Open), Total::AtLeast(2005));
+    assert_eq!(total("tag:x level:1", Privacy::Private), Total::AtLeast(1005));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -12,16 +12,19 @@ use crate::domain::query::begin::{Begin, With, begin, nodes};
 use crate::domain::query::best::best;
 use crate::domain::query::check::{Judge, Know};
 use crate::domain::query::order::order;
-use crate::domain::query::plan::{Plan, Text};
+use crate::domain::query::plan::{Check, Plan, Ready, Text, is_private};
 use crate::domain::query::snippet::{Marker, Snippet};
 use crate::domain::query::source;
 use crate::domain::query::text::{self, Places, Reader};
 use crate::domain::query::{Filter, Query, Sort, SortKey, Stamp, Term};
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
+use std::sync::Arc;
 
 /// Behind the last node that is shown, so many more are looked at to say how many there are.
 const COUNTED: usize = 2_000;
+/// A node of another file than the one before costs as much as so many of the same.
+const OTHER_FILE: usize = 16;
 /// Reading a node's text costs about as much as so many entries of the index.
 const READING: usize = 10_000;
 
@@ -203,15 +206,29 @@ fn of_index(plan: &Plan, world: &World<'_>, begin: &Begin<'_>) -> Vec<Option<Hol
 }
 
 /// Returns the nodes that fit, in the order of files and lines. With a number to stop at, no more than that are
-/// returned, and only a few more are looked at to count them.
+/// returned, and only a few more are looked at to count them, unless the memory's own index has counted them already.
 fn gather(judge: &mut Judge<'_>, begin: &Begin<'_>, stop: Option<usize>) -> (Vec<Match>, Total) {
     let holding = of_index(judge.plan, judge.world, begin);
     let know = Know::Lists(&holding);
+    let known = is_counted(judge, begin).then_some(Total::Exactly(begin.cost));
     let mut matches: Vec<Match> = Vec::new();
     let (mut count, mut beyond) = (0usize, 0usize);
+    let mut last: Option<Arc<str>> = None;
     for node in nodes(&begin.with, &holding, judge.world) {
         let full = stop.is_some_and(|stop| count >= stop);
-        beyond += usize::from(full);
+        if let Some(total) = known.filter(|_| full) {
+            return (matches, total);
+        }
+        let file = source::file(&node);
+        let same = last.as_ref() == Some(file);
+        if !same {
+            last = Some(file.clone());
+        }
+        beyond += match (full, same) {
+            (false, _) => 0,
+            (true, true) => 1,
+            (true, false) => OTHER_FILE,
+        };
         if full && beyond > COUNTED {
             return (matches, Total::AtLeast(count));
         }
@@ -223,6 +240,15 @@ fn gather(judge: &mut Judge<'_>, begin: &Begin<'_>, stop: Option<usize>) -> (Vec
         }
     }
     (matches, Total::Exactly(count))
+}
+
+/// Returns whether looking begins with exactly the nodes that fit: one keyword or tag is asked for, and nothing is hidden
+/// from who asks.
+fn is_counted(judge: &Judge<'_>, begin: &Begin<'_>) -> bool {
+    let [Check::One(ready)] = judge.plan.parts() else { return false };
+    let one = matches!(&begin.with, With::Keys(keys) if keys.len() == 1);
+    let held = matches!(ready.as_ref(), Ready::Todo(_) | Ready::Tag(_));
+    one && held && judge.world.view.sight().is_all() && is_private(judge.world.clearance)
 }
 
 /// Returns the first nodes by day where that is the order, when they are found before everything was looked at.
