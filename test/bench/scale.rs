@@ -243,8 +243,8 @@ fn questions(view: &View) -> f64 {
         "tag:harbour scheduled:+7d sort:scheduled",
         "scheduled:today",
         "prop:CREATED level:1",
-        "id:00000005-0000-4000-8000-000000000005",
-        "backlinks:00000005-0000-4000-8000-000000000005",
+        "id:00000001-0000-4000-8000-000000000001",
+        "backlinks:00000001-0000-4000-8000-000000000001",
     ];
     let late = asked.map(|text| {
         let ask = |_: usize| answer(&parse(text).unwrap(), &world, 50).hits.len();
