@@ -92,6 +92,11 @@ pub enum DecodeError {
         "says that it is in {0}, but its bytes are not, or would not come back as they are. Open it in Emacs with the right encoding (C-x RET r) and save it as UTF-8 (C-x RET f utf-8)"
     )]
     NotAsNamed(&'static str),
+    /// What Emacs shows as another text than the one that is stored.
+    #[error(
+        "is text/enriched, of which Emacs shows something else than what is stored. Open it in Emacs and save it as plain text (C-u M-x format-write-file)"
+    )]
+    Enriched,
     /// UTF-16 or UTF-32 that is broken or not supported.
     #[error("{0}. Save it as UTF-8 (in Emacs: C-x RET f utf-8)")]
     Wide(&'static str),
@@ -127,6 +132,9 @@ pub enum EncodeError {
 /// that is not in the encoding that it names.
 pub fn decode(bytes: &[u8]) -> Result<Decoded, DecodeError> {
     let (text, encoding, ends) = characters(bytes)?;
+    if is_enriched(&text) {
+        return Err(DecodeError::Enriched);
+    }
     let line_end = match ends {
         Ends::Kept => LineEnd::Unix,
         Ends::Seen => line_end(&text, text.len()),
@@ -139,6 +147,13 @@ pub fn decode(bytes: &[u8]) -> Result<Decoded, DecodeError> {
         LineEnd::Mac => text.replace('\r', "\n").into(),
     };
     Ok(Decoded { text, format: Format { encoding, line_end } })
+}
+
+/// Returns whether Emacs would show another text: that of the one format that it knows by how a file begins.
+fn is_enriched(text: &str) -> bool {
+    let (key, format) = ("content-type:", "text/enriched");
+    let begins = |text: &str, with: &str| text.get(..with.len()).is_some_and(|head| head.eq_ignore_ascii_case(with));
+    begins(text, key) && begins(text.get(key.len()..).unwrap_or_default().trim_start_matches([' ', '\t']), format)
 }
 
 /// Whether line ends are looked at.

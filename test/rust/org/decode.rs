@@ -116,3 +116,14 @@ proptest! {
         prop_assert_eq!(decoded.map(|decoded| decoded.text.to_string()), Ok::<_, DecodeError>(text));
     }
 }
+
+/// Emacs shows such a file as something else than what it holds, and only where it begins so.
+#[test]
+fn what_emacs_decodes_by_its_beginning_is_refused() {
+    for bytes in ["Content-Type: text/enriched\nText-Width: 70\n\n* a\n", "CONTENT-TYPE:\tText/Enriched\n"] {
+        assert_eq!(decode(bytes.as_bytes()), Err(DecodeError::Enriched), "{bytes}");
+    }
+    for bytes in [" Content-Type: text/enriched\n", "Content-Type: text/html\n* a\n", "Content-Type:"] {
+        assert!(decode(bytes.as_bytes()).is_ok(), "{bytes}");
+    }
+}
