@@ -217,13 +217,14 @@ fn read_listed(
     report.documents.sort_by(|a, b| a.file.cmp(&b.file));
     report.stamps.sort_by(|a, b| a.file.cmp(&b.file));
     report.problems.sort();
+    report.problems.dedup();
     report.seconds = begin.elapsed().as_secs_f64();
     report
 }
 
 /// One file's fate.
 enum Outcome {
-    Unchanged { headings: usize, bytes: u64 },
+    Unchanged { headings: usize, bytes: u64, problems: Vec<Problem> },
     Read { document: Box<Document>, bytes: u64, stamp: Stamp },
     Failed(Problem),
 }
@@ -297,7 +298,8 @@ fn work(
 /// Puts an outcome into the report; returns the bytes that were read for it.
 fn collect(outcome: Outcome, known: &Known, report: &mut IngestReport) -> u64 {
     match outcome {
-        Outcome::Unchanged { headings, bytes } => {
+        Outcome::Unchanged { headings, bytes, problems } => {
+            report.problems.extend(problems);
             report.files += 1;
             report.unchanged += 1;
             report.headings += headings;
@@ -309,7 +311,9 @@ fn collect(outcome: Outcome, known: &Known, report: &mut IngestReport) -> u64 {
             report.headings += document.outline.nodes.len().saturating_sub(1);
             report.bytes += bytes;
             report.stamps.push(stamp);
-            let same = known.view.card(&document.file).is_some_and(|old| old.root() == document.root());
+            let same = known.view.card(&document.file).is_some_and(|old| old.is_of(&document));
+            let setups = document.outline.setups.iter();
+            report.problems.extend(setups.filter_map(|setup| Some(refused(&setup.path, setup.problem.as_deref()?))));
             if !same {
                 report.documents.push(Arc::from(document));
             }
@@ -332,7 +336,7 @@ fn read_one(path: &Path, known: &Known, options: &IngestOptions, large: &Mutex<(
             Ok(meta) => meta,
             Err(why) => return failed(path, known, unreadable(&why)),
         };
-        if let Some(outcome) = unchanged(&file, &before, known) {
+        if let Some(outcome) = unchanged(&file, &before, known, options) {
             return outcome;
         }
         let turn = (before.len() > LARGE).then(|| large.lock());
@@ -372,7 +376,7 @@ fn build(
     };
     // A large file is not kept twice while its headings are looked for.
     drop(bytes);
-    let outline = match scan(decoded.text, &options.scan) {
+    let outline = match scan(decoded.text, &options.scan.of(&file)) {
         Ok(outline) => outline,
         Err(why) => return failed(path, known, format!("has {why}")),
     };
@@ -385,11 +389,16 @@ fn build(
 }
 
 /// Answers for a file that looks as it did, when memory still has what was read then.
-fn unchanged(file: &Arc<str>, meta: &Metadata, known: &Known) -> Option<Outcome> {
+fn unchanged(file: &Arc<str>, meta: &Metadata, known: &Known, options: &IngestOptions) -> Option<Outcome> {
     let stamp = known.stamps.get(file)?;
     let card = known.view.card(file)?;
     let same = stamp.settled && (stamp.modified, stamp.size) == look(meta) && stamp.document == card.root();
-    same.then_some(Outcome::Unchanged { headings: card.headings(), bytes: stamp.size })
+    if !same || !options.scan.setups.are_as(card.setups()) {
+        return None;
+    }
+    let missing = card.setups().filter(|(_, hash)| hash.is_none()).map(|(path, _)| path);
+    let problems = missing.filter_map(|path| Some(refused(path, &options.scan.setups.problem(path)?))).collect();
+    Some(Outcome::Unchanged { headings: card.headings(), bytes: stamp.size, problems })
 }
 
 /// Returns the files of memory that are known to be gone. What could not be looked at is kept.
@@ -419,6 +428,12 @@ fn gone(reach: Reach<'_>, known: &Known, listed: &BTreeSet<PathBuf>, unseen: &[P
             gone.into_iter().cloned().collect()
         }
     }
+}
+
+/// Says of a setup file that it does not count: once, however many files name it.
+fn refused(setup: &str, why: &str) -> Problem {
+    let text = format!("a #+SETUPFILE line names it, and it is not read: {why}");
+    Problem { file: shown(Path::new(setup)), text }
 }
 
 fn failed(path: &Path, known: &Known, text: String) -> Outcome {

@@ -19,6 +19,7 @@ pub mod provider;
 pub mod runtime;
 pub mod sandbox;
 pub mod secret;
+pub mod setup_files;
 pub mod shadow;
 pub mod skills;
 pub mod store;

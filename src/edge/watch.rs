@@ -57,6 +57,7 @@ impl Drop for Watch {
 
 /// Begins to watch folders and files, on a thread of its own; `roots` are absolute and resolved.
 ///
+/// Org files are news, and such others as `also` says.
 /// `ready` is called once, when everything is watched, with what cannot be and why, in words; `complain` is told
 /// what cannot be later on.
 /// `tell` is called on that thread and may take its time; what happens meanwhile is told after it.
@@ -65,6 +66,7 @@ impl Drop for Watch {
 /// When the system has no room for another thread.
 pub fn watch(
     roots: Vec<PathBuf>,
+    also: impl Fn(&Path) -> bool + Send + 'static,
     ready: impl FnOnce(&[String]) + Send + 'static,
     mut complain: impl FnMut(&str) + Send + 'static,
     mut tell: impl FnMut(Changed) + Send + 'static,
@@ -72,7 +74,7 @@ pub fn watch(
     let (ears, news) = mpsc::channel();
     let own = ears.clone();
     thread::spawn("passepartout-watch", 1 << 20, move || {
-        let mut watcher = Watching::new(roots, own);
+        let mut watcher = Watching::new(roots, Box::new(also), own);
         watcher.ready();
         ready(&std::mem::take(&mut watcher.complaints));
         watcher.run(&news, &mut complain, &mut tell);
@@ -82,6 +84,8 @@ pub fn watch(
 
 struct Watching {
     roots: Vec<PathBuf>,
+    /// Says of other files than Org files whether they are news.
+    also: Also,
     /// `None` when the system gives no news at all.
     watcher: Option<RecommendedWatcher>,
     watched: HashSet<PathBuf>,
@@ -97,6 +101,9 @@ struct Watching {
     remote: Vec<PathBuf>,
 }
 
+/// Says of a file that is no Org file whether it is news.
+type Also = Box<dyn Fn(&Path) -> bool + Send>;
+
 /// What tells one state of a file from another.
 type Look = (u64, i64, i64, u64);
 
@@ -110,15 +117,19 @@ struct Batch {
 }
 
 impl Watching {
-    fn new(roots: Vec<PathBuf>, ears: Sender<Heard>) -> Watching {
-        Watching::hearing(roots, move |event| {
+    fn new(roots: Vec<PathBuf>, also: Also, ears: Sender<Heard>) -> Watching {
+        Watching::hearing(roots, also, move |event| {
             // After the end nobody listens.
             let _ = ears.send(Heard::News(event));
         })
     }
 
     /// Watches, and gives the system's news to `hear` as they come.
-    fn hearing(roots: Vec<PathBuf>, hear: impl FnMut(notify::Result<notify::Event>) + Send + 'static) -> Watching {
+    fn hearing(
+        roots: Vec<PathBuf>,
+        also: Also,
+        hear: impl FnMut(notify::Result<notify::Event>) + Send + 'static,
+    ) -> Watching {
         let (watcher, complaints) = match notify::recommended_watcher(hear) {
             Ok(watcher) => (Some(watcher), Vec::new()),
             Err(why) => {
@@ -131,6 +142,7 @@ impl Watching {
             blind: if watcher.is_none() { roots.iter().cloned().collect() } else { BTreeSet::new() },
             told: watcher.is_none(),
             roots,
+            also,
             watcher,
             watched: HashSet::new(),
             looked: HashMap::new(),
@@ -252,7 +264,7 @@ impl Watching {
         if is_link {
             self.looked.insert(path.clone(), look(&path));
         }
-        let named = path.file_name().is_some_and(is_org_name) || self.roots.contains(&path);
+        let named = path.file_name().is_some_and(is_org_name) || self.roots.contains(&path) || (self.also)(&path);
         if named || is_folder || was_folder {
             batch.paths.insert(path);
         }
@@ -453,7 +465,7 @@ mod tests {
             std::fs::create_dir(root.join("a")).expect("a folder");
             let ((ears, news), gate) = (mpsc::channel(), Arc::<Mutex<()>>::default());
             let own = gate.clone();
-            let mut watching = Watching::hearing(vec![root.clone()], move |event| {
+            let mut watching = Watching::hearing(vec![root.clone()], Box::new(|_| false), move |event| {
                 let _pass = own.lock().expect("nobody panicked");
                 // After the end nobody listens.
                 let _ = ears.send(Heard::News(event));
@@ -550,7 +562,7 @@ mod tests {
         let root = home.path().canonicalize().expect("a folder");
         let far = root.join("far");
         std::fs::create_dir_all(far.join("below")).expect("folders");
-        let mut watching = Watching::new(vec![root.clone()], mpsc::channel().0);
+        let mut watching = Watching::new(vec![root.clone()], Box::new(|_| false), mpsc::channel().0);
         let looked = |watching: &mut Watching| {
             let mut batch = Batch::default();
             watching.look_around(&mut batch);
@@ -577,7 +589,7 @@ mod tests {
         let (tell, told) = mpsc::channel();
         let complaints = tell.clone();
         let (ears, news) = mpsc::channel();
-        let mut watching = Watching::new(vec![root.clone()], ears.clone());
+        let mut watching = Watching::new(vec![root.clone()], Box::new(|_| false), ears.clone());
         watching.ready();
         // A disk of another machine is mounted below a folder that is watched.
         watching.remote = vec![root.join("far")];

@@ -8,6 +8,8 @@ use passepartout::domain::memory::document::{Document, PrivacyOptions};
 use passepartout::domain::memory::query::{self, Key};
 use passepartout::domain::memory::shelf::{Shelf, Texts};
 use passepartout::domain::memory::view::{NodeRef, View};
+use passepartout::domain::org::outline::SetupUse;
+use passepartout::domain::org::property::Inheritance;
 use passepartout::domain::org::scan::{ScanOptions, scan};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -231,6 +233,27 @@ fn counts(view: &View) {
 
 fn view_of(texts: &BTreeMap<String, String>) -> View {
     texts.iter().fold(View::default(), |view, (file, text)| view.with(build(file, text)))
+}
+
+#[test]
+fn a_card_keeps_what_holds_of_the_whole_file_and_what_set_it_up() {
+    let text =
+        "#+PROPERTY: a 1\n#+PROPERTY: A+ 2\n#+CATEGORY: first\n#+CATEGORY: last\n* h\n:PROPERTIES:\n:A+: 3\n:END:\n";
+    let mut outline = scan(text.into(), &ScanOptions::default()).expect("it is small");
+    let hash = Some(ObjectHash::new([7; 32]));
+    let setup = |path: &str, hash| SetupUse { path: path.into(), hash, line: 1, problem: None };
+    outline.setups = vec![setup("/m/base.org", hash), setup("/m/gone.org", None)];
+    let document = Document::build("n.org", outline, &PrivacyOptions::default());
+    let card = Card::of(&document);
+    assert_eq!(card.file_properties().collect::<Vec<_>>(), [("A", "1 2"), ("CATEGORY", "last")]);
+    assert_eq!(card.effective_value(1, "A", &Inheritance::Always).as_deref(), Some("1 2 3"));
+    assert_eq!(card.effective_value(1, "A", &Inheritance::Never).as_deref(), Some("3"));
+    let outline = &document.outline;
+    assert_eq!(outline.effective_value(1, "A", &Inheritance::Always).as_deref(), Some("1 2 3"));
+    assert_eq!(card.setups().collect::<Vec<_>>(), [("/m/base.org", hash), ("/m/gone.org", None)]);
+    assert_eq!(Card::decode(card.file.clone(), card.root(), None, &card.encode()).as_ref(), Some(&card));
+    assert!(card.is_of(&document));
+    assert!(!card.is_of(&build("n.org", text)), "the same text, set up by nothing");
 }
 
 proptest! {

@@ -252,3 +252,114 @@ async fn a_part_of_the_memex_that_is_one_file_is_followed_whatever_its_name() {
     has("Thursday");
     assert_eq!(followed.files().len(), 2, "what lies beside it is no part of the memex: {:?}", followed.files());
 }
+
+/// Titles of the headings of a file that are to be done, and the tags of the file.
+fn shaped(engine: &Engine, file: &Path) -> (Vec<String>, Vec<String>) {
+    let view = engine.view();
+    let Some(card) = view.card(&file.display().to_string()) else { return Default::default() };
+    let open = (1..card.len()).filter(|index| card.keyword(*index).is_some_and(|keyword| !keyword.done));
+    (open.map(|index| card.title(index).to_string()).collect(), card.tags(0).map(str::to_string).collect())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_setup_file_that_changes_shapes_anew_what_it_sets_up() {
+    let followed = Followed::new(&[
+        ("a.org", "#+SETUPFILE: base.setup\n* WAIT Tea\n* TODO Water\n"),
+        ("b.org", "* WAIT Milk\n"),
+        ("base.setup", "#+TODO: TODO WAIT | DONE\n#+FILETAGS: :kitchen:\n"),
+    ])
+    .await;
+    let memex = followed.memex();
+    let is = |open: &[&str], tags: &[&str]| {
+        followed.until(&format!("{open:?} {tags:?}"), |engine| {
+            let found = shaped(engine, &memex.join("a.org"));
+            found.0 == open && found.1 == tags
+        });
+    };
+    is(&["Tea", "Water"], &["kitchen"]);
+    assert_eq!(shaped(&followed.engine, &memex.join("b.org")), Default::default());
+    let root = followed.engine.view().root();
+    fs::write(memex.join("base.setup"), "#+TODO: TODO | WAIT DONE\n#+SETUPFILE: more.org\n").expect("a file");
+    is(&["Water"], &[]);
+    assert_eq!(followed.engine.view().root(), root, "no byte of the notes is another one");
+    // What was not there when it was named is taken when it comes, and is no more when it goes.
+    fs::write(memex.join("more.org"), "#+FILETAGS: :late:\n").expect("a file");
+    is(&["Water"], &["late"]);
+    fs::remove_file(memex.join("more.org")).expect("it is there");
+    is(&["Water"], &[]);
+    fs::remove_file(memex.join("base.setup")).expect("it is there");
+    followed.until("that it is gone", |engine| {
+        let gone = |problem: &String| problem.contains("base.setup") && problem.contains("there is no such file");
+        engine.problems().iter().any(gone)
+    });
+    is(&["Water"], &[]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_setup_file_that_changed_while_nothing_ran_is_noticed_at_the_start() {
+    let home =
+        Home::new(&[("a.org", "#+SETUPFILE: base.org\n* WAIT Tea\n"), ("base.org", "#+TODO: TODO WAIT | DONE\n")]);
+    // A file that was changed a moment ago is read anew in any case.
+    let old = std::time::SystemTime::now() - Duration::from_secs(60);
+    let settle = |name: &str| {
+        let file = fs::File::options().append(true).open(home.file(name)).expect("a file");
+        file.set_modified(old).expect("its time is set");
+    };
+    settle("a.org");
+    settle("base.org");
+    let a = PathBuf::from(home.file("a.org"));
+    let engine = home.engine().await;
+    home.read(&engine).await;
+    assert_eq!(shaped(&engine, &a).0, ["Tea"]);
+    engine.close().await;
+    drop(engine);
+    fs::write(home.file("base.org"), "#+TODO: TODO | WAIT\n").expect("a file");
+    let engine = home.engine().await;
+    home.read(&engine).await;
+    assert_eq!(shaped(&engine, &a).0, Vec::<String>::new());
+    engine.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn setup_files_from_outside_private_and_secret_ones_are_not_read() {
+    let home = Home::new(&[
+        ("a.org", "#+SETUPFILE: ../project/out.org\n* WAIT a\n"),
+        ("b.org", "#+SETUPFILE: https://example.org/theme.setup\n* WAIT b\n"),
+        ("c.org", "#+SETUPFILE: diary.org\n* WAIT c\n"),
+        ("d.org", "#+SETUPFILE: .env\n* WAIT d\n"),
+        ("e.org", "#+SETUPFILE: linked.org\n* WAIT e\n"),
+        ("f.org", "#+SETUPFILE: closed.org\n* WAIT f\n"),
+        ("diary.org", "#+TODO: WAIT | DONE\n* Health :private:\n"),
+        (".env", "#+TODO: WAIT | DONE\n"),
+        ("closed.org", "#+FILETAGS: :private:\n#+TODO: WAIT | DONE\n"),
+    ]);
+    fs::write(home.project("out.org"), "#+TODO: WAIT | DONE\n").expect("a file");
+    symlink(home.project("out.org"), home.file("linked.org")).expect("a link");
+    let engine = home.engine().await;
+    home.read(&engine).await;
+    for name in ["a.org", "b.org", "c.org", "d.org", "e.org"] {
+        let file = PathBuf::from(home.file(name));
+        assert_eq!(shaped(&engine, &file).0, Vec::<String>::new(), "{name}");
+    }
+    let said = engine.problems();
+    let not_read = ": a #+SETUPFILE line names it, and it is not read: ";
+    let mut whys: Vec<&str> = said.iter().map(|text| text.split(not_read).last().unwrap_or(text)).collect();
+    whys.sort_unstable();
+    assert_eq!(
+        whys,
+        [
+            "it holds private notes; keep settings in a file without them",
+            "it is not on this machine, and nothing is fetched",
+            "it lies outside the memex; move it into one of its folders",
+            "it lies outside the memex; move it into one of its folders",
+            "its name is that of a file with keys or passwords",
+        ]
+    );
+    // What makes itself private makes private what it sets up.
+    assert_eq!(shaped(&engine, Path::new(&home.file("f.org"))).0, ["f"]);
+    let view = engine.view();
+    let privacy = |name: &str| view.card(&home.file(name)).map(|card| card.privacy(1));
+    assert_eq!(privacy("f.org"), Some(passepartout::domain::label::Privacy::Private));
+    assert_eq!(privacy("a.org"), Some(passepartout::domain::label::Privacy::Open));
+    engine.close().await;
+}

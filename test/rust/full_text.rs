@@ -341,7 +341,7 @@ fn a_lost_or_foreign_segment_is_made_again() {
     assert!(paths[1].exists());
     assert_eq!(disk.sweep(&found.index), 1, "and is swept when nobody uses it");
 
-    let other = ScanOptions { sequences: Vec::new() };
+    let other = ScanOptions { sequences: Vec::new(), ..ScanOptions::default() };
     let other = Folder::open(cache.path(), Path::new("/a/store"), reading(&other)).expect("a folder");
     assert_ne!(other.path(), disk.path(), "whoever reads texts otherwise has a folder of their own");
 }

@@ -91,6 +91,8 @@ pub fn outline(text: &str) -> Outline {
         sequences: Default::default(),
         properties: Default::default(),
         category: None,
+        abbreviations: Vec::new(),
+        setups: Vec::new(),
         problems: Vec::new(),
     }
 }

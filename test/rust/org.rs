@@ -9,6 +9,7 @@ mod hostile;
 mod link;
 mod property;
 mod round;
+mod setup;
 mod timestamp;
 mod walk;
 

@@ -448,6 +448,49 @@ fn a_property_holds_below_as_the_user_has_set_it() {
     check(&Inheritance::Named(vec!["OTHER".to_string()]), "prop:OWNER~ada", "House");
 }
 
+/// As Org has it, what a line says of the whole file is inherited, and nothing where nothing is.
+#[test]
+fn a_property_of_a_whole_file_holds_where_it_is_inherited() {
+    const TEXT: &str = "\
+#+PROPERTY: OWNER Dan
+#+PROPERTY: owner+ Eve
+#+CATEGORY: farm
+* House
+:PROPERTIES:
+:OWNER: Ada
+:END:
+** Roof
+* Garden
+** Shed
+:PROPERTIES:
+:OWNER+: Cy
+:CATEGORY: tools
+:END:
+* Pond
+:PROPERTIES:
+:OWNER: nil
+:END:
+";
+    let view = view(&[("/m/other.org", "* Elsewhere\n"), ("/m/own.org", TEXT)]);
+    let check = |inheritance: &Inheritance, query: &str, expected: &str| {
+        for query in [query.to_string(), format!("{query} level:1..9")] {
+            let parsed = read(&query).expect("it is a query");
+            let found =
+                with(&view, Privacy::Private, |world| answer(&parsed, &World { inheritance, ..world_of(world) }, 20));
+            assert_eq!(titles(&found), expected, "{query} {inheritance:?}");
+        }
+    };
+    let named = Inheritance::Named(vec!["owner".to_string()]);
+    check(&Inheritance::Never, "prop:OWNER is:heading", "House, Shed");
+    check(&named, "prop:OWNER is:heading", "House, Roof, Garden, Shed");
+    check(&Inheritance::Always, "prop:OWNER=\"Dan Eve\" is:heading", "Garden");
+    check(&named, "prop:OWNER=\"Dan Eve Cy\"", "Shed");
+    check(&named, "prop:OWNER~ada", "House, Roof");
+    // A category is always inherited.
+    check(&Inheritance::Never, "prop:CATEGORY=farm is:heading", "House, Roof, Garden, Pond");
+    check(&Inheritance::Never, "prop:CATEGORY=tools", "Shed");
+}
+
 fn world_of<'a>(world: &World<'a>) -> World<'a> {
     World { ..*world }
 }

@@ -36,11 +36,11 @@ struct Count {
 /// # Errors
 /// When a text is too large to be read as Org.
 pub fn loosened(edits: &[EditFact], private_tags: &[String]) -> Result<Vec<String>, TooLarge> {
-    let before = sides(edits.iter().filter_map(|edit| Some((edit, edit.before.as_ref()?))), private_tags)?;
+    let before = befores(edits, private_tags)?;
     if !before.iter().any(|side| (0..side.outline.nodes.len()).any(|node| side.is_private(node))) {
         return Ok(Vec::new());
     }
-    let after = sides(edits.iter().map(|edit| (edit, &edit.after)), private_tags)?;
+    let after = afters(edits, private_tags)?;
     let (old, new) = (counts(&before), counts(&after));
     let count = |counts: &HashMap<&str, Count>, piece: &str| counts.get(piece).copied().unwrap_or_default();
     Ok(highest(&before, &|piece| {
@@ -54,25 +54,35 @@ pub fn loosened(edits: &[EditFact], private_tags: &[String]) -> Result<Vec<Strin
 /// # Errors
 /// When a text is too large to be read as Org.
 pub fn opened(edits: &[EditFact], private_tags: &[String]) -> Result<Vec<String>, TooLarge> {
-    let before = sides(edits.iter().filter_map(|edit| Some((edit, edit.before.as_ref()?))), private_tags)?;
-    let after = sides(edits.iter().map(|edit| (edit, &edit.after)), private_tags)?;
+    let (before, after) = (befores(edits, private_tags)?, afters(edits, private_tags)?);
     let (old, new) = (counts(&before), counts(&after));
     let open = |counts: &HashMap<&str, Count>, piece: &str| counts.get(piece).map_or(0, |count| count.open);
     Ok(places(&after, &|piece| open(&new, piece) > open(&old, piece)))
 }
 
+fn befores(edits: &[EditFact], private_tags: &[String]) -> Result<Vec<Side>, TooLarge> {
+    sides(edits.iter().filter_map(|edit| Some((edit, edit.before.as_ref()?, edit.by_setup.before))), private_tags)
+}
+
+fn afters(edits: &[EditFact], private_tags: &[String]) -> Result<Vec<Side>, TooLarge> {
+    sides(edits.iter().map(|edit| (edit, &edit.after, edit.by_setup.after)), private_tags)
+}
+
 fn sides<'a>(
-    texts: impl Iterator<Item = (&'a EditFact, &'a Arc<str>)>,
+    texts: impl Iterator<Item = (&'a EditFact, &'a Arc<str>, bool)>,
     private_tags: &[String],
 ) -> Result<Vec<Side>, TooLarge> {
     let options = PrivacyOptions { tags: private_tags.to_vec() };
-    texts.map(|(edit, text)| Side::read(edit, text, &options)).collect()
+    texts.map(|(edit, text, private)| Side::read(edit, text, private, &options)).collect()
 }
 
 impl Side {
-    fn read(edit: &EditFact, text: &Arc<str>, options: &PrivacyOptions) -> Result<Side, TooLarge> {
+    fn read(edit: &EditFact, text: &Arc<str>, private: bool, options: &PrivacyOptions) -> Result<Side, TooLarge> {
         let outline = scan(text.clone(), &ScanOptions::default())?;
-        let privacy = is_org(&edit.file).then(|| privacy(&outline, options));
+        let privacy = is_org(&edit.file).then(|| match private {
+            true => vec![Privacy::Private; outline.nodes.len()],
+            false => privacy(&outline, options),
+        });
         Ok(Side { file: edit.file.clone(), outline, privacy })
     }
 

@@ -238,6 +238,17 @@ pub struct EditFact {
     pub after: std::sync::Arc<str>,
     /// Unified diff of the two.
     pub diff: String,
+    /// What its setup files make of it.
+    pub by_setup: BySetup,
+}
+
+/// Whether lines such as `#+FILETAGS` of a file's setup files make all of it private.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BySetup {
+    /// As it was.
+    pub before: bool,
+    /// As it would be.
+    pub after: bool,
 }
 
 impl Facts {

@@ -8,6 +8,7 @@ mod code;
 
 use crate::domain::id::{NodeId, ObjectHash};
 use crate::domain::label::Privacy;
+use crate::domain::memory::document::Document;
 use crate::domain::memory::names::{self, Kept};
 use crate::domain::org::property::Inheritance;
 use jiff::civil::Date;
@@ -89,6 +90,10 @@ pub struct Card {
     kept: Box<[Kept]>,
     /// Target and node of links to ids, by target.
     links: Box<[(u32, u32)]>,
+    /// What `#+PROPERTY` lines say, also those of setup files: words of key and value.
+    file_properties: Box<[(u32, u32)]>,
+    /// Setup files that have a say in all this: the word of each path, and the hash of its text if that was read.
+    setups: Box<[(u32, Option<ObjectHash>)]>,
     /// Titles, values, words.
     arena: Box<str>,
 }
@@ -158,6 +163,7 @@ impl Card {
     pub fn heap_bytes(&self) -> usize {
         let words = self.tags.len() + self.words.len() + self.keywords.len();
         let pairs = self.entries.len() + self.places.len() + self.suffixes.len() + self.links.len();
+        let pairs = pairs + self.file_properties.len() + self.setups.len() * 5;
         let kept: usize = self.kept.iter().map(|(_, path)| size_of::<Kept>() + path.len()).sum();
         size_of::<Card>() + self.slots.len() * size_of::<Slot>() + words * 4 + pairs * 8 + kept + self.arena.len()
     }
@@ -378,17 +384,20 @@ impl Card {
     /// Returns what holds of a property, by upper-case key, with what `KEY+` lines add, a blank between; of a heading
     /// above, too, where `inheritance` says so. The word `nil` means none.
     ///
-    /// As [`crate::domain::org::outline::Outline::effective_value`], but for `#+PROPERTY` lines, which a card has not.
+    /// As [`crate::domain::org::outline::Outline::effective_value`].
     pub fn effective_value(&self, index: usize, key: &str, inheritance: &Inheritance) -> Option<Cow<'_, str>> {
         let inherits = inheritance.inherits(key);
         let mut values: Vec<&str> = Vec::new();
-        let mut at = Some(index);
+        let (mut at, mut found) = (Some(index), false);
         while let Some(node) = at {
             let (base, added) = self.lines(node, key);
-            let found = base.is_some();
+            found = base.is_some();
             let base = base.filter(|value| inherits || *value != "nil");
             values.splice(0..0, base.into_iter().chain(added));
             at = self.parent(node).filter(|_| inherits && !found);
+        }
+        if inherits && !found {
+            values.splice(0..0, self.file_property(key));
         }
         let value = match values.as_slice() {
             [] => return None,
@@ -396,6 +405,29 @@ impl Card {
             several => Cow::Owned(several.join(" ")),
         };
         (value != "nil").then_some(value)
+    }
+
+    /// Returns what `#+PROPERTY` lines say of all nodes of the file: upper-case key without `+`, and value. Of a
+    /// category it is what holds where no heading says otherwise.
+    pub fn file_properties(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.file_properties.iter().map(|(key, value)| (self.word(*key), self.word(*value)))
+    }
+
+    /// Returns the value of one of them, by upper-case key.
+    pub fn file_property(&self, key: &str) -> Option<&str> {
+        self.file_properties().find(|(known, _)| *known == key).map(|(_, value)| value)
+    }
+
+    /// Returns the setup files that have a say in what is held here, and what named their texts when they were read;
+    /// nothing where one could not be read.
+    pub fn setups(&self) -> impl Iterator<Item = (&str, Option<ObjectHash>)> {
+        self.setups.iter().map(|(path, hash)| (self.word(*path), *hash))
+    }
+
+    /// Returns whether a document holds the same text, and was shaped by the same setup files.
+    pub fn is_of(&self, document: &Document) -> bool {
+        let theirs = document.outline.setups.iter().map(|setup| (&*setup.path, setup.hash));
+        self.root == document.root() && self.setups().eq(theirs)
     }
 
     /// Returns a timestamp of the planning line as it is written.

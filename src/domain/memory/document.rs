@@ -212,7 +212,9 @@ pub fn privacy(outline: &Outline, options: &PrivacyOptions) -> Vec<Privacy> {
             false => wanted.contains(&plain_tag(tag)),
         }
     };
-    let whole_file = outline.filetags.iter().any(|tag| private_tag(tag)) || private_keyword(&outline.text);
+    let whole_file = outline.filetags.iter().any(|tag| private_tag(tag))
+        || outline.properties.iter().any(private_property)
+        || private_keyword(&outline.text);
     let mut privacy = Vec::with_capacity(outline.nodes.len());
     for (index, node) in outline.nodes.iter().enumerate() {
         let own = node.tags.iter().any(|tag| private_tag(tag)) || node.properties.iter().any(private_property);
@@ -224,6 +226,14 @@ pub fn privacy(outline: &Outline, options: &PrivacyOptions) -> Vec<Privacy> {
         privacy.push(if own { Privacy::Private } else { inherited });
     }
     privacy
+}
+
+/// Returns whether lines such as `#+FILETAGS`, in a file or its setup files, make all of it private: what reads such a
+/// file for its settings becomes private, too.
+pub fn private_by_lines(outline: &Outline, options: &PrivacyOptions) -> bool {
+    let wanted: Vec<String> = options.tags.iter().map(|tag| plain_tag(tag)).filter(|tag| !tag.is_empty()).collect();
+    outline.filetags.iter().any(|tag| wanted.contains(&plain_tag(tag)))
+        || outline.properties.iter().any(private_property)
 }
 
 fn plain_tag(tag: &str) -> String {

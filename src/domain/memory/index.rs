@@ -32,6 +32,10 @@ pub enum Key<'a> {
     Planned(Planning),
     /// A link to an id.
     Link(&'a str),
+    /// A property of all nodes of a file, by upper-case key.
+    FileProperty(&'a str),
+    /// A setup file that has a say in a file, by its path.
+    Setup(&'a str),
 }
 
 /// One file that holds a key.
@@ -72,6 +76,8 @@ const PLANNED: u64 = 7 << KIND;
 const DAY: u64 = 8 << KIND;
 const LINK: u64 = 9 << KIND;
 const CHANGED: u64 = 10 << KIND;
+const FILE_PROPERTY: u64 = 11 << KIND;
+const SETUP: u64 = 12 << KIND;
 
 impl Key<'_> {
     fn number(&self) -> u64 {
@@ -86,6 +92,8 @@ impl Key<'_> {
             Key::Value(key, value) => hashed(VALUE, key) ^ fingerprint(value) >> (64 - KIND),
             Key::Planned(planning) => PLANNED | number_of(*planning),
             Key::Link(target) => hashed(LINK, target),
+            Key::FileProperty(key) => hashed(FILE_PROPERTY, key),
+            Key::Setup(path) => hashed(SETUP, path),
         }
     }
 }
@@ -248,6 +256,8 @@ fn entries_of(card: &Card) -> Vec<Entry> {
         }
     }
     keys.extend(card.links().map(|(target, _)| Key::Link(target).number()));
+    keys.extend(card.file_properties().map(|(key, _)| Key::FileProperty(key).number()));
+    keys.extend(card.setups().map(|(path, _)| Key::Setup(path).number()));
     keys.extend(card.modified().map(time_number));
     keys.sort_unstable();
     let entry = |key: u64, count: u32| Entry { key, file: card.file.clone(), count };

@@ -66,9 +66,9 @@ fn target(
     link: &Link,
     places: &mut Places<'_>,
 ) -> Option<String> {
-    let path = link.path(text);
+    let (kind, path) = link.resolved(text, &outline.abbreviations);
     let found = |index: Option<usize>| index.and_then(|index| ids.get(index)).map(|id| id.as_str().to_owned());
-    match link.kind {
+    match kind {
         Kind::Id => Some(behind_search(&path).0.trim().to_owned()),
         Kind::File => {
             let (name, search) = behind_search(&path);
@@ -195,6 +195,10 @@ mod tests {
         check(
             "* a\n:PROPERTIES:\n:ID: 0123456789\n:END:\n[[attachment:x.org]]\n",
             &["1 /memex/notes/data/01/23456789/x.org"],
+        );
+        check(
+            "#+LINK: note file:notes/%s.org\n#+LINK: n id:\n[[note:b]] [[n:z][x]] note:c\n",
+            &["0 /memex/notes/notes/b.org", "0 z"],
         );
         check("#+begin_src org\n[[id:a]]\n#+end_src\n: [[id:b]]\n# [[id:c]]\n", &[]);
         check(&format!("id:{}", "e".repeat(600)), &[]);

@@ -79,14 +79,14 @@ pub fn with_property<'a>(view: &'a View, key: &str, value: Option<&'a str>) -> i
     })
 }
 
-/// Returns the nodes that have a property themselves, and all below them.
+/// Returns the nodes that have a property themselves, and all below them; all of a file whose lines give it to all.
 pub fn below_property<'a>(view: &'a View, key: &str) -> impl Iterator<Item = NodeRef> + use<'a> {
     let name = key.to_uppercase();
-    let files = view.index().files(&Key::Property(&name));
-    files.filter_map(|entry| view.card(&entry.file)).flat_map(move |card| {
+    files_with(view, &name).filter_map(|file| view.card(file)).flat_map(move |card| {
+        let all = card.file_property(&name).is_some();
         let (mut found, mut index) = (Vec::new(), 0);
         while index < card.len() {
-            let here = card.property(index, &name).is_some();
+            let here = all || card.property(index, &name).is_some();
             let after = if here { card.after(index) } else { index + 1 };
             found.extend((index..after).filter(|_| here));
             index = after;
@@ -97,8 +97,30 @@ pub fn below_property<'a>(view: &'a View, key: &str) -> impl Iterator<Item = Nod
 
 /// Returns how many nodes [`below_property`] gives at most: all of the files that hold the property.
 pub fn count_below_property(view: &View, key: &str) -> usize {
-    let files = view.index().files(&Key::Property(key));
-    files.filter_map(|entry| view.card(&entry.file)).map(|card| card.len()).sum()
+    files_with(view, key).filter_map(|file| view.card(file)).map(|card| card.len()).sum()
+}
+
+/// Returns the files of which a node, or all of them, may have a property, in order, each once.
+fn files_with<'a>(view: &'a View, key: &str) -> impl Iterator<Item = &'a Arc<str>> + use<'a> {
+    let mut own = view.index().files(&Key::Property(key)).map(|entry| &entry.file).peekable();
+    let mut whole = view.index().files(&Key::FileProperty(key)).map(|entry| &entry.file).peekable();
+    std::iter::from_fn(move || {
+        let order = match (own.peek(), whole.peek()) {
+            (Some(own), Some(whole)) => own.cmp(whole),
+            (Some(_), None) => Ordering::Less,
+            (None, _) => Ordering::Greater,
+        };
+        let first = if order.is_le() { own.next() } else { None };
+        let second = if order.is_ge() { whole.next() } else { None };
+        first.or(second)
+    })
+}
+
+/// Returns the files in which a setup file has a say, in order.
+pub fn shaped_by<'a>(view: &'a View, path: &str) -> impl Iterator<Item = &'a Arc<str>> + use<'a> {
+    let files = view.index().files(&Key::Setup(path)).map(|entry| &entry.file);
+    let path = path.to_owned();
+    files.filter(move |file| view.card(file).is_some_and(|card| card.setups().any(|(known, _)| known == path)))
 }
 
 /// Returns the nodes that link to an id.

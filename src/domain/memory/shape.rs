@@ -22,14 +22,14 @@ impl Shape {
     /// # Errors
     /// When the text is too large to be read.
     pub fn build(&self, file: &Arc<str>, text: Arc<str>) -> Result<Document, String> {
-        let outline = scan(text, &self.scan).map_err(|error| format!("{file}: {error}"))?;
+        let outline = scan(text, &self.scan.of(file)).map_err(|error| format!("{file}: {error}"))?;
         Ok(Document::build(file.clone(), outline, &self.privacy))
     }
 
     /// Names the shape, with the version of this program: a card that was made with another one is made anew.
     pub fn name(&self) -> ObjectHash {
-        // Without `..`: an option that is added must be added here.
-        let ScanOptions { sequences } = &self.scan;
+        // Without `..`: an option that is added must be added here. What setup files say is named in each card.
+        let ScanOptions { sequences, setups: _ } = &self.scan;
         let PrivacyOptions { tags } = &self.privacy;
         let mut hasher = ContentHasher::new("shape");
         hasher.number(card::VERSION.into()).text(env!("CARGO_PKG_VERSION"));

@@ -477,9 +477,36 @@ fn enclosed(text: &str, at: usize, limit: usize, nested: bool) -> Option<usize> 
 }
 
 impl Link {
+    /// Returns what the link points at once its abbreviation is written out, and of what kind that is; the path is
+    /// that of [`Link::path`].
+    ///
+    /// `abbreviations` are those of `#+LINK` lines, of which the last one of a name counts. As in Org, only links in
+    /// brackets are abbreviated; what names a function stays as it is, for no Lisp is run here.
+    pub fn resolved<'a>(&self, text: &'a str, abbreviations: &[(Box<str>, Box<str>)]) -> (Kind, Cow<'a, str>) {
+        let written_out = || {
+            let whole = text.get(self.range.start + 2..self.target.end).filter(|_| self.form == Form::Bracket)?;
+            let whole = self.read(whole);
+            let (name, rest) = whole.split_once(':').map_or((whole.as_ref(), None), |(name, rest)| (name, Some(rest)));
+            let (_, stands_for) = abbreviations.iter().rev().find(|(known, _)| known.as_ref() == name)?;
+            let tag = rest.map(|rest| rest.strip_prefix(':').unwrap_or(rest)).unwrap_or("");
+            write_out(stands_for, tag)
+        };
+        let long = if abbreviations.is_empty() { None } else { written_out() };
+        match long {
+            None => (self.kind, self.path(text)),
+            Some(long) => {
+                let (kind, skip) = kind(&long, Form::Bracket);
+                (kind, Cow::Owned(long.get(skip..).unwrap_or_default().to_owned()))
+            }
+        }
+    }
+
     /// Returns what the link points at, as Org reads it: line ends are blanks, brackets are not guarded.
     pub fn path<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        let raw = text.get(self.target.clone()).unwrap_or_default();
+        self.read(text.get(self.target.clone()).unwrap_or_default())
+    }
+
+    fn read<'a>(&self, raw: &'a str) -> Cow<'a, str> {
         if self.form == Form::Plain || !raw.contains(['\n', '\\']) {
             return Cow::Borrowed(raw);
         }
@@ -493,6 +520,29 @@ impl Link {
         let joined = trimmed.collect::<Vec<_>>().join(gap);
         Cow::Owned(if self.form == Form::Bracket { unguarded(&joined) } else { joined })
     }
+}
+
+/// Returns what an abbreviation stands for with its tag put in; nothing when that takes Lisp.
+fn write_out(stands_for: &str, tag: &str) -> Option<String> {
+    let names_function = stands_for
+        .match_indices("%(")
+        .any(|(at, _)| stands_for.get(at + 2..).is_some_and(|rest| rest.find(')') > Some(0)));
+    if names_function {
+        return None;
+    }
+    let long = if stands_for.contains("%s") {
+        stands_for.replacen("%s", tag, 1)
+    } else if stands_for.contains("%h") {
+        let coded = |byte: u8| match byte {
+            b'-' | b'_' | b'.' | b'~' => char::from(byte).to_string(),
+            byte if byte.is_ascii_alphanumeric() => char::from(byte).to_string(),
+            byte => format!("%{byte:02X}"),
+        };
+        stands_for.replacen("%h", &tag.bytes().map(coded).collect::<String>(), 1)
+    } else {
+        format!("{stands_for}{tag}")
+    };
+    Some(long)
 }
 
 /// Halves the backslashes before brackets and at the end, as Org does.

@@ -14,6 +14,7 @@ pub mod property;
 pub mod scan;
 mod section;
 mod settings;
+pub mod setup;
 pub mod timestamp;
 
 /// Returns whether a file is named as Org files and their archives are.

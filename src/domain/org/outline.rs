@@ -1,5 +1,6 @@
 //! One Org file as Org sees it: a flat list of nodes in file order, as ranges into its text.
 
+use crate::domain::id::ObjectHash;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -24,8 +25,25 @@ pub struct Outline {
     pub properties: Vec<(Box<str>, Box<str>)>,
     /// The value of the last `#+CATEGORY`, if there is one.
     pub category: Option<Box<str>>,
+    /// What `#+LINK` lines say: abbreviation, what it stands for. Of two of one name the last counts.
+    pub abbreviations: Vec<(Box<str>, Box<str>)>,
+    /// The setup files that have a say in all this, each once; what they say is in the other fields.
+    pub setups: Vec<SetupUse>,
     /// What was odd, for people.
     pub problems: Vec<Problem>,
+}
+
+/// A setup file of a file, as it was when the file was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SetupUse {
+    /// Its path.
+    pub path: Box<str>,
+    /// What names its text; none when it could not be read.
+    pub hash: Option<ObjectHash>,
+    /// The line that leads to it, one-based.
+    pub line: u32,
+    /// Why it does not count, or not everywhere, for people.
+    pub problem: Option<Box<str>>,
 }
 
 /// A keyword such as TODO.

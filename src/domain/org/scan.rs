@@ -1,12 +1,13 @@
 //! The line scanner: Org text → [`Outline`], linear in the text, without recursion, as Org 9.7 reads it.
 //!
 //! It knows headlines, in-buffer settings, planning lines and property drawers, and nothing of what a section holds.
-//! Org's `#+SETUPFILE` is not read, and inline tasks are headings, as in an Emacs without `org-inlinetask`.
+//! Inline tasks are headings, as in an Emacs without `org-inlinetask`.
 
 use super::headline::{self, split_tags};
 use super::outline::{Node, Outline, Problem};
 use super::section::{self, DrawerAt, line_at};
 use super::settings::{self, Line, Settings};
+use super::setup::{self, Setups};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -25,11 +26,20 @@ const MAX_PROBLEMS: usize = 100;
 pub struct ScanOptions {
     /// Keyword sequences, each as it would stand behind `#+TODO:`, such as `TODO(t) NEXT | DONE(d!)`.
     pub sequences: Vec<String>,
+    /// Where the texts of `#+SETUPFILE` come from, and for which file.
+    pub setups: Setups,
 }
 
 impl Default for ScanOptions {
     fn default() -> Self {
-        ScanOptions { sequences: vec!["TODO | DONE".to_owned()] }
+        ScanOptions { sequences: vec!["TODO | DONE".to_owned()], setups: Setups::default() }
+    }
+}
+
+impl ScanOptions {
+    /// Returns the same for a file, whose setup files are read from now on.
+    pub fn of(&self, file: &str) -> ScanOptions {
+        ScanOptions { sequences: self.sequences.clone(), setups: self.setups.of(file) }
     }
 }
 
@@ -55,7 +65,9 @@ pub fn scan(text: Arc<str>, options: &ScanOptions) -> Result<Outline, TooLarge> 
     }
     let survey = survey(&text)?;
     let lines = live_settings(&text, &survey);
-    let settings = settings::read(&text, &lines, &options.sequences);
+    let gathered = setup::gather(&text, &lines, &options.setups, |at| line_number(&text, at));
+    let settings = settings::read(&gathered.statements, &options.sequences);
+    let setups = gathered.uses;
     let mut problems = Vec::new();
     if settings.too_many_keywords {
         problems.push(Problem {
@@ -64,8 +76,26 @@ pub fn scan(text: Arc<str>, options: &ScanOptions) -> Result<Outline, TooLarge> 
         });
     }
     let nodes = nodes(&text, &survey.heads, &settings, &mut problems);
-    let Settings { keywords, sequences, filetags, title, startup, properties, category, .. } = settings;
-    Ok(Outline { text, nodes, keywords, sequences, filetags, title, startup, properties, category, problems })
+    let Settings { keywords, sequences, filetags, title, startup, properties, category, abbreviations, .. } = settings;
+    Ok(Outline {
+        text,
+        nodes,
+        keywords,
+        sequences,
+        filetags,
+        title,
+        startup,
+        properties,
+        category,
+        abbreviations,
+        setups,
+        problems,
+    })
+}
+
+/// Returns the lines of a setup file that make settings; none of one that is too large to be read as Org.
+pub(super) fn setting_lines(text: &str) -> Vec<Line> {
+    survey(text).map(|survey| live_settings(text, &survey)).unwrap_or_default()
 }
 
 /// Where headlines begin, and lines that may be settings.

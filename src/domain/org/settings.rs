@@ -4,11 +4,15 @@ use super::chars::is_space_syntax;
 use super::headline::split_tags;
 use super::outline::{Keyword, Sequence};
 use super::section::{line_at, starts_with_fold};
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 /// How many keywords a file may declare; [`super::outline::Node::todo`] is a `u16`.
 pub(super) const MAX_KEYWORDS: usize = u16::MAX as usize;
+
+/// How many abbreviations of links a file may have; those behind them are left out.
+const MAX_ABBREVIATIONS: usize = 1000;
 
 /// Which setting a line makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,9 +25,11 @@ pub(super) enum Kind {
     Startup,
     Property,
     Category,
+    Link,
+    Setupfile,
 }
 
-const NAMES: [(&str, Kind); 8] = [
+const NAMES: [(&str, Kind); 10] = [
     ("TODO", Kind::Todo),
     ("SEQ_TODO", Kind::SeqTodo),
     ("TYP_TODO", Kind::TypTodo),
@@ -32,6 +38,8 @@ const NAMES: [(&str, Kind); 8] = [
     ("STARTUP", Kind::Startup),
     ("PROPERTY", Kind::Property),
     ("CATEGORY", Kind::Category),
+    ("LINK", Kind::Link),
+    ("SETUPFILE", Kind::Setupfile),
 ];
 
 /// A line that makes a setting, unless it stands inside a block.
@@ -40,6 +48,15 @@ pub(super) struct Line {
     pub kind: Kind,
     pub begin: usize,
     pub value: Range<usize>,
+}
+
+/// What one line says, in the file itself or in a setup file of it.
+#[derive(Clone, Debug)]
+pub(super) struct Statement<'a> {
+    pub kind: Kind,
+    pub value: Cow<'a, str>,
+    /// Whether it stands in the file itself.
+    pub own: bool,
 }
 
 /// What a file says of itself.
@@ -52,6 +69,7 @@ pub(super) struct Settings {
     pub startup: Vec<Box<str>>,
     pub properties: Vec<(Box<str>, Box<str>)>,
     pub category: Option<Box<str>>,
+    pub abbreviations: Vec<(Box<str>, Box<str>)>,
     /// Whether keywords were left out for their number.
     pub too_many_keywords: bool,
 }
@@ -68,12 +86,15 @@ pub(super) fn setting(line: &str, begin: usize) -> Option<Line> {
     Some(Line { kind: *kind, begin, value: start..begin + line.len() })
 }
 
-/// Reads the settings of the lines that count; `defaults` are sequences as behind `#+TODO:`.
-pub(super) fn read(text: &str, lines: &[Line], defaults: &[String]) -> Settings {
-    let values = |kind: Kind| {
-        let own = lines.iter().filter(move |line| line.kind == kind);
-        own.map(|line| text.get(line.value.clone()).unwrap_or_default().trim_matches([' ', '\t', '\r', '\n']))
-    };
+/// Returns what a setting line says, without the blanks around it.
+pub(super) fn value<'a>(text: &'a str, line: &Line) -> &'a str {
+    text.get(line.value.clone()).unwrap_or_default().trim_matches([' ', '\t', '\r', '\n'])
+}
+
+/// Reads the settings that count, in their order; `defaults` are sequences as behind `#+TODO:`.
+pub(super) fn read(statements: &[Statement<'_>], defaults: &[String]) -> Settings {
+    let of = |kind: Kind| statements.iter().filter(move |statement| statement.kind == kind);
+    let values = |kind: Kind| of(kind).map(|statement| statement.value.as_ref());
     // Org takes TYP_TODO first, then TODO, then SEQ_TODO, whatever their order in the file.
     let steps = values(Kind::Todo).chain(values(Kind::SeqTodo)).map(|value| (value, false));
     let mut declared: Vec<(&str, bool)> = values(Kind::TypTodo).map(|value| (value, true)).chain(steps).collect();
@@ -83,17 +104,22 @@ pub(super) fn read(text: &str, lines: &[Line], defaults: &[String]) -> Settings 
     let (keywords, sequences, too_many_keywords) = keywords(&declared);
     let fields = values(Kind::Filetags).flat_map(words);
     let filetags = fields.flat_map(split_tags).collect();
-    let titles: Vec<&str> = values(Kind::Title).filter(|title| !title.is_empty()).collect();
+    // Org takes the title from the file itself alone.
+    let titles = of(Kind::Title).filter(|statement| statement.own).map(|statement| statement.value.as_ref());
+    let titles: Vec<&str> = titles.filter(|title| !title.is_empty()).collect();
     let title = (!titles.is_empty()).then(|| titles.join(" ").into());
     let startup = values(Kind::Startup).flat_map(words).map(Box::from).collect();
     let mut properties = properties(values(Kind::Property));
-    // Org takes the first line for the property, and the last for what `org-get-category` says.
+    // Org takes the first line for the property, and the last of the file's own for what `org-get-category` says.
     if let Some(first) = values(Kind::Category).next() {
         put(&mut properties, "CATEGORY", first);
     }
-    let category = values(Kind::Category).next_back().map(Box::from);
+    let own = of(Kind::Category).rfind(|statement| statement.own);
+    let category = own.map(|statement| statement.value.as_ref()).or_else(|| values(Kind::Category).next());
+    let category = category.map(Box::from);
     let filetags = thinned(filetags);
-    Settings { keywords, sequences, filetags, title, startup, properties, category, too_many_keywords }
+    let abbreviations = abbreviations(values(Kind::Link));
+    Settings { keywords, sequences, filetags, title, startup, properties, category, abbreviations, too_many_keywords }
 }
 
 /// Reads `#+PROPERTY` lines: a later one replaces an earlier one of the same key, and `key+` adds to it.
@@ -107,6 +133,29 @@ fn properties<'a>(values: impl Iterator<Item = &'a str>) -> Vec<(Box<str>, Box<s
         }
     }
     found
+}
+
+/// Reads `#+LINK` lines: the abbreviation, in quotation marks where it holds blanks, and what it stands for.
+fn abbreviations<'a>(values: impl Iterator<Item = &'a str>) -> Vec<(Box<str>, Box<str>)> {
+    let quoted = |value: &'a str| {
+        // As Org has it: up to the last quotation mark with a blank and something behind it, and no backslash before.
+        let rest = value.strip_prefix('"')?;
+        rest.rmatch_indices('"').find_map(|(at, _)| {
+            let (name, behind) = (rest.get(..at)?, rest.get(at + 1..)?);
+            let words = behind.trim_start_matches([' ', '\t']);
+            let fits = name.chars().count() > 1 && !name.ends_with('\\') && words.len() < behind.len();
+            (fits && !words.is_empty()).then_some((name, words))
+        })
+    };
+    let plain = |value: &'a str| {
+        let name = value.split(is_space_syntax).next().filter(|name| !name.is_empty())?;
+        let behind = value.get(name.len()..)?;
+        let words = behind.trim_start_matches([' ', '\t']);
+        (words.len() < behind.len() && !words.is_empty()).then_some((name, words))
+    };
+    let pairs = values.filter_map(|value| quoted(value).or_else(|| plain(value)));
+    let pairs = pairs.map(|(name, words)| (name.into(), words.into()));
+    pairs.take(MAX_ABBREVIATIONS).collect()
 }
 
 fn put(properties: &mut Vec<(Box<str>, Box<str>)>, key: &str, value: &str) {
@@ -250,6 +299,12 @@ fn events(text: &str, section: Range<usize>, lines: &[Line]) -> Vec<Event> {
         if lines.get(next_line).is_some_and(|line| line.begin == at) {
             events.push(Event::Setting(next_line));
             next_line += 1;
+            // What it says may end with the end of the environment that it stands in.
+            let line = text.get(at..end).unwrap_or_default().trim_matches([' ', '\t']);
+            if let Some(name) = environment_end(line) {
+                let count = names.len() as u32;
+                events.push(Event::Close(*names.entry(name).or_insert(count)));
+            }
         } else {
             let line = text.get(at..end).unwrap_or_default().trim_matches([' ', '\t']);
             if let Some((kind, name)) = marker(line) {
@@ -298,8 +353,13 @@ fn marker(line: &str) -> Option<(Marker, String)> {
         let ends = line.ends_with(&format!("\\end{{{name}}}"));
         return Some((if ends { Marker::Close } else { Marker::Verbatim }, format!("\\{name}")));
     }
+    environment_end(line).map(|name| (Marker::Close, name))
+}
+
+/// Returns the name under which both ends of an environment are known, of a trimmed line that ends with its end.
+fn environment_end(line: &str) -> Option<String> {
     let name = line.strip_suffix('}').and_then(|rest| rest.rsplit_once("\\end{")).map(|(_, name)| name)?;
-    is_environment(name).then(|| (Marker::Close, format!("\\{name}")))
+    is_environment(name).then(|| format!("\\{name}"))
 }
 
 fn is_environment(name: &str) -> bool {

@@ -85,7 +85,7 @@ pub(super) fn absolute_text(path: &PathBuf) -> String {
 /// Reads a memex into memory, without a store.
 pub(super) fn read(paths: &[PathBuf], config: &Config, show: bool) -> crate::edge::ingest::IngestReport {
     let options = crate::edge::ingest::IngestOptions {
-        scan: crate::domain::org::scan::ScanOptions { sequences: config.org.todo_sequences.clone() },
+        scan: crate::edge::setup_files::SetupFiles::of(config).scan_options(config.org.todo_sequences.clone()),
         privacy: crate::domain::memory::document::PrivacyOptions { tags: config.private_tags.clone() },
         ..Default::default()
     };

@@ -69,7 +69,8 @@ pub fn run(arguments: Arguments, out: &mut dyn Write) -> Result<u8, Failure> {
         }
         Command::Dump { path, jsonl: _, contents } => {
             let config = Config::read(&Surroundings::of_process());
-            let options = crate::domain::org::scan::ScanOptions { sequences: config.org.todo_sequences };
+            let options =
+                crate::domain::org::scan::ScanOptions { sequences: config.org.todo_sequences, ..Default::default() };
             let report = dump::run_with(&path, &options, contents, out)?;
             for problem in &report.problems {
                 eprintln!("{problem}");

@@ -6,7 +6,6 @@ use crate::domain::memory::Memory;
 use crate::domain::memory::document::PrivacyOptions;
 use crate::domain::memory::shape::Shape;
 use crate::domain::memory::store::{Loaded, NewRecord, RamStore, Store, StoreError};
-use crate::domain::org::scan::ScanOptions;
 use crate::domain::port::LogLevel;
 use crate::edge::actuator::shell::Shell;
 use crate::edge::clock::Clock;
@@ -21,6 +20,7 @@ use crate::edge::engine::{Engine, Notify, Parts};
 use crate::edge::full_text::folder::{self, Folder};
 use crate::edge::sandbox::{Launcher, Limits, SecretTest};
 use crate::edge::secret::Vault;
+use crate::edge::setup_files::SetupFiles;
 use crate::edge::store::{Beside, DiskStore, owner_of};
 use crate::edge::survey::{Nowhere, Survey};
 use crate::edge::tokens::Tokens;
@@ -132,8 +132,9 @@ async fn start_opened(boot: Boot, opened: Opened, stop: Arc<AtomicBool>) -> Resu
     let Boot { mut config, vault, editor, clock, notify, keep } = boot;
     // Facts name files by their canonical paths: memory must too, or it would not know what is private.
     config.directories = config.directories.iter().map(|path| canonical(path)).collect();
+    let setups = SetupFiles::of(&config);
     let shape = Shape {
-        scan: ScanOptions { sequences: config.org.todo_sequences.clone() },
+        scan: setups.scan_options(config.org.todo_sequences.clone()),
         privacy: PrivacyOptions { tags: config.private_tags.clone() },
     };
     let scanning = shape.scan.clone();
@@ -174,6 +175,7 @@ async fn start_opened(boot: Boot, opened: Opened, stop: Arc<AtomicBool>) -> Resu
         gates,
         config,
         surveyor: Arc::new(survey),
+        setups,
         archive,
         memory,
         stamps: loaded.stamps,

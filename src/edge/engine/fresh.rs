@@ -3,6 +3,7 @@
 use crate::domain::count::counted;
 use crate::domain::id::{NodeId, ObjectHash, OperationId};
 use crate::domain::memory::document::Document;
+use crate::domain::memory::query::shaped_by;
 use crate::domain::memory::view::View;
 use crate::domain::port::LogLevel;
 use crate::edge::engine::focus::renamed_id;
@@ -43,7 +44,9 @@ impl Engine {
                 engine.say(LogLevel::Warning, complaint);
             }
         };
-        watch(self.config.directories.clone(), ready, complain, tell)
+        let setups = self.setups.clone();
+        let also = move |path: &Path| setups.knows(path);
+        watch(self.config.directories.clone(), also, ready, complain, tell)
     }
 
     /// Reads what changed at or below some paths of the memex. Blocks until it is done.
@@ -59,6 +62,7 @@ impl Engine {
     }
 
     fn read_again(&self, paths: &[PathBuf], times: usize) -> IngestReport {
+        let paths = &self.with_what_they_set_up(paths);
         let folders: HashSet<&Path> = paths.iter().map(PathBuf::as_path).collect();
         let below = |file: &str| Path::new(file).ancestors().any(|folder| folders.contains(folder));
         let view = self.view();
@@ -77,6 +81,7 @@ impl Engine {
         problems.retain(|problem| !below(&problem.file));
         problems.extend(report.problems.iter().cloned());
         problems.sort();
+        problems.dedup();
         drop(problems);
         for problem in fresh {
             self.say(LogLevel::Warning, &problem.to_string());
@@ -84,6 +89,17 @@ impl Engine {
         self.read_refused(refused, times);
         (self.notify)(Notice::Status);
         report
+    }
+
+    /// Adds the files in which a setup file has a say that is among some paths, or below them.
+    fn with_what_they_set_up(&self, paths: &[PathBuf]) -> Vec<PathBuf> {
+        let view = self.view();
+        let setups = self.setups.at_or_below(paths);
+        let files = setups.iter().flat_map(|setup| shaped_by(&view, setup));
+        let mut all: Vec<PathBuf> = paths.iter().cloned().chain(files.map(|file| PathBuf::from(&**file))).collect();
+        all.sort();
+        all.dedup();
+        all
     }
 
     pub(super) fn ingest_options(&self) -> IngestOptions {

@@ -8,7 +8,7 @@ mod words;
 
 use crate::domain::focus::FocusStack;
 use crate::domain::gate::disclosure::loosened;
-use crate::domain::gate::facts::EditFact;
+use crate::domain::gate::facts::{BySetup, EditFact};
 use crate::domain::id::{ObjectHash, OperationId, TurnId};
 use crate::domain::memory::document::Document;
 use crate::domain::memory::store::{Differing, NewRecord};
@@ -148,8 +148,8 @@ impl Engine {
             };
             way.steps.push(Step { file, now, then, text, disk: None });
         }
-        let tags = self.config.private_tags.clone();
-        let work = move || keep_private(way, &view, &tags);
+        let engine = self.clone();
+        let work = move || keep_private(way, &view, &engine);
         tokio::task::spawn_blocking(work).await.map_err(|_| "comparing what is private broke".to_string())?
     }
 
@@ -312,7 +312,8 @@ fn looks(file: &str) -> Option<(SystemTime, u64)> {
 }
 
 /// Leaves the files as they are in which something would be less private than it is now.
-fn keep_private(mut way: Way, view: &View, tags: &[String]) -> Result<Way, String> {
+fn keep_private(mut way: Way, view: &View, engine: &Engine) -> Result<Way, String> {
+    let tags = &engine.config.private_tags;
     let steps = std::mem::take(&mut way.steps);
     let mut edits = Vec::new();
     for mut step in steps {
@@ -332,11 +333,10 @@ fn keep_private(mut way: Way, view: &View, tags: &[String]) -> Result<Way, Strin
             }
         };
         let after: Arc<str> = step.text.clone().unwrap_or_else(|| "".into());
-        let edit = |before: Option<Arc<str>>| EditFact {
-            file: step.file.to_string(),
-            before,
-            after: after.clone(),
-            diff: String::new(),
+        let edit = |before: Option<Arc<str>>| {
+            let (file, after) = (step.file.to_string(), after.clone());
+            let plain = EditFact { file, before, after, diff: String::new(), by_setup: BySetup::default() };
+            EditFact { by_setup: engine.by_setup(&plain), ..plain }
         };
         let (by_memory, by_disk) = (edit(now), edit(disk));
         let opens =

@@ -41,7 +41,7 @@ impl Engine {
 
     /// Builds the document of a text, sharing what did not change with the one that memory has.
     pub fn build(&self, file: &str, text: Arc<str>) -> Result<Document, String> {
-        let outline = scan(text, &self.scan_options()).map_err(|e| format!("{file}: {e}"))?;
+        let outline = scan(text, &self.scan_options_of(file)).map_err(|e| format!("{file}: {e}"))?;
         Ok(self.view().follow(&Arc::from(file), outline, &self.privacy_options()))
     }
 
@@ -100,7 +100,8 @@ impl Engine {
             remove.iter().map(String::as_str).chain(chats.iter().map(|chat| &*chat.file)).collect();
         let mut changed = Vec::new();
         for document in put.into_iter().filter(|document| may(&before, &document.file)) {
-            if before.card(&document.file).is_none_or(|old| old.root() != document.root()) {
+            // The same text means something else when a setup file has changed.
+            if before.card(&document.file).is_none_or(|old| !old.is_of(&document)) {
                 changed.push(document);
             }
         }

@@ -50,6 +50,7 @@ use crate::edge::ingest::Problem;
 use crate::edge::log::{Line, Log};
 use crate::edge::provider::cascade::Cascade;
 use crate::edge::secret::Vault;
+use crate::edge::setup_files::SetupFiles;
 use crate::edge::skills::Loaded;
 use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeMap, HashMap};
@@ -88,6 +89,8 @@ pub struct Parts {
     pub gates: Gates,
     /// Finds out facts.
     pub surveyor: Arc<dyn Surveyor>,
+    /// Setup files of Org files.
+    pub setups: Arc<SetupFiles>,
     /// The store.
     pub archive: Archive,
     /// What the store held.
@@ -126,6 +129,8 @@ pub struct Engine {
     pub clock: Arc<dyn Clock>,
     /// The user's editor.
     pub editor: Arc<dyn Editor>,
+    /// Setup files of Org files.
+    pub(super) setups: Arc<SetupFiles>,
     pub(super) gates: Gates,
     pub(super) surveyor: Arc<dyn Surveyor>,
     pub(super) archive: Archive,
@@ -196,6 +201,7 @@ impl Engine {
             toolbox: Toolbox::builtin(),
             clock: parts.clock,
             editor: parts.editor,
+            setups: parts.setups,
             gates: parts.gates,
             surveyor: parts.surveyor,
             archive: parts.archive,

@@ -21,9 +21,14 @@ const BATCH: usize = 4 << 20;
 const CARDS: usize = 500;
 
 impl Engine {
-    /// Returns how Org files are scanned.
+    /// Returns how Org files are scanned; each with its setup files by [`ScanOptions::of`].
     pub fn scan_options(&self) -> ScanOptions {
-        ScanOptions { sequences: self.org.read().todo_sequences.clone() }
+        self.setups.scan_options(self.org.read().todo_sequences.clone())
+    }
+
+    /// Returns how an Org file is scanned.
+    pub fn scan_options_of(&self, file: &str) -> ScanOptions {
+        self.scan_options().of(file)
     }
 
     /// Returns Org's settings as they are now.
@@ -63,7 +68,7 @@ impl Engine {
             self.settle_org(settings).await?;
             return Ok(true);
         }
-        let scan = ScanOptions { sequences: settings.todo_sequences.clone() };
+        let scan = self.setups.scan_options(settings.todo_sequences.clone());
         let shape = Shape { scan, privacy: self.privacy_options() };
         // Before anything is made by them: no card of the new way is stored as one of the old.
         self.archive.reshape(shape.clone()).await?;

@@ -276,7 +276,7 @@ impl Engine {
         for Version { operation: id, document, file } in versions.iter().rev() {
             let text = self.text_of(*document).await?.unwrap_or_else(|| "".into());
             if let Some((changed_by, newer, then)) = &later {
-                match place.before(&text, &self.scan_options()) {
+                match place.before(&text, &self.scan_options_of(file)) {
                     Before::Same(earlier) => place = earlier,
                     Before::Other(earlier) => {
                         found.extend(self.blamed(*changed_by, "changed", then, newer).await?);
@@ -289,7 +289,7 @@ impl Engine {
                 }
             } else {
                 // The newest version is what memory holds now.
-                place = place.now(&text, &self.scan_options()).unwrap_or(place);
+                place = place.now(&text, &self.scan_options_of(file)).unwrap_or(place);
             }
             later = Some((*id, text, file.clone()));
         }

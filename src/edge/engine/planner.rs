@@ -1,13 +1,15 @@
 //! Predicts what an edit would change: on the text of the open buffer, or of the file.
 
 use crate::domain::action::Action;
-use crate::domain::gate::facts::{EditFact, PathFact};
+use crate::domain::gate::facts::{BySetup, EditFact, PathFact};
 use crate::domain::gate::place::holds_notes;
 use crate::domain::id::NodeId;
 use crate::domain::label::Privacy;
 use crate::domain::memory::card::Card;
+use crate::domain::memory::document::private_by_lines;
 use crate::domain::memory::view::NodeRef;
 use crate::domain::org::edit::{Edit, EditOptions, NewHeading, Planning, apply, extract, splices};
+use crate::domain::org::is_org;
 use crate::domain::org::outline::Outline;
 use crate::domain::org::scan::scan;
 use crate::domain::org::timestamp::Timestamp;
@@ -61,7 +63,7 @@ impl Whereabouts for Lookout {
 impl EditPlanner for Lookout {
     fn plan(&self, action: &Action, tool: &Tool, _scope: &Scope, paths: &[PathFact]) -> Result<Predicted, String> {
         let engine = self.engine().ok_or_else(|| "the engine is not there yet".to_string())?;
-        match tool.effect {
+        let mut predicted = match tool.effect {
             Effect::WriteFile if action.tool() == RESTORE => engine.plan_restore(action),
             Effect::WriteFile => {
                 let path = paths.first().ok_or_else(|| "there is no path".to_string())?;
@@ -76,7 +78,11 @@ impl EditPlanner for Lookout {
             | Effect::Execute
             | Effect::Evaluate
             | Effect::Send => Ok(Predicted::default()),
+        }?;
+        for edit in predicted.edits.iter_mut().chain(&mut predicted.put_texts) {
+            edit.by_setup = engine.by_setup(edit);
         }
+        Ok(predicted)
     }
 
     fn not_undoable(&self, scope: &Scope) -> Option<String> {
@@ -135,12 +141,25 @@ impl Engine {
         document.and_then(|document| document.privacy.iter().copied().max()).unwrap_or(Privacy::Private)
     }
 
+    /// Says what setup files make of a file before and after an edit.
+    pub(super) fn by_setup(&self, edit: &EditFact) -> BySetup {
+        let private = |text: &Arc<str>| {
+            let outline = scan(text.clone(), &self.scan_options_of(&edit.file));
+            outline
+                .is_ok_and(|outline| !outline.setups.is_empty() && private_by_lines(&outline, &self.privacy_options()))
+        };
+        match is_org(&edit.file) {
+            true => BySetup { before: edit.before.as_ref().is_some_and(private), after: private(&edit.after) },
+            false => BySetup::default(),
+        }
+    }
+
     /// Finds a node and the outline of its file as it is now, which may be ahead of memory.
     fn locate(&self, id: &str) -> Result<Located, String> {
         let node = self.view().get(&NodeId::new(id)).ok_or_else(|| format!("there is no heading with the id {id}"))?;
         let file = node.file().to_string();
         let text = self.text_now(&file)?.ok_or_else(|| format!("{file} is gone"))?;
-        let outline = scan(text, &self.scan_options()).map_err(|e| format!("{file}: {e}"))?;
+        let outline = scan(text, &self.scan_options_of(&file)).map_err(|e| format!("{file}: {e}"))?;
         let index = index_now(&node, &outline).ok_or_else(|| {
             format!("the heading {id} is not where memory has it; wait a moment until the file has been read again")
         })?;
@@ -155,7 +174,8 @@ impl Engine {
         let path =
             paths.iter().find(|path| path.arg == "file").ok_or_else(|| "say where: “parent” or “file”".to_string())?;
         let text = self.text_now(&path.resolved)?.unwrap_or_else(|| "".into());
-        let outline = scan(text, &self.scan_options()).map_err(|e| format!("{}: {e}", path.resolved))?;
+        let options = self.scan_options_of(&path.resolved);
+        let outline = scan(text, &options).map_err(|e| format!("{}: {e}", path.resolved))?;
         Ok(Located { file: path.resolved.clone(), outline, index: 0 })
     }
 
@@ -221,13 +241,13 @@ impl Engine {
 
     /// Applies edits one after the other; none may move the nodes that a later one names.
     fn edited_in_order(&self, at: Located, edits: &[Edit]) -> Result<Vec<EditFact>, String> {
-        let options = EditOptions { scan: self.scan_options(), ..EditOptions::at(self.clock.wall()) };
+        let options = EditOptions { scan: self.scan_options_of(&at.file), ..EditOptions::at(self.clock.wall()) };
         let before = (!at.outline.text.is_empty() || Path::new(&at.file).exists()).then(|| at.outline.text.clone());
         let mut outline = at.outline;
         for edit in edits {
             let splices = splices(&outline, edit, &options).map_err(|e| e.to_string())?;
             let after: Arc<str> = apply(&outline.text, &splices).into();
-            outline = scan(after, &self.scan_options()).map_err(|e| format!("{}: {e}", at.file))?;
+            outline = scan(after, &options.scan).map_err(|e| format!("{}: {e}", at.file))?;
         }
         Ok(vec![fact(at.file, before, outline.text)])
     }
@@ -325,5 +345,5 @@ pub(super) fn fact(file: String, before: Option<Arc<str>>, after: Arc<str>) -> E
         .context_radius(3)
         .header(&format!("a{file}"), &format!("b{file}"))
         .to_string();
-    EditFact { file, before, after, diff }
+    EditFact { file, before, after, diff, by_setup: BySetup::default() }
 }

@@ -1,7 +1,7 @@
 //! Predicts what taking changes back would do: a three-way merge of each path, on what the user sees there now.
 
 use crate::domain::action::Action;
-use crate::domain::gate::facts::{EditFact, PutFact};
+use crate::domain::gate::facts::{BySetup, EditFact, PutFact};
 use crate::domain::id::ObjectHash;
 use crate::domain::memory::store::{Content, content_name};
 use crate::domain::org::decode::{Decoded, decode};
@@ -150,7 +150,7 @@ impl Way<'_> {
     }
 
     fn file_back(&mut self, file: &FileChange) -> Result<Vec<String>, String> {
-        let options = self.engine.scan_options();
+        let options = self.engine.scan_options_of(&file.path);
         let now = self.find(file)?.state.clone();
         let before = self.load(&file.before)?;
         // What was not touched since goes back, even when what the act left is not kept.
@@ -257,7 +257,7 @@ fn put_text(path: &str, found: &State, state: &State) -> Option<EditFact> {
         return None;
     }
     let after = after.unwrap_or_else(|| "".into());
-    Some(EditFact { file: path.to_string(), before, after, diff: String::new() })
+    Some(EditFact { file: path.to_string(), before, after, diff: String::new(), by_setup: BySetup::default() })
 }
 
 /// Whether a state is what an image names.

@@ -34,12 +34,14 @@ pub(super) struct Private {
 }
 
 /// Returns where private text stands among the entries of a project. Reads files, so it is called where blocking is allowed.
-pub(super) fn private(entries: &Stamps, tags: &[String], bounds: Bounds) -> Private {
+///
+/// `scan` is how they are scanned: with their setup files, whose lines may make them private.
+pub(super) fn private(entries: &Stamps, tags: &[String], scan: &ScanOptions, bounds: Bounds) -> Private {
     let options = PrivacyOptions { tags: tags.to_vec() };
     let mut left = bounds;
     let mut inodes = std::collections::BTreeSet::new();
     for (path, stamp) in entries {
-        if stamp.regular && path.to_str().is_none_or(holds_notes) && is_private(path, &options, &mut left) {
+        if stamp.regular && path.to_str().is_none_or(holds_notes) && is_private(path, &options, scan, &mut left) {
             inodes.insert(stamp.inode);
         }
     }
@@ -55,11 +57,13 @@ pub(super) fn private(entries: &Stamps, tags: &[String], bounds: Bounds) -> Priv
     }
 }
 
-fn is_private(path: &Path, options: &PrivacyOptions, left: &mut Bounds) -> bool {
+fn is_private(path: &Path, options: &PrivacyOptions, how: &ScanOptions, left: &mut Bounds) -> bool {
     let Some(files) = left.files.checked_sub(1) else { return true };
     left.files = files;
     let Some(text) = read(path, left).and_then(|bytes| decode(&bytes).ok()) else { return true };
-    match scan(text.text, &ScanOptions::default()) {
+    // A name that is no UTF-8 has no setup files, and is in no memory.
+    let how = how.of(path.to_str().unwrap_or_default());
+    match scan(text.text, &how) {
         Ok(outline) => privacy(&outline, options).contains(&Privacy::Private),
         Err(_) => true,
     }
@@ -91,7 +95,8 @@ mod tests {
     use crate::edge::sandbox::stamps;
 
     fn names(folder: &Path, bounds: Bounds) -> Vec<String> {
-        let found = private(&stamps(folder).expect("it is read"), &["private".to_string()], bounds);
+        let found =
+            private(&stamps(folder).expect("it is read"), &["private".to_string()], &ScanOptions::default(), bounds);
         let all = found.files.iter().chain(&found.history);
         all.map(|path| path.strip_prefix(folder).expect("it lies there").display().to_string()).collect()
     }

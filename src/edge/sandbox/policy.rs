@@ -1,7 +1,10 @@
 //! What a confined command may see and write, made from the scope of its turn.
 
+use crate::domain::memory::document::PrivacyOptions;
+use crate::domain::org::scan::ScanOptions;
 use crate::domain::scope::Scope;
 use crate::edge::sandbox::{SandboxError, notes};
+use crate::edge::setup_files::SetupFiles;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt;
@@ -95,7 +98,7 @@ impl Policy {
                 if stamp.folder { hidden.push(path.clone()) } else { policy.mask.push(path.clone()) }
             }
         }
-        let private = notes::private(&entries, &scope.private_tags, notes::USUAL);
+        let private = notes::private(&entries, &scope.private_tags, &scanning(scope), notes::USUAL);
         policy.private = !private.files.is_empty();
         if !scope.see_private {
             if private.files.len() > MOST_NOTES {
@@ -152,6 +155,14 @@ pub struct Stamp {
 
 /// The state of a project: everything in it except what git keeps for itself.
 pub type Stamps = BTreeMap<PathBuf, Stamp>;
+
+/// Returns how notes of a project are scanned for what is private: with setup files of the project and the memex.
+fn scanning(scope: &Scope) -> ScanOptions {
+    let roots: Vec<PathBuf> = scope.memex.iter().chain([&scope.project]).map(PathBuf::from).collect();
+    let own: Vec<PathBuf> = scope.own.iter().map(PathBuf::from).collect();
+    let privacy = PrivacyOptions { tags: scope.private_tags.clone() };
+    SetupFiles::below(&roots, Path::new(&scope.home), &own, privacy).scan_options(ScanOptions::default().sequences)
+}
 
 /// Reads the state of a folder and all below it, without following links. Blocks.
 pub fn stamps(folder: &Path) -> Result<Stamps, SandboxError> {

@@ -203,7 +203,8 @@ pub(super) fn query_shapes(connection: &Connection) -> rusqlite::Result<HashMap<
     while let Some(row) = rows.next()? {
         let text = row.get_ref(1)?.as_bytes().unwrap_or_default();
         let Ok((sequences, tags)) = serde_json::from_slice(text) else { continue };
-        let shape = Shape { scan: ScanOptions { sequences }, privacy: PrivacyOptions { tags } };
+        let shape =
+            Shape { scan: ScanOptions { sequences, ..ScanOptions::default() }, privacy: PrivacyOptions { tags } };
         // Its name tells the version, and that it was not changed.
         if row.get_ref(0)?.as_blob().is_ok_and(|name| name == shape.name().as_bytes()) {
             shapes.insert(shape.name(), shape);

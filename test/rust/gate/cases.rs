@@ -551,7 +551,7 @@ fn what_set_an_action_off_decides_and_no_words_do() {
 
 #[test]
 fn edits_that_change_rules_or_hold_bad_lisp_say_so() {
-    use passepartout::domain::gate::facts::EditFact;
+    use passepartout::domain::gate::facts::{BySetup, EditFact};
     let world = World::new();
     let edit = |before: &str, after: &str| Facts {
         edits: vec![EditFact {
@@ -559,6 +559,7 @@ fn edits_that_change_rules_or_hold_bad_lisp_say_so() {
             before: Some(before.into()),
             after: after.into(),
             diff: String::new(),
+            by_setup: BySetup::default(),
         }],
         ..Facts::default()
     };

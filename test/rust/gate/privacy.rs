@@ -3,7 +3,7 @@
 use super::World;
 use passepartout::domain::action::Action;
 use passepartout::domain::gate::disclosure;
-use passepartout::domain::gate::facts::EditFact;
+use passepartout::domain::gate::facts::{BySetup, EditFact};
 use passepartout::domain::gate::{Facts, clearance::ask_all};
 use passepartout::domain::label::{Labels, Privacy, Provenance};
 use passepartout::domain::org::edit::{Edit, EditOptions, apply, extract, splices};
@@ -13,7 +13,13 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 fn edit(file: &str, before: &str, after: &str) -> EditFact {
-    EditFact { file: format!("/m/{file}"), before: Some(before.into()), after: after.into(), diff: String::new() }
+    EditFact {
+        file: format!("/m/{file}"),
+        before: Some(before.into()),
+        after: after.into(),
+        diff: String::new(),
+        by_setup: BySetup::default(),
+    }
 }
 
 fn loosened(edits: &[EditFact]) -> Vec<String> {
@@ -161,6 +167,7 @@ fn words_of_a_private_conversation_ask_before_they_stand_in_a_file() {
             before: None,
             after: after.into(),
             diff: String::new(),
+            by_setup: BySetup::default(),
         }];
         Facts { edits, ..world.facts(&action) }
     };
@@ -172,6 +179,17 @@ fn words_of_a_private_conversation_ask_before_they_stand_in_a_file() {
     assert!(!why.contains("privacy tags"), "{why}");
     let (verdict, why) = write("pay.org", "* Salary\n5000.\n");
     assert_eq!((verdict, why.contains("“pay.org” is not private.")), ("ask", true), "{why}");
+}
+
+/// What a setup file makes private counts as what the file's own lines make so.
+#[test]
+fn what_a_setup_file_makes_private_opens_when_the_line_goes() {
+    let set_up = edit("a.org", "#+SETUPFILE: p.org\n* Salary\n", "* Salary\n");
+    assert_eq!(loosened(std::slice::from_ref(&set_up)), Vec::<String>::new(), "nothing says that it was private");
+    let by_setup = BySetup { before: true, after: false };
+    assert_eq!(loosened(&[EditFact { by_setup, ..set_up.clone() }]), ["Salary"]);
+    let by_setup = BySetup { before: true, after: true };
+    assert_eq!(loosened(&[EditFact { by_setup, ..set_up }]), Vec::<String>::new());
 }
 
 /// Words that mark what a heading of a random outline says; each is unique.

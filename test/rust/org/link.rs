@@ -62,6 +62,34 @@ fn verbatim_text_has_no_links() {
     assert_eq!(found(text), ["Bracket Id a", "Bracket Id e", "Bracket Id f"]);
 }
 
+/// Abbreviations, links and what Org 9.7 makes of them.
+#[test]
+fn abbreviations_are_written_out() {
+    let lines = "#+LINK: w https://w/%s\n#+LINK: \"two words\" x\n#+LINK: h file:%h.org\n#+LINK: l %(getenv)\n#+LINK: s %s/%s\n#+LINK: id0 id:\n#+LINK: w https://last/%s\n#+LINK: bare\n#+LINK: top *\n";
+    let outline = super::outline(lines);
+    let check = |link: &str, kind: Kind, path: &str| {
+        let text = format!("[[{link}]]");
+        let found = links(&text);
+        let resolved = found[0].resolved(&text, &outline.abbreviations);
+        assert_eq!((resolved.0, resolved.1.as_ref()), (kind, path), "{link}");
+    };
+    check("w", Kind::Web, "https://last/");
+    check("w:x", Kind::Web, "https://last/x");
+    check("w::x", Kind::Web, "https://last/x");
+    check("two words:z", Kind::Search, "xz");
+    check("h:é b", Kind::File, "%C3%A9%20b.org");
+    check("h:a/b~c", Kind::File, "a%2Fb~c.org");
+    check("s:x", Kind::Search, "x/%s");
+    check("id0:abc", Kind::Id, "abc");
+    check("top:A title", Kind::Heading, "A title");
+    // No Lisp is run, and what has no replacement is no abbreviation.
+    check("l:x", Kind::Search, "l:x");
+    check("bare:x", Kind::Search, "bare:x");
+    check("id:abc", Kind::Id, "abc");
+    let plain = "w:x <w:x>";
+    assert!(links(plain).is_empty());
+}
+
 /// Quadratic work on any of these would take minutes.
 #[test]
 fn hostile_text_is_read_in_one_pass() {

@@ -70,6 +70,9 @@ impl Card {
         }
         let (names, root) = (document.names(), document.root());
         let place = |(node, id): (usize, &NodeId)| Place { print: short(root, id.as_str()), node: node as u32 };
+        let file_properties = file_properties(outline).map(|(key, value)| (words.number(key), words.number(value)));
+        let file_properties: Box<[(u32, u32)]> = file_properties.collect();
+        let setups = outline.setups.iter().map(|setup| (words.number(&setup.path), setup.hash)).collect();
         let mut places: Vec<Place> = document.ids.iter().enumerate().map(place).collect();
         places.sort_unstable();
         let arena = titles + &values;
@@ -89,6 +92,8 @@ impl Card {
             suffixes: names.numbers.iter().copied().collect(),
             kept: names.kept.iter().cloned().collect(),
             links,
+            file_properties,
+            setups,
             arena: arena.into(),
         }
     }
@@ -119,6 +124,13 @@ impl<'a> Words<'a> {
         starts.push(arena.len() as u32);
         (starts.into(), arena)
     }
+}
+
+/// Returns what holds of all nodes of a file: of the category what Org says of it, of the rest what the lines say.
+fn file_properties(outline: &Outline) -> impl Iterator<Item = (&str, &str)> {
+    let lines = outline.properties.iter().filter(|(key, _)| key.as_ref() != "CATEGORY");
+    let category = outline.category.as_deref().map(|category| ("CATEGORY", category));
+    lines.map(|(key, value)| (key.as_ref(), value.as_ref())).chain(category)
 }
 
 fn mark(node: &Node, privacy: Option<Privacy>) -> u32 {

@@ -10,7 +10,7 @@ use crate::domain::memory::names::Kept;
 use std::sync::Arc;
 
 /// The version of cards: what was written with another one is made anew of its text.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// The version of the names in front of it. Another one is no card at all: it must be read here as well.
 const NAMES: u64 = 1;
@@ -35,6 +35,8 @@ impl Card {
             self.keywords.len(),
             self.places.len(),
             self.links.len(),
+            self.file_properties.len(),
+            self.setups.len(),
         ];
         numbers.extend(counts.map(|count| count as u32));
         numbers.extend(self.slots.iter().flat_map(|slot| slot.numbers()));
@@ -43,7 +45,12 @@ impl Card {
         numbers.extend(&self.words);
         numbers.extend(&self.keywords);
         numbers.extend(self.places.iter().flat_map(|place| [place.print, place.node]));
-        numbers.extend(self.links.iter().flat_map(|(a, b)| [*a, *b]));
+        numbers.extend(self.links.iter().chain(&self.file_properties).flat_map(|(a, b)| [*a, *b]));
+        for (path, hash) in &self.setups {
+            numbers.extend([*path, u32::from(hash.is_some())]);
+            let bytes = hash.map_or([0; 32], |hash| *hash.as_bytes());
+            numbers.extend(bytes.as_chunks::<4>().0.iter().map(|four| u32::from_le_bytes(*four)));
+        }
         let names = self.encode_names();
         let mut bytes = Vec::with_capacity(names.len() + 32 + numbers.len() * 4 + self.arena.len());
         bytes.extend_from_slice(&names);
@@ -89,8 +96,10 @@ impl Card {
         }
         let mut reader = Reader(rest);
         let flags = reader.number()?;
-        let counts: Vec<usize> = reader.numbers(7)?.into_iter().map(|count| count as usize).collect();
-        let [slots, tags, entries, words, keywords, places, links] = *counts.as_slice() else { return None };
+        let counts: Vec<usize> = reader.numbers(9)?.into_iter().map(|count| count as usize).collect();
+        let [slots, tags, entries, words, keywords, places, links, globals, setups] = *counts.as_slice() else {
+            return None;
+        };
         let slots = reader.numbers(slots.checked_mul(SLOT)?)?;
         let slots: Box<[Slot]> = slots.as_chunks::<SLOT>().0.iter().map(Slot::of).collect();
         let tags = reader.numbers(tags)?.into();
@@ -99,6 +108,8 @@ impl Card {
         let keywords = reader.numbers(keywords)?.into();
         let places = reader.pairs(places)?.into_iter().map(|(print, node)| Place { print, node }).collect();
         let links = reader.pairs(links)?.into();
+        let file_properties = reader.pairs(globals)?.into();
+        let setups = (0..setups).map(|_| reader.setup()).collect::<Option<_>>()?;
         let arena = std::str::from_utf8(reader.0).ok()?.into();
         let (notes, titled) = (flags & 1 != 0, flags & 2 != 0);
         let (suffixes, kept) = (suffixes.into(), kept.into());
@@ -117,6 +128,8 @@ impl Card {
             suffixes,
             kept,
             links,
+            file_properties,
+            setups,
             arena,
         };
         (!card.is_empty()).then_some(card)
@@ -173,6 +186,13 @@ impl Reader<'_> {
         let (here, rest) = self.0.split_at_checked(count.checked_mul(4)?)?;
         self.0 = rest;
         Some(here.as_chunks::<4>().0.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect())
+    }
+
+    fn setup(&mut self) -> Option<(u32, Option<ObjectHash>)> {
+        let (path, read) = (self.number()?, self.number()?);
+        let (hash, rest) = self.0.split_first_chunk::<32>()?;
+        self.0 = rest;
+        Some((path, (read != 0).then(|| ObjectHash::new(*hash))))
     }
 
     fn pairs(&mut self, count: usize) -> Option<Vec<(u32, u32)>> {

@@ -63,7 +63,7 @@ pub(super) fn insert<'a>(
         let (open, done): (Vec<&str>, Vec<&str>) = (names(false).collect(), names(true).collect());
         format!("{} | {}", open.join(" "), done.join(" "))
     });
-    let options = ScanOptions { sequences: sequences.collect() };
+    let options = ScanOptions { sequences: sequences.collect(), ..ScanOptions::default() };
     let inner = scan(subtree.text.as_str().into(), &options)?;
     let whole = inner.nodes.get(1).is_some_and(|top| top.begin == 0 && inner.after(1) == inner.nodes.len());
     if !whole {
