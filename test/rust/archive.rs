@@ -14,7 +14,7 @@ use passepartout::domain::undo::{Change, FileChange, Image, Kind};
 use passepartout::edge::editor::NoEditor;
 use passepartout::edge::engine::Engine;
 use passepartout::edge::engine::archive::Archive;
-use passepartout::edge::engine::boot::{Boot, Keep, Opened, start_on, start_until};
+use passepartout::edge::engine::boot::{Boot, Keep, Opened, start_found, start_until};
 use passepartout::edge::engine::changes::change_json;
 use passepartout::edge::engine::intents::Intents;
 use passepartout::edge::engine::time::{Reach, Wish};
@@ -221,7 +221,7 @@ async fn engine_on(home: &Home, store: impl Store + 'static) -> Arc<Engine> {
         notify: Arc::new(|_| {}),
         keep: Keep::OnDiskOnly,
     };
-    start_on(boot, Opened::owned(Box::new(store))).await.expect("the engine starts")
+    start_found(boot, Opened::owned(Box::new(store)), Arc::default()).await.expect("the engine starts")
 }
 
 /// Fills a store with as many acts as are asked for, one operation each; the last one in `home.org`.

@@ -4,7 +4,7 @@ use crate::support::skip::skipped;
 use jiff::civil::{DateTime, date};
 use passepartout::domain::context::lexical::Index;
 use passepartout::domain::context::rank::search;
-use passepartout::domain::context::{Audience, Context, Included, Key, Rendered, Request, assemble};
+use passepartout::domain::context::{Audience, Context, Included, Rendered, Request, assemble};
 use passepartout::domain::id::NodeId;
 use passepartout::domain::label::Privacy;
 use passepartout::domain::memory::document::{Document, PrivacyOptions};
@@ -272,26 +272,6 @@ fn the_outline_of_a_large_memex_leaves_room() {
     assert!(ids(&context, Rendered::Full).contains(&"roof"));
     let idle = assemble(&view, &index, &request(1000), &Words);
     assert!(idle.nodes.len() > 40, "without a question the outline is what there is to see");
-}
-
-#[test]
-fn the_key_stands_still_while_nothing_moves() {
-    let (view, _) = memory(&[HOUSE]);
-    let key = |view: &View, request: &Request<'_>| Key::of(view, request);
-    let base = key(&view, &request(100));
-    assert_eq!(base, key(&view, &request(100)));
-    assert_eq!(base, key(&view, &Request { now: date(2026, 3, 14).at(9, 4, 59, 0), ..request(100) }));
-    let focus = NodeId::new("roof");
-    for other in [
-        key(&view.with(document("new.org", "* New\n")), &request(100)),
-        key(&view, &Request { focus: Some(&focus), ..request(100) }),
-        key(&view, &Request { query: Some("x"), ..request(100) }),
-        key(&view, &Request { audience: Audience::Local, ..request(100) }),
-        key(&view, &Request { now: date(2026, 3, 14).at(9, 5, 0, 0), ..request(100) }),
-        key(&view, &request(101)),
-    ] {
-        assert_ne!(base, other);
-    }
 }
 
 #[test]

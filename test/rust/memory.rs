@@ -477,8 +477,6 @@ fn queries_find_what_they_say() {
     assert_eq!(titles(query::open(&view).collect()), "Pay Walk");
     assert_eq!(titles(query::with_property(&view, "owner", None).collect()), "Café");
     assert_eq!(titles(query::with_property(&view, "OWNER", Some("Bob")).collect()), "");
-    assert_eq!(titles(query::containing(&view, "long W").collect()), "Café");
-    assert_eq!(titles(query::containing(&view, "CAFÉ").collect()), "Café");
     let planned = |planning, first: &str, last: &str| -> Vec<String> {
         let found = query::planned(&view, planning, day(first), day(last));
         found.map(|(node, day)| format!("{} {day}", node.title())).collect()
@@ -488,7 +486,8 @@ fn queries_find_what_they_say() {
     assert_eq!(planned(Planning::Closed, "2026-10-01", "2026-11-01"), ["Eat 2026-11-01"]);
     assert_eq!(planned(Planning::Deadline, "2026-11-24", "2027-01-01"), [""; 0]);
     let since = jiff::Timestamp::from_second(6).unwrap();
-    assert_eq!(query::changed_since(&view, since).map(|d| d.file.to_string()).collect::<Vec<_>>(), ["bb.org"]);
+    let changed = query::changed_between(&view, since, jiff::Timestamp::MAX);
+    assert_eq!(changed.map(|d| d.file.to_string()).collect::<Vec<_>>(), ["bb.org"]);
 }
 
 #[test]

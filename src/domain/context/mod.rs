@@ -27,7 +27,7 @@ use crate::domain::context::rank::{Ranked, Weights, rank};
 use crate::domain::context::reason::Reason;
 use crate::domain::context::tray::Tray;
 use crate::domain::gate::secret::mask;
-use crate::domain::id::{NodeId, ObjectHash};
+use crate::domain::id::NodeId;
 use crate::domain::label::Privacy;
 use crate::domain::memory::card::Card;
 use crate::domain::memory::view::{NodeRef, View};
@@ -88,19 +88,6 @@ pub struct Included {
     pub tokens: usize,
 }
 
-/// What a context depends on: while the key stands still, so does the context.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Key {
-    root: ObjectHash,
-    focus: Option<NodeId>,
-    query: Option<String>,
-    max_tokens: usize,
-    audience: Audience,
-    /// Deadlines move with the clock, in steps of five minutes.
-    step: DateTime,
-    changed: Vec<NodeId>,
-}
-
 /// What a model is given of memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Context {
@@ -143,22 +130,6 @@ impl Audience {
         match self {
             Audience::Local => Privacy::Private,
             Audience::Remote => Privacy::Open,
-        }
-    }
-}
-
-impl Key {
-    /// Returns what the context of a request depends on.
-    pub fn of(view: &View, request: &Request<'_>) -> Key {
-        let step = jiff::civil::DateTimeRound::new().smallest(jiff::Unit::Minute).increment(5);
-        Key {
-            root: view.root(),
-            focus: request.focus.cloned(),
-            query: request.query.map(str::to_string),
-            max_tokens: request.max_tokens,
-            audience: request.audience,
-            step: request.now.round(step.mode(jiff::RoundMode::Trunc)).unwrap_or(request.now),
-            changed: request.changed.to_vec(),
         }
     }
 }

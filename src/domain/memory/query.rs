@@ -129,26 +129,6 @@ pub fn linking<'a>(view: &'a View, target: &'a str) -> impl Iterator<Item = Node
     cards.flat_map(move |card| nodes(view, card, card.links_to(target).collect()))
 }
 
-/// Returns the nodes whose title or body holds a text, without regard to case. It reads every text there is.
-pub fn containing<'a>(view: &'a View, text: &str) -> impl Iterator<Item = NodeRef> + use<'a> {
-    let wanted = text.to_lowercase();
-    let holds = move |text: &str| text.to_lowercase().contains(&wanted);
-    let seen = |node: &NodeRef| view.sight().holds(node.file(), node.index);
-    // Titles first: they need no text. A file's text is read once for all its nodes.
-    view.cards().filter_map(|card| view.node(&card.file, 0)).flat_map(move |file| {
-        file.text();
-        let found: Vec<NodeRef> = file
-            .with_descendants()
-            .filter(|node| seen(node) && (holds(own_title(node)) || holds(node.body())))
-            .collect();
-        found
-    })
-}
-
-fn own_title(node: &NodeRef) -> &str {
-    if node.index == 0 { "" } else { node.title() }
-}
-
 /// Returns the nodes whose timestamp of one kind lies on one of the days from `first` to `last`, with its day.
 ///
 /// The day is the one that is written; repeaters are not followed.
@@ -189,11 +169,6 @@ pub fn planned_by_day(
         let on_it = rest.iter().take_while(|(on, _)| *on == day).map(|(_, index)| *index).collect();
         nodes(view, card, on_it).map(move |node| (node, day))
     })
-}
-
-/// Returns the cards of files that were changed at a time or after it; unknown times do not count.
-pub fn changed_since(view: &View, time: jiff::Timestamp) -> impl Iterator<Item = &Arc<Card>> {
-    view.cards().filter(move |card| card.modified().is_some_and(|modified| modified >= time))
 }
 
 /// Returns the cards of files that were changed between two moments, both included, the latest first.

@@ -86,15 +86,7 @@ pub async fn start_until(boot: Boot, stop: Arc<AtomicBool>) -> Result<Arc<Engine
     let (folder, heads, keep) = (boot.config.store.clone(), boot.config.heads(), boot.keep);
     let opened = tokio::task::spawn_blocking(move || open(&folder, &heads, keep));
     let opened = opened.await.map_err(|_| "opening the store broke".to_string())??;
-    start_opened(boot, opened, stop).await
-}
-
-/// Starts an engine on a store that was opened already; where `boot` says that it lives does not count.
-///
-/// # Errors
-/// When the system gives no threads, or the store cannot be read.
-pub async fn start_on(boot: Boot, opened: Opened) -> Result<Arc<Engine>, String> {
-    start_opened(boot, opened, Arc::default()).await
+    start_found(boot, opened, stop).await
 }
 
 /// Where the store of a session is.
@@ -120,15 +112,12 @@ pub fn find(folder: &std::path::Path, heads: &std::path::Path, last: bool) -> Re
     }
 }
 
-/// Starts an engine on what was found, unless it is told to stop meanwhile.
+/// Starts an engine on a store that was opened already, unless it is told to stop meanwhile; where `boot` says that it
+/// lives does not count.
 ///
 /// # Errors
-/// As [`start_on`], and when it was stopped.
+/// When the system gives no threads, the store cannot be read, or it was stopped.
 pub async fn start_found(boot: Boot, opened: Opened, stop: Arc<AtomicBool>) -> Result<Arc<Engine>, String> {
-    start_opened(boot, opened, stop).await
-}
-
-async fn start_opened(boot: Boot, opened: Opened, stop: Arc<AtomicBool>) -> Result<Arc<Engine>, String> {
     let Boot { mut config, vault, editor, clock, notify, keep } = boot;
     // Facts name files by their canonical paths: memory must too, or it would not know what is private.
     config.directories = config.directories.iter().map(|path| canonical(path)).collect();

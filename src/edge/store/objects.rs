@@ -151,21 +151,6 @@ pub fn verify_each(
     Ok(damaged)
 }
 
-/// Checks every object of the store; returns what is damaged.
-pub fn verify(connection: &Connection) -> rusqlite::Result<Vec<StoreError>> {
-    let mut damaged = verify_each(connection, &mut |_, _| {})?;
-    let mut statement = connection.prepare("SELECT document FROM texts")?;
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
-        match content(connection, ObjectHash::new(row.get(0)?)) {
-            Ok(_) => {}
-            Err(ReadError::Damaged(error)) => damaged.push(error),
-            Err(ReadError::Sqlite(error)) => return Err(error),
-        }
-    }
-    Ok(damaged)
-}
-
 /// Takes out what is damaged: then the next save of the same content is not taken for known. Returns how many.
 ///
 /// # Errors

@@ -3,7 +3,7 @@
 use crate::domain::count::counted;
 use crate::domain::id::ObjectHash;
 use crate::domain::memory::operation::Operation;
-use crate::domain::memory::store::{Record, Store, StoreError};
+use crate::domain::memory::store::{Record, StoreError};
 use crate::edge::store::cards;
 use crate::edge::store::carve::carve;
 use crate::edge::store::compact::delete_all;
@@ -125,18 +125,6 @@ impl DiskStore {
         let kept = count.saturating_sub(swept);
         self.notices.push(format!("{} came back from it, each checked by its hash", counted(kept, "object")));
         self.catch_up()
-    }
-
-    /// Checks every object, the chain of operations, and the head; returns what is damaged, for people.
-    ///
-    /// # Errors
-    /// When the database itself refuses to be read.
-    pub fn verify(&mut self) -> Result<Vec<String>, StoreError> {
-        let mut found: Vec<String> =
-            objects::verify(&self.connection).map_err(self.sql())?.iter().map(StoreError::to_string).collect();
-        let operations = self.operations(usize::MAX)?;
-        found.extend(broken_chain(&operations));
-        Ok(found)
     }
 
     /// Brings the plain log and the database to the same point, whichever is behind.
