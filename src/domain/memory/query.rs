@@ -8,6 +8,7 @@ pub use crate::domain::memory::card::{Planning, day_of};
 pub use crate::domain::memory::index::Key;
 use crate::domain::memory::view::{NodeRef, View};
 use jiff::civil::Date;
+use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
