@@ -303,7 +303,7 @@ fn what_was_read_is_given_away_in_parts() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
     for n in 0..40 {
-        write(root, format!("{n:02}.org"), &format!("* Heading {n}\n{}\n", "x".repeat(1_000)));
+        write(root, &format!("{n:02}.org"), format!("* Heading {n}\n{}\n", "x".repeat(1_000)));
     }
     let read = |known: &Known| {
         let (mut parts, stop) = (Vec::new(), AtomicBool::new(false));
