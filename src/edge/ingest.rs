@@ -383,6 +383,8 @@ fn build(
     let document = known.view.follow(&file, outline, &options.privacy);
     let (modified, size) = look(meta);
     let document = document.changed_at(jiff::Timestamp::from_nanosecond(modified.into()).ok());
+    // By this thread, one of several: memory takes documents in on one alone.
+    document.card();
     let settled = still && now().saturating_sub(modified) >= UNSETTLED;
     let stamp = Stamp { file, modified, size, document: document.root(), settled };
     Outcome::Read { document: Box::new(document), bytes: read, stamp }

@@ -119,10 +119,11 @@ struct Entry {
     value: u32,
 }
 
+/// A node by the fingerprint of its id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
-    print: u32,
-    node: u32,
+pub(super) struct Place {
+    pub print: u32,
+    pub node: u32,
 }
 
 /// The highest bit of a keyword's word: it means done.
@@ -327,9 +328,45 @@ impl Card {
         self.tags.get(range.start as usize..range.end as usize).unwrap_or_default()
     }
 
-    /// Returns the own properties with their keys as numbers of words.
-    pub(super) fn property_words(&self, index: usize) -> impl Iterator<Item = (u32, &str)> {
-        self.entries(index).filter(|(key, _)| *key < PLANNED)
+    /// Returns timestamps and own properties in order, the latter with their keys as numbers of words.
+    pub(super) fn stamps_and_words(&self, index: usize) -> impl Iterator<Item = (Result<Planning, u32>, &str)> {
+        self.entries(index).map(|(key, value)| match Planning::ALL.into_iter().find(|planning| planning.key() == key) {
+            Some(planning) if key >= PLANNED => (Ok(planning), value),
+            Some(_) | None => (Err(key), value),
+        })
+    }
+
+    /// Returns the place of a heading's keyword among [`Card::keywords`].
+    pub(super) fn keyword_place(&self, index: usize) -> Option<usize> {
+        self.slot(index).filter(|slot| slot.keyword != NO_KEYWORD).map(|slot| slot.keyword.into())
+    }
+
+    /// Returns whether another card of the same file has the same ids, tags, keywords, properties, planning and links at
+    /// the same nodes; titles, places in the text and times may differ.
+    pub(super) fn says_the_same(&self, other: &Card) -> bool {
+        let below = |slot: &Slot| (slot.after, slot.tags, slot.entries, slot.keyword);
+        // Values and words stand behind the titles, which may have another length.
+        let titles = |card: &Card| card.entries.first().map_or(0, |entry| entry.value);
+        let (here, there) = (titles(self), titles(other));
+        self.file == other.file
+            && self.slots.len() == other.slots.len()
+            && self.tags == other.tags
+            && self.keywords == other.keywords
+            && self.links == other.links
+            && self.suffixes == other.suffixes
+            && self.kept == other.kept
+            && self.file_properties == other.file_properties
+            && self.setups == other.setups
+            && self.entries.len() == other.entries.len()
+            && self.words.len() == other.words.len()
+            && self.slots.iter().map(below).eq(other.slots.iter().map(below))
+            && self.arena.get(here as usize..) == other.arena.get(there as usize..)
+            && self.words.iter().map(|at| at.wrapping_sub(here)).eq(other.words.iter().map(|at| at.wrapping_sub(there)))
+            && self
+                .entries
+                .iter()
+                .map(|e| (e.key, e.value.wrapping_sub(here)))
+                .eq(other.entries.iter().map(|e| (e.key, e.value.wrapping_sub(there))))
     }
 
     /// Returns all words of tags, keys, keywords and links; their places are their numbers.
@@ -432,7 +469,9 @@ impl Card {
 
     /// Returns a timestamp of the planning line as it is written.
     pub fn planning(&self, index: usize, planning: Planning) -> Option<&str> {
-        self.entries(index).find(|(key, _)| *key == planning.key()).map(|(_, value)| value)
+        // Timestamps stand in front of properties.
+        let mut stamps = self.entries(index).take_while(|(key, _)| *key >= PLANNED);
+        stamps.find(|(key, _)| *key == planning.key()).map(|(_, value)| value)
     }
 
     /// Returns the day of a planning, if it has one that can be read; repeaters are not followed.
@@ -533,10 +572,14 @@ impl Card {
 
 /// Returns the first day of a raw timestamp such as `<2026-11-21 Sat 10:00 +1w>`.
 pub fn day_of(timestamp: &str) -> Option<Date> {
-    let date = timestamp.trim_start_matches(['<', '[']).get(..10)?;
-    let well_formed =
-        date.bytes().enumerate().all(|(at, b)| if matches!(at, 4 | 7) { b == b'-' } else { b.is_ascii_digit() });
-    well_formed.then(|| date.parse().ok()).flatten()
+    let date = timestamp.trim_start_matches(['<', '[']).as_bytes().first_chunk::<10>()?;
+    let [a, b, c, d, b'-', e, f, b'-', g, h] = *date else { return None };
+    let number = |digits: &[u8]| {
+        let digit = |sum: i16, byte: &u8| byte.is_ascii_digit().then(|| sum * 10 + i16::from(byte - b'0'));
+        digits.iter().try_fold(0, digit)
+    };
+    let (year, month, day) = (number(&[a, b, c, d])?, number(&[e, f])?, number(&[g, h])?);
+    Date::new(year, month as i8, day as i8).ok()
 }
 
 /// Returns what a card sorts an id by. The content of the file takes part, so that nobody can write a file in which many

@@ -11,7 +11,7 @@ use crate::domain::memory::link::{self, IdLink};
 use crate::domain::memory::names::{self, Names};
 use crate::domain::org::outline::Outline;
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// One file in memory.
 #[derive(Debug)]
@@ -36,6 +36,8 @@ pub struct Document {
     names: Names,
     /// Links to ids, sorted by target.
     links: Vec<IdLink>,
+    /// Made when it is first wanted.
+    card: OnceLock<Arc<Card>>,
 }
 
 /// What makes a node private, beside its `PRIVACY` property.
@@ -114,7 +116,14 @@ impl Document {
     /// Returns the document with the time at which its file was last changed.
     pub fn changed_at(mut self, modified: Option<jiff::Timestamp>) -> Document {
         self.modified = modified;
+        self.card = OnceLock::new();
         self
+    }
+
+    /// Returns the card of this document, which is made once: whoever reads many files may have it made by the thread
+    /// that read the file, before memory takes the document in.
+    pub fn card(&self) -> &Arc<Card> {
+        self.card.get_or_init(|| Arc::new(Card::of(self)))
     }
 
     /// Returns the hash of the whole file's content.
@@ -167,7 +176,8 @@ impl Document {
         let privacy = privacy(&outline, options);
         let ids = names.ids.clone();
         let links = link::node_links(&file, &outline, &ids);
-        Document { file, ids, hashes, privacy, modified: None, anew, own, names, links, outline }
+        let card = OnceLock::new();
+        Document { file, ids, hashes, privacy, modified: None, anew, own, names, links, outline, card }
     }
 
     /// Returns the names of the outline that follows this document, and how many of them are new.

@@ -3,11 +3,11 @@
 //! One sorted set of (key, file, count) serves all of them; a key is its kind and a fingerprint, or a number where the
 //! order matters. What is found is compared with the card, so a fingerprint that two words share costs time, no truth.
 
-use crate::domain::memory::card::{Card, Planning, fingerprint};
-use crate::domain::memory::tree::Tree;
+use crate::domain::memory::card::{Card, Keyword, Planning, day_of, fingerprint};
+use crate::domain::memory::tree::{Iter, Tree};
 use jiff::civil::Date;
-use std::cmp::Ordering;
-use std::collections::HashMap;
+use std::cmp::{Ordering, Reverse};
+use std::collections::{BinaryHeap, HashMap};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -55,8 +55,16 @@ pub struct Keys(Vec<Entry>);
 impl Keys {
     /// Gathers the keys of some cards.
     pub fn of<'a>(cards: impl Iterator<Item = &'a Card>) -> Keys {
-        let mut entries: Vec<Entry> = cards.flat_map(entries_of).collect();
-        entries.sort_unstable();
+        let mut entries: Vec<Entry> = Vec::new();
+        for card in cards {
+            let entry = |(key, count): (u64, u32)| Entry { key, file: card.file.clone(), count };
+            entries.extend(keys_of(card).into_iter().map(entry));
+        }
+        // Stable: where files come in order, as nearly always, their names need not be compared.
+        entries.sort_by_key(|entry| entry.key);
+        if !entries.is_sorted() {
+            entries.sort();
+        }
         Keys(entries)
     }
 }
@@ -81,7 +89,6 @@ const SETUP: u64 = 12 << KIND;
 
 impl Key<'_> {
     fn number(&self) -> u64 {
-        let hashed = |kind: u64, text: &str| kind | fingerprint(text) >> (64 - KIND);
         match self {
             Key::Id(id) => hashed(ID, id),
             Key::Tag(tag) => hashed(TAG, &tag.to_lowercase()),
@@ -89,13 +96,21 @@ impl Key<'_> {
             Key::Open => STATE,
             Key::Done => STATE | 1,
             Key::Property(key) => hashed(PROPERTY, key),
-            Key::Value(key, value) => hashed(VALUE, key) ^ fingerprint(value) >> (64 - KIND),
+            Key::Value(key, value) => hashed(VALUE, key) ^ shortened(value),
             Key::Planned(planning) => PLANNED | number_of(*planning),
             Key::Link(target) => hashed(LINK, target),
             Key::FileProperty(key) => hashed(FILE_PROPERTY, key),
             Key::Setup(path) => hashed(SETUP, path),
         }
     }
+}
+
+fn hashed(kind: u64, text: &str) -> u64 {
+    kind | shortened(text)
+}
+
+fn shortened(text: &str) -> u64 {
+    fingerprint(text) >> (64 - KIND)
 }
 
 fn number_of(planning: Planning) -> u64 {
@@ -159,7 +174,7 @@ impl Ord for Entry {
 }
 
 impl Index {
-    /// Builds an index of many cards at once.
+    /// Builds an index of many cards at once, which come in the order of their files.
     pub fn of<'a>(cards: impl Iterator<Item = &'a Card>) -> Index {
         Index::of_keys(vec![Keys::of(cards)])
     }
@@ -178,22 +193,29 @@ impl Index {
 
     /// Replaces a file's keys; what both cards hold alike is not touched.
     pub fn change(&mut self, old: Option<&Card>, new: Option<&Card>) {
-        let old = old.map(entries_of).unwrap_or_default();
-        let new = new.map(entries_of).unwrap_or_default();
+        let Some(file) = new.or(old).map(|card| card.file.clone()) else { return };
+        let (old, new) = match (old, new) {
+            // Text that was typed below headings, as nearly always.
+            (Some(old), Some(new)) if new.says_the_same(old) => {
+                (times_of(old).into_iter().collect(), times_of(new).into_iter().collect())
+            }
+            (old, new) => (old.map(keys_of).unwrap_or_default(), new.map(keys_of).unwrap_or_default()),
+        };
+        let entry = |(key, count): (u64, u32)| Entry { key, file: file.clone(), count };
         let (mut old, mut new) = (old.into_iter().peekable(), new.into_iter().peekable());
         loop {
             let order = match (old.peek(), new.peek()) {
                 (None, None) => return,
                 (Some(_), None) => Ordering::Less,
                 (None, Some(_)) => Ordering::Greater,
-                (Some(gone), Some(come)) => gone.cmp(come),
+                (Some((gone, _)), Some((come, _))) => gone.cmp(come),
             };
             let gone = if order.is_le() { old.next() } else { None };
             let come = if order.is_ge() { new.next() } else { None };
             match (gone, come) {
-                (Some(gone), None) => self.0.remove(&gone),
-                (Some(gone), Some(come)) if gone.count == come.count => {}
-                (_, Some(come)) => self.0.insert(come),
+                (Some(gone), None) => self.0.remove(&entry(gone)),
+                (Some(gone), Some(come)) if gone == come => {}
+                (_, Some(come)) => self.0.insert(entry(come)),
                 (None, None) => return,
             }
         }
@@ -220,72 +242,158 @@ impl Index {
         self.range(time_number(to)..=time_number(from))
     }
 
+    /// Returns the files that have something planned on a day between two, each once, in order.
+    ///
+    /// Nothing when there are more than so many days on which something is planned: they are merged, not collected, so
+    /// that whoever wants ten files pays for about ten and for each day once.
+    pub fn planned_files(&self, planning: Planning, first: Date, last: Date, most: usize) -> Option<Merged<'_>> {
+        let (mut next, end) = (day_number(planning, first), day_number(planning, last));
+        let mut merged = Merged { days: Vec::new(), first: BinaryHeap::new(), last: None };
+        while next <= end {
+            let mut day = self.0.from(|entry| entry.key < next);
+            let Some(entry) = day.next().filter(|entry| entry.key <= end) else { break };
+            if merged.days.len() == most {
+                return None;
+            }
+            merged.first.push(Reverse((&entry.file, merged.days.len())));
+            merged.days.push((entry.key, day));
+            next = entry.key + 1;
+        }
+        Some(merged)
+    }
+
     fn range(&self, keys: RangeInclusive<u64>) -> impl Iterator<Item = &Entry> + Clone {
         let (first, last) = keys.into_inner();
         self.0.from(move |entry| entry.key < first).take_while(move |entry| entry.key <= last)
     }
 }
 
-/// Returns the keys of one file, sorted, each once.
-fn entries_of(card: &Card) -> Vec<Entry> {
+/// The files of several days, in order, each once.
+pub struct Merged<'a> {
+    /// What is left of each day, with its key.
+    days: Vec<(u64, Iter<'a, Entry>)>,
+    /// The first file that is left of each.
+    first: BinaryHeap<Reverse<(&'a Arc<str>, usize)>>,
+    last: Option<&'a Arc<str>>,
+}
+
+impl<'a> Iterator for Merged<'a> {
+    type Item = &'a Arc<str>;
+
+    fn next(&mut self) -> Option<&'a Arc<str>> {
+        loop {
+            let Reverse((file, index)) = self.first.pop()?;
+            if let Some((key, day)) = self.days.get_mut(index)
+                && let Some(entry) = day.next().filter(|entry| entry.key == *key)
+            {
+                self.first.push(Reverse((&entry.file, index)));
+            }
+            if self.last != Some(file) {
+                self.last = Some(file);
+                return Some(file);
+            }
+        }
+    }
+}
+
+/// The nodes of one file that have a tag.
+struct Tagged {
+    key: u64,
+    count: u32,
+    /// Where the last subtree ends that has it.
+    until: usize,
+}
+
+/// Returns the keys that a heading with a keyword has.
+fn keyword_keys(keyword: Keyword<'_>) -> [u64; 2] {
+    [Key::Keyword(keyword.name).number(), if keyword.done { Key::Done } else { Key::Open }.number()]
+}
+
+/// Returns the key of a file's time alone.
+fn times_of(card: &Card) -> Option<(u64, u32)> {
+    card.modified().map(|time| (time_number(time), 1))
+}
+
+/// Returns the keys of one file, sorted, each once, with how many nodes hold it.
+fn keys_of(card: &Card) -> Vec<(u64, u32)> {
     // Words stand in many nodes; their keys are worked out once a file, and only when they are wanted.
     let words: Vec<&str> = card.words().collect();
-    let mut properties: Vec<Option<u64>> = vec![None; words.len()];
-    let mut tags: Vec<Option<u64>> = vec![None; words.len()];
-    let mut tagged: HashMap<u64, (u32, usize)> = HashMap::new();
+    let id_word = words.iter().position(|word| *word == "ID").map(|word| word as u32);
+    let mut properties: Vec<Option<(u64, u64)>> = vec![None; words.len()];
+    // Tags that differ in case alone have one key; what each word has is looked up once.
+    let mut groups: Vec<Tagged> = Vec::new();
+    let mut group_of_key: HashMap<u64, usize> = HashMap::new();
+    let mut group_of_word: Vec<Option<usize>> = vec![None; words.len()];
+    let keywords: Vec<[u64; 2]> = card.keywords().map(keyword_keys).collect();
     let mut keys: Vec<u64> = Vec::with_capacity(card.len() * 4);
     for index in 0..card.len() {
-        node_keys(card, index, &mut keys);
-        for (word, value) in card.property_words(index) {
-            let Some((known, key)) = properties.get_mut(word as usize).zip(words.get(word as usize)) else { continue };
-            keys.push(*known.get_or_insert_with(|| Key::Property(key).number()));
-            // An id is found by its own key.
-            if *key != "ID" {
-                keys.push(Key::Value(key, value).number());
+        keys.extend(card.keyword_place(index).and_then(|place| keywords.get(place)).into_iter().flatten());
+        let mut own_id = None;
+        // The first of each kind counts, and none has a second.
+        for (what, value) in card.stamps_and_words(index) {
+            match what {
+                Ok(planning) => {
+                    if let Some(day) = day_of(value) {
+                        keys.extend([Key::Planned(planning).number(), day_number(planning, day)]);
+                    }
+                }
+                Err(word) => {
+                    let Some((known, key)) = properties.get_mut(word as usize).zip(words.get(word as usize)) else {
+                        continue;
+                    };
+                    let (number, values) =
+                        *known.get_or_insert_with(|| (Key::Property(key).number(), hashed(VALUE, key)));
+                    keys.push(number);
+                    // An id is found by its own key.
+                    if Some(word) == id_word {
+                        own_id = Some(value.trim());
+                    } else {
+                        keys.push(values ^ shortened(value));
+                    }
+                }
+            }
+        }
+        if let Some(own) = own_id.filter(|own| !own.is_empty()) {
+            let numbered = card.suffix(index).map(|number| format!("{own}#{number}"));
+            let id = numbered.as_deref().unwrap_or(own);
+            if !card.derives(id) {
+                keys.push(Key::Id(id).number());
             }
         }
         for word in card.tag_words(index) {
-            let Some((known, tag)) = tags.get_mut(*word as usize).zip(words.get(*word as usize)) else { continue };
-            let key = *known.get_or_insert_with(|| Key::Tag(tag).number());
+            let Some((known, tag)) = group_of_word.get_mut(*word as usize).zip(words.get(*word as usize)) else {
+                continue;
+            };
+            let group = *known.get_or_insert_with(|| {
+                let key = Key::Tag(tag).number();
+                *group_of_key.entry(key).or_insert_with(|| {
+                    groups.push(Tagged { key, count: 0, until: 0 });
+                    groups.len() - 1
+                })
+            });
             // What stands in a subtree that has the tag already is counted with it.
-            let (count, until) = tagged.entry(key).or_default();
-            if index >= *until {
-                *until = card.after(index);
-                *count += (*until - index) as u32;
+            if let Some(tagged) = groups.get_mut(group).filter(|tagged| index >= tagged.until) {
+                tagged.until = card.after(index);
+                tagged.count += (tagged.until - index) as u32;
             }
         }
     }
     keys.extend(card.links().map(|(target, _)| Key::Link(target).number()));
     keys.extend(card.file_properties().map(|(key, _)| Key::FileProperty(key).number()));
     keys.extend(card.setups().map(|(path, _)| Key::Setup(path).number()));
-    keys.extend(card.modified().map(time_number));
     keys.sort_unstable();
-    let entry = |key: u64, count: u32| Entry { key, file: card.file.clone(), count };
-    let mut entries: Vec<Entry> = Vec::with_capacity(keys.len() + tagged.len());
-    entries.extend(keys.chunk_by(|a, b| a == b).filter_map(|run| Some(entry(*run.first()?, run.len() as u32))));
-    entries.extend(tagged.into_iter().map(|(key, (count, _))| entry(key, count)));
-    entries.sort_unstable();
-    entries.dedup();
-    entries
-}
-
-/// Adds what is not a word of the file: id, state, planning.
-fn node_keys(card: &Card, index: usize, keys: &mut Vec<u64>) {
-    if let Some(own) = card.own_id(index) {
-        let numbered = card.suffix(index).map(|number| format!("{own}#{number}"));
-        let id = numbered.as_deref().unwrap_or(own);
-        if !card.derives(id) {
-            keys.push(Key::Id(id).number());
-        }
+    groups.sort_unstable_by_key(|tagged| tagged.key);
+    // Each kind by itself is in order, and the kinds are numbered.
+    let (before, behind) = keys.split_at(keys.partition_point(|key| *key < TAG));
+    let runs = |keys: &[u64], found: &mut Vec<(u64, u32)>| {
+        found.extend(keys.chunk_by(|a, b| a == b).filter_map(|run| Some((*run.first()?, run.len() as u32))));
+    };
+    let mut found: Vec<(u64, u32)> = Vec::with_capacity(keys.len() + groups.len() + 1);
+    runs(before, &mut found);
+    found.extend(groups.iter().map(|tagged| (tagged.key, tagged.count)));
+    runs(behind, &mut found);
+    if let Some(time) = times_of(card) {
+        found.insert(found.partition_point(|known| *known < time), time);
     }
-    if let Some(keyword) = card.keyword(index) {
-        keys.push(Key::Keyword(keyword.name).number());
-        keys.push(if keyword.done { Key::Done } else { Key::Open }.number());
-    }
-    for planning in Planning::ALL {
-        if let Some(day) = card.planned_day(index, planning) {
-            keys.push(Key::Planned(planning).number());
-            keys.push(day_number(planning, day));
-        }
-    }
+    found
 }

@@ -263,7 +263,7 @@ impl View {
     }
 
     fn holding(&self, document: Arc<Document>) -> Arc<Held> {
-        let card = Arc::new(Card::of(&document));
+        let card = document.card().clone();
         // The same content is as saved as it was.
         let known = self.held.get(&card.file).filter(|held| held.card.root() == card.root() && !held.is_pinned());
         let (saved, book) = (known.is_some(), Arc::new(Book::of(document)));
