@@ -9,11 +9,12 @@ pub use crate::domain::memory::index::Key;
 use crate::domain::memory::view::{NodeRef, View};
 use jiff::civil::Date;
 use std::cmp::Ordering;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
-/// So many files with something planned are put in order; beyond that the files are gone through in their order.
-const SORTED_FILES: usize = 2_000;
+/// The files of so many days with something planned are merged; for more days, all files with anything planned are
+/// gone through, of which most will do then.
+const MERGED_DAYS: usize = 400;
 
 /// Returns how many nodes hold a key. It goes over the files that do, and reads no card.
 pub fn count(view: &View, key: &Key<'_>) -> usize {
@@ -134,14 +135,11 @@ pub fn linking<'a>(view: &'a View, target: &'a str) -> impl Iterator<Item = Node
 ///
 /// The day is the one that is written; repeaters are not followed.
 pub fn planned(view: &View, planning: Planning, first: Date, last: Date) -> impl Iterator<Item = (NodeRef, Date)> + '_ {
-    let mut days = view.index().days(planning, first, last);
-    let few: BTreeSet<&Arc<str>> = days.by_ref().take(SORTED_FILES).map(|entry| &entry.file).collect();
-    let (few, many) = match days.next() {
-        None => (Some(few), None),
-        Some(_) => (None, Some(view.index().files(&Key::Planned(planning)).map(|entry| &entry.file))),
-    };
-    let files = few.into_iter().flatten().chain(many.into_iter().flatten());
-    files.filter_map(|file| view.card(file)).flat_map(move |card| {
+    let merged = view.index().planned_files(planning, first, last, MERGED_DAYS);
+    let every = if merged.is_none() { Some(view.index().files(&Key::Planned(planning))) } else { None };
+    let files = merged.into_iter().flatten().chain(every.into_iter().flatten().map(|entry| &entry.file));
+    let files = files.filter(|file| view.sight().touches(file)).filter_map(|file| view.card(file));
+    files.flat_map(move |card| {
         let day = |index: usize| card.planned_day(index, planning).filter(|day| first <= *day && *day <= last);
         let seen = (0..card.len()).filter(|index| view.sight().holds(&card.file, *index));
         let found: Vec<(usize, Date)> = seen.filter_map(|index| Some((index, day(index)?))).collect();
