@@ -7,7 +7,7 @@ use crate::domain::memory::document::{Document, PrivacyOptions};
 use crate::domain::memory::store::Stamp;
 use crate::domain::memory::view::View;
 use crate::domain::org::decode::decode;
-use crate::domain::org::scan::{MAX_BYTES, ScanOptions, scan};
+use crate::domain::org::scan::{MAX_BYTES, ScanOptions};
 use crate::domain::turn::panic_text;
 use crate::edge::org_file::{OrgFileError, read_bytes};
 use crate::edge::thread::block_signals;
@@ -376,11 +376,10 @@ fn build(
     };
     // A large file is not kept twice while its headings are looked for.
     drop(bytes);
-    let outline = match scan(decoded.text, &options.scan.of(&file)) {
-        Ok(outline) => outline,
+    let document = match known.view.follow_text(&file, decoded.text, &options.scan.of(&file), &options.privacy) {
+        Ok(document) => document,
         Err(why) => return failed(path, known, format!("has {why}")),
     };
-    let document = known.view.follow(&file, outline, &options.privacy);
     let (modified, size) = look(meta);
     let document = document.changed_at(jiff::Timestamp::from_nanosecond(modified.into()).ok());
     // By this thread, one of several: memory takes documents in on one alone.

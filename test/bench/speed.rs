@@ -39,7 +39,7 @@ pub fn print() {
     ] {
         let head = if piece.starts_with(":a") { "* h\n:PROPERTIES:\n" } else { "" };
         let text: Arc<str> = format!("{head}{}:END:\n", piece.repeat(HOSTILE / piece.len())).into();
-        let took = best(&|| build(&text).root());
+        let took = best(&|| build(&text));
         row(name, "500 ms", &format!("{:.0} ms", millis(took)));
     }
     edits(
@@ -151,8 +151,8 @@ fn edits(name: &str, title: &str, line: &str) {
         }
         let begun = Instant::now();
         let typed: Arc<str> = [&text[..at], "x", &text[at..]].concat().into();
-        let outline = scan(typed.clone(), &ScanOptions::default()).unwrap();
-        let next = Arc::new(Document::rebuild(&document, outline, &PrivacyOptions::default()));
+        let (shape, privacy) = (ScanOptions::default(), PrivacyOptions::default());
+        let next = Arc::new(Document::edited(&document, typed.clone(), &shape, &privacy).unwrap());
         view.put(next.clone());
         black_box(view.root());
         (text, document) = (typed, next);

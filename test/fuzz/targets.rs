@@ -227,7 +227,7 @@ fn org_ingest(bytes: &[u8]) {
     check_outline(&outline);
     for (index, node) in outline.nodes.iter().enumerate() {
         assert!(outline.clocked(index) >= 0 && !outline.category(index, "/m/a.org").contains('\n'));
-        for (key, _) in &node.properties {
+        for (key, _) in node.properties.iter() {
             assert!(outline.value(index, key).is_none_or(|value| !value.contains('\n')));
         }
     }

@@ -26,9 +26,9 @@ pub fn outline(text: &str) -> Outline {
         title: 0..0,
         todo: None,
         priority: None,
-        tags: Box::default(),
+        tags: Arc::default(),
         commented: false,
-        properties: Box::default(),
+        properties: Arc::default(),
         scheduled: None,
         deadline: None,
         closed: None,
@@ -73,10 +73,10 @@ pub fn outline(text: &str) -> Outline {
                 ..nodes[0].clone()
             });
             let new = nodes.len() - 1;
-            nodes[new].properties = Box::default();
+            nodes[new].properties = Arc::default();
         } else if let Some((key, value)) = trimmed.strip_prefix(':').and_then(|rest| rest.split_once(": ")) {
             let node = nodes.last_mut().unwrap();
-            let mut properties = std::mem::take(&mut node.properties).into_vec();
+            let mut properties = node.properties.to_vec();
             properties.push((key.to_uppercase().into(), value.trim().into()));
             node.properties = properties.into();
         }

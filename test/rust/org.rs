@@ -1,5 +1,6 @@
 //! Org text ↔ outline: what Org 9.7 says, byte for byte, and what hostile text does.
 
+mod again;
 mod agreement;
 mod contents;
 mod decode;

@@ -329,7 +329,7 @@ impl Builder {
         for tag in if index == 0 { &outline.filetags[..] } else { &node.tags[..] } {
             self.text(tag, TAG_WEIGHT, Stop::Kept);
         }
-        for (key, value) in &node.properties {
+        for (key, value) in node.properties.iter() {
             if key.as_ref() != "ID" {
                 self.text(value, 1, Stop::LeftOut);
             }

@@ -4,6 +4,7 @@ use crate::domain::hash::ContentHasher;
 use crate::domain::id::ObjectHash;
 use crate::domain::memory::group;
 use crate::domain::org::outline::{Node, Outline};
+use crate::domain::org::scan::common;
 
 /// The hashes of one file's nodes, by index.
 #[derive(Debug)]
@@ -104,9 +105,7 @@ impl<'a> Reuse<'a> {
     /// outline that follows it.
     pub fn new(whole: &'a [ObjectHash], section: &'a [ObjectHash], earlier: &'a Outline, outline: &Outline) -> Self {
         let (old, new) = (earlier.text.as_bytes(), outline.text.as_bytes());
-        let head = common_head(old, new);
-        let room = old.len().min(new.len()) - head;
-        let tail = common_tail(&old[old.len() - room..], &new[new.len() - room..]);
+        let (head, tail) = common(old, new);
         Reuse {
             whole,
             section,
@@ -141,19 +140,4 @@ impl<'a> Reuse<'a> {
         (i64::from(old.begin) + by == i64::from(node.begin) && i64::from(end_of(old)) + by == i64::from(end))
             .then_some(at)
     }
-}
-
-/// How many bytes are compared at once.
-const STRIDE: usize = 4096;
-
-fn common_head(a: &[u8], b: &[u8]) -> usize {
-    let whole = a.chunks(STRIDE).zip(b.chunks(STRIDE)).take_while(|(a, b)| a == b).map(|(a, _)| a.len()).sum();
-    whole + a[whole..].iter().zip(&b[whole..]).take_while(|(a, b)| a == b).count()
-}
-
-/// Two slices of the same length.
-fn common_tail(a: &[u8], b: &[u8]) -> usize {
-    let whole: usize = a.rchunks(STRIDE).zip(b.rchunks(STRIDE)).take_while(|(a, b)| a == b).map(|(a, _)| a.len()).sum();
-    let (a, b) = (&a[..a.len() - whole], &b[..b.len() - whole]);
-    whole + a.iter().rev().zip(b.iter().rev()).take_while(|(a, b)| a == b).count()
 }

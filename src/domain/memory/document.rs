@@ -10,6 +10,7 @@ use crate::domain::memory::kin::{self, Hashed, Sketched};
 use crate::domain::memory::link::{self, IdLink};
 use crate::domain::memory::names::{self, Names};
 use crate::domain::org::outline::Outline;
+use crate::domain::org::scan::{ScanOptions, TooLarge, scan_again};
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
@@ -110,7 +111,24 @@ impl Document {
             self.names = names;
             self.ids = self.names.ids.clone();
             self.links = link::node_links(&self.file, &self.outline, &self.ids);
+            self.card = OnceLock::new();
         }
+    }
+
+    /// Reads and builds the document of a text that is the one of another document after an edit.
+    ///
+    /// The result is what [`crate::domain::org::scan::scan`] and [`Document::rebuild`] give; what was not touched is
+    /// not read again.
+    ///
+    /// # Errors
+    /// When the text is too large.
+    pub fn edited(
+        previous: &Document,
+        text: Arc<str>,
+        scan: &ScanOptions,
+        options: &PrivacyOptions,
+    ) -> Result<Document, TooLarge> {
+        Ok(Self::rebuild(previous, scan_again(&previous.outline, text, scan)?, options))
     }
 
     /// Returns the document with the time at which its file was last changed.

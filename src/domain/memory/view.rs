@@ -13,6 +13,7 @@ pub use crate::domain::memory::node::NodeRef;
 use crate::domain::memory::shelf::{Book, Shelf};
 use crate::domain::memory::sight::Sight;
 use crate::domain::org::outline::Outline;
+use crate::domain::org::scan::{ScanOptions, TooLarge, scan};
 use parking_lot::Mutex;
 use rpds::RedBlackTreeMapSync;
 use std::collections::BTreeSet;
@@ -190,6 +191,24 @@ impl View {
             (Some(previous), _) => Document::rebuild(&previous, outline, options),
             (None, Some(card)) => Document::rebuild_cold(card, outline, options),
             (None, None) => Document::build(file.clone(), outline, options),
+        }
+    }
+
+    /// Reads a text, and builds its document as [`View::follow`] does; where the earlier document is at hand, only what
+    /// was touched is read.
+    ///
+    /// # Errors
+    /// When the text is too large.
+    pub fn follow_text(
+        &self,
+        file: &Arc<str>,
+        text: Arc<str>,
+        scan_options: &ScanOptions,
+        options: &PrivacyOptions,
+    ) -> Result<Document, TooLarge> {
+        match self.warm(file) {
+            Some(previous) => Document::edited(&previous, text, scan_options, options),
+            None => Ok(self.follow(file, scan(text, scan_options)?, options)),
         }
     }
 

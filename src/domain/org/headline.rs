@@ -1,6 +1,7 @@
 //! One headline: stars, keyword, priority, COMMENT, title, tags, as Org 9.7's element parser takes them apart.
 
 use super::chars::is_tag_char;
+use super::outline::Keyword;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
@@ -23,14 +24,43 @@ pub(super) struct Headline {
     pub tags: Range<usize>,
 }
 
+/// Keywords by their name; of two with one name the first counts.
+pub(super) struct Keywords<'a> {
+    few: &'a [Keyword],
+    /// Those behind the first [`FEW`].
+    many: HashMap<&'a str, u16>,
+}
+
+/// So many keywords are compared one after the other, which is faster than any table.
+const FEW: usize = 8;
+
+impl<'a> Keywords<'a> {
+    pub fn of(keywords: &'a [Keyword]) -> Keywords<'a> {
+        let (few, rest) = keywords.split_at(keywords.len().min(FEW));
+        let mut many = HashMap::new();
+        for (index, keyword) in rest.iter().enumerate() {
+            many.entry(keyword.name.as_ref()).or_insert((few.len() + index) as u16);
+        }
+        Keywords { few, many }
+    }
+
+    fn find(&self, word: &str) -> Option<u16> {
+        match self.few.iter().position(|keyword| keyword.name.as_ref() == word) {
+            Some(index) => Some(index as u16),
+            None if self.many.is_empty() => None,
+            None => self.many.get(word).copied(),
+        }
+    }
+}
+
 /// Returns how many stars a line begins with, if a blank follows them: what makes a line a headline.
 pub(super) fn stars(line: &[u8]) -> Option<usize> {
     let count = line.iter().take_while(|&&byte| byte == b'*').count();
     (count > 0 && line.get(count) == Some(&b' ')).then_some(count)
 }
 
-/// Takes a headline apart. `line` is its range without the newline; `keywords` maps names to indices.
-pub(super) fn parse(text: &str, line: Range<usize>, keywords: &HashMap<&str, u16>) -> Headline {
+/// Takes a headline apart. `line` is its range without the newline.
+pub(super) fn parse(text: &str, line: Range<usize>, keywords: &Keywords<'_>) -> Headline {
     let bytes = text.as_bytes();
     let count = stars(bytes.get(line.clone()).unwrap_or_default()).unwrap_or(0);
     let end = line.end;
@@ -39,7 +69,7 @@ pub(super) fn parse(text: &str, line: Range<usize>, keywords: &HashMap<&str, u16
     let mut keyword = at..at;
     // The word must be followed by a blank (no tab) or the end of the line; an empty word is one, too, if declared.
     let word_end = memchr::memchr(b' ', bytes.get(at..end).unwrap_or_default()).map_or(end, |offset| at + offset);
-    if let Some(&index) = text.get(at..word_end).and_then(|word| keywords.get(word)) {
+    if let Some(index) = text.get(at..word_end).and_then(|word| keywords.find(word)) {
         todo = Some(index);
         keyword = at..word_end;
         at = skip_blanks(bytes, word_end, end);

@@ -94,12 +94,12 @@ pub struct Node {
     pub todo: Option<u16>,
     /// Priority character.
     pub priority: Option<char>,
-    /// Own tags, in order.
-    pub tags: Box<[Box<str>]>,
+    /// Own tags, in order; shared with the outline that follows after an edit.
+    pub tags: Arc<[Box<str>]>,
     /// Whether the title begins with COMMENT.
     pub commented: bool,
     /// Own property drawer: upper-case key, trimmed value, in order; `:KEY+:` keeps its `+`.
-    pub properties: Box<[(Box<str>, Box<str>)]>,
+    pub properties: Arc<[(Box<str>, Box<str>)]>,
     /// Raw text of the planning line's timestamps.
     pub scheduled: Option<Range<u32>>,
     /// Likewise.

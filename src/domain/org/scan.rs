@@ -3,14 +3,17 @@
 //! It knows headlines, in-buffer settings, planning lines and property drawers, and nothing of what a section holds.
 //! Inline tasks are headings, as in an Emacs without `org-inlinetask`.
 
-use super::headline::{self, split_tags};
+mod again;
+
+use super::headline::{self, Keywords, split_tags};
 use super::outline::{Node, Outline, Problem};
 use super::section::{self, DrawerAt, line_at};
 use super::settings::{self, Line, Settings};
 use super::setup::{self, Setups};
-use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
+
+pub use again::{common, scan_again};
 
 /// The largest file that is read, in bytes.
 pub const MAX_BYTES: usize = 500_000_000;
@@ -104,35 +107,47 @@ struct Survey {
     settings: Vec<Line>,
 }
 
+#[derive(Clone, Copy)]
 struct Head {
     begin: u32,
     line: u32,
 }
 
 fn survey(text: &str) -> Result<Survey, TooLarge> {
-    let bytes = text.as_bytes();
     let mut survey = Survey { heads: Vec::new(), settings: Vec::new() };
-    let mut at = 0;
-    for (before, end) in memchr::memchr_iter(b'\n', bytes).chain([bytes.len()]).enumerate() {
-        match bytes.get(at) {
-            Some(b'*') if headline::stars(bytes.get(at..end).unwrap_or_default()).is_some() => {
-                if survey.heads.len() == MAX_HEADINGS {
-                    return Err(TooLarge::Headings);
-                }
-                survey.heads.push(Head { begin: at as u32, line: before as u32 + 1 });
-            }
-            Some(b'#' | b' ' | b'\t') => {
-                let line = text.get(at..end).unwrap_or_default();
-                if line.trim_start_matches([' ', '\t']).starts_with("#+") {
-                    survey.settings.extend(settings::setting(line, at));
-                }
-            }
-            Some(_) | None => {}
-        }
-        at = end + 1;
-    }
+    survey.read(text, 0..text.len(), 1)?;
     survey.heads.shrink_to_fit();
     Ok(survey)
+}
+
+impl Survey {
+    /// Adds what stands in a part of a text that begins with a line, whose number is told.
+    fn read(&mut self, text: &str, part: Range<usize>, line: u32) -> Result<(), TooLarge> {
+        let bytes = text.as_bytes();
+        let here = bytes.get(part.clone()).unwrap_or_default();
+        let mut at = part.start;
+        let ends = memchr::memchr_iter(b'\n', here).map(|offset| part.start + offset);
+        for (before, end) in ends.chain([part.end]).enumerate() {
+            match bytes.get(at).filter(|_| at < part.end) {
+                Some(b'*') if headline::stars(bytes.get(at..end).unwrap_or_default()).is_some() => {
+                    if self.heads.len() == MAX_HEADINGS {
+                        return Err(TooLarge::Headings);
+                    }
+                    self.heads.push(Head { begin: at as u32, line: before as u32 + line });
+                }
+                Some(b'#' | b' ' | b'\t') => {
+                    let inner = bytes.get(at..end).unwrap_or_default();
+                    let first = inner.iter().position(|byte| !matches!(byte, b' ' | b'\t')).unwrap_or(inner.len());
+                    if inner.get(first..).is_some_and(|rest| rest.starts_with(b"#+")) {
+                        self.settings.extend(settings::setting(text.get(at..end).unwrap_or_default(), at));
+                    }
+                }
+                Some(_) | None => {}
+            }
+            at = end + 1;
+        }
+        Ok(())
+    }
 }
 
 /// Returns the setting lines that are not inside blocks, section by section: no block reaches over a headline.
@@ -152,32 +167,49 @@ fn live_settings(text: &str, survey: &Survey) -> Vec<Line> {
 }
 
 fn nodes(text: &str, heads: &[Head], settings: &Settings, problems: &mut Vec<Problem>) -> Vec<Node> {
-    let mut keywords: HashMap<&str, u16> = HashMap::new();
-    for (index, keyword) in settings.keywords.iter().enumerate() {
-        keywords.entry(&keyword.name).or_insert(index as u16);
-    }
-    let mut nodes: Vec<Node> = Vec::with_capacity(heads.len() + 1);
-    nodes.push(file_node(text, heads.first(), problems));
-    // Ancestors of the heading at hand, with rising levels.
-    let mut open: Vec<u32> = Vec::new();
+    let keywords = Keywords::of(&settings.keywords);
+    let mut tree = Tree::new(heads.len() + 1, file_node(text, heads.first(), problems));
     for (index, head) in heads.iter().enumerate() {
         let limit = heads.get(index + 1).map_or(text.len(), |next| next.begin as usize);
-        let mut node = heading_node(text, head, limit, &keywords, problems);
-        while let Some(last) = open.last().and_then(|&at| nodes.get_mut(at as usize)).filter(|n| n.level >= node.level)
+        tree.add(heading_node(text, head, limit, &keywords, problems));
+    }
+    tree.close(text.len())
+}
+
+/// Nodes that are put one below the other.
+struct Tree {
+    nodes: Vec<Node>,
+    /// Ancestors of the next heading, with rising levels.
+    open: Vec<u32>,
+}
+
+impl Tree {
+    fn new(room: usize, file: Node) -> Tree {
+        let mut nodes = Vec::with_capacity(room);
+        nodes.push(file);
+        Tree { nodes, open: Vec::new() }
+    }
+
+    fn add(&mut self, mut node: Node) {
+        while let Some(last) =
+            self.open.last().and_then(|&at| self.nodes.get_mut(at as usize)).filter(|n| n.level >= node.level)
         {
-            last.end = head.begin;
-            open.pop();
+            last.end = node.begin;
+            self.open.pop();
         }
-        node.parent = open.last().copied().unwrap_or(0);
-        open.push(nodes.len() as u32);
-        nodes.push(node);
+        node.parent = self.open.last().copied().unwrap_or(0);
+        self.open.push(self.nodes.len() as u32);
+        self.nodes.push(node);
     }
-    for at in open {
-        if let Some(node) = nodes.get_mut(at as usize) {
-            node.end = text.len() as u32;
+
+    fn close(mut self, end: usize) -> Vec<Node> {
+        for at in std::iter::once(0).chain(self.open) {
+            if let Some(node) = self.nodes.get_mut(at as usize) {
+                node.end = end as u32;
+            }
         }
+        self.nodes
     }
-    nodes
 }
 
 fn file_node(text: &str, first: Option<&Head>, problems: &mut Vec<Problem>) -> Node {
@@ -195,7 +227,7 @@ fn file_node(text: &str, first: Option<&Head>, problems: &mut Vec<Problem>) -> N
         title: 0..0,
         todo: None,
         priority: None,
-        tags: Box::default(),
+        tags: Arc::default(),
         commented: false,
         properties,
         scheduled: None,
@@ -205,17 +237,11 @@ fn file_node(text: &str, first: Option<&Head>, problems: &mut Vec<Problem>) -> N
     }
 }
 
-fn heading_node(
-    text: &str,
-    head: &Head,
-    limit: usize,
-    keywords: &HashMap<&str, u16>,
-    problems: &mut Vec<Problem>,
-) -> Node {
+fn heading_node(text: &str, head: &Head, limit: usize, keywords: &Keywords<'_>, problems: &mut Vec<Problem>) -> Node {
     let begin = head.begin as usize;
     let (end, next) = line_at(text, begin, limit);
     let headline = headline::parse(text, begin..end, keywords);
-    let tags = split_tags(text.get(headline.tags).unwrap_or_default());
+    let tags: Arc<[Box<str>]> = split_tags(text.get(headline.tags).unwrap_or_default()).into();
     let mut at = next;
     let (line_end, line_next) = line_at(text, at, limit);
     let mut planning = section::Planning::default();
@@ -239,7 +265,7 @@ fn heading_node(
         title: small(headline.title),
         todo: headline.todo,
         priority: headline.priority,
-        tags: tags.into_boxed_slice(),
+        tags,
         commented: headline.commented,
         properties,
         scheduled: planning.scheduled.map(small),
@@ -249,7 +275,7 @@ fn heading_node(
     }
 }
 
-type Properties = Box<[(Box<str>, Box<str>)]>;
+type Properties = Arc<[(Box<str>, Box<str>)]>;
 
 /// Returns the properties of the drawer at `at`, and where the text behind it begins if there is one.
 fn read_drawer(
@@ -260,17 +286,15 @@ fn read_drawer(
     line: impl FnOnce() -> u32,
 ) -> (Properties, Option<usize>) {
     match section::drawer(text, at, limit) {
-        DrawerAt::None => (Box::default(), None),
+        DrawerAt::None => (Arc::default(), None),
         DrawerAt::Broken => {
             note(problems, line(), || {
                 "this property drawer is not closed, or holds a line that is no property: Org does not read it"
                     .to_owned()
             });
-            (Box::default(), None)
+            (Arc::default(), None)
         }
-        DrawerAt::Found(drawer) => {
-            (section::properties(text, &drawer.inside).into_boxed_slice(), Some(drawer.whole.end))
-        }
+        DrawerAt::Found(drawer) => (section::properties(text, &drawer.inside).into(), Some(drawer.whole.end)),
     }
 }
 

@@ -86,6 +86,27 @@ pub(super) fn setting(line: &str, begin: usize) -> Option<Line> {
     Some(Line { kind: *kind, begin, value: start..begin + line.len() })
 }
 
+/// Returns the setting lines of a whole text, in order, those inside blocks included.
+pub(super) fn all(text: &str) -> Vec<Line> {
+    let bytes = text.as_bytes();
+    let mut found = Vec::new();
+    let mut behind = 0;
+    for at in memchr::memmem::find_iter(bytes, b"#+") {
+        // One line may hold it often.
+        if at < behind {
+            continue;
+        }
+        let before = bytes.get(behind..at).unwrap_or_default();
+        let begin = memchr::memrchr(b'\n', before).map_or(behind, |offset| behind + offset + 1);
+        let (end, next) = line_at(text, at, text.len());
+        behind = next;
+        if bytes.get(begin..at).is_some_and(|blanks| blanks.iter().all(|byte| matches!(byte, b' ' | b'\t'))) {
+            found.extend(setting(text.get(begin..end).unwrap_or_default(), begin));
+        }
+    }
+    found
+}
+
 /// Returns what a setting line says, without the blanks around it.
 pub(super) fn value<'a>(text: &'a str, line: &Line) -> &'a str {
     text.get(line.value.clone()).unwrap_or_default().trim_matches([' ', '\t', '\r', '\n'])

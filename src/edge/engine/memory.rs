@@ -6,7 +6,6 @@ use crate::domain::memory::document::{Document, PrivacyOptions};
 use crate::domain::memory::operation::Why;
 use crate::domain::memory::store::{NewRecord, Stamp};
 use crate::domain::memory::view::View;
-use crate::domain::org::scan::scan;
 use crate::domain::port::LogLevel;
 use crate::edge::engine::Reading;
 use crate::edge::engine::changes::Act;
@@ -41,8 +40,9 @@ impl Engine {
 
     /// Builds the document of a text, sharing what did not change with the one that memory has.
     pub fn build(&self, file: &str, text: Arc<str>) -> Result<Document, String> {
-        let outline = scan(text, &self.scan_options_of(file)).map_err(|e| format!("{file}: {e}"))?;
-        Ok(self.view().follow(&Arc::from(file), outline, &self.privacy_options()))
+        let built =
+            self.view().follow_text(&Arc::from(file), text, &self.scan_options_of(file), &self.privacy_options());
+        built.map_err(|e| format!("{file}: {e}"))
     }
 
     /// Puts documents in and takes files out, as one operation. Nothing happens when nothing changed.

@@ -3,11 +3,10 @@
 use super::verify::records;
 use super::{EditError, Plan, Splice, heading_at};
 use crate::domain::org::chars::is_tag_char;
-use crate::domain::org::headline::{self, Headline};
+use crate::domain::org::headline::{self, Headline, Keywords};
 use crate::domain::org::outline::{Node, Outline};
 use crate::domain::org::section::line_at;
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::ops::Range;
 
 /// The column that tags end at, as Org's default `org-tags-column` has it.
@@ -23,8 +22,7 @@ pub(super) struct Parts {
 pub(super) fn parts(outline: &Outline, node: &Node) -> Parts {
     let begin = node.begin as usize;
     let (end, _) = line_at(&outline.text, begin, outline.text.len());
-    let keywords: HashMap<&str, u16> =
-        outline.keywords.iter().enumerate().rev().map(|(index, k)| (k.name.as_ref(), index as u16)).collect();
+    let keywords = Keywords::of(&outline.keywords);
     Parts { line: begin..end, headline: headline::parse(&outline.text, begin..end, &keywords) }
 }
 
