@@ -61,7 +61,7 @@ fn what_makes_and_unmakes_headings() {
             }
         }
     }
-    let others = ScanOptions { sequences: vec!["A | B".to_owned()] };
+    let others = ScanOptions { sequences: vec!["A | B".to_owned()], ..ScanOptions::default() };
     check("* A x\n* B y\n", "* A x\n* B yy\n", &others, &options);
 }
 
