@@ -479,6 +479,16 @@ impl Card {
         day_of(self.planning(index, planning)?)
     }
 
+    /// Returns the nodes that have a planning on a day, in order.
+    pub fn planned_on(&self, planning: Planning, day: Date) -> impl Iterator<Item = usize> {
+        // As it is written: nothing is read into a date.
+        let written = day.to_string();
+        (0..self.len()).filter(move |index| {
+            let stamp = self.planning(*index, planning);
+            stamp.is_some_and(|stamp| stamp.trim_start_matches(['<', '[']).starts_with(&written))
+        })
+    }
+
     /// Returns the links to ids, as target and index of the node, sorted by target.
     pub fn links(&self) -> impl Iterator<Item = (&str, usize)> {
         self.links.iter().map(|(target, node)| (self.word(*target), *node as usize))

@@ -1,7 +1,7 @@
 //! Reads over a view: by tag, keyword, property, planning, links, time and text.
 //!
 //! Each answers lazily, from the structural index and the cards, in the order of files and lines unless it says
-//! otherwise: whoever wants ten nodes pays for about ten. Only [`containing`] reads texts.
+//! otherwise: whoever wants ten nodes pays for about ten. None reads a text.
 
 use crate::domain::memory::card::Card;
 pub use crate::domain::memory::card::{Planning, day_of};
@@ -10,6 +10,7 @@ use crate::domain::memory::view::{NodeRef, View};
 use jiff::civil::Date;
 use std::cmp::Ordering;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 /// The files of so many days with something planned are merged; for more days, all files with anything planned are
@@ -155,17 +156,26 @@ pub fn planned_by_day(
     last: Date,
 ) -> impl Iterator<Item = (NodeRef, Date)> + '_ {
     let days = view.index().days(planning, first, last).filter_map(|entry| Some((entry.day()?, entry)));
-    // A file may have another day for each of its headings: it is gone through once, not once a day.
-    let mut planned: HashMap<Arc<str>, Vec<(Date, usize)>> = HashMap::new();
+    // A file may have another day for each of its headings: it is gone through twice at most, not once a day. Who wants
+    // the first few mostly sees no file a second time.
+    let mut planned: HashMap<Arc<str>, Option<Vec<(Date, usize)>>> = HashMap::new();
     days.filter_map(|(day, entry)| Some((day, view.card(&entry.file)?))).flat_map(move |(day, card)| {
-        let of_card = planned.entry(card.file.clone()).or_insert_with(|| {
-            let day = |index: usize| card.planned_day(index, planning).map(|day| (day, index));
-            let mut all: Vec<(Date, usize)> = (0..card.len()).filter_map(day).collect();
-            all.sort_unstable();
-            all
-        });
-        let rest = of_card.get(of_card.partition_point(|(on, _)| *on < day)..).unwrap_or_default();
-        let on_it = rest.iter().take_while(|(on, _)| *on == day).map(|(_, index)| *index).collect();
+        let on_it = match planned.entry(card.file.clone()) {
+            Entry::Vacant(first) => {
+                first.insert(None);
+                card.planned_on(planning, day).collect()
+            }
+            Entry::Occupied(again) => {
+                let of_card = again.into_mut().get_or_insert_with(|| {
+                    let day = |index: usize| card.planned_day(index, planning).map(|day| (day, index));
+                    let mut all: Vec<(Date, usize)> = (0..card.len()).filter_map(day).collect();
+                    all.sort_unstable();
+                    all
+                });
+                let rest = of_card.get(of_card.partition_point(|(on, _)| *on < day)..).unwrap_or_default();
+                rest.iter().take_while(|(on, _)| *on == day).map(|(_, index)| *index).collect()
+            }
+        };
         nodes(view, card, on_it).map(move |node| (node, day))
     })
 }
