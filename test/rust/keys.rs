@@ -334,3 +334,28 @@ async fn keys_outlive_the_program_and_follow_a_renamed_file() {
     assert_eq!(found(&last, "c.org::*A/B").as_deref(), Some("B"));
     assert_eq!(found(&last, "c.org::*A").as_deref(), Some("Why"));
 }
+
+/// Two states of a file with the same text may call a heading differently: each view has its own names.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_same_text_at_another_time_keeps_the_names_of_that_time() {
+    let home = Home::new(&[("a.org", "* A\n")]);
+    let engine = home.engine().await;
+    home.read(&engine).await;
+    engine.flush().await.expect("it is saved");
+    let old = engine.view();
+    let name = |view: &View| {
+        let document = view.document(&home.file("a.org")).expect("its text is there");
+        assert_eq!(view.card(&home.file("a.org")).expect("it is there").id(1), document.ids[1]);
+        document.ids[1].as_str().to_string()
+    };
+    for text in ["* C\n", "* A\n* C\n", "* A\n"] {
+        std::fs::write(home.file("a.org"), text).expect("a file");
+        home.read(&engine).await;
+        engine.flush().await.expect("it is saved");
+    }
+    let new = engine.view();
+    assert_eq!(old.root(), new.root(), "the texts are the same");
+    for _ in 0..2 {
+        assert_eq!((name(&old), name(&new)), (home.file("a.org::*A"), home.file("a.org::*A#2")));
+    }
+}

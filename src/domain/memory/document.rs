@@ -174,6 +174,11 @@ impl Document {
         rest.is_empty() || rest.starts_with("::*")
     }
 
+    pub(super) fn is_named_as(&self, card: &Card) -> bool {
+        let (kept, numbers) = card.names();
+        *self.names.kept == *kept && *self.names.numbers == *numbers
+    }
+
     pub(super) fn names(&self) -> &Names {
         &self.names
     }

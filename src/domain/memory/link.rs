@@ -4,7 +4,7 @@
 
 use crate::domain::id::NodeId;
 use crate::domain::org::attach;
-use crate::domain::org::link::{Kind, Link, links};
+use crate::domain::org::link::{Abbreviations, Kind, Link, links};
 use crate::domain::org::outline::Outline;
 use crate::domain::org::property::Inheritance;
 use std::borrow::Cow;
@@ -32,25 +32,30 @@ pub struct IdLink {
 pub fn node_links(file: &str, outline: &Outline, ids: &[NodeId]) -> Vec<IdLink> {
     let mut found = Vec::new();
     let mut places = Places { outline, headings: None, custom: None };
+    let abbreviations = Abbreviations::of(&outline.abbreviations);
+    // What is too long is dropped at once: each link may stand for much more than it takes in the file.
+    let mut target = |node: usize, text: &str, link: &Link| {
+        let short = |target: &String| !target.is_empty() && target.len() <= MAX_TARGET;
+        target(file, outline, ids, node, link.resolved(text, &abbreviations), &mut places).filter(short)
+    };
     let mut node = 0;
     for link in links(&outline.text) {
         while outline.nodes.get(node + 1).is_some_and(|next| next.begin as usize <= link.range.start) {
             node += 1;
         }
-        found.extend(target(file, outline, ids, node, &outline.text, &link, &mut places).map(|target| (target, node)));
+        found.extend(target(node, &outline.text, &link).map(|target| (target, node)));
     }
     for (node, own) in outline.nodes.iter().enumerate() {
         // Nearly no property holds a link, and an ID is none.
         let may = own.properties.iter().filter(|(key, value)| key.as_ref() != "ID" && value.contains(':'));
         for (_, value) in may {
             for link in links(value) {
-                found.extend(target(file, outline, ids, node, value, &link, &mut places).map(|target| (target, node)));
+                found.extend(target(node, value, &link).map(|target| (target, node)));
             }
         }
     }
-    let short = found.into_iter().filter(|(target, _)| !target.is_empty() && target.len() <= MAX_TARGET);
     let mut links: Vec<IdLink> =
-        short.map(|(target, node)| IdLink { target: target.into(), node: node as u32 }).collect();
+        found.into_iter().map(|(target, node)| IdLink { target: target.into(), node: node as u32 }).collect();
     links.sort();
     links.dedup();
     links
@@ -62,11 +67,9 @@ fn target(
     outline: &Outline,
     ids: &[NodeId],
     node: usize,
-    text: &str,
-    link: &Link,
+    (kind, path): (Kind, Cow<'_, str>),
     places: &mut Places<'_>,
 ) -> Option<String> {
-    let (kind, path) = link.resolved(text, &outline.abbreviations);
     let found = |index: Option<usize>| index.and_then(|index| ids.get(index)).map(|id| id.as_str().to_owned());
     match kind {
         Kind::Id => Some(behind_search(&path).0.trim().to_owned()),

@@ -140,7 +140,7 @@ impl Shelf {
 
     /// Returns the document of a text; the card knows when its file was changed.
     pub(super) fn make(&self, card: &Card, book: &Arc<Book>) -> Option<Arc<Document>> {
-        let made = book.document.get_or_init(|| match self.texts.build(&card.file, book.text.clone()) {
+        let make = || match self.texts.build(&card.file, book.text.clone()) {
             Ok(mut made) if made.root() == card.root() => {
                 made.name_as(card);
                 Some(Arc::new(made.changed_at(card.modified())))
@@ -153,7 +153,12 @@ impl Shelf {
                 self.complain(&card.file, card.root(), &why);
                 None
             }
-        });
+        };
+        let made = book.document.get_or_init(make);
+        if made.as_ref().is_some_and(|made| !made.is_named_as(card)) {
+            // A view of another time had other names for the same text: each has its own.
+            return make();
+        }
         // It takes more room now.
         self.keep(&card.file, card.root(), book.clone());
         made.clone()

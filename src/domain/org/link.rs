@@ -7,6 +7,7 @@ use super::chars::is_space_syntax;
 use super::headline;
 use super::lines::{self, Kind as LineKind};
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::ops::Range;
 
 /// A link; ranges are bytes into the text it was found in.
@@ -476,22 +477,47 @@ fn enclosed(text: &str, at: usize, limit: usize, nested: bool) -> Option<usize> 
     None
 }
 
+/// What the abbreviations of a file stand for, by name; nothing where that takes Lisp, which is not run here.
+pub struct Abbreviations<'a>(HashMap<&'a str, Option<&'a str>>);
+
+impl<'a> Abbreviations<'a> {
+    /// Gathers those of `#+LINK` lines, of which the last one of a name counts.
+    pub fn of(lines: &'a [(Box<str>, Box<str>)]) -> Abbreviations<'a> {
+        let line = |(name, words): &'a (Box<str>, Box<str>)| (name.as_ref(), Some(&**words).filter(|w| !runs_lisp(w)));
+        Abbreviations(lines.iter().map(line).collect())
+    }
+}
+
+/// Returns whether what an abbreviation stands for names a function, as `%(name)` does.
+fn runs_lisp(stands_for: &str) -> bool {
+    // From behind, so that each closing parenthesis is looked for once.
+    let (mut end, mut closed) = (stands_for.len(), None);
+    while let Some(at) = stands_for.get(..end).and_then(|front| front.rfind("%(")) {
+        let found = stands_for.get(at + 2..end).and_then(|name| name.find(')')).map(|behind| at + 2 + behind);
+        closed = found.or(closed);
+        if closed.is_some_and(|closed| closed > at + 2) {
+            return true;
+        }
+        end = at;
+    }
+    false
+}
+
 impl Link {
     /// Returns what the link points at once its abbreviation is written out, and of what kind that is; the path is
     /// that of [`Link::path`].
     ///
-    /// `abbreviations` are those of `#+LINK` lines, of which the last one of a name counts. As in Org, only links in
-    /// brackets are abbreviated; what names a function stays as it is, for no Lisp is run here.
-    pub fn resolved<'a>(&self, text: &'a str, abbreviations: &[(Box<str>, Box<str>)]) -> (Kind, Cow<'a, str>) {
+    /// As in Org, only links in brackets are abbreviated.
+    pub fn resolved<'a>(&self, text: &'a str, abbreviations: &Abbreviations<'_>) -> (Kind, Cow<'a, str>) {
         let written_out = || {
             let whole = text.get(self.range.start + 2..self.target.end).filter(|_| self.form == Form::Bracket)?;
             let whole = self.read(whole);
             let (name, rest) = whole.split_once(':').map_or((whole.as_ref(), None), |(name, rest)| (name, Some(rest)));
-            let (_, stands_for) = abbreviations.iter().rev().find(|(known, _)| known.as_ref() == name)?;
+            let stands_for = (*abbreviations.0.get(name)?)?;
             let tag = rest.map(|rest| rest.strip_prefix(':').unwrap_or(rest)).unwrap_or("");
-            write_out(stands_for, tag)
+            Some(write_out(stands_for, tag))
         };
-        let long = if abbreviations.is_empty() { None } else { written_out() };
+        let long = if abbreviations.0.is_empty() { None } else { written_out() };
         match long {
             None => (self.kind, self.path(text)),
             Some(long) => {
@@ -522,15 +548,9 @@ impl Link {
     }
 }
 
-/// Returns what an abbreviation stands for with its tag put in; nothing when that takes Lisp.
-fn write_out(stands_for: &str, tag: &str) -> Option<String> {
-    let names_function = stands_for
-        .match_indices("%(")
-        .any(|(at, _)| stands_for.get(at + 2..).is_some_and(|rest| rest.find(')') > Some(0)));
-    if names_function {
-        return None;
-    }
-    let long = if stands_for.contains("%s") {
+/// Returns what an abbreviation stands for with its tag put in.
+fn write_out(stands_for: &str, tag: &str) -> String {
+    if stands_for.contains("%s") {
         stands_for.replacen("%s", tag, 1)
     } else if stands_for.contains("%h") {
         let coded = |byte: u8| match byte {
@@ -541,8 +561,7 @@ fn write_out(stands_for: &str, tag: &str) -> Option<String> {
         stands_for.replacen("%h", &tag.bytes().map(coded).collect::<String>(), 1)
     } else {
         format!("{stands_for}{tag}")
-    };
-    Some(long)
+    }
 }
 
 /// Halves the backslashes before brackets and at the end, as Org does.

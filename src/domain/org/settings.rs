@@ -14,6 +14,9 @@ pub(super) const MAX_KEYWORDS: usize = u16::MAX as usize;
 /// How many abbreviations of links a file may have; those behind them are left out.
 const MAX_ABBREVIATIONS: usize = 1000;
 
+/// The longest line of an abbreviation, in bytes; longer ones are left out, as each link repeats what it stands for.
+const MAX_ABBREVIATION: usize = 1000;
+
 /// Which setting a line makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -164,7 +167,7 @@ fn abbreviations<'a>(values: impl Iterator<Item = &'a str>) -> Vec<(Box<str>, Bo
         rest.rmatch_indices('"').find_map(|(at, _)| {
             let (name, behind) = (rest.get(..at)?, rest.get(at + 1..)?);
             let words = behind.trim_start_matches([' ', '\t']);
-            let fits = name.chars().count() > 1 && !name.ends_with('\\') && words.len() < behind.len();
+            let fits = name.chars().nth(1).is_some() && !name.ends_with('\\') && words.len() < behind.len();
             (fits && !words.is_empty()).then_some((name, words))
         })
     };
@@ -174,6 +177,7 @@ fn abbreviations<'a>(values: impl Iterator<Item = &'a str>) -> Vec<(Box<str>, Bo
         let words = behind.trim_start_matches([' ', '\t']);
         (words.len() < behind.len() && !words.is_empty()).then_some((name, words))
     };
+    let values = values.filter(|value| value.len() <= MAX_ABBREVIATION);
     let pairs = values.filter_map(|value| quoted(value).or_else(|| plain(value)));
     let pairs = pairs.map(|(name, words)| (name.into(), words.into()));
     pairs.take(MAX_ABBREVIATIONS).collect()

@@ -293,7 +293,6 @@ impl Engine {
         let reading = WhileReading(self);
         let known = Known { view: self.view(), stamps: self.stamps.lock().clone() };
         let options = self.ingest_options();
-        let mut taken = false;
         let mut report = ingest_in_parts(
             &self.config.directories,
             &known,
@@ -311,15 +310,13 @@ impl Engine {
                     self.archive.wait();
                     let mut part = IngestReport { documents, stamps, ..IngestReport::default() };
                     drop(self.take_report(&mut part, &options, &known.view));
-                    taken = true;
                 },
             },
             &self.stop,
         );
         drop(reading);
-        if taken {
-            self.fill_soon();
-        }
+        // Also what a buffer or an act brought meanwhile did not wake it.
+        self.fill_soon();
         // What memory refused is newer than what was read here; what changes on disk is news of its own.
         drop(self.take_report(&mut report, &options, &known.view));
         for problem in &report.problems {

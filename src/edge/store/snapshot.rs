@@ -66,6 +66,9 @@ impl DiskStore {
     }
 }
 
+/// Texts of so many bytes are cut and written together.
+const TOGETHER: usize = 16 << 20;
+
 /// Writes what a view has and an earlier one has not; returns the files whose texts are stored by that.
 pub(super) fn write_view(writer: &mut Writer<'_>, view: &View, before: &View) -> rusqlite::Result<Vec<Arc<str>>> {
     let (mut new, mut branches) = (Vec::new(), Vec::new());
@@ -75,13 +78,19 @@ pub(super) fn write_view(writer: &mut Writer<'_>, view: &View, before: &View) ->
         new.extend(files.map(|(file, document)| (file.clone(), document)));
         branches.push((branch.hash(), branch.encode()));
     });
-    let mut texts = Vec::new();
+    let (mut texts, mut bytes) = (Vec::new(), 0);
     for (file, document) in &new {
         // One that cannot be had was reported when it was asked for.
         if !writer.is_there(*document)?
             && let Some(text) = view.text(file)
         {
+            bytes += text.len();
             texts.push((*document, text));
+        }
+        // A repair writes all of memory: not all of it is there at once.
+        if bytes >= TOGETHER {
+            writer.texts(&std::mem::take(&mut texts))?;
+            bytes = 0;
         }
     }
     writer.texts(&texts)?;

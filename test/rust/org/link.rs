@@ -1,6 +1,6 @@
 //! The links of a text.
 
-use passepartout::domain::org::link::{Form, Kind, links};
+use passepartout::domain::org::link::{Abbreviations, Form, Kind, links};
 use proptest::prelude::*;
 
 /// Returns the links as `form kind target [| description]`.
@@ -70,7 +70,7 @@ fn abbreviations_are_written_out() {
     let check = |link: &str, kind: Kind, path: &str| {
         let text = format!("[[{link}]]");
         let found = links(&text);
-        let resolved = found[0].resolved(&text, &outline.abbreviations);
+        let resolved = found[0].resolved(&text, &Abbreviations::of(&outline.abbreviations));
         assert_eq!((resolved.0, resolved.1.as_ref()), (kind, path), "{link}");
     };
     check("w", Kind::Web, "https://last/");
@@ -88,6 +88,50 @@ fn abbreviations_are_written_out() {
     check("id:abc", Kind::Id, "abc");
     let plain = "w:x <w:x>";
     assert!(links(plain).is_empty());
+}
+
+#[test]
+fn an_abbreviation_that_names_a_function_is_none() {
+    for (stands_for, lisp) in [
+        ("%(f)", true),
+        ("a%(f)b", true),
+        ("%()", false),
+        ("%(", false),
+        ("%(f", false),
+        ("%()f)", false),
+        ("%(%()", true),
+        (")%(", false),
+        ("%() %(f)", true),
+        ("%(f%()", true),
+    ] {
+        let outline = super::outline(&format!("#+LINK: x {stands_for}\n"));
+        let found = links("[[x:y]]");
+        let (_, path) = found[0].resolved("[[x:y]]", &Abbreviations::of(&outline.abbreviations));
+        assert_eq!(path == "x:y", lisp, "{stands_for}");
+    }
+}
+
+/// Each link repeats what its abbreviation stands for.
+#[test]
+fn long_abbreviations_are_left_out() {
+    let check = |length: usize, taken: usize| {
+        let outline = super::outline(&format!("#+LINK: x {}\n", "a".repeat(length)));
+        assert_eq!(outline.abbreviations.len(), taken, "{length}");
+    };
+    check(998, 1);
+    check(999, 0);
+}
+
+#[test]
+fn hostile_abbreviations_are_read_in_one_pass() {
+    let quotes = "\"".repeat(2_000_000);
+    let calls = format!("{} [[x]]", "%(".repeat(450));
+    let many: String = (0..1_000).map(|n| format!("#+LINK: n{n} {}\n", "%(".repeat(490))).collect();
+    let used = format!("{many}* A\n{}", "[[n0:y]]\n".repeat(200_000));
+    for text in [format!("#+LINK: {quotes}\n"), format!("#+LINK: x {calls}\n"), used] {
+        let document = crate::memory::document("a.org", &text);
+        assert!(document.links().is_empty());
+    }
 }
 
 /// Quadratic work on any of these would take minutes.
