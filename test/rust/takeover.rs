@@ -66,7 +66,7 @@ impl Asking {
             .envs([(SETTINGS, settings), (NAME, name.clone())])
             .envs([("XDG_CONFIG_HOME", folder.join("config")), ("XDG_CACHE_HOME", folder.join("cache"))])
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(Stdio::inherit())
             .spawn()
             .expect("it starts");
         let lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
@@ -121,8 +121,8 @@ fn scattered(n: u64) -> u64 {
 
 #[test]
 fn owners_that_are_killed_while_others_go_on_lose_nothing_that_was_acknowledged_and_do_nothing_twice() {
-    let kills: u64 = soak::asked("OWNER_KILLS").unwrap_or(3);
-    let count = soak::asked("CLIENTS").unwrap_or(3usize);
+    let kills: u64 = soak::asked("OWNER_KILLS").unwrap_or(6);
+    let count = soak::asked("CLIENTS").unwrap_or(4usize);
     let home = Home::new(&[("home.org", "* Kitchen\n")]);
     let (tell, heard) = channel();
     let mut names = (0..).map(|n| format!("p{n}"));

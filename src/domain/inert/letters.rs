@@ -23,13 +23,15 @@ pub(super) fn is_odd_space(c: char) -> bool {
     matches!(c, '\u{A0}' | '\u{1680}' | '\u{2000}'..='\u{200A}' | '\u{202F}' | '\u{205F}' | '\u{3000}')
 }
 
-/// Splits text into runs of letters and digits and what stands between.
+/// Splits text into runs of letters and digits and what stands between. Some hidden characters count as letters; they
+/// are none here, as they will be written out.
 pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
+    let is_inside = |c: char| c.is_alphanumeric() && !is_hidden(c);
     std::iter::from_fn(move || {
         let first = rest.chars().next()?;
-        let inside = first.is_alphanumeric();
-        let end = rest.find(|c: char| c.is_alphanumeric() != inside).unwrap_or(rest.len());
+        let inside = is_inside(first);
+        let end = rest.find(|c: char| is_inside(c) != inside).unwrap_or(rest.len());
         let (word, tail) = rest.split_at(end);
         rest = tail;
         Some(word)

@@ -6,16 +6,40 @@ use crate::domain::query::{Filter, Query, Relation, Stamp, Term, Test, Todo};
 
 /// Returns a query as it is typed.
 pub fn print(query: &Query) -> String {
-    let mut out = String::new();
+    let mut out = Printed::default();
     filter(&query.filter, Around::Nothing, &mut out);
     if !query.sort.is_empty() {
         let words: Vec<String> = query.sort.iter().map(|sort| sort.words()).collect();
-        part(&mut out, &format!("sort:{}", words.join(",")));
+        out.part(&format!("sort:{}", words.join(",")));
     }
     if let Some(limit) = query.limit {
-        part(&mut out, &format!("limit:{limit}"));
+        out.part(&format!("limit:{limit}"));
     }
-    out
+    out.text
+}
+
+/// What was printed so far.
+#[derive(Default)]
+struct Printed {
+    text: String,
+    /// What comes next belongs to what stands last.
+    open: bool,
+}
+
+impl Printed {
+    fn part(&mut self, text: &str) {
+        if !self.text.is_empty() && !self.open {
+            self.text.push(' ');
+        }
+        self.text.push_str(text);
+        self.open = false;
+    }
+
+    /// Writes a “not” or the beginning of a group.
+    fn before(&mut self, text: &str) {
+        self.part(text);
+        self.open = true;
+    }
 }
 
 /// What a filter stands in.
@@ -27,41 +51,35 @@ enum Around {
     Not,
 }
 
-fn part(out: &mut String, text: &str) {
-    if !out.is_empty() && !out.ends_with('(') && !out.ends_with('-') {
-        out.push(' ');
-    }
-    out.push_str(text);
-}
-
 /// Writes a filter. It calls itself as deep as groups stand in each other, which reading bounds.
-fn filter(shown: &Filter, around: Around, out: &mut String) {
+fn filter(shown: &Filter, around: Around, out: &mut Printed) {
     let grouped = match (shown, around) {
         (Filter::All(_), Around::Not) | (Filter::Any(_), Around::All | Around::Not) => true,
         (Filter::All(parts), Around::Any) => parts.is_empty(),
         (Filter::All(_) | Filter::Any(_) | Filter::Not(_) | Filter::Term(_), _) => false,
     };
     if grouped {
-        part(out, "(");
+        out.before("(");
     }
     match shown {
         Filter::All(parts) => parts.iter().for_each(|inner| filter(inner, Around::All, out)),
         Filter::Any(parts) => {
             for (at, inner) in parts.iter().enumerate() {
                 if at > 0 {
-                    part(out, "or");
+                    out.part("or");
                 }
                 filter(inner, Around::Any, out);
             }
         }
         Filter::Not(inner) => {
-            part(out, "-");
+            out.before("-");
             filter(inner, Around::Not, out);
         }
-        Filter::Term(shown) => part(out, &term(shown)),
+        Filter::Term(shown) => out.part(&term(shown)),
     }
     if grouped {
-        out.push(')');
+        out.text.push(')');
+        out.open = false;
     }
 }
 

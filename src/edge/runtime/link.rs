@@ -172,7 +172,7 @@ impl Link {
 
     /// Has the loop in this process, and does not come back.
     async fn own(self, config: Config, surroundings: Surroundings, opened: Opened, listening: Option<Listening>) {
-        let Link { settings, outbox, uplink, waiting, ending, fenced } = self;
+        let Link { settings, outbox, mut uplink, waiting, ending, fenced } = self;
         let own = Channel::own(outbox.clone());
         let clients = Clients::of(own.clone());
         let (inbox, events) = mpsc::unbounded_channel();
@@ -184,12 +184,14 @@ impl Link {
         let vault = vault(&settings, &config, surroundings);
         let (editor, clock) = (clients.clone(), Arc::new(SystemClock));
         let boot = Boot { config, vault, editor, clock, notify, keep: Keep::OnDisk };
-        let engine = match boot::start_found(boot, opened, ending.stop.clone()).await {
+        let starting = boot::start_found(boot, opened, ending.stop.clone());
+        let (engine, early) = answering(starting, &mut uplink, &waiting, &own).await;
+        let engine = match engine {
             Ok(engine) => engine,
             Err(why) => return end(&outbox, &why),
         };
         *ending.engine.lock() = Some(engine.clone());
-        tokio::spawn(pump(uplink, waiting, own, inbox.clone(), fenced));
+        tokio::spawn(pump((early, uplink), waiting, own, inbox.clone(), fenced));
         let read = buffers::read(engine.clone());
         listen(engine, clients, Ears { inbox, events }, read).await
     }
@@ -296,25 +298,65 @@ fn tell_of_owner(outbox: &Outbox, action: &str, text: &str) {
     outbox.send("event", None, Plist::new().keyword("action", action).text("text", text));
 }
 
-/// Returns whether a message was meant for an owner that was lost; a hello is the first one for the next.
+/// Returns whether a message was meant for an owner that was lost; a hello is the first one for the next. Answers are
+/// for whoever asked, which their numbers tell.
 fn held_back(fenced: &mut bool, text: &str) -> bool {
     if *fenced {
         let message = Sexp::read(text).ok();
         let action = message.as_ref().and_then(|message| message.get("payload")?.name_at("action"));
+        if action == Some("editor-reply") {
+            return false;
+        }
         *fenced = action != Some("hello");
     }
     *fenced
 }
 
-/// Hands what Emacs says to the loop of this process.
+/// Waits for the start, which asks Emacs of files that an earlier session was changing, and takes the answers; returns
+/// also what else Emacs said meanwhile.
+async fn answering<T>(
+    starting: impl Future<Output = T>,
+    uplink: &mut mpsc::UnboundedReceiver<String>,
+    waiting: &AtomicUsize,
+    own: &Channel,
+) -> (T, Vec<String>) {
+    let mut early = Vec::new();
+    tokio::pin!(starting);
+    loop {
+        tokio::select! {
+            started = &mut starting => return (started, early),
+            Some(text) = uplink.recv() => {
+                let read = Sexp::read(&text).ok();
+                let payload = read.as_ref().and_then(|message| message.get("payload"));
+                match payload.filter(|payload| payload.name_at("action") == Some("editor-reply")) {
+                    Some(payload) => {
+                        own.editor.reply(payload);
+                        waiting.fetch_sub(text.len(), Ordering::Relaxed);
+                    }
+                    None => early.push(text),
+                }
+            }
+        }
+    }
+}
+
+/// Hands what Emacs says to the loop of this process; first what it said while that began.
 async fn pump(
-    mut uplink: mpsc::UnboundedReceiver<String>,
+    (early, mut uplink): (Vec<String>, mpsc::UnboundedReceiver<String>),
     waiting: Arc<AtomicUsize>,
     own: Arc<Channel>,
     inbox: mpsc::UnboundedSender<Event>,
     mut fenced: bool,
 ) {
-    while let Some(text) = uplink.recv().await {
+    let mut early = early.into_iter();
+    loop {
+        let text = match early.next() {
+            Some(text) => text,
+            None => match uplink.recv().await {
+                Some(text) => text,
+                None => return,
+            },
+        };
         if !held_back(&mut fenced, &text) {
             own.make_room(text.len()).await;
             if inbox.send(Event::Message(OWN, Letter::read(&text))).is_err() {
