@@ -3,6 +3,7 @@
 //! The owner's loop answers, so that a process which is stopped, or whose loop hangs, does not.
 
 use crate::domain::sexp::plist::{Plist, message};
+use crate::domain::sexp::reader::Sexp;
 use crate::edge::peers::lineage::state_of;
 use std::time::Duration;
 
@@ -22,6 +23,12 @@ pub const LEAVING: &str = "leaving";
 /// Returns the message that asks for a sign of life, as text.
 pub fn ping() -> String {
     message("event", Plist::new().keyword("action", PING)).build().to_string()
+}
+
+/// Returns whether a message asks for a sign of life.
+pub fn is_ping(message: &Sexp) -> bool {
+    let action = message.get("payload").and_then(|payload| payload.name_at("action"));
+    message.name_at("type") == Some("event") && action == Some(PING)
 }
 
 /// Returns whether a message is a sign of life and nothing else. It is looked at as text: who passes messages on reads

@@ -6,6 +6,8 @@ use crate::domain::id::SessionId;
 use crate::domain::sexp::plist::Plist;
 use crate::domain::signal::{Origin, Rights, Source};
 use crate::edge::editor::{Buffer, Editor, Splice};
+use crate::edge::peers::pulse;
+use crate::edge::runtime::Letter;
 use crate::edge::runtime::editor::{EmacsEditor, Seen};
 use crate::edge::runtime::outbox::Outbox;
 use async_trait::async_trait;
@@ -50,7 +52,7 @@ pub(super) struct Channel {
     pub(super) doubt: Option<String>,
     pub(super) outbox: Arc<Outbox>,
     pub(super) editor: Arc<EmacsEditor>,
-    /// It did not answer a question, and nothing has come from it since.
+    /// It did not answer a question, and nothing that its Lisp sends has come from it since.
     silent: AtomicBool,
     waiting: AtomicUsize,
     room: Notify,
@@ -126,11 +128,14 @@ impl Channel {
         self.waiting.fetch_add(bytes, Ordering::AcqRel);
     }
 
-    /// Notes that the loop has come to a message.
-    pub(super) fn note_taken(&self, bytes: usize) {
-        self.waiting.fetch_sub(bytes, Ordering::AcqRel);
+    /// Notes that the loop has come to a message. One that the client's Lisp has sent says that it answers again; what
+    /// its module or the hall asks for a sign of life with comes from an Emacs that hangs, too.
+    pub(super) fn note_taken(&self, letter: &Letter) {
+        self.waiting.fetch_sub(letter.bytes, Ordering::AcqRel);
         self.room.notify_one();
-        self.silent.store(false, Ordering::Relaxed);
+        if letter.message.as_ref().is_ok_and(|message| !pulse::is_ping(message)) {
+            self.silent.store(false, Ordering::Relaxed);
+        }
     }
 
     /// Says something about the answer to a message, to this client alone.
@@ -365,8 +370,14 @@ mod tests {
         clients.note_open("/g.org", 1, true);
         let why = clients.buffer("/g.org").await.expect_err("it has it open");
         assert!(why.contains("does not answer"), "{why}");
-        stopped.note_waiting(1);
-        stopped.note_taken(1);
+        let takes = |text: &str| {
+            let letter = Letter::read(text);
+            stopped.note_waiting(letter.bytes);
+            stopped.note_taken(&letter);
+        };
+        takes(&pulse::ping());
+        assert!(clients.buffer("/f.org").await.is_ok(), "its module asks for a sign of life, and Emacs hangs still");
+        takes("(:type :event :payload (:sensor :point-update))");
         assert!(clients.buffer("/f.org").await.is_err(), "it is asked again");
         clients.leave(1);
         assert!(clients.buffer("/g.org").await.is_ok(), "who has gone has nothing open");

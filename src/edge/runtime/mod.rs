@@ -339,7 +339,7 @@ impl Loop {
         // Who has left is not heard any more.
         let Some(client) = self.clients.get(&id) else { return };
         let channel = client.channel.clone();
-        channel.note_taken(letter.bytes);
+        channel.note_taken(&letter);
         let message = match letter.message {
             Ok(message) => message,
             Err(why) => return channel.refuse(None, why),
