@@ -19,6 +19,7 @@ use passepartout::edge::engine::time::{Preview, Reach, Wish};
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 const NOTES: &str =
@@ -364,6 +365,63 @@ impl Editor for Slow {
 
     async fn edit(&self, _file: &str, _tick: i64, _splices: Vec<Splice>) -> Result<(), String> {
         Err("it is open nowhere".to_string())
+    }
+}
+
+/// An editor in which every file is open as it is on disk, and that counts how often it is asked for a buffer.
+struct Counting {
+    read_only: bool,
+    asked: AtomicUsize,
+    /// How often it answers; then it says why it cannot.
+    most: usize,
+}
+
+#[async_trait::async_trait]
+impl Editor for Counting {
+    async fn buffer(&self, file: &str) -> Result<Option<Buffer>, String> {
+        if self.asked.fetch_add(1, Ordering::Relaxed) >= self.most {
+            return Err("it does not answer any more".to_string());
+        }
+        let text = std::fs::read_to_string(file).map_err(|error| error.to_string())?;
+        Ok(Some(Buffer { text: text.into(), tick: 1, read_only: self.read_only }))
+    }
+
+    async fn is_open(&self, _file: &str) -> Result<bool, String> {
+        Ok(true)
+    }
+
+    async fn edit(&self, _file: &str, _tick: i64, _splices: Vec<Splice>) -> Result<(), String> {
+        Err("nothing is edited here".to_string())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_preview_of_an_undo_must_know_of_a_buffer_is_asked_once() {
+    // Whether it is private, which is asked of every path of every act; then what stands in it, and whether it may change.
+    const ASKED: usize = 2;
+    let home = Home::new(&[("home.org", NOTES)]);
+    let server = FakeServer::start(act("org-set-todo", json!({"id": "tiles", "state": "DONE"})));
+    let first = engine(&home, &server, |_| {}).await;
+    does(&home, &first, "the tiles are ordered").await;
+    first.close().await;
+    drop(first);
+    for (read_only, most, expected) in [
+        (false, ASKED, Ok(())),
+        (true, ASKED, Err("it is open in a read-only buffer")),
+        (false, ASKED - 1, Err("it does not answer any more")),
+    ] {
+        let counting = Arc::new(Counting { read_only, asked: AtomicUsize::new(0), most });
+        *home.editor.lock().expect("not poisoned") = counting.clone();
+        let engine = engine(&home, &server, |_| {}).await;
+        counting.asked.store(0, Ordering::Relaxed);
+        let shown = engine.preview(&origin(), Wish::Undo(None)).await;
+        match (&shown, expected) {
+            (Ok(_), Ok(())) => {}
+            (Err(why), Err(expected)) => assert!(why.contains(expected), "{why}"),
+            _ => panic!("{read_only} {most}: {:?}", shown.map(|shown| shown.text)),
+        }
+        assert_eq!(counting.asked.load(Ordering::Relaxed), ASKED, "{read_only} {most}");
+        engine.close().await;
     }
 }
 

@@ -19,6 +19,7 @@ use crate::domain::port::LogLevel;
 use crate::domain::tool::{Effect, RESTORE};
 use crate::domain::undo::back::State;
 use crate::domain::undo::{Change, FileChange, Image, Kind};
+use crate::edge::editor::Buffer;
 use crate::edge::engine::Engine;
 use crate::edge::shadow::{self, Shadow};
 use parking_lot::Mutex;
@@ -33,6 +34,13 @@ const NEW_MODE: u32 = 0o644;
 
 /// How long the end of a turn that was stopped waits for what still writes for it.
 const WRITE_PATIENCE: Duration = Duration::from_secs(10);
+
+/// The buffer that visits a path.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Visited {
+    /// Whether it may not be changed.
+    pub(super) read_only: bool,
+}
 
 /// What names an act that is under way: two turns may want the very same at once.
 pub type Act = (TurnId, ActionHash);
@@ -234,18 +242,19 @@ impl Engine {
         let file = path.to_string();
         let found = tokio::task::spawn_blocking(move || on_disk(&file)).await;
         let disk = found.unwrap_or_else(|_| State::Unknown("looking at it broke".to_string()));
-        self.seen(path, disk).await
+        let (state, visited) = self.seen(path, disk).await;
+        (state, visited.is_some())
     }
 
     /// As [`Engine::state_of`], for who has looked at the disk: one that may block must not wait for a second thread.
-    pub(super) async fn seen(&self, path: &str, disk: State) -> (State, bool) {
+    pub(super) async fn seen(&self, path: &str, disk: State) -> (State, Option<Visited>) {
         match self.editor.buffer(path).await {
-            Ok(Some(buffer)) => {
+            Ok(Some(Buffer { text, read_only, .. })) => {
                 let mode = if let State::File { mode, .. } = &disk { *mode } else { NEW_MODE };
-                (State::File { bytes: buffer.text.as_bytes().into(), mode }, true)
+                (State::File { bytes: text.as_bytes().into(), mode }, Some(Visited { read_only }))
             }
-            Ok(None) => (disk, false),
-            Err(why) => (State::Unknown(why), false),
+            Ok(None) => (disk, None),
+            Err(why) => (State::Unknown(why), None),
         }
     }
 

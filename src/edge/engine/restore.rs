@@ -49,6 +49,8 @@ struct Path3 {
     found: State,
     /// Whether that is an open buffer.
     open: bool,
+    /// Whether a buffer that may not be changed visits it: an edit goes to its buffer wherever there is one.
+    read_only: bool,
     /// What it becomes.
     state: State,
 }
@@ -136,15 +138,16 @@ impl Way<'_> {
                 return Err(format!("more than {MOST_FILES} files would be changed at once; go back in smaller steps"));
             }
             let disk = on_disk(&file.path);
-            let (found, open) = waiting_for(async { Ok(self.engine.seen(&file.path, disk.clone()).await) })?;
+            let (found, visited) = waiting_for(async { Ok(self.engine.seen(&file.path, disk.clone()).await) })?;
             // A buffer that has not followed the disk yet shows what stood there before the act.
             let behind = is(&disk, &file.after) && is(&found, &file.before);
-            let (found, open) = match open {
+            let (found, open) = match visited {
                 // A buffer without changes of its own holds nothing back.
-                true if behind || disk == found => (disk, false),
-                open => (found, open),
+                Some(_) if behind || disk == found => (disk, false),
+                visited => (found, visited.is_some()),
             };
-            self.paths.insert(file.path.clone(), Path3 { state: found.clone(), found, open });
+            let read_only = visited.is_some_and(|visited| visited.read_only);
+            self.paths.insert(file.path.clone(), Path3 { state: found.clone(), found, open, read_only });
         }
         self.paths.get_mut(&file.path).ok_or_else(|| "BUG: a path is lost".to_string())
     }
@@ -176,14 +179,15 @@ impl Way<'_> {
     fn predicted(mut self) -> Result<Predicted, String> {
         self.keep_full_folders();
         let mut predicted = Predicted { left: std::mem::take(&mut self.left), ..Predicted::default() };
-        for (path, Path3 { found, open, state }) in &self.paths {
-            if found.same(state) {
+        for (path, Path3 { found, open, read_only, state }) in &self.paths {
+            // What cannot be known is left as it is, and said to be.
+            if found.same(state) || matches!(state, State::Unknown(_)) {
                 continue;
             }
             let mut contents = Vec::new();
             let (before, after) = (image_of(found, &mut Vec::new()), image_of(state, &mut contents));
             match (texts_of(found, state), open) {
-                (Some(_), _) if self.is_read_only(path)? => {
+                (Some(_), _) if *read_only => {
                     predicted.left.push(format!("{path}: it is open in a read-only buffer; let that be changed first"));
                     continue;
                 }
@@ -215,11 +219,6 @@ impl Way<'_> {
             predicted.puts.push(PutFact { file: path.clone(), before, after, diff: diff.unwrap_or_default() });
         }
         Ok(predicted)
-    }
-
-    /// Whether a buffer that may not be changed visits a file: an edit goes to its buffer wherever there is one.
-    fn is_read_only(&self, path: &str) -> Result<bool, String> {
-        Ok(waiting_for(self.engine.editor.buffer(path))?.is_some_and(|buffer| buffer.read_only))
     }
 
     /// A folder that goes must be empty by then; one with other things in it stays.
