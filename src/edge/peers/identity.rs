@@ -5,9 +5,44 @@
 //! module in its memory; and an Emacs that runs a script has nobody before it.
 
 use crate::edge::peers::lineage::began;
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::time::Duration;
+use tokio::sync::Semaphore;
 
-/// Finds out that a process is an Emacs that a human may sit before, with the module of this process.
+/// How long a look at a process may take: a file system of its user's own may never answer.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// So many looks are taken at once; each that never ends keeps its seat.
+const LOOKS: usize = 2;
+static SEATS: Semaphore = Semaphore::const_new(LOOKS);
+
+/// As [`shown_to_be_emacs`], for who must not block: the look is taken on another thread.
+///
+/// # Errors
+/// As there, and when it took too long.
+pub async fn known_to_be_emacs(process: u32) -> Result<(), String> {
+    in_time(move || shown_to_be_emacs(process), &SEATS, PATIENCE).await
+}
+
+async fn in_time(
+    look: impl FnOnce() -> Result<(), String> + Send + 'static,
+    seats: &'static Semaphore,
+    patience: Duration,
+) -> Result<(), String> {
+    let looked = async {
+        let seat = seats.acquire().await.map_err(|_| "nobody is looked at any more".to_string())?;
+        let work = move || {
+            let _seat = seat;
+            look()
+        };
+        tokio::task::spawn_blocking(work).await.map_err(|_| "looking at it broke".to_string())?
+    };
+    let late = || format!("what it is was not found out within {} s", patience.as_secs());
+    tokio::time::timeout(patience, looked).await.unwrap_or_else(|_| Err(late()))
+}
+
+/// Finds out that a process is an Emacs that a human may sit before, with the module of this process. Blocks.
 ///
 /// This process must be an Emacs itself: its own program counts as one.
 ///
@@ -41,7 +76,7 @@ struct Looks {
 struct Program {
     name: String,
     file: (u64, u64),
-    /// Neither the user nor the user's group can have made it.
+    /// The user cannot have made it: it is root's, and so is each folder above it.
     systems: bool,
 }
 
@@ -94,14 +129,26 @@ fn looks(process: &str) -> Option<Looks> {
 }
 
 fn program(folder: &Path) -> Option<Program> {
-    use std::os::unix::fs::MetadataExt;
     let name = std::fs::read_link(folder.join("exe")).ok()?.to_string_lossy().into_owned();
     // Through the link of the kernel: the file that runs, whatever lies under its name by now.
     let file = std::fs::metadata(folder.join("exe")).ok()?;
     // Where the user is root, the user can have made everything.
     let user = std::fs::metadata("/proc/self").ok()?.uid();
-    let systems = file.uid() == 0 && user != 0 && file.mode() & 0o022 == 0;
+    let systems = user != 0 && made_by_root(&file) && lies_with_root(&name) && !fuse::may_tell(&folder.join("exe"));
     Some(Program { name, file: (file.dev(), file.ino()), systems })
+}
+
+fn made_by_root(file: &Metadata) -> bool {
+    file.uid() == 0 && file.mode() & 0o022 == 0
+}
+
+/// Returns whether each folder above a name is root's and lets nobody else put another one in the place of what is in it.
+fn lies_with_root(name: &str) -> bool {
+    // In a folder of a group, as that of Nix is, nobody replaces what is another's when it has the sticky bit.
+    let keeps = |about: &Metadata| about.mode() & 0o020 == 0 || about.mode() & 0o1000 != 0;
+    let is_roots = |about: Metadata| about.is_dir() && about.uid() == 0 && about.mode() & 0o002 == 0 && keeps(&about);
+    let name = Path::new(name);
+    name.is_absolute() && name.ancestors().skip(1).all(|folder| std::fs::symlink_metadata(folder).is_ok_and(is_roots))
 }
 
 fn looks_of_this() -> Option<Ours> {
@@ -121,9 +168,71 @@ fn mapped(line: &str) -> Option<((usize, usize), File)> {
     (runs && number != 0).then(|| (place, (device.to_string(), number)))
 }
 
+/// Whether what is said of a file is the word of the system or of a program of the user's.
+mod fuse {
+    #![allow(unsafe_code)]
+    // The standard library does not say on which kind of file system a file lies.
+
+    use std::path::Path;
+
+    /// Returns whether a file may lie on such a file system; also when that is not found out.
+    #[cfg(target_os = "linux")]
+    pub(super) fn may_tell(file: &Path) -> bool {
+        use std::os::unix::ffi::OsStrExt;
+        /// The mark of file systems that a program serves, as `linux/magic.h` has it.
+        const FUSE: u32 = 0x6573_5546;
+        let Ok(name) = std::ffi::CString::new(file.as_os_str().as_bytes()) else { return true };
+        let mut about = std::mem::MaybeUninit::<libc::statfs>::uninit();
+        // SAFETY: the name ends with a zero byte and lives on; the kernel fills the structure when it returns 0, and
+        // only then is it read.
+        let kind = unsafe {
+            if libc::statfs(name.as_ptr(), about.as_mut_ptr()) != 0 {
+                return true;
+            }
+            about.assume_init().f_type
+        };
+        // Its width differs between machines; the mark has 32 bits.
+        kind as u32 == FUSE
+    }
+
+    /// Returns whether a file may lie on such a file system: it is not found out here.
+    #[cfg(not(target_os = "linux"))]
+    pub(super) fn may_tell(_file: &Path) -> bool {
+        true
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_program_is_the_systems_only_where_nobody_else_can_have_put_it() {
+        assert!(!fuse::may_tell(Path::new("/proc")), "the system itself tells of it");
+        assert!(fuse::may_tell(Path::new("/there/is/no/such/file")), "what is not found out counts as no");
+        assert!(lies_with_root("/emacs"));
+        assert!(!lies_with_root("usr/bin/emacs") && !lies_with_root("/there/is/no/such/file"));
+        let place = tempfile::tempdir().expect("a folder");
+        let everybody = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+        std::fs::set_permissions(place.path(), everybody).expect("it is ours");
+        assert!(!lies_with_root(&place.path().join("emacs").display().to_string()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_look_that_never_ends_is_waited_for_so_long_and_shows_nothing() {
+        static FEW: Semaphore = Semaphore::const_new(1);
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let never = move || ended.recv().map_err(|_| "it has ended".to_string());
+        let passes = || tokio::time::advance(PATIENCE + Duration::from_millis(1));
+        let (late, ()) = tokio::join!(in_time(never, &FEW, PATIENCE), passes());
+        let late = late.expect_err("nothing was found out");
+        assert!(late.contains("within 2 s"), "{late}");
+        // Its seat is not another's.
+        let (other, ()) = tokio::join!(in_time(|| Ok(()), &FEW, PATIENCE), passes());
+        assert_eq!(other, Err(late));
+        drop(end);
+        let _given_back = FEW.acquire().await;
+    }
 
     #[test]
     fn only_an_emacs_with_our_module_and_somebody_before_it_is_one() {

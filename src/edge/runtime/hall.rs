@@ -3,7 +3,7 @@
 //! What one of them does to its connection ends that connection and no other.
 
 use crate::edge::peers::greeting::{As, greet, refuse, welcome};
-use crate::edge::peers::identity::shown_to_be_emacs;
+use crate::edge::peers::identity::known_to_be_emacs;
 use crate::edge::peers::lineage::at_terminal;
 use crate::edge::peers::place::Listening;
 use crate::edge::peers::pulse;
@@ -39,9 +39,9 @@ pub(super) enum Host {
 
 impl Host {
     /// Finds out that a process is an Emacs, as a human's own channel is.
-    fn knows(self, process: u32) -> Result<(), String> {
+    async fn knows(self, process: u32) -> Result<(), String> {
         match self {
-            Host::Emacs => shown_to_be_emacs(process),
+            Host::Emacs => known_to_be_emacs(process).await,
             Host::Command => Err("a command owns the store while it runs, and cannot tell who is an Emacs".to_string()),
         }
     }
@@ -92,7 +92,7 @@ async fn serve(
     let outbox = Outbox::with_limits(Limits::JOINED, Box::new(move || ring.notify_one()));
     let id: ClientId = next.fetch_add(1, Ordering::Relaxed);
     let channel = match kind {
-        As::Emacs => match host.knows(process) {
+        As::Emacs => match host.knows(process).await {
             Ok(()) => Channel::emacs(id, process, outbox),
             Err(why) => Channel::doubted(id, process, (why, at_terminal(process)), outbox),
         },
