@@ -107,11 +107,8 @@ impl Shadow {
     pub fn before(&mut self, note: &Value) -> Result<(), String> {
         let using = USED.read();
         let failed = |what: &Path, error: std::io::Error| format!("{}: {error}", what.display());
-        std::fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&self.folder)
-            .map_err(|error| failed(&self.folder, error))?;
+        // First of all: another process may be about to take away what was not used for long.
+        self.note_use().map_err(|error| failed(&self.folder, error))?;
         let mut now = BTreeMap::new();
         let mut room = self.caps.bytes;
         let mut trouble = None;
@@ -157,6 +154,14 @@ impl Shadow {
             room::tidy(root, self.caps);
         }
         Ok(())
+    }
+
+    /// Makes the folder of the copies when it is not there, and notes that it is used now.
+    fn note_use(&self) -> std::io::Result<()> {
+        let make = || std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder);
+        // The folder above goes when the last one in it went, which may be just now.
+        make().or_else(|_| make())?;
+        std::fs::File::open(&self.folder)?.set_modified(std::time::SystemTime::now())
     }
 
     /// Returns what has changed since [`Shadow::before`].

@@ -11,6 +11,9 @@ const PROJECTS_KEPT: u64 = 4;
 /// How long the copies of another store are kept while nobody uses them.
 const UNUSED: Duration = Duration::from_secs(30 * 24 * 3_600);
 
+/// What stands behind the name of copies that are being removed.
+const GONE: &str = ".gone";
+
 /// What copies of projects take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Room {
@@ -66,15 +69,34 @@ fn take_away(root: &Path, most: u64) {
 fn forget_unused(all: &Path, own: &Path, now: SystemTime) {
     for store in below(all).iter().filter(|store| *store != own) {
         for project in below(store) {
-            let long =
-                used(&project).and_then(|used| now.duration_since(used).ok()).is_some_and(|since| since > UNUSED);
-            if long && !project.join(RUNNING).exists() {
-                // As above.
-                let _ = std::fs::remove_dir_all(&project);
-            }
+            forget(&project, &|project| {
+                let since = used(project).and_then(|used| now.duration_since(used).ok());
+                since.is_some_and(|since| since > UNUSED) && !project.join(RUNNING).exists()
+            });
         }
         // Only when nothing is left in it.
         let _ = std::fs::remove_dir(store);
+    }
+}
+
+/// Removes the copies of a project when they are unused, which another process may end at any moment: they get another
+/// name first, so that it has all of them or none, and come back when they turn out to be used.
+fn forget(project: &Path, unused: &dyn Fn(&Path) -> bool) {
+    if !unused(project) {
+        return;
+    }
+    let Some(name) = project.file_name().map(|name| name.to_string_lossy().into_owned()) else { return };
+    // What an earlier run did not come to remove has such a name already.
+    let away = project.with_file_name(format!("{}{GONE}", name.trim_end_matches(GONE)));
+    if away != project && std::fs::rename(project, &away).is_err() {
+        return;
+    }
+    if away == project || unused(&away) {
+        // What cannot be removed now is tried again the next time.
+        let _ = std::fs::remove_dir_all(&away);
+    } else if std::fs::rename(&away, project).is_err() {
+        // Who uses it has made it anew meanwhile: these are copies too many.
+        let _ = std::fs::remove_dir_all(&away);
     }
 }
 
@@ -124,6 +146,41 @@ mod tests {
         assert_eq!(there(), [true, true, true]);
         take_away(&cache, 5_000);
         assert_eq!(there(), [true, false, true], "the one that was not used for longest goes");
+    }
+
+    #[test]
+    fn copies_that_are_used_just_when_they_would_go_stay() {
+        let place = tempfile::tempdir().expect("a folder");
+        let base = place.path().canonicalize().expect("it is there");
+        let (all, project) = (base.join("all"), base.join("project"));
+        std::fs::create_dir(&project).expect("a folder");
+        std::fs::write(project.join("a"), "1").expect("a file");
+        let caps = Caps { files: 1, ..CAPS };
+        let mut shadow = Shadow::of(&all.join("other"), &project, caps);
+        shadow.before(&Value::Null).expect("it is copied");
+        shadow.finished();
+        let month = |folder: &Path| {
+            let then = SystemTime::now() - Duration::from_secs(90 * 24 * 3_600);
+            std::fs::File::open(folder).and_then(|folder| folder.set_modified(then)).expect("it is set");
+        };
+        month(&shadow.folder);
+        // Its use is noted before anything is copied.
+        std::fs::write(project.join("b"), "2").expect("a file");
+        shadow.before(&Value::Null).expect_err("there is too much");
+        forget_unused(&all, &all.join("own"), SystemTime::now());
+        assert!(shadow.folder.join("index.jsonl").exists());
+        // Used behind the first look.
+        let looks = std::cell::Cell::new(0);
+        forget(&shadow.folder, &|_| looks.replace(looks.get() + 1) == 0);
+        assert!(shadow.folder.join("index.jsonl").exists());
+        assert_eq!((looks.get(), below(&all.join("other")).len()), (2, 1));
+        // What an earlier run left on its way goes with the rest.
+        let left = all.join("other/x.gone");
+        std::fs::create_dir(&left).expect("a folder");
+        month(&left);
+        month(&shadow.folder);
+        forget_unused(&all, &all.join("own"), SystemTime::now());
+        assert!(!all.join("other").exists());
     }
 
     #[test]
