@@ -44,8 +44,8 @@ impl Engine {
                 engine.say(LogLevel::Warning, complaint);
             }
         };
-        let setups = self.setups.clone();
-        let also = move |path: &Path| setups.knows(path);
+        let asked = Arc::downgrade(self);
+        let also = move |path: &Path| asked.upgrade().is_some_and(|engine| engine.sets_up(path));
         watch(self.config.directories.clone(), also, ready, complain, tell)
     }
 
@@ -91,10 +91,19 @@ impl Engine {
         report
     }
 
+    /// Returns whether a path is that of a setup file. Not each is remembered; memory knows what was read with one.
+    fn sets_up(&self, path: &Path) -> bool {
+        self.setups.knows(path) || path.to_str().is_some_and(|path| shaped_by(&self.view(), path).next().is_some())
+    }
+
     /// Adds the files in which a setup file has a say that is among some paths, or below them.
     fn with_what_they_set_up(&self, paths: &[PathBuf]) -> Vec<PathBuf> {
         let view = self.view();
-        let setups = self.setups.at_or_below(paths);
+        let mut setups = self.setups.at_or_below(paths);
+        // Of those that are remembered no more, memory says what was read with them.
+        setups.extend(paths.iter().filter_map(|path| path.to_str()).map(str::to_string));
+        setups.sort_unstable();
+        setups.dedup();
         let files = setups.iter().flat_map(|setup| shaped_by(&view, setup));
         let mut all: Vec<PathBuf> = paths.iter().cloned().chain(files.map(|file| PathBuf::from(&**file))).collect();
         all.sort();
@@ -230,8 +239,10 @@ fn renamed(before: &View, documents: &[Arc<Document>], removed: &[String]) -> Ve
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
+    use crate::domain::label::Privacy;
+    use crate::domain::org::setup::SetupTexts;
     use crate::edge::clock::SystemClock;
     use crate::edge::config::{Config, Surroundings};
     use crate::edge::editor::NoEditor;
@@ -240,14 +251,14 @@ mod tests {
     use crate::edge::secret::Vault;
 
     /// A memex of one file.
-    struct Place {
+    pub(in crate::edge::engine) struct Place {
         _folder: tempfile::TempDir,
-        file: String,
-        engine: Arc<Engine>,
+        pub(in crate::edge::engine) file: String,
+        pub(in crate::edge::engine) engine: Arc<Engine>,
     }
 
     impl Place {
-        async fn new(text: &str) -> Place {
+        pub(in crate::edge::engine) async fn new(text: &str) -> Place {
             let folder = tempfile::tempdir().expect("a folder");
             let base = folder.path().canonicalize().expect("it is there");
             let memex = base.join("memex");
@@ -265,7 +276,7 @@ mod tests {
             Place { _folder: folder, file, engine }
         }
 
-        fn write(&self, text: &str) {
+        pub(in crate::edge::engine) fn write(&self, text: &str) {
             std::fs::write(&self.file, text).expect("a file");
         }
 
@@ -294,6 +305,25 @@ mod tests {
         place.has("* By an act\n");
         place.engine.read_refused(refused, AGAIN);
         place.has("* From disk\n");
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_setup_file_that_is_remembered_no_more_is_news_all_the_same() {
+        let place = Place::new("#+SETUPFILE: base.setup\n* One\n").await;
+        let base = place.path().with_file_name("base.setup");
+        let is = || place.engine.view().card(&place.file).map(|card| card.privacy(1));
+        std::fs::write(&base, "#+TODO: TODO | DONE\n").expect("a file");
+        assert!(place.engine.sets_up(&base), "it is named, and was not there");
+        place.engine.read_changed(std::slice::from_ref(&base));
+        assert_eq!(is(), Some(Privacy::Open));
+        for other in 0..2_000 {
+            let _ = place.engine.setups.text(&format!("/elsewhere/{other}.setup"));
+        }
+        assert!(!place.engine.setups.knows(&base));
+        assert!(place.engine.sets_up(&base) && !place.engine.sets_up(&base.with_file_name("other.setup")));
+        std::fs::write(&base, "#+TODO: TODO | DONE\n#+FILETAGS: :private:\n").expect("a file");
+        place.engine.read_changed(&[base]);
+        assert_eq!(is(), Some(Privacy::Private));
     }
 
     #[tokio::test(flavor = "multi_thread")]
