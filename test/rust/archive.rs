@@ -366,6 +366,52 @@ impl Dying {
 
 over_disk!(Dying);
 
+/// A store that is full whenever memory is moved back, as long as that is wished.
+struct Crammed {
+    inner: DiskStore,
+    full: Arc<AtomicBool>,
+}
+
+impl Crammed {
+    fn take(&mut self, commit: &Commit<'_>) -> Result<Committed, StoreError> {
+        let rewinds = commit.steps.iter().any(|(operation, _)| operation.why.cause == "rewind");
+        if rewinds && self.full.load(Ordering::Relaxed) {
+            return Err(StoreError::Full { path: PathBuf::new() });
+        }
+        self.inner.commit(commit)
+    }
+}
+
+over_disk!(Crammed);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_move_of_memory_that_cannot_be_stored_is_done_all_the_same_and_says_so() {
+    let home = Home::new(&[("home.org", "* Kitchen\n")]);
+    std::fs::create_dir_all(home.store().parent().expect("it has one")).expect("a folder");
+    let full = Arc::new(AtomicBool::new(true));
+    let store = Crammed { inner: DiskStore::open(&home.store()).expect("a new store"), full: full.clone() };
+    let engine = engine_on(&home, store).await;
+    home.read(&engine).await;
+    let start = engine.head();
+    std::fs::write(home.file("home.org"), "* Kitchen\nMine.\n").expect("it is written");
+    home.read(&engine).await;
+    let preview = engine.preview(&origin(), Wish::Rewind(start, Reach::Memory)).await.expect("it is shown");
+    let turn = engine.new_turn();
+    let done = engine.carry_out(&origin(), &preview.shown, turn, &mut |_| {}).await.expect("memory was moved");
+    let text = &done.report.text;
+    assert!(text.contains("Memory is as it was") && text.contains("not on disk yet: "), "{text}");
+    let text = |engine: &Engine| engine.view().text(&home.file("home.org")).expect("it is in memory").to_string();
+    home.read(&engine).await;
+    assert_eq!(text(&engine), "* Kitchen\n", "memory keeps it until the file changes");
+    full.store(false, Ordering::Relaxed);
+    engine.flush().await.expect("there is room");
+    engine.close().await;
+    drop(engine);
+    let again = home.engine().await;
+    assert_eq!((again.head().0, text(&again).as_str()), (start.0 + 2, "* Kitchen\n"));
+    again.close().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_move_of_memory_that_is_stored_can_be_undone_whatever_ends_the_program_behind_it() {
     let home = Home::new(&[("home.org", "* Kitchen\n")]);

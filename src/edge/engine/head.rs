@@ -156,7 +156,8 @@ impl Engine {
     /// Moves memory by one more operation, exactly as it was shown, in a turn of its own.
     ///
     /// # Errors
-    /// When memory has moved on, or it could not be stored; nothing was changed then.
+    /// When memory has moved on, or what was done before could not be stored; nothing was changed then. What was done and
+    /// is not on disk yet is no error: the words say so.
     pub(super) async fn move_memory(
         self: &Arc<Self>,
         origin: &Origin,
@@ -215,10 +216,13 @@ impl Engine {
             *self.sight.lock() = stack.clone();
             (self.notify)(Notice::Status);
         }
-        // Until then nobody is told that it was done: what cannot be stored now is tried again with the next change.
-        self.flush().await?;
+        // It is done, stored or not: what cannot be stored now is tried again with the next change.
+        let stored = self.flush().await;
         self.hold_unchanged(&way, moved).await;
-        let done = done(to, &way);
+        let mut done = done(to, &way);
+        if let Err(why) = stored {
+            done.push_str(&format!("\nThis is not on disk yet: {why}. It is stored with the next change that can be."));
+        }
         self.say(LogLevel::Info, &format!("{} ({id})", title(to)));
         Ok(done)
     }
@@ -231,14 +235,6 @@ impl Engine {
         wish: &Wish,
         change: Change,
     ) -> Result<Option<Vec<(String, ObjectHash)>>, String> {
-        let (mut put, mut remove) = (Vec::new(), Vec::new());
-        for step in &way.steps {
-            match &step.text {
-                Some(text) => put.push(Arc::new(self.build(&step.file, text.clone())?)),
-                None => remove.push(step.file.to_string()),
-            }
-        }
-        let held = put.iter().map(|built: &Arc<Document>| (built.file.to_string(), built.root())).collect();
         let at = self.clock.now();
         let records = |change: &Change| -> Vec<NewRecord> {
             let focus = change.focus.as_ref().and_then(|(_, stack)| focus_record(stack));
@@ -247,8 +243,18 @@ impl Engine {
         };
         if way.steps.is_empty() {
             self.archive.append(records(&change)).await?;
-            return Ok(Some(held));
+            return Ok(Some(Vec::new()));
         }
+        // Behind the last wait: what is made by Org's settings is in memory before they change.
+        let _org = self.hold_org();
+        let (mut put, mut remove) = (Vec::new(), Vec::new());
+        for step in &way.steps {
+            match &step.text {
+                Some(text) => put.push(Arc::new(self.build(&step.file, text.clone())?)),
+                None => remove.push(step.file.to_string()),
+            }
+        }
+        let held = put.iter().map(|built: &Arc<Document>| (built.file.to_string(), built.root())).collect();
         let whole = OnceCell::new();
         let as_shown = |view: &View, _: &str| {
             *whole.get_or_init(|| way.steps.iter().all(|step| root(view, &step.file) == step.now))

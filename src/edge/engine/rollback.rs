@@ -7,6 +7,7 @@ use crate::domain::memory::Memory;
 use crate::domain::memory::document::Document;
 use crate::domain::memory::operation::Operation;
 use crate::domain::memory::view::View;
+use crate::domain::org::scan::ScanOptions;
 use crate::domain::port::LogLevel;
 use crate::edge::engine::Engine;
 use crate::edge::engine::memory::{BUFFER, READ};
@@ -24,6 +25,8 @@ const NAMED: usize = 5;
 pub(super) struct Bookmark {
     at: OperationId,
     view: View,
+    /// How all of that was read; `None` when that was about to change.
+    scan: Option<ScanOptions>,
 }
 
 /// A file that memory may go back in, and what was found of it.
@@ -39,8 +42,8 @@ enum Truth {
     AsBefore,
     /// The file is as the turn left it.
     AsNow,
-    /// The file holds something else.
-    Other(Arc<Document>),
+    /// The file holds something else, read in this way.
+    Other(Arc<Document>, ScanOptions),
     /// The file is gone.
     Gone,
     /// It could not be found out.
@@ -50,8 +53,11 @@ enum Truth {
 impl Engine {
     /// Returns where memory stands, for going back to it.
     pub(super) fn bookmark(&self) -> Bookmark {
+        // Held while memory is made anew by other settings of Org.
+        let resting = self.reshaping.try_lock();
+        let scan = resting.is_ok().then(|| self.scan_options());
         let memory = self.memory.lock();
-        Bookmark { at: memory.at(), view: memory.head().clone() }
+        Bookmark { at: memory.at(), view: memory.head().clone(), scan }
     }
 
     /// Takes memory back to a bookmark, but for what files and buffers really hold now.
@@ -68,12 +74,12 @@ impl Engine {
         }
         let named = |fits: &dyn Fn(&Truth) -> bool| names(found.iter().filter(|f| fits(&f.truth)).map(|f| &*f.file));
         let back = named(&|truth| matches!(truth, Truth::AsBefore));
-        let stands = named(&|truth| matches!(truth, Truth::AsNow | Truth::Other(_) | Truth::Gone));
+        let stands = named(&|truth| matches!(truth, Truth::AsNow | Truth::Other(..) | Truth::Gone));
         let unknown: Vec<&String> = found
             .iter()
             .filter_map(|f| match &f.truth {
                 Truth::Unknown(why) => Some(why),
-                Truth::AsBefore | Truth::AsNow | Truth::Other(_) | Truth::Gone => None,
+                Truth::AsBefore | Truth::AsNow | Truth::Other(..) | Truth::Gone => None,
             })
             .collect();
         self.put_back(&found, to);
@@ -132,23 +138,34 @@ impl Engine {
         if before.is_some_and(|document| document.outline.text == text) {
             return Truth::AsBefore;
         }
+        let _org = self.hold_org();
         match self.build(file, text) {
             Ok(document) if Some(document.root()) == seen => Truth::AsNow,
-            Ok(document) => Truth::Other(Arc::new(document.changed_at(Some(self.clock.now())))),
+            Ok(document) => Truth::Other(Arc::new(document.changed_at(Some(self.clock.now()))), self.scan_options()),
             Err(why) => Truth::Unknown(why),
         }
     }
 
     /// Makes one operation of all that goes back. What has moved on since it was looked at stays.
     fn put_back(&self, found: &[Found], to: &Bookmark) {
+        let _org = self.hold_org();
+        let scan = self.scan_options();
+        // Org's settings may have changed since; what cannot be read by the new ones is not put.
+        let by_now = |document: Arc<Document>, read: Option<&ScanOptions>| {
+            if read == Some(&scan) {
+                return Some(document);
+            }
+            let built = self.build(&document.file, document.outline.text.clone()).ok()?;
+            Some(Arc::new(built.changed_at(document.modified)))
+        };
         let (mut put, mut remove) = (Vec::new(), Vec::new());
         for found in found {
             match &found.truth {
                 Truth::AsBefore => match to.view.document(&found.file) {
-                    Some(document) => put.push(document),
+                    Some(document) => put.extend(by_now(document, to.scan.as_ref())),
                     None => remove.push(found.file.clone()),
                 },
-                Truth::Other(document) => put.push(document.clone()),
+                Truth::Other(document, read) => put.extend(by_now(document.clone(), Some(read))),
                 Truth::Gone => remove.push(found.file.clone()),
                 Truth::AsNow | Truth::Unknown(_) => {}
             }
@@ -210,5 +227,40 @@ fn names<'a>(files: impl Iterator<Item = &'a str>) -> Option<String> {
         (true, _) => None,
         (false, 0) => Some(named),
         (false, more) => Some(format!("{named} and {more} more")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::edge::config::OrgSettings;
+    use crate::edge::engine::fresh::tests::Place;
+    use crate::edge::engine::memory::ACT;
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn memory_that_goes_back_reads_by_the_settings_of_now() {
+        let place = Place::new("* WAIT One\n").await;
+        let engine = &place.engine;
+        let waits = || {
+            let view = engine.view();
+            view.card(&place.file).and_then(|card| card.keyword(1)).is_some_and(|keyword| keyword.name == "WAIT")
+        };
+        let settings =
+            |sequence: &str| OrgSettings { todo_sequences: vec![sequence.to_string()], ..engine.org_settings() };
+        for (text, back) in [("* WAIT One\n", "* WAIT One\n"), ("* WAIT Another\n", "* WAIT Another\n")] {
+            place.write("* WAIT One\n");
+            engine.read_changed(&[place.file.clone().into()]);
+            let bookmark = engine.bookmark();
+            engine.take_text(&place.file, "* Two\n".into(), ACT).expect("it can be read");
+            place.write(text);
+            assert!(!waits());
+            assert_eq!(engine.follow_org(settings("TODO WAIT | DONE")).await, Ok(true));
+            // Until memory is made anew.
+            drop(engine.reshaping.lock().await);
+            engine.go_back(&bookmark).await.expect("something went back");
+            assert_eq!(engine.view().text(&place.file).as_deref(), Some(back));
+            assert!(waits(), "{text}");
+            assert_eq!(engine.follow_org(settings("TODO | DONE")).await, Ok(true));
+            drop(engine.reshaping.lock().await);
+        }
     }
 }
