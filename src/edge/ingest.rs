@@ -8,6 +8,7 @@ use crate::domain::memory::store::Stamp;
 use crate::domain::memory::view::View;
 use crate::domain::org::decode::decode;
 use crate::domain::org::scan::{MAX_BYTES, ScanOptions};
+use crate::domain::org::setup::is_elsewhere;
 use crate::domain::turn::panic_text;
 use crate::edge::org_file::{OrgFileError, read_bytes};
 use crate::edge::thread::block_signals;
@@ -433,7 +434,8 @@ fn gone(reach: Reach<'_>, known: &Known, listed: &BTreeSet<PathBuf>, unseen: &[P
 
 /// Says of a setup file that it does not count: once, however many files name it.
 fn refused(setup: &str, why: &str) -> Problem {
-    let text = format!("a #+SETUPFILE line names it, and it is not read: {why}");
+    let private = if is_elsewhere(setup) { "" } else { "; what it sets up counts as private" };
+    let text = format!("a #+SETUPFILE line names it, and it is not read: {why}{private}");
     Problem { file: shown(Path::new(setup)), text }
 }
 

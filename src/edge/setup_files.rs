@@ -2,7 +2,7 @@
 //!
 //! Only what lies in the memex is read, and neither secret files nor such as hold private notes: what they say would
 //! turn up at headings of other files. A file that is private by its own lines, as with `#+FILETAGS: :private:`, makes
-//! those private that are set up by it.
+//! those private that are set up by it, and so does one that cannot be read, as nobody knows what it says.
 
 use crate::domain::gate::place::secret_name;
 use crate::domain::hash::ContentHasher;
@@ -11,7 +11,7 @@ use crate::domain::label::Privacy;
 use crate::domain::memory::document::{PrivacyOptions, privacy, private_by_lines};
 use crate::domain::org::decode::decode;
 use crate::domain::org::scan::{ScanOptions, scan};
-use crate::domain::org::setup::{SetupText, SetupTexts, Setups};
+use crate::domain::org::setup::{SetupText, SetupTexts, Setups, is_elsewhere};
 use crate::edge::config::Config;
 use crate::edge::org_file::read_bytes;
 use crate::edge::walk::canonical;
@@ -107,13 +107,19 @@ impl SetupFiles {
         }
         let bytes = read_bytes(&real).map_err(|why| why.to_string())?;
         let text = decode(&bytes).map_err(|why| why.to_string())?.text;
+        let private = self.is_private(&text)?;
+        let hash = ObjectHash::new(ContentHasher::new("setup").text(&text).finish());
+        Ok(SetupText { text, hash, private })
+    }
+
+    /// Returns whether a text is private by its own lines; the error says why it may not be read for settings.
+    fn is_private(&self, text: &Arc<str>) -> Result<bool, String> {
         let outline = scan(text.clone(), &ScanOptions::default()).map_err(|why| why.to_string())?;
-        let private = privacy(&outline, &self.privacy).contains(&Privacy::Private);
-        if private && !private_by_lines(&outline, &self.privacy) {
+        let private = private_by_lines(&outline, &self.privacy);
+        if !private && privacy(&outline, &self.privacy).contains(&Privacy::Private) {
             return Err("it holds private notes; keep settings in a file without them".to_owned());
         }
-        let hash = ObjectHash::new(ContentHasher::new("setup").text(&text).finish());
-        Ok(SetupText { text, hash })
+        Ok(private)
     }
 }
 
@@ -157,12 +163,6 @@ impl SetupTexts for SetupFiles {
         known.insert(path.to_owned(), Known { look, text: text.clone() });
         text
     }
-}
-
-/// Returns whether a name is one of another machine, or of another way than the file system.
-fn is_elsewhere(name: &str) -> bool {
-    let scheme = name.split_once("://").map(|(scheme, _)| scheme);
-    scheme.is_some_and(|scheme| !scheme.is_empty() && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric()))
 }
 
 fn look(path: &str) -> Option<Look> {

@@ -238,7 +238,7 @@ fn a_card_keeps_what_holds_of_the_whole_file_and_what_set_it_up() {
         "#+PROPERTY: a 1\n#+PROPERTY: A+ 2\n#+CATEGORY: first\n#+CATEGORY: last\n* h\n:PROPERTIES:\n:A+: 3\n:END:\n";
     let mut outline = scan(text.into(), &ScanOptions::default()).expect("it is small");
     let hash = Some(ObjectHash::new([7; 32]));
-    let setup = |path: &str, hash| SetupUse { path: path.into(), hash, line: 1, problem: None };
+    let setup = |path: &str, hash| SetupUse { path: path.into(), hash, line: 1, problem: None, private: false };
     outline.setups = vec![setup("/m/base.org", hash), setup("/m/gone.org", None)];
     let document = Document::build("n.org", outline, &PrivacyOptions::default());
     let card = Card::of(&document);

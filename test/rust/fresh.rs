@@ -4,6 +4,7 @@ mod delay;
 
 use crate::support::engine::Home;
 use passepartout::domain::focus::{Project, Reach};
+use passepartout::domain::label::Privacy;
 use passepartout::edge::engine::focus::Turnabout;
 use passepartout::edge::engine::{Engine, Notice};
 use passepartout::edge::watch::Watch;
@@ -287,7 +288,15 @@ async fn a_setup_file_that_changes_shapes_anew_what_it_sets_up() {
     is(&["Water"], &["late"]);
     fs::remove_file(memex.join("more.org")).expect("it is there");
     is(&["Water"], &[]);
+    let private = |engine: &Engine| {
+        let view = engine.view();
+        view.card(&memex.join("a.org").display().to_string()).is_some_and(|card| card.privacy(1) == Privacy::Private)
+    };
+    followed.until("more.org is missed", &private);
+    fs::write(memex.join("more.org"), "#+PROPERTY: PRIVACY no\n").expect("a file");
+    followed.until("more.org says nothing private", |engine| !private(engine));
     fs::remove_file(memex.join("base.setup")).expect("it is there");
+    followed.until("base.setup is missed", &private);
     followed.until("that it is gone", |engine| {
         let gone = |problem: &String| problem.contains("base.setup") && problem.contains("there is no such file");
         engine.problems().iter().any(gone)
@@ -348,18 +357,20 @@ async fn setup_files_from_outside_private_and_secret_ones_are_not_read() {
     assert_eq!(
         whys,
         [
-            "it holds private notes; keep settings in a file without them",
+            "it holds private notes; keep settings in a file without them; what it sets up counts as private",
             "it is not on this machine, and nothing is fetched",
-            "it lies outside the memex; move it into one of its folders",
-            "it lies outside the memex; move it into one of its folders",
-            "its name is that of a file with keys or passwords",
+            "it lies outside the memex; move it into one of its folders; what it sets up counts as private",
+            "it lies outside the memex; move it into one of its folders; what it sets up counts as private",
+            "its name is that of a file with keys or passwords; what it sets up counts as private",
         ]
     );
     // What makes itself private makes private what it sets up.
     assert_eq!(shaped(&engine, Path::new(&home.file("f.org"))).0, ["f"]);
     let view = engine.view();
     let privacy = |name: &str| view.card(&home.file(name)).map(|card| card.privacy(1));
-    assert_eq!(privacy("f.org"), Some(passepartout::domain::label::Privacy::Private));
-    assert_eq!(privacy("a.org"), Some(passepartout::domain::label::Privacy::Open));
+    assert_eq!(privacy("f.org"), Some(Privacy::Private));
+    // What could have done so and was not read does it as well, and what is on another machine never does.
+    assert_eq!(["a.org", "c.org", "d.org", "e.org"].map(privacy), [Some(Privacy::Private); 4]);
+    assert_eq!(privacy("b.org"), Some(Privacy::Open));
     engine.close().await;
 }

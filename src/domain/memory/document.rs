@@ -247,6 +247,7 @@ pub fn privacy(outline: &Outline, options: &PrivacyOptions) -> Vec<Privacy> {
     };
     let whole_file = outline.filetags.iter().any(|tag| private_tag(tag))
         || outline.properties.iter().any(private_property)
+        || outline.setups.iter().any(|setup| setup.private)
         || private_keyword(&outline.text);
     let mut privacy = Vec::with_capacity(outline.nodes.len());
     for (index, node) in outline.nodes.iter().enumerate() {
@@ -262,11 +263,13 @@ pub fn privacy(outline: &Outline, options: &PrivacyOptions) -> Vec<Privacy> {
 }
 
 /// Returns whether lines such as `#+FILETAGS`, in a file or its setup files, make all of it private: what reads such a
-/// file for its settings becomes private, too.
+/// file for its settings becomes private, too. A setup file that could not be read does so as well.
 pub fn private_by_lines(outline: &Outline, options: &PrivacyOptions) -> bool {
     let wanted: Vec<String> = options.tags.iter().map(|tag| plain_tag(tag)).filter(|tag| !tag.is_empty()).collect();
     outline.filetags.iter().any(|tag| wanted.contains(&plain_tag(tag)))
         || outline.properties.iter().any(private_property)
+        || outline.setups.iter().any(|setup| setup.private)
+        || private_keyword(&outline.text)
 }
 
 fn plain_tag(tag: &str) -> String {

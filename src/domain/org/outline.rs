@@ -44,6 +44,8 @@ pub struct SetupUse {
     pub line: u32,
     /// Why it does not count, or not everywhere, for people.
     pub problem: Option<Box<str>>,
+    /// Whether it makes the whole file private: by its own lines, or as what it says could not be read.
+    pub private: bool,
 }
 
 /// A keyword such as TODO.

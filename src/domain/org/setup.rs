@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// How deep setup files may name each other.
 const MAX_DEPTH: usize = 8;
 
-/// How many setup files one file may have, each counted as often as it is named.
+/// How many setup files one file may have, each counted as often as it is named, whether it is found or not.
 const MAX_FILES: usize = 32;
 
 /// The most bytes of setup files that one file may have, in all.
@@ -26,6 +26,8 @@ pub struct SetupText {
     pub text: Arc<str>,
     /// What names this text; whoever was shaped by it is shaped anew when it is another one.
     pub hash: ObjectHash,
+    /// Whether its own lines make it private; then whatever names it is private as a whole, whatever later lines say.
+    pub private: bool,
 }
 
 /// Hands in the texts of setup files. It may block, and is asked by several threads.
@@ -103,7 +105,8 @@ pub(super) struct Gathered<'a> {
     pub uses: Vec<SetupUse>,
 }
 
-/// Gathers what setting lines say; `line_of` counts the lines of the text.
+/// Gathers what setting lines say; `line_of` counts the lines of the text, and is asked no oftener than there may be
+/// setup files.
 pub(super) fn gather<'a>(
     text: &'a str,
     lines: &[Line],
@@ -111,14 +114,15 @@ pub(super) fn gather<'a>(
     line_of: impl Fn(usize) -> u32,
 ) -> Gathered<'a> {
     let mut gathered = Gathered::default();
-    let mut left = Left { files: MAX_FILES, bytes: MAX_BYTES };
+    let mut left = Left { files: MAX_FILES, bytes: MAX_BYTES, cut: false };
     let source = setups.texts.as_deref().zip(setups.file.as_deref());
     let mut met = BTreeMap::new();
     for line in lines {
         let said = value(text, line);
         match (line.kind, source) {
             (Kind::Setupfile, Some((texts, file))) => {
-                let mut reading = Reading { texts, line: line_of(line.begin), left: &mut left, met: &mut met };
+                let line = &|| line_of(line.begin);
+                let mut reading = Reading { texts, line, left: &mut left, met: &mut met };
                 reading.include(file, said, &mut vec![file.to_owned()], &mut gathered);
             }
             (Kind::Setupfile, None) => {}
@@ -132,12 +136,14 @@ pub(super) fn gather<'a>(
 struct Left {
     files: usize,
     bytes: usize,
+    /// Whether one was left out because there were too many before it; nothing more is looked at then.
+    cut: bool,
 }
 
 /// Reads the setup files of one line.
 struct Reading<'r> {
     texts: &'r dyn SetupTexts,
-    line: u32,
+    line: &'r dyn Fn() -> u32,
     left: &'r mut Left,
     /// What was read already: a file that is named twice is asked for once, so that it is one text.
     met: &'r mut BTreeMap<String, Result<SetupText, String>>,
@@ -150,9 +156,17 @@ impl Reading<'_> {
         if name.trim().is_empty() {
             return;
         }
+        // What is not on this machine is not read, and it says nothing of what is private here.
+        let local = !is_elsewhere(name);
+        let none_left = self.left.files == 0;
+        if none_left && (self.left.cut || !local) {
+            return;
+        }
+        self.left.cut = none_left;
+        self.left.files = self.left.files.saturating_sub(1);
         let path = self.texts.place(from, name);
-        // As Org has it, a loop ends without a word.
-        if above.contains(&path) {
+        // As Org has it, a loop ends without a word; where nothing more is looked at, the first one stands for the rest.
+        if !none_left && above.contains(&path) {
             return;
         }
         let read = match self.met.get(&path) {
@@ -162,20 +176,23 @@ impl Reading<'_> {
                 self.met.insert(path.clone(), read.clone());
                 let problem = read.as_ref().err().map(|why| why.as_str().into());
                 let hash = read.as_ref().ok().map(|setup| setup.hash);
-                gathered.uses.push(SetupUse { path: path.as_str().into(), hash, line: self.line, problem });
+                // What could not be read may say that all is private.
+                let private = read.as_ref().map_or(local, |setup| setup.private);
+                let path = path.as_str().into();
+                gathered.uses.push(SetupUse { path, hash, line: (self.line)(), problem, private });
                 read
             }
         };
         let Ok(setup) = read else { return };
-        let room = above.len() <= MAX_DEPTH && self.left.files > 0 && setup.text.len() <= self.left.bytes;
+        let room = above.len() <= MAX_DEPTH && !none_left && setup.text.len() <= self.left.bytes;
         if !room {
             let known = gathered.uses.iter_mut().find(|known| *known.path == *path);
             if let Some(known) = known.filter(|known| known.problem.is_none()) {
                 known.problem = Some("too many setup files, or too long or too deep ones, lead to it".into());
+                known.private = true;
             }
             return;
         }
-        self.left.files -= 1;
         self.left.bytes -= setup.text.len();
         above.push(path);
         for line in scan::setting_lines(&setup.text) {
@@ -193,6 +210,12 @@ impl Reading<'_> {
         }
         above.pop();
     }
+}
+
+/// Returns whether a name is one of another machine, or of another way than the file system.
+pub fn is_elsewhere(name: &str) -> bool {
+    let scheme = name.split_once("://").map(|(scheme, _)| scheme);
+    scheme.is_some_and(|scheme| !scheme.is_empty() && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric()))
 }
 
 /// Returns a name without the quotation marks around it.

@@ -1,9 +1,11 @@
 //! Setup files: what they say counts where the line stands, as in Org 9.7, within bounds, and never from elsewhere.
 
 use passepartout::domain::id::ObjectHash;
+use passepartout::domain::label::Privacy;
+use passepartout::domain::memory::document::{PrivacyOptions, privacy, private_by_lines};
 use passepartout::domain::org::outline::Outline;
 use passepartout::domain::org::scan::{ScanOptions, scan};
-use passepartout::domain::org::setup::{SetupText, SetupTexts, Setups};
+use passepartout::domain::org::setup::{SetupText, SetupTexts, Setups, is_elsewhere};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -12,13 +14,17 @@ struct Shelf(BTreeMap<String, String>);
 
 impl SetupTexts for Shelf {
     fn place(&self, from: &str, name: &str) -> String {
+        if is_elsewhere(name) {
+            return name.to_owned();
+        }
         let folder = from.rsplit_once('/').map_or("", |(folder, _)| folder);
         format!("{folder}/{name}")
     }
 
     fn text(&self, path: &str) -> Result<SetupText, String> {
         let text = self.0.get(path).ok_or("there is no such file")?;
-        Ok(SetupText { text: text.as_str().into(), hash: ObjectHash::new(*blake3::hash(text.as_bytes()).as_bytes()) })
+        let hash = ObjectHash::new(*blake3::hash(text.as_bytes()).as_bytes());
+        Ok(SetupText { text: text.as_str().into(), hash, private: text.contains("PRIVACY private") })
     }
 }
 
@@ -87,7 +93,40 @@ fn setup_files_are_read_within_bounds() {
     let tree: Vec<_> = (0..20)
         .map(|n| (names[n].as_str(), format!("#+FILETAGS: t\n{}", format!("#+SETUPFILE: {}.org\n", n + 1).repeat(2))))
         .collect();
-    assert_eq!(read("#+SETUPFILE: 0.org\n", &tree).filetags.len(), 32);
+    let wide = read("#+SETUPFILE: 0.org\n", &tree);
+    assert!(wide.filetags.len() <= 32, "{}", wide.filetags.len());
+    assert!(is_private(&wide) && is_private(&deep) && is_private(&missing), "what was left out may say so");
     let long = [("long.org", format!("#+FILETAGS: long\n{}", "x\n".repeat(300_000)))];
     assert_eq!(read("#+SETUPFILE: long.org\n#+SETUPFILE: long.org\n", &long).filetags.len(), 1);
+    // What is not on this machine is not read, and what comes after the last that counts is left out.
+    let many = "#+SETUPFILE: https://example.org/theme.setup\n".repeat(40);
+    assert!(!is_private(&read(&many, &[])));
+    assert!(is_private(&read(&format!("{many}#+SETUPFILE: main.org\n"), &[("main.org", String::new())])));
+}
+
+fn is_private(outline: &Outline) -> bool {
+    privacy(outline, &PrivacyOptions::default()).first() == Some(&Privacy::Private)
+}
+
+#[test]
+fn what_sets_up_privately_makes_all_of_it_private_whatever_comes_after() {
+    let files = [
+        ("open.org", "#+PROPERTY: PRIVACY no\n".to_owned()),
+        ("a.org", "#+PROPERTY: PRIVACY private\n".to_owned()),
+        ("both.org", "#+PROPERTY: PRIVACY private\n#+PROPERTY: PRIVACY no\n".to_owned()),
+        ("deep.org", "#+SETUPFILE: a.org\n#+PROPERTY: PRIVACY no\n".to_owned()),
+    ];
+    for (text, private) in [
+        ("#+SETUPFILE: open.org\n", false),
+        ("#+SETUPFILE: a.org\n", true),
+        ("#+SETUPFILE: a.org\n#+PROPERTY: PRIVACY no\n", true),
+        ("#+SETUPFILE: a.org\n#+SETUPFILE: open.org\n", true),
+        ("#+SETUPFILE: both.org\n", true),
+        ("#+SETUPFILE: deep.org\n#+PROPERTY: PRIVACY no\n", true),
+        ("#+SETUPFILE: open.org\n#+SETUPFILE: nowhere.org\n", true),
+    ] {
+        let outline = read(text, &files);
+        assert_eq!(is_private(&outline), private, "{text}");
+        assert_eq!(private_by_lines(&outline, &PrivacyOptions::default()), private, "{text}");
+    }
 }
