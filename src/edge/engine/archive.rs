@@ -269,6 +269,16 @@ impl Archive {
         answer.recv().map_err(|_| GONE.to_string())?
     }
 
+    /// Queues cards that were made anew of texts that are stored, without waiting.
+    pub fn queue_cards(&self, shape: Shape, cards: Vec<Arc<Card>>) {
+        let keep = move |store: &mut dyn Store| {
+            // They are derived: a card that is missing, or is not the newest, is made anew at the next start.
+            let _ = store.keep_cards(&shape, &cards, false);
+        };
+        // As with steps: what comes after the end has nowhere to go.
+        let _ = self.0.send(Job::Look(Box::new(keep)));
+    }
+
     /// Returns the last operations, oldest first.
     ///
     /// # Errors

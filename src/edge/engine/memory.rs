@@ -2,8 +2,10 @@
 
 use crate::domain::count::counted;
 use crate::domain::id::{NodeId, ObjectHash, OperationId};
+use crate::domain::memory::card::Card;
 use crate::domain::memory::document::{Document, PrivacyOptions};
 use crate::domain::memory::operation::Why;
+use crate::domain::memory::shape::Shape;
 use crate::domain::memory::store::{NewRecord, Stamp};
 use crate::domain::memory::view::View;
 use crate::domain::port::LogLevel;
@@ -105,6 +107,13 @@ impl Engine {
                 changed.push(document);
             }
         }
+        // A step stores the cards of new texts alone.
+        let remade: Vec<Arc<Card>> = {
+            let same = |document: &&Arc<Document>| {
+                before.card(&document.file).is_some_and(|old| old.root() == document.root())
+            };
+            changed.iter().filter(same).map(|document| document.card().clone()).collect()
+        };
         transaction.put_all(&changed);
         let there = |file: &&str| before.card(file).is_some() && may(&before, file);
         let gone: Vec<&str> = remove.into_iter().filter(there).collect();
@@ -120,6 +129,10 @@ impl Engine {
         let made = change.publish(&mut memory).map(|operation| {
             let id = operation.id;
             self.archive.step_with(operation, memory.head().clone(), beside(id));
+            if !remade.is_empty() {
+                let shape = Shape { scan: self.scan_options(), privacy: self.privacy_options() };
+                self.archive.queue_cards(shape, remade);
+            }
             id
         });
         drop(memory);

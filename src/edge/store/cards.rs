@@ -10,6 +10,7 @@ use crate::domain::memory::shelf::{Shelf, WARM_BYTES};
 use crate::domain::memory::store::{Stamp, StoreError};
 use crate::domain::memory::view::View;
 use crate::domain::org::scan::ScanOptions;
+use crate::domain::org::setup::Setups;
 use crate::edge::store::disk::DiskStore;
 use crate::edge::store::objects::{self, ReadError};
 use crate::edge::store::open::connect_to_texts;
@@ -35,6 +36,8 @@ type Keyed = (Vec<Card>, Keys);
 
 /// Which cards are wanted.
 struct Wanted<'a> {
+    /// The setup files as they are now: a card that was made by others fits no more.
+    setups: &'a Setups,
     /// The name of the shape that they were made with.
     shape: ObjectHash,
     /// Their files, with the documents that they were made of.
@@ -61,7 +64,7 @@ impl DiskStore {
             let stamp = stamps.get(file).filter(|stamp| stamp.document == document)?;
             jiff::Timestamp::from_nanosecond(stamp.modified.into()).ok()
         };
-        let wanted = Wanted { shape: shape.name(), files, modified: &modified };
+        let wanted = Wanted { setups: &shape.scan.setups, shape: shape.name(), files, modified: &modified };
         let (mut cards, stale) = self.read_cards(&wanted)?;
         let known: HashSet<Arc<str>> =
             cards.iter().flat_map(|(cards, _)| cards).map(|card| card.file.clone()).collect();
@@ -274,6 +277,7 @@ fn query_cards(connection: &Connection, wanted: &Wanted<'_>, rows: (i64, i64)) -
         let card = found.filter(|_| is(2, &wanted.shape)).and_then(|(file, document)| {
             Card::decode(file.clone(), *document, (wanted.modified)(file, *document), bytes)
         });
+        let card = card.filter(|card| wanted.setups.are_as(card.setups()));
         match card {
             Some(card) => cards.push(card),
             None => {
