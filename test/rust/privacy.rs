@@ -124,6 +124,41 @@ async fn a_heading_that_leaves_its_private_parent_is_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_edit_of_a_setup_file_asks_for_the_notes_that_it_opens() {
+    let home = Home::new(&[
+        ("a.org", "#+SETUPFILE: base.setup\n* Pay\n"),
+        ("b.org", "#+SETUPFILE: base.org\n* Rent\n"),
+        ("c.org", "#+SETUPFILE: later.setup\n* Debts\n"),
+        ("base.setup", "#+FILETAGS: :private:\n"),
+        ("base.org", "#+SETUPFILE: base.setup\n"),
+        ("other.setup", "#+FILETAGS: :private:\n"),
+    ]);
+    let server = FakeServer::start([]);
+    let engine = home.engine_with(|config| provide(config, &[("fake", &server, true)], &["fake"])).await;
+    home.read(&engine).await;
+    for (name, text, opens) in [
+        ("base.setup", "#+FILETAGS: :work:\n", true),
+        ("base.setup", "#+FILETAGS: :work:private:\n", false),
+        ("base.setup", "* Health :private:\n", false),
+        ("base.org", "#+TODO: A | B\n", true),
+        // As long as it is missing, what names it is private.
+        ("later.setup", "#+TODO: A | B\n", true),
+        ("later.setup", "#+PROPERTY: PRIVACY private\n", false),
+        // Nothing names it.
+        ("other.setup", "#+TODO: A | B\n", false),
+    ] {
+        server.push(calls(&[call("c1", "write-file", json!({"path": home.file(name), "content": text}))]));
+        let _ = home.ask(&engine, "tidy my settings").await;
+        let plan = waiting(&engine);
+        let found = dispatcher(&plan);
+        assert_eq!(found.contains("would no longer be private"), opens, "{name}: {text}: {found}");
+        server.push(says("As you like."));
+        home.deny(&engine, &plan, "no").await.expect("the denial counts");
+    }
+    engine.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_record_of_a_private_act_says_what_kind_and_where_and_not_what() {
     let home = home();
     let engine = home.engine().await;

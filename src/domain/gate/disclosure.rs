@@ -27,7 +27,7 @@ struct Count {
 }
 
 /// Returns the highest headings whose text was private before and would stand in an open place, by their titles;
-/// a file by its name for what stands above its first heading.
+/// a file by its name for what stands above its first heading, or when a setup file would no longer make it private.
 ///
 /// All edits are taken together: a heading may leave one file for another. A file that is no Org file keeps nothing
 /// private. A copy leaves the private text where it is, and is no loosening: who could copy it has read it, and what
@@ -37,16 +37,32 @@ struct Count {
 /// When a text is too large to be read as Org.
 pub fn loosened(edits: &[EditFact], private_tags: &[String]) -> Result<Vec<String>, TooLarge> {
     let before = befores(edits, private_tags)?;
+    // What is set up keeps its text, so that nothing of it stands in the edits.
+    let mut names: Vec<String> = Vec::new();
+    let opened = edits.iter().flat_map(|edit| &edit.by_setup.opens);
+    opened.for_each(|file| add(&mut names, readable(file.rsplit('/').next().unwrap_or(file))));
     if !before.iter().any(|side| (0..side.outline.nodes.len()).any(|node| side.is_private(node))) {
-        return Ok(Vec::new());
+        return Ok(names);
     }
     let after = afters(edits, private_tags)?;
     let (old, new) = (counts(&before), counts(&after));
     let count = |counts: &HashMap<&str, Count>, piece: &str| counts.get(piece).copied().unwrap_or_default();
-    Ok(highest(&before, &|piece| {
+    let found = highest(&before, &|piece| {
         let (old, new) = (count(&old, piece), count(&new, piece));
         new.open > old.open && new.private < old.private
-    }))
+    });
+    found.into_iter().for_each(|name| add(&mut names, name));
+    Ok(names)
+}
+
+fn add(names: &mut Vec<String>, name: String) {
+    if !names.contains(&name) {
+        names.push(name);
+    }
+}
+
+fn readable(name: &str) -> String {
+    name.chars().filter(|c| !c.is_control()).take(80).collect()
 }
 
 /// Returns the open headings and files that would get text which stood in no open place before.
@@ -107,7 +123,7 @@ impl Side {
         let file = self.file.rsplit('/').next().unwrap_or(&self.file);
         let heading = node > 0 && self.privacy.is_some() && !title.trim().is_empty();
         let name = if heading { title } else { file };
-        name.chars().filter(|c| !c.is_control()).take(80).collect()
+        readable(name)
     }
 }
 
@@ -187,11 +203,7 @@ fn places(after: &[Side], opens: &dyn Fn(&str) -> bool) -> Vec<String> {
 
 fn names<'a>(nodes: impl Iterator<Item = (&'a Side, usize)>) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
-    for name in nodes.map(|(side, node)| side.name(node)) {
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
+    nodes.for_each(|(side, node)| add(&mut names, side.name(node)));
     names
 }
 

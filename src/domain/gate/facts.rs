@@ -242,13 +242,16 @@ pub struct EditFact {
     pub by_setup: BySetup,
 }
 
-/// Whether lines such as `#+FILETAGS` of a file's setup files make all of it private.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Whether lines such as `#+FILETAGS` of a file's setup files make all of it private, and what it does as one itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BySetup {
     /// As it was.
     pub before: bool,
     /// As it would be.
     pub after: bool,
+    /// Where the file is a setup file itself: what it made private and would no longer do so, by name. The list is
+    /// bounded, and its last entry says how many more there are.
+    pub opens: Vec<String>,
 }
 
 impl Facts {
@@ -272,6 +275,7 @@ impl Facts {
         for edit in &self.edits {
             hasher.text(&edit.file).option(edit.before.as_deref()).text(&edit.after);
         }
+        self.hash_setup(&mut hasher);
         hasher.number(match self.privacy {
             None => 0,
             Some(Privacy::Open) => 1,
@@ -284,6 +288,18 @@ impl Facts {
         self.hash_shell(&mut hasher);
         self.hash_undo(&mut hasher);
         FactsHash::new(hasher.finish())
+    }
+
+    /// Adds what setup files make private, and what edits of them would open; nothing where there is neither.
+    fn hash_setup(&self, hasher: &mut ContentHasher) {
+        for edit in self.edits.iter().chain(&self.put_texts).filter(|edit| edit.by_setup != BySetup::default()) {
+            let BySetup { before, after, opens } = &edit.by_setup;
+            hasher.text("setup").text(&edit.file).number(u64::from(*before)).number(u64::from(*after));
+            hasher.number(opens.len() as u64);
+            for file in opens {
+                hasher.text(file);
+            }
+        }
     }
 
     /// Adds what is put whole, and what cannot be undone; nothing where there is neither.

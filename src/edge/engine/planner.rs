@@ -1,12 +1,14 @@
 //! Predicts what an edit would change: on the text of the open buffer, or of the file.
 
 use crate::domain::action::Action;
+use crate::domain::count::counted;
 use crate::domain::gate::facts::{BySetup, EditFact, PathFact};
 use crate::domain::gate::place::holds_notes;
 use crate::domain::id::NodeId;
 use crate::domain::label::Privacy;
 use crate::domain::memory::card::Card;
 use crate::domain::memory::document::private_by_lines;
+use crate::domain::memory::query::shaped_by;
 use crate::domain::memory::view::NodeRef;
 use crate::domain::org::edit::{Edit, EditOptions, NewHeading, Planning, apply, extract, splices};
 use crate::domain::org::is_org;
@@ -17,7 +19,8 @@ use crate::domain::scope::Scope;
 use crate::domain::tool::{Effect, RESTORE, Tool};
 use crate::edge::engine::Engine;
 use crate::edge::survey::{EditPlanner, Predicted, Whereabouts};
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, Weak};
 
 /// The engine as the survey sees it; it is filled in when the engine stands.
@@ -59,6 +62,9 @@ impl Whereabouts for Lookout {
         self.engine().is_some_and(|engine| engine.is_open_now(path).unwrap_or(true))
     }
 }
+
+/// How many files an edit of a setup file names that it would open.
+const OPENS_NAMED: usize = 50;
 
 impl EditPlanner for Lookout {
     fn plan(&self, action: &Action, tool: &Tool, _scope: &Scope, paths: &[PathFact]) -> Result<Predicted, String> {
@@ -148,10 +154,34 @@ impl Engine {
             outline
                 .is_ok_and(|outline| !outline.setups.is_empty() && private_by_lines(&outline, &self.privacy_options()))
         };
+        let opens = self.opens_by_setup(edit);
         match is_org(&edit.file) {
-            true => BySetup { before: edit.before.as_ref().is_some_and(private), after: private(&edit.after) },
-            false => BySetup::default(),
+            true => BySetup { before: edit.before.as_ref().is_some_and(private), after: private(&edit.after), opens },
+            false => BySetup { opens, ..BySetup::default() },
         }
+    }
+
+    /// Returns the files that a file made private as their setup file, whatever its name, and would no longer after an
+    /// edit.
+    fn opens_by_setup(&self, edit: &EditFact) -> Vec<String> {
+        let view = self.view();
+        let mut names = self.setups.at_or_below(&[PathBuf::from(&edit.file)]);
+        names.push(edit.file.clone());
+        let found: BTreeSet<&Arc<str>> = names.iter().flat_map(|name| shaped_by(&view, name)).collect();
+        // One that is not there makes private what names it, as one does that cannot be read.
+        let private = |text: &Arc<str>| {
+            let outline = scan(text.clone(), &self.scan_options_of(&edit.file));
+            let by_others = outline.map_or(true, |outline| outline.setups.iter().any(|setup| setup.private));
+            by_others || self.setups.makes_private(text)
+        };
+        if found.is_empty() || private(&edit.after) || !edit.before.as_ref().is_none_or(private) {
+            return Vec::new();
+        }
+        let mut opens: Vec<String> = found.iter().take(OPENS_NAMED).map(|file| file.to_string()).collect();
+        if found.len() > OPENS_NAMED {
+            opens.push(format!("{} more", counted(found.len() - OPENS_NAMED, "file")));
+        }
+        opens
     }
 
     /// Finds a node and the outline of its file as it is now, which may be ahead of memory.

@@ -186,10 +186,15 @@ fn words_of_a_private_conversation_ask_before_they_stand_in_a_file() {
 fn what_a_setup_file_makes_private_opens_when_the_line_goes() {
     let set_up = edit("a.org", "#+SETUPFILE: p.org\n* Salary\n", "* Salary\n");
     assert_eq!(loosened(std::slice::from_ref(&set_up)), Vec::<String>::new(), "nothing says that it was private");
-    let by_setup = BySetup { before: true, after: false };
+    let by_setup = BySetup { before: true, ..BySetup::default() };
     assert_eq!(loosened(&[EditFact { by_setup, ..set_up.clone() }]), ["Salary"]);
-    let by_setup = BySetup { before: true, after: true };
-    assert_eq!(loosened(&[EditFact { by_setup, ..set_up }]), Vec::<String>::new());
+    let by_setup = BySetup { before: true, after: true, ..BySetup::default() };
+    assert_eq!(loosened(&[EditFact { by_setup, ..set_up.clone() }]), Vec::<String>::new());
+    // An edit of the setup file itself holds nothing of what it opens.
+    let by_setup = BySetup { opens: vec!["/m/a.org".into(), "/m/b.org".into()], ..BySetup::default() };
+    let setup = EditFact { by_setup, ..edit("base.setup", "#+FILETAGS: :private:\n", "#+FILETAGS: :open:\n") };
+    assert_eq!(loosened(std::slice::from_ref(&setup)), ["a.org", "b.org"]);
+    assert_eq!(loosened(&[setup, set_up]), ["a.org", "b.org"]);
 }
 
 /// Words that mark what a heading of a random outline says; each is unique.

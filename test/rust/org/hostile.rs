@@ -1,9 +1,13 @@
 //! Hostile but legal text: no panic, no depth, no more than linear work, ranges that hold.
 
 use super::outline;
+use passepartout::domain::id::ObjectHash;
 use passepartout::domain::org::outline::Outline;
 use passepartout::domain::org::scan::{ScanOptions, TooLarge, scan};
+use passepartout::domain::org::setup::{SetupText, SetupTexts, Setups, is_elsewhere};
 use proptest::prelude::*;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn sound(outline: &Outline) {
     let text = &outline.text;
@@ -78,6 +82,48 @@ fn repeated_pieces_are_read_in_one_pass() {
                 Err(error) => panic!("{piece:?}: {error}"),
             }
         }
+    }
+}
+
+/// Hands in setup files, and counts how often it is asked.
+#[derive(Default)]
+struct Counting(AtomicUsize);
+
+impl SetupTexts for Counting {
+    fn place(&self, _: &str, name: &str) -> String {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        name.to_owned()
+    }
+
+    fn text(&self, path: &str) -> Result<SetupText, String> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        let hash = ObjectHash::new([0; 32]);
+        match path.starts_with('n') || is_elsewhere(path) {
+            true => Err("there is no such file".to_owned()),
+            false => Ok(SetupText { text: "#+SETUPFILE: a\n".repeat(10_000).into(), hash, private: false }),
+        }
+    }
+}
+
+/// However often a file names setup files, and whether or not they are there: few are looked for.
+#[test]
+fn many_setup_lines_are_little_work() {
+    let many = |name: &dyn Fn(usize) -> String| (0..350_000).map(|n| format!("#+SETUPFILE: {}\n", name(n))).collect();
+    for (private, text) in [
+        (true, many(&|n| format!("n{n}"))),
+        (true, many(&|_| "n".to_owned())),
+        (true, many(&|n| format!("f{n}"))),
+        (true, many(&|_| "main".to_owned())),
+        (false, many(&|n| format!("https://example.org/{n}"))),
+    ] {
+        let text: String = text;
+        let counting = Arc::new(Counting::default());
+        let options = ScanOptions { setups: Setups::new(counting.clone()), ..ScanOptions::default() };
+        let outline = scan(text.as_str().into(), &options.of("main")).expect("it is not too large");
+        sound(&outline);
+        let asked = counting.0.load(Ordering::Relaxed);
+        assert!(asked <= 80 && outline.setups.len() <= 40, "{asked} questions for {}", &text[..40]);
+        assert_eq!(outline.setups.iter().any(|setup| setup.private), private, "{}", &text[..40]);
     }
 }
 
