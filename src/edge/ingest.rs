@@ -96,6 +96,13 @@ pub struct Problem {
     pub text: String,
 }
 
+impl Problem {
+    /// Returns whether this is about a setup file that is not read.
+    pub fn is_of_setup(&self) -> bool {
+        self.text.starts_with(SETUP)
+    }
+}
+
 impl std::fmt::Display for Problem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}: {}", self.file, self.text)
@@ -432,10 +439,13 @@ fn gone(reach: Reach<'_>, known: &Known, listed: &BTreeSet<PathBuf>, unseen: &[P
     }
 }
 
+/// How that is begun.
+const SETUP: &str = "a #+SETUPFILE line names it, and it is not read: ";
+
 /// Says of a setup file that it does not count: once, however many files name it.
 fn refused(setup: &str, why: &str) -> Problem {
     let private = if is_elsewhere(setup) { "" } else { "; what it sets up counts as private" };
-    let text = format!("a #+SETUPFILE line names it, and it is not read: {why}{private}");
+    let text = format!("{SETUP}{why}{private}");
     Problem { file: shown(Path::new(setup)), text }
 }
 

@@ -292,11 +292,11 @@ async fn a_setup_file_that_changes_shapes_anew_what_it_sets_up() {
         let view = engine.view();
         view.card(&memex.join("a.org").display().to_string()).is_some_and(|card| card.privacy(1) == Privacy::Private)
     };
-    followed.until("more.org is missed", &private);
+    followed.until("more.org is missed", private);
     fs::write(memex.join("more.org"), "#+PROPERTY: PRIVACY no\n").expect("a file");
     followed.until("more.org says nothing private", |engine| !private(engine));
     fs::remove_file(memex.join("base.setup")).expect("it is there");
-    followed.until("base.setup is missed", &private);
+    followed.until("base.setup is missed", private);
     followed.until("that it is gone", |engine| {
         let gone = |problem: &String| problem.contains("base.setup") && problem.contains("there is no such file");
         engine.problems().iter().any(gone)
@@ -326,6 +326,120 @@ async fn a_setup_file_that_changed_while_nothing_ran_is_noticed_at_the_start() {
     let engine = home.engine().await;
     home.read(&engine).await;
     assert_eq!(shaped(&engine, &a).0, Vec::<String>::new());
+    engine.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_changed_setup_file_does_is_stored_and_read_once() {
+    let home = Home::new(&[("a.org", "#+SETUPFILE: base.setup\n* Tea\n"), ("base.setup", "#+FILETAGS: :open:\n")]);
+    let old = std::time::SystemTime::now() - Duration::from_secs(60);
+    let put = |text: &str, seconds: u64| {
+        fs::write(home.file("base.setup"), text).expect("a file");
+        let file = fs::File::options().append(true).open(home.file("base.setup")).expect("a file");
+        file.set_modified(old + Duration::from_secs(seconds)).expect("its time is set");
+    };
+    put("#+FILETAGS: :open:\n", 0);
+    let file = fs::File::options().append(true).open(home.file("a.org")).expect("a file");
+    file.set_modified(old).expect("its time is set");
+    let privacy = |engine: &Engine| engine.view().card(&home.file("a.org")).map(|card| card.privacy(1));
+    let read = |engine: &Arc<Engine>| {
+        let engine = engine.clone();
+        async move { tokio::task::spawn_blocking(move || engine.read_memex(&mut |_| {})).await.expect("it is read") }
+    };
+    let engine = home.engine().await;
+    read(&engine).await;
+    assert_eq!(privacy(&engine), Some(Privacy::Open));
+    // While it runs, ...
+    put("#+FILETAGS: :private:\n", 1);
+    engine.read_changed(&[PathBuf::from(home.file("base.setup"))]);
+    assert_eq!(privacy(&engine), Some(Privacy::Private));
+    engine.close().await;
+    drop(engine);
+    let last = |engine: &Engine| engine.head();
+    let engine = home.engine().await;
+    assert_eq!(privacy(&engine), Some(Privacy::Private), "before the memex is read");
+    let before = last(&engine);
+    let report = read(&engine).await;
+    assert_eq!((report.unchanged, report.documents.len()), (report.files, 0));
+    assert_eq!(last(&engine), before);
+    engine.close().await;
+    drop(engine);
+    // ... and while nothing ran.
+    put("#+FILETAGS: :open:\n", 2);
+    for _ in 0..2 {
+        let engine = home.engine().await;
+        assert_eq!(privacy(&engine), Some(Privacy::Open), "before the memex is read");
+        let report = read(&engine).await;
+        assert_eq!((report.unchanged, report.documents.len()), (report.files, 0));
+        assert_eq!(last(&engine), before);
+        engine.close().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_open_buffer_takes_over_what_its_setup_file_says() {
+    let home = Home::new(&[
+        ("a.org", "#+SETUPFILE: base.setup\n* Tea\n"),
+        ("base.setup", "#+FILETAGS: :open:\n"),
+        ("b.org", "* Else\n"),
+    ]);
+    let engine = home.engine().await;
+    home.read(&engine).await;
+    let file = home.file("a.org");
+    engine.note_open(&file, true);
+    let ahead = "#+SETUPFILE: base.setup\n* Tea, and not saved\n";
+    engine.take_buffer(&file, ahead.into(), &|| true).expect("it can be read");
+    fs::write(home.file("base.setup"), "#+PROPERTY: PRIVACY private\n").expect("a file");
+    engine.read_changed(&[PathBuf::from(home.file("base.setup"))]);
+    let privacy = || engine.view().card(&file).map(|card| card.privacy(1));
+    assert_eq!(engine.view().text(&file).as_deref(), Some(ahead));
+    assert_eq!(privacy(), Some(Privacy::Private));
+    // A warning goes with the line that led to it.
+    fs::remove_file(home.file("base.setup")).expect("it is there");
+    engine.read_changed(&[PathBuf::from(home.file("base.setup"))]);
+    assert_eq!((engine.problems().len(), privacy()), (1, Some(Privacy::Private)));
+    engine.take_buffer(&file, "* Tea\n".into(), &|| true).expect("it can be read");
+    engine.note_open(&file, false);
+    fs::write(&file, "* Tea\n").expect("a file");
+    engine.read_changed(&[PathBuf::from(&file)]);
+    assert_eq!((engine.problems(), privacy()), (Vec::new(), Some(Privacy::Open)));
+    engine.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_linked_setup_file_is_followed_where_it_leads() {
+    let home = Home::new(&[("a.org", "#+SETUPFILE: linked.setup\n* Tea\n"), ("base.setup", "#+FILETAGS: :open:\n")]);
+    symlink(home.file("base.setup"), home.file("linked.setup")).expect("a link");
+    let engine = home.engine().await;
+    home.read(&engine).await;
+    let a = PathBuf::from(home.file("a.org"));
+    assert_eq!(shaped(&engine, &a).1, ["open"]);
+    fs::write(home.file("base.setup"), "#+FILETAGS: :other:\n").expect("a file");
+    engine.read_changed(&[PathBuf::from(home.file("base.setup"))]);
+    assert_eq!(shaped(&engine, &a).1, ["other"]);
+    engine.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_setup_file_that_is_too_large_or_no_file_makes_private_what_names_it() {
+    let large = format!("#+FILETAGS: :open:\n{}", "x\n".repeat(140_000));
+    let home = Home::new(&[
+        ("a.org", "#+SETUPFILE: large.setup\n* a\n"),
+        ("b.org", "#+SETUPFILE: folder\n* b\n"),
+        ("c.org", "#+SETUPFILE: small.setup\n* c\n"),
+        ("large.setup", &large),
+        ("small.setup", "#+FILETAGS: :open:\n"),
+    ]);
+    fs::create_dir(home.file("folder")).expect("a folder");
+    let engine = home.engine().await;
+    home.read(&engine).await;
+    let view = engine.view();
+    let privacy = |name: &str| view.card(&home.file(name)).map(|card| card.privacy(1));
+    assert_eq!(
+        ["a.org", "b.org", "c.org"].map(privacy),
+        [Some(Privacy::Private), Some(Privacy::Private), Some(Privacy::Open)]
+    );
+    assert_eq!(engine.problems().len(), 2, "{:?}", engine.problems());
     engine.close().await;
 }
 

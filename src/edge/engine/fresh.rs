@@ -78,7 +78,10 @@ impl Engine {
         let refused = self.take_report(&mut report, &options, &known.view);
         let mut problems = self.problems.lock();
         let fresh: Vec<Problem> = report.problems.iter().filter(|found| !problems.contains(found)).cloned().collect();
-        problems.retain(|problem| !below(&problem.file));
+        let view = self.view();
+        // One about a setup file goes when no file names it any more.
+        let named = |problem: &Problem| !problem.is_of_setup() || shaped_by(&view, &problem.file).next().is_some();
+        problems.retain(|problem| !below(&problem.file) && named(problem));
         problems.extend(report.problems.iter().cloned());
         problems.sort();
         problems.dedup();
@@ -132,13 +135,18 @@ impl Engine {
             };
             report.documents = std::mem::take(&mut report.documents).into_iter().filter_map(anew).collect();
         }
-        {
+        let held = {
             // What is open may be ahead of the disk.
             let open = self.open.lock();
-            report.documents.retain(|document| !open.contains(&*document.file));
+            let (held, free): (Vec<_>, Vec<_>) =
+                std::mem::take(&mut report.documents).into_iter().partition(|document| open.contains(&*document.file));
+            report.documents = free;
             report.removed.retain(|file| !open.contains(&**file));
             report.stamps.retain(|stamp| !open.contains(&*stamp.file));
-        }
+            held
+        };
+        // Of the text that memory has, what its setup files say now may be stricter.
+        report.documents.extend(held.iter().filter_map(|document| self.set_up_anew(&document.file, before)));
         let removed: Vec<String> = report.removed.iter().map(|file| file.to_string()).collect();
         {
             let mut known = self.stamps.lock();
@@ -178,6 +186,16 @@ impl Engine {
         let came = read.iter().filter(|(file, read)| root(&now, file) != Some(*read)).map(|(file, _)| &**file);
         let went = removed.iter().filter(|file| root(&now, file).is_some()).map(String::as_str);
         came.chain(went).map(PathBuf::from).collect()
+    }
+
+    /// Makes a file anew of the text that memory has, when its setup files have changed.
+    fn set_up_anew(&self, file: &str, view: &View) -> Option<Arc<Document>> {
+        let card = view.card(file)?;
+        if self.scan_options().setups.are_as(card.setups()) {
+            return None;
+        }
+        let built = self.build(file, view.text(file)?).ok()?;
+        Some(Arc::new(built.changed_at(card.modified())))
     }
 
     /// Lets the focus, and what was changed in this session, follow files to their new names.
