@@ -50,7 +50,7 @@ fn a_program_that_says_it_is_an_emacs() {
     let Ok(store) = std::env::var("PRETENDER_CHILD") else { return };
     let mut raw = Raw::connect(std::path::Path::new(&store));
     raw.next().expect("a greeting");
-    raw.say("(:type :event :payload (:action :handshake :protocol 1 :as :emacs))");
+    raw.say("(:type :event :payload (:action :handshake :protocol 2 :as :emacs))");
     println!("\nHEARD {}", raw.next().expect("it is let in"));
     let plan = std::env::var("PRETENDER_PLAN").expect("a plan");
     let shown = std::env::var("PRETENDER_SHOWN").expect("its hash");
@@ -140,7 +140,7 @@ fn an_emacs_that_starts_while_a_command_owns_the_store_joins_it_and_takes_over_a
         action(m) == Some("core-lost") && text(m, "text").contains("with nothing under way")
     });
     assert!(command.wait().expect("it ends").success());
-    assert_eq!(emacs.request("hello", Plist::new()).int_at("protocol"), Some(1));
+    assert_eq!(emacs.request("hello", Plist::new()).int_at("protocol"), Some(2));
     approve(&mut emacs, &plan);
     assert_eq!(emacs.turn_done().text_at("status"), Some("answered"));
     assert!(home.read_file("home.org").contains("** DONE Order tiles"));

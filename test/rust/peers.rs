@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 pub(crate) fn join(home: &Home, server: Option<&FakeServer>) -> Client {
     let mut client = Client::begin(&settings(home, server, if server.is_some() { "\"fake\"" } else { "\"recall\"" }));
     client.wait("it to join", |m| text(m, "text").contains("does the work for this Emacs too"));
-    assert_eq!(client.request("hello", Plist::new()).int_at("protocol"), Some(1));
+    assert_eq!(client.request("hello", Plist::new()).int_at("protocol"), Some(2));
     client
 }
 
@@ -27,7 +27,7 @@ pub(crate) fn join(home: &Home, server: Option<&FakeServer>) -> Client {
 #[track_caller]
 fn begin_anew(client: &mut Client) {
     client.wait("that the owner is lost", |m| action(m) == Some("core-lost"));
-    assert_eq!(client.request("hello", Plist::new()).int_at("protocol"), Some(1));
+    assert_eq!(client.request("hello", Plist::new()).int_at("protocol"), Some(2));
 }
 
 #[track_caller]
@@ -236,7 +236,7 @@ fn when_the_owner_is_killed_what_was_under_way_is_lost_and_said_so_and_nothing_i
     // Whatever was said before the hello was meant for the one that was lost.
     second.say("third");
     let hello = second.request("hello", Plist::new());
-    assert_eq!(hello.int_at("protocol"), Some(1));
+    assert_eq!(hello.int_at("protocol"), Some(2));
     answered(&mut second, "fourth", "Anew.");
     assert_eq!(server.requests().len(), 2, "nothing was asked again");
     assert_eq!(second.count("turn-done"), 1);
@@ -273,7 +273,7 @@ impl Raw {
     fn joined(home: &Home) -> Raw {
         let mut raw = Raw::connect(&home.store());
         assert!(raw.next().is_some_and(|greeting| greeting.contains(":handshake")));
-        raw.say("(:type :event :payload (:action :handshake :protocol 1 :as :emacs))");
+        raw.say("(:type :event :payload (:action :handshake :protocol 2 :as :emacs))");
         assert!(raw.next().is_some_and(|welcome| welcome.contains("the Emacs of process")));
         raw
     }
@@ -317,8 +317,8 @@ fn a_connection_that_speaks_no_protocol_ends_with_why_and_the_others_live_on() {
     let mut first = Client::start(&home, None, "\"recall\"");
     let deep = format!("{}{}", "(".repeat(100), ")".repeat(100));
     for (greeting, why) in [
-        ("(:type :event :payload (:action :handshake :protocol 2 :as :emacs))", "the other end has 2"),
-        ("(:type :event :payload (:action :handshake :protocol 1 :as :root))", "joins as"),
+        ("(:type :event :payload (:action :handshake :protocol 1 :as :emacs))", "the other end has 1"),
+        ("(:type :event :payload (:action :handshake :protocol 2 :as :root))", "joins as"),
         ("(:type :event :payload (:sensor :user-input :text \"hello\"))", "begins with a handshake"),
         ("hello", ""),
     ] {
@@ -355,7 +355,7 @@ fn a_connection_that_speaks_no_protocol_ends_with_why_and_the_others_live_on() {
         raw.stream.write_all(&[byte]).expect("it is taken");
     }
     while !raw.next().expect("it is answered").contains(":hello") {}
-    assert_eq!(first.request("hello", Plist::new()).int_at("protocol"), Some(1), "it goes on");
+    assert_eq!(first.request("hello", Plist::new()).int_at("protocol"), Some(2), "it goes on");
 }
 
 #[test]
@@ -377,7 +377,7 @@ fn a_client_that_takes_nothing_is_cut_off_and_nobody_else_notices() {
         }
         if asked.elapsed() > Duration::from_millis(100) {
             let begun = Instant::now();
-            assert_eq!(first.request("hello", Plist::new()).int_at("protocol"), Some(1));
+            assert_eq!(first.request("hello", Plist::new()).int_at("protocol"), Some(2));
             assert!(begun.elapsed() < Duration::from_secs(5), "another client waits for it");
             asked = Instant::now();
         }
@@ -385,7 +385,7 @@ fn a_client_that_takes_nothing_is_cut_off_and_nobody_else_notices() {
     }
     // The word of it may have come while another answer was waited for.
     while !first.heard.iter().any(|m| text(m, "text").contains("has left")) {
-        assert_eq!(first.request("hello", Plist::new()).int_at("protocol"), Some(1));
+        assert_eq!(first.request("hello", Plist::new()).int_at("protocol"), Some(2));
         assert!(Instant::now() < end, "nobody was told that it is gone");
     }
 }

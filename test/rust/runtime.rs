@@ -290,7 +290,7 @@ fn requests_are_answered_each_with_its_number() {
     let home = Home::new(&[("home.org", TILES)]);
     let mut client = Client::start(&home, None, "\"recall\"");
     let hello = client.request("hello", Plist::new().text("version", "0"));
-    assert_eq!((hello.text_at("version"), hello.int_at("protocol")), (Some(env!("CARGO_PKG_VERSION")), Some(1)));
+    assert_eq!((hello.text_at("version"), hello.int_at("protocol")), (Some(env!("CARGO_PKG_VERSION")), Some(2)));
     let status = client.request("status", Plist::new());
     assert_eq!(
         (status.int_at("files"), status.int_at("headings"), status.int_at("pending")),
@@ -625,7 +625,7 @@ fn what_cannot_be_read_is_a_protocol_error_and_the_core_goes_on() {
     ] {
         client.send(odd);
     }
-    assert_eq!(client.request("hello", Plist::new()).int_at("protocol"), Some(1), "it goes on");
+    assert_eq!(client.request("hello", Plist::new()).int_at("protocol"), Some(2), "it goes on");
 }
 
 #[test]

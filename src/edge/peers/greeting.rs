@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 /// The number of the protocol; two ends with different ones do not talk.
-pub const PROTOCOL: i64 = 1;
+pub const PROTOCOL: i64 = 2;
 /// How long the other end may take for its part of the greeting.
 const PATIENCE: Duration = Duration::from_secs(5);
 
