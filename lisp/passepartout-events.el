@@ -335,7 +335,7 @@ Another core would not know what it is a slice of."
        (process-live-p passepartout-events--pipe)))
 
 (defvar passepartout-events--org-read nil
-  "What Org's settings were when the core was told of them last.")
+  "What Org's settings were when the core took them last.")
 
 (defvar passepartout-events--org-timer nil
   "The timer that looks at Org's settings again, if one is set.")
@@ -565,15 +565,17 @@ WHERE is the buffer that it is set in alone, if any."
     (passepartout-events--send-org)))
 
 (defun passepartout-events--send-org ()
-  "Tell the core of Org's settings; it reads memory anew by them meanwhile."
-  (setq passepartout-events--org-read (passepartout-events--org-settings))
-  (passepartout-request
-   :org-settings
-   `(:todo-keywords ,(car passepartout-events--org-read)
-     :property-inheritance ,(cadr passepartout-events--org-read))
-   (lambda (payload)
-     (let ((text (or (plist-get payload :error) (plist-get payload :text))))
-       (when text (message "Passepartout: %s" text))))))
+  "Tell the core of Org's settings; it reads memory anew by them meanwhile.
+What the core did not take is told again when it is looked at next."
+  (let ((settings (passepartout-events--org-settings)))
+    (passepartout-request
+     :org-settings
+     `(:todo-keywords ,(car settings) :property-inheritance ,(cadr settings))
+     (lambda (payload)
+       (let ((text (or (plist-get payload :error) (plist-get payload :text))))
+         (unless (plist-get payload :error)
+           (setq passepartout-events--org-read settings))
+         (when text (message "Passepartout: %s" text)))))))
 
 (add-variable-watcher 'org-todo-keywords #'passepartout-events--org-changed)
 (add-variable-watcher 'org-use-property-inheritance

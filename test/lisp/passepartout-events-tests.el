@@ -246,9 +246,19 @@
         (passepartout-events--dispatch
          '(:type :status :payload (:state "thinking")))
         (passepartout-events--org-follow)
+        ;; What it did not take it is told again, and what it took it is not.
+        (passepartout-fake-inject
+         :response `(:action :org-settings :error "The store is gone."
+                     :request ,(plist-get (car (funcall told)) :request)))
+        (passepartout-fake-settle)
+        (passepartout-events--org-follow)
+        (passepartout-fake-inject
+         :response `(:action :org-settings
+                     :request ,(plist-get (car (funcall told)) :request)))
+        (passepartout-fake-settle)
         (passepartout-events--org-follow)
         (let ((all (funcall told)))
-          (should (= (length all) 1))
+          (should (= (length all) 2))
           (should (equal (plist-get (car all) :todo-keywords)
                          '(("NEXT" "|" "DONE"))))
           (should (equal (plist-get (car all) :property-inheritance)
@@ -256,7 +266,7 @@
         ;; Who does the work from now on is told, too.
         (passepartout-fake-inject :event '(:action :core-lost :text "Gone."))
         (passepartout-fake-settle)
-        (should (= (length (funcall told)) 2))))))
+        (should (= (length (funcall told)) 3))))))
 
 (ert-deftest passepartout-events-a-silent-core-is-said-and-waited-for ()
   (passepartout-fake-with

@@ -82,7 +82,8 @@ impl Loop {
                     ("command", _) => command(&engine, &origin, &payload).await,
                     ("status", _) => Ok(status::now(&engine, busy, &health.lock(), focus.as_ref()).payload()),
                     ("org-settings", _) if own => org_settings(&engine, &payload).await,
-                    ("org-settings", _) => Ok(Plist::new().text("text", THEIRS)),
+                    // Memory is read by those of the owner's Emacs, and nothing is to be said of that.
+                    ("org-settings", _) => Ok(Plist::new()),
                     ("undo" | "redo" | "memory-rewind", _) => {
                         past::preview(&engine, &reading, &origin, (&action, &payload)).await
                     }
@@ -104,9 +105,6 @@ impl Loop {
         });
     }
 }
-
-/// What is said of the settings of another Emacs than the owner's.
-const THEIRS: &str = "memory is read by the settings of the Emacs that owns the store";
 
 /// Takes Org's settings as they are now in the Emacs that the core runs in.
 async fn org_settings(engine: &Arc<Engine>, payload: &Sexp) -> Result<Plist, String> {
