@@ -128,10 +128,17 @@ fn an_emacs_that_starts_while_a_command_owns_the_store_joins_it_and_takes_over_a
     emacs.wait("it to join", |m| text(m, "text").contains("does the work for this Emacs too"));
     emacs.wait("what it may", |m| text(m, "text").contains("a command owns the store while it runs"));
     assert_eq!(emacs.request("plans", Plist::new()).list_at("plans"), std::slice::from_ref(&plan));
+    // The command has the settings of the command line: nothing is begun by them for an Emacs, which looks only.
     emacs.say("what is open?");
-    assert_eq!(emacs.turn_done().text_at("status"), Some("answered"));
+    let refused = emacs.turn_done();
+    assert_eq!(refused.text_at("status"), Some("failed"), "{refused}");
+    assert!(refused.text_at("text").is_some_and(|why| why.contains("owns the store until it ends")), "{refused}");
     approve(&mut emacs, &plan);
     assert_eq!(emacs.turn_done().text_at("status"), Some("failed"), "a command cannot tell who is an Emacs");
+    let refused = emacs.request("focus", Plist::new().text("line", "focus tiles"));
+    assert!(refused.text_at("error").is_some_and(|why| why.contains("then ask again")), "{refused}");
+    let found = emacs.request("query", Plist::new().text("query", "tiles").keyword("for", "screen"));
+    assert_eq!(found.text_at("error"), None, "{found}");
     // Another command has its work done there, too.
     let ran = run(&home, &["ask", "what is open?"]);
     assert!(ran.status == 0 && !ran.err.contains("nothing of this is kept"), "{}{}", ran.out, ran.err);

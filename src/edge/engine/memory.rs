@@ -297,6 +297,11 @@ impl Engine {
         self.take_wanted(file, text, BUFFER, wanted)
     }
 
+    /// Returns whether the memex was read to its end since this started.
+    pub fn has_read_memex(&self) -> bool {
+        self.memex_read.load(std::sync::atomic::Ordering::Acquire)
+    }
+
     /// Reads the memex: what is new or has changed on disk. Blocks until it is done.
     ///
     /// Memory takes it over in parts, each an operation of its own: what was read is found while the rest is read, and
@@ -336,6 +341,7 @@ impl Engine {
             self.say(LogLevel::Warning, &problem.to_string());
         }
         *self.problems.lock() = report.problems.clone();
+        self.memex_read.store(true, std::sync::atomic::Ordering::Release);
         let (view, seconds) = (self.view(), report.seconds);
         self.say(
             LogLevel::Info,

@@ -152,6 +152,8 @@ pub struct Engine {
     pub(crate) shell: Result<Shell, String>,
     pub(super) problems: Mutex<Vec<Problem>>,
     pub(super) stop: std::sync::atomic::AtomicBool,
+    /// The memex was read to its end since the start.
+    pub(super) memex_read: std::sync::atomic::AtomicBool,
     pub(super) plans: Mutex<BTreeMap<PlanId, FlightPlan>>,
     /// What the turns that run have done so far.
     pub(super) doings: stopped::Doings,
@@ -220,6 +222,7 @@ impl Engine {
             shell: parts.shell,
             problems: Mutex::default(),
             stop: Default::default(),
+            memex_read: Default::default(),
             plans: Mutex::new(BTreeMap::new()),
             doings: Default::default(),
             watching: Default::default(),

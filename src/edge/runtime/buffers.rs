@@ -73,8 +73,11 @@ impl Loop {
     pub(super) fn buffer_update(&mut self, client: ClientId, payload: &Sexp) {
         let Some(typed) = payload.text_at("file") else { return };
         let file = canonical_name(typed);
-        let update = self.opened.take(client, &file, payload);
         let closed = payload.name_at("part") == Some("closed");
+        if !closed && self.is_strange(&file) {
+            return;
+        }
+        let update = self.opened.take(client, &file, payload);
         self.registry.note_open(&file, client, !closed);
         self.note_open(&file);
         match update {

@@ -1,21 +1,27 @@
 //! A command that owns a store while it runs serves who joins it meanwhile, as the owner in an Emacs does.
 //!
-//! Nobody waits for the command then. When it has done its own work, it lets what it does for others come to an end,
-//! says that it leaves, and one of those that joined it owns the store next.
+//! Nobody waits for the command then. When it has done its own work, it begins nothing new, lets what it does for others
+//! come to an end, says that it leaves, and one of those that joined it owns the store next.
+//!
+//! The command has the settings of the command line, and of an Emacs that joined it knows neither the private tags nor
+//! the permissions nor the models. So such an Emacs looks at what is there, and has nothing begun or done.
 
 use crate::domain::sexp::plist::Plist;
+use crate::domain::sexp::reader::Sexp;
+use crate::domain::signal::Origin;
 use crate::edge::editor::Editor;
 use crate::edge::engine::{Engine, Notify};
 use crate::edge::peers::{place, pulse};
-use crate::edge::runtime::clients::Clients;
+use crate::edge::runtime::clients::{Channel, Clients, Kind};
 use crate::edge::runtime::hall::{self, Host};
-use crate::edge::runtime::{Ears, Event, attend, buffers, tell};
+use crate::edge::runtime::requests::Asked;
+use crate::edge::runtime::{Ears, Event, Loop, attend, buffers, show, tell};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-/// How long turns of others may go on when the command's own work is done.
+/// How long what others have under way may go on when the command's own work is done.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How long the last words may take.
 const LAST_WORDS: Duration = Duration::from_millis(200);
@@ -72,18 +78,307 @@ impl Serving {
         // Before the store is free: its next owner binds a socket of its own.
         self.hall.abort();
         let (rested, rest) = oneshot::channel();
-        if self.inbox.send(Event::Rest(rested)).is_ok() {
-            // Whoever takes longer hears that it is lost.
-            let _ = tokio::time::timeout(PATIENCE, rest).await;
-        }
+        let asked = self.inbox.send(Event::Rest(rested)).is_ok();
+        let nothing_is_under_way = asked && matches!(tokio::time::timeout(PATIENCE, rest).await, Ok(Ok(())));
         let all = self.clients.all();
-        for channel in &all {
-            channel.outbox.send("event", None, Plist::new().keyword("action", pulse::LEAVING));
+        if nothing_is_under_way {
+            for channel in &all {
+                channel.outbox.send("event", None, Plist::new().keyword("action", pulse::LEAVING));
+            }
         }
+        // Else who joined hears that what it asked for is lost, as the connection ends without a word.
         for channel in &all {
             // Who takes nothing finds out when the connection ends.
             let _ = tokio::time::timeout(LAST_WORDS, channel.outbox.room(0)).await;
         }
         self.room.abort();
+        // Ended or broken: from here on nothing acts on the store any more.
+        let _ = self.room.await;
+    }
+}
+
+/// A request that is being answered beside the loop, which hears when it is done, or broke.
+pub(super) struct Answering(mpsc::UnboundedSender<Event>);
+
+impl Drop for Answering {
+    fn drop(&mut self) {
+        // The loop may have ended; then nobody counts.
+        let _ = self.0.send(Event::Answered);
+    }
+}
+
+/// The requests that only look at what is there, and of which nothing leaves this machine.
+const LOOKS: [&str; 15] = [
+    "hello",
+    "status",
+    "plans",
+    "plan-page",
+    "plan-argument",
+    "query",
+    "trace",
+    "log",
+    "doctor",
+    "memory-log",
+    "memory-show",
+    "memory-diff",
+    "memory-page",
+    "blame",
+    // Of a client that joined they do not count.
+    "org-settings",
+];
+/// The sensors that begin a turn.
+const BEGIN: [&str; 4] = ["user-input", "user-command", "approval", "denial"];
+
+impl Loop {
+    /// Counts a request as under way until the value is dropped.
+    pub(super) fn begin_answer(&mut self) -> Answering {
+        self.answering += 1;
+        Answering(self.inbox.clone())
+    }
+
+    /// Returns why nothing is begun or done for a client; `None` when it is.
+    fn closed_to(&self, kind: Kind) -> Option<String> {
+        let process = std::process::id();
+        if self.ending {
+            return Some(format!(
+                "the passepartout command (process {process}) that owns the store is ending; ask again in a moment"
+            ));
+        }
+        match (self.host, kind) {
+            (Host::Command, Kind::Emacs) => {
+                Some(format!("a passepartout command (process {process}) owns the store until it ends; then ask again"))
+            }
+            (Host::Command, Kind::Cli) | (Host::Emacs, Kind::Emacs | Kind::Cli) => None,
+        }
+    }
+
+    /// Returns whether an event would begin a turn that is not begun here; the client is told so then.
+    pub(super) fn turns_away(&self, channel: &Channel, origin: &Origin, payload: &Sexp) -> bool {
+        let begins = payload.name_at("sensor").is_some_and(|sensor| BEGIN.contains(&sensor));
+        let Some(why) = self.closed_to(channel.kind).filter(|_| begins) else { return false };
+        let plan = payload.text_at("plan").and_then(|id| self.engine.plan(id));
+        let session = plan.as_ref().map_or(&origin.session, |plan| &plan.session).0.as_str();
+        let tell = |kind: &str, action: &str, payload: Plist| {
+            channel.outbox.send(kind, Some(session), payload.keyword("action", action));
+        };
+        if let Some(plan) = &plan {
+            // A client may show the decision already; it hears how the plan really stands.
+            tell("event", "plan-changed", Plist::new().plist("plan", show::plan(plan)));
+        }
+        let turn = self.engine.new_turn().0;
+        let named = || Plist::new().text("turn", turn.as_str());
+        tell("event", "turn-started", named());
+        channel.outbox.send("stream-chunk", Some(session), named().text("text", ""));
+        tell("response", "turn-done", named().text("status", "failed").text("text", why));
+        true
+    }
+
+    /// Returns whether a request is not answered here; the client is told so then.
+    pub(super) fn refuses(&self, Asked { client, origin, payload, seat: _ }: &Asked) -> bool {
+        let Some(client) = self.clients.get(client) else { return false };
+        let action = payload.name_at("action").unwrap_or("unknown");
+        // Asking the providers is no look at what is there.
+        let looks = LOOKS.contains(&action) && !payload.flag_at("providers");
+        let open = looks && !self.ending;
+        let Some(why) = self.closed_to(client.channel.kind).filter(|_| !open) else { return false };
+        let answer = Plist::new().text("error", why);
+        let answer = match payload.int_at("request") {
+            Some(number) => answer.int("request", number),
+            None => answer,
+        };
+        client.channel.outbox.send("response", Some(&origin.session.0), answer.keyword("action", action));
+        true
+    }
+
+    /// Returns whether a command that owns the store has nothing to do with a file: what an Emacs shows of it stays there.
+    pub(super) fn is_strange(&self, file: &str) -> bool {
+        match self.host {
+            Host::Emacs => false,
+            Host::Command => self.engine.view().card(file).is_none(),
+        }
+    }
+
+    /// Returns whether the focus follows the point of an Emacs; that of a command is what the command says.
+    pub(super) fn follows_point(&self) -> bool {
+        match self.host {
+            Host::Emacs => true,
+            Host::Command => false,
+        }
+    }
+
+    /// Follows the memex for who joined a command, once the command has read it by itself.
+    pub(super) fn follow_for_guests(&mut self) {
+        let wanted = self.host == Host::Command && !self.followed && !self.ending && !self.clients.is_empty();
+        if wanted && self.engine.has_read_memex() {
+            self.followed = true;
+            self.follow_memex();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::edge::clock::SystemClock;
+    use crate::edge::config::{Config, Surroundings};
+    use crate::edge::editor::NoEditor;
+    use crate::edge::engine::boot::{Boot, Keep, start};
+    use crate::edge::runtime::Letter;
+    use crate::edge::runtime::outbox::Outbox;
+    use crate::edge::secret::Vault;
+    use tokio::sync::oneshot::error::TryRecvError;
+
+    /// The loop of a command, which one client has joined.
+    struct Room {
+        state: Loop,
+        events: mpsc::UnboundedReceiver<Event>,
+        guest: Arc<Channel>,
+        _memex: tempfile::TempDir,
+    }
+
+    async fn room(guest: fn(Arc<Outbox>) -> Arc<Channel>) -> Room {
+        let memex = tempfile::tempdir().expect("a folder");
+        let mut config = Config::read(&Surroundings { variables: Default::default() });
+        config.directories = vec![memex.path().canonicalize().expect("it is there")];
+        let (vault, clock, notify) = (Vault::empty(), Arc::new(SystemClock), Arc::new(|_| {}));
+        let boot = Boot { config, vault, editor: Arc::new(NoEditor), clock, notify, keep: Keep::InMemory };
+        let engine = start(boot).await.expect("the engine starts");
+        let Guests { clients, ears } = Guests::expected();
+        let read = buffers::read(engine.clone());
+        let mut state = Loop::new(engine, clients, ears.inbox, read, Host::Command);
+        let guest = guest(Outbox::new(Box::new(|| {})));
+        state.handle(Event::Joined(guest.clone())).await;
+        Room { state, events: ears.events, guest, _memex: memex }
+    }
+
+    impl Room {
+        async fn take(&mut self, text: &str) {
+            let letter = Letter::read(text);
+            self.guest.note_waiting(letter.bytes);
+            self.state.handle(Event::Message(self.guest.id, letter)).await;
+        }
+
+        /// Takes what comes until a reader of the events says that it is enough.
+        async fn until(&mut self, enough: impl Fn(&Event) -> bool) {
+            loop {
+                let event = self.events.recv().await.expect("there are events");
+                let last = enough(&event);
+                self.state.handle(event).await;
+                if last {
+                    return;
+                }
+            }
+        }
+
+        fn heard(&self) -> String {
+            self.guest.outbox.receive(1 << 20).concat()
+        }
+    }
+
+    fn command(outbox: Arc<Outbox>) -> Arc<Channel> {
+        Channel::cli(7, 4711, true, outbox)
+    }
+
+    fn emacs(outbox: Arc<Outbox>) -> Arc<Channel> {
+        Channel::doubted(7, 4711, ("nobody knows".to_string(), true), outbox)
+    }
+
+    #[tokio::test]
+    async fn a_request_that_is_under_way_is_waited_for_and_nothing_new_is_begun() {
+        let mut room = room(command).await;
+        room.take("(:type :request :payload (:action :command :request 1 :words (\"doctor\")))").await;
+        let (rested, mut rest) = oneshot::channel();
+        room.state.handle(Event::Rest(rested)).await;
+        assert_eq!(rest.try_recv(), Err(TryRecvError::Empty), "it is not answered yet");
+        drop(room.heard());
+        for (text, answer) in [
+            ("(:type :event :payload (:sensor :user-input :text \"hello\"))", ":turn-done"),
+            ("(:type :event :payload (:sensor :denial :plan \"P1\" :reason \"\"))", ":turn-done"),
+            ("(:type :request :payload (:action :query :request 2 :query \"a\"))", ":request 2"),
+        ] {
+            room.take(text).await;
+            let heard = room.heard();
+            assert!(heard.contains(answer) && heard.contains("is ending; ask again"), "{heard}");
+        }
+        room.until(|event| matches!(event, Event::Answered)).await;
+        assert!(room.heard().contains(":request 1"), "it was answered to its end");
+        assert_eq!(rest.try_recv(), Ok(()));
+        assert!(room.state.lanes.are_empty());
+    }
+
+    #[tokio::test]
+    async fn an_emacs_that_joined_a_command_looks_and_has_nothing_begun_or_done() {
+        let mut room = room(emacs).await;
+        drop(room.heard());
+        for event in [
+            ":sensor :user-input :text \"hello\"",
+            ":sensor :user-command :line \"focus\"",
+            ":sensor :approval :plan \"P1\" :shown \"\"",
+            ":sensor :denial :plan \"P1\" :reason \"\"",
+        ] {
+            room.take(&format!("(:type :event :payload ({event}))")).await;
+            let heard = room.heard();
+            assert!(
+                heard.contains(":turn-started") && heard.contains(":turn-done") && heard.contains("\"failed\""),
+                "{heard}"
+            );
+            assert!(heard.contains("owns the store until it ends; then ask again"), "{event}: {heard}");
+        }
+        assert!(room.state.lanes.are_empty(), "no turn was begun");
+        for action in
+            ["edit-plan", "command", "undo", "redo", "memory-rewind", "memory-do", "focus", "doctor-fix", "rescan", "x"]
+        {
+            room.take(&format!("(:type :request :payload (:action :{action} :request 3))")).await;
+            let heard = room.heard();
+            assert!(heard.contains(":request 3") && heard.contains("then ask again"), "{action}: {heard}");
+        }
+        room.take("(:type :request :payload (:action :doctor :request 4 :providers t))").await;
+        assert!(room.heard().contains("then ask again"), "the models of the command line are not asked for it");
+        assert_eq!(room.state.answering, 0);
+        for action in LOOKS {
+            room.take(&format!("(:type :request :payload (:action :{action} :request 5))")).await;
+            room.until(|event| matches!(event, Event::Answered)).await;
+            let heard = room.heard();
+            assert!(heard.contains(":request 5") && !heard.contains("then ask again"), "{action}: {heard}");
+        }
+        // What it shows of a file that the command has nothing to do with stays there.
+        room.take("(:type :event :payload (:sensor :buffer-update :file \"/p.org\" :part :whole :text \"* Secret\"))")
+            .await;
+        assert!(!room.state.opened.is_open("/p.org"));
+        // Nor does what it looks at become what the command looks at.
+        room.take("(:type :event :payload (:sensor :point-update :file \"/p.org\" :byte 0))").await;
+        assert!(room.state.clients.get(&room.guest.id).is_some_and(|client| client.point.is_none()));
+    }
+
+    #[tokio::test]
+    async fn the_memex_is_followed_for_guests_once_the_command_has_read_it() {
+        let mut room = room(command).await;
+        assert!(room.state.watch.is_none(), "the command reads it itself");
+        let reader = room.state.engine.clone();
+        tokio::task::spawn_blocking(move || reader.read_memex(&mut |_| {})).await.expect("it is read");
+        room.state.handle(Event::Status).await;
+        assert!(room.state.watch.is_some());
+        room.state.engine.close().await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_leaves_with_something_under_way_does_not_say_that_nothing_is() {
+        for (under_way, says_so) in [(false, true), (true, false)] {
+            let (inbox, mut events) = mpsc::unbounded_channel();
+            let guest = emacs(Outbox::new(Box::new(|| {})));
+            let clients = Clients::of(guest.clone());
+            let room = tokio::spawn(async move {
+                let Some(Event::Rest(rested)) = events.recv().await else { return };
+                if under_way {
+                    std::future::pending::<()>().await;
+                }
+                rested.send(()).expect("it is waited for");
+            });
+            let begun = tokio::time::Instant::now();
+            Serving { clients, inbox, hall: tokio::spawn(std::future::pending()), room }.end().await;
+            assert_eq!(begun.elapsed() >= PATIENCE, under_way);
+            let heard = guest.outbox.receive(1 << 20);
+            assert_eq!(heard.iter().any(|text| pulse::is_leaving(text)), says_so, "{heard:?}");
+        }
     }
 }

@@ -29,6 +29,7 @@ use crate::edge::engine::turns::Decided;
 use crate::edge::engine::{Engine, Notice, Notify};
 use crate::edge::peers::pulse;
 use crate::edge::runtime::clients::{Channel, ClientId, Clients, Kind, OWN};
+use crate::edge::runtime::hall::Host;
 use crate::edge::runtime::lanes::Lanes;
 use crate::edge::runtime::link::{Ending, Link};
 use crate::edge::runtime::opened::Opened;
@@ -80,7 +81,9 @@ enum Event {
     Status,
     /// The pause between two statuses of a client is over.
     StatusPause(ClientId),
-    /// Somebody waits until no turn runs any more.
+    /// A request was answered.
+    Answered,
+    /// This ends: nothing new is begun, and somebody waits until nothing is under way any more.
     Rest(oneshot::Sender<()>),
 }
 
@@ -194,7 +197,15 @@ struct Loop {
     health: Arc<parking_lot::Mutex<String>>,
     /// Watches the memex as long as the loop runs.
     watch: Option<Watch>,
-    /// Who waits until no turn runs.
+    /// What owns the store.
+    host: Host,
+    /// The memex was followed for guests of a command, or that was tried.
+    followed: bool,
+    /// Requests that are being answered beside the loop.
+    answering: usize,
+    /// Nothing new is begun any more.
+    ending: bool,
+    /// Who waits until nothing is under way.
     resting: Vec<oneshot::Sender<()>>,
 }
 
@@ -207,21 +218,27 @@ struct Ears {
 /// The loop: takes every event in order, and waits for nothing that takes long.
 async fn listen(engine: Arc<Engine>, registry: Arc<Clients>, ears: Ears, read: Read) {
     let Ears { inbox, events } = ears;
-    let mut state = Loop::new(engine, registry, inbox, read);
+    let mut state = Loop::new(engine, registry, inbox, read, Host::Emacs);
     state.send_status();
     state.follow_memex();
     state.examine_at_start();
     state.hear(events).await;
 }
 
-/// The loop beside a command, which reads its memex itself.
+/// The loop beside a command, which reads its memex itself; from then on it is followed for who joined.
 async fn attend(engine: Arc<Engine>, registry: Arc<Clients>, ears: Ears, read: Read) {
     let Ears { inbox, events } = ears;
-    Loop::new(engine, registry, inbox, read).hear(events).await;
+    Loop::new(engine, registry, inbox, read, Host::Command).hear(events).await;
 }
 
 impl Loop {
-    fn new(engine: Arc<Engine>, registry: Arc<Clients>, inbox: mpsc::UnboundedSender<Event>, read: Read) -> Loop {
+    fn new(
+        engine: Arc<Engine>,
+        registry: Arc<Clients>,
+        inbox: mpsc::UnboundedSender<Event>,
+        read: Read,
+        host: Host,
+    ) -> Loop {
         Loop {
             engine: engine.clone(),
             inbox: inbox.clone(),
@@ -234,6 +251,10 @@ impl Loop {
             held: Vec::new(),
             health: Arc::new(parking_lot::Mutex::new("unknown".to_string())),
             watch: None,
+            host,
+            followed: false,
+            answering: 0,
+            ending: false,
             resting: Vec::new(),
         }
     }
@@ -276,7 +297,10 @@ fn tell(clients: Arc<Clients>, status: mpsc::UnboundedSender<Event>) -> Notify {
 impl Loop {
     async fn handle(&mut self, event: Event) {
         match event {
-            Event::Joined(channel) => self.joined(channel),
+            Event::Joined(channel) => {
+                self.joined(channel);
+                self.follow_for_guests();
+            }
             Event::Left(client) => self.left(client),
             Event::Message(client, letter) => self.take(client, letter),
             Event::Rested(file) => self.rested(file),
@@ -285,11 +309,19 @@ impl Loop {
                 self.lanes.finished(&session, &turn);
                 self.rest();
             }
+            Event::Answered => {
+                self.answering = self.answering.saturating_sub(1);
+                self.rest();
+            }
             Event::Rest(waiting) => {
+                self.ending = true;
                 self.resting.push(waiting);
                 self.rest();
             }
-            Event::Status => self.send_status(),
+            Event::Status => {
+                self.send_status();
+                self.follow_for_guests();
+            }
             Event::StatusPause(client) => {
                 if let Some(client) = self.clients.get_mut(&client) {
                     client.status.pause_is_over();
@@ -299,9 +331,9 @@ impl Loop {
         }
     }
 
-    /// Tells who waits for it when no turn runs.
+    /// Tells who waits for it when nothing is under way: no turn, and no request.
     fn rest(&mut self) {
-        if self.lanes.are_empty() {
+        if self.lanes.are_empty() && self.answering == 0 && self.held.is_empty() {
             for waiting in self.resting.drain(..) {
                 // Who no longer waits need not hear it.
                 let _ = waiting.send(());
@@ -360,6 +392,9 @@ impl Loop {
             // Here, in the loop: who asks wants to know that it runs.
             return channel.outbox.send("event", None, Plist::new().keyword("action", pulse::ALIVE));
         }
+        if self.turns_away(channel, &origin, payload) {
+            return;
+        }
         let (id, editor) = (channel.id, channel.kind == Kind::Emacs);
         let text = |key: &str| payload.text_at(key).unwrap_or("");
         let Some(reading) = self.clients.get(&id).map(|client| client.reading.clone()) else { return };
@@ -394,7 +429,11 @@ impl Loop {
                 self.lanes.decide(id, origin, text("plan"), Ok(decided));
             }
             Some("interrupt") => self.lanes.interrupt(id, &origin.session),
-            Some("point-update") if editor => self.point_update(id, payload),
+            Some("point-update") if editor => {
+                if self.follows_point() {
+                    self.point_update(id, payload);
+                }
+            }
             Some("buffer-update") if editor => self.buffer_update(id, payload),
             other => {
                 let name = other.unwrap_or("without a name").to_string();

@@ -35,6 +35,9 @@ pub(super) struct Asked {
 impl Loop {
     /// Takes a request. One about a place in a file waits until memory has the file's newest text.
     pub(super) fn asked(&mut self, asked: Asked) {
+        if self.refuses(&asked) {
+            return;
+        }
         let place = match asked.payload.name_at("action") {
             Some("focus") => {
                 self.look_where_it_is(asked.client);
@@ -58,6 +61,7 @@ impl Loop {
         for (_, asked) in ready {
             self.request(asked);
         }
+        self.rest();
     }
 
     /// Answers a request, beside the loop.
@@ -73,6 +77,7 @@ impl Loop {
         let edited =
             (payload.name_at("action") == Some("edit-plan")).then(|| client.reading.lock().take_edit(&payload));
         let reading = client.reading.clone();
+        let under_way = self.begin_answer();
         tokio::spawn(async move {
             let action = payload.name_at("action").unwrap_or("").to_string();
             let answer = AssertUnwindSafe(async {
@@ -101,7 +106,7 @@ impl Loop {
             };
             let known = if action.is_empty() { "unknown" } else { &action };
             outbox.send("response", Some(&session), answer.keyword("action", known));
-            drop(seat);
+            drop((seat, under_way));
         });
     }
 }
