@@ -109,6 +109,10 @@ pub(super) fn split_tags(field: &str) -> Vec<Box<str>> {
         return Vec::new();
     }
     let field = field.strip_prefix(':').unwrap_or(field);
+    // A colon alone, which only a settings line may have, is no tag.
+    if field.is_empty() {
+        return Vec::new();
+    }
     let field = field.strip_suffix(':').unwrap_or(field);
     if memchr::memchr_iter(b':', field.as_bytes()).count() < TAGS_KEPT_AS_TYPED {
         return field.split(':').map(Box::from).collect();
