@@ -16,7 +16,7 @@ for corpus in org org-edge; do
     [ -f "$truth" ] || continue
     xz -dc "$truth" > "$work/stored"
     # The files that the stored truth names, in its order.
-    sed -n 's/^{"file":"\([^"]*\)","line":1,"level":0.*/\1/p' "$work/stored" > "$work/files"
+    sed -nE 's/^\{"file":"(([^"\\]|\\.)*)","line":1,"level":0.*/\1/p' "$work/stored" | sed 's/\\\(["\\]\)/\1/g' > "$work/files"
     (cd "$shared/corpus" && "$emacs" -Q --batch -l "$shared/tools/org-truth.el" "$work/files" "$work/fresh")
     if ! cmp -s "$work/stored" "$work/fresh"; then
         diff "$work/stored" "$work/fresh" | head -n 10
