@@ -6,7 +6,7 @@
 mod again;
 
 use super::headline::{self, Keywords, split_tags};
-use super::outline::{Node, Outline, Problem};
+use super::outline::{Node, Outline, Problem, SetupUse};
 use super::section::{self, DrawerAt, line_at};
 use super::settings::{self, Line, Settings};
 use super::setup::{self, Setups};
@@ -79,8 +79,19 @@ pub fn scan(text: Arc<str>, options: &ScanOptions) -> Result<Outline, TooLarge> 
         });
     }
     let nodes = nodes(&text, &survey.heads, &settings, &mut problems);
+    Ok(outline(text, nodes, settings, setups, problems))
+}
+
+/// Puts together what was read.
+fn outline(
+    text: Arc<str>,
+    nodes: Vec<Node>,
+    settings: Settings,
+    setups: Vec<SetupUse>,
+    problems: Vec<Problem>,
+) -> Outline {
     let Settings { keywords, sequences, filetags, title, startup, properties, category, abbreviations, .. } = settings;
-    Ok(Outline {
+    Outline {
         text,
         nodes,
         keywords,
@@ -93,7 +104,7 @@ pub fn scan(text: Arc<str>, options: &ScanOptions) -> Result<Outline, TooLarge> 
         abbreviations,
         setups,
         problems,
-    })
+    }
 }
 
 /// Returns the lines of a setup file that make settings; none of one that is too large to be read as Org.

@@ -97,7 +97,7 @@ impl Reader<'_> {
     fn each(&mut self, forms: &[Sexp], depth: usize) -> Result<Vec<Filter>, QueryError> {
         let mut parts = Vec::new();
         for form in forms {
-            parts.extend(self.filter(form, depth + 1)?);
+            parts.extend(self.filter(form, depth + 1)?.filter(Filter::says_something));
         }
         Ok(parts)
     }

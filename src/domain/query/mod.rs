@@ -268,7 +268,7 @@ impl Filter {
         }
     }
 
-    /// Returns a filter for any of some filters, of which there is at least one, in its plain form.
+    /// Returns a filter for any of some filters, in its plain form; for all nodes, where there is none.
     pub fn any(parts: Vec<Filter>) -> Filter {
         let mut flat = Vec::with_capacity(parts.len());
         for part in parts {
@@ -278,6 +278,7 @@ impl Filter {
             }
         }
         match flat.len() {
+            0 => Filter::default(),
             1 => flat.remove(0),
             _ => Filter::Any(flat),
         }
@@ -289,6 +290,11 @@ impl Filter {
             Filter::Not(inner) => *inner,
             Filter::All(_) | Filter::Any(_) | Filter::Term(_) => Filter::Not(Box::new(self)),
         }
+    }
+
+    /// Returns whether a filter asks for something; what was typed may hold signs alone, which no text is made of.
+    pub fn says_something(&self) -> bool {
+        !self.conjuncts().is_empty()
     }
 
     /// Returns the parts that must all fit.

@@ -83,7 +83,8 @@ impl<'a> Parser<'a> {
         let mut before: Option<&Token> = None;
         loop {
             match (self.both(depth)?, before) {
-                (Some(side), _) => sides.push(side),
+                // A side that says nothing is no reason to find everything.
+                (Some(side), _) => sides.extend(Some(side).filter(Filter::says_something)),
                 (None, None) if self.peek().is_none_or(|token| token.kind != Kind::Or) => return Ok(None),
                 (None, None) => {
                     let token = self.peek().unwrap_or(&self.tokens[0]);
@@ -133,7 +134,7 @@ impl<'a> Parser<'a> {
         };
         self.at += 1;
         let inner = match &token.kind {
-            Kind::Open => Some(self.group(token, depth)?),
+            Kind::Open => Some(self.group(token, depth)?).filter(Filter::says_something),
             Kind::Word(word) => has_words(word).then(|| Filter::Term(Term::Word(word.clone()))),
             Kind::Quoted(text) => has_words(text).then(|| Filter::Term(Term::Phrase(text.trim().to_string()))),
             Kind::Pair { name, value, at, quoted } => {
@@ -203,7 +204,10 @@ const OR: &str = "“or” stands between two terms; quote it to look for the wo
 fn unknown(token: &Token, name: &str, value: &str) -> Result<Option<Filter>, QueryError> {
     if is_prose(name, value) {
         let word = format!("{name}:{value}");
-        return Ok(has_words(&word).then_some(Filter::Term(Term::Word(word))));
+        // What stood in quotation marks may hold blanks and parentheses.
+        let is_quoted = matches!(token.kind, Kind::Pair { quoted: true, .. });
+        let term = if is_quoted { Term::Phrase(word.trim().to_string()) } else { Term::Word(word.clone()) };
+        return Ok(has_words(&word).then_some(Filter::Term(term)));
     }
     let names = FIELDS.iter().flat_map(|known| std::iter::once(&known.name).chain(known.others).copied());
     let way_out = match nearest(name, names) {

@@ -34,6 +34,12 @@ fn queries_are_read() {
         ("12:30", "12:30"),
         ("https://example.org/a?b=c", "https://example.org/a?b=c"),
         ("note: the filter", "note: the filter"),
+        ("https:\"//a b) (c\"", "\"https://a b) (c\""),
+        ("0-\0\u{30}", "0- 0"),
+        ("plan or .", "plan"),
+        (". or #", ""),
+        ("-(. or #) plan", "plan"),
+        ("(or (and \".\") (todo \"TODO\"))", "todo:TODO"),
         (
             "todo:TODO tag:work deadline:<2026-12-01 \"exact phrase\" -tag:someday sort:deadline limit:20",
             "todo:TODO tag:work deadline:<2026-12-01 \"exact phrase\" -tag:someday sort:deadline limit:20",

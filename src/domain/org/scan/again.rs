@@ -2,11 +2,11 @@
 
 use super::{
     Head, Keywords, MAX_BYTES, MAX_HEADINGS, MAX_PROBLEMS, ScanOptions, Survey, TooLarge, Tree, file_node,
-    heading_node, line_number, live_settings, scan,
+    heading_node, line_number, live_settings, outline, scan,
 };
 use crate::domain::org::headline;
 use crate::domain::org::outline::{Node, Outline, Problem};
-use crate::domain::org::settings::{self, Settings};
+use crate::domain::org::settings;
 use crate::domain::org::setup;
 use std::ops::Range;
 use std::sync::Arc;
@@ -59,21 +59,7 @@ pub fn scan_again(previous: &Outline, text: Arc<str>, options: &ScanOptions) -> 
     problems.extend(change.moved_problems(previous, behind));
     problems.truncate(MAX_PROBLEMS);
     let nodes = tree.close(text.len());
-    let Settings { keywords, sequences, filetags, title, startup, properties, category, abbreviations, .. } = settings;
-    Ok(Outline {
-        text,
-        nodes,
-        keywords,
-        sequences,
-        filetags,
-        title,
-        startup,
-        properties,
-        category,
-        abbreviations,
-        setups,
-        problems,
-    })
+    Ok(outline(text, nodes, settings, setups, problems))
 }
 
 /// What an edit touched.
