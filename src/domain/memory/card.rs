@@ -481,11 +481,16 @@ impl Card {
 
     /// Returns the nodes that have a planning on a day, in order.
     pub fn planned_on(&self, planning: Planning, day: Date) -> impl Iterator<Item = usize> {
-        // As it is written: nothing is read into a date.
-        let written = day.to_string();
-        (0..self.len()).filter(move |index| {
-            let stamp = self.planning(*index, planning);
-            stamp.is_some_and(|stamp| stamp.trim_start_matches(['<', '[']).starts_with(&written))
+        // As it is written: nothing is read into a date. All entries lie in a row; only for one that fits is its node
+        // looked for.
+        let (key, written) = (planning.key(), day.to_string());
+        let stamps = self.entries.iter().zip(self.entries.iter().skip(1)).enumerate();
+        stamps.filter_map(move |(at, (entry, next))| {
+            let is_it = entry.key == key && {
+                let stamp = self.cut(entry.value, next.value);
+                stamp.trim_start_matches(['<', '[']).starts_with(&written)
+            };
+            is_it.then(|| self.slots.partition_point(|slot| slot.entries as usize <= at).saturating_sub(1))
         })
     }
 

@@ -4,7 +4,7 @@
 //! order matters. What is found is compared with the card, so a fingerprint that two words share costs time, no truth.
 
 use crate::domain::memory::card::{Card, Keyword, Planning, day_of, fingerprint};
-use crate::domain::memory::tree::{Iter, Tree};
+use crate::domain::memory::tree::{Iter, Tree, Weighed};
 use jiff::civil::Date;
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, HashMap};
@@ -149,6 +149,12 @@ impl Entry {
     }
 }
 
+impl Weighed for Entry {
+    fn weight(&self) -> usize {
+        self.count as usize
+    }
+}
+
 impl PartialEq for Entry {
     fn eq(&self, other: &Self) -> bool {
         self.at() == other.at()
@@ -227,9 +233,20 @@ impl Index {
         self.range(number..=number)
     }
 
-    /// Returns how many nodes hold a key; of a day, see [`Index::days`].
+    /// Returns how many nodes hold a key, without looking at the files that do; of days, see [`Index::count_days`].
     pub fn count(&self, key: &Key<'_>) -> usize {
-        self.files(key).map(|entry| entry.count as usize).sum()
+        let number = key.number();
+        self.count_range(number..=number)
+    }
+
+    /// Returns how many nodes have something planned on a day between two.
+    pub fn count_days(&self, planning: Planning, first: Date, last: Date) -> usize {
+        self.count_range(day_number(planning, first)..=day_number(planning, last))
+    }
+
+    fn count_range(&self, keys: RangeInclusive<u64>) -> usize {
+        let (first, last) = keys.into_inner();
+        self.0.weight(|entry| entry.key <= last).saturating_sub(self.0.weight(|entry| entry.key < first))
     }
 
     /// Returns the files that have something planned on a day between two, by day, then by file.

@@ -6,7 +6,7 @@
 use crate::domain::memory::card::Card;
 pub use crate::domain::memory::card::{Planning, day_of};
 pub use crate::domain::memory::index::Key;
-use crate::domain::memory::view::{NodeRef, View};
+use crate::domain::memory::view::{Held, NodeRef, View};
 use jiff::civil::Date;
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -17,21 +17,22 @@ use std::sync::Arc;
 /// gone through, of which most will do then.
 const MERGED_DAYS: usize = 400;
 
-/// Returns how many nodes hold a key. It goes over the files that do, and reads no card.
+/// Returns how many nodes hold a key. The index knows; no file or card is looked at.
 pub fn count(view: &View, key: &Key<'_>) -> usize {
     view.index().count(key)
 }
 
 /// Returns how many nodes have a timestamp of one kind on one of the days from `first` to `last`.
 pub fn count_planned(view: &View, planning: Planning, first: Date, last: Date) -> usize {
-    view.index().days(planning, first, last).map(|entry| entry.count as usize).sum()
+    view.index().count_days(planning, first, last)
 }
 
 /// Returns the nodes that have a tag, own or inherited, without regard to case.
 pub fn tagged<'a>(view: &'a View, tag: &str) -> impl Iterator<Item = NodeRef> + use<'a> {
     let tag = tag.trim_matches(':').to_lowercase();
     let files = view.index().files(&Key::Tag(&tag));
-    files.filter_map(|entry| view.card(&entry.file)).flat_map(move |card| nodes(view, card, tagged_nodes(card, &tag)))
+    let held = files.filter_map(|entry| view.held(&entry.file));
+    held.flat_map(move |held| nodes(view, held, tagged_nodes(&held.card, &tag)))
 }
 
 /// Returns the nodes of a file that have a tag in lower case, own or inherited, in order.
@@ -74,18 +75,20 @@ pub fn with_property<'a>(view: &'a View, key: &str, value: Option<&'a str>) -> i
     };
     let files = view.index().files(&key);
     let name = name.clone();
-    files.filter_map(|entry| view.card(&entry.file)).flat_map(move |card| {
+    files.filter_map(|entry| view.held(&entry.file)).flat_map(move |held| {
+        let card = &held.card;
         let has = |index: &usize| {
             card.property(*index, &name).is_some_and(|found| value.is_none_or(|wanted| wanted == found))
         };
-        nodes(view, card, (0..card.len()).filter(has).collect())
+        nodes(view, held, (0..card.len()).filter(has).collect())
     })
 }
 
 /// Returns the nodes that have a property themselves, and all below them; all of a file whose lines give it to all.
 pub fn below_property<'a>(view: &'a View, key: &str) -> impl Iterator<Item = NodeRef> + use<'a> {
     let name = key.to_uppercase();
-    files_with(view, &name).filter_map(|file| view.card(file)).flat_map(move |card| {
+    files_with(view, &name).filter_map(|file| view.held(file)).flat_map(move |held| {
+        let card = &held.card;
         let all = card.file_property(&name).is_some();
         let (mut found, mut index) = (Vec::new(), 0);
         while index < card.len() {
@@ -94,7 +97,7 @@ pub fn below_property<'a>(view: &'a View, key: &str) -> impl Iterator<Item = Nod
             found.extend((index..after).filter(|_| here));
             index = after;
         }
-        nodes(view, card, found)
+        nodes(view, held, found)
     })
 }
 
@@ -128,8 +131,8 @@ pub fn shaped_by<'a>(view: &'a View, path: &str) -> impl Iterator<Item = &'a Arc
 
 /// Returns the nodes that link to an id.
 pub fn linking<'a>(view: &'a View, target: &'a str) -> impl Iterator<Item = NodeRef> + 'a {
-    let cards = view.index().files(&Key::Link(target)).filter_map(|entry| view.card(&entry.file));
-    cards.flat_map(move |card| nodes(view, card, card.links_to(target).collect()))
+    let held = view.index().files(&Key::Link(target)).filter_map(|entry| view.held(&entry.file));
+    held.flat_map(move |held| nodes(view, held, held.card.links_to(target).collect()))
 }
 
 /// Returns the nodes whose timestamp of one kind lies on one of the days from `first` to `last`, with its day.
@@ -139,12 +142,13 @@ pub fn planned(view: &View, planning: Planning, first: Date, last: Date) -> impl
     let merged = view.index().planned_files(planning, first, last, MERGED_DAYS);
     let every = if merged.is_none() { Some(view.index().files(&Key::Planned(planning))) } else { None };
     let files = merged.into_iter().flatten().chain(every.into_iter().flatten().map(|entry| &entry.file));
-    let files = files.filter(|file| view.sight().touches(file)).filter_map(|file| view.card(file));
-    files.flat_map(move |card| {
+    let files = files.filter(|file| view.sight().touches(file)).filter_map(|file| view.held(file));
+    files.flat_map(move |held| {
+        let card = &held.card;
         let day = |index: usize| card.planned_day(index, planning).filter(|day| first <= *day && *day <= last);
         let seen = (0..card.len()).filter(|index| view.sight().holds(&card.file, *index));
         let found: Vec<(usize, Date)> = seen.filter_map(|index| Some((index, day(index)?))).collect();
-        found.into_iter().filter_map(|(index, day)| Some((view.node(&card.file, index)?, day)))
+        found.into_iter().filter_map(|(index, day)| Some((NodeRef::of(held, index)?, day)))
     })
 }
 
@@ -157,10 +161,11 @@ pub fn planned_by_day(
 ) -> impl Iterator<Item = (NodeRef, Date)> + '_ {
     let days = view.index().days(planning, first, last).filter_map(|entry| Some((entry.day()?, entry)));
     // A file may have another day for each of its headings: it is gone through twice at most, not once a day. Who wants
-    // the first few mostly sees no file a second time.
-    let mut planned: HashMap<Arc<str>, Option<Vec<(Date, usize)>>> = HashMap::new();
-    days.filter_map(|(day, entry)| Some((day, view.card(&entry.file)?))).flat_map(move |(day, card)| {
-        let on_it = match planned.entry(card.file.clone()) {
+    // the first few mostly sees no file a second time. A file has one card in a view, wherever that lies.
+    let mut planned: HashMap<*const Card, Option<Vec<(Date, usize)>>> = HashMap::new();
+    days.filter_map(|(day, entry)| Some((day, view.held(&entry.file)?))).flat_map(move |(day, held)| {
+        let card = &held.card;
+        let on_it = match planned.entry(Arc::as_ptr(card)) {
             Entry::Vacant(first) => {
                 first.insert(None);
                 card.planned_on(planning, day).collect()
@@ -176,7 +181,7 @@ pub fn planned_by_day(
                 rest.iter().take_while(|(on, _)| *on == day).map(|(_, index)| *index).collect()
             }
         };
-        nodes(view, card, on_it).map(move |node| (node, day))
+        nodes(view, held, on_it).map(move |node| (node, day))
     })
 }
 
@@ -193,12 +198,15 @@ fn matching<'a, F: Fn(&Card, usize) -> bool + 'a>(
     key: &Key<'_>,
     holds: F,
 ) -> impl Iterator<Item = NodeRef> + use<'a, F> {
-    let cards = view.index().files(key).filter_map(|entry| view.card(&entry.file));
-    cards.flat_map(move |card| nodes(view, card, (0..card.len()).filter(|index| holds(card, *index)).collect()))
+    let held = view.index().files(key).filter_map(|entry| view.held(&entry.file));
+    held.flat_map(move |held| {
+        let card = &held.card;
+        nodes(view, held, (0..card.len()).filter(|index| holds(card, *index)).collect())
+    })
 }
 
-fn nodes<'a>(view: &'a View, card: &'a Card, indices: Vec<usize>) -> impl Iterator<Item = NodeRef> + 'a {
-    let file = view.node(&card.file, 0);
-    let indices = indices.into_iter().filter(|index| view.sight().holds(&card.file, *index));
-    indices.filter_map(move |index| file.as_ref()?.at(index))
+/// Returns those of some nodes of a file that the view's reader looks at.
+fn nodes<'a>(view: &'a View, held: &'a Arc<Held>, indices: Vec<usize>) -> impl Iterator<Item = NodeRef> + 'a {
+    let indices = indices.into_iter().filter(|index| view.sight().holds(&held.card.file, *index));
+    indices.filter_map(|index| NodeRef::of(held, index))
 }

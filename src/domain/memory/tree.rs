@@ -1,4 +1,5 @@
-//! A sorted set that is a value: cloning is O(1), a change copies one path, and items lie close together.
+//! A sorted set that is a value: cloning is O(1), a change copies one path, items lie close together, and what a range
+//! of them weighs is known without going through it.
 //!
 //! A tree of full leaves, because a million small items must not cost a million allocations.
 
@@ -13,11 +14,36 @@ const FEW: usize = 48;
 #[derive(Clone)]
 pub struct Tree<T>(Option<Arc<Node<T>>>);
 
+/// What weighs something.
+pub trait Weighed {
+    /// Returns how much; of items that are equal one may weigh more than the other.
+    fn weight(&self) -> usize;
+}
+
 #[derive(Clone)]
 enum Node<T> {
     Leaf(Vec<T>),
-    /// Children, each with the least item that it may hold.
-    Branch(Vec<(T, Arc<Node<T>>)>),
+    Branch(Vec<Child<T>>),
+}
+
+#[derive(Clone)]
+struct Child<T> {
+    /// The least item that it may hold.
+    least: T,
+    /// What all of its items weigh.
+    weight: usize,
+    node: Arc<Node<T>>,
+}
+
+impl<T: Weighed + Clone> Child<T> {
+    /// Makes a child of a node; `None` when that is empty.
+    fn of(node: Node<T>) -> Option<Child<T>> {
+        let least = match &node {
+            Node::Leaf(items) => items.first()?.clone(),
+            Node::Branch(children) => children.first()?.least.clone(),
+        };
+        Some(Child { least, weight: node.weight(), node: Arc::new(node) })
+    }
 }
 
 impl<T> Default for Tree<T> {
@@ -26,26 +52,22 @@ impl<T> Default for Tree<T> {
     }
 }
 
-impl<T: Ord + Clone> Tree<T> {
+impl<T: Ord + Clone + Weighed> Tree<T> {
     /// Makes a tree of items that are sorted and all different.
     pub fn of_sorted(items: Vec<T>) -> Tree<T> {
-        let mut level: Vec<(T, Arc<Node<T>>)> = Vec::with_capacity(items.len() / MOST + 1);
+        let mut level: Vec<Child<T>> = Vec::with_capacity(items.len() / MOST + 1);
         let mut items = items.into_iter();
-        loop {
-            let leaf: Vec<T> = items.by_ref().take(MOST).collect();
-            let Some(first) = leaf.first().cloned() else { break };
-            level.push((first, Arc::new(Node::Leaf(leaf))));
+        while let Some(leaf) = Child::of(Node::Leaf(items.by_ref().take(MOST).collect())) {
+            level.push(leaf);
         }
         while level.len() > 1 {
             let mut below = level.into_iter();
             level = Vec::new();
-            loop {
-                let children: Vec<_> = below.by_ref().take(MOST).collect();
-                let Some((first, _)) = children.first() else { break };
-                level.push((first.clone(), Arc::new(Node::Branch(children))));
+            while let Some(branch) = Child::of(Node::Branch(below.by_ref().take(MOST).collect())) {
+                level.push(branch);
             }
         }
-        Tree(level.pop().map(|(_, root)| root))
+        Tree(level.pop().map(|root| root.node))
     }
 
     /// Puts an item in, in the place of one that is equal.
@@ -54,23 +76,22 @@ impl<T: Ord + Clone> Tree<T> {
             self.0 = Some(Arc::new(Node::Leaf(vec![item])));
             return;
         };
-        if let Some((first, behind)) = insert(root, item) {
-            let old = root.clone();
-            if let Some(least) = old.least() {
-                *root = Arc::new(Node::Branch(vec![(least, old), (first, behind)]));
-            }
+        if let Some(behind) = insert(Arc::make_mut(root), item) {
+            let before = std::mem::replace(root, Arc::new(Node::Leaf(Vec::new())));
+            let halves = Child::of(Arc::unwrap_or_clone(before)).into_iter().chain([behind]);
+            *root = Arc::new(Node::Branch(halves.collect()));
         }
     }
 
     /// Takes the item out that is equal.
     pub fn remove(&mut self, item: &T) {
         let Some(root) = &mut self.0 else { return };
-        remove(root, item);
+        remove(Arc::make_mut(root), item);
         loop {
             let only = match root.as_ref() {
                 Node::Leaf(items) if items.is_empty() => None,
                 Node::Branch(children) if children.is_empty() => None,
-                Node::Branch(children) if children.len() == 1 => children.first().map(|(_, child)| child.clone()),
+                Node::Branch(children) if children.len() == 1 => children.first().map(|only| only.node.clone()),
                 Node::Leaf(_) | Node::Branch(_) => return,
             };
             match only {
@@ -94,21 +115,40 @@ impl<T: Ord + Clone> Tree<T> {
                     break;
                 }
                 Node::Branch(children) => {
-                    let at = children.partition_point(|(least, _)| before(least)).saturating_sub(1);
-                    node = children.get(at).map(|(_, child)| child.as_ref());
+                    let at = children.partition_point(|child| before(&child.least)).saturating_sub(1);
+                    node = children.get(at).map(|child| child.node.as_ref());
                     iter.stack.push(children.get(at + 1..).unwrap_or_default().iter());
                 }
             }
         }
         iter
     }
+
+    /// Returns what the items weigh that are `before` some place. It looks at one path.
+    pub fn weight(&self, before: impl Fn(&T) -> bool) -> usize {
+        let mut weight = 0;
+        let mut node = self.0.as_deref();
+        while let Some(here) = node {
+            match here {
+                Node::Leaf(items) => {
+                    return weight + items.iter().take_while(|item| before(item)).map(T::weight).sum::<usize>();
+                }
+                Node::Branch(children) => {
+                    let at = children.partition_point(|child| before(&child.least)).saturating_sub(1);
+                    weight += children.iter().take(at).map(|child| child.weight).sum::<usize>();
+                    node = children.get(at).map(|child| child.node.as_ref());
+                }
+            }
+        }
+        weight
+    }
 }
 
-impl<T: Clone> Node<T> {
-    fn least(&self) -> Option<T> {
+impl<T: Weighed> Node<T> {
+    fn weight(&self) -> usize {
         match self {
-            Node::Leaf(items) => items.first().cloned(),
-            Node::Branch(children) => children.first().map(|(least, _)| least.clone()),
+            Node::Leaf(items) => items.iter().map(T::weight).sum(),
+            Node::Branch(children) => children.iter().map(|child| child.weight).sum(),
         }
     }
 
@@ -120,33 +160,38 @@ impl<T: Clone> Node<T> {
     }
 }
 
-/// The half of a node that has grown too large, with the least item that it may hold.
-type Half<T> = Option<(T, Arc<Node<T>>)>;
-
+/// Puts an item below a node; returns the half that is split off when it has grown too large.
+///
 /// Bounded by the tree's depth, which is the logarithm of its size.
-fn insert<T: Ord + Clone>(node: &mut Arc<Node<T>>, item: T) -> Half<T> {
-    match Arc::make_mut(node) {
+fn insert<T: Ord + Clone + Weighed>(node: &mut Node<T>, item: T) -> Option<Child<T>> {
+    match node {
         Node::Leaf(items) => {
             match items.binary_search(&item) {
                 Ok(at) => items[at] = item,
                 Err(at) => items.insert(at, item),
             }
-            let half = halved(items)?;
-            half.first().cloned().map(|first| (first, Arc::new(Node::Leaf(half))))
+            halved(items).map(Node::Leaf).and_then(Child::of)
         }
         Node::Branch(children) => {
-            let at = children.partition_point(|(least, _)| *least <= item).saturating_sub(1);
-            let (least, child) = children.get_mut(at)?;
-            if item < *least {
-                *least = item.clone();
+            let at = place(children, &item);
+            let child = children.get_mut(at)?;
+            if item < child.least {
+                child.least = item.clone();
             }
-            if let Some(half) = insert(child, item) {
+            let inner = Arc::make_mut(&mut child.node);
+            let half = insert(inner, item);
+            child.weight = inner.weight();
+            if let Some(half) = half {
                 children.insert(at + 1, half);
             }
-            let half = halved(children)?;
-            half.first().map(|(least, _)| least.clone()).map(|first| (first, Arc::new(Node::Branch(half))))
+            halved(children).map(Node::Branch).and_then(Child::of)
         }
     }
+}
+
+/// Returns which child holds an item, if any does.
+fn place<T: Ord>(children: &[Child<T>], item: &T) -> usize {
+    children.partition_point(|child| child.least <= *item).saturating_sub(1)
 }
 
 fn halved<I>(items: &mut Vec<I>) -> Option<Vec<I>> {
@@ -157,20 +202,22 @@ fn halved<I>(items: &mut Vec<I>) -> Option<Vec<I>> {
     })
 }
 
-fn remove<T: Ord + Clone>(node: &mut Arc<Node<T>>, item: &T) {
-    match Arc::make_mut(node) {
+fn remove<T: Ord + Clone + Weighed>(node: &mut Node<T>, item: &T) {
+    match node {
         Node::Leaf(items) => {
             if let Ok(at) = items.binary_search(item) {
                 items.remove(at);
             }
         }
         Node::Branch(children) => {
-            let at = children.partition_point(|(least, _)| least <= item).saturating_sub(1);
-            let Some((_, child)) = children.get_mut(at) else { return };
-            remove(child, item);
-            if child.len() == 0 {
+            let at = place(children, item);
+            let Some(child) = children.get_mut(at) else { return };
+            let inner = Arc::make_mut(&mut child.node);
+            remove(inner, item);
+            child.weight = inner.weight();
+            if inner.len() == 0 {
                 children.remove(at);
-            } else if child.len() <= FEW / 2 {
+            } else if inner.len() <= FEW / 2 {
                 // The neighbour behind joins in, or this one joins the one before.
                 join(children, at);
                 join(children, at.saturating_sub(1));
@@ -180,26 +227,25 @@ fn remove<T: Ord + Clone>(node: &mut Arc<Node<T>>, item: &T) {
 }
 
 /// Joins a child with the one behind it when both are small.
-fn join<T: Clone>(children: &mut Vec<(T, Arc<Node<T>>)>, at: usize) {
-    let Some([(_, left), (_, right)]) = children.get(at..at + 2).and_then(|two| <&[_; 2]>::try_from(two).ok()) else {
-        return;
-    };
-    if left.len() + right.len() > FEW {
+fn join<T: Clone + Weighed>(children: &mut Vec<Child<T>>, at: usize) {
+    let Some([left, right]) = children.get(at..at + 2) else { return };
+    if left.node.len() + right.node.len() > FEW {
         return;
     }
-    let joined = match (left.as_ref(), right.as_ref()) {
+    let joined = match (left.node.as_ref(), right.node.as_ref()) {
         (Node::Leaf(a), Node::Leaf(b)) => Node::Leaf([a.as_slice(), b.as_slice()].concat()),
         (Node::Branch(a), Node::Branch(b)) => Node::Branch([a.as_slice(), b.as_slice()].concat()),
         (Node::Leaf(_), Node::Branch(_)) | (Node::Branch(_), Node::Leaf(_)) => return,
     };
-    children[at].1 = Arc::new(joined);
+    let both = Child { least: left.least.clone(), weight: left.weight + right.weight, node: Arc::new(joined) };
+    children[at] = both;
     children.remove(at + 1);
 }
 
 /// Items of a tree in order.
 #[derive(Clone)]
 pub struct Iter<'a, T> {
-    stack: Vec<std::slice::Iter<'a, (T, Arc<Node<T>>)>>,
+    stack: Vec<std::slice::Iter<'a, Child<T>>>,
     leaf: std::slice::Iter<'a, T>,
 }
 
@@ -215,7 +261,7 @@ impl<'a, T> Iterator for Iter<'a, T> {
                 None => {
                     self.stack.pop();
                 }
-                Some((_, child)) => match child.as_ref() {
+                Some(child) => match child.node.as_ref() {
                     Node::Leaf(items) => self.leaf = items.iter(),
                     Node::Branch(children) => self.stack.push(children.iter()),
                 },
@@ -228,30 +274,84 @@ impl<'a, T> Iterator for Iter<'a, T> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::collections::BTreeSet;
+    use std::collections::BTreeMap;
+
+    /// Equal to others of its number, whatever it weighs.
+    #[derive(Clone, Copy, Debug)]
+    struct Item(u32, usize);
+
+    impl Weighed for Item {
+        fn weight(&self) -> usize {
+            self.1
+        }
+    }
+
+    impl PartialEq for Item {
+        fn eq(&self, other: &Item) -> bool {
+            self.0 == other.0
+        }
+    }
+
+    impl Eq for Item {}
+
+    impl PartialOrd for Item {
+        fn partial_cmp(&self, other: &Item) -> Option<std::cmp::Ordering> {
+            Some(self.cmp(other))
+        }
+    }
+
+    impl Ord for Item {
+        fn cmp(&self, other: &Item) -> std::cmp::Ordering {
+            self.0.cmp(&other.0)
+        }
+    }
+
+    impl Weighed for u64 {
+        fn weight(&self) -> usize {
+            1
+        }
+    }
 
     fn depth<T>(node: &Node<T>) -> usize {
         match node {
             Node::Leaf(_) => 1,
-            Node::Branch(children) => 1 + children.first().map_or(0, |(_, child)| depth(child)),
+            Node::Branch(children) => 1 + children.first().map_or(0, |child| depth(&child.node)),
         }
     }
 
     proptest! {
         #[test]
-        fn it_is_a_sorted_set(steps in prop::collection::vec((any::<bool>(), 0..3000u32), 0..2000), from in 0..3000u32) {
-            let (mut tree, mut set) = (Tree::default(), BTreeSet::new());
-            for (put, item) in &steps {
-                if *put { tree.insert(*item); set.insert(*item); } else { tree.remove(item); set.remove(item); }
+        fn it_is_a_sorted_set_that_knows_its_weight(
+            steps in prop::collection::vec((any::<bool>(), 0..3000u32, 0..9usize), 0..2000),
+            from in 0..3000u32,
+        ) {
+            let (mut tree, mut set) = (Tree::default(), BTreeMap::new());
+            for (put, item, weight) in &steps {
+                if *put {
+                    tree.insert(Item(*item, *weight));
+                    set.insert(*item, *weight);
+                } else {
+                    tree.remove(&Item(*item, 0));
+                    set.remove(item);
+                }
             }
-            let behind: Vec<u32> = tree.from(|item| *item < from).copied().collect();
-            prop_assert_eq!(behind, set.range(from..).copied().collect::<Vec<_>>());
-            let again = Tree::of_sorted(set.iter().copied().collect());
-            prop_assert!(again.from(|_| false).eq(set.iter()));
+            let pairs = |tree: &Tree<Item>, from: u32| -> Vec<(u32, usize)> {
+                tree.from(|item| item.0 < from).map(|item| (item.0, item.1)).collect()
+            };
+            let known = |from: u32| -> Vec<(u32, usize)> { set.range(from..).map(|(item, weight)| (*item, *weight)).collect() };
+            let weight = set.range(..from).map(|(_, weight)| *weight).sum::<usize>();
+            prop_assert_eq!(pairs(&tree, from), known(from));
+            prop_assert_eq!(tree.weight(|item| item.0 < from), weight);
+            let again = Tree::of_sorted(set.iter().map(|(item, weight)| Item(*item, *weight)).collect());
+            prop_assert_eq!(pairs(&again, 0), known(0));
+            prop_assert_eq!(again.weight(|item| item.0 < from), weight);
             let kept = tree.clone();
-            for item in &set { tree.remove(item); }
+            for item in set.keys() {
+                tree.remove(&Item(*item, 0));
+            }
             prop_assert!(tree.0.is_none());
-            prop_assert!(kept.from(|_| false).eq(set.iter()));
+            prop_assert_eq!(pairs(&kept, 0), known(0));
+            prop_assert_eq!(kept.weight(|_| true), set.values().sum::<usize>());
         }
     }
 

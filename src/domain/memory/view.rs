@@ -167,6 +167,10 @@ impl View {
         self.held.get(file).map(|held| &held.card)
     }
 
+    pub(super) fn held(&self, file: &str) -> Option<&Arc<Held>> {
+        self.held.get(file)
+    }
+
     /// Finds a document by its file, and reads it if need be; `None` also when its text cannot be had, which is said
     /// once to whoever listens to the shelf.
     pub fn document(&self, file: &str) -> Option<Arc<Document>> {
