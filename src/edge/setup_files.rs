@@ -14,9 +14,9 @@ use crate::domain::org::scan::{ScanOptions, scan};
 use crate::domain::org::setup::{SetupText, SetupTexts, Setups, is_elsewhere};
 use crate::edge::config::Config;
 use crate::edge::org_file::read_bytes;
-use crate::edge::walk::canonical;
+use crate::edge::walk::{canonical, links_and_destination};
 use parking_lot::Mutex;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::Bound;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
@@ -31,7 +31,7 @@ const MAX_NAMES: usize = 10_000;
 const MAX_TEXTS: usize = 1_000;
 /// The most bytes of texts that are held at once.
 const MAX_HELD: usize = 16 << 20;
-/// A file that was changed less than this many nanoseconds ago may change again without a new time.
+/// A file of which something was changed less than this many nanoseconds ago may change again without a new time.
 const UNSETTLED: i128 = 2_000_000_000;
 
 /// Reads setup files.
@@ -49,10 +49,10 @@ pub struct SetupFiles {
 /// What is known of the paths that were asked for.
 #[derive(Default)]
 struct Table {
-    /// Each path, with the one to which it leads where it is a link.
-    names: BTreeMap<String, Option<String>>,
-    /// Where the links among them lead.
-    targets: BTreeSet<String>,
+    /// Each path, with the links by which it leads elsewhere, and where that is.
+    names: BTreeMap<String, Vec<String>>,
+    /// All these links, and where they lead.
+    ways: BTreeSet<String>,
     texts: BTreeMap<String, Known>,
     /// The bytes of these texts.
     held: usize,
@@ -60,8 +60,17 @@ struct Table {
     last: String,
 }
 
+/// How a file looked when its text was read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Seen {
+    /// So; `None` when there was none.
+    As(Option<Look>),
+    /// It may have changed unseen since.
+    Unsettled,
+}
+
 struct Known {
-    look: Option<Look>,
+    look: Seen,
     text: Result<SetupText, String>,
 }
 
@@ -72,19 +81,17 @@ impl Known {
 }
 
 impl Table {
-    /// Notes that a path was asked for, and where it leads.
-    fn name(&mut self, path: &str) {
+    /// Notes that a path was asked for, and its [`ways`].
+    fn name(&mut self, path: &str, ways: Vec<String>) {
         if self.names.len() >= MAX_NAMES && !self.names.contains_key(path) {
             return;
         }
-        let real = Path::new(path).canonicalize().ok().and_then(|real| real.to_str().map(str::to_owned));
-        let target = real.filter(|real| real != path);
-        if let Some(target) = &target
-            && self.targets.len() < MAX_NAMES
-        {
-            self.targets.insert(target.clone());
+        for way in &ways {
+            if self.ways.len() < MAX_NAMES {
+                self.ways.insert(way.clone());
+            }
         }
-        self.names.insert(path.to_owned(), target);
+        self.names.insert(path.to_owned(), ways);
     }
 
     /// Holds a text; where there are too many, others go, one after the other in the order of their paths.
@@ -107,8 +114,16 @@ impl Table {
     }
 }
 
-/// What tells one state of a file from another: device, number, size, time in nanoseconds since 1970.
-type Look = (u64, u64, u64, i128);
+/// What tells one state of a file from another.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Look {
+    device: u64,
+    number: u64,
+    size: u64,
+    modified: (i64, i64),
+    /// When content, name or rights last changed, in nanoseconds since 1970; no program can set it.
+    changed: i128,
+}
 
 impl SetupFiles {
     /// Reads those below some roots.
@@ -133,16 +148,27 @@ impl SetupFiles {
 
     /// Returns the paths at or below some others that were asked for as setup files, or that lead there.
     pub fn at_or_below(&self, paths: &[PathBuf]) -> Vec<String> {
-        let below = |name: &str| paths.iter().any(|path| Path::new(name).starts_with(path));
+        let paths: HashSet<&Path> = paths.iter().map(PathBuf::as_path).collect();
+        let below = |name: &str| Path::new(name).ancestors().any(|path| paths.contains(path));
         let known = self.known.lock();
-        let found = known.names.iter().filter(|(name, real)| below(name) || real.as_deref().is_some_and(below));
+        let found = known.names.iter().filter(|(name, ways)| below(name) || ways.iter().any(|way| below(way)));
         found.map(|(name, _)| name.clone()).collect()
     }
 
-    /// Returns whether a path was asked for as a setup file, or such a one leads there.
+    /// Returns whether a path was asked for as a setup file, or such a one leads there, or by a link there.
     pub fn knows(&self, path: &Path) -> bool {
         let known = self.known.lock();
-        path.to_str().is_some_and(|path| known.names.contains_key(path) || known.targets.contains(path))
+        path.to_str().is_some_and(|path| known.names.contains_key(path) || known.ways.contains(path))
+    }
+
+    /// Returns a path with the memex's folders by where they lead, as news of them name them. What is linked within
+    /// them keeps its name, as it may lead elsewhere tomorrow. Nothing is looked at for that.
+    fn as_in_news(&self, path: PathBuf) -> PathBuf {
+        let roots = self.named.iter().zip(&self.roots).filter(|(named, _)| path.starts_with(named));
+        let nearest = roots.max_by_key(|(named, _)| named.as_os_str().len());
+        let below = nearest.and_then(|(named, root)| Some((root, path.strip_prefix(named).ok()?)));
+        // Joined part by part: an empty rest would leave a slash behind.
+        below.map(|(root, rest)| root.components().chain(rest.components()).collect()).unwrap_or(path)
     }
 
     /// Returns whether a path lies in the memex by its name; nothing is looked at for that.
@@ -172,10 +198,15 @@ impl SetupFiles {
         if !about.is_file() {
             return Err("it is not a regular file".to_owned());
         }
+        let too_large = || format!("it has more than {} kB", MAX_BYTES >> 10);
         if about.len() > MAX_BYTES {
-            return Err(format!("it has more than {} kB", MAX_BYTES >> 10));
+            return Err(too_large());
         }
         let bytes = read_bytes(&real).map_err(|why| why.to_string())?;
+        // It may have grown meanwhile.
+        if bytes.len() as u64 > MAX_BYTES {
+            return Err(too_large());
+        }
         let text = decode(&bytes).map_err(|why| why.to_string())?.text;
         let private = self.is_private(&text)?;
         let hash = ObjectHash::new(ContentHasher::new("setup").text(&text).finish());
@@ -200,7 +231,7 @@ impl SetupFiles {
 
 impl SetupTexts for SetupFiles {
     fn place(&self, from: &str, name: &str) -> String {
-        if is_elsewhere(name) {
+        if name.contains("://") {
             return name.to_owned();
         }
         let path = match name.strip_prefix('~') {
@@ -208,30 +239,33 @@ impl SetupTexts for SetupFiles {
             Some(_) | None => Path::new(from).parent().unwrap_or(Path::new("/")).join(name),
         };
         // As Emacs has it, `..` is the folder above by name, wherever a link leads.
-        let path = plain(&path);
-        // What lies elsewhere may hang, or be watched by somebody, when it is looked at.
-        let path = if self.is_inside(&path) { canonical(&path) } else { path };
-        path.to_string_lossy().into_owned()
+        self.as_in_news(plain(&path)).to_string_lossy().into_owned()
     }
 
     fn text(&self, path: &str) -> Result<SetupText, String> {
         if is_elsewhere(path) {
             return Err("it is not on this machine, and nothing is fetched".to_owned());
         }
+        if path.contains("://") {
+            return Err("it is named by an address; name it by its path".to_owned());
+        }
+        // What lies elsewhere may hang, or be watched by somebody, when it is looked at.
         if !self.is_inside(Path::new(path)) {
             return Err(OUTSIDE.to_owned());
         }
         let before = look(path);
-        if let Some(known) = self.known.lock().texts.get(path).filter(|known| known.look == before) {
+        if let Some(known) = self.known.lock().texts.get(path).filter(|known| known.look == Seen::As(before)) {
             return known.text.clone();
         }
         let text = self.read(path);
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos();
-        let settled = before.is_none_or(|look| i128::try_from(now).is_ok_and(|now| now - look.3 >= UNSETTLED));
+        let settled = before.is_none_or(|look| i128::try_from(now).is_ok_and(|now| now - look.changed >= UNSETTLED));
         // What may yet change unseen is read anew the next time.
-        let look = if settled && before == look(path) { before } else { Some((0, 0, 0, 0)) };
+        let look = if settled && before == look(path) { Seen::As(before) } else { Seen::Unsettled };
+        // The disk is not looked at under the lock.
+        let ways = ways(path);
         let mut known = self.known.lock();
-        known.name(path);
+        known.name(path, ways);
         known.hold(path, Known { look, text: text.clone() });
         text
     }
@@ -255,8 +289,16 @@ fn plain(path: &Path) -> PathBuf {
     plain
 }
 
+/// Returns the links by which a path leads elsewhere, and where that is; nothing, when it holds no link.
+fn ways(path: &str) -> Vec<String> {
+    let (links, end) = links_and_destination(Path::new(path));
+    let last = (!links.is_empty()).then_some(end);
+    links.into_iter().chain(last).filter_map(|way| way.to_str().map(str::to_owned)).collect()
+}
+
 fn look(path: &str) -> Option<Look> {
     let about = std::fs::metadata(path).ok()?;
-    let time = i128::from(about.mtime()) * 1_000_000_000 + i128::from(about.mtime_nsec());
-    Some((about.dev(), about.ino(), about.len(), time))
+    let changed = i128::from(about.ctime()) * 1_000_000_000 + i128::from(about.ctime_nsec());
+    let modified = (about.mtime(), about.mtime_nsec());
+    Some(Look { device: about.dev(), number: about.ino(), size: about.len(), modified, changed })
 }

@@ -148,8 +148,13 @@ pub fn canonical(path: &Path) -> PathBuf {
 
 /// Returns where a name leads, link by link, also when nothing is there.
 pub fn destination(path: &Path) -> PathBuf {
+    links_and_destination(path).1
+}
+
+/// As [`destination`], with the links that are followed, in their order, each by a name without links before it.
+pub fn links_and_destination(path: &Path) -> (Vec<PathBuf>, PathBuf) {
     let parts = |path: &Path| path.components().rev().map(|part| part.as_os_str().to_owned()).collect::<Vec<_>>();
-    let (mut found, mut rest, mut links) = (PathBuf::new(), parts(path), 0);
+    let (mut found, mut rest, mut links) = (PathBuf::new(), parts(path), Vec::new());
     while let Some(part) = rest.pop() {
         match part.as_encoded_bytes() {
             b"." => {}
@@ -160,8 +165,8 @@ pub fn destination(path: &Path) -> PathBuf {
                 let next = found.join(&part);
                 match fs::read_link(&next) {
                     // A loop of links leads nowhere.
-                    Ok(target) if links < MAX_LINKS => {
-                        links += 1;
+                    Ok(target) if links.len() < MAX_LINKS => {
+                        links.push(next);
                         rest.extend(parts(&target));
                     }
                     Ok(_) | Err(_) => found = next,
@@ -169,7 +174,7 @@ pub fn destination(path: &Path) -> PathBuf {
             }
         }
     }
-    found
+    (links, found)
 }
 
 /// Returns [`canonical`] of a name that came as text.

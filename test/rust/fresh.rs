@@ -421,6 +421,86 @@ async fn a_linked_setup_file_is_followed_where_it_leads() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_setup_file_in_a_linked_folder_is_the_one_that_the_links_lead_to_now() {
+    let home = Home::new(&[("a.org", "#+SETUPFILE: theme/base.setup\n* Tea\n")]);
+    let memex = PathBuf::from(home.file("a.org")).parent().expect("a folder").to_path_buf();
+    for (theme, tags) in [("light", ":light:"), ("dark", ":private:")] {
+        fs::create_dir(memex.join(theme)).expect("a folder");
+        let text = format!("#+FILETAGS: {tags}\n#+SETUPFILE: ../more.setup\n");
+        fs::write(memex.join(theme).join("base.setup"), text).expect("a file");
+    }
+    // As Org has it, the folder above is that of the name.
+    fs::create_dir(memex.join("sub")).expect("a folder");
+    fs::rename(memex.join("light"), memex.join("sub/light")).expect("it is moved");
+    fs::write(memex.join("more.setup"), "#+FILETAGS: :more:\n").expect("a file");
+    let link = |to: &str, name: &str| {
+        symlink(to, memex.join("new")).expect("a link");
+        fs::rename(memex.join("new"), memex.join(name)).expect("it is put there");
+    };
+    link("sub/light", "current");
+    link("current", "theme");
+    let followed = Followed::on(home, &[]).await;
+    let a = followed.memex().join("a.org");
+    let is = |what: &str, tags: &[&str], wanted: Privacy| {
+        followed.until(what, |engine| {
+            let view = engine.view();
+            let privacy = view.card(&a.display().to_string()).map(|card| card.privacy(1));
+            shaped(engine, &a).1 == tags && privacy == Some(wanted)
+        });
+    };
+    is("the folder that is linked", &["light", "more"], Privacy::Open);
+    link("dark", "current");
+    is("the link behind the link leads elsewhere", &["private", "more"], Privacy::Private);
+    link("sub/light", "theme");
+    is("the first link leads elsewhere", &["light", "more"], Privacy::Open);
+    fs::write(followed.memex().join("sub/light/base.setup"), "#+FILETAGS: :private:\n").expect("a file");
+    is("what lies there says something else", &["private"], Privacy::Private);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_linked_folder_of_setup_files_that_changed_while_nothing_ran_is_noticed_at_the_start() {
+    let home = Home::new(&[("a.org", "#+SETUPFILE: theme/base.setup\n* Tea\n")]);
+    let memex = PathBuf::from(home.file("a.org")).parent().expect("a folder").to_path_buf();
+    for (theme, tags) in [("light", ":light:"), ("dark", ":private:")] {
+        fs::create_dir(memex.join(theme)).expect("a folder");
+        fs::write(memex.join(theme).join("base.setup"), format!("#+FILETAGS: {tags}\n")).expect("a file");
+    }
+    let old = std::time::SystemTime::now() - Duration::from_secs(60);
+    let file = fs::File::options().append(true).open(home.file("a.org")).expect("a file");
+    file.set_modified(old).expect("its time is set");
+    for (theme, privacy) in [("light", Privacy::Open), ("dark", Privacy::Private)] {
+        let _ = fs::remove_file(memex.join("theme"));
+        symlink(theme, memex.join("theme")).expect("a link");
+        let engine = home.engine().await;
+        home.read(&engine).await;
+        assert_eq!(engine.view().card(&home.file("a.org")).map(|card| card.privacy(1)), Some(privacy), "{theme}");
+        engine.close().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_setup_file_that_keeps_size_and_time_is_read_anew_all_the_same() {
+    let home = Home::new(&[("a.org", "#+SETUPFILE: base.setup\n* Tea\n"), ("base.setup", "#+FILETAGS: :harmless:\n")]);
+    let old = std::time::SystemTime::now() - Duration::from_secs(60);
+    // As tools do that bring files from elsewhere, with their times.
+    let settle = |name: &str| {
+        let file = fs::File::options().append(true).open(home.file(name)).expect("a file");
+        file.set_modified(old).expect("its time is set");
+    };
+    settle("a.org");
+    settle("base.setup");
+    let engine = home.engine().await;
+    home.read(&engine).await;
+    let privacy = || engine.view().card(&home.file("a.org")).map(|card| card.privacy(1));
+    assert_eq!(privacy(), Some(Privacy::Open));
+    fs::write(home.file("base.setup"), "#+FILETAGS: :private :\n").expect("a file");
+    settle("base.setup");
+    engine.read_changed(&[PathBuf::from(home.file("base.setup"))]);
+    assert_eq!(privacy(), Some(Privacy::Private));
+    engine.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_setup_file_that_is_too_large_or_no_file_makes_private_what_names_it() {
     let large = format!("#+FILETAGS: :open:\n{}", "x\n".repeat(140_000));
     let home = Home::new(&[
@@ -452,6 +532,7 @@ async fn setup_files_from_outside_private_and_secret_ones_are_not_read() {
         ("d.org", "#+SETUPFILE: .env\n* WAIT d\n"),
         ("e.org", "#+SETUPFILE: linked.org\n* WAIT e\n"),
         ("f.org", "#+SETUPFILE: closed.org\n* WAIT f\n"),
+        ("g.org", "#+SETUPFILE: file:///memex/diary.org\n* WAIT g\n"),
         ("diary.org", "#+TODO: WAIT | DONE\n* Health :private:\n"),
         (".env", "#+TODO: WAIT | DONE\n"),
         ("closed.org", "#+FILETAGS: :private:\n#+TODO: WAIT | DONE\n"),
@@ -460,7 +541,7 @@ async fn setup_files_from_outside_private_and_secret_ones_are_not_read() {
     symlink(home.project("out.org"), home.file("linked.org")).expect("a link");
     let engine = home.engine().await;
     home.read(&engine).await;
-    for name in ["a.org", "b.org", "c.org", "d.org", "e.org"] {
+    for name in ["a.org", "b.org", "c.org", "d.org", "e.org", "g.org"] {
         let file = PathBuf::from(home.file(name));
         assert_eq!(shaped(&engine, &file).0, Vec::<String>::new(), "{name}");
     }
@@ -472,6 +553,7 @@ async fn setup_files_from_outside_private_and_secret_ones_are_not_read() {
         whys,
         [
             "it holds private notes; keep settings in a file without them; what it sets up counts as private",
+            "it is named by an address; name it by its path; what it sets up counts as private",
             "it is not on this machine, and nothing is fetched",
             "it lies outside the memex; move it into one of its folders; what it sets up counts as private",
             "it lies outside the memex; move it into one of its folders; what it sets up counts as private",
@@ -484,7 +566,7 @@ async fn setup_files_from_outside_private_and_secret_ones_are_not_read() {
     let privacy = |name: &str| view.card(&home.file(name)).map(|card| card.privacy(1));
     assert_eq!(privacy("f.org"), Some(Privacy::Private));
     // What could have done so and was not read does it as well, and what is on another machine never does.
-    assert_eq!(["a.org", "c.org", "d.org", "e.org"].map(privacy), [Some(Privacy::Private); 4]);
+    assert_eq!(["a.org", "c.org", "d.org", "e.org", "g.org"].map(privacy), [Some(Privacy::Private); 5]);
     assert_eq!(privacy("b.org"), Some(Privacy::Open));
     engine.close().await;
 }

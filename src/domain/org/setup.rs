@@ -212,10 +212,13 @@ impl Reading<'_> {
     }
 }
 
-/// Returns whether a name is one of another machine, or of another way than the file system.
+/// The schemes of addresses that Org fetches from another machine; whatever else is named may be a file of this one.
+const FETCHED: [&str; 8] = ["https", "http", "ftp", "gemini", "gopher", "telnet", "wais", "www"];
+
+/// Returns whether a name is one of another machine.
 pub fn is_elsewhere(name: &str) -> bool {
     let scheme = name.split_once("://").map(|(scheme, _)| scheme);
-    scheme.is_some_and(|scheme| !scheme.is_empty() && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric()))
+    scheme.is_some_and(|scheme| FETCHED.iter().any(|known| known.eq_ignore_ascii_case(scheme)))
 }
 
 /// Returns a name without the quotation marks around it.

@@ -130,3 +130,16 @@ fn what_sets_up_privately_makes_all_of_it_private_whatever_comes_after() {
         assert_eq!(private_by_lines(&outline, &PrivacyOptions::default()), private, "{text}");
     }
 }
+
+/// What Emacs 30.1 says to `org-url-p`, where that names another machine; everything else may be a file here.
+#[test]
+fn only_what_is_fetched_from_another_machine_is_elsewhere() {
+    for name in ["https://example.org/a", "HTTP://example.org", "ftp://example.org/a", "gemini://example.org"] {
+        assert!(is_elsewhere(name), "{name}");
+    }
+    for name in ["file:///memex/a.org", "file:a.org", "x://a.org", "://a.org", "a.org", "dir/https://a", "/ssh:host:/a"]
+    {
+        assert!(!is_elsewhere(name), "{name}");
+    }
+    assert!(is_private(&read("#+SETUPFILE: file:///memex/a.org\n", &[])), "it may say that all is private");
+}
