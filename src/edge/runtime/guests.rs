@@ -16,6 +16,7 @@ use crate::edge::runtime::clients::{Channel, Clients, Kind};
 use crate::edge::runtime::hall::{self, Host};
 use crate::edge::runtime::requests::Asked;
 use crate::edge::runtime::{Ears, Event, Loop, attend, buffers, show, tell};
+use futures_util::future::join_all;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
@@ -77,6 +78,7 @@ impl Serving {
     pub async fn end(self) {
         // Before the store is free: its next owner binds a socket of its own.
         self.hall.abort();
+        let _ = self.hall.await;
         let (rested, rest) = oneshot::channel();
         let asked = self.inbox.send(Event::Rest(rested)).is_ok();
         let nothing_is_under_way = asked && matches!(tokio::time::timeout(PATIENCE, rest).await, Ok(Ok(())));
@@ -87,12 +89,11 @@ impl Serving {
             }
         }
         // Else who joined hears that what it asked for is lost, as the connection ends without a word.
-        for channel in &all {
-            // Who takes nothing finds out when the connection ends.
-            let _ = tokio::time::timeout(LAST_WORDS, channel.outbox.room(0)).await;
-        }
+        // Who takes nothing finds out when the connection ends.
+        let taken = join_all(all.iter().map(|channel| channel.outbox.room(0)));
+        let _ = tokio::time::timeout(LAST_WORDS, taken).await;
+        // With it end the turns and answers that took too long.
         self.room.abort();
-        // Ended or broken: from here on nothing acts on the store any more.
         let _ = self.room.await;
     }
 }
@@ -126,6 +127,14 @@ const LOOKS: [&str; 15] = [
     // Of a client that joined they do not count.
     "org-settings",
 ];
+
+/// Returns whether a request only looks: it does not ask the providers, and what it finds goes into no note, as which
+/// notes are private there only the Emacs knows that has them.
+fn only_looks(action: &str, payload: &Sexp) -> bool {
+    let into_a_note = action == "query" && payload.name_at("for") != Some("screen");
+    LOOKS.contains(&action) && !payload.flag_at("providers") && !into_a_note
+}
+
 /// The sensors that begin a turn.
 const BEGIN: [&str; 4] = ["user-input", "user-command", "approval", "denial"];
 
@@ -177,9 +186,7 @@ impl Loop {
     pub(super) fn refuses(&self, Asked { client, origin, payload, seat: _ }: &Asked) -> bool {
         let Some(client) = self.clients.get(client) else { return false };
         let action = payload.name_at("action").unwrap_or("unknown");
-        // Asking the providers is no look at what is there.
-        let looks = LOOKS.contains(&action) && !payload.flag_at("providers");
-        let open = looks && !self.ending;
+        let open = only_looks(action, payload) && !self.ending;
         let Some(why) = self.closed_to(client.channel.kind).filter(|_| !open) else { return false };
         let answer = Plist::new().text("error", why);
         let answer = match payload.int_at("request") {
@@ -220,12 +227,13 @@ impl Loop {
 mod tests {
     use super::*;
     use crate::edge::clock::SystemClock;
-    use crate::edge::config::{Config, Surroundings};
+    use crate::edge::config::{Config, ProviderSetting, Surroundings};
     use crate::edge::editor::NoEditor;
     use crate::edge::engine::boot::{Boot, Keep, start};
     use crate::edge::runtime::Letter;
     use crate::edge::runtime::outbox::Outbox;
     use crate::edge::secret::Vault;
+    use std::io::Read;
     use tokio::sync::oneshot::error::TryRecvError;
 
     /// The loop of a command, which one client has joined.
@@ -237,9 +245,14 @@ mod tests {
     }
 
     async fn room(guest: fn(Arc<Outbox>) -> Arc<Channel>) -> Room {
+        room_with(guest, |_| ()).await
+    }
+
+    async fn room_with(guest: fn(Arc<Outbox>) -> Arc<Channel>, set: impl FnOnce(&mut Config)) -> Room {
         let memex = tempfile::tempdir().expect("a folder");
         let mut config = Config::read(&Surroundings { variables: Default::default() });
         config.directories = vec![memex.path().canonicalize().expect("it is there")];
+        set(&mut config);
         let (vault, clock, notify) = (Vault::empty(), Arc::new(SystemClock), Arc::new(|_| {}));
         let boot = Boot { config, vault, editor: Arc::new(NoEditor), clock, notify, keep: Keep::InMemory };
         let engine = start(boot).await.expect("the engine starts");
@@ -306,6 +319,31 @@ mod tests {
         assert!(room.state.lanes.are_empty());
     }
 
+    #[tokio::test(flavor = "multi_thread")]
+    async fn what_took_too_long_ends_with_the_loop() {
+        for asked in [
+            "(:type :request :payload (:action :doctor :request 1 :providers t))",
+            "(:type :event :payload (:sensor :user-input :text \"hello\"))",
+        ] {
+            // A model that never says anything.
+            let model = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+            let url = format!("http://{}/v1/", model.local_addr().expect("an address"));
+            let mut room = room_with(command, |config| {
+                let (name, kind) = ("silent".to_string(), "openai".to_string());
+                config.cascade = Some(vec![name.clone()]);
+                config.providers =
+                    vec![ProviderSetting { name, kind, url: Some(url), model: Some("m".into()), local: true }];
+            })
+            .await;
+            room.take(asked).await;
+            let (mut request, _) = tokio::task::block_in_place(|| model.accept()).expect("it is asked");
+            request.set_read_timeout(Some(Duration::from_secs(20))).expect("a socket");
+            drop(room);
+            let ended = tokio::task::block_in_place(|| request.read_to_end(&mut Vec::new()));
+            assert!(ended.is_ok(), "nobody listens for an answer any more: {asked}: {ended:?}");
+        }
+    }
+
     #[tokio::test]
     async fn an_emacs_that_joined_a_command_looks_and_has_nothing_begun_or_done() {
         let mut room = room(emacs).await;
@@ -334,9 +372,14 @@ mod tests {
         }
         room.take("(:type :request :payload (:action :doctor :request 4 :providers t))").await;
         assert!(room.heard().contains("then ask again"), "the models of the command line are not asked for it");
+        for place in ["", ":for :note", ":for :private-note"] {
+            room.take(&format!("(:type :request :payload (:action :query :request 4 :query \"a\" {place}))")).await;
+            let heard = room.heard();
+            assert!(heard.contains("then ask again"), "by other private tags it goes into a note: {place}: {heard}");
+        }
         assert_eq!(room.state.answering, 0);
         for action in LOOKS {
-            room.take(&format!("(:type :request :payload (:action :{action} :request 5))")).await;
+            room.take(&format!("(:type :request :payload (:action :{action} :request 5 :for :screen))")).await;
             room.until(|event| matches!(event, Event::Answered)).await;
             let heard = room.heard();
             assert!(heard.contains(":request 5") && !heard.contains("then ask again"), "{action}: {heard}");

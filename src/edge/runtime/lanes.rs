@@ -63,6 +63,17 @@ pub(super) struct Lanes {
     homes: HashMap<SessionId, ClientId>,
 }
 
+impl Drop for Lanes {
+    /// Without the loop nobody hears of the turns, and the store may soon be another's: they end, too.
+    fn drop(&mut self) {
+        for running in self.lanes.values().filter_map(|lane| lane.running.as_ref()) {
+            if let Some(task) = &running.task {
+                task.abort();
+            }
+        }
+    }
+}
+
 impl Lanes {
     pub(super) fn new(engine: Arc<Engine>, clients: Arc<Clients>, inbox: mpsc::UnboundedSender<Event>) -> Lanes {
         Lanes { engine, clients, inbox, lanes: HashMap::new(), homes: HashMap::new() }

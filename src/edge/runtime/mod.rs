@@ -46,6 +46,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
+use tokio::task::JoinSet;
 
 /// How often the status is sent at most.
 const STATUS_PAUSE: Duration = Duration::from_millis(100);
@@ -201,7 +202,9 @@ struct Loop {
     host: Host,
     /// The memex was followed for guests of a command, or that was tried.
     followed: bool,
-    /// Requests that are being answered beside the loop.
+    /// Requests that are being answered beside the loop; they end with it.
+    answers: JoinSet<()>,
+    /// So many of them are not answered yet.
     answering: usize,
     /// Nothing new is begun any more.
     ending: bool,
@@ -253,6 +256,7 @@ impl Loop {
             watch: None,
             host,
             followed: false,
+            answers: JoinSet::new(),
             answering: 0,
             ending: false,
             resting: Vec::new(),
@@ -311,6 +315,7 @@ impl Loop {
             }
             Event::Answered => {
                 self.answering = self.answering.saturating_sub(1);
+                while self.answers.try_join_next().is_some() {}
                 self.rest();
             }
             Event::Rest(waiting) => {

@@ -78,7 +78,7 @@ impl Loop {
             (payload.name_at("action") == Some("edit-plan")).then(|| client.reading.lock().take_edit(&payload));
         let reading = client.reading.clone();
         let under_way = self.begin_answer();
-        tokio::spawn(async move {
+        self.answers.spawn(async move {
             let action = payload.name_at("action").unwrap_or("").to_string();
             let answer = AssertUnwindSafe(async {
                 match (action.as_str(), edited) {
