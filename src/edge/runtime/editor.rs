@@ -16,6 +16,18 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// How many texts of buffers are kept, so that one that has not changed does not travel again.
 const KEPT: usize = 4;
 
+/// How many questions this process has asked, over all connections.
+static ASKED: AtomicU64 = AtomicU64::new(0);
+/// The place of the process in the number of a question; with it, such a number is a small integer of Emacs.
+const PROCESS_BITS: u32 = 36;
+
+/// Returns the number of the next question. An Emacs that lost its owner answers whatever it was asked: an answer to a
+/// process that has ended, or over a connection that has, must not be taken for one to another question.
+fn next_number() -> u64 {
+    let asked = ASKED.fetch_add(1, Ordering::Relaxed) & ((1 << PROCESS_BITS) - 1);
+    (u64::from(std::process::id()) << PROCESS_BITS) | asked
+}
+
 struct Waiting {
     text: String,
     answer: oneshot::Sender<(Sexp, String)>,
@@ -24,7 +36,6 @@ struct Waiting {
 /// Emacs, at the other end of an outbox.
 pub struct EmacsEditor {
     outbox: Arc<Outbox>,
-    next: AtomicU64,
     waiting: Mutex<HashMap<u64, Waiting>>,
     /// The newest last.
     kept: Mutex<VecDeque<Kept>>,
@@ -40,9 +51,7 @@ struct Kept {
 impl EmacsEditor {
     /// Makes an editor that asks through an outbox.
     pub fn new(outbox: Arc<Outbox>) -> Arc<EmacsEditor> {
-        // An answer to a process that has ended must not be taken for one to this.
-        let next = AtomicU64::new((u64::from(std::process::id()) << 24) + 1);
-        Arc::new(EmacsEditor { outbox, next, waiting: Mutex::default(), kept: Mutex::default() })
+        Arc::new(EmacsEditor { outbox, waiting: Mutex::default(), kept: Mutex::default() })
     }
 
     /// Takes an `editor-reply`; the last of several wakes who waits.
@@ -61,7 +70,7 @@ impl EmacsEditor {
     }
 
     async fn ask(&self, payload: Plist) -> Result<(Sexp, String), Unanswered> {
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let number = next_number();
         let (answer, mut coming) = oneshot::channel();
         self.waiting.lock().insert(number, Waiting { text: String::new(), answer });
         // A turn may be stopped while it waits here: then nothing is left behind.
@@ -209,6 +218,35 @@ mod tests {
             assert!(editor.outbox.receive(1 << 20).is_empty(), "nothing is carried out later");
             assert!(editor.waiting.lock().is_empty());
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_over_a_connection_that_has_ended_answers_no_other_question() {
+        let (old, new) = (editor(), editor());
+        let numbers = |editor: &EmacsEditor| -> Vec<i64> {
+            let asked = editor.outbox.receive(1 << 20);
+            let asked = asked.iter().map(|text| Sexp::read(text).expect("it can be read"));
+            asked.filter_map(|asked| asked.get("payload")?.int_at("request")).collect()
+        };
+        let late = async {
+            let (old, new) = (numbers(&old), numbers(&new));
+            assert_eq!((old.len(), new.len()), (1, 1));
+            old.into_iter().chain(new).collect::<Vec<_>>()
+        };
+        let (_, edited, late) = tokio::join!(
+            old.edit("/notes/a.org", 1, Vec::new()),
+            async { tokio::time::timeout(Duration::from_secs(1), new.edit("/notes/b.org", 1, Vec::new())).await },
+            async {
+                let numbers = late.await;
+                let old = format!("(:action :editor-reply :request {} :ok t)", numbers[0]);
+                new.reply(&Sexp::read(&old).expect("it can be read"));
+                numbers
+            }
+        );
+        assert_ne!(late[0], late[1]);
+        assert!(edited.is_err(), "nobody has answered it: {edited:?}");
+        let fixnum = 1_i64 << 61;
+        assert!(late.iter().all(|number| (0..fixnum).contains(number)), "{late:?}");
     }
 
     #[tokio::test(start_paused = true)]
