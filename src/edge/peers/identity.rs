@@ -121,7 +121,9 @@ fn runs_a_script(word: &str) -> bool {
 
 fn looks(process: &str) -> Option<Looks> {
     let folder = Path::new("/proc").join(process);
-    let maps = std::fs::read_to_string(folder.join("maps")).ok()?;
+    // Names of files may be no UTF-8; what counts here is.
+    let maps = std::fs::read(folder.join("maps")).ok()?;
+    let maps = String::from_utf8_lossy(&maps);
     let words = std::fs::read(folder.join("cmdline")).ok()?;
     let words = words.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect();
     let code = maps.lines().filter_map(mapped).map(|(_, file)| file).collect();
@@ -153,7 +155,8 @@ fn lies_with_root(name: &str) -> bool {
 
 fn looks_of_this() -> Option<Ours> {
     let here = (judge as fn(&Looks, &Ours) -> Result<(), String>) as usize;
-    let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
+    let maps = std::fs::read("/proc/self/maps").ok()?;
+    let maps = String::from_utf8_lossy(&maps);
     let found = maps.lines().filter_map(mapped).find(|((begin, end), _)| (*begin..*end).contains(&here));
     Some(Ours { program: program(Path::new("/proc/self"))?, module: found?.1 })
 }
