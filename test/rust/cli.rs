@@ -426,6 +426,17 @@ fn tasks_of_a_folder_that_is_not_named_any_more_are_not_listed() {
 }
 
 #[test]
+fn what_is_read_without_a_store_is_set_up_by_its_own_files() {
+    let home = home();
+    let elsewhere = home.project("notes");
+    std::fs::create_dir(&elsewhere).expect("a folder");
+    std::fs::write(format!("{elsewhere}/a.org"), "#+SETUPFILE: base.setup\n* A\n").expect("a file");
+    std::fs::write(format!("{elsewhere}/base.setup"), "#+FILETAGS: :a:\n").expect("a file");
+    let ran = run(&home, &["ingest", &elsewhere, "--json"]);
+    assert_eq!((ran.json()["files"].clone(), ran.json()["problems"].clone()), (1.into(), 0.into()), "{}", ran.err);
+}
+
+#[test]
 fn a_chat_counts_as_a_file_of_org_and_stands_in_no_context() {
     let home = home();
     let chat = ":PROPERTIES:\n:PP_CHAT: s1\n:END:\n* Where are the tiles?\nTiles are out.\n";

@@ -19,6 +19,10 @@ const MAX_FILES: usize = 32;
 /// The most bytes of setup files that one file may have, in all.
 const MAX_BYTES: usize = 1 << 20;
 
+/// The most bytes of settings that one file may take from setup files, in all: a few lines in each of many small files
+/// must not fill memory with the same long settings again and again.
+const MAX_SAID: usize = 16 << 10;
+
 /// The text of a setup file.
 #[derive(Clone, Debug)]
 pub struct SetupText {
@@ -114,7 +118,7 @@ pub(super) fn gather<'a>(
     line_of: impl Fn(usize) -> u32,
 ) -> Gathered<'a> {
     let mut gathered = Gathered::default();
-    let mut left = Left { files: MAX_FILES, bytes: MAX_BYTES, cut: false };
+    let mut left = Left { files: MAX_FILES, bytes: MAX_BYTES, said: MAX_SAID, cut: false };
     let source = setups.texts.as_deref().zip(setups.file.as_deref());
     let mut met = BTreeMap::new();
     for line in lines {
@@ -136,6 +140,8 @@ pub(super) fn gather<'a>(
 struct Left {
     files: usize,
     bytes: usize,
+    /// Bytes of settings.
+    said: usize,
     /// Whether one was left out because there were too many before it; nothing more is looked at then.
     cut: bool,
 }
@@ -185,7 +191,9 @@ impl Reading<'_> {
         };
         let Ok(setup) = read else { return };
         let room = above.len() <= MAX_DEPTH && !none_left && setup.text.len() <= self.left.bytes;
-        if !room {
+        let lines = if room { scan::setting_lines(&setup.text) } else { Vec::new() };
+        let settings: usize = lines.iter().map(|line| value(&setup.text, line).len()).sum();
+        if !room || settings > self.left.said {
             let known = gathered.uses.iter_mut().find(|known| *known.path == *path);
             if let Some(known) = known.filter(|known| known.problem.is_none()) {
                 known.problem = Some("too many setup files, or too long or too deep ones, lead to it".into());
@@ -194,8 +202,9 @@ impl Reading<'_> {
             return;
         }
         self.left.bytes -= setup.text.len();
+        self.left.said -= settings;
         above.push(path);
-        for line in scan::setting_lines(&setup.text) {
+        for line in lines {
             let said = value(&setup.text, &line);
             match line.kind {
                 Kind::Setupfile => {

@@ -48,8 +48,10 @@ impl<T: ToString> From<T> for Failure {
 pub fn run(arguments: Arguments, out: &mut dyn Write) -> Result<u8, Failure> {
     match arguments.command {
         Command::Ingest { path, store: None, json } => {
-            let config = Config::read(&Surroundings::of_process());
-            let report = read(&path, &config, !json);
+            let mut config = Config::read(&Surroundings::of_process());
+            // What is read is the memex, for its setup files too.
+            config.directories = path.iter().map(|path| std::path::absolute(path).unwrap_or(path.clone())).collect();
+            let report = read(&config.directories, &config, !json);
             Ok(ingested(&report, json, out, &mut std::io::stderr())?)
         }
         Command::Ingest { path, store, json } => {

@@ -98,6 +98,15 @@ fn setup_files_are_read_within_bounds() {
     assert!(is_private(&wide) && is_private(&deep) && is_private(&missing), "what was left out may say so");
     let long = [("long.org", format!("#+FILETAGS: long\n{}", "x\n".repeat(300_000)))];
     assert_eq!(read("#+SETUPFILE: long.org\n#+SETUPFILE: long.org\n", &long).filetags.len(), 1);
+    // What many small files could take over is small, too.
+    let settings = |lines: usize| [("all.org", "#+FILETAGS: :a:b:c:\n".repeat(lines))];
+    let few = read("#+SETUPFILE: all.org\n", &settings(2_000));
+    assert_eq!((few.filetags.is_empty(), is_private(&few)), (false, false));
+    let lots = read("#+SETUPFILE: all.org\n", &settings(20_000));
+    assert_eq!((lots.filetags.is_empty(), is_private(&lots)), (true, true));
+    assert_eq!(problem(&lots, "/m/all.org"), "too many setup files, or too long or too deep ones, lead to it");
+    let twice = read(&"#+SETUPFILE: all.org\n".repeat(2), &settings(2_000));
+    assert_eq!((&twice.filetags, is_private(&twice)), (&few.filetags, true));
     // What is not on this machine is not read, and what comes after the last that counts is left out.
     let many = "#+SETUPFILE: https://example.org/theme.setup\n".repeat(40);
     assert!(!is_private(&read(&many, &[])));
