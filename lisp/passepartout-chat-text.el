@@ -130,7 +130,7 @@ They are plists of :role, :text and :private, and no more of them than
 fit.  What the chat marks as private is said to be so."
   (let ((left passepartout-chat--history-bytes)
         (history nil)
-        (whole (passepartout-chat--file-private-p))
+        (whole (passepartout-chat--whole-private-p))
         (known nil)
         (end (point)))
     (save-excursion
@@ -221,7 +221,7 @@ What stands before the first heading speaks for the whole file."
       found)))
 
 (defun passepartout-chat--file-private-p ()
-  "Return non-nil when this chat is private as a whole."
+  "Return non-nil when lines of this file make all of it private."
   (org-with-wide-buffer
    (let ((case-fold-search t)
          (first (progn (goto-char (point-min))
@@ -242,6 +242,27 @@ What stands before the first heading speaks for the whole file."
                                   "[: \t]+" t))))
      (or found (passepartout-chat--private-in-p (point-min) first)))))
 
+(defun passepartout-chat--set-up-p ()
+  "Return non-nil when this file names a setup file of this machine.
+The addresses that are fetched from others are those of the core."
+  (org-with-wide-buffer
+   (goto-char (point-min))
+   (let ((case-fold-search t) (found nil))
+     (while (and (not found)
+                 (re-search-forward
+                  "^[ \t]*#\\+SETUPFILE:[ \t]*\\([^ \t\n].*\\)$" nil t))
+       (setq found (not (string-match-p
+                         (concat "\\`\"?\\(?:https?\\|ftp\\|gemini\\|gopher"
+                                 "\\|telnet\\|wais\\|www\\)://")
+                         (match-string-no-properties 1)))))
+     found)))
+
+(defun passepartout-chat--whole-private-p ()
+  "Return non-nil when this chat is private as a whole.
+A chat reads no setup file, so one that it names may say so."
+  (or (passepartout-chat--file-private-p)
+      (passepartout-chat--set-up-p)))
+
 (defun passepartout-chat--turn-start ()
   "Return the beginning of the turn that point is in, or of its heading."
   (save-excursion
@@ -258,7 +279,7 @@ What stands before the first heading speaks for the whole file."
   "Return non-nil when the conversation up to the turn at point is private.
 A turn that is too old to be sent counts as well: later ones may have
 drawn on it."
-  (or (passepartout-chat--file-private-p)
+  (or (passepartout-chat--whole-private-p)
       (passepartout-chat--private-in-p (point-min)
                                        (passepartout-chat--turn-end))))
 

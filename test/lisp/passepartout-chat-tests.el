@@ -258,7 +258,12 @@ Sources: [[id:abc-1][A x note]], [[file:/tmp/n.org::*B][B]]
            (":END:\n#+filetags: :work:private:\n" "Q1" "" "" t t)
            (":END:\n" "Q1" "" "#+FILETAGS: work @Private\n" t t)
            (":END:\n#+property: privacy private\n" "Q1" "" "" t t)
-           (":END:\n#+PROPERTY: header-args :private no\n" "Q1" "" "" nil nil)))
+           (":END:\n#+PROPERTY: header-args :private no\n" "Q1" "" "" nil nil)
+           ;; No chat reads a setup file, so nobody knows what it says.
+           (":END:\n#+SETUPFILE: all.setup\n" "Q1" "" "" t t)
+           (":END:\n" "Q1" "" "#+setupfile:\"file:///all.setup\"\n" t t)
+           (":END:\n#+SETUPFILE: \"HTTPS://example.org/x\"\n" "Q1" "" "" nil nil)
+           (":END:\n#+SETUPFILE:\n#+SETUPFILE: \n" "Q1" "" "" nil nil)))
       (let ((file (make-temp-file "chat" nil ".org"
                                   (funcall turn front heading drawer tail)))
             (what (format "%S" (list front heading drawer tail))))
