@@ -196,8 +196,9 @@ impl Link {
         listen(engine, clients, Ears { inbox, events }, read).await
     }
 
-    /// Passes messages on until the connection ends, and returns how it did. When the owner is silent it is asked for a sign of life, and when
-    /// none comes Emacs is told; nothing is sent again, and what Emacs says waits for the owner all the same.
+    /// Passes messages on until the connection ends, and returns how it did. When the owner is silent it is asked for a
+    /// sign of life, and when none comes Emacs is told; nothing is sent again, and what Emacs says waits for the owner
+    /// all the same.
     async fn relay(
         &mut self,
         incoming: Incoming<impl AsyncRead + Unpin>,
@@ -481,5 +482,50 @@ mod tests {
         });
         assert_eq!(owner.await.expect("it goes well"), 20);
         assert!(emacs.outbox.receive(1 << 20).is_empty(), "Emacs hears nothing of it");
+    }
+
+    #[tokio::test]
+    async fn a_start_that_asks_emacs_is_answered_and_all_else_comes_behind_it_in_order() {
+        let woken = Arc::new(Notify::new());
+        let bell = woken.clone();
+        let outbox = Outbox::new(Box::new(move || bell.notify_one()));
+        let own = Channel::own(outbox.clone());
+        let (says, mut uplink) = mpsc::unbounded_channel();
+        let waiting = Arc::new(AtomicUsize::new(0));
+        let say = |text: String| {
+            waiting.fetch_add(text.len(), Ordering::Relaxed);
+            says.send(text).expect("it is taken");
+        };
+        // For the owner before; the first word to this one; and what comes behind that.
+        let request = |action: &str| format!("(:type :request :payload (:action :{action} :request 1))");
+        say(request("undo"));
+        let emacs = async {
+            woken.notified().await;
+            let asked = Sexp::read(&outbox.receive(1 << 20).concat()).expect("a question");
+            let number = asked.get("payload").and_then(|payload| payload.int_at("request")).expect("its number");
+            let reply =
+                |rest: &str| format!("(:type :response :payload (:action :editor-reply :request {number} {rest}))");
+            say(request("hello"));
+            say(reply(":more t :text \"* Ta\""));
+            say(request("status"));
+            say(reply(":open t :tick 1 :size 6 :text \"sk\""));
+        };
+        let starting = answering(own.editor.look("/notes/home.org"), &mut uplink, &waiting, &own);
+        let ((seen, early), ()) = tokio::join!(starting, emacs);
+        let seen = seen.expect("Emacs has answered").expect("it is open");
+        assert_eq!(&*seen.buffer.text, "* Task");
+        assert_eq!(early, ["undo", "hello", "status"].map(request));
+        assert_eq!(waiting.load(Ordering::Relaxed), early.iter().map(String::len).sum::<usize>());
+        say(request("log"));
+        let (inbox, mut events) = mpsc::unbounded_channel();
+        drop(says);
+        pump((early, uplink), waiting.clone(), own, inbox, true).await;
+        let mut heard = Vec::new();
+        while let Some(Event::Message(OWN, letter)) = events.recv().await {
+            let message = letter.message.expect("it can be read");
+            heard.extend(message.get("payload").and_then(|payload| payload.name_at("action")).map(str::to_string));
+        }
+        assert_eq!(heard, ["hello", "status", "log"], "what was meant for another is left out");
+        assert_eq!(waiting.load(Ordering::Relaxed), 0);
     }
 }
