@@ -107,10 +107,12 @@ pub fn is_org_name(name: &OsStr) -> bool {
     !name.as_encoded_bytes().starts_with(b".") && name.as_encoded_bytes().ends_with(b".org")
 }
 
-/// Returns the folders at and below one that are looked through, and the linked Org files in them.
-pub fn folders_and_links(root: &Path) -> (Vec<PathBuf>, Vec<PathBuf>) {
-    let (mut found, mut links, mut folders) = (Vec::new(), Vec::new(), vec![(root.to_path_buf(), 0)]);
+/// Returns the linked Org files at and below a folder that are looked through. Each folder is `met` before it is looked
+/// into, so that who watches it from then on misses nothing that comes later.
+pub fn links_below(root: &Path, met: &mut dyn FnMut(&Path)) -> Vec<PathBuf> {
+    let (mut links, mut folders) = (Vec::new(), vec![(root.to_path_buf(), 0)]);
     while let Some((folder, depth)) = folders.pop() {
+        met(&folder);
         // What cannot be read is reported by the reading itself.
         let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
         for entry in entries {
@@ -123,9 +125,8 @@ pub fn folders_and_links(root: &Path) -> (Vec<PathBuf>, Vec<PathBuf>) {
                 Ok(_) | Err(_) => {}
             }
         }
-        found.push(folder);
     }
-    (found, links)
+    links
 }
 
 fn is_folder_of_copies(name: &OsStr) -> bool {
@@ -279,5 +280,25 @@ fn file_at(path: &Path, kind: fs::FileType) -> Option<Result<PathBuf, WalkError>
         Ok(meta) if meta.is_dir() => None,
         Ok(_) => not_a_file(),
         Err(source) => Some(Err(WalkError::Unreadable { path: path.to_path_buf(), source })),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_into_a_folder_once_it_was_met_is_met_as_well() {
+        let place = tempfile::tempdir().expect("a folder");
+        let deep = place.path().join("deep");
+        let mut met = Vec::new();
+        links_below(place.path(), &mut |folder| {
+            // As it happens between a look into a folder and the watch on it.
+            if folder == place.path() {
+                fs::create_dir(&deep).expect("a folder");
+            }
+            met.push(folder.to_path_buf());
+        });
+        assert_eq!(met, [place.path(), &deep]);
     }
 }

@@ -4,7 +4,7 @@
 //! memex is looked through now and then. News may name too much and never too little: who is told reads anew.
 
 use crate::edge::thread;
-use crate::edge::walk::{folders_and_links, is_org_name};
+use crate::edge::walk::{is_org_name, links_below};
 use notify::event::{AccessKind, AccessMode, EventKind, ModifyKind};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -274,14 +274,13 @@ impl Watching {
         if !root.is_dir() {
             return;
         }
-        let (folders, links) = folders_and_links(root);
-        for folder in folders {
+        let links = links_below(root, &mut |folder| {
             if self.remote.iter().any(|mount| folder.starts_with(mount)) {
-                self.complain(&folder, "it lies on another machine, of whose changes the system tells nothing");
+                self.complain(folder, "it lies on another machine, of whose changes the system tells nothing");
             } else {
-                self.watch_one(&folder);
+                self.watch_one(folder);
             }
-        }
+        });
         for link in links {
             let now = look(&link);
             self.looked.entry(link).or_insert(now);
