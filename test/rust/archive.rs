@@ -6,7 +6,7 @@ use passepartout::domain::id::{ObjectHash, OperationId};
 use passepartout::domain::memory::Memory;
 use passepartout::domain::memory::operation::{Operation, Why};
 use passepartout::domain::memory::store::{
-    Build, Commit, Committed, Content, Differing, Loaded, NewRecord, RamStore, Record, Store, StoreError,
+    Build, Commit, Committed, Content, Differing, Loaded, NewRecord, RamStore, Record, Store, StoreError, content_name,
 };
 use passepartout::domain::memory::view::View;
 use passepartout::domain::turn::Ending;
@@ -21,6 +21,8 @@ use passepartout::edge::engine::time::{Reach, Wish};
 use passepartout::edge::secret::Vault;
 use passepartout::edge::store::DiskStore;
 use serde_json::json;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -82,6 +84,21 @@ impl Store for Watched {
 
     fn newest_of(&mut self, kind: &str, key: &str, limit: usize) -> Result<Vec<Record>, StoreError> {
         let found = self.inner.newest_of(kind, key, limit);
+        self.counted(found)
+    }
+
+    fn newest_before(&mut self, kind: &str, before: u64, limit: usize) -> Result<Vec<Record>, StoreError> {
+        let found = self.inner.newest_before(kind, before, limit);
+        self.counted(found)
+    }
+
+    fn changes_of_turn(&mut self, turn: &str) -> Result<Vec<Record>, StoreError> {
+        let found = self.inner.changes_of_turn(turn);
+        self.counted(found)
+    }
+
+    fn changes_since(&mut self, operation: OperationId) -> Result<Vec<Record>, StoreError> {
+        let found = self.inner.changes_since(operation);
         self.counted(found)
     }
 
@@ -224,11 +241,12 @@ async fn engine_on(home: &Home, store: impl Store + 'static) -> Arc<Engine> {
     start_found(boot, Opened::owned(Box::new(store)), Arc::default()).await.expect("the engine starts")
 }
 
-/// Fills a store with as many acts as are asked for, one operation each; the last one in `home.org`.
+/// Fills a store with as many acts as are asked for, one operation each; the last one made `home.org`.
 fn acted(home: &Home, acts: usize) {
     std::fs::create_dir_all(home.store().parent().expect("it has one")).expect("a folder");
     let mut store = DiskStore::open(&home.store()).expect("a new store");
     let mut memory = Memory::default();
+    let (mut steps, mut records) = (Vec::new(), Vec::new());
     let texts = [(home.file("home.org"), "* Kitchen\n"), (home.file("other.org"), "* Other\n")];
     for n in 1..=acts {
         let (file, text) = match n == acts {
@@ -236,7 +254,8 @@ fn acted(home: &Home, acts: usize) {
             false => (&texts[1].0, format!("{}Act {n}.\n", texts[1].1)),
         };
         let id = format!("A{n:010}");
-        let made = FileChange { path: file.clone(), before: Image::Absent, after: Image::Folder { mode: 0o755 } };
+        let after = Image::File { content: content_name(text.as_bytes()), size: text.len() as u64, mode: 0o644 };
+        let made = FileChange { path: file.clone(), before: Image::Absent, after };
         let change = Change {
             id: id.clone(),
             kind: Kind::Act,
@@ -258,19 +277,23 @@ fn acted(home: &Home, acts: usize) {
         step.put(document(file, &text));
         let operation =
             step.finish(Why { note: format!("{id} {file}"), ..why("act") }).publish(&mut memory).expect("one");
-        let steps = [(operation, memory.head().clone())];
-        let records = [record("change", &id, change_json(&change))];
-        store.commit(&Commit { steps: &steps, records: &records, stamps: &[] }).expect("it is stored");
+        steps.push((operation, memory.head().clone()));
+        records.push(record("change", &id, change_json(&change)));
+        if steps.len() == 500 || n == acts {
+            store.commit(&Commit { steps: &steps, records: &records, stamps: &[] }).expect("it is stored");
+            (steps.clear(), records.clear());
+        }
     }
     for (file, text) in &texts {
         std::fs::write(file, text).expect("a file");
+        std::fs::set_permissions(file, Permissions::from_mode(0o644)).expect("its mode");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_done_is_looked_up_and_not_searched_for() {
     let mut read: Vec<[usize; 4]> = Vec::new();
-    for acts in [100, 400] {
+    for acts in [1_000, 5_000] {
         let home = Home::new(&[]);
         acted(&home, acts);
         let store = Watched::over(Box::new(DiskStore::open(&home.store()).expect("the store is free")));
@@ -294,6 +317,49 @@ async fn what_was_done_is_looked_up_and_not_searched_for() {
     }
     assert_eq!(read[0], read[1], "rows of the log, of two steps, of a difference, of blame");
     assert!(read[0][0] <= 150 && read[0][1..].iter().all(|rows| *rows <= 10), "{read:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_taken_back_is_looked_up_and_not_searched_for() {
+    let mut read: Vec<Vec<usize>> = Vec::new();
+    for acts in [1_000, 5_000] {
+        let home = Home::new(&[]);
+        acted(&home, acts);
+        let store = Watched::over(Box::new(DiskStore::open(&home.store()).expect("the store is free")));
+        let rows = store.rows.clone();
+        let engine = engine_on(&home, store).await;
+        home.read(&engine).await;
+        let counted = || rows.swap(0, Ordering::Relaxed);
+        counted();
+        let mut of_each = Vec::new();
+        let before = OperationId(acts as u64 - 1);
+        let last = format!("a{acts:010}");
+        for wish in [
+            Wish::Undo(None),
+            Wish::Undo(Some(last.clone())),
+            Wish::Undo(Some(format!("T{acts}"))),
+            Wish::Rewind(before, Reach::Both),
+            Wish::Rewind(before, Reach::Files),
+            Wish::Rewind(before, Reach::Memory),
+            Wish::Undo(None),
+            Wish::Redo,
+        ] {
+            let preview = engine.preview(&origin(), wish.clone()).await.expect("it is shown");
+            of_each.push(counted());
+            if of_each.len() == 7 {
+                let turn = engine.new_turn();
+                let done = engine.carry_out(&origin(), &preview.shown, turn, &mut |_| {}).await.expect("it is undone");
+                assert_eq!(done.report.ending, Ending::Answered, "{}", done.report.text);
+                assert!(!std::path::Path::new(&home.file("home.org")).exists());
+                assert!(engine.preview(&origin(), Wish::Undo(Some(last.clone()))).await.is_err(), "it does not stand");
+                counted();
+            }
+        }
+        engine.close().await;
+        read.push(of_each);
+    }
+    assert_eq!(read[0], read[1], "rows of an undo, by its name, by its turn, of rewinds, of a redo");
+    assert!(read[0].iter().all(|rows| *rows <= 20), "{read:?}");
 }
 
 #[tokio::test]

@@ -11,6 +11,10 @@ use crate::domain::memory::view::View;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+/// The kind of the records that say what an act, or taking one back, changed: what stood at each path before and after.
+/// Of these a store also finds those of one turn, and those that were begun at an operation or behind it.
+pub const CHANGE: &str = "change";
+
 /// One entry of what only the store knows: approvals, rules, intents, outcomes, audit. Never changed, never removed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
@@ -260,6 +264,22 @@ pub trait Store: Send {
     fn newest_of(&mut self, kind: &str, key: &str, limit: usize) -> Result<Vec<Record>, StoreError> {
         let of_it = self.newest(kind, usize::MAX)?.into_iter().filter(|record| record.key == key);
         Ok(of_it.take(limit).collect())
+    }
+    /// Returns the last `limit` records of a kind before a place, newest first. A store on disk reads no others.
+    fn newest_before(&mut self, kind: &str, before: u64, limit: usize) -> Result<Vec<Record>, StoreError> {
+        let earlier = self.newest(kind, usize::MAX)?.into_iter().filter(|record| record.seq < before);
+        Ok(earlier.take(limit).collect())
+    }
+    /// Returns the last record of each change of a turn, newest first. A store on disk reads no others.
+    fn changes_of_turn(&mut self, turn: &str) -> Result<Vec<Record>, StoreError> {
+        let all = self.latest_each(CHANGE)?.into_iter().rev();
+        Ok(all.filter(|record| record.body["turn"] == turn).collect())
+    }
+    /// Returns the last record of each change that was begun at an operation or behind it, newest first. A store on disk
+    /// reads no others.
+    fn changes_since(&mut self, operation: OperationId) -> Result<Vec<Record>, StoreError> {
+        let all = self.latest_each(CHANGE)?.into_iter().rev();
+        Ok(all.filter(|record| record.body["since"].as_u64().is_some_and(|since| since >= operation.0)).collect())
     }
     /// Returns the last record of each thing of a kind, in the order of their places.
     fn latest_each(&mut self, kind: &str) -> Result<Vec<Record>, StoreError>;

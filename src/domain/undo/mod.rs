@@ -6,6 +6,7 @@
 pub mod back;
 pub mod headings;
 pub mod lines;
+pub mod next;
 
 use crate::domain::focus::FocusStack;
 use crate::domain::id::{ObjectHash, OperationId};
@@ -163,93 +164,91 @@ pub fn failing(of: Vec<String>, known: &[Change], stuck: &BTreeSet<String>, gone
     left
 }
 
-/// What can be undone and redone, worked out from all changes, oldest first.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct History {
-    /// Steps that can be undone, oldest first; each is a list of changes, oldest first.
-    undo: Vec<Vec<String>>,
-    /// Steps that can be redone, oldest first; each is a list of undos, oldest first.
-    redo: Vec<Vec<String>>,
-    /// Changes that stand in part: each can be undone by its name, and the next undo goes on behind them.
-    in_part: BTreeSet<String>,
-}
-
-impl History {
-    /// Replays changes: what is of one turn and one kind is one step, and an act ends what could be redone.
-    pub fn of<'a>(changes: impl IntoIterator<Item = &'a Change>) -> History {
-        let mut history = History::default();
-        let mut last: Option<(Kind, &str)> = None;
-        for change in changes.into_iter().filter(|change| change.is_any()) {
-            let this = (change.kind, change.turn.as_str());
-            let same = last == Some(this);
-            match change.kind {
-                Kind::Act | Kind::Rewind => {
-                    history.redo.clear();
-                    join(&mut history.undo, same, &change.id);
-                }
-                Kind::Undo => {
-                    let gone: BTreeSet<&String> = change.taken_whole().collect();
-                    history
-                        .in_part
-                        .extend(change.of.iter().filter_map(|id| Some(id.strip_suffix(IN_PART)?.to_string())));
-                    keep(&mut history.undo, |id| !gone.contains(id));
-                    join(&mut history.redo, same, &change.id);
-                }
-                Kind::Redo => {
-                    let done = |id: &String| change.of.iter().any(|of| of.strip_suffix(IN_PART).unwrap_or(of) == id);
-                    keep(&mut history.redo, |id| !done(id));
-                    // What was done again is undone by undoing this.
-                    join(&mut history.undo, same, &change.id);
-                }
-            }
-            last = Some(this);
-        }
-        history
-    }
-
-    /// Returns the changes that the next undo takes back, newest first; empty when there is nothing.
-    pub fn next_undo(&self) -> Vec<String> {
-        let whole = |step: &Vec<String>| {
-            step.iter().rev().filter(|id| !self.in_part.contains(*id)).cloned().collect::<Vec<_>>()
-        };
-        self.undo.iter().rev().map(whole).find(|step| !step.is_empty()).unwrap_or_default()
-    }
-
-    /// Returns the undos that the next redo takes back, newest first; empty when there is nothing.
-    pub fn next_redo(&self) -> Vec<String> {
-        self.redo.last().into_iter().flatten().rev().cloned().collect()
-    }
-
-    /// Returns whether a change can still be undone by itself.
-    pub fn stands(&self, id: &str) -> bool {
-        self.undo.iter().flatten().any(|step| step == id)
-    }
-}
-
-/// Adds a change to the last step, or as a step of its own.
-fn join(steps: &mut Vec<Vec<String>>, same: bool, id: &str) {
-    match steps.last_mut().filter(|_| same) {
-        Some(step) => step.push(id.to_string()),
-        None => steps.push(vec![id.to_string()]),
-    }
-}
-
-/// Drops changes from steps, and steps of which nothing is left.
-fn keep(steps: &mut Vec<Vec<String>>, stays: impl Fn(&String) -> bool) {
-    for step in &mut *steps {
-        step.retain(&stays);
-    }
-    steps.retain(|step| !step.is_empty());
-}
-
-/// Returns the changes that began at an operation or behind it, newest first: what a rewind to it takes back.
-pub fn behind(changes: &[Change], operation: OperationId) -> impl Iterator<Item = &Change> {
-    changes.iter().rev().filter(move |change| change.since >= operation)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::undo::next::Next;
+    use proptest::prelude::*;
+
+    /// What can be undone and redone, worked out from all changes, oldest first: what is looked up is held against it.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    struct History {
+        /// Steps that can be undone, oldest first; each is a list of changes, oldest first.
+        undo: Vec<Vec<String>>,
+        /// Steps that can be redone, oldest first; each is a list of undos, oldest first.
+        redo: Vec<Vec<String>>,
+        /// Changes that stand in part: each can be undone by its name, and the next undo goes on behind them.
+        in_part: BTreeSet<String>,
+    }
+
+    impl History {
+        /// Replays changes: what is of one turn and one kind is one step, and an act ends what could be redone.
+        fn of<'a>(changes: impl IntoIterator<Item = &'a Change>) -> History {
+            let mut history = History::default();
+            let mut last: Option<(Kind, &str)> = None;
+            for change in changes.into_iter().filter(|change| change.is_any()) {
+                let this = (change.kind, change.turn.as_str());
+                let same = last == Some(this);
+                match change.kind {
+                    Kind::Act | Kind::Rewind => {
+                        history.redo.clear();
+                        join(&mut history.undo, same, &change.id);
+                    }
+                    Kind::Undo => {
+                        let gone: BTreeSet<&String> = change.taken_whole().collect();
+                        history
+                            .in_part
+                            .extend(change.of.iter().filter_map(|id| Some(id.strip_suffix(IN_PART)?.to_string())));
+                        keep(&mut history.undo, |id| !gone.contains(id));
+                        join(&mut history.redo, same, &change.id);
+                    }
+                    Kind::Redo => {
+                        let done =
+                            |id: &String| change.of.iter().any(|of| of.strip_suffix(IN_PART).unwrap_or(of) == id);
+                        keep(&mut history.redo, |id| !done(id));
+                        // What was done again is undone by undoing this.
+                        join(&mut history.undo, same, &change.id);
+                    }
+                }
+                last = Some(this);
+            }
+            history
+        }
+
+        /// Returns the changes that the next undo takes back, newest first; empty when there is nothing.
+        fn next_undo(&self) -> Vec<String> {
+            let whole = |step: &Vec<String>| {
+                step.iter().rev().filter(|id| !self.in_part.contains(*id)).cloned().collect::<Vec<_>>()
+            };
+            self.undo.iter().rev().map(whole).find(|step| !step.is_empty()).unwrap_or_default()
+        }
+
+        /// Returns the undos that the next redo takes back, newest first; empty when there is nothing.
+        fn next_redo(&self) -> Vec<String> {
+            self.redo.last().into_iter().flatten().rev().cloned().collect()
+        }
+
+        /// Returns whether a change can still be undone by itself.
+        fn stands(&self, id: &str) -> bool {
+            self.undo.iter().flatten().any(|step| step == id)
+        }
+    }
+
+    /// Adds a change to the last step, or as a step of its own.
+    fn join(steps: &mut Vec<Vec<String>>, same: bool, id: &str) {
+        match steps.last_mut().filter(|_| same) {
+            Some(step) => step.push(id.to_string()),
+            None => steps.push(vec![id.to_string()]),
+        }
+    }
+
+    /// Drops changes from steps, and steps of which nothing is left.
+    fn keep(steps: &mut Vec<Vec<String>>, stays: impl Fn(&String) -> bool) {
+        for step in &mut *steps {
+            step.retain(&stays);
+        }
+        steps.retain(|step| !step.is_empty());
+    }
 
     fn change(id: &str, kind: Kind, turn: &str, of: &[&str]) -> Change {
         let file = FileChange { path: "/f".into(), before: Image::Absent, after: Image::Folder { mode: 0o755 } };
@@ -351,5 +350,56 @@ mod tests {
         assert_eq!((History::of(&all).next_undo(), History::of(&all).next_redo()), (of(&["r"]), of(&[])));
         all.push(change("v", Kind::Undo, "5", &["r", "b"]));
         assert!(!History::of(&all).stands("b"));
+    }
+
+    fn looked_up(all: &[Change], mut next: Next) -> (Vec<String>, usize) {
+        let looked = all.iter().rev().take_while(|change| next.look((*change).clone())).count();
+        (next.found().into_iter().map(|change| change.id).collect(), looked)
+    }
+
+    #[test]
+    fn no_more_is_looked_at_than_it_takes() {
+        let acts: Vec<Change> = (0..1000).map(|n| change(&format!("a{n}"), Kind::Act, &n.to_string(), &[])).collect();
+        assert_eq!(looked_up(&acts, Next::undo()), (vec!["a999".to_string()], 1));
+        assert_eq!(looked_up(&acts, Next::redo()), (Vec::new(), 0));
+        let undone =
+            [acts, vec![change("u", Kind::Undo, "u", &["a999"]), change("v", Kind::Undo, "v", &["a998"])]].concat();
+        assert_eq!(looked_up(&undone, Next::undo()), (vec!["a997".to_string()], 5));
+        assert_eq!(looked_up(&undone, Next::redo()), (vec!["v".to_string()], 1));
+    }
+
+    proptest! {
+        #[test]
+        fn looking_back_finds_what_replaying_everything_finds(
+            made in proptest::collection::vec(
+                (0usize..4, 0u8..3, proptest::collection::vec((any::<prop::sample::Index>(), any::<bool>()), 0..4)),
+                0..24,
+            ),
+        ) {
+            let kinds = [Kind::Act, Kind::Undo, Kind::Redo, Kind::Rewind];
+            let mut all: Vec<Change> = Vec::new();
+            for (kind, turn, of) in made {
+                // As it is in a store: an undo takes back what stands, and a redo an undo.
+                let kind = kinds[kind];
+                let fits = |c: &&Change| match kind {
+                    Kind::Undo => c.kind != Kind::Undo,
+                    Kind::Redo => c.kind == Kind::Undo,
+                    Kind::Act | Kind::Rewind => false,
+                };
+                let known: Vec<String> = all.iter().filter(fits).map(|c| c.id.clone()).collect();
+                let of: Vec<String> = match known.is_empty() {
+                    true => Vec::new(),
+                    false => of
+                        .iter()
+                        .map(|(which, part)| format!("{}{}", which.get(&known), if *part { IN_PART } else { "" }))
+                        .collect(),
+                };
+                let of: Vec<&str> = of.iter().map(String::as_str).collect();
+                all.push(change(&format!("c{}", all.len()), kind, &turn.to_string(), &of));
+                let history = History::of(&all);
+                prop_assert_eq!(looked_up(&all, Next::undo()).0, history.next_undo());
+                prop_assert_eq!(looked_up(&all, Next::redo()).0, history.next_redo());
+            }
+        }
     }
 }

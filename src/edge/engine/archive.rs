@@ -193,6 +193,30 @@ impl Archive {
         self.look(move |store| store.newest(kind, limit)).await
     }
 
+    /// Returns the last records of a kind before a place, newest first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn newest_before(&self, kind: &'static str, before: u64, limit: usize) -> Result<Vec<Record>, String> {
+        self.look(move |store| store.newest_before(kind, before, limit)).await
+    }
+
+    /// Returns the last record of each change of a turn, newest first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn changes_of_turn(&self, turn: String) -> Result<Vec<Record>, String> {
+        self.look(move |store| store.changes_of_turn(&turn)).await
+    }
+
+    /// Returns the last record of each change that was begun at an operation or behind it, newest first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn changes_since(&self, operation: OperationId) -> Result<Vec<Record>, String> {
+        self.look(move |store| store.changes_since(operation)).await
+    }
+
     /// Keeps the bytes of files; they are on disk when this returns.
     ///
     /// # Errors

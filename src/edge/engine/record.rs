@@ -32,7 +32,7 @@ pub mod kind {
     /// A conversation that drew on something private, by its session.
     pub const LABEL: &str = "label";
     /// What an act, or taking one back, changed: what stood at each path before and after.
-    pub const CHANGE: &str = "change";
+    pub const CHANGE: &str = crate::domain::memory::store::CHANGE;
     /// That a change does not stand any more, by its name: which undo took it back.
     pub const TAKEN: &str = "taken";
     /// Which change left these very bytes in a file of notes, by the name of the bytes.

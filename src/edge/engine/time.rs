@@ -21,7 +21,8 @@ use crate::domain::scope::Scope;
 use crate::domain::signal::{Body, Depth, Origin, Sensor, Signal};
 use crate::domain::tool::RESTORE;
 use crate::domain::turn::{Commanded, Ending, Parking, Start, proposal};
-use crate::domain::undo::{Change, FileChange, History, IN_PART, Kind, behind, failing, leaving};
+use crate::domain::undo::next::Next;
+use crate::domain::undo::{Change, FileChange, IN_PART, Kind, failing, leaving};
 use crate::edge::engine::Engine;
 use crate::edge::engine::head::{Leg, Move, Unmoved};
 use crate::edge::engine::record::Finished;
@@ -253,56 +254,55 @@ impl Engine {
     }
 
     async fn chosen(&self, wish: &Wish) -> Result<Chosen, String> {
-        let all = self.changes().await?;
-        let history = History::of(&all);
-        let back: Vec<&Change> = match wish {
-            Wish::Undo(None) => match history.next_undo() {
-                none if none.is_empty() => return Err("there is nothing to undo".to_string()),
-                some => named(&all, &some),
+        let nothing = |what: &str| format!("there is nothing to {what}");
+        let back = match wish {
+            Wish::Undo(None) => match self.next(Next::undo()).await? {
+                none if none.is_empty() => return Err(nothing("undo")),
+                some => some,
             },
             Wish::Undo(Some(name)) => {
-                let is = |change: &&Change| change.id.eq_ignore_ascii_case(name) || change.turn == *name;
-                let found: Vec<&Change> = all.iter().rev().filter(is).collect();
+                let found = self.changes_called(name).await?;
                 if found.is_empty() {
                     return Err(format!("there is no change {}; see: memory log", exact(name)));
                 }
-                let stand: Vec<&Change> = found.into_iter().filter(|change| history.stands(&change.id)).collect();
-                if stand.is_empty() {
-                    return Err(format!("{} was undone already", exact(name)));
+                match self.standing(found).await? {
+                    none if none.is_empty() => return Err(format!("{} was undone already", exact(name))),
+                    some => some,
                 }
-                stand
             }
-            Wish::Redo => match history.next_redo() {
-                none if none.is_empty() => return Err("there is nothing to redo".to_string()),
-                some => named(&all, &some),
+            Wish::Redo => match self.next(Next::redo()).await? {
+                none if none.is_empty() => return Err(nothing("redo")),
+                some => some,
             },
-            Wish::Rewind(to, reach) => return self.rewound(&all, *to, *reach).await,
+            Wish::Rewind(to, reach) => return self.rewound(*to, *reach).await,
         };
         Ok(parted(&back, None))
     }
 
     /// Works out what a rewind takes back.
-    async fn rewound(&self, all: &[Change], to: OperationId, reach: Reach) -> Result<Chosen, String> {
+    async fn rewound(&self, to: OperationId, reach: Reach) -> Result<Chosen, String> {
         let head = self.head();
         if to > head {
             return Err(format!("there is no operation {}; the last is {}", to.0, head.0));
         }
-        let since: Vec<&Change> = behind(all, to).collect();
         let focus = match reach {
             Reach::Files => None,
             Reach::Memory | Reach::Both => self.focus_then(to).await?,
         };
         let turns: Vec<_> =
             focus.map(|then| (self.focus_stack(), then)).filter(|(now, then)| now != then).into_iter().collect();
-        let mut chosen = parted(&since, Some(to));
-        match reach {
+        let chosen = match reach {
             Reach::Memory => {
                 let legs = vec![Leg { to, since: head }];
                 return Ok(Chosen { files: Vec::new(), to: None, memory: Move { legs, turns, ..Move::default() } });
             }
-            Reach::Files => chosen.memory = Move::default(),
-            Reach::Both => chosen.memory.turns = turns,
-        }
+            Reach::Files => Chosen { memory: Move::default(), ..parted(&self.changes_since(to).await?, Some(to)) },
+            Reach::Both => {
+                let mut chosen = parted(&self.changes_since(to).await?, Some(to));
+                chosen.memory.turns = turns;
+                chosen
+            }
+        };
         match (reach, chosen.files.is_empty() && chosen.memory.is_nothing()) {
             (_, false) => Ok(chosen),
             (Reach::Files, true) => Err(format!("the agent has changed no file since operation {}", to.0)),
@@ -429,20 +429,15 @@ impl Engine {
     }
 }
 
-/// Returns changes by their names, in the order of the names.
-fn named<'a>(all: &'a [Change], names: &[String]) -> Vec<&'a Change> {
-    names.iter().filter_map(|id| all.iter().find(|change| change.id == *id)).collect()
-}
-
 /// Returns the names of changes of which perhaps only a part was taken back.
 fn whole_names(of: &[String]) -> Vec<String> {
     of.iter().map(|id| id.strip_suffix(IN_PART).unwrap_or(id).to_string()).collect()
 }
 
 /// Parts changes into those of files and those of memory's own state.
-fn parted(back: &[&Change], to: Option<OperationId>) -> Chosen {
-    let of_files: Vec<&&Change> = back.iter().filter(|change| !change.files.is_empty()).collect();
-    let mut memory = Move::back(back.iter().copied());
+fn parted(back: &[Change], to: Option<OperationId>) -> Chosen {
+    let of_files: Vec<&Change> = back.iter().filter(|change| !change.files.is_empty()).collect();
+    let mut memory = Move::back(back.iter());
     memory.except = of_files.iter().flat_map(|change| &change.files).map(|file| file.path.clone()).collect();
     Chosen { files: of_files.iter().map(|change| change.id.clone()).collect(), to, memory }
 }

@@ -88,6 +88,18 @@ impl Store for Beside {
         self.store.newest_of(kind, key, limit)
     }
 
+    fn newest_before(&mut self, kind: &str, before: u64, limit: usize) -> Result<Vec<Record>, StoreError> {
+        self.store.newest_before(kind, before, limit)
+    }
+
+    fn changes_of_turn(&mut self, turn: &str) -> Result<Vec<Record>, StoreError> {
+        self.store.changes_of_turn(turn)
+    }
+
+    fn changes_since(&mut self, operation: OperationId) -> Result<Vec<Record>, StoreError> {
+        self.store.changes_since(operation)
+    }
+
     fn latest_each(&mut self, kind: &str) -> Result<Vec<Record>, StoreError> {
         self.store.latest_each(kind)
     }

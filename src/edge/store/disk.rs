@@ -19,9 +19,9 @@ use crate::edge::store::objects;
 use crate::edge::store::open::{Held, cannot_open, check_header, connect_to_read, make_folder, opening, set_up};
 use crate::edge::store::recover::{broken_chain, put_aside, which};
 use crate::edge::store::rows::{
-    MAX_NESTING, OPERATION, insert_operation, insert_record, insert_stamp, numbered, operation_of, query_kind,
-    query_latest, query_latest_each, query_newest, query_newest_of, query_operations, query_stamps, set_head, signed,
-    too_deep, unsigned,
+    MAX_NESTING, OPERATION, insert_operation, insert_record, insert_stamp, numbered, operation_of,
+    query_changes_of_turn, query_changes_since, query_kind, query_latest, query_latest_each, query_newest,
+    query_newest_before, query_newest_of, query_operations, query_stamps, set_head, signed, too_deep, unsigned,
 };
 use crate::edge::store::snapshot::write_view;
 use crate::edge::store::texts::SavedTexts;
@@ -411,6 +411,18 @@ impl Store for DiskStore {
 
     fn newest_of(&mut self, kind: &str, key: &str, limit: usize) -> Result<Vec<Record>, StoreError> {
         query_newest_of(&self.connection, kind, key, limit).map_err(self.sql())
+    }
+
+    fn newest_before(&mut self, kind: &str, before: u64, limit: usize) -> Result<Vec<Record>, StoreError> {
+        query_newest_before(&self.connection, kind, before, limit).map_err(self.sql())
+    }
+
+    fn changes_of_turn(&mut self, turn: &str) -> Result<Vec<Record>, StoreError> {
+        query_changes_of_turn(&self.connection, turn).map_err(self.sql())
+    }
+
+    fn changes_since(&mut self, operation: OperationId) -> Result<Vec<Record>, StoreError> {
+        query_changes_since(&self.connection, operation).map_err(self.sql())
     }
 
     fn latest_each(&mut self, kind: &str) -> Result<Vec<Record>, StoreError> {

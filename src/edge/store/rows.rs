@@ -47,6 +47,63 @@ pub fn query_newest_of(connection: &Connection, kind: &str, key: &str, limit: us
     connection.prepare_cached(sql)?.query_map(params![kind, key, signed(limit as u64)], record_of)?.collect()
 }
 
+/// Returns the last records of a kind before a place, newest first.
+pub fn query_newest_before(
+    connection: &Connection,
+    kind: &str,
+    before: u64,
+    limit: usize,
+) -> rusqlite::Result<Vec<Record>> {
+    let sql = "SELECT seq, at, kind, key, body FROM records WHERE kind = ?1 AND seq < ?2 ORDER BY seq DESC LIMIT ?3";
+    let values = params![kind, signed(before), signed(limit as u64)];
+    connection.prepare_cached(sql)?.query_map(values, record_of)?.collect()
+}
+
+/// What a change says of itself, as an expression of SQL; a body that is damaged says nothing.
+macro_rules! of_change {
+    ($field:literal) => {
+        concat!("CASE WHEN json_valid(body) THEN json_extract(body, '$.", $field, "') END")
+    };
+}
+
+/// The indexes by which changes are found: by their turns, and by the operations at which they were begun.
+pub const CHANGE_INDEXES: &str = concat!(
+    "CREATE INDEX IF NOT EXISTS changes_by_turn ON records(kind, ",
+    of_change!("turn"),
+    ", seq) WHERE kind = 'change';\nCREATE INDEX IF NOT EXISTS changes_by_since ON records(kind, ",
+    of_change!("since"),
+    ") WHERE kind = 'change';"
+);
+
+/// Makes a query for the last record of each change of which something is said, newest first. The sign keeps SQLite from
+/// walking all changes in their order only to spare the sorting.
+macro_rules! changes_where {
+    ($field:literal, $is:literal) => {
+        concat!(
+            "SELECT seq, at, kind, key, body FROM records AS found WHERE kind = 'change' AND ",
+            of_change!($field),
+            $is,
+            " AND NOT EXISTS (SELECT 1 FROM records AS newer WHERE newer.kind = 'change' AND newer.key = found.key",
+            " AND newer.seq > found.seq) ORDER BY +seq DESC"
+        )
+    };
+}
+
+/// The query for the changes of a turn.
+pub const CHANGES_OF_TURN: &str = changes_where!("turn", " = ?1");
+/// The query for the changes that were begun at an operation or behind it.
+pub const CHANGES_SINCE: &str = changes_where!("since", " >= ?1");
+
+/// Returns the last record of each change of a turn, newest first.
+pub fn query_changes_of_turn(connection: &Connection, turn: &str) -> rusqlite::Result<Vec<Record>> {
+    connection.prepare_cached(CHANGES_OF_TURN)?.query_map([turn], record_of)?.collect()
+}
+
+/// Returns the last record of each change that was begun at an operation or behind it, newest first.
+pub fn query_changes_since(connection: &Connection, operation: OperationId) -> rusqlite::Result<Vec<Record>> {
+    connection.prepare_cached(CHANGES_SINCE)?.query_map([signed(operation.0)], record_of)?.collect()
+}
+
 /// Returns the last record of each thing of a kind, in the order of their places.
 pub fn query_latest_each(connection: &Connection, kind: &str) -> rusqlite::Result<Vec<Record>> {
     let sql = "SELECT seq, at, kind, key, body FROM records
@@ -163,4 +220,48 @@ pub fn too_deep(value: &serde_json::Value) -> bool {
         }
     }
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::edge::store::open::set_up;
+
+    #[test]
+    fn changes_are_found_by_their_indexes_and_a_damaged_one_is_no_obstacle() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let database = folder.path().join("memory.sqlite");
+        let mut connection = Connection::open(&database).expect("a database");
+        set_up(&mut connection, &database).expect("its tables");
+        let put = |seq: u64, kind: &str, key: &str, body: &str| {
+            let sql = "INSERT INTO records(seq, at, kind, key, body) VALUES (?1, '2026-03-01T00:00:00Z', ?2, ?3, ?4)";
+            connection.execute(sql, params![signed(seq), kind, key, body]).expect("a row");
+        };
+        for n in 1..=500u64 {
+            put(n, "change", &format!("A{n}"), &format!(r#"{{"turn":"T{n}","since":{n}}}"#));
+            put(1000 + n, "intent", &format!("A{n}"), &format!(r#"{{"turn":"T{n}","since":{n}}}"#));
+        }
+        put(2000, "change", "damaged", "{");
+        // It was begun long ago and ended just now; of one that was stored twice the last record counts.
+        put(2001, "change", "slow", r#"{"turn":"T7","since":3}"#);
+        put(2002, "change", "A9", r#"{"turn":"T7","since":499}"#);
+        for (sql, index) in [(CHANGES_OF_TURN, "changes_by_turn"), (CHANGES_SINCE, "changes_by_since")] {
+            let plan: String = connection
+                .query_row(&format!("EXPLAIN QUERY PLAN {sql}"), ["1"], |row| row.get("detail"))
+                .expect("it has a plan");
+            assert!(plan.starts_with(&format!("SEARCH found USING INDEX {index}")), "{plan}");
+        }
+        let keys = |found: rusqlite::Result<Vec<Record>>| -> Vec<String> {
+            found.expect("they are read").into_iter().map(|record| record.key).collect()
+        };
+        assert_eq!(keys(query_changes_of_turn(&connection, "T7")), ["A9", "slow", "A7"]);
+        assert_eq!(keys(query_changes_of_turn(&connection, "T9")), [""; 0]);
+        assert_eq!(keys(query_changes_since(&connection, OperationId(499))), ["A9", "A500", "A499"]);
+        assert_eq!(keys(query_changes_since(&connection, OperationId(3))).len(), 499);
+        assert_eq!(keys(query_newest_before(&connection, "change", 500, 2)), ["A499", "A498"]);
+        // A store of before, that is only read, has no such indexes.
+        connection.execute_batch("DROP INDEX changes_by_turn; DROP INDEX changes_by_since").expect("they go");
+        assert!(keys(query_changes_of_turn(&connection, "T7")).len() == 3);
+        connection.execute_batch(CHANGE_INDEXES).expect("they come back, whatever is damaged");
+    }
 }

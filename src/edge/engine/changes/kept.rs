@@ -2,14 +2,22 @@
 
 use crate::domain::gate::place::holds_notes;
 use crate::domain::id::OperationId;
-use crate::domain::memory::store::NewRecord;
+use crate::domain::memory::store::{NewRecord, Record};
 use crate::domain::port::LogLevel;
+use crate::domain::undo::next::Next;
 use crate::domain::undo::{Change, FileChange, Image, Kind};
 use crate::edge::engine::Engine;
 use crate::edge::engine::changes::image_of;
 use crate::edge::engine::record::kind;
 use crate::edge::shadow::{image_json, read_image};
 use serde_json::{Value, json};
+use std::collections::HashSet;
+
+/// How many changes are read at first when the next undo is looked for; each time that they are not enough, twice as
+/// many.
+const FIRST_PAGE: usize = 4;
+/// The most that are read at once.
+const LARGEST_PAGE: usize = 256;
 
 /// Returns a change as records: itself, and by what it is found when only its name or its bytes are known.
 pub(in crate::edge::engine) fn change_records(change: &Change) -> Vec<(&'static str, String, Value)> {
@@ -106,6 +114,69 @@ impl Engine {
     pub(in crate::edge::engine) async fn changes_named(&self, names: Vec<String>) -> Result<Vec<Change>, String> {
         let records = self.archive.latest_of(kind::CHANGE, names).await?;
         Ok(records.iter().flatten().filter_map(|record| read_change(&record.body)).collect())
+    }
+
+    /// Returns the changes that the next undo or redo takes back, newest first. It reads back no further than to them.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub(in crate::edge::engine) async fn next(&self, mut next: Next) -> Result<Vec<Change>, String> {
+        let (mut before, mut page) = (u64::MAX, FIRST_PAGE);
+        // Of a change that was stored twice the last record counts.
+        let mut seen = HashSet::new();
+        loop {
+            let records = self.archive.newest_before(kind::CHANGE, before, page).await?;
+            let Some(last) = records.last() else { return Ok(next.found()) };
+            (before, page) = (last.seq, (page * 2).min(LARGEST_PAGE));
+            for record in records {
+                let change = read_change(&record.body);
+                if seen.insert(record.key) && change.is_some_and(|change| !next.look(change)) {
+                    return Ok(next.found());
+                }
+            }
+        }
+    }
+
+    /// Returns the change of a name, or those of a turn, newest first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub(in crate::edge::engine) async fn changes_called(&self, name: &str) -> Result<Vec<Change>, String> {
+        // As people write it: the names are of one `A` and small digits.
+        let usual = name.to_ascii_lowercase().replacen('a', "A", 1);
+        let named = self.archive.latest_of(kind::CHANGE, vec![name.to_string(), usual]).await?;
+        let mut found = match named.into_iter().flatten().next() {
+            Some(record) => vec![record],
+            None => Vec::new(),
+        };
+        for record in self.archive.changes_of_turn(name.to_string()).await? {
+            if found.iter().all(|known| known.key != record.key) {
+                found.push(record);
+            }
+        }
+        Ok(found.iter().filter_map(|record| read_change(&record.body)).collect())
+    }
+
+    /// Returns those of some changes that stand: that can still be undone by themselves.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub(in crate::edge::engine) async fn standing(&self, changes: Vec<Change>) -> Result<Vec<Change>, String> {
+        let names = changes.iter().map(|change| change.id.clone()).collect();
+        let taken = self.archive.latest_of(kind::TAKEN, names).await?;
+        let stands = |(change, taken): (Change, Option<Record>)| {
+            (change.kind != Kind::Undo && change.is_any() && taken.is_none()).then_some(change)
+        };
+        Ok(changes.into_iter().zip(taken).filter_map(stands).collect())
+    }
+
+    /// Returns the changes that began at an operation or behind it, newest first: what a rewind to it takes back.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub(in crate::edge::engine) async fn changes_since(&self, operation: OperationId) -> Result<Vec<Change>, String> {
+        let records = self.archive.changes_since(operation).await?;
+        Ok(records.iter().filter_map(|record| read_change(&record.body)).collect())
     }
 
     /// Returns every change, oldest first.
