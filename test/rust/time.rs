@@ -127,7 +127,7 @@ async fn what_both_changed_is_shown_and_left_and_the_rest_goes_back() {
     std::fs::write(home.file("home.org"), &by_hand).expect("it is written");
     let refused = engine.preview(&origin(), Wish::Undo(None)).await.expect_err("all of it is in conflict");
     assert!(refused.contains("“Order tiles” was changed by hand since"), "{refused}");
-    assert!(refused.contains("“Plant bulbs” is not there any more"), "{refused}");
+    assert!(refused.contains("“Plant bulbs” was changed by hand since"), "{refused}");
     let by_hand = text.replace("** DONE Plant bulbs", "** WAIT Plant bulbs");
     std::fs::write(home.file("home.org"), &by_hand).expect("it is written");
     let preview = undo(&engine).await;
@@ -141,6 +141,24 @@ async fn what_both_changed_is_shown_and_left_and_the_rest_goes_back() {
     assert_eq!(home.read_file("home.org"), NOTES);
     let twice = engine.preview(&origin(), Wish::Undo(Some(rest))).await.expect_err("all of it went back");
     assert!(twice.ends_with("was undone already"), "{twice}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_heading_that_was_added_and_then_called_otherwise_by_hand_is_left_and_named() {
+    let home = Home::new(&[("home.org", NOTES)]);
+    let text = format!("{NOTES}* Added\nOf the agent.\n* Another\nOf the agent, too.\n");
+    let server = FakeServer::start(act("write-file", json!({"path": home.file("home.org"), "content": text})));
+    let engine = engine(&home, &server, |_| {}).await;
+    does(&home, &engine, "both are added").await;
+    std::fs::write(home.file("home.org"), text.replace("* Added", "* My own title")).expect("it is written");
+    let preview = undo(&engine).await;
+    assert!(preview.text.contains("“Added” was changed by hand since: it is called “My own title” now"), "{preview:?}");
+    assert_eq!(home.read_file("home.org"), format!("{NOTES}* My own title\nOf the agent.\n"));
+    // The rest of it still stands, and goes once the hand is gone.
+    let rest = engine.changes().await.expect("they are read")[0].id.clone();
+    std::fs::write(home.file("home.org"), format!("{NOTES}* Added\nOf the agent.\n")).expect("it is written");
+    takes_back(&engine, Wish::Undo(Some(rest))).await;
+    assert_eq!(home.read_file("home.org"), NOTES);
 }
 
 #[tokio::test(flavor = "multi_thread")]

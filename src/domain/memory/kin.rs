@@ -5,6 +5,7 @@
 
 use crate::domain::id::ObjectHash;
 use crate::domain::memory::card::{Card, fingerprint};
+use crate::domain::memory::digest::Digests;
 use crate::domain::memory::names::{Carried, Headings, Names};
 use crate::domain::org::outline::Outline;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -190,6 +191,17 @@ impl Headings for Card {
 
 fn mixed(state: u64, word: u64) -> u64 {
     (state.rotate_left(23) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ state >> 29
+}
+
+/// Returns for each heading of a text the one that it is of an earlier text, told as memory tells them; the file's own
+/// place counts as one, too.
+pub(in crate::domain) fn followed(old: &Outline, new: &Outline) -> Vec<Option<usize>> {
+    let [before, after] = [old, new].map(|outline| Digests::new(outline, None));
+    let from = kin(
+        &Hashed { outline: old, own: &before.own, whole: &before.whole },
+        &Hashed { outline: new, own: &after.own, whole: &after.whole },
+    );
+    from.into_iter().map(|old| (old != NONE).then_some(old as usize)).collect()
 }
 
 /// Returns for each new node the old one that it is, or [`NONE`]; no two are the same one.

@@ -23,6 +23,8 @@ pub mod transaction;
 pub mod tree;
 pub mod view;
 
+pub(in crate::domain) use kin::followed;
+
 use crate::domain::id::OperationId;
 use crate::domain::memory::operation::{Operation, Why};
 use crate::domain::memory::transaction::Transaction;

@@ -1,5 +1,6 @@
 //! A three-way merge of Org texts by heading: a heading is found again wherever it stands now, and refused by itself.
 
+use crate::domain::memory::followed;
 use crate::domain::org::outline::Outline;
 use crate::domain::org::scan::{ScanOptions, scan};
 use crate::domain::undo::lines;
@@ -92,7 +93,7 @@ pub fn merge(base: &str, ours: &str, theirs: &str, options: &ScanOptions) -> Res
     let by_heading = match moved(&base_parts, &ours_parts) {
         // Headings that changed places are put back line by line.
         true => None,
-        false => Some(Heads { base: &base_parts, ours: &ours_parts, theirs: &theirs_parts }.merge()),
+        false => Some(Heads::of(&base_parts, &ours_parts, &theirs_parts).merge()),
     };
     if let Some(merged) = by_heading
         && holds(&merged, &ours_parts, &theirs_parts, options)
@@ -131,6 +132,8 @@ struct Heads<'a> {
     base: &'a Parts<'a>,
     ours: &'a Parts<'a>,
     theirs: &'a Parts<'a>,
+    /// Where each heading of `base` stands in `theirs`.
+    now: Vec<Option<usize>>,
 }
 
 /// A merge by heading, and what it did, so that it can be checked.
@@ -140,7 +143,34 @@ struct ByHeading {
     inserted: BTreeSet<String>,
 }
 
-impl Heads<'_> {
+impl<'a> Heads<'a> {
+    /// Finds each heading again: by its `ID` or its path, and where a hand gave it another title or moved it, as memory
+    /// finds it. What `ours` has is never taken for one that it has not.
+    fn of(base: &'a Parts<'a>, ours: &'a Parts<'a>, theirs: &'a Parts<'a>) -> Heads<'a> {
+        let mut now: Vec<Option<usize>> = base.keys.iter().map(|key| theirs.find(key)).collect();
+        let known: BTreeSet<usize> = now.iter().flatten().copied().collect();
+        let kin = followed(base.outline, theirs.outline);
+        for (at, was) in
+            kin.iter().enumerate().filter(|(at, _)| !known.contains(at) && ours.find(theirs.key(*at)).is_none())
+        {
+            if let Some(open) = was.and_then(|was| now.get_mut(was)).filter(|now| now.is_none()) {
+                *open = Some(at);
+            }
+        }
+        Heads { base, ours, theirs, now }
+    }
+
+    fn now(&self, index: usize) -> Option<usize> {
+        self.now.get(index).copied().flatten()
+    }
+
+    /// Whether a heading of `base` hangs below the same one still.
+    fn hangs_there(&self, index: usize, at: usize) -> bool {
+        let above = |parts: &Parts<'_>, index: usize| parts.outline.nodes.get(index).map(|node| node.parent as usize);
+        self.base.key(index) == self.theirs.key(at)
+            || above(self.base, index).and_then(|above| self.now(above)) == above(self.theirs, at)
+    }
+
     fn merge(&self) -> ByHeading {
         let (mut done, mut left) = (Vec::new(), Vec::new());
         let count = self.theirs.keys.len();
@@ -178,7 +208,7 @@ impl Heads<'_> {
                 continue;
             }
             let title = self.base.title(index);
-            match self.theirs.find(key).and_then(|at| own.get_mut(at)) {
+            match self.now(index).and_then(|at| own.get_mut(at)) {
                 None => left.push(format!("{title} is not there any more")),
                 Some(own) => match lines::merge(base, ours, own) {
                     Ok(text) if text == *own => {}
@@ -198,17 +228,20 @@ impl Heads<'_> {
         let gone = (0..self.base.keys.len()).filter(|index| self.ours.find(self.base.key(*index)).is_none());
         // What is below is decided first.
         for index in gone.collect::<Vec<_>>().into_iter().rev() {
-            let key = self.base.key(index);
-            let Some(at) = self.theirs.find(key) else { continue };
+            let Some(at) = self.now(index) else { continue };
             let same = self.theirs.own(at).trim_end_matches('\n') == self.base.own(index).trim_end_matches('\n');
             let mut below = self.theirs.outline.children(at);
-            let title = self.base.title(index);
-            if !same {
+            let (title, called) = (self.base.title(index), self.theirs.title(at));
+            if !same && title != called {
+                left.push(format!("{title} was changed by hand since: it is called {called} now"));
+            } else if !same {
                 left.push(format!("{title} was changed by hand since"));
+            } else if !self.hangs_there(index, at) {
+                left.push(format!("{title} stands elsewhere now"));
             } else if below.any(|child| !removed.contains(self.theirs.key(child))) {
                 left.push(format!("{title} has something below it that was put there since"));
             } else {
-                removed.insert(key.to_string());
+                removed.insert(self.theirs.key(at).to_string());
                 done.push(title);
             }
         }
@@ -237,8 +270,8 @@ impl Heads<'_> {
             }
             let stays = |at: &usize| !removed.contains(self.theirs.key(*at));
             let next = (index + 1..self.ours.keys.len())
-                .filter(|next| self.base.find(self.ours.key(*next)).is_some())
-                .find_map(|next| self.theirs.find(self.ours.key(next)).filter(stays));
+                .filter_map(|next| self.base.find(self.ours.key(next)))
+                .find_map(|next| self.now(next).filter(stays));
             let at = next.unwrap_or(self.theirs.keys.len());
             before.entry(at).or_default().push(self.ours.own(index).to_string());
             inserted.insert(key.to_string());
@@ -282,7 +315,7 @@ mod tests {
         let moved = "* B\n** Mine\n* A\nnew\n** DONE Tiles\ntext\nmore\n";
         check(post, pre, moved, "* B\n** Mine\n* A\nnew\n** TODO Tiles\ntext\nmore\n", &[]);
         let edited = "* A\n** WAIT DONE Tiles\ntext\n* B\n";
-        check(post, pre, edited, edited, &["“Tiles” is not there any more"]);
+        check(post, pre, edited, edited, &["“Tiles” was changed by hand since, in the same lines"]);
         let same_line = "* A\n** DONE [#A] Tiles\ntext\n* B\n";
         check(post, pre, same_line, same_line, &["“Tiles” was changed by hand since, in the same lines"]);
     }
@@ -302,6 +335,33 @@ mod tests {
     }
 
     #[test]
+    fn a_heading_that_a_hand_gave_another_title_is_not_gone() {
+        let (pre, post) = ("* A\n* B\n", "* A\n** New\nbody\n*** Child\nof it\n* B\n");
+        let renamed = "“New” was changed by hand since: it is called “Mine” now";
+        // What nobody touched below it goes, as it does below a heading with an ID.
+        check(post, pre, "* A\n** Mine\nbody\n*** Child\nof it\n* B\n", "* A\n** Mine\nbody\n* B\n", &[renamed]);
+        let used = "* A\n** Mine\nbody\n*** Child\nof it\nby hand\n* B\n";
+        check(post, pre, used, used, &["“Child” was changed by hand since", renamed]);
+        // Without a body it is told by its place.
+        check("* A\n** New\n* B\n", pre, "* A\n** Mine\n* B\n", "* A\n** Mine\n* B\n", &[renamed]);
+        let moved = "* A\n* B\n** New\nbody\n*** Child\nof it\n";
+        check(post, pre, moved, "* A\n* B\n** New\nbody\n", &["“New” stands elsewhere now"]);
+        check(post, pre, pre, pre, &[]);
+        // One that stood there before the change is never taken for it.
+        let (pre, post) = ("* A\n** Old\nbody\n", "* A\n** New\nbody\n** Old\nbody\n");
+        check(post, pre, "* A\n** Old\nbody\n", pre, &[]);
+        check(post, pre, "* A\n** Mine\nbody\n** Old\nbody\n", "* A\n** Mine\nbody\n** Old\nbody\n", &[renamed]);
+    }
+
+    #[test]
+    fn what_was_changed_below_a_title_goes_back_whatever_a_hand_calls_it() {
+        let pre = "* A\n** Tiles\none\ntwo\nthree\n*** Size\nsmall\n";
+        let post = "* A\n** Tiles\none\ntwo\nfour\n*** Size\nlarge\n";
+        let now = post.replace("Tiles", "Slabs");
+        check(post, pre, &now, &pre.replace("Tiles", "Slabs"), &[]);
+    }
+
+    #[test]
     fn removed_headings_come_back_where_they_were() {
         let (pre, post) = ("* A\n** T\nt\n** U\n* B\n", "* A\n* B\n");
         check(post, pre, "* A\nhand\n** Mine\n* B\nhand\n", "* A\nhand\n** Mine\n** T\nt\n** U\n* B\nhand\n", &[]);
@@ -315,10 +375,16 @@ mod tests {
     }
 
     fn write(notes: &[(bool, u8)], hand: Option<usize>) -> String {
+        written(notes, hand, None)
+    }
+
+    /// Writes notes; a hand added a line to one of them, and gave one another title.
+    fn written(notes: &[(bool, u8)], hand: Option<usize>, called: Option<usize>) -> String {
         let one = |(index, (done, body)): (usize, &(bool, u8))| {
             let keyword = if *done { "DONE" } else { "TODO" };
             let hand = if hand == Some(index) { "by hand\n" } else { "" };
-            format!("* {keyword} Note {index}\n{}{hand}", "text\n".repeat(usize::from(*body)))
+            let title = if called == Some(index) { "Mine".to_string() } else { format!("Note {index}") };
+            format!("* {keyword} {title}\n{}{hand}", "text\n".repeat(usize::from(*body)))
         };
         notes.iter().enumerate().map(one).collect()
     }
@@ -329,12 +395,15 @@ mod tests {
             before in notes(),
             after in notes(),
             hand in 0usize..8,
+            called in proptest::option::of(0usize..8),
         ) {
             let (pre, post) = (write(&before, None), write(&after, None));
             let hand = hand.min(after.len() - 1);
-            let now = write(&after, Some(hand));
+            let called = called.map(|called| called.min(after.len() - 1));
+            let now = written(&after, Some(hand), called);
             let merged = merge(&post, &pre, &now, &ScanOptions::default()).map(|merged| merged.text).unwrap_or(now);
             prop_assert!(merged.contains("by hand\n"), "{merged}");
+            prop_assert_eq!(merged.matches("Mine\n").count(), usize::from(called.is_some()), "{}", merged);
         }
 
         #[test]
