@@ -1,9 +1,8 @@
 //! A three-way merge of Org texts by heading: a heading is found again wherever it stands now, and refused by itself.
 
-use crate::domain::memory::followed;
-use crate::domain::org::outline::Outline;
 use crate::domain::org::scan::{ScanOptions, scan};
 use crate::domain::undo::lines;
+use crate::domain::undo::parts::{Pairs, Parts, became, made_of};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -18,70 +17,6 @@ pub struct Merged {
     pub left: Vec<String>,
 }
 
-/// One text divided into what stands before the first heading, and each heading with what is its own.
-struct Parts<'a> {
-    outline: &'a Outline,
-    keys: Vec<String>,
-    places: HashMap<String, usize>,
-}
-
-impl<'a> Parts<'a> {
-    fn of(outline: &'a Outline) -> Parts<'a> {
-        let mut keys: Vec<String> = Vec::with_capacity(outline.nodes.len());
-        let mut places = HashMap::new();
-        for (index, node) in outline.nodes.iter().enumerate() {
-            let key = match (index, outline.property(node, "ID").map(str::trim).filter(|id| !id.is_empty())) {
-                (0, _) => String::new(),
-                (_, Some(id)) => format!("id {id}"),
-                (_, None) => {
-                    let parent = keys.get(node.parent as usize).map(String::as_str).unwrap_or_default();
-                    // Deep paths would grow with the square of the depth.
-                    match parent.len() {
-                        0..=512 => format!("{parent}/{}", outline.slice(&node.title)),
-                        _ => format!("{}/{}", blake3::hash(parent.as_bytes()).to_hex(), outline.slice(&node.title)),
-                    }
-                }
-            };
-            let mut name = key.clone();
-            let mut count = 1;
-            while places.contains_key(&name) {
-                count += 1;
-                name = format!("{key} #{count}");
-            }
-            places.insert(name.clone(), index);
-            keys.push(name);
-        }
-        Parts { outline, keys, places }
-    }
-
-    /// Returns what belongs to a heading itself, without what is below it.
-    fn own(&self, index: usize) -> &'a str {
-        let begin = |index: usize| self.outline.nodes.get(index).map(|node| node.begin as usize);
-        let from = if index == 0 { Some(0) } else { begin(index) };
-        let to = begin(index + 1).unwrap_or(self.outline.text.len());
-        from.and_then(|from| self.outline.text.get(from..to)).unwrap_or("")
-    }
-
-    fn find(&self, key: &str) -> Option<usize> {
-        self.places.get(key).copied()
-    }
-
-    fn key(&self, index: usize) -> &str {
-        self.keys.get(index).map(String::as_str).unwrap_or_default()
-    }
-
-    fn parent(&self, index: usize) -> &str {
-        self.outline.nodes.get(index).map_or("", |node| self.key(node.parent as usize))
-    }
-
-    fn title(&self, index: usize) -> String {
-        match self.outline.nodes.get(index) {
-            Some(node) if index > 0 => format!("“{}”", self.outline.slice(&node.title).trim()),
-            _ => "the text before the first heading".to_string(),
-        }
-    }
-}
-
 /// Puts what `ours` changed in `base` into `theirs`, heading by heading.
 ///
 /// # Errors
@@ -90,85 +25,87 @@ pub fn merge(base: &str, ours: &str, theirs: &str, options: &ScanOptions) -> Res
     let read = |text: &str| scan(Arc::from(text), options).map_err(|error| error.to_string());
     let (base_outline, ours_outline, theirs_outline) = (read(base)?, read(ours)?, read(theirs)?);
     let [base_parts, ours_parts, theirs_parts] = [&base_outline, &ours_outline, &theirs_outline].map(Parts::of);
-    let by_heading = match moved(&base_parts, &ours_parts) {
-        // Headings that changed places are put back line by line.
-        true => None,
-        false => Some(Heads::of(&base_parts, &ours_parts, &theirs_parts).merge()),
-    };
-    if let Some(merged) = by_heading
-        && holds(&merged, &ours_parts, &theirs_parts, options)
-    {
-        return Ok(merged.merged);
+    let heads = Heads::of(&base_parts, &ours_parts, &theirs_parts);
+    // Headings that changed places are put back line by line.
+    if !heads.moved() {
+        let made = heads.merge();
+        if heads.holds(&made, options) {
+            return Ok(made.merged);
+        }
     }
     let text = lines::merge(base, ours, theirs)
         .map_err(|clash| format!("line {} and what is about it were changed by hand since", clash.line))?;
-    Ok(Merged { text, done: changed(&base_parts, &ours_parts), left: Vec::new() })
-}
-
-/// Whether headings that both have stand in another order.
-fn moved(base: &Parts<'_>, ours: &Parts<'_>) -> bool {
-    let places = base.keys.iter().filter_map(|key| ours.find(key));
-    let common: Vec<usize> = places.collect();
-    common.windows(2).any(|pair| pair[0] > pair[1])
-        || base
-            .keys
-            .iter()
-            .enumerate()
-            .any(|(index, key)| ours.find(key).is_some_and(|other| base.parent(index) != ours.parent(other)))
-}
-
-/// Returns the titles of the headings that differ.
-fn changed(base: &Parts<'_>, ours: &Parts<'_>) -> Vec<String> {
-    let in_base = (0..base.keys.len())
-        .filter(|i| ours.find(base.key(*i)).is_none_or(|other| ours.own(other) != base.own(*i)))
-        .map(|i| base.title(i));
-    let in_ours = (0..ours.keys.len()).filter(|i| base.find(ours.key(*i)).is_none()).map(|i| ours.title(i));
-    let mut titles: Vec<String> = in_base.chain(in_ours).collect();
-    titles.dedup();
-    titles
+    Ok(Merged { text, done: heads.changed(), left: Vec::new() })
 }
 
 struct Heads<'a> {
     base: &'a Parts<'a>,
     ours: &'a Parts<'a>,
     theirs: &'a Parts<'a>,
+    /// Where each heading of `base` stands in `ours`.
+    then: Pairs,
     /// Where each heading of `base` stands in `theirs`.
-    now: Vec<Option<usize>>,
+    now: Pairs,
+    /// Where each heading of `ours` stands in `base`.
+    was: Pairs,
 }
 
-/// A merge by heading, and what it did, so that it can be checked.
+/// A piece of what was merged, by where it comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Piece {
+    Theirs(usize),
+    Ours(usize),
+}
+
+/// A merge by heading, and of which headings it is made, so that it can be checked.
 struct ByHeading {
     merged: Merged,
-    removed: BTreeSet<String>,
-    inserted: BTreeSet<String>,
+    pieces: Vec<Piece>,
 }
 
 impl<'a> Heads<'a> {
-    /// Finds each heading again: by its `ID` or its path, and where a hand gave it another title or moved it, as memory
-    /// finds it. What `ours` has is never taken for one that it has not.
     fn of(base: &'a Parts<'a>, ours: &'a Parts<'a>, theirs: &'a Parts<'a>) -> Heads<'a> {
-        let mut now: Vec<Option<usize>> = base.keys.iter().map(|key| theirs.find(key)).collect();
-        let known: BTreeSet<usize> = now.iter().flatten().copied().collect();
-        let kin = followed(base.outline, theirs.outline);
-        for (at, was) in
-            kin.iter().enumerate().filter(|(at, _)| !known.contains(at) && ours.find(theirs.key(*at)).is_none())
-        {
-            if let Some(open) = was.and_then(|was| now.get_mut(was)).filter(|now| now.is_none()) {
-                *open = Some(at);
+        let then = made_of(base, ours);
+        let now = became(base, &then, ours, theirs);
+        let mut was = vec![None; ours.keys.len()];
+        for (index, other) in then.iter().enumerate() {
+            if let Some(was) = other.and_then(|other| was.get_mut(other)) {
+                *was = Some(index);
             }
         }
-        Heads { base, ours, theirs, now }
+        Heads { base, ours, theirs, then, now, was }
+    }
+
+    fn then(&self, index: usize) -> Option<usize> {
+        self.then.get(index).copied().flatten()
     }
 
     fn now(&self, index: usize) -> Option<usize> {
         self.now.get(index).copied().flatten()
     }
 
-    /// Whether a heading of `base` hangs below the same one still.
-    fn hangs_there(&self, index: usize, at: usize) -> bool {
-        let above = |parts: &Parts<'_>, index: usize| parts.outline.nodes.get(index).map(|node| node.parent as usize);
-        self.base.key(index) == self.theirs.key(at)
-            || above(self.base, index).and_then(|above| self.now(above)) == above(self.theirs, at)
+    fn was(&self, index: usize) -> Option<usize> {
+        self.was.get(index).copied().flatten()
+    }
+
+    /// Whether headings that both have stand in another order, or below another heading.
+    fn moved(&self) -> bool {
+        let common: Vec<(usize, usize)> =
+            self.then.iter().enumerate().filter_map(|(index, other)| Some((index, (*other)?))).collect();
+        common.windows(2).any(|pair| pair[0].1 > pair[1].1)
+            || common.iter().any(|(index, other)| self.then(self.base.above(*index)) != Some(self.ours.above(*other)))
+    }
+
+    /// Returns the titles of the headings that differ.
+    fn changed(&self) -> Vec<String> {
+        let in_base = (0..self.base.keys.len())
+            .filter(|index| self.then(*index).is_none_or(|other| self.ours.own(other) != self.base.own(*index)))
+            .map(|index| self.base.title(index));
+        let in_ours =
+            (0..self.ours.keys.len()).filter(|index| self.was(*index).is_none()).map(|index| self.ours.title(index));
+        let mut titles: Vec<String> = in_base.chain(in_ours).collect();
+        titles.dedup();
+        titles
     }
 
     fn merge(&self) -> ByHeading {
@@ -177,29 +114,30 @@ impl<'a> Heads<'a> {
         let mut own: Vec<String> = (0..count).map(|index| self.theirs.own(index).to_string()).collect();
         self.modified(&mut own, &mut done, &mut left);
         let removed = self.removed(&mut done, &mut left);
-        let (before, inserted) = self.inserted(&removed, &mut done, &mut left);
-        let mut text = String::new();
-        let mut put = |piece: &str| {
+        let before = self.inserted(&removed, &mut done, &mut left);
+        let (mut text, mut pieces) = (String::new(), Vec::new());
+        let mut put = |piece: Piece, own: &str| {
             // Nothing runs into the next heading.
-            if !text.is_empty() && !text.ends_with('\n') && !piece.is_empty() {
+            if !text.is_empty() && !text.ends_with('\n') && !own.is_empty() {
                 text.push('\n');
             }
-            text.push_str(piece);
+            text.push_str(own);
+            pieces.push(piece);
         };
+        let blocks = |at: usize| before.get(&at).into_iter().flatten();
         for (index, own) in own.iter().enumerate() {
-            before.get(&index).into_iter().flatten().for_each(|block| put(block));
-            if !removed.contains(self.theirs.key(index)) {
-                put(own);
+            blocks(index).for_each(|block| put(Piece::Ours(*block), self.ours.own(*block)));
+            if !removed.contains(&index) {
+                put(Piece::Theirs(index), own);
             }
         }
-        before.get(&count).into_iter().flatten().for_each(|block| put(block));
-        ByHeading { merged: Merged { text, done, left }, removed, inserted }
+        blocks(count).for_each(|block| put(Piece::Ours(*block), self.ours.own(*block)));
+        ByHeading { merged: Merged { text, done, left }, pieces }
     }
 
     fn modified(&self, own: &mut [String], done: &mut Vec<String>, left: &mut Vec<String>) {
         for index in 0..self.base.keys.len() {
-            let key = self.base.key(index);
-            let Some(other) = self.ours.find(key) else { continue };
+            let Some(other) = self.then(index) else { continue };
             let (base, ours) = (self.base.own(index), self.ours.own(other));
             // A heading that ends the file has lost the end of its last line to nobody.
             if base.trim_end_matches('\n') == ours.trim_end_matches('\n')
@@ -222,12 +160,11 @@ impl<'a> Heads<'a> {
         }
     }
 
-    /// Returns the headings that go: what the change had added and nobody touched, with nothing else below it.
-    fn removed(&self, done: &mut Vec<String>, left: &mut Vec<String>) -> BTreeSet<String> {
+    /// Returns the headings of theirs that go: what the change had added and nobody touched, with nothing else below it.
+    fn removed(&self, done: &mut Vec<String>, left: &mut Vec<String>) -> BTreeSet<usize> {
         let mut removed = BTreeSet::new();
-        let gone = (0..self.base.keys.len()).filter(|index| self.ours.find(self.base.key(*index)).is_none());
         // What is below is decided first.
-        for index in gone.collect::<Vec<_>>().into_iter().rev() {
+        for index in (0..self.base.keys.len()).filter(|index| self.then(*index).is_none()).rev() {
             let Some(at) = self.now(index) else { continue };
             let same = self.theirs.own(at).trim_end_matches('\n') == self.base.own(index).trim_end_matches('\n');
             let mut below = self.theirs.outline.children(at);
@@ -238,62 +175,66 @@ impl<'a> Heads<'a> {
                 left.push(format!("{title} was changed by hand since"));
             } else if !self.hangs_there(index, at) {
                 left.push(format!("{title} stands elsewhere now"));
-            } else if below.any(|child| !removed.contains(self.theirs.key(child))) {
+            } else if below.any(|child| !removed.contains(&child)) {
                 left.push(format!("{title} has something below it that was put there since"));
             } else {
-                removed.insert(self.theirs.key(at).to_string());
+                removed.insert(at);
                 done.push(title);
             }
         }
         removed
     }
 
-    /// Returns the headings that come back, by the heading that they come before.
+    /// Whether a heading of `base` hangs below the same one still; one with an `ID` is the same wherever it hangs.
+    fn hangs_there(&self, index: usize, at: usize) -> bool {
+        self.base.key(index) == self.theirs.key(at) || self.now(self.base.above(index)) == Some(self.theirs.above(at))
+    }
+
+    /// Returns the headings of ours that come back, by the heading of theirs that they come before.
     fn inserted(
         &self,
-        removed: &BTreeSet<String>,
+        removed: &BTreeSet<usize>,
         done: &mut Vec<String>,
         left: &mut Vec<String>,
-    ) -> (HashMap<usize, Vec<String>>, BTreeSet<String>) {
-        let (mut before, mut inserted) = (HashMap::<usize, Vec<String>>::new(), BTreeSet::new());
-        for index in 1..self.ours.keys.len() {
-            let key = self.ours.key(index);
-            if self.base.find(key).is_some() {
-                continue;
-            }
+    ) -> HashMap<usize, Vec<usize>> {
+        let mut before = HashMap::<usize, Vec<usize>>::new();
+        for index in (1..self.ours.keys.len()).filter(|index| self.was(*index).is_none()) {
             let title = self.ours.title(index);
-            if let Some(at) = self.theirs.find(key) {
+            if let Some(at) = self.theirs.find(self.ours.key(index)) {
                 if self.theirs.own(at) != self.ours.own(index) {
                     left.push(format!("{title} stands there again, otherwise"));
                 }
                 continue;
             }
-            let stays = |at: &usize| !removed.contains(self.theirs.key(*at));
-            let next = (index + 1..self.ours.keys.len())
-                .filter_map(|next| self.base.find(self.ours.key(next)))
-                .find_map(|next| self.now(next).filter(stays));
-            let at = next.unwrap_or(self.theirs.keys.len());
-            before.entry(at).or_default().push(self.ours.own(index).to_string());
-            inserted.insert(key.to_string());
+            let next = (index + 1..self.ours.keys.len()).filter_map(|next| self.was(next));
+            let at = next.filter_map(|next| self.now(next)).find(|at| !removed.contains(at));
+            before.entry(at.unwrap_or(self.theirs.keys.len())).or_default().push(index);
             done.push(title);
         }
-        (before, inserted)
+        before
     }
-}
 
-/// Whether a merge by heading is what it was meant to be: nothing of theirs has gone, or hangs below another heading.
-fn holds(made: &ByHeading, ours: &Parts<'_>, theirs: &Parts<'_>, options: &ScanOptions) -> bool {
-    let Ok(outline) = scan(Arc::from(made.merged.text.as_str()), options) else { return false };
-    let result = Parts::of(&outline);
-    let stands = |parts: &Parts<'_>, index: usize| {
-        result.find(parts.key(index)).is_some_and(|at| result.parent(at) == parts.parent(index))
-    };
-    let kept = (0..theirs.keys.len()).filter(|index| !made.removed.contains(theirs.key(*index)));
-    let back = (0..ours.keys.len()).filter(|index| made.inserted.contains(ours.key(*index)));
-    let expected = theirs.keys.len() - made.removed.len() + made.inserted.len();
-    result.keys.len() == expected
-        && kept.into_iter().all(|index| stands(theirs, index))
-        && back.into_iter().all(|index| stands(ours, index))
+    /// Whether a merge by heading is what it was meant to be: each piece is a heading, and hangs below the one that it
+    /// hung below.
+    fn holds(&self, made: &ByHeading, options: &ScanOptions) -> bool {
+        let Ok(outline) = scan(Arc::from(made.merged.text.as_str()), options) else { return false };
+        let places: HashMap<Piece, usize> = made.pieces.iter().enumerate().map(|(at, piece)| (*piece, at)).collect();
+        let above = |piece: Piece| match piece {
+            Piece::Theirs(index) => Some(Piece::Theirs(self.theirs.above(index))),
+            Piece::Ours(index) => match (self.ours.above(index), self.was(self.ours.above(index))) {
+                (_, Some(base)) => self.now(base).map(Piece::Theirs),
+                (above, None) => {
+                    let again = self.theirs.find(self.ours.key(above));
+                    Some(again.map_or(Piece::Ours(above), Piece::Theirs))
+                }
+            },
+        };
+        let hangs = |(at, piece): (usize, &Piece)| {
+            let found = outline.nodes.get(at).map(|node| node.parent as usize);
+            found.is_some() && found == above(*piece).and_then(|above| places.get(&above).copied())
+        };
+        outline.nodes.len() == made.pieces.len() && made.pieces.iter().enumerate().all(hangs)
+    }
 }
 
 #[cfg(test)]
@@ -362,6 +303,16 @@ mod tests {
     }
 
     #[test]
+    fn a_title_that_was_changed_goes_back_over_what_a_hand_wrote_below_it() {
+        let (pre, post) = ("* A\n** Old\nbody\n*** Child\n* B\n", "* A\n** New\nbody\n*** Child\n* B\n");
+        check(post, pre, post, pre, &[]);
+        let now = "* A\n** New\nbody\nmine\n*** Child\n*** Mine\n* B\n";
+        check(post, pre, now, "* A\n** Old\nbody\nmine\n*** Child\n*** Mine\n* B\n", &[]);
+        let now = "* A\n** My own\nbody\n*** Child\n* B\n";
+        check(post, pre, now, now, &["“New” was changed by hand since, in the same lines"]);
+    }
+
+    #[test]
     fn removed_headings_come_back_where_they_were() {
         let (pre, post) = ("* A\n** T\nt\n** U\n* B\n", "* A\n* B\n");
         check(post, pre, "* A\nhand\n** Mine\n* B\nhand\n", "* A\nhand\n** Mine\n** T\nt\n** U\n* B\nhand\n", &[]);
@@ -374,16 +325,13 @@ mod tests {
         proptest::collection::vec((any::<bool>(), 0u8..4), 1..8)
     }
 
-    fn write(notes: &[(bool, u8)], hand: Option<usize>) -> String {
-        written(notes, hand, None)
-    }
-
-    /// Writes notes; a hand added a line to one of them, and gave one another title.
-    fn written(notes: &[(bool, u8)], hand: Option<usize>, called: Option<usize>) -> String {
+    /// Writes notes; a hand added a line to one of them, and some have another title.
+    fn write(notes: &[(bool, u8)], hand: Option<usize>, titles: &[(Option<usize>, &str)]) -> String {
         let one = |(index, (done, body)): (usize, &(bool, u8))| {
             let keyword = if *done { "DONE" } else { "TODO" };
             let hand = if hand == Some(index) { "by hand\n" } else { "" };
-            let title = if called == Some(index) { "Mine".to_string() } else { format!("Note {index}") };
+            let other = titles.iter().find(|(of, _)| *of == Some(index)).map(|(_, title)| title.to_string());
+            let title = other.unwrap_or_else(|| format!("Note {index}"));
             format!("* {keyword} {title}\n{}{hand}", "text\n".repeat(usize::from(*body)))
         };
         notes.iter().enumerate().map(one).collect()
@@ -395,20 +343,24 @@ mod tests {
             before in notes(),
             after in notes(),
             hand in 0usize..8,
-            called in proptest::option::of(0usize..8),
+            [by_act, by_hand] in [proptest::option::of(0usize..8), proptest::option::of(0usize..8)],
         ) {
-            let (pre, post) = (write(&before, None), write(&after, None));
-            let hand = hand.min(after.len() - 1);
-            let called = called.map(|called| called.min(after.len() - 1));
-            let now = written(&after, Some(hand), called);
+            let (hand, by_hand) = (hand.min(after.len() - 1), by_hand.map(|called| called.min(after.len() - 1)));
+            let acted = (by_act, "Of the act");
+            let (pre, post) = (write(&before, None, &[]), write(&after, None, &[acted]));
+            let now = write(&after, Some(hand), &[(by_hand, "Mine"), acted]);
             let merged = merge(&post, &pre, &now, &ScanOptions::default()).map(|merged| merged.text).unwrap_or(now);
             prop_assert!(merged.contains("by hand\n"), "{merged}");
-            prop_assert_eq!(merged.matches("Mine\n").count(), usize::from(called.is_some()), "{}", merged);
+            prop_assert_eq!(merged.matches("Mine\n").count(), usize::from(by_hand.is_some()), "{}", merged);
         }
 
         #[test]
-        fn without_a_hand_it_is_as_it_was(before in notes(), after in notes()) {
-            let (pre, post) = (write(&before, None), write(&after, None));
+        fn without_a_hand_it_is_as_it_was(
+            before in notes(),
+            after in notes(),
+            by_act in proptest::option::of(0usize..8),
+        ) {
+            let (pre, post) = (write(&before, None, &[]), write(&after, None, &[(by_act, "Of the act")]));
             let merged = merge(&post, &pre, &post, &ScanOptions::default()).expect("it is merged");
             prop_assert_eq!(merged.text, pre);
             prop_assert_eq!(merged.left, Vec::<String>::new());

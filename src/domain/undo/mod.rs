@@ -7,6 +7,7 @@ pub mod back;
 pub mod headings;
 pub mod lines;
 pub mod next;
+mod parts;
 
 use crate::domain::focus::FocusStack;
 use crate::domain::id::{ObjectHash, OperationId};
