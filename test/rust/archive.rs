@@ -20,6 +20,7 @@ use passepartout::edge::engine::intents::Intents;
 use passepartout::edge::engine::time::{Reach, Wish};
 use passepartout::edge::secret::Vault;
 use passepartout::edge::store::DiskStore;
+use passepartout::edge::store::compact;
 use serde_json::json;
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -317,6 +318,20 @@ async fn what_was_done_is_looked_up_and_not_searched_for() {
     }
     assert_eq!(read[0], read[1], "rows of the log, of two steps, of a difference, of blame");
     assert!(read[0][0] <= 150 && read[0][1..].iter().all(|rows| *rows <= 10), "{read:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn blame_says_where_it_knows_no_more_because_contents_were_let_go() {
+    let home = Home::new(&[]);
+    acted(&home, 40);
+    let mut store = DiskStore::open(&home.store()).expect("the store is free");
+    store.compact(compact::Keep { operations: Some(5), ..compact::Keep::default() }, why("").at).expect("it is let go");
+    let engine = engine_on(&home, store).await;
+    let (_, found) = engine.blame(&format!("{}:1", home.file("other.org"))).await.expect("the rest is known");
+    let said: Vec<_> = found.iter().map(|blame| (blame.operation.0, blame.what)).collect();
+    let expected = [(39, "changed"), (38, "changed"), (37, "changed"), (36, "changed"), (35, "not known before")];
+    assert_eq!(said, expected);
+    engine.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -358,9 +358,9 @@ fn a_store_of_the_first_layout_opens_and_keeps_everything() {
             database.query_row(&format!("EXPLAIN QUERY PLAN {sql}"), ["turn"], |row| row.get("detail")).unwrap();
         assert!(plan.starts_with("SEARCH records USING INDEX"), "{sql}: {plan}");
     }
-    for index in ["changes_by_turn", "changes_by_since"] {
-        let sql = "SELECT count(*) FROM sqlite_schema WHERE type = 'index' AND name = ?1";
-        assert_eq!(database.query_row(sql, [index], |row| row.get::<_, i64>(0)).unwrap(), 1, "{index}");
+    for name in ["changes_by_turn", "changes_by_since", "touched"] {
+        let sql = "SELECT count(*) FROM sqlite_schema WHERE name = ?1";
+        assert_eq!(database.query_row(sql, [name], |row| row.get::<_, i64>(0)).unwrap(), 1, "{name}");
     }
 }
 

@@ -61,6 +61,44 @@ impl FileTree {
         Arc::make_mut(&mut self.0).remove(&key(name), 0);
     }
 
+    /// Returns the files that may differ from those of another tree; nothing when there are more than `most`.
+    pub fn differing(&self, other: &FileTree, most: usize) -> Option<Vec<Arc<str>>> {
+        let mut found: Vec<Arc<str>> = Vec::new();
+        let mut branches = vec![(Some(&self.0), Some(&other.0))];
+        while let Some((one, other)) = branches.pop() {
+            if one.map(|branch| branch.hash()) == other.map(|branch| branch.hash()) {
+                continue;
+            }
+            for slot in 0..16 {
+                let [one, other] = [one, other].map(|branch| branch.and_then(|branch| branch.at(slot)));
+                if let (Some(Entry::File(one)), Some(Entry::File(other))) = (one, other)
+                    && one.key == other.key
+                    && one.document == other.document
+                {
+                    continue;
+                }
+                let below = [one, other].map(|entry| match entry {
+                    Some(Entry::Branch(below)) => Some(below),
+                    Some(Entry::File(file)) => {
+                        found.push(file.name.clone());
+                        None
+                    }
+                    None => None,
+                });
+                if let [None, None] = below {
+                    continue;
+                }
+                branches.push((below[0], below[1]));
+            }
+            if found.len() > most.saturating_mul(2) {
+                return None;
+            }
+        }
+        found.sort_unstable();
+        found.dedup();
+        (found.len() <= most).then_some(found)
+    }
+
     /// Visits every branch that is not also part of `before`, those below first.
     pub fn new_branches(&self, before: Option<&FileTree>, visit: &mut dyn FnMut(&Branch)) {
         walk(&self.0, before.map(|before| &before.0), visit);

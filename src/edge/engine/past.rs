@@ -268,9 +268,10 @@ impl Engine {
         self.flush_if_kept().await?;
         let heading = place.title.clone();
         let head = self.head();
-        let mut versions = self.versions_of(&file, head).await?;
+        let (mut versions, whole) = self.versions_of(&file, head).await?;
         let cut = versions.len().saturating_sub(MOST_VERSIONS);
         versions.drain(..cut);
+        let whole = whole && cut == 0;
         let mut found = Vec::new();
         let mut later: Option<(OperationId, Arc<str>, Arc<str>)> = None;
         for Version { operation: id, document, file } in versions.iter().rev() {
@@ -295,14 +296,15 @@ impl Engine {
         }
         if let Some((first, text, file)) = later {
             // Behind the versions that are looked at nobody knows who wrote it.
-            let what = if cut > 0 { "not known before" } else { "written" };
+            let what = if whole { "written" } else { "not known before" };
             found.extend(self.blamed(first, what, &file, &text).await?);
         }
         Ok((heading, found))
     }
 
-    /// Returns what a file was at each operation until one, oldest first; under its former names, too.
-    async fn versions_of(&self, file: &str, until: OperationId) -> Result<Vec<Version>, String> {
+    /// Returns what a file was at each operation until one, oldest first, under its former names, too; and whether that
+    /// is all of it, or the first of them were let go.
+    async fn versions_of(&self, file: &str, until: OperationId) -> Result<(Vec<Version>, bool), String> {
         let (mut lives, mut name, mut until) = (Vec::new(), file.to_string(), until);
         loop {
             let renamed = self.archive.newest_of(kind::RENAMED, name.clone(), MOST_NAMES).await?;
@@ -310,17 +312,17 @@ impl Engine {
             let came = renamed.into_iter().find(|(_, by)| *by <= until && *by > OperationId(0));
             let since = came.as_ref().map_or(OperationId(1), |(_, by)| *by);
             let versions = self.archive.versions(name.clone(), since, until).await?;
+            let whole = versions.first().is_none_or(|(first, _)| *first <= since);
             let file: Arc<str> = name.as_str().into();
             let version = |(operation, document)| Version { operation, document, file: file.clone() };
             lives.push(versions.into_iter().map(version).collect::<Vec<_>>());
             match came {
-                Some((from, by)) if by > OperationId(1) && lives.len() < MOST_NAMES => {
+                Some((from, by)) if by > OperationId(1) && lives.len() < MOST_NAMES && whole => {
                     (name, until) = (from, OperationId(by.0 - 1));
                 }
-                Some(_) | None => break,
+                Some(_) | None => return Ok((lives.into_iter().rev().flatten().collect(), whole)),
             }
         }
-        Ok(lives.into_iter().rev().flatten().collect())
     }
 
     /// Says who made an operation, by which a file came to hold a text.

@@ -25,6 +25,7 @@ use crate::edge::store::rows::{
 };
 use crate::edge::store::snapshot::write_view;
 use crate::edge::store::texts::SavedTexts;
+use crate::edge::store::touched::note_step;
 use crate::edge::store::witness::Witness;
 use crate::edge::store::writer::Writer;
 use crate::edge::thread::each;
@@ -253,11 +254,13 @@ impl DiskStore {
         let mut writer = Writer::new(&transaction, self.repair);
         let empty = View::default();
         let mut before = if self.repair { &empty } else { &self.saved };
+        let mut parent = self.head.as_ref().map(|head| head.root);
         let mut texts = Vec::new();
         for (operation, view) in commit.steps {
             texts.push(write_view(&mut writer, view, before).map_err(&sql)?);
             insert_operation(&transaction, operation).map_err(&sql)?;
-            before = view;
+            note_step(&transaction, operation, (parent, before), view).map_err(&sql)?;
+            (before, parent) = (view, Some(operation.root));
         }
         if let (Some(shape), Some((_, view))) = (&self.shape, commit.steps.last()) {
             let (name, files) = (shape.name(), texts.iter().flatten().collect::<BTreeSet<_>>());

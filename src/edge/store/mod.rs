@@ -9,6 +9,7 @@
 //! - `operations`, `heads`, `records`: what moved memory and what was decided; rows are never changed.
 //! - `stamps`: what files looked like when they were read; derived.
 //! - `cards`: what stays in memory of each file of the head, so that a start reads no text; derived.
+//! - `touched`: which operations touched a file, as far as the `heads` say; derived.
 //! - `memory.log`: operations and records once more, in a form that needs no database.
 //!
 //! One process owns it. Others read along: they see it as it stood when they opened it, and write nothing.
@@ -29,6 +30,7 @@ mod recover;
 mod rows;
 mod snapshot;
 mod texts;
+mod touched;
 pub mod verify;
 pub mod witness;
 mod writer;

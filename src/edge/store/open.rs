@@ -2,6 +2,7 @@
 
 use crate::domain::memory::store::StoreError;
 use crate::edge::store::rows::CHANGE_INDEXES;
+use crate::edge::store::touched;
 use parking_lot::Mutex;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::collections::BTreeSet;
@@ -152,6 +153,7 @@ pub fn set_up(connection: &mut Connection, database: &Path) -> Result<(), StoreE
     // Stores of before get them here. They are derived: an older version of the program need not know them.
     connection.execute_batch(INDEXES).map_err(failed)?;
     connection.execute_batch(CHANGE_INDEXES).map_err(failed)?;
+    connection.execute_batch(touched::TABLE).map_err(failed)?;
     // The companion file shrinks again after a large commit, to 16 MB.
     connection.pragma_update(None, "journal_size_limit", 16 << 20).map_err(failed)?;
     connection.set_prepared_statement_cache_capacity(32);

@@ -6,7 +6,7 @@ use crate::domain::memory::store::{Content, Differing, StoreError, content_name}
 use crate::domain::memory::view::View;
 use crate::edge::store::disk::DiskStore;
 use crate::edge::store::objects::{self, ReadError};
-use crate::edge::store::rows::{signed, unsigned};
+use crate::edge::store::rows::signed;
 use crate::edge::store::writer::Writer;
 use rusqlite::OptionalExtension;
 use std::collections::{BTreeMap, HashMap};
@@ -14,6 +14,9 @@ use std::sync::Arc;
 
 /// The deepest that a trie of files can be: one step for each half byte of a name's hash.
 const DEEPEST: usize = 64;
+
+/// Files with what each was and is.
+pub(super) type Pairs = BTreeMap<Arc<str>, (Option<ObjectHash>, Option<ObjectHash>)>;
 
 impl DiskStore {
     fn read_error(&self, error: ReadError) -> StoreError {
@@ -81,10 +84,26 @@ impl DiskStore {
         before: OperationId,
         after: OperationId,
     ) -> Result<Vec<Differing>, StoreError> {
-        let mut found: BTreeMap<Arc<str>, (Option<ObjectHash>, Option<ObjectHash>)> = BTreeMap::new();
-        let root = |root: Option<ObjectHash>| root.map(StoredEntry::Branch);
-        let mut waiting = vec![(root(self.root_at(before)?), root(self.root_at(after)?))];
+        let found = self.differing_roots(self.root_at(before)?, self.root_at(after)?, usize::MAX)?.unwrap_or_default();
+        let differing = found.into_iter().map(|(file, (before, after))| Differing { file, before, after });
+        Ok(differing.filter(|file| file.before != file.after).collect())
+    }
+
+    /// Returns the files that may differ below two roots, with what they are; nothing when there are more than `most`.
+    pub(super) fn differing_roots(
+        &self,
+        before: Option<ObjectHash>,
+        after: Option<ObjectHash>,
+        most: usize,
+    ) -> Result<Option<Pairs>, StoreError> {
+        let mut found = Pairs::new();
+        let root =
+            |root: Option<ObjectHash>| root.filter(|root| *root != View::default().root()).map(StoredEntry::Branch);
+        let mut waiting = vec![(root(before), root(after))];
         while let Some((left, right)) = waiting.pop() {
+            if found.len() > most {
+                return Ok(None);
+            }
             if left == right {
                 continue;
             }
@@ -113,37 +132,11 @@ impl DiskStore {
             let [mut left, mut right] = sides;
             waiting.extend((0..16).map(|slot| (left.remove(&slot), right.remove(&slot))));
         }
-        let differing = found.into_iter().map(|(file, (before, after))| Differing { file, before, after });
-        Ok(differing.filter(|file| file.before != file.after).collect())
+        Ok(Some(found).filter(|found| found.len() <= most))
     }
 
-    /// Looks a file up at each operation; branches that operations share are read once.
-    pub(super) fn file_versions(
-        &self,
-        file: &str,
-        after: OperationId,
-        until: OperationId,
-    ) -> Result<Vec<(OperationId, Option<ObjectHash>)>, StoreError> {
-        let mut statement = self
-            .connection
-            .prepare_cached("SELECT id, root FROM operations WHERE id >= ?1 AND id <= ?2 ORDER BY id")
-            .map_err(self.sql())?;
-        let rows = statement.query_map([signed(after.0), signed(until.0)], |row| {
-            Ok((OperationId(unsigned(row.get(0)?)), ObjectHash::new(row.get(1)?)))
-        });
-        let mut known: HashMap<ObjectHash, Option<ObjectHash>> = HashMap::new();
-        let mut found: Vec<(OperationId, Option<ObjectHash>)> = Vec::new();
-        for row in rows.map_err(self.sql())? {
-            let (id, root) = row.map_err(self.sql())?;
-            let document = self.look_up(file, root, &mut known)?;
-            if found.last().is_none_or(|(_, last)| *last != document) {
-                found.push((id, document));
-            }
-        }
-        Ok(found)
-    }
-
-    fn look_up(
+    /// Looks a file up below a root; branches that were met before are not read again.
+    pub(super) fn look_up(
         &self,
         file: &str,
         root: ObjectHash,
