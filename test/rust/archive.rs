@@ -282,7 +282,8 @@ fn acted(home: &Home, acts: usize) {
         records.push(record("change", &id, change_json(&change)));
         if steps.len() == 500 || n == acts {
             store.commit(&Commit { steps: &steps, records: &records, stamps: &[] }).expect("it is stored");
-            (steps.clear(), records.clear());
+            steps.clear();
+            records.clear();
         }
     }
     for (file, text) in &texts {
