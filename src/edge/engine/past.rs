@@ -1,33 +1,31 @@
 //! What was: the log of memory with who did what, the difference between two operations, and who wrote a heading.
 
+mod blame;
 mod place;
 mod words;
 
+pub use blame::{Author, Blame};
 pub use words::{blame_json, blame_text};
 
 use crate::domain::count::counted;
-use crate::domain::id::{NodeId, ObjectHash, OperationId};
+use crate::domain::id::{ObjectHash, OperationId};
 use crate::domain::inert::exact;
 use crate::domain::memory::operation::Operation;
-use crate::domain::memory::store::{Differing, Record, content_name};
+use crate::domain::memory::store::Differing;
 use crate::domain::org::scan::scan;
 use crate::domain::undo::{Change, Image, Kind};
 use crate::edge::engine::Engine;
 use crate::edge::engine::memory::{ACT, BUFFER, READ};
-use crate::edge::engine::past::place::{Before, Place, own, title};
+use crate::edge::engine::past::place::{own, title};
 use crate::edge::engine::planner::fact;
-use crate::edge::engine::record::{self, kind};
+use crate::edge::engine::record::kind;
 use crate::edge::engine::rollback::ROLLBACK;
-use crate::edge::walk::canonical_name;
 use serde_json::{Value, json};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 /// The most files of which a difference is shown whole; more are only named.
 const SHOWN_FILES: usize = 200;
-/// The most versions of a file that blame looks at.
-const MOST_VERSIONS: usize = 20_000;
-
 /// One entry of the log, as it is listed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
@@ -37,34 +35,6 @@ pub struct Entry {
     pub change: Option<Change>,
     /// Whether that can still be undone by itself.
     pub stands: bool,
-}
-
-/// Who did something, and how it came about.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Author {
-    /// What was asked for, in a line.
-    pub request: Option<String>,
-    /// Which model wanted it.
-    pub model: Option<String>,
-    /// The plan.
-    pub plan: Option<String>,
-    /// Who approved it.
-    pub approver: Option<String>,
-    /// In words when it was no act of ours.
-    pub by: String,
-}
-
-/// One change of a heading.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Blame {
-    /// The operation by which memory took it in.
-    pub operation: OperationId,
-    /// When.
-    pub at: jiff::Timestamp,
-    /// What became of the heading: `written`, `changed`, or `not known before`, when older versions are not looked at.
-    pub what: &'static str,
-    /// Who did it.
-    pub author: Author,
 }
 
 impl Entry {
@@ -259,145 +229,6 @@ impl Engine {
         titles
     }
 
-    /// Says which changes made a heading what it is, newest first. `name` is an id, or `FILE:LINE`.
-    ///
-    /// # Errors
-    /// When there is no such heading, or the store cannot be read.
-    pub async fn blame(&self, name: &str) -> Result<(String, Vec<Blame>), String> {
-        let (file, mut place) = self.heading(name)?;
-        self.flush_if_kept().await?;
-        let heading = place.title.clone();
-        let head = self.head();
-        let (mut versions, whole) = self.versions_of(&file, head).await?;
-        let cut = versions.len().saturating_sub(MOST_VERSIONS);
-        versions.drain(..cut);
-        let whole = whole && cut == 0;
-        let mut found = Vec::new();
-        let mut later: Option<(OperationId, Arc<str>, Arc<str>)> = None;
-        for Version { operation: id, document, file } in versions.iter().rev() {
-            let text = self.text_of(*document).await?.unwrap_or_else(|| "".into());
-            if let Some((changed_by, newer, then)) = &later {
-                match place.before(&text, &self.scan_options_of(file)) {
-                    Before::Same(earlier) => place = earlier,
-                    Before::Other(earlier) => {
-                        found.extend(self.blamed(*changed_by, "changed", then, newer).await?);
-                        place = earlier;
-                    }
-                    Before::Absent => {
-                        found.extend(self.blamed(*changed_by, "written", then, newer).await?);
-                        return Ok((heading, found));
-                    }
-                }
-            } else {
-                // The newest version is what memory holds now.
-                place = place.now(&text, &self.scan_options_of(file)).unwrap_or(place);
-            }
-            later = Some((*id, text, file.clone()));
-        }
-        if let Some((first, text, file)) = later {
-            // Behind the versions that are looked at nobody knows who wrote it.
-            let what = if whole { "written" } else { "not known before" };
-            found.extend(self.blamed(first, what, &file, &text).await?);
-        }
-        Ok((heading, found))
-    }
-
-    /// Returns what a file was at each operation until one, oldest first, under its former names, too; and whether that
-    /// is all of it, or the first of them were let go.
-    async fn versions_of(&self, file: &str, until: OperationId) -> Result<(Vec<Version>, bool), String> {
-        let (mut lives, mut name, mut until) = (Vec::new(), file.to_string(), until);
-        loop {
-            let renamed = self.archive.newest_of(kind::RENAMED, name.clone(), MOST_NAMES).await?;
-            let renamed = renamed.iter().filter_map(|record| record::read_renamed(&record.body));
-            let came = renamed.into_iter().find(|(_, by)| *by <= until && *by > OperationId(0));
-            let since = came.as_ref().map_or(OperationId(1), |(_, by)| *by);
-            let versions = self.archive.versions(name.clone(), since, until).await?;
-            let whole = versions.first().is_none_or(|(first, _)| *first <= since);
-            let file: Arc<str> = name.as_str().into();
-            let version = |(operation, document)| Version { operation, document, file: file.clone() };
-            lives.push(versions.into_iter().map(version).collect::<Vec<_>>());
-            match came {
-                Some((from, by)) if by > OperationId(1) && lives.len() < MOST_NAMES && whole => {
-                    (name, until) = (from, OperationId(by.0 - 1));
-                }
-                Some(_) | None => return Ok((lives.into_iter().rev().flatten().collect(), whole)),
-            }
-        }
-    }
-
-    /// Says who made an operation, by which a file came to hold a text.
-    async fn blamed(
-        &self,
-        id: OperationId,
-        what: &'static str,
-        file: &str,
-        text: &str,
-    ) -> Result<Option<Blame>, String> {
-        let Some(operation) = self.archive.operation(id).await? else { return Ok(None) };
-        let mut change = match of_note(&operation) {
-            Some(name) => self.changes_named(vec![name.to_string()]).await?.pop(),
-            None => None,
-        };
-        if change.is_none() && (operation.why.cause == READ || operation.why.cause == BUFFER) {
-            change = self.change_that_made(&operation, file, text).await?;
-        }
-        let author = match &change {
-            Some(change) => Author { by: by(&operation, Some(change)), ..self.author(change).await },
-            None => Author { by: by(&operation, None), ..Author::default() },
-        };
-        Ok(Some(Blame { operation: operation.id, at: operation.why.at, what, author }))
-    }
-
-    /// Finds the change that left a text in a file. What a command did is read from disk like what a hand did, and what
-    /// was done in a buffer may be heard of from there before the act has ended: the bytes tell.
-    async fn change_that_made(&self, operation: &Operation, file: &str, text: &str) -> Result<Option<Change>, String> {
-        let until = operation.why.at.checked_add(BEFORE_ITS_END).unwrap_or(operation.why.at);
-        let content = content_name(text.as_bytes()).to_hex();
-        let made = self.archive.newest_of(kind::MADE, content, MOST_ALIKE).await?;
-        let is = |record: &&Record| {
-            let time = record.body["time"].as_str().and_then(|time| time.parse::<jiff::Timestamp>().ok());
-            record.body["path"] == file && time.is_some_and(|time| time <= until)
-        };
-        let name = made.iter().find(is).and_then(|record| record.body["change"].as_str());
-        match name {
-            Some(name) => Ok(self.changes_named(vec![name.to_string()]).await?.pop()),
-            None => Ok(None),
-        }
-    }
-
-    /// Finds out what led to a change: the request and the model of the turn that wanted it, its plan, its approver.
-    async fn author(&self, change: &Change) -> Author {
-        let plan = change.plan.as_deref().and_then(|plan| self.plan(plan));
-        let turn = plan.as_ref().map_or(change.turn.clone(), |plan| plan.turn.0.clone());
-        let kept = self.archive.latest(kind::TURN, turn).await.ok().flatten();
-        let finished = kept.and_then(|record| record::read_turn(&record.body));
-        let asked = finished.as_ref().map(|turn| turn.asked.clone()).filter(|asked| !asked.is_empty());
-        let model = finished.and_then(|turn| turn.report.answered_by).map(|(provider, model)| match model.is_empty() {
-            true => provider,
-            false => format!("{model} ({provider})"),
-        });
-        let approver = change.approver.as_ref().map(|channel| format!("you, in {channel}"));
-        let (plan, by) = (change.plan.clone(), String::new());
-        Author { request: asked, model, plan, approver: approver.or(Some("the rules, unasked".to_string())), by }
-    }
-
-    /// Finds a heading by its id or by file and line.
-    fn heading(&self, name: &str) -> Result<(String, Place), String> {
-        let view = self.view();
-        if let Some(node) = view.get(&NodeId::new(name)) {
-            let gone = || format!("the text of “{}” cannot be had; the log says why", exact(name));
-            let (document, index) = (node.document().ok_or_else(gone)?, node.index);
-            return Ok((document.file.to_string(), Place::of(&document.outline, index)));
-        }
-        let unknown = || format!("there is no heading “{}”; name one by its id or as FILE:LINE", exact(name));
-        let (file, line) = name.rsplit_once(':').ok_or_else(unknown)?;
-        let line: u32 = line.parse().map_err(|_| unknown())?;
-        let file = canonical_name(file);
-        let document = view.document(&file).ok_or_else(|| format!("{} is not in memory", exact(&file)))?;
-        let index = document.outline.nodes.partition_point(|node| node.line <= line).saturating_sub(1);
-        Ok((file.to_string(), Place::of(&document.outline, index)))
-    }
-
     /// Waits until everything is stored, where anything is.
     async fn flush_if_kept(&self) -> Result<(), String> {
         match self.beside() {
@@ -406,15 +237,6 @@ impl Engine {
         }
     }
 }
-
-/// How many names of one file are followed into the past.
-const MOST_NAMES: usize = 100;
-
-/// How many changes that left the very same bytes are looked through.
-const MOST_ALIKE: usize = 1_000;
-
-/// What an act did may be in memory so long before the act is noted as ended.
-const BEFORE_ITS_END: jiff::SignedDuration = jiff::SignedDuration::from_secs(30);
 
 /// Returns the change that an operation's note names.
 fn of_note(operation: &Operation) -> Option<&str> {
@@ -428,11 +250,4 @@ fn file_word(before: &Image, after: &Image) -> &'static str {
         (_, Image::Absent) => "deleted",
         _ => "changed",
     }
-}
-
-/// What a file was from an operation on, and what it was called then.
-struct Version {
-    operation: OperationId,
-    document: Option<ObjectHash>,
-    file: Arc<str>,
 }
