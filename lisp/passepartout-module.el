@@ -100,14 +100,18 @@ The module is loaded when it is needed and not there yet."
 (defun passepartout-module--candidates ()
   "Return the files that may be the module, the best first.
 What an installation put into .build comes first, then the newest of
-what cargo built."
-  (let ((placed nil) (built nil))
+what cargo built, or \"make build\" put into a folder of .build."
+  (let ((placed nil) (built nil)
+        (folders (append '("target/release/" "target/debug/")
+                         (let ((default-directory passepartout-module--root))
+                           (mapcar #'file-name-as-directory
+                                   (file-expand-wildcards ".build/*"))))))
     (dolist (name (passepartout-module--names))
       (let ((file (expand-file-name (concat ".build/" name)
                                     passepartout-module--root)))
         (when (file-readable-p file) (push file placed)))
-      (dolist (profile '("release" "debug"))
-        (let ((file (expand-file-name (format "target/%s/%s" profile name)
+      (dolist (folder folders)
+        (let ((file (expand-file-name (concat folder name)
                                       passepartout-module--root)))
           (when (file-readable-p file) (push file built)))))
     (append (nreverse placed)
@@ -321,7 +325,8 @@ Build it now with cargo? ")
 from a clone of the repository" passepartout-module--root))
   (require 'compile)
   (let ((default-directory passepartout-module--root))
-    (compilation-start "cargo build --release --locked" nil
+    ;; Wherever the user has cargo build: it is found here only.
+    (compilation-start "cargo build --release --locked --target-dir target" nil
                        (lambda (_mode) passepartout-module--build-buffer))))
 
 (provide 'passepartout-module)
