@@ -94,7 +94,7 @@ fn setup_files_are_read_within_bounds() {
         .map(|n| (names[n].as_str(), format!("#+FILETAGS: t\n{}", format!("#+SETUPFILE: {}.org\n", n + 1).repeat(2))))
         .collect();
     let wide = read("#+SETUPFILE: 0.org\n", &tree);
-    assert!(wide.filetags.len() <= 32, "{}", wide.filetags.len());
+    assert!((9..=32).contains(&wide.filetags.len()), "{}", wide.filetags.len());
     assert!(is_private(&wide) && is_private(&deep) && is_private(&missing), "what was left out may say so");
     let long = [("long.org", format!("#+FILETAGS: long\n{}", "x\n".repeat(300_000)))];
     assert_eq!(read("#+SETUPFILE: long.org\n#+SETUPFILE: long.org\n", &long).filetags.len(), 1);
