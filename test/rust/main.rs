@@ -43,4 +43,5 @@ mod survive;
 mod takeover;
 mod time;
 mod turn;
+mod undo;
 mod wire;

@@ -2,7 +2,7 @@
 
 use crate::domain::org::scan::{ScanOptions, scan};
 use crate::domain::undo::lines;
-use crate::domain::undo::parts::{Pairs, Parts, became, made_of};
+use crate::domain::undo::parts::{Pairs, Parts, became, made_of, says};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -29,13 +29,36 @@ pub fn merge(base: &str, ours: &str, theirs: &str, options: &ScanOptions) -> Res
     // Headings that changed places are put back line by line.
     if !heads.moved() {
         let made = heads.merge();
-        if heads.holds(&made, options) {
+        if heads.holds(&made, options) && adds_up([base, ours, theirs], &made.merged.text) {
             return Ok(made.merged);
         }
     }
     let text = lines::merge(base, ours, theirs)
         .map_err(|clash| format!("line {} and what is about it were changed by hand since", clash.line))?;
+    if !adds_up([base, ours, theirs], &text) {
+        return Err("headings in it were moved, and changed by hand since".to_string());
+    }
     Ok(Merged { text, done: heads.changed(), left: Vec::new() })
+}
+
+/// Whether no line is doubled in what was merged, and none is lost that the hand added or that nobody took out: that could
+/// be where headings were moved, or changed so much that they count as some that went and some that came. A line that a
+/// text has more than once tells nothing.
+fn adds_up(sides: [&str; 3], merged: &str) -> bool {
+    let mut counts: HashMap<&str, [usize; 4]> = HashMap::new();
+    for (side, text) in sides.into_iter().chain([merged]).enumerate() {
+        for line in text.lines().map(str::trim).filter(|line| says(line)) {
+            if let Some(count) = counts.entry(line).or_default().get_mut(side) {
+                *count += 1;
+            }
+        }
+    }
+    counts.into_values().filter(|[base, ours, theirs, _]| *base.max(ours).max(theirs) < 2).all(|counts| match counts {
+        [0, 0, 1, merged] | [1, 1, 1, merged] => merged == 1,
+        // Both have added it, in one place or in two.
+        [0, 1, 1, merged] => merged == 1 || merged == 2,
+        [_, _, _, merged] => merged < 2,
+    })
 }
 
 struct Heads<'a> {
@@ -67,7 +90,7 @@ impl<'a> Heads<'a> {
     fn of(base: &'a Parts<'a>, ours: &'a Parts<'a>, theirs: &'a Parts<'a>) -> Heads<'a> {
         let then = made_of(base, ours);
         let now = became(base, &then, ours, theirs);
-        let mut was = vec![None; ours.keys.len()];
+        let mut was = vec![None; ours.count()];
         for (index, other) in then.iter().enumerate() {
             if let Some(was) = other.and_then(|other| was.get_mut(other)) {
                 *was = Some(index);
@@ -98,11 +121,11 @@ impl<'a> Heads<'a> {
 
     /// Returns the titles of the headings that differ.
     fn changed(&self) -> Vec<String> {
-        let in_base = (0..self.base.keys.len())
+        let in_base = (0..self.base.count())
             .filter(|index| self.then(*index).is_none_or(|other| self.ours.own(other) != self.base.own(*index)))
             .map(|index| self.base.title(index));
         let in_ours =
-            (0..self.ours.keys.len()).filter(|index| self.was(*index).is_none()).map(|index| self.ours.title(index));
+            (0..self.ours.count()).filter(|index| self.was(*index).is_none()).map(|index| self.ours.title(index));
         let mut titles: Vec<String> = in_base.chain(in_ours).collect();
         titles.dedup();
         titles
@@ -110,7 +133,7 @@ impl<'a> Heads<'a> {
 
     fn merge(&self) -> ByHeading {
         let (mut done, mut left) = (Vec::new(), Vec::new());
-        let count = self.theirs.keys.len();
+        let count = self.theirs.count();
         let mut own: Vec<String> = (0..count).map(|index| self.theirs.own(index).to_string()).collect();
         self.modified(&mut own, &mut done, &mut left);
         let removed = self.removed(&mut done, &mut left);
@@ -136,12 +159,12 @@ impl<'a> Heads<'a> {
     }
 
     fn modified(&self, own: &mut [String], done: &mut Vec<String>, left: &mut Vec<String>) {
-        for index in 0..self.base.keys.len() {
+        for index in 0..self.base.count() {
             let Some(other) = self.then(index) else { continue };
             let (base, ours) = (self.base.own(index), self.ours.own(other));
             // A heading that ends the file has lost the end of its last line to nobody.
             if base.trim_end_matches('\n') == ours.trim_end_matches('\n')
-                && (base == ours || index + 1 == self.base.keys.len() || other + 1 == self.ours.keys.len())
+                && (base == ours || index + 1 == self.base.count() || other + 1 == self.ours.count())
             {
                 continue;
             }
@@ -164,7 +187,7 @@ impl<'a> Heads<'a> {
     fn removed(&self, done: &mut Vec<String>, left: &mut Vec<String>) -> BTreeSet<usize> {
         let mut removed = BTreeSet::new();
         // What is below is decided first.
-        for index in (0..self.base.keys.len()).filter(|index| self.then(*index).is_none()).rev() {
+        for index in (0..self.base.count()).filter(|index| self.then(*index).is_none()).rev() {
             let Some(at) = self.now(index) else { continue };
             let same = self.theirs.own(at).trim_end_matches('\n') == self.base.own(index).trim_end_matches('\n');
             let mut below = self.theirs.outline.children(at);
@@ -187,7 +210,15 @@ impl<'a> Heads<'a> {
 
     /// Whether a heading of `base` hangs below the same one still; one with an `ID` is the same wherever it hangs.
     fn hangs_there(&self, index: usize, at: usize) -> bool {
-        self.base.key(index) == self.theirs.key(at) || self.now(self.base.above(index)) == Some(self.theirs.above(at))
+        self.base.name(index) == self.theirs.name(at) || self.now(self.base.above(index)) == Some(self.theirs.above(at))
+    }
+
+    /// Returns where a heading that the change had taken out was put back by a hand.
+    fn again(&self, index: usize) -> Option<usize> {
+        let open = |at: &&usize| !self.now.contains(&Some(**at));
+        let found: Vec<usize> = self.theirs.called(self.ours.name(index)).iter().filter(open).copied().collect();
+        let same = found.iter().find(|at| self.theirs.own(**at) == self.ours.own(index));
+        same.or(found.first()).copied()
     }
 
     /// Returns the headings of ours that come back, by the heading of theirs that they come before.
@@ -198,17 +229,17 @@ impl<'a> Heads<'a> {
         left: &mut Vec<String>,
     ) -> HashMap<usize, Vec<usize>> {
         let mut before = HashMap::<usize, Vec<usize>>::new();
-        for index in (1..self.ours.keys.len()).filter(|index| self.was(*index).is_none()) {
+        for index in (1..self.ours.count()).filter(|index| self.was(*index).is_none()) {
             let title = self.ours.title(index);
-            if let Some(at) = self.theirs.find(self.ours.key(index)) {
+            if let Some(at) = self.again(index) {
                 if self.theirs.own(at) != self.ours.own(index) {
                     left.push(format!("{title} stands there again, otherwise"));
                 }
                 continue;
             }
-            let next = (index + 1..self.ours.keys.len()).filter_map(|next| self.was(next));
+            let next = (index + 1..self.ours.count()).filter_map(|next| self.was(next));
             let at = next.filter_map(|next| self.now(next)).find(|at| !removed.contains(at));
-            before.entry(at.unwrap_or(self.theirs.keys.len())).or_default().push(index);
+            before.entry(at.unwrap_or(self.theirs.count())).or_default().push(index);
             done.push(title);
         }
         before
@@ -223,10 +254,7 @@ impl<'a> Heads<'a> {
             Piece::Theirs(index) => Some(Piece::Theirs(self.theirs.above(index))),
             Piece::Ours(index) => match (self.ours.above(index), self.was(self.ours.above(index))) {
                 (_, Some(base)) => self.now(base).map(Piece::Theirs),
-                (above, None) => {
-                    let again = self.theirs.find(self.ours.key(above));
-                    Some(again.map_or(Piece::Ours(above), Piece::Theirs))
-                }
+                (above, None) => Some(self.again(above).map_or(Piece::Ours(above), Piece::Theirs)),
             },
         };
         let hangs = |(at, piece): (usize, &Piece)| {

@@ -7,21 +7,22 @@ use std::collections::{BTreeSet, HashMap};
 /// One text divided into what stands before the first heading, and each heading with what is its own.
 pub(super) struct Parts<'a> {
     pub(super) outline: &'a Outline,
-    /// What each heading is found by: its `ID`, or the titles above it and its own.
-    pub(super) keys: Vec<String>,
-    places: HashMap<String, usize>,
+    /// What each heading is called: its `ID`, or the titles above it and its own.
+    pub(super) names: Vec<String>,
+    /// Which headings are called so, in their order.
+    places: HashMap<String, Vec<usize>>,
 }
 
 impl<'a> Parts<'a> {
     pub(super) fn of(outline: &'a Outline) -> Parts<'a> {
-        let mut keys: Vec<String> = Vec::with_capacity(outline.nodes.len());
-        let mut places = HashMap::new();
+        let mut names: Vec<String> = Vec::with_capacity(outline.nodes.len());
+        let mut places = HashMap::<String, Vec<usize>>::new();
         for (index, node) in outline.nodes.iter().enumerate() {
-            let key = match (index, outline.property(node, "ID").map(str::trim).filter(|id| !id.is_empty())) {
+            let name = match (index, outline.property(node, "ID").map(str::trim).filter(|id| !id.is_empty())) {
                 (0, _) => String::new(),
                 (_, Some(id)) => format!("id {id}"),
                 (_, None) => {
-                    let parent = keys.get(node.parent as usize).map(String::as_str).unwrap_or_default();
+                    let parent = names.get(node.parent as usize).map(String::as_str).unwrap_or_default();
                     // Deep paths would grow with the square of the depth.
                     match parent.len() {
                         0..=512 => format!("{parent}/{}", outline.slice(&node.title)),
@@ -29,16 +30,10 @@ impl<'a> Parts<'a> {
                     }
                 }
             };
-            let mut name = key.clone();
-            let mut count = 1;
-            while places.contains_key(&name) {
-                count += 1;
-                name = format!("{key} #{count}");
-            }
-            places.insert(name.clone(), index);
-            keys.push(name);
+            places.entry(name.clone()).or_default().push(index);
+            names.push(name);
         }
-        Parts { outline, keys, places }
+        Parts { outline, names, places }
     }
 
     /// Returns what belongs to a heading itself, without what is below it.
@@ -49,12 +44,26 @@ impl<'a> Parts<'a> {
         from.and_then(|from| self.outline.text.get(from..to)).unwrap_or("")
     }
 
-    pub(super) fn find(&self, key: &str) -> Option<usize> {
-        self.places.get(key).copied()
+    /// Returns how many headings there are, with the file's own place.
+    pub(super) fn count(&self) -> usize {
+        self.names.len()
     }
 
-    pub(super) fn key(&self, index: usize) -> &str {
-        self.keys.get(index).map(String::as_str).unwrap_or_default()
+    pub(super) fn name(&self, index: usize) -> &str {
+        self.names.get(index).map(String::as_str).unwrap_or_default()
+    }
+
+    /// Returns the headings that are called so.
+    pub(super) fn called(&self, name: &str) -> &[usize] {
+        self.places.get(name).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Returns the one heading that is called so; nothing when others are, too.
+    pub(super) fn only(&self, name: &str) -> Option<usize> {
+        match self.called(name) {
+            [only] => Some(*only),
+            _ => None,
+        }
     }
 
     /// Returns the index of the heading above; the file's own place is above itself.
@@ -74,39 +83,33 @@ impl<'a> Parts<'a> {
 pub(super) type Pairs = Vec<Option<usize>>;
 
 /// Returns where each heading of `base` stands in `ours`: by its `ID` or its path, and where it was given another title
-/// below the same heading.
+/// or moved, as memory finds it.
 pub(super) fn made_of(base: &Parts<'_>, ours: &Parts<'_>) -> Pairs {
-    let below_the_same =
-        |pairs: &Pairs, index: usize, other: usize| pairs.get(base.above(index)) == Some(&Some(ours.above(other)));
-    paired(base, ours, below_the_same)
+    paired(base, ours, |_, _| true)
 }
 
 /// Returns where each heading of `base` stands in `theirs`: by its `ID` or its path, and where a hand gave it another
 /// title or moved it, as memory finds it. What `ours` has, by `then`, is never taken for something else.
 pub(super) fn became(base: &Parts<'_>, then: &Pairs, ours: &Parts<'_>, theirs: &Parts<'_>) -> Pairs {
-    paired(base, theirs, |_, index, other| {
-        let of_ours = ours.find(theirs.key(other));
-        of_ours.is_none() || of_ours == then.get(index).copied().flatten()
+    paired(base, theirs, |index, other| {
+        let of_ours = ours.only(theirs.name(other));
+        let same = base.name(index) == theirs.name(other);
+        same || of_ours.is_none() || of_ours == then.get(index).copied().flatten()
     })
 }
 
-fn paired(base: &Parts<'_>, other: &Parts<'_>, fits: impl Fn(&Pairs, usize, usize) -> bool) -> Pairs {
-    let mut pairs: Pairs = base.keys.iter().map(|key| other.find(key)).collect();
+fn paired(base: &Parts<'_>, other: &Parts<'_>, fits: impl Fn(usize, usize) -> bool) -> Pairs {
+    // Of several that are called the same each is told as memory tells them.
+    let mut pairs: Pairs = base.names.iter().map(|name| base.only(name).and_then(|_| other.only(name))).collect();
     if pairs.iter().all(Option::is_some) {
         return pairs;
     }
     let known: BTreeSet<usize> = pairs.iter().flatten().copied().collect();
-    let mut found: Vec<(usize, usize)> = followed(base.outline, other.outline)
-        .into_iter()
-        .enumerate()
-        .filter_map(|(at, was)| Some((was?, at)))
-        .filter(|(_, at)| !known.contains(at))
-        .collect();
-    // What is above is decided first.
-    found.sort_unstable();
-    for (index, at) in found {
+    let found = followed(base.outline, other.outline).into_iter().enumerate();
+    for (index, at) in found.filter_map(|(at, was)| Some((was?, at))).filter(|(_, at)| !known.contains(at)) {
         let open = pairs.get(index).is_some_and(Option::is_none);
-        if open && akin(base.own(index), other.own(at)) && fits(&pairs, index, at) {
+        let akin = base.name(index) == other.name(at) || akin(base.own(index), other.own(at));
+        if open && akin && fits(index, at) {
             pairs[index] = Some(at);
         }
     }
@@ -123,6 +126,6 @@ fn akin(one: &str, other: &str) -> bool {
 }
 
 /// Whether a line says something: those of drawers are alike everywhere.
-fn says(line: &str) -> bool {
+pub(super) fn says(line: &str) -> bool {
     !line.is_empty() && !line.starts_with(':')
 }

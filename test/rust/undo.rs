@@ -1,0 +1,127 @@
+//! Taking back beside a hand: whatever an act and a hand did to an outline, no line is doubled and none of the hand's lost.
+
+use passepartout::domain::org::scan::ScanOptions;
+use passepartout::domain::undo::headings::merge;
+use proptest::prelude::*;
+use proptest::sample::Index;
+
+/// A heading: its level, its title and its lines. Each line stands nowhere else.
+#[derive(Clone, Debug)]
+struct Heading {
+    level: usize,
+    title: String,
+    lines: Vec<String>,
+}
+
+/// What is done to an outline.
+#[derive(Clone, Debug)]
+enum Edit {
+    Title(Index),
+    Line(Index, Index),
+    Drop(Index, Index),
+    Remove(Index),
+    Insert(Index, usize, usize),
+    Move(Index, Index),
+}
+
+fn edits() -> impl Strategy<Value = Vec<Edit>> {
+    let at = any::<Index>;
+    let edit = prop_oneof![
+        at().prop_map(Edit::Title),
+        (at(), at()).prop_map(|(heading, line)| Edit::Line(heading, line)),
+        (at(), at()).prop_map(|(heading, line)| Edit::Drop(heading, line)),
+        at().prop_map(Edit::Remove),
+        (at(), 1usize..4, 0usize..3).prop_map(|(before, level, lines)| Edit::Insert(before, level, lines)),
+        (at(), at()).prop_map(|(from, to)| Edit::Move(from, to)),
+    ];
+    proptest::collection::vec(edit, 0..5)
+}
+
+fn outlines() -> impl Strategy<Value = Vec<Heading>> {
+    // Few titles: many headings are called the same.
+    let heading = (1usize..4, 0usize..4, 0usize..4);
+    proptest::collection::vec(heading, 1..9).prop_map(|headings| {
+        let one = |(n, (level, title, lines)): (usize, (usize, usize, usize))| Heading {
+            level,
+            title: format!("Title {title}"),
+            lines: (0..lines).map(|line| format!("line {n}-{line}.")).collect(),
+        };
+        headings.into_iter().enumerate().map(one).collect()
+    })
+}
+
+/// Does edits to an outline; what is new in it bears a name.
+fn edited(outline: &[Heading], edits: &[Edit], by: &str) -> Vec<Heading> {
+    let mut outline = outline.to_vec();
+    for (n, edit) in edits.iter().enumerate() {
+        let at = |index: &Index| index.index(outline.len());
+        match edit {
+            _ if outline.is_empty() => {}
+            Edit::Title(heading) => {
+                let heading = at(heading);
+                outline[heading].title = format!("Called {by} {n}");
+            }
+            Edit::Line(heading, line) => {
+                let heading = at(heading);
+                let lines = &mut outline[heading].lines;
+                lines.insert(line.index(lines.len() + 1), format!("by {by} {n}."));
+            }
+            Edit::Drop(heading, line) => {
+                let heading = at(heading);
+                let lines = &mut outline[heading].lines;
+                if !lines.is_empty() {
+                    lines.remove(line.index(lines.len()));
+                }
+            }
+            Edit::Remove(heading) => {
+                let heading = at(heading);
+                outline.remove(heading);
+            }
+            Edit::Insert(before, level, lines) => {
+                let lines = (0..*lines).map(|line| format!("by {by} {n}-{line}.")).collect();
+                let heading = Heading { level: *level, title: format!("New {by}"), lines };
+                outline.insert(before.index(outline.len() + 1), heading);
+            }
+            Edit::Move(from, to) => {
+                let (from, to) = (at(from), at(to));
+                let heading = outline.remove(from);
+                outline.insert(to, heading);
+            }
+        }
+    }
+    outline
+}
+
+fn text(outline: &[Heading]) -> String {
+    let one = |heading: &Heading| {
+        let lines: String = heading.lines.iter().map(|line| format!("{line}\n")).collect();
+        format!("{} {}\n{lines}", "*".repeat(heading.level), heading.title)
+    };
+    outline.iter().map(one).collect()
+}
+
+fn count(text: &str, line: &str) -> usize {
+    text.lines().filter(|found| *found == line).count()
+}
+
+proptest! {
+    #[test]
+    fn no_line_is_doubled_and_none_of_a_hand_is_lost(before in outlines(), act in edits(), hand in edits()) {
+        let after = edited(&before, &act, "act");
+        let now = edited(&after, &hand, "hand");
+        let [pre, post, now] = [text(&before), text(&after), text(&now)];
+        let options = ScanOptions::default();
+        let back = merge(&post, &pre, &post, &options).expect("nothing stands against it");
+        prop_assert_eq!((back.text, back.left), (pre.clone(), Vec::new()), "without a hand");
+        // Refused as a whole, it stays as it is.
+        if let Ok(merged) = merge(&post, &pre, &now, &options) {
+            for line in pre.lines().chain(post.lines()).chain(now.lines()).filter(|line| line.ends_with('.')) {
+                let found = count(&merged.text, line);
+                prop_assert!(found < 2, "doubled: {}\n{}", line, merged.text);
+                // What the hand wrote, and what nobody touched.
+                let kept = count(&now, line) == 1 && (line.contains("by hand") || count(&pre, line) == 1);
+                prop_assert!(found == 1 || !kept, "lost: {}\n{}", line, merged.text);
+            }
+        }
+    }
+}
