@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 const TILES: &str = "#+TITLE: Home\n* Kitchen :project:\n** TODO Order tiles\nDEADLINE: <2026-03-01 Sun>\n:PROPERTIES:\n:ID: tiles\n:END:\nThe white ones.\n";
 
 /// Returns the program, with folders of a home of its own and nothing else of the environment.
-fn program(home: &Home) -> Command {
+pub(crate) fn program(home: &Home) -> Command {
     let base = home.folder.path().canonicalize().expect("it is there");
     let mut command = Command::new(env!("CARGO_BIN_EXE_passepartout"));
     command.env_clear().env("PATH", "/usr/bin:/bin").env("TZ", "UTC").current_dir(base.join("project"));
@@ -41,7 +41,7 @@ impl From<Output> for Ran {
 }
 
 impl Ran {
-    fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.out).unwrap_or_else(|e| panic!("{e}: {}\n{}", self.out, self.err))
     }
 }
@@ -247,8 +247,12 @@ pub(crate) fn at_terminal(home: &Home, words: &str, typed: &str) -> Ran {
 
 /// Begins a command at a terminal.
 pub(crate) fn terminal(home: &Home, words: &str) -> Child {
+    terminal_of(&program(home), words)
+}
+
+/// Begins a program at a terminal, with its folder and its environment.
+pub(crate) fn terminal_of(plain: &Command, words: &str) -> Child {
     let line = format!("{} {words}", env!("CARGO_BIN_EXE_passepartout"));
-    let plain = program(home);
     let mut command = Command::new("script");
     command.args(["-q", "-e", "-c", &line, "/dev/null"]).env_clear();
     command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?)))).env("SHELL", "/bin/sh");

@@ -22,6 +22,7 @@ mod inert;
 mod ingest;
 mod keys;
 mod layering;
+mod let_go;
 mod memory;
 mod one_door;
 mod org;

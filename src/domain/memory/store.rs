@@ -299,6 +299,15 @@ pub trait Store: Send {
         after: OperationId,
         until: OperationId,
     ) -> Result<Vec<(OperationId, Option<ObjectHash>)>, StoreError>;
+    /// Says that what memory was at an operation was let go: when, and what is still there; `None` when it was not.
+    fn let_go(&mut self, _operation: OperationId) -> Result<Option<String>, StoreError> {
+        Ok(None)
+    }
+    /// Returns the last operations up to one that may have touched a file, newest first, as far as that is noted. What
+    /// they made of it may have been let go.
+    fn touching(&mut self, _file: &str, _until: OperationId, _most: usize) -> Result<Vec<OperationId>, StoreError> {
+        Ok(Vec::new())
+    }
     /// Makes documents of stored texts in another way from now on, and keeps no cards until [`Store::keep_cards`] has
     /// kept the last ones. A store that keeps no cards has nothing to do.
     fn reshape(&mut self, _shape: &Shape) {}

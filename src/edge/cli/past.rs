@@ -43,9 +43,7 @@ pub fn run(command: Memory, out: &mut dyn Write) -> Result<u8, Failure> {
         Memory::Show { operation, place, json } => with_engine(&place, Keep::ToRead, async |engine| {
             let id = OperationId(operation);
             if json {
-                let entry = engine.memory_entry(id).await?;
-                let diff = engine.memory_diff_json(OperationId(operation.saturating_sub(1)), id).await?;
-                writeln!(out, "{}", json!({ "operation": entry.json(), "changed": diff }))?;
+                writeln!(out, "{}", engine.memory_show_json(id).await?)?;
             } else {
                 write!(out, "{}", engine.memory_show(id).await?)?;
             }

@@ -265,6 +265,22 @@ impl Archive {
         self.look(move |store| store.versions(&file, after, until)).await
     }
 
+    /// Says that what memory was at an operation was let go, and what is still there; `None` when it was not.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn let_go(&self, operation: OperationId) -> Result<Option<String>, String> {
+        self.look(move |store| store.let_go(operation)).await
+    }
+
+    /// Returns the last operations up to one that may have touched a file, newest first, as far as that is noted.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn touching(&self, file: String, until: OperationId, most: usize) -> Result<Vec<OperationId>, String> {
+        self.look(move |store| store.touching(&file, until, most)).await
+    }
+
     /// Makes documents of stored texts in another way from now on.
     ///
     /// # Errors

@@ -129,7 +129,12 @@ impl Engine {
             for file in &change.files {
                 line(file_word(&file.before, &file.after), &file.path);
             }
-            line("can be undone by itself", if entry.stands { "yes" } else { "no" });
+            let undoable = match (entry.stands, self.swept(change).await?) {
+                (true, false) => "yes",
+                (true, true) => "no: what stood there before was let go by `passepartout memory compact`",
+                (false, _) => "no",
+            };
+            line("can be undone by itself", undoable);
             line("change", &change.id);
         }
         // What only machines and scripts ask for comes last.
@@ -140,9 +145,49 @@ impl Engine {
         line("hash", &entry.operation.hash().to_hex());
         line("parent", &entry.operation.parent.map_or("none".to_string(), |parent| parent.to_hex()));
         out.push('\n');
-        let before = OperationId(id.0.saturating_sub(1));
-        out.push_str(&self.memory_diff(before, id).await?);
+        match self.memory_diff(OperationId(id.0.saturating_sub(1)), id).await {
+            Ok(diff) => out.push_str(&diff),
+            Err(failed) => match self.let_go_around(id).await? {
+                Some(why) => out.push_str(&format!("What it changed cannot be shown any more: {why}.\n")),
+                None => return Err(failed),
+            },
+        }
         Ok(out)
+    }
+
+    /// Returns one operation and what it changed as JSON.
+    ///
+    /// # Errors
+    /// As [`Engine::memory_show`].
+    pub async fn memory_show_json(&self, id: OperationId) -> Result<Value, String> {
+        let operation = self.memory_entry(id).await?.json();
+        match self.memory_diff_json(OperationId(id.0.saturating_sub(1)), id).await {
+            Ok(changed) => Ok(json!({ "operation": operation, "changed": changed })),
+            Err(failed) => match self.let_go_around(id).await? {
+                Some(why) => Ok(json!({ "operation": operation, "changed": null, "let_go": why })),
+                None => Err(failed),
+            },
+        }
+    }
+
+    /// Says that memory as it was at an operation, or before it, was let go, if it was.
+    async fn let_go_around(&self, id: OperationId) -> Result<Option<String>, String> {
+        match self.archive.let_go(id).await? {
+            Some(why) => Ok(Some(why)),
+            None => self.archive.let_go(OperationId(id.0.saturating_sub(1))).await,
+        }
+    }
+
+    /// Returns whether bytes are gone that are needed to take a change back.
+    async fn swept(&self, change: &Change) -> Result<bool, String> {
+        for file in &change.files {
+            if let Image::File { content, .. } = &file.before
+                && self.archive.content(*content).await?.is_none()
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Returns one operation with the change that made it.

@@ -130,6 +130,14 @@ impl Store for Beside {
         self.store.versions(file, after, until)
     }
 
+    fn let_go(&mut self, operation: OperationId) -> Result<Option<String>, StoreError> {
+        self.store.let_go(operation)
+    }
+
+    fn touching(&mut self, file: &str, until: OperationId, most: usize) -> Result<Vec<OperationId>, StoreError> {
+        self.store.touching(file, until, most)
+    }
+
     fn path(&self) -> Option<PathBuf> {
         self.store.path()
     }

@@ -376,21 +376,20 @@ fn exists(connection: &Connection, name: ObjectHash) -> rusqlite::Result<bool> {
     connection.prepare_cached("SELECT 1 FROM objects WHERE hash = ?1")?.exists([name.as_bytes()])
 }
 
-/// Says that an operation's contents were let go, if they were: why it cannot be restored.
+/// Says that an operation's contents were let go, if they were: why it cannot be shown or restored, and what can.
 ///
 /// # Errors
 /// When the database refuses to be read.
 pub fn let_go(connection: &Connection, operation: u64) -> rusqlite::Result<Option<String>> {
     let Some(record) = query_latest(connection, RETENTION, MEMORY)? else { return Ok(None) };
     let kept = record.body["kept_from"].as_u64().unwrap_or(1);
-    let at: Option<String> =
-        connection.query_row("SELECT at FROM operations WHERE id = ?1", [signed(operation)], |row| row.get(0)).ok();
-    // The state before the first kept operation is kept, too.
-    Ok((operation + 1 < kept).then(|| {
-        format!(
-            "the contents of operation {operation}{} were let go by `passepartout memory compact` on {}; all from operation {kept} on is there",
-            at.map(|at| format!(" ({})", at.get(..10).unwrap_or(&at))).unwrap_or_default(),
-            record.at.strftime("%Y-%m-%d")
-        )
-    }))
+    // Before the first operation memory was empty, and the state before the first kept one is kept, too.
+    if operation == 0 || operation + 1 >= kept {
+        return Ok(None);
+    }
+    Ok(Some(format!(
+        "the contents of operation {operation} were let go by `passepartout memory compact` on {}; memory can be shown and gone back to from operation {} on",
+        record.at.strftime("%Y-%m-%d"),
+        kept - 1
+    )))
 }

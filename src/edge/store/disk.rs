@@ -25,7 +25,7 @@ use crate::edge::store::rows::{
 };
 use crate::edge::store::snapshot::write_view;
 use crate::edge::store::texts::SavedTexts;
-use crate::edge::store::touched::note_step;
+use crate::edge::store::touched::{note_step, touching};
 use crate::edge::store::witness::Witness;
 use crate::edge::store::writer::Writer;
 use crate::edge::thread::each;
@@ -461,6 +461,14 @@ impl Store for DiskStore {
         until: OperationId,
     ) -> Result<Vec<(OperationId, Option<ObjectHash>)>, StoreError> {
         self.file_versions(file, after, until)
+    }
+
+    fn let_go(&mut self, operation: OperationId) -> Result<Option<String>, StoreError> {
+        let_go(&self.connection, operation.0).map_err(self.sql())
+    }
+
+    fn touching(&mut self, file: &str, until: OperationId, most: usize) -> Result<Vec<OperationId>, StoreError> {
+        touching(&self.connection, file, until, most).map_err(self.sql())
     }
 
     fn path(&self) -> Option<PathBuf> {

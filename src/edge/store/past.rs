@@ -4,6 +4,7 @@ use crate::domain::id::{ObjectHash, OperationId};
 use crate::domain::memory::files::{StoredEntry, slot_of};
 use crate::domain::memory::store::{Content, Differing, StoreError, content_name};
 use crate::domain::memory::view::View;
+use crate::edge::store::compact::let_go;
 use crate::edge::store::disk::DiskStore;
 use crate::edge::store::objects::{self, ReadError};
 use crate::edge::store::rows::signed;
@@ -78,13 +79,27 @@ impl DiskStore {
         Ok(Some(ObjectHash::new(root)).filter(|root| *root != View::default().root()))
     }
 
+    /// Returns an error as it is, unless what is missing was let go on purpose with one of some operations.
+    fn unless_let_go(&self, operations: impl IntoIterator<Item = OperationId>, error: StoreError) -> StoreError {
+        if !matches!(error, StoreError::Missing(_)) {
+            return error;
+        }
+        let told = operations.into_iter().find_map(|id| let_go(&self.connection, id.0).transpose());
+        match told {
+            Some(Ok(text)) => StoreError::LetGo(text),
+            // That it cannot be found out makes what is missing no less missing.
+            Some(Err(_)) | None => error,
+        }
+    }
+
     /// Walks two tries at once, and only where they differ.
     pub(super) fn differing_files(
         &self,
         before: OperationId,
         after: OperationId,
     ) -> Result<Vec<Differing>, StoreError> {
-        let found = self.differing_roots(self.root_at(before)?, self.root_at(after)?, usize::MAX)?.unwrap_or_default();
+        let found = self.differing_roots(self.root_at(before)?, self.root_at(after)?, usize::MAX);
+        let found = found.map_err(|error| self.unless_let_go([before, after], error))?.unwrap_or_default();
         let differing = found.into_iter().map(|(file, (before, after))| Differing { file, before, after });
         Ok(differing.filter(|file| file.before != file.after).collect())
     }

@@ -195,6 +195,23 @@ fn rooted(row: &Row<'_>) -> rusqlite::Result<Rooted> {
     Ok((unsigned(row.get(0)?), ObjectHash::new(row.get(1)?)))
 }
 
+/// Returns the last operations up to one that may have touched a file, newest first, as far as it is noted.
+pub fn touching(
+    connection: &Connection,
+    file: &str,
+    until: OperationId,
+    most: usize,
+) -> rusqlite::Result<Vec<OperationId>> {
+    if !connection.table_exists(None, "touched")? {
+        return Ok(Vec::new());
+    }
+    let sql = "SELECT operation FROM touched WHERE file = ?1 AND operation <= ?2
+        UNION SELECT operation FROM touched WHERE file = '' AND operation <= ?2 ORDER BY 1 DESC LIMIT ?3";
+    let mut statement = connection.prepare_cached(sql)?;
+    let values = params![file, signed(until.0), signed(most as u64)];
+    statement.query_map(values, |row| Ok(OperationId(unsigned(row.get(0)?))))?.collect()
+}
+
 /// Returns the operations of a stretch, oldest first.
 fn operations(connection: &Connection, begin: u64, until: u64) -> rusqlite::Result<Vec<u64>> {
     let sql = "SELECT id FROM operations WHERE id >= ?1 AND id <= ?2 ORDER BY id";

@@ -22,6 +22,15 @@ const MOST_NAMES: usize = 100;
 /// How many changes that left the very same bytes are looked through.
 const MOST_ALIKE: usize = 1_000;
 
+/// How many operations are named that may have written what is older than what is kept.
+const MOST_PERHAPS: usize = 20;
+
+/// What became of a heading before the first version that was kept: nobody can say any more.
+pub(super) const LET_GO: &str = "before that, let go";
+
+/// What an operation may have done, of which the contents were let go.
+pub(super) const PERHAPS: &str = "perhaps written";
+
 /// What an act did may be in memory so long before the act is noted as ended.
 const BEFORE_ITS_END: jiff::SignedDuration = jiff::SignedDuration::from_secs(30);
 
@@ -47,7 +56,8 @@ pub struct Blame {
     pub operation: OperationId,
     /// When.
     pub at: jiff::Timestamp,
-    /// What became of the heading: `written`, `changed`, or `not known before`, when older versions are not looked at.
+    /// What became of the heading: `written`, `changed`, or `not known before`, when older versions are not looked at;
+    /// `before that, let go` where older ones are not kept, with `perhaps written` for what touched its file until then.
     pub what: &'static str,
     /// Who did it.
     pub author: Author,
@@ -97,11 +107,32 @@ impl Engine {
             later = Some((*id, text, file.clone()));
         }
         if let Some((first, text, file)) = later {
-            // Behind the versions that are looked at nobody knows who wrote it.
-            let what = if whole { "written" } else { "not known before" };
-            found.extend(self.blamed(first, what, &file, &text).await?);
+            let before = OperationId(first.0.saturating_sub(1));
+            let gone = if whole { None } else { self.archive.let_go(before).await? };
+            match gone {
+                Some(why) => found.extend(self.before_kept(first, &file, why).await?),
+                None => {
+                    // Behind the versions that are looked at nobody knows who wrote it.
+                    let what = if whole { "written" } else { "not known before" };
+                    found.extend(self.blamed(first, what, &file, &text).await?);
+                }
+            }
         }
         Ok((heading, found))
+    }
+
+    /// Says what is known of a heading that stood already in the first version of its file that was kept: since when it
+    /// is what it is, and which operations touched its file until then. Operations and records are never let go.
+    async fn before_kept(&self, first: OperationId, file: &str, why: String) -> Result<Vec<Blame>, String> {
+        let Some(kept) = self.archive.operation(first).await? else { return Ok(Vec::new()) };
+        let author = Author { by: why, ..Author::default() };
+        let mut found = vec![Blame { operation: first, at: kept.why.at, what: LET_GO, author }];
+        for id in self.archive.touching(file.to_string(), first, MOST_PERHAPS).await? {
+            let Some(operation) = self.archive.operation(id).await? else { continue };
+            let change = self.change_of(&operation).await?;
+            found.push(self.blame_of(operation, PERHAPS, change).await);
+        }
+        Ok(found)
     }
 
     /// Returns what a file was at each operation until one, oldest first, under its former names, too; and whether that
@@ -136,18 +167,27 @@ impl Engine {
         text: &str,
     ) -> Result<Option<Blame>, String> {
         let Some(operation) = self.archive.operation(id).await? else { return Ok(None) };
-        let mut change = match of_note(&operation) {
-            Some(name) => self.changes_named(vec![name.to_string()]).await?.pop(),
-            None => None,
-        };
+        let mut change = self.change_of(&operation).await?;
         if change.is_none() && (operation.why.cause == READ || operation.why.cause == BUFFER) {
             change = self.change_that_made(&operation, file, text).await?;
         }
+        Ok(Some(self.blame_of(operation, what, change).await))
+    }
+
+    /// Returns the change that an operation names as its own.
+    async fn change_of(&self, operation: &Operation) -> Result<Option<Change>, String> {
+        match of_note(operation) {
+            Some(name) => Ok(self.changes_named(vec![name.to_string()]).await?.pop()),
+            None => Ok(None),
+        }
+    }
+
+    async fn blame_of(&self, operation: Operation, what: &'static str, change: Option<Change>) -> Blame {
         let author = match &change {
             Some(change) => Author { by: by(&operation, Some(change)), ..self.author(change).await },
             None => Author { by: by(&operation, None), ..Author::default() },
         };
-        Ok(Some(Blame { operation: operation.id, at: operation.why.at, what, author }))
+        Blame { operation: operation.id, at: operation.why.at, what, author }
     }
 
     /// Finds the change that left a text in a file. What a command did is read from disk like what a hand did, and what

@@ -2,6 +2,7 @@
 
 use crate::domain::inert::exact;
 use crate::edge::engine::past::Blame;
+use crate::edge::engine::past::blame::LET_GO;
 use serde_json::{Value, json};
 
 /// Returns blame as lines for people.
@@ -9,6 +10,10 @@ pub fn blame_text(heading: &str, found: &[Blame]) -> String {
     let mut out = format!("{}\n", exact(heading));
     for Blame { operation, at, what, author } in found {
         let at = at.strftime("%Y-%m-%d %H:%M:%S UTC");
+        if *what == LET_GO {
+            out.push_str(&format!("{at}  it stood so already (operation {}); {}\n", operation.0, exact(&author.by)));
+            continue;
+        }
         out.push_str(&format!("{at}  {what}: {} (operation {})\n", exact(&author.by), operation.0));
         for (name, value) in [
             ("request", &author.request),
