@@ -21,6 +21,7 @@ mod gate;
 mod inert;
 mod ingest;
 mod keys;
+mod known_memex;
 mod layering;
 mod let_go;
 mod memory;

@@ -9,7 +9,7 @@ use crate::domain::port::CountTokens;
 use crate::edge::cli::args::Place;
 use crate::edge::cli::ingest::read;
 use crate::edge::cli::run::Failure;
-use crate::edge::cli::session::{blocking, configured, somewhere, with_engine};
+use crate::edge::cli::session::{blocking, settled, somewhere, with_engine};
 use crate::edge::clock::{Clock, SystemClock};
 use crate::edge::engine::boot::Keep;
 use crate::edge::tokens::Tokens;
@@ -221,7 +221,7 @@ fn skip_line(input: &mut impl BufRead) -> io::Result<()> {
 
 pub(super) fn context_engine(place: &Place) -> Result<ContextEngine, Failure> {
     somewhere(place)?;
-    let config = configured(place);
+    let config = settled(place);
     let tokens = Arc::new(Tokens::new());
     let (view, index) = match &place.store {
         Some(_) => with_engine(place, Keep::ToRead, async |engine| {

@@ -11,6 +11,7 @@ use crate::edge::clock::SystemClock;
 use crate::edge::config::{Config, Surroundings};
 use crate::edge::editor::{Editor, NoEditor};
 use crate::edge::engine::boot::{self, Boot, Keep};
+use crate::edge::engine::folders::known_memex;
 use crate::edge::engine::{Engine, Notice, Notify};
 use crate::edge::runtime::guests::Guests;
 use crate::edge::secret::{Vault, read_env_file};
@@ -30,6 +31,15 @@ pub(super) fn configured(place: &Place) -> Config {
         config.store = absolute(store);
     }
     config.project = place.project.as_ref().map(absolute).or(config.project);
+    config
+}
+
+/// Returns the settings of a command; where no memex is named, it is the one that the store was read from last.
+pub(super) fn settled(place: &Place) -> Config {
+    let mut config = configured(place);
+    if config.directories.is_empty() {
+        config.directories = known_memex(&config.store);
+    }
     config
 }
 
@@ -115,7 +125,7 @@ pub(super) async fn engine(place: &Place, keep: Keep) -> Result<Arc<Engine>, Fai
 }
 
 async fn start(place: &Place, keep: Keep, editor: Arc<dyn Editor>, notify: Notify) -> Result<Arc<Engine>, Failure> {
-    let config = configured(place);
+    let config = tokio::task::block_in_place(|| settled(place));
     let vault = vault(&config);
     let boot = Boot { config, vault, editor, clock: Arc::new(SystemClock), notify, keep };
     Ok(boot::start(boot).await?)

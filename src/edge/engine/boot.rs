@@ -206,6 +206,9 @@ pub async fn start_found(boot: Boot, opened: Opened, stop: Arc<AtomicBool>) -> R
             }
         }
         None => {
+            if let Err(why) = engine.keep_memex().await {
+                engine.say(LogLevel::Warning, &format!("the folders of the memex could not be kept: {why}"));
+            }
             engine.settle_plans().await?;
             engine.find_unfinished().await;
             engine.find_changed().await;

@@ -5,10 +5,13 @@
 
 use crate::domain::count::counted;
 use crate::domain::memory::card::Card;
+use crate::domain::memory::store::Store;
 use crate::domain::memory::view::View;
 use crate::domain::port::LogLevel;
 use crate::edge::engine::Engine;
 use crate::edge::engine::memory::READ;
+use crate::edge::engine::record::{self, kind};
+use crate::edge::store::DiskStore;
 use crate::edge::walk::destination;
 use std::path::{Path, PathBuf};
 
@@ -21,7 +24,28 @@ pub(super) fn places(directories: &[PathBuf]) -> Vec<PathBuf> {
     places
 }
 
+/// Returns the folders that a store was read from last, as it says itself; none when it does not say or cannot be read.
+pub fn known_memex(store: &Path) -> Vec<PathBuf> {
+    if !store.join("memory.sqlite").exists() {
+        return Vec::new();
+    }
+    // Whoever opens it next says what is wrong with it.
+    let kept = DiskStore::open_to_read(store).and_then(|mut store| store.latest(kind::MEMEX, kind::MEMEX));
+    kept.ok().flatten().map(|record| record::read_memex(&record.body)).unwrap_or_default()
+}
+
 impl Engine {
+    /// Keeps which folders memory is read from, for whoever names none.
+    pub(super) async fn keep_memex(&self) -> Result<(), String> {
+        let named = &self.config.directories;
+        let Some(body) = record::memex(named).filter(|_| !named.is_empty()) else { return Ok(()) };
+        let kept = self.archive.latest(kind::MEMEX, kind::MEMEX.to_string()).await?;
+        if kept.is_some_and(|kept| kept.body == body) {
+            return Ok(());
+        }
+        self.append(kind::MEMEX, kind::MEMEX, body).await
+    }
+
     /// Returns whether a file belongs to memory. Where no folder is named, all that is known does.
     pub fn belongs(&self, file: &str) -> bool {
         let below = |place: &PathBuf| Path::new(file).starts_with(place);

@@ -14,6 +14,7 @@ use crate::domain::turn::{Contact, Conversation, Deed, Ending, TurnReport};
 use crate::edge::engine::skilled::{Setting, Under};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::path::PathBuf;
 
 /// The kinds of records.
 pub mod kind {
@@ -41,6 +42,8 @@ pub mod kind {
     pub const FOCUS: &str = "focus";
     /// That a file of the memex came to another name, by that name.
     pub const RENAMED: &str = "renamed";
+    /// The folders that memory was read from, under the key [`MEMEX`]: a command that is told of none takes them.
+    pub const MEMEX: &str = "memex";
     /// A provider that the user confirmed.
     pub const CONFIRMATION: &str = "confirmation";
 }
@@ -49,6 +52,18 @@ pub mod kind {
 pub fn renamed(from: &str, to: &str, operation: OperationId, at: jiff::Timestamp) -> NewRecord {
     let body = serde_json::json!({ "from": from, "operation": operation.0 });
     NewRecord { at, kind: kind::RENAMED.to_string(), key: to.to_string(), body }
+}
+
+/// Returns what is kept of the folders of a memex; `None` when the name of one of them is no text.
+pub fn memex(directories: &[PathBuf]) -> Option<Value> {
+    let names = directories.iter().map(|path| path.to_str()).collect::<Option<Vec<&str>>>()?;
+    Some(serde_json::json!({ "directories": names }))
+}
+
+/// Reads the folders of a memex.
+pub fn read_memex(body: &Value) -> Vec<PathBuf> {
+    let names = body["directories"].as_array().into_iter().flatten();
+    names.filter_map(|name| name.as_str().map(PathBuf::from)).filter(|path| path.is_absolute()).collect()
 }
 
 /// Reads what a file was called before, and by which operation it was renamed.
