@@ -8,6 +8,11 @@ pub trait Clock: Send + Sync {
     fn wall(&self) -> jiff::civil::DateTime;
 }
 
+/// Returns a moment as the user's clock shows it; for people, never for what is stored or for programs.
+pub fn local(at: jiff::Timestamp) -> jiff::civil::DateTime {
+    at.to_zoned(jiff::tz::TimeZone::system()).datetime()
+}
+
 /// The machine's clock and time zone.
 pub struct SystemClock;
 

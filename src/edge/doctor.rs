@@ -2,6 +2,8 @@
 
 use crate::domain::count::counted;
 use crate::domain::port::Locality;
+use crate::edge::clock::local;
+use crate::edge::config::Config;
 use crate::edge::engine::Engine;
 use crate::edge::store::verify::last_result;
 use crate::edge::store::{DiskStore, owner_of, witness};
@@ -110,6 +112,10 @@ async fn store(engine: &Engine) -> Check {
         let repair = "Start Passepartout again; report what the log says of it (M-x passepartout-log).";
         return Check::bad("store", "Store", State::Unhealthy, format!("{path}: {why}"), repair);
     }
+    if let Err(why) = engine.stay().await {
+        let repair = "Put the folder back where it was, or start Passepartout again: then a new store is made of your Org files, without its history.";
+        return Check::bad("store", "Store", State::Unhealthy, why, repair);
+    }
     let head = engine.head();
     match engine.stored().await {
         Some(stored) if stored == head => {
@@ -134,6 +140,20 @@ async fn store(engine: &Engine) -> Check {
             "Start Passepartout again.",
         ),
     }
+}
+
+/// Says that a store is gone that was there: its head was noted outside it. Asked before anything makes a new one.
+pub fn gone(config: &Config) -> Option<Check> {
+    let there = ["memory.sqlite", "memory.log"].iter().any(|name| config.store.join(name).exists());
+    let (seen, _) = witness::look(&config.heads(), &config.store).filter(|(seen, _)| !there && seen.operation > 0)?;
+    let detail = format!(
+        "{}: the store is gone; it was at operation {} when it was saved last, on {}",
+        config.store.display(),
+        seen.operation,
+        local(seen.at).strftime("%Y-%m-%d %H:%M"),
+    );
+    let repair = "If the Emacs that used it still runs, it puts the store back within seconds: look again. Else put the folder back from where it was moved or from a backup; without one, the next command that writes makes a new store of your Org files, without its history.";
+    Some(Check::bad("store", "Store", State::Unhealthy, detail, repair))
 }
 
 /// Adds what the last check of the whole store came to.

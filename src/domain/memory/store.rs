@@ -299,6 +299,11 @@ pub trait Store: Send {
         after: OperationId,
         until: OperationId,
     ) -> Result<Vec<(OperationId, Option<ObjectHash>)>, StoreError>;
+    /// Makes sure that it lies where it was opened, and puts it back where it was deleted meanwhile. A store in memory is
+    /// always there.
+    fn stay(&mut self) -> Result<(), StoreError> {
+        Ok(())
+    }
     /// Says that what memory was at an operation was let go: when, and what is still there; `None` when it was not.
     fn let_go(&mut self, _operation: OperationId) -> Result<Option<String>, StoreError> {
         Ok(None)

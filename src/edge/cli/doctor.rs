@@ -20,7 +20,10 @@ pub(super) fn run_doctor(
             writeln!(out, "{line}")?;
         }
     }
-    with_engine(place, Keep::Examine, async |engine| {
+    // Looking would make a new store where one was deleted, maybe under the process that can put it back.
+    let gone = doctor::gone(&configured(place));
+    let keep = if gone.is_some() { Keep::InMemory } else { Keep::Examine };
+    with_engine(place, keep, async |engine| {
         if fix {
             for line in doctor::fix(engine, "all") {
                 writeln!(out, "{line}")?;
@@ -28,7 +31,11 @@ pub(super) fn run_doctor(
         }
         blocking(engine, |engine| engine.read_memex(&mut |_| {})).await?;
         let _ = engine.flush().await; // The store's own check says what is wrong with it.
-        let checks = doctor::examine(engine, providers).await;
+        let mut checks = doctor::examine(engine, providers).await;
+        if let Some(gone) = gone {
+            checks.retain(|check| check.name != gone.name);
+            checks.insert(0, gone);
+        }
         let verdict = doctor::verdict(&checks);
         if json {
             let checks: Vec<_> = checks

@@ -265,6 +265,14 @@ impl Archive {
         self.look(move |store| store.versions(&file, after, until)).await
     }
 
+    /// Makes sure that the store lies where it was opened; one that was deleted is put back.
+    ///
+    /// # Errors
+    /// When it is elsewhere, or cannot be put back.
+    pub async fn stay(&self) -> Result<(), String> {
+        self.look(|store| store.stay()).await
+    }
+
     /// Says that what memory was at an operation was let go, and what is still there; `None` when it was not.
     ///
     /// # Errors

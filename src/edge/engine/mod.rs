@@ -314,6 +314,14 @@ impl Engine {
         self.archive.stored().await
     }
 
+    /// Makes sure that the store lies where it was opened; one that was deleted is put back.
+    ///
+    /// # Errors
+    /// In words, when it is elsewhere, or cannot be put back.
+    pub async fn stay(&self) -> Result<(), String> {
+        self.archive.stay().await
+    }
+
     /// Returns why changes of memory are not stored any more until the next start, if they are not.
     pub fn lost(&self) -> Option<String> {
         self.archive.lost()

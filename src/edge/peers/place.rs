@@ -3,7 +3,7 @@
 //! Only who holds the store's lock binds the socket, so one that lies there before is of a process that has ended.
 
 use crate::edge::peers::trust::own_user;
-use crate::edge::store::{announce, socket_of};
+use crate::edge::store::{announce, owned_here, socket_of};
 use std::fs;
 use std::io::{Error, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
@@ -40,6 +40,12 @@ impl Guard {
 }
 
 impl Listening {
+    /// Returns whether others still find the way here: the socket is the one that was made, and the store's lock names it.
+    pub fn stands(&self, store: &Path) -> bool {
+        let named = socket_of(store).is_some_and(|path| path == self.guard.path);
+        named && identity(&self.guard.path).is_ok_and(|now| now == self.guard.made)
+    }
+
     /// Returns what removes the socket's file.
     pub fn guard(&self) -> Guard {
         self.guard.clone()
@@ -69,6 +75,17 @@ pub fn listen(store: &Path) -> Result<Listening, String> {
     })?;
     announce(store, &bound.guard.path).map_err(|error| format!("the lock cannot name the socket: {error}"))?;
     Ok(bound)
+}
+
+/// Listens anew for a store whose socket was taken away, once this process has its lock again.
+///
+/// # Errors
+/// As [`listen`], and while another process has the lock, or nobody.
+pub fn listen_again(store: &Path) -> Result<Listening, String> {
+    match owned_here(store) {
+        true => listen(store),
+        false => Err("the store's lock is not held by this process".to_string()),
+    }
 }
 
 /// Returns where the owner of a store listens, as its lock says; where the lock says nothing, where it would.

@@ -67,7 +67,8 @@ impl Guests {
         let listening = place::listen(&engine.config.store).ok()?;
         let Guests { clients, ears } = self;
         let inbox = ears.inbox.clone();
-        let hall = tokio::spawn(hall::open(listening, inbox.clone(), Host::Command));
+        let hall =
+            tokio::spawn(hall::open(listening, engine.config.store.clone(), (inbox.clone(), Host::Command), |_| {}));
         let room = tokio::spawn(attend(engine.clone(), clients.clone(), ears, buffers::read(engine.clone())));
         Some(Serving { clients, inbox, hall, room })
     }
@@ -178,7 +179,7 @@ impl Loop {
         let named = || Plist::new().text("turn", turn.as_str());
         tell("event", "turn-started", named());
         channel.outbox.send("stream-chunk", Some(session), named().text("text", ""));
-        tell("response", "turn-done", named().text("status", "failed").text("text", why));
+        tell("response", "turn-done", named().text("status", "failed").text("text", why).flag("again", self.ending));
         true
     }
 

@@ -5,13 +5,14 @@
 use crate::edge::peers::greeting::{As, greet, refuse, welcome};
 use crate::edge::peers::identity::known_to_be_emacs;
 use crate::edge::peers::lineage::at_terminal;
-use crate::edge::peers::place::Listening;
+use crate::edge::peers::place::{Guard, Listening, listen_again};
 use crate::edge::peers::pulse;
 use crate::edge::peers::stream::{Broken, Incoming, write};
 use crate::edge::peers::trust::{Peer, admit, same_user};
 use crate::edge::runtime::clients::{Channel, ClientId, OWN};
 use crate::edge::runtime::outbox::{Limits, Outbox};
 use crate::edge::runtime::{Event, Letter};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -25,6 +26,8 @@ const MOST: usize = 64;
 const STALLED: Duration = Duration::from_secs(90);
 /// Bytes of messages that are written at a time.
 const PIECE: usize = 64 * 1024;
+/// How often it is looked whether the socket is still there: two small reads.
+const LOOK: Duration = Duration::from_secs(2);
 /// How long nothing is accepted after that failed: there may be no descriptor left.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -48,10 +51,30 @@ impl Host {
 }
 
 /// Lets others join, as long as this lives.
-pub(super) async fn open(listening: Listening, inbox: mpsc::UnboundedSender<Event>, host: Host) {
+///
+/// When the socket or the store's folder was taken away, the loop is told, which has the store put back; then others
+/// can join again.
+pub(super) async fn open(
+    mut listening: Listening,
+    store: PathBuf,
+    (inbox, host): (mpsc::UnboundedSender<Event>, Host),
+    told: impl Fn(Guard),
+) {
     let (seats, next) = (Arc::new(Semaphore::new(MOST)), Arc::new(AtomicU32::new(OWN + 1)));
+    let mut look = tokio::time::interval(LOOK);
+    look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
-        let Ok((stream, _)) = listening.listener.accept().await else {
+        let accepted = tokio::select! {
+            accepted = listening.listener.accept() => accepted,
+            _ = look.tick() => {
+                if let Some(anew) = found_again(&listening, &store, &inbox) {
+                    told(anew.guard());
+                    listening = anew;
+                }
+                continue;
+            }
+        };
+        let Ok((stream, _)) = accepted else {
             tokio::time::sleep(PAUSE).await;
             continue;
         };
@@ -72,6 +95,16 @@ pub(super) async fn open(listening: Listening, inbox: mpsc::UnboundedSender<Even
             }
         });
     }
+}
+
+/// Looks whether others still find the way here; a socket that was taken away is made anew once the store is there.
+fn found_again(listening: &Listening, store: &Path, inbox: &mpsc::UnboundedSender<Event>) -> Option<Listening> {
+    if listening.stands(store) {
+        return None;
+    }
+    // The loop may have ended; then this soon does, too.
+    let _ = inbox.send(Event::Uprooted);
+    listen_again(store).ok()
 }
 
 /// Serves one client until its connection ends.

@@ -178,7 +178,10 @@ impl Link {
         let (inbox, events) = mpsc::unbounded_channel();
         *ending.socket.lock() = listening.as_ref().map(Listening::guard);
         // From now on: who joins meanwhile waits until the store is read.
-        let hall = listening.map(|listening| tokio::spawn(hall::open(listening, inbox.clone(), Host::Emacs)));
+        let (folder, socket) = (config.store.clone(), ending.clone());
+        let told = move |guard| *socket.socket.lock() = Some(guard);
+        let hall =
+            listening.map(|listening| tokio::spawn(hall::open(listening, folder, (inbox.clone(), Host::Emacs), told)));
         let _shut = Shut(hall);
         let notify = tell(clients.clone(), inbox.clone());
         let vault = vault(&settings, &config, surroundings);

@@ -19,6 +19,7 @@ mod requests;
 mod scans;
 pub mod show;
 mod status;
+mod uprooted;
 
 use crate::domain::id::{NodeId, SessionId, TurnId};
 use crate::domain::port::LogLevel;
@@ -84,6 +85,8 @@ enum Event {
     StatusPause(ClientId),
     /// A request was answered.
     Answered,
+    /// The store's folder or its socket was taken away.
+    Uprooted,
     /// This ends: nothing new is begun, and somebody waits until nothing is under way any more.
     Rest(oneshot::Sender<()>),
 }
@@ -208,6 +211,8 @@ struct Loop {
     answering: usize,
     /// Nothing new is begun any more.
     ending: bool,
+    /// What was said last of a store that was taken away.
+    uprooted: Arc<tokio::sync::Mutex<String>>,
     /// Who waits until nothing is under way.
     resting: Vec<oneshot::Sender<()>>,
 }
@@ -259,6 +264,7 @@ impl Loop {
             answers: JoinSet::new(),
             answering: 0,
             ending: false,
+            uprooted: Arc::default(),
             resting: Vec::new(),
         }
     }
@@ -318,6 +324,7 @@ impl Loop {
                 while self.answers.try_join_next().is_some() {}
                 self.rest();
             }
+            Event::Uprooted => self.stay(),
             Event::Rest(waiting) => {
                 self.ending = true;
                 self.resting.push(waiting);

@@ -463,6 +463,10 @@ impl Store for DiskStore {
         self.file_versions(file, after, until)
     }
 
+    fn stay(&mut self) -> Result<(), StoreError> {
+        self.still_there()
+    }
+
     fn let_go(&mut self, operation: OperationId) -> Result<Option<String>, StoreError> {
         let_go(&self.connection, operation.0).map_err(self.sql())
     }

@@ -63,6 +63,13 @@ pub fn owner_of(folder: &Path) -> Option<String> {
     }
 }
 
+/// Returns whether the lock that lies in a store's folder is held by this process.
+pub fn owned_here(folder: &Path) -> bool {
+    let Ok(mut file) = File::open(folder.join("lock")) else { return false };
+    let held = matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
+    held && owner(&mut file) == std::process::id().to_string()
+}
+
 /// Writes into the lock of a store that this process owns where it listens for others.
 ///
 /// # Errors

@@ -37,4 +37,4 @@ mod writer;
 
 pub use beside::Beside;
 pub use disk::DiskStore;
-pub use lock::{announce, owner_of, socket_of};
+pub use lock::{announce, owned_here, owner_of, socket_of};
