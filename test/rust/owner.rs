@@ -200,3 +200,60 @@ fn what_one_client_was_shown_another_cannot_carry_out() {
     assert_eq!(undone.text_at("status"), Some("answered"), "{undone}");
     assert_eq!(home.read_file("home.org"), TILES);
 }
+
+#[test]
+fn two_questions_at_once_are_both_answered_and_both_plans_wait() {
+    let notes: String = (1..=6).map(|n| format!("* TODO Task {}\n", "abcdef".chars().nth(n - 1).unwrap())).collect();
+    let home = Home::new(&[("home.org", &notes)]);
+    for pair in [["a", "b"], ["c", "d"], ["e", "f"]] {
+        let ask = |name: &str| run(&home, &["ask", &format!("mark \"Task {name}\" as done"), "--json"]);
+        let ran = std::thread::scope(|scope| {
+            let both = pair.map(|name| scope.spawn(move || ask(name)));
+            both.map(|one| one.join().expect("it runs"))
+        });
+        for ran in ran {
+            assert_eq!(ran.status, 3, "{}{}", ran.out, ran.err);
+            assert_eq!(ran.json()["plans"].as_array().map(Vec::len), Some(1), "{}", ran.out);
+            assert_eq!(ran.err, "");
+        }
+    }
+    let listed = run(&home, &["plans", "list", "--json"]);
+    assert_eq!(listed.json()["plans"].as_array().map(Vec::len), Some(6), "{}", listed.out);
+}
+
+#[test]
+fn a_store_that_is_deleted_under_its_owner_is_put_back_and_can_be_joined_again() {
+    let home = Home::new(&[("home.org", TILES)]);
+    // Both note the head of the store at the same place.
+    let base = home.folder.path().canonicalize().expect("it is there");
+    let at = |name: &str, folder: &str| format!("({name:?} . {:?})", base.join(folder).to_string_lossy());
+    let own = [at("HOME", "home"), at("XDG_CONFIG_HOME", "config"), at("XDG_CACHE_HOME", "cache")].join(" ");
+    let settings = settings(&home, None, "\"recall\"");
+    let mut emacs = Client::begin(&settings.replacen('(', &format!("(:environment ({own}) "), 1));
+    emacs.wait("the memex to be read", |m| text(m, "text").starts_with("the memex has "));
+    // What was never saved is missed by nobody.
+    emacs.say("what is open?");
+    emacs.turn_done();
+    for round in 1..=2 {
+        std::fs::remove_dir_all(home.store()).expect("it is there");
+        let ran = meanwhile(&mut emacs, || run(&home, &["ask", "what is open?"]));
+        assert!(ran.status == 0 && ran.out.contains("Order tiles"), "{round}: {}{}", ran.out, ran.err);
+        assert!(home.store().join("socket").exists(), "{round}: who owned it owns it still: {}", ran.err);
+    }
+    let log = emacs.request("log", Plist::new().int("limit", 50)).to_string();
+    assert_eq!(log.matches("was taken away while it was in use").count(), 1, "{log}");
+}
+
+#[test]
+fn a_store_that_is_gone_is_no_healthy_one() {
+    let home = Home::new(&[("home.org", TILES)]);
+    assert_eq!(run(&home, &["ask", "what is open?"]).status, 0);
+    std::fs::remove_dir_all(home.store()).expect("it is there");
+    let ran = run(&home, &["doctor"]);
+    assert!(ran.status == 1 && ran.out.contains("the store is gone; it was at operation 1"), "{}{}", ran.out, ran.err);
+    assert!(ran.out.contains("unhealthy  Store") && ran.out.contains("from a backup"), "{}", ran.out);
+    assert!(!home.store().join("memory.sqlite").exists(), "looking makes no new one");
+    // Whoever goes on without it makes a new one.
+    assert_eq!(run(&home, &["ask", "what is open?"]).status, 0);
+    assert!(!run(&home, &["doctor"]).out.contains("the store is gone"));
+}

@@ -1,16 +1,24 @@
 //! `passepartout ask`: a question, answered here or by the process that owns the store.
 
+use crate::domain::inert::exact;
 use crate::domain::turn::Ending;
+use crate::domain::turn::error::Fault;
 use crate::edge::cli::args::Place;
-use crate::edge::cli::forward::Turned;
+use crate::edge::cli::forward::{Met, Turned};
 use crate::edge::cli::plans;
 use crate::edge::cli::run::{DONE, FAILED, Failure, PENDING, USAGE};
-use crate::edge::cli::session::{block_on, blocking, engine, options, origin, owner, readable, somewhere, with_engine};
+use crate::edge::cli::session::{
+    block_on, blocking, complaining_by, engine, met, options, origin, readable, somewhere, with_engine_that_tells,
+};
 use crate::edge::engine::Engine;
 use crate::edge::engine::boot::Keep;
 use crate::edge::engine::record::Finished;
 use crate::edge::engine::turns::{Ask, Decided};
+use crate::edge::store::owner_of;
+use parking_lot::Mutex;
 use std::io::Write;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// Longer questions are refused, as they are in a chat.
 const LONGEST_QUESTION: u64 = 1 << 20;
@@ -39,40 +47,133 @@ pub(super) fn question(words: &[String]) -> Result<String, Failure> {
     if text.trim().is_empty() { Err(usage("there is no question")) } else { Ok(text) }
 }
 
+/// How long an owner that is about to end is waited for, again and again: it lets what others asked for come to an end.
+const PATIENCE: Duration = Duration::from_secs(40);
+
 pub(super) fn ask(text: String, place: &Place, json: bool, out: &mut dyn Write) -> Result<u8, Failure> {
     somewhere(place)?;
-    let asked = block_on(async {
-        let Some(mut owner) = owner(place).await? else { return Ok(None) };
+    let begun = Instant::now();
+    loop {
+        let beside = match by_owner(&text, place, json, out)? {
+            Asked::Done(status) => return Ok(status),
+            Asked::Again(_) if begun.elapsed() < PATIENCE => {
+                std::thread::sleep(PAUSE);
+                continue;
+            }
+            Asked::Again(why) => return Err(why.into()),
+            Asked::Closed => true,
+            // Another command may own the store by now: it is joined then.
+            Asked::Nobody => begun.elapsed() >= PATIENCE,
+        };
+        if let Some(status) = here(&text, place, beside, json, out)? {
+            return Ok(status);
+        }
+    }
+}
+
+/// How long nothing is tried in between.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// What became of a question at the process that owns the store.
+enum Asked {
+    /// It was answered, or came to another end; with the exit status.
+    Done(u8),
+    /// It was not begun, and why: the owner is about to end.
+    Again(String),
+    /// Who owns the store has other notes or cannot be joined.
+    Closed,
+    /// Nobody owns the store.
+    Nobody,
+}
+
+/// Has a question answered by the process that owns the store.
+fn by_owner(text: &str, place: &Place, json: bool, out: &mut dyn Write) -> Result<Asked, Failure> {
+    block_on(async {
+        let mut owner = match met(place).await? {
+            Met::Owner(owner) => owner,
+            Met::Closed => return Ok(Asked::Closed),
+            Met::Nobody => return Ok(Asked::Nobody),
+        };
         let project = place.project.clone().or_else(|| std::env::current_dir().ok());
         let project = project.map(|path| std::path::absolute(&path).unwrap_or(path));
         if text.trim_start().starts_with('/') {
             let engine = engine(place, Keep::ToRead).await?;
-            if let Some((id, decided)) = engine.typed_decision(&text) {
+            if let Some((id, decided)) = engine.typed_decision(text) {
                 return Err(elsewhere(id, &decided));
             }
             engine.close().await;
         }
-        let turned = owner.ask(&text, project.as_deref()).await?;
-        print_turned(turned, place, json, out).await.map(Some)
-    })?;
-    if let Some(status) = asked {
-        return Ok(status);
+        let turned = owner.ask(text, project.as_deref()).await?;
+        if turned.again {
+            return Ok(Asked::Again(turned.notice.unwrap_or(turned.text)));
+        }
+        print_turned(turned, place, json, out).await.map(Asked::Done)
+    })
+}
+
+/// Lines that wait until it is known whether they are worth printing.
+#[derive(Clone, Default)]
+struct Held(Arc<Mutex<Option<Vec<String>>>>);
+
+impl Held {
+    fn hold(&self) {
+        *self.0.lock() = Some(Vec::new());
     }
-    with_engine(place, Keep::Along, async |engine| {
+
+    fn tell(&self, line: String) {
+        match self.0.lock().as_mut() {
+            Some(lines) => lines.push(line),
+            None => eprintln!("{line}"),
+        }
+    }
+
+    fn release(&self) {
+        self.0.lock().take().into_iter().flatten().for_each(|line| eprintln!("{line}"));
+    }
+}
+
+/// Answers a question in this process; nothing when another one owns the store by now and `beside` is not set.
+fn here(text: &str, place: &Place, beside: bool, json: bool, out: &mut dyn Write) -> Result<Option<u8>, Failure> {
+    let held = Held::default();
+    let told = held.clone();
+    with_engine_that_tells(place, Keep::Along, complaining_by(move |line| told.tell(line)), async |engine| {
+        if let Some(why) = engine.beside() {
+            if !beside {
+                return Ok(None);
+            }
+            eprintln!("warning: {}", exact(why));
+            held.hold();
+        }
         blocking(engine, |engine| engine.read_memex(&mut |_| {})).await?;
-        if let Some((id, decided)) = engine.typed_decision(&text) {
+        if let Some((id, decided)) = engine.typed_decision(text) {
             return Err(elsewhere(id, &decided));
         }
         let folder = std::env::current_dir().ok();
-        let ask = Ask { origin: origin(false), text, history: Vec::new(), folder };
+        let ask = Ask { origin: origin(false), text: text.to_string(), history: Vec::new(), folder };
         let turn = engine.new_turn();
         let mut answer = String::new();
         let finished = engine.ask(ask, turn, &mut |piece| answer.push_str(piece)).await;
         engine.flush().await?;
+        // The store named its owner, as it does to whoever wants something kept beside it.
+        let refused = |fault: &Fault| matches!(fault, Fault::Pipeline(why) if why.contains(" is in use by "));
+        if engine.beside().is_some() && finished.report.fault.as_ref().is_some_and(refused) {
+            return Err(not_beside(owner_of(&engine.config.store)));
+        }
+        held.release();
         let status = print_turn(engine, &finished, &answer, place, json, out)?;
         // An answer from nothing is no answer.
-        Ok(if engine.view().is_empty() { FAILED } else { status })
+        Ok(Some(if engine.view().is_empty() { FAILED } else { status }))
     })
+}
+
+/// Says that what was asked for needs the store, which another process owns.
+fn not_beside(owner: Option<String>) -> Failure {
+    let owner = owner.unwrap_or_else(|| "another process".to_string());
+    let text = format!(
+        "nothing was done: what you asked for changes something, and that must be kept in the store, which {owner} uses just now\n\
+         Ask again when that process has ended, or do this there"
+    );
+    Failure { text, status: FAILED }
 }
 
 /// Says where a plan is decided about that was named in a question: here it would be done without having been shown.

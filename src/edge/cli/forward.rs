@@ -11,19 +11,29 @@ use crate::domain::signal::Origin;
 use crate::edge::cli::args::{Command, read};
 use crate::edge::cli::ingest::ingested;
 use crate::edge::cli::run::{FAILED, Failure};
+use crate::edge::config::Config;
+use crate::edge::doctor::gone;
 use crate::edge::engine::Engine;
 use crate::edge::engine::time::Preview;
 use crate::edge::peers::greeting::{As, Unmet};
 use crate::edge::peers::join::{Joined, join};
 use crate::edge::peers::pulse::{self, Do, SILENCE, Silence};
 use crate::edge::peers::stream::write;
+use crate::edge::store::owner_of;
 use crate::edge::walk::canonical;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Of what a command prints at the owner, at most so many bytes come back.
 const PRINTED: usize = 1 << 20;
+/// How long a process that owns the store and cannot be joined is waited for: it may be about to listen, or to end.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long nothing is tried in between.
+const PAUSE: Duration = Duration::from_millis(50);
+/// What is said when the owner had no time for something any more.
+const NOTHING_BEGUN: &str = "the process that owned the store has ended, and nothing was done; do this again";
 /// What is said when the owner ends in the middle.
 const GONE: &str = "the process that owns the store ended meanwhile; look what came of this before you ask again: \
                     passepartout plans list --all";
@@ -96,6 +106,16 @@ pub struct Owner {
     requests: i64,
 }
 
+/// What came of looking for the owner of a store.
+pub enum Met {
+    /// It was joined.
+    Owner(Owner),
+    /// Somebody owns the store and cannot be joined, or has other notes.
+    Closed,
+    /// Nobody owns the store.
+    Nobody,
+}
+
 /// A turn at the owner, as it was told.
 pub struct Turned {
     /// Its name.
@@ -104,23 +124,31 @@ pub struct Turned {
     pub text: String,
     /// What was said beside that.
     pub notice: Option<String>,
+    /// Whether it was not begun, because the owner is about to end; then it can be asked for again.
+    pub again: bool,
 }
 
 impl Owner {
-    /// Joins the owner of a store; `None` when nobody can be joined.
+    /// Joins the owner of a store, if there is one. One that begins or ends just now is waited for, but not for long.
     ///
     /// # Errors
     /// In words, when it says no.
-    pub async fn join(store: &Path) -> Result<Option<Owner>, String> {
-        match join(store, As::Cli).await {
-            Ok(joined) => Ok(Some(Owner { joined, requests: 0 })),
-            Err(Unmet::Silent(_)) => Ok(None),
-            Err(Unmet::Late(why)) => {
-                eprintln!("warning: the process that owns the store cannot be joined: {why}");
-                Ok(None)
+    pub async fn join(config: &Config) -> Result<Met, String> {
+        let (begun, store) = (tokio::time::Instant::now(), &config.store);
+        // One that was deleted is put back by its owner, which nobody would find any more once there is a new one.
+        while owner_of(store).is_some() || (gone(config).is_some() && begun.elapsed() < PATIENCE) {
+            match join(store, As::Cli).await {
+                Ok(joined) => return Ok(Met::Owner(Owner { joined, requests: 0 })),
+                Err(Unmet::Silent(_)) if begun.elapsed() < PATIENCE => tokio::time::sleep(PAUSE).await,
+                Err(Unmet::Silent(_)) => return Ok(Met::Closed),
+                Err(Unmet::Late(why)) => {
+                    eprintln!("warning: the process that owns the store cannot be joined: {why}");
+                    return Ok(Met::Closed);
+                }
+                Err(Unmet::Refused(why)) => return Err(why),
             }
-            Err(Unmet::Refused(why)) => Err(why),
         }
+        Ok(Met::Nobody)
     }
 
     /// Says whether all of these lie in the memex of the owner.
@@ -234,7 +262,7 @@ impl Owner {
 
     /// Waits for the end of the turn that was set off.
     async fn turn(&mut self) -> Result<Turned, Failure> {
-        let mut told = Turned { turn: String::new(), text: String::new(), notice: None };
+        let mut told = Turned { turn: String::new(), text: String::new(), notice: None, again: false };
         loop {
             let (kind, payload) = self.next().await?;
             let turn = payload.text_at("turn").unwrap_or_default();
@@ -245,7 +273,12 @@ impl Owner {
                 }
                 ("response", Some("turn-done")) if turn == told.turn => {
                     told.notice = payload.text_at("text").map(str::to_string);
+                    told.again = payload.flag_at("again");
                     return Ok(told);
+                }
+                // What it had under way is done, and this was not.
+                ("event", Some(pulse::LEAVING)) if told.turn.is_empty() => {
+                    return Ok(Turned { notice: Some(NOTHING_BEGUN.to_string()), again: true, ..told });
                 }
                 _ => {}
             }

@@ -5,7 +5,7 @@ use crate::domain::inert::exact;
 use crate::domain::port::LogLevel;
 use crate::domain::signal::{Origin, Rights, Source};
 use crate::edge::cli::args::Place;
-use crate::edge::cli::forward::Owner;
+use crate::edge::cli::forward::{Met, Owner};
 use crate::edge::cli::run::{Failure, USAGE};
 use crate::edge::clock::SystemClock;
 use crate::edge::config::{Config, Surroundings};
@@ -15,7 +15,6 @@ use crate::edge::engine::folders::known_memex;
 use crate::edge::engine::{Engine, Notice, Notify};
 use crate::edge::runtime::guests::Guests;
 use crate::edge::secret::{Vault, read_env_file};
-use crate::edge::store::owner_of;
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -66,23 +65,28 @@ pub(super) fn vault(config: &Config) -> Vault {
 
 /// Joins the process that owns the store, when there is one that can be joined and that has this memex.
 pub(super) async fn owner(place: &Place) -> Result<Option<Owner>, Failure> {
-    let store = configured(place).store;
-    if owner_of(&store).is_none() {
-        return Ok(None);
+    match met(place).await? {
+        Met::Owner(owner) => Ok(Some(owner)),
+        Met::Closed | Met::Nobody => Ok(None),
     }
-    let Some(mut owner) = Owner::join(&store).await? else { return Ok(None) };
-    Ok(owner.has(&place.memex).await?.then_some(owner))
+}
+
+/// As [`owner`], and says whether there is one.
+pub(super) async fn met(place: &Place) -> Result<Met, Failure> {
+    Ok(match Owner::join(&configured(place)).await? {
+        Met::Owner(mut owner) => match owner.has(&place.memex).await? {
+            true => Met::Owner(owner),
+            false => Met::Closed,
+        },
+        other @ (Met::Closed | Met::Nobody) => other,
+    })
 }
 
 /// Has a command that writes carried out by the process that owns the store; `None` when there is nobody to do so, and
 /// it is to be carried out here. The words are those of the command line, with absolute paths.
 pub(super) fn beside(place: &Place, words: Vec<String>, out: &mut dyn Write) -> Result<Option<u8>, Failure> {
     block_on(async {
-        let store = configured(place).store;
-        if owner_of(&store).is_none() {
-            return Ok(None);
-        }
-        let Some(mut owner) = Owner::join(&store).await? else { return Ok(None) };
+        let Met::Owner(mut owner) = Owner::join(&configured(place)).await? else { return Ok(None) };
         let ran = owner.command(words).await?;
         eprint!("{}", ran.errors);
         write!(out, "{}", ran.text)?;
@@ -96,9 +100,19 @@ pub(super) fn with_engine<T>(
     keep: Keep,
     work: impl AsyncFnOnce(&Arc<Engine>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
+    with_engine_that_tells(place, keep, complaining(), work)
+}
+
+/// Does the same, with somebody else who hears what is worth a warning.
+pub(super) fn with_engine_that_tells<T>(
+    place: &Place,
+    keep: Keep,
+    told: Notify,
+    work: impl AsyncFnOnce(&Arc<Engine>) -> Result<T, Failure>,
+) -> Result<T, Failure> {
     block_on(async {
         let guests = Guests::expected();
-        let engine = start(place, keep, guests.editor(), guests.telling(complaining())).await?;
+        let engine = start(place, keep, guests.editor(), guests.telling(told)).await?;
         let serving = if owns(keep, &engine) { guests.open(&engine) } else { None };
         let result = work(&engine).await;
         if let Some(serving) = serving {
@@ -133,11 +147,16 @@ async fn start(place: &Place, keep: Keep, editor: Arc<dyn Editor>, notify: Notif
 
 /// Prints what is worth a warning.
 fn complaining() -> Notify {
-    Arc::new(|notice: Notice| {
+    complaining_by(|line| eprintln!("{line}"))
+}
+
+/// Hands on what is worth a warning, line by line.
+pub(super) fn complaining_by(tell: impl Fn(String) + Send + Sync + 'static) -> Notify {
+    Arc::new(move |notice: Notice| {
         if let Notice::Logged(line) = notice
             && line.level != LogLevel::Info
         {
-            eprintln!("{}: {}", line.level.name(), exact(&line.text));
+            tell(format!("{}: {}", line.level.name(), exact(&line.text)));
         }
     })
 }

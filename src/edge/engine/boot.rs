@@ -201,7 +201,8 @@ pub async fn start_found(boot: Boot, opened: Opened, stop: Arc<AtomicBool>) -> R
         // What is under way there is its owner's to end.
         Some(why) => {
             engine.show_expired();
-            if keep != Keep::ToRead {
+            // What may be done beside the owner is not known yet of a question: whoever asks it says so.
+            if !matches!(keep, Keep::ToRead | Keep::Along) {
                 engine.say(LogLevel::Warning, &why);
             }
         }
