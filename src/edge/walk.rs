@@ -107,6 +107,16 @@ pub fn is_org_name(name: &OsStr) -> bool {
     !name.as_encoded_bytes().starts_with(b".") && name.as_encoded_bytes().ends_with(b".org")
 }
 
+/// Returns whether a file lies below a root, or is it, and is one that [`org_files`] lists by its name.
+///
+/// The disk is not asked: it says the same of a file that is there and of a buffer whose file is not there yet.
+pub fn is_listed(root: &Path, file: &Path) -> bool {
+    let Ok(below) = file.strip_prefix(root) else { return false };
+    let mut parts = below.iter().rev();
+    // A root that is a file is named by the user, whatever its name.
+    parts.next().is_none_or(is_org_name) && !parts.any(is_folder_of_copies)
+}
+
 /// Returns the linked Org files at and below a folder that are looked through. Each folder is `met` before it is looked
 /// into, so that who watches it from then on misses nothing that comes later.
 pub fn links_below(root: &Path, met: &mut dyn FnMut(&Path)) -> Vec<PathBuf> {

@@ -45,7 +45,17 @@ pub struct Watch {
 
 enum Heard {
     News(notify::Result<notify::Event>),
+    /// A path that somebody else has news of.
+    Look(PathBuf),
     End,
+}
+
+impl Watch {
+    /// Has a path told as the system's news are, and together with those that come at the same time.
+    pub fn look(&self, path: PathBuf) {
+        // The thread may have ended on its own.
+        let _ = self.ears.send(Heard::Look(path));
+    }
 }
 
 impl Drop for Watch {
@@ -182,9 +192,8 @@ impl Watching {
         loop {
             let mut batch = Batch::default();
             match news.recv_timeout(next.saturating_duration_since(Instant::now())) {
-                Ok(Heard::News(event)) => {
-                    self.note(event, &mut batch);
-                    if self.gather(news, &mut batch).is_none() {
+                Ok(heard @ (Heard::News(_) | Heard::Look(_))) => {
+                    if self.heard(heard, &mut batch).is_none() || self.gather(news, &mut batch).is_none() {
                         return;
                     }
                 }
@@ -212,10 +221,20 @@ impl Watching {
         let begun = Instant::now();
         while begun.elapsed() < MOST {
             match news.recv_timeout(QUIET) {
-                Ok(Heard::News(event)) => self.note(event, batch),
-                Ok(Heard::End) | Err(RecvTimeoutError::Disconnected) => return None,
+                Ok(heard) => self.heard(heard, batch)?,
+                Err(RecvTimeoutError::Disconnected) => return None,
                 Err(RecvTimeoutError::Timeout) => break,
             }
+        }
+        Some(())
+    }
+
+    /// Notes what was heard; `None` says that this is the end.
+    fn heard(&mut self, heard: Heard, batch: &mut Batch) -> Option<()> {
+        match heard {
+            Heard::News(event) => self.note(event, batch),
+            Heard::Look(path) => drop(batch.paths.insert(path)),
+            Heard::End => return None,
         }
         Some(())
     }
@@ -480,7 +499,7 @@ mod tests {
                 let mut batch = Batch::default();
                 match self.news.recv_timeout(PATIENCE) {
                     Ok(Heard::News(event)) => self.watching.note(event, &mut batch),
-                    Ok(Heard::End) => panic!("nobody ended it"),
+                    Ok(Heard::Look(_) | Heard::End) => panic!("nobody looked or ended it"),
                     Err(why) => panic!("no news of {expect:?}: {why}"),
                 }
                 match expect {

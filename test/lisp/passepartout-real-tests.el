@@ -27,6 +27,7 @@
 
 ;;; Code:
 
+(require 'org-archive)
 (require 'passepartout-real)
 (require 'passepartout-hostile-tests)
 
@@ -405,6 +406,78 @@ and the other way round."
         (kill-buffer))
       (passepartout-real-until
         (equal (plist-get passepartout-status--last :headings) 3)))))
+
+;; One rule for a file on disk and for a buffer that visits it.
+(defun passepartout-real--titles (query)
+  "Return the titles of what memory has for QUERY."
+  (let (answer)
+    (passepartout-request :query `(:query ,query :for :screen)
+                          (lambda (payload) (setq answer (list payload))))
+    (passepartout-real-until answer)
+    (mapcar (lambda (hit) (plist-get hit :title))
+            (plist-get (car answer) :hits))))
+
+(ert-deftest passepartout-real-when-a-buffer-goes-memory-has-what-the-disk-has ()
+  (dolist (end '(kill mode-off))
+    (passepartout-real-with
+      (passepartout-real-write "memex/kept.org" "* The quokka on disk\n")
+      (passepartout-real-write "memex/gone.org" "* The quokka that goes\n")
+      (passepartout-real-start)
+      (dolist (case '(("new.org" nil nil)
+                      ("gone.org" t nil)
+                      ("kept.org" nil ("The quokka on disk"))))
+        (pcase-let ((`(,name ,remove ,left) case)
+                    (what (list end (car case))))
+          (switch-to-buffer (find-file-noselect
+                             (passepartout-real-file (concat "memex/" name))))
+          (passepartout-mode 1)
+          (goto-char (point-max))
+          (insert "* A ghost of a quokka\n")
+          (passepartout-sense--idle)
+          (passepartout-real-wait
+           what (lambda () (passepartout-real--titles "title:ghost")))
+          (when remove (delete-file buffer-file-name))
+          (if (eq end 'mode-off)
+              (passepartout-mode -1)
+            (set-buffer-modified-p nil)
+            (kill-buffer))
+          (passepartout-real-wait
+           what (lambda ()
+                  (and (null (passepartout-real--titles "title:ghost"))
+                       (equal (passepartout-real--titles
+                               (format "quokka file:%s" name))
+                              left)))))))))
+
+(ert-deftest passepartout-real-an-archive-is-not-in-memory-because-it-is-visited ()
+  (passepartout-real-with
+    (let ((file (passepartout-real-write
+                 "memex/notes.org" "* TODO The quokka\n* Another one\n")))
+      (passepartout-real-start)
+      (switch-to-buffer (find-file-noselect file))
+      (passepartout-mode 1)
+      (passepartout-real-until (passepartout-real--titles "title:quokka"))
+      (passepartout-global-mode 1)
+      (unwind-protect
+          (progn
+            (goto-char (point-min))
+            (org-archive-subtree)
+            (set-buffer (find-file-noselect (concat file "_archive")))
+            (save-buffer)
+            (let ((archive (find-file-noselect (concat file "_archive"))))
+              (with-current-buffer archive
+                (unless passepartout-mode (passepartout-mode 1))
+                (goto-char (point-max))
+                (insert "* A quokka typed there\n")
+                (passepartout-sense--tick)))
+            (with-current-buffer (find-buffer-visiting file)
+              (goto-char (point-max))
+              (insert "* The last one\n")
+              (passepartout-sense--tick))
+            ;; The core takes news of one client in their order.
+            (passepartout-real-until (passepartout-real--titles "title:last"))
+            (accept-process-output nil 0.2)
+            (should-not (passepartout-real--titles "title:quokka")))
+        (passepartout-global-mode -1)))))
 
 (ert-deftest passepartout-real-many-edits-leave-the-core-with-the-same-text ()
   (passepartout-real-with

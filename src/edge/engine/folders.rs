@@ -1,5 +1,7 @@
-//! Which files belong to memory: those below the folders of the memex, and the buffers that the user has open.
+//! Which files belong to memory: those of the memex, and the buffers that the user has open elsewhere.
 //!
+//! In the memex the name decides, on disk and in a buffer alike: what the walk leaves out there, such as archives, is
+//! not in memory because somebody visits it.
 //! A chat that was saved is no note. What the store holds of other folders is left out of memory; its history stays,
 //! and naming the folder again brings it back. A folder that is named and has vanished keeps what is known of it.
 
@@ -12,7 +14,7 @@ use crate::edge::engine::Engine;
 use crate::edge::engine::memory::READ;
 use crate::edge::engine::record::{self, kind};
 use crate::edge::store::DiskStore;
-use crate::edge::walk::destination;
+use crate::edge::walk::{destination, is_listed};
 use std::path::{Path, PathBuf};
 
 /// Returns where the folders of the memex lie: by the names that they have, and by where these lead when nothing
@@ -48,11 +50,21 @@ impl Engine {
 
     /// Returns whether a file belongs to memory. Where no folder is named, all that is known does.
     pub fn belongs(&self, file: &str) -> bool {
-        let below = |place: &PathBuf| Path::new(file).starts_with(place);
-        self.places.is_empty() || self.places.iter().any(below) || self.buffers.lock().contains(file)
+        let path = Path::new(file);
+        let mut above = self.places.iter().filter(|place| path.starts_with(place)).peekable();
+        match above.peek() {
+            Some(_) => above.any(|place| is_listed(place, path)),
+            None => self.places.is_empty() || self.buffers.lock().contains(file),
+        }
     }
 
-    /// Notes whether a client follows a buffer of a file: then it belongs to memory, wherever it lies.
+    /// Returns whether a folder of the memex in which a file lies is not there now: then nothing is known of the file.
+    pub fn is_away(&self, file: &str) -> bool {
+        let path = Path::new(file);
+        self.config.directories.iter().any(|root| path.starts_with(root) && !root.exists())
+    }
+
+    /// Notes whether a client follows a buffer of a file: outside of the memex it belongs to memory as long.
     pub fn note_buffer(&self, file: &str, open: bool) {
         let mut files = self.buffers.lock();
         if open {
@@ -72,7 +84,7 @@ impl Engine {
         if strangers.is_empty() {
             return;
         }
-        let note = format!("{} left out: in no folder of the memex, or a chat", counted(strangers.len(), "file"));
+        let note = format!("{} left out: no notes of the memex", counted(strangers.len(), "file"));
         // A buffer may have been opened meanwhile.
         let still = |view: &View, file: &str| view.card(file).is_some_and(|card| stranger(card));
         self.change_memory_where(Vec::new(), &strangers, Vec::new(), READ, &note, &still);

@@ -14,7 +14,7 @@ use crate::edge::engine::changes::Act;
 use crate::edge::engine::{Engine, Notice};
 use crate::edge::ingest::{IngestReport, Known, Parts, ingest_in_parts};
 use crate::edge::org_file::read_text;
-use crate::edge::walk::canonical_name;
+use crate::edge::walk::{canonical_name, is_listed};
 use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 use std::sync::Arc;
@@ -203,8 +203,7 @@ impl Engine {
     }
 
     fn follows(&self, file: &str) -> bool {
-        let (path, roots) = (Path::new(file), &self.config.directories);
-        roots.iter().any(|root| path == root || (file.ends_with(".org") && path.starts_with(root)))
+        self.config.directories.iter().any(|root| is_listed(root, Path::new(file)))
     }
 
     /// Returns the cause and the note of an operation that an act makes.

@@ -8,25 +8,34 @@ use crate::domain::sexp::reader::Sexp;
 use crate::edge::engine::Engine;
 use crate::edge::org_file::read_text;
 use crate::edge::runtime::clients::ClientId;
-use crate::edge::runtime::mirror::{OnDisk, Update};
+use crate::edge::runtime::mirror::{OnDisk, Outcome, Update};
 use crate::edge::runtime::scans::{Read, Scanned};
 use crate::edge::runtime::{Client, Loop};
 use crate::edge::walk::canonical_name;
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Returns what reads files and buffers into the memory of an engine.
 pub(super) fn read(engine: Arc<Engine>) -> Read {
-    Read { disk: Arc::new(on_disk), take: Arc::new(move |file, text, wanted| engine.take_buffer(file, text, wanted)) }
+    let disk = engine.clone();
+    Read {
+        disk: Arc::new(move |file| on_disk(&disk, file)),
+        take: Arc::new(move |file, text, wanted| engine.take_buffer(file, text, wanted)),
+    }
 }
 
-fn on_disk(file: &str) -> Result<OnDisk, String> {
+fn on_disk(engine: &Engine, file: &str) -> Result<Option<OnDisk>, String> {
     let path = Path::new(file);
+    let missing = || std::fs::symlink_metadata(path).is_err_and(|why| why.kind() == ErrorKind::NotFound);
+    if missing() && !engine.is_away(file) {
+        return Ok(None);
+    }
     let before = modified(path);
     let decoded = read_text(path).map_err(|error| format!("{error}; memory keeps what it had"))?;
     let modified = before.filter(|before| modified(path) == Some(*before));
-    Ok(OnDisk { text: decoded.text, modified })
+    Ok(Some(OnDisk { text: decoded.text, modified }))
 }
 
 /// Returns when a file was last changed, in nanoseconds since 1970.
@@ -112,10 +121,27 @@ impl Loop {
         self.scans.rested(file.clone(), || opened.job(&file));
     }
 
+    /// Has a file that is gone taken out of memory, unless a buffer holds what it had.
+    ///
+    /// It goes the way of news of the disk and beside them: with those of a new name it is a file that was renamed.
+    fn look_at(&self, file: &str) {
+        let path = PathBuf::from(file);
+        match &self.watch {
+            Some(watch) => watch.look(path),
+            None => {
+                let engine = self.engine.clone();
+                tokio::task::spawn_blocking(move || engine.read_changed(&[path]));
+            }
+        }
+    }
+
     /// Takes note that a file was read; the point may be in a heading that was not known before.
     pub(super) fn scanned(&mut self, file: String, scanned: Scanned) {
         if let Err(why) = scanned.taken {
             self.engine.say(LogLevel::Warning, &why);
+        }
+        if scanned.outcome.as_ref().is_some_and(Outcome::is_gone) {
+            self.look_at(&file);
         }
         let lost = scanned.outcome.and_then(|outcome| self.opened.settle(&file, outcome));
         if let Some((client, typed)) = lost {
@@ -201,7 +227,7 @@ mod tests {
             let read = Read {
                 disk: Arc::new(move |_| {
                     before("the disk");
-                    Ok(OnDisk { text: found.lock().as_str().into(), modified: Some(7) })
+                    Ok(Some(OnDisk { text: found.lock().as_str().into(), modified: Some(7) }))
                 }),
                 take: Arc::new(move |file, text, wanted| {
                     hold(&text);

@@ -194,6 +194,8 @@ pub(super) struct Job {
 pub(super) struct Outcome {
     base: Option<Base>,
     end: End,
+    /// The disk was asked, and the file is not there.
+    gone: bool,
 }
 
 enum End {
@@ -208,6 +210,11 @@ impl Outcome {
     pub(super) fn client(&self) -> Option<ClientId> {
         self.base.map(|Base(client, _)| client)
     }
+
+    /// Returns whether the file counts, and is gone.
+    pub(super) fn is_gone(&self) -> bool {
+        self.gone
+    }
 }
 
 impl Job {
@@ -217,27 +224,28 @@ impl Job {
     }
 
     /// Puts the text together: what memory should take, or why there is nothing to take, and what became of this.
-    /// It may take long.
+    /// `disk` gives `None` for a file that is gone. It may take long.
     pub(super) fn text(
         self,
-        disk: impl FnOnce() -> Result<OnDisk, String>,
+        disk: impl FnOnce() -> Result<Option<OnDisk>, String>,
     ) -> (Result<Option<Arc<str>>, String>, Outcome) {
         let Job { base, source, changes } = self;
-        let unfit = |taken| (taken, Outcome { base, end: End::Unfit });
+        let unfit = |taken| (taken, Outcome { base, end: End::Unfit, gone: false });
         let start: Arc<str> = match source {
             Source::Known(text) => text,
             Source::Sent(text) => text.as_str().into(),
             Source::Disk(named) => match disk() {
                 Err(why) => return unfit(Err(why)),
-                Ok(found) if named.is_some() && found.modified == named => found.text,
+                Ok(None) => return (Ok(None), Outcome { base, end: End::Unfit, gone: changes.is_empty() }),
+                Ok(Some(found)) if named.is_some() && found.modified == named => found.text,
                 // The file counts, and nothing is known of the buffer.
-                Ok(found) => return unfit(Ok(changes.is_empty().then_some(found.text))),
+                Ok(Some(found)) => return unfit(Ok(changes.is_empty().then_some(found.text))),
             },
         };
         match apply(start, &changes) {
             Some(text) => {
                 let end = End::Known { text: text.clone(), changes: changes.len() };
-                (Ok(Some(text)), Outcome { base, end })
+                (Ok(Some(text)), Outcome { base, end, gone: false })
             }
             None => unfit(Ok(None)),
         }
@@ -277,7 +285,7 @@ mod tests {
 
     /// The text of the mirror, and the buffer that must be sent whole.
     fn read(mirrors: &mut Mirrors, disk: (&str, Option<i64>)) -> (Option<String>, Option<String>) {
-        let on_disk = || Ok(OnDisk { text: disk.0.into(), modified: disk.1 });
+        let on_disk = || Ok(Some(OnDisk { text: disk.0.into(), modified: disk.1 }));
         let (text, outcome) = mirrors.job(FILE).text(on_disk);
         (text.expect("the disk can be read").map(|text| text.to_string()), mirrors.settle(FILE, outcome))
     }
@@ -343,7 +351,7 @@ mod tests {
             assert_eq!(update(&mut mirrors, message), Update::Changed);
             let job = mirrors.job(FILE);
             assert_eq!(update(&mut mirrors, change), Update::Changed);
-            let (text, outcome) = job.text(|| Ok(OnDisk { text: "* [ ]".into(), modified }));
+            let (text, outcome) = job.text(|| Ok(Some(OnDisk { text: "* [ ]".into(), modified })));
             assert_eq!(text.expect("it is read").as_deref(), Some("* [ ]"), "the file counts");
             assert_eq!(mirrors.settle(FILE, outcome), if fits { None } else { whole.clone() });
             if fits {
@@ -359,7 +367,7 @@ mod tests {
         let old = mirrors.job(FILE);
         update(&mut mirrors, "(:part :saved :modified 2)");
         update(&mut mirrors, "(:part :change :beg 0 :end 1 :text \"x\" :size 3)");
-        let (_, outcome) = old.text(|| Ok(OnDisk { text: "new".into(), modified: Some(2) }));
+        let (_, outcome) = old.text(|| Ok(Some(OnDisk { text: "new".into(), modified: Some(2) })));
         assert_eq!(mirrors.settle(FILE, outcome), None);
         assert_eq!(read(&mut mirrors, ("new", Some(2))), known("xew"));
         // A buffer that was closed leaves the file.

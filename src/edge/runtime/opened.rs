@@ -95,7 +95,7 @@ mod tests {
     }
 
     fn read(opened: &mut Opened) -> String {
-        let (text, outcome) = opened.job(FILE).text(|| Ok(OnDisk { text: "disk".into(), modified: Some(1) }));
+        let (text, outcome) = opened.job(FILE).text(|| Ok(Some(OnDisk { text: "disk".into(), modified: Some(1) })));
         assert_eq!(opened.settle(FILE, outcome), None);
         text.expect("it is read").expect("there is one").to_string()
     }
@@ -132,7 +132,7 @@ mod tests {
             } else {
                 tell(&mut opened, 0, end);
             }
-            let (text, _) = opened.job(FILE).text(|| Ok(OnDisk { text: "newer".into(), modified: Some(2) }));
+            let (text, _) = opened.job(FILE).text(|| Ok(Some(OnDisk { text: "newer".into(), modified: Some(2) })));
             assert_eq!(text.expect("it is read").as_deref(), Some("newer"));
             assert!(opened.is_open(FILE), "the other one has it still");
         }

@@ -13,8 +13,8 @@ use tokio::sync::mpsc;
 /// How long a changed buffer rests before it is read, so that a burst of typing is read once.
 const REST: Duration = Duration::from_millis(10);
 
-/// Reads a file as it is on disk. It may take long. An error is words for the user.
-pub(super) type Disk = Arc<dyn Fn(&str) -> Result<OnDisk, String> + Send + Sync>;
+/// Reads a file as it is on disk; `None` when it is gone. It may take long. An error is words for the user.
+pub(super) type Disk = Arc<dyn Fn(&str) -> Result<Option<OnDisk>, String> + Send + Sync>;
 /// Reads a text into memory, unless it is no longer wanted by then. It may take long. An error is words for the user.
 pub(super) type Take = Arc<dyn Fn(&str, Arc<str>, &dyn Fn() -> bool) -> Result<(), String> + Send + Sync>;
 
