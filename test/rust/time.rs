@@ -674,6 +674,96 @@ async fn what_is_typed_behind_an_edit_of_the_agent_stays_in_memory() {
     }
 }
 
+fn said(found: Vec<Blame>) -> Vec<(&'static str, String)> {
+    found.into_iter().map(|blame| (blame.what, blame.author.by)).collect()
+}
+
+const AGENT: &str = "agent (org-add-heading)";
+const DISK: &str = "read from disk";
+const HAND: &str = "by hand, in Emacs";
+
+/// Notes of bare headings, of which the agent adds one; returns the engine and the text then.
+async fn a_bare_heading_of_the_agent(home: &Home, server: &FakeServer) -> (Arc<Engine>, String) {
+    let engine = engine(home, server, |_| {}).await;
+    does(home, &engine, "add it").await;
+    (engine, home.read_file("home.org"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn blame_follows_a_heading_without_text_whose_title_alone_was_changed() {
+    const BARE: &str = "* List\n** One\n** Two\n* Last\n";
+    for (under, changed) in [
+        ("list", "* List\n** One\n** Two\n** Buy new grouts\n* Last\n"),
+        // What stands around it is edited in the same moment.
+        ("list", "Text.\n* List\n** One and a half\n** Two\n** Buy new grouts\n* Last\n* Very last\n"),
+        ("list", "* List\n** One\n** Two\n** TODO Buy grout :shop:\n* Last one\n"),
+    ] {
+        let notes = BARE.replacen("* List\n", "* List\n:PROPERTIES:\n:ID: list\n:END:\n", 1);
+        let home = Home::new(&[("home.org", &notes)]);
+        let server = FakeServer::start(act("org-add-heading", json!({"title": "Buy new grout", "parent": under})));
+        let (engine, text) = a_bare_heading_of_the_agent(&home, &server).await;
+        let file = home.file("home.org");
+        let line = |text: &str| text.lines().position(|line| line.contains("grout")).expect("it is there") + 1;
+        let id = |engine: &Engine, text: &str| {
+            let document = engine.view().document(&file).expect("it is in memory").clone();
+            let at = document.outline.nodes.partition_point(|node| node.line as usize <= line(text)) - 1;
+            document.ids[at].clone()
+        };
+        let (_, before) = engine.blame(&format!("{file}:{}", line(&text))).await.expect("it is known");
+        assert_eq!(said(before), [("written", AGENT.to_string())], "{text}");
+        let key = id(&engine, &text);
+        let typed = changed.replacen("* List\n", "* List\n:PROPERTIES:\n:ID: list\n:END:\n", 1);
+        engine.take_buffer(&file, typed.as_str().into(), &|| true).expect("it can be read");
+        assert_eq!(id(&engine, &typed), key, "{typed}");
+        let (_, after) = engine.blame(&format!("{file}:{}", line(&typed))).await.expect("it is known");
+        assert_eq!(said(after), [("changed", HAND.to_string()), ("written", AGENT.to_string())], "{typed}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn blame_tells_what_came_back_and_behind_it_who_wrote_it() {
+    let home = Home::new(&[("home.org", NOTES)]);
+    let server =
+        FakeServer::start(act("org-add-heading", json!({"title": "Buy grout", "file": home.file("home.org")})));
+    let (engine, text) = a_bare_heading_of_the_agent(&home, &server).await;
+    let file = home.file("home.org");
+    let blame = || async {
+        let line = text.lines().position(|line| line.contains("grout")).expect("it is there") + 1;
+        said(engine.blame(&format!("{file}:{line}")).await.expect("it is known").1)
+    };
+    let take = |text: &str| engine.take_buffer(&file, text.into(), &|| true).expect("it can be read");
+    take(NOTES);
+    take(&format!("* Meanwhile\n{NOTES}"));
+    take(&text);
+    let written = ("written", AGENT.to_string());
+    assert_eq!(blame().await, [("came back", HAND.to_string()), written.clone()]);
+    // The file goes, and comes back as a whole.
+    std::fs::remove_file(&file).expect("it was there");
+    home.read(&engine).await;
+    std::fs::write(&file, &text).expect("a file");
+    home.read(&engine).await;
+    assert_eq!(blame().await, [("came back", DISK.to_string()), ("came back", HAND.to_string()), written]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_bytes_that_an_undo_left_once_are_not_its_own_for_ever() {
+    let home = Home::new(&[("home.org", NOTES)]);
+    let server = FakeServer::start(act("org-set-todo", json!({"id": "tiles", "state": "DONE"})));
+    let engine = engine(&home, &server, |_| {}).await;
+    does(&home, &engine, "the tiles are ordered").await;
+    undo(&engine).await;
+    assert_eq!(home.read_file("home.org"), NOTES);
+    for text in [NOTES.replace("Order tiles", "Order red tiles").as_str(), NOTES] {
+        std::fs::write(home.file("home.org"), text).expect("a file");
+        home.read(&engine).await;
+    }
+    let (_, found) = engine.blame("tiles").await.expect("it is known");
+    let mut found = said(found);
+    assert_eq!(found.remove(2), ("changed", "undo by you".to_string()));
+    assert_eq!(found.remove(2), ("changed", "agent (org-set-todo)".to_string()));
+    assert_eq!(found, [("changed", DISK.to_string()), ("changed", DISK.to_string()), ("written", DISK.to_string())]);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn blame_follows_a_file_to_its_former_names() {
     let home = Home::new(&[("home.org", NOTES)]);
@@ -693,7 +783,6 @@ async fn blame_follows_a_file_to_its_former_names() {
     // Whatever is called so now is another file.
     std::fs::write(home.file("home.org"), "* Another one\n").expect("a file");
     home.read(&first).await;
-    let said = |found: Vec<Blame>| found.into_iter().map(|blame| (blame.what, blame.author.by)).collect::<Vec<_>>();
     let expect = [("changed", "agent (org-set-todo)".to_string()), ("written", "read from disk".to_string())];
     let (_, found) = first.blame("tiles").await.expect("it is known");
     assert_eq!(said(found), expect);

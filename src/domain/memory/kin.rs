@@ -20,7 +20,7 @@ pub(super) const NONE: u32 = u32::MAX;
 
 /// Returns for each heading of a text the one that it is of an earlier text, told as memory tells them; the file's own
 /// place counts as one, too.
-pub(in crate::domain) fn followed(old: &Outline, new: &Outline) -> Vec<Option<usize>> {
+pub(crate) fn followed(old: &Outline, new: &Outline) -> Vec<Option<usize>> {
     let [before, after] = [old, new].map(|outline| Digests::new(outline, None));
     let from = kin(
         &Hashed { outline: old, own: &before.own, whole: &before.whole },

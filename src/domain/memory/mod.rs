@@ -23,7 +23,7 @@ pub mod transaction;
 pub mod tree;
 pub mod view;
 
-pub(in crate::domain) use kin::followed;
+pub(crate) use kin::followed;
 
 use crate::domain::id::OperationId;
 use crate::domain::memory::operation::{Operation, Why};

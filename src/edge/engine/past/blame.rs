@@ -3,8 +3,10 @@
 use crate::domain::id::{NodeId, ObjectHash, OperationId};
 use crate::domain::inert::exact;
 use crate::domain::memory::operation::Operation;
-use crate::domain::memory::store::{Record, content_name};
-use crate::domain::undo::Change;
+use crate::domain::memory::store::content_name;
+use crate::domain::org::outline::Outline;
+use crate::domain::org::scan::scan;
+use crate::domain::undo::{Change, Kind};
 use crate::edge::engine::Engine;
 use crate::edge::engine::memory::{BUFFER, READ};
 use crate::edge::engine::past::place::{Before, Place};
@@ -56,8 +58,9 @@ pub struct Blame {
     pub operation: OperationId,
     /// When.
     pub at: jiff::Timestamp,
-    /// What became of the heading: `written`, `changed`, or `not known before`, when older versions are not looked at;
-    /// `before that, let go` where older ones are not kept, with `perhaps written` for what touched its file until then.
+    /// What became of the heading: `written`, `changed`, `came back`, after it was gone for a while, or `not known before`,
+    /// when older versions are not looked at; `before that, let go` where older ones are not kept, with
+    /// `perhaps written` for what touched its file until then.
     pub what: &'static str,
     /// Who did it.
     pub author: Author,
@@ -68,6 +71,13 @@ struct Version {
     operation: OperationId,
     document: Option<ObjectHash>,
     file: Arc<str>,
+}
+
+/// The version in which the heading was found last, which is the next one in time.
+struct Later {
+    /// Its index among the versions.
+    at: usize,
+    outline: Outline,
 }
 
 impl Engine {
@@ -85,36 +95,58 @@ impl Engine {
         versions.drain(..cut);
         let whole = whole && cut == 0;
         let mut found = Vec::new();
-        let mut later: Option<(OperationId, Arc<str>, Arc<str>)> = None;
-        for Version { operation: id, document, file } in versions.iter().rev() {
+        let mut later: Option<Later> = None;
+        let mut missing = false;
+        for at in (0..versions.len()).rev() {
+            let Some(Version { document, file, .. }) = versions.get(at) else { break };
             let text = self.text_of(*document).await?.unwrap_or_else(|| "".into());
-            if let Some((changed_by, newer, then)) = &later {
-                match place.before(&text, &self.scan_options_of(file)) {
+            let Ok(outline) = scan(text, &self.scan_options_of(file)) else { continue };
+            let Some(newer) = &later else {
+                // The newest version is what memory holds now.
+                place = place.now(&outline).unwrap_or(place);
+                later = Some(Later { at, outline });
+                continue;
+            };
+            if missing {
+                // It was gone for a while: behind what brought it back is who wrote it.
+                let Some(earlier) = place.gone_from(&outline) else { continue };
+                found.extend(self.blamed(&versions, newer, "came back").await?);
+                (place, missing) = (earlier, false);
+            } else {
+                match place.before(&newer.outline, &outline) {
                     Before::Same(earlier) => place = earlier,
                     Before::Other(earlier) => {
-                        found.extend(self.blamed(*changed_by, "changed", then, newer).await?);
+                        found.extend(self.blamed(&versions, newer, "changed").await?);
                         place = earlier;
                     }
-                    Before::Absent => {
-                        found.extend(self.blamed(*changed_by, "written", then, newer).await?);
+                    // What an act of the agent writes is its own, whatever stood there once.
+                    Before::Absent if self.is_written(&versions, newer).await? => {
+                        found.extend(self.blamed(&versions, newer, "written").await?);
                         return Ok((heading, found));
                     }
+                    Before::Absent => {
+                        missing = true;
+                        continue;
+                    }
                 }
-            } else {
-                // The newest version is what memory holds now.
-                place = place.now(&text, &self.scan_options_of(file)).unwrap_or(place);
             }
-            later = Some((*id, text, file.clone()));
+            later = Some(Later { at, outline });
         }
-        if let Some((first, text, file)) = later {
-            let before = OperationId(first.0.saturating_sub(1));
-            let gone = if whole { None } else { self.archive.let_go(before).await? };
+        if let Some(first) = later {
+            let all = whole || missing;
+            let gone = match versions.get(first.at).filter(|_| !all) {
+                Some(kept) => {
+                    let before = OperationId(kept.operation.0.saturating_sub(1));
+                    self.archive.let_go(before).await?.map(|why| (kept, why))
+                }
+                None => None,
+            };
             match gone {
-                Some(why) => found.extend(self.before_kept(first, &file, why).await?),
+                Some((kept, why)) => found.extend(self.before_kept(kept.operation, &kept.file, why).await?),
                 None => {
                     // Behind the versions that are looked at nobody knows who wrote it.
-                    let what = if whole { "written" } else { "not known before" };
-                    found.extend(self.blamed(first, what, &file, &text).await?);
+                    let what = if all { "written" } else { "not known before" };
+                    found.extend(self.blamed(&versions, &first, what).await?);
                 }
             }
         }
@@ -158,19 +190,9 @@ impl Engine {
         }
     }
 
-    /// Says who made an operation, by which a file came to hold a text.
-    async fn blamed(
-        &self,
-        id: OperationId,
-        what: &'static str,
-        file: &str,
-        text: &str,
-    ) -> Result<Option<Blame>, String> {
-        let Some(operation) = self.archive.operation(id).await? else { return Ok(None) };
-        let mut change = self.change_of(&operation).await?;
-        if change.is_none() && (operation.why.cause == READ || operation.why.cause == BUFFER) {
-            change = self.change_that_made(&operation, file, text).await?;
-        }
+    /// Says who made a version of a file.
+    async fn blamed(&self, versions: &[Version], of: &Later, what: &'static str) -> Result<Option<Blame>, String> {
+        let Some((operation, change)) = self.maker(versions, of).await? else { return Ok(None) };
         Ok(Some(self.blame_of(operation, what, change).await))
     }
 
@@ -190,21 +212,53 @@ impl Engine {
         Blame { operation: operation.id, at: operation.why.at, what, author }
     }
 
+    /// Returns whether an act of the agent made a version.
+    async fn is_written(&self, versions: &[Version], of: &Later) -> Result<bool, String> {
+        let made = self.maker(versions, of).await?;
+        Ok(made.is_some_and(|(_, change)| change.is_some_and(|change| change.kind == Kind::Act)))
+    }
+
+    /// Returns the operation by which a version came to memory, and the change of ours that made it.
+    async fn maker(&self, versions: &[Version], of: &Later) -> Result<Option<(Operation, Option<Change>)>, String> {
+        let Some(version) = versions.get(of.at) else { return Ok(None) };
+        let Some(operation) = self.archive.operation(version.operation).await? else { return Ok(None) };
+        let mut change = self.change_of(&operation).await?;
+        if change.is_none() && (operation.why.cause == READ || operation.why.cause == BUFFER) {
+            let before = versions.get(..of.at).unwrap_or_default();
+            change = self.change_that_made(&operation, version, before, &of.outline.text).await?;
+        }
+        Ok(Some((operation, change)))
+    }
+
     /// Finds the change that left a text in a file. What a command did is read from disk like what a hand did, and what
     /// was done in a buffer may be heard of from there before the act has ended: the bytes tell.
-    async fn change_that_made(&self, operation: &Operation, file: &str, text: &str) -> Result<Option<Change>, String> {
+    async fn change_that_made(
+        &self,
+        operation: &Operation,
+        version: &Version,
+        before: &[Version],
+        text: &str,
+    ) -> Result<Option<Change>, String> {
         let until = operation.why.at.checked_add(BEFORE_ITS_END).unwrap_or(operation.why.at);
         let content = content_name(text.as_bytes()).to_hex();
         let made = self.archive.newest_of(kind::MADE, content, MOST_ALIKE).await?;
-        let is = |record: &&Record| {
+        for record in made.iter().filter(|record| record.body["path"] == *version.file) {
             let time = record.body["time"].as_str().and_then(|time| time.parse::<jiff::Timestamp>().ok());
-            record.body["path"] == file && time.is_some_and(|time| time <= until)
-        };
-        let name = made.iter().find(is).and_then(|record| record.body["change"].as_str());
-        match name {
-            Some(name) => Ok(self.changes_named(vec![name.to_string()]).await?.pop()),
-            None => Ok(None),
+            let Some(name) = record.body["change"].as_str().filter(|_| time.is_some_and(|time| time <= until)) else {
+                continue;
+            };
+            let Some(change) = self.changes_named(vec![name.to_string()]).await?.pop() else { continue };
+            if change.since >= operation.id {
+                // It began later.
+                continue;
+            }
+            // Once memory had what a change left behind, whoever brings the same bytes again does so on their own, as
+            // `git stash pop` does; those before that change were taken in earlier still.
+            let had = before.iter().rev().take_while(|version| version.operation > change.since);
+            let taken = had.into_iter().any(|earlier| earlier.document == version.document);
+            return Ok((!taken).then_some(change));
         }
+        Ok(None)
     }
 
     /// Finds out what led to a change: the request and the model of the turn that wanted it, its plan, its approver.

@@ -1,8 +1,8 @@
-//! A heading from one version of its file to the one before it: found by its id, its text, its path or its body.
+//! A heading from one version of its file to the one before it: by its id, or as memory follows it through an edit.
 
+use crate::domain::memory::followed;
 use crate::domain::org::outline::Outline;
-use crate::domain::org::scan::{ScanOptions, scan};
-use std::sync::Arc;
+use std::collections::HashSet;
 
 /// Returns a heading's own text, without what is below it.
 pub(super) fn own(outline: &Outline, index: usize) -> &str {
@@ -50,55 +50,70 @@ impl Place {
     }
 
     /// Finds the heading in the newest version, which holds what it was found in.
-    pub(super) fn now(&self, text: &Arc<str>, options: &ScanOptions) -> Option<Place> {
-        let outline = scan(text.clone(), options).ok()?;
-        self.find(&outline).map(|index| Place::of(&outline, index))
+    pub(super) fn now(&self, newest: &Outline) -> Option<Place> {
+        let found = match self.index {
+            0 => Some(0),
+            _ => self
+                .by_id(newest)
+                .or_else(|| self.by_text(newest, &|_| true))
+                .or_else(|| self.by_path(newest, &|_| true)),
+        };
+        found.map(|index| Place::of(newest, index))
     }
 
-    pub(super) fn before(&self, text: &Arc<str>, options: &ScanOptions) -> Before {
-        let Ok(outline) = scan(text.clone(), options) else { return Before::Absent };
-        match self.find(&outline) {
+    /// Finds the heading one version earlier. `newer` is the version that it was found in.
+    pub(super) fn before(&self, newer: &Outline, older: &Outline) -> Before {
+        match self.find(newer, older) {
             None => Before::Absent,
             Some(index) => {
-                let place = Place::of(&outline, index);
+                let place = Place::of(older, index);
                 let same = place.own.trim_end_matches('\n') == self.own.trim_end_matches('\n');
                 if same { Before::Same(place) } else { Before::Other(place) }
             }
         }
     }
 
-    /// Finds it by its id, else by the same text, by its path of titles, or as the one heading of its place that
-    /// has another title now.
-    fn find(&self, outline: &Outline) -> Option<usize> {
+    /// Finds the heading in a version since which it was gone and has come back: by its id or as it stood.
+    pub(super) fn gone_from(&self, older: &Outline) -> Option<Place> {
+        let found = self.by_id(older).or_else(|| self.by_text(older, &|_| true));
+        found.map(|index| Place::of(older, index))
+    }
+
+    /// Finds it by its id, else as memory follows headings through an edit; what memory took for another one, because
+    /// too much was changed at once, is known by its text or its path of titles, unless it is another one's.
+    fn find(&self, newer: &Outline, older: &Outline) -> Option<usize> {
         if self.index == 0 {
             return Some(0);
         }
-        let all = 1..outline.nodes.len();
-        if let Some(id) = &self.id {
-            let has = |i: &usize| outline.nodes.get(*i).is_some_and(|n| outline.property(n, "ID") == Some(id.as_str()));
-            if let Some(found) = all.clone().find(has) {
-                return Some(found);
-            }
+        if let Some(found) = self.by_id(older) {
+            return Some(found);
         }
-        let nearest = |found: Vec<usize>| found.into_iter().min_by_key(|i| i.abs_diff(self.index));
-        let by_text = nearest(all.clone().filter(|i| own(outline, *i) == self.own).collect());
-        let by_path = || nearest(all.clone().filter(|i| path(outline, *i) == self.path).collect());
-        // A new title over the same body, under the same parent.
-        let body = |own: &str| own.split_once('\n').map(|(_, body)| body.trim().to_string()).unwrap_or_default();
-        let mine = body(&self.own);
-        let parent = self.path.split_last().map(|(_, parent)| parent.to_vec()).unwrap_or_default();
-        let renamed = || {
-            let fits = |i: &usize| {
-                let of = path(outline, *i);
-                of.split_last().is_some_and(|(_, above)| above == parent.as_slice()) && body(own(outline, *i)) == mine
-            };
-            let found: Vec<usize> = all.clone().filter(fits).collect();
-            match found.as_slice() {
-                [only] if !mine.is_empty() => Some(*only),
-                _ => None,
-            }
-        };
-        by_text.or_else(by_path).or_else(renamed)
+        let from = followed(older, newer);
+        if let Some(found) = from.get(self.index).copied().flatten() {
+            return Some(found);
+        }
+        let taken: HashSet<usize> = from.into_iter().flatten().collect();
+        let free = |index: usize| !taken.contains(&index);
+        self.by_text(older, &free).or_else(|| self.by_path(older, &free))
+    }
+
+    fn by_id(&self, outline: &Outline) -> Option<usize> {
+        let id = self.id.as_deref()?;
+        let has = |i: &usize| outline.nodes.get(*i).is_some_and(|node| outline.property(node, "ID") == Some(id));
+        (1..outline.nodes.len()).find(has)
+    }
+
+    fn by_text(&self, outline: &Outline, may: &dyn Fn(usize) -> bool) -> Option<usize> {
+        let mine = self.own.trim_end_matches('\n');
+        self.nearest(outline, &|index| may(index) && own(outline, index).trim_end_matches('\n') == mine)
+    }
+
+    fn by_path(&self, outline: &Outline, may: &dyn Fn(usize) -> bool) -> Option<usize> {
+        self.nearest(outline, &|index| may(index) && path(outline, index) == self.path)
+    }
+
+    fn nearest(&self, outline: &Outline, fits: &dyn Fn(usize) -> bool) -> Option<usize> {
+        (1..outline.nodes.len()).filter(|index| fits(*index)).min_by_key(|index| index.abs_diff(self.index))
     }
 }
 
