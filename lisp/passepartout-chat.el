@@ -34,6 +34,7 @@
 (require 'org-element)
 (require 'passepartout)
 (require 'passepartout-events)
+(require 'passepartout-view)
 (require 'passepartout-chat-text)
 (require 'passepartout-chat-guard)
 (require 'passepartout-chat-answer)
@@ -298,10 +299,8 @@ first question are offered."
     (let* ((folder (file-name-as-directory
                     (expand-file-name (or passepartout-chat-directory
                                           (car (passepartout--directories))))))
-           (file (read-file-name "Save the chat as: " folder nil nil
-                                 (passepartout-chat--file-name))))
-      (when (file-directory-p file)
-        (setq file (expand-file-name (passepartout-chat--file-name) file)))
+           (file (passepartout-view-read-new-file
+                  "Save the chat as" folder (passepartout-chat--file-name))))
       (when (and (file-exists-p file)
                  (not (y-or-n-p (format "%s is there; replace it? " file))))
         (user-error "The chat was not saved"))

@@ -252,25 +252,40 @@ Private headings are among it only when PRIVATE says that the note is."
     (insert text)
     (undo-boundary)))
 
+(defun passepartout-query-block--ask (params start)
+  "Ask the core for what PARAMS say, for the block whose inside is at START."
+  (let ((query (format "%s" (or (plist-get params :query) "")))
+        (limit (plist-get params :limit))
+        (line (passepartout-query-block--line start)))
+    ;; A name of a column that is wrong is said at once.
+    (passepartout-query-block--names (plist-get params :columns))
+    (passepartout-request
+     :query `(:query ,query
+              ,@(and (integerp limit) `(:limit ,limit))
+              ,@(passepartout-query-block--for))
+     (lambda (payload)
+       (passepartout-query-block--fill start line params payload)))))
+
 ;;;###autoload
 (defun org-dblock-write:passepartout-query (params)
   "Fill a dynamic block by PARAMS: :query, :limit and :columns.
-What stood there stays until the core has answered."
-  (let ((query (format "%s" (or (plist-get params :query) "")))
-        (limit (plist-get params :limit))
-        (start (point-marker)))
-    ;; A name of a column that is wrong is said at once.
-    (passepartout-query-block--names (plist-get params :columns))
-    (insert (string-trim-right (or (plist-get params :content) "") "\n"))
-    (when (string-empty-p (string-trim (or (plist-get params :content) "")))
-      (insert ": Asking…"))
-    (let ((line (passepartout-query-block--line start)))
-      (passepartout-request
-       :query `(:query ,query
-                ,@(and (integerp limit) `(:limit ,limit))
-                ,@(passepartout-query-block--for))
-       (lambda (payload)
-         (passepartout-query-block--fill start line params payload))))))
+What stood there stays until the core has answered, and whenever it
+cannot be asked."
+  (let ((content (or (plist-get params :content) ""))
+        (start (point-marker))
+        (asked nil))
+    ;; Org has taken it out already.
+    (insert (if (string-empty-p (string-trim content))
+                ": Asking…"
+              (string-trim-right content "\n")))
+    (unwind-protect
+        (progn (passepartout-query-block--ask params start)
+               (setq asked t))
+      (unless asked
+        (let ((bounds (passepartout-query-block--bounds start)))
+          (when bounds
+            (passepartout-query-block--replace bounds content)))
+        (set-marker start nil)))))
 
 ;;;###autoload
 (defun passepartout-query-insert-block (query)

@@ -500,8 +500,9 @@ again.\n"))))
   "Write the results to FILE, as a dynamic block of Org.
 Private headings are left out, unless you say that they go along; then
 the whole file says that it is private."
-  (interactive (list (read-file-name "Save the results as an Org file: "
-                                     nil nil nil "query.org")))
+  (interactive (list (passepartout-view-read-new-file
+                      "Save the results as an Org file"
+                      default-directory "query.org")))
   (require 'passepartout-query-block)
   (let* ((query passepartout-query--query)
          (limit passepartout-query--limit)

@@ -64,6 +64,18 @@
                  text)))
     (string-trim (passepartout-view-visible text))))
 
+(defun passepartout-view-read-new-file (prompt folder name)
+  "Ask with PROMPT for a file to write, and return it; NAME in FOLDER is offered.
+The minibuffer holds FOLDER alone, so that what is typed is a name; the
+name of a folder stands for NAME in it."
+  (let* ((folder (file-name-as-directory (expand-file-name folder)))
+         (file (expand-file-name
+                (read-file-name (format "%s (default %s): " prompt name)
+                                folder (expand-file-name name folder)))))
+    (if (or (directory-name-p file) (file-directory-p file))
+        (expand-file-name name file)
+      file)))
+
 (defun passepartout-view-fixed (text)
   "Return TEXT as a fixed-width area of Org, each line after a colon."
   (concat

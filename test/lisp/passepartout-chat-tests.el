@@ -573,10 +573,11 @@ Sources: [[id:abc-1][A x note]], [[file:/tmp/n.org::*B][B]]
             (should (equal (buffer-name) "*Passepartout: bindery*"))
             (insert "What is due, this week?")
             (cl-letf (((symbol-function 'read-file-name)
-                       (lambda (_prompt directory _default _must initial
-                                        &rest _)
-                         (setq offered (cons directory initial))
-                         (expand-file-name initial directory))))
+                       (lambda (_prompt directory default &rest _)
+                         (setq offered (cons directory
+                                             (file-relative-name
+                                              default directory)))
+                         default)))
               (save-buffer)
               (should (equal (car offered) folder))
               (should (string-match-p

@@ -354,7 +354,44 @@
                               (buffer-string))))
     (passepartout-query-tests--in-block
         "#+BEGIN: passepartout-query :query \"x\" :columns \"todo nonsense\""
-      (should-error (org-update-dblock)))))
+      (let ((before (buffer-string)))
+        (should-error (org-update-dblock))
+        (should (equal (buffer-string) before))))))
+
+(ert-deftest passepartout-query-block-stays-when-the-core-cannot-be-asked ()
+  (passepartout-fake-with
+    (cl-letf (((symbol-function 'passepartout-request)
+               (lambda (&rest _) (error "There is no core"))))
+      (dolist (content '("" "old\n" "| a |\n\n: b\n"))
+        (with-temp-buffer
+          (let ((org-inhibit-startup t)) (org-mode))
+          (insert "#+BEGIN: passepartout-query :query \"x\"\n" content
+                  "#+END:\nbehind\n")
+          (let ((before (buffer-string)))
+            (goto-char (point-min))
+            (should-error (org-update-dblock))
+            (should (equal (buffer-string) before))))))))
+
+(ert-deftest passepartout-query-save-offers-a-name-that-typing-replaces ()
+  (let ((folder (file-name-as-directory
+                 (file-truename (make-temp-file "passepartout-query" t)))))
+    (unwind-protect
+        (pcase-dolist (`(,typed ,expected)
+                       '(("" "query.org") ("larch.org" "larch.org")
+                         ("sub/larch.org" "sub/larch.org") ("sub/" "sub/query.org")))
+          (make-directory (expand-file-name "sub" folder) t)
+          (let ((found nil) (inhibit-message t))
+            (switch-to-buffer (get-buffer-create "*scratch*"))
+            (setq default-directory folder)
+            (cl-letf (((symbol-function 'passepartout-query-save)
+                       (let ((spec (cadr (interactive-form 'passepartout-query-save))))
+                         (lambda (&rest _)
+                           (interactive)
+                           (setq found (car (eval spec t)))))))
+              (execute-kbd-macro
+               (vconcat [?\M-x] "passepartout-query-save" [return] typed [return])))
+            (should (equal found (expand-file-name expected folder)))))
+      (delete-directory folder t))))
 
 ;;;; With the real core
 
