@@ -83,7 +83,7 @@ pub const FIELDS: &[Known] = &[
     known(Field::Under, "under", &["ancestor", "ancestors"], "under:\"Work/Boat\""),
     known(Field::Parent, "parent", &["parents"], "parent:boat"),
     known(Field::Links, "links", &["linked-from"], "links:boat"),
-    known(Field::Backlinks, "backlinks", &["links-to", "link"], "backlinks:boat"),
+    known(Field::Backlinks, "backlinks", &["links-to"], "backlinks:boat"),
     known(Field::Similar, "similar", &["like"], "similar:boat"),
     known(Field::Scheduled, "scheduled", &[], "scheduled:today"),
     known(Field::Deadline, "deadline", &["due"], "deadline:<2026-12-01"),
@@ -95,6 +95,70 @@ pub const FIELDS: &[Known] = &[
     known(Field::Sort, "sort", &["order"], "sort:deadline"),
     known(Field::Limit, "limit", &[], "limit:20"),
 ];
+
+/// A name that org-ql has, or that people try, and that is none here.
+pub struct Absent {
+    /// Its names.
+    names: &'static [&'static str],
+    /// The way out with a colon.
+    pub pair: &'static str,
+    /// The way out in an s-expression.
+    pub form: &'static str,
+}
+
+const fn gone(names: &'static [&'static str], pair: &'static str, form: &'static str) -> Absent {
+    Absent { names, pair, form }
+}
+
+/// Names for which there is another way.
+const ABSENT: &[Absent] = &[
+    gone(
+        &["link"],
+        "write backlinks:boat for what links to a heading, and links:boat for what it links to",
+        "write (backlinks \"boat\") for what links to a heading, and (links \"boat\") for what it links to",
+    ),
+    gone(
+        &["ts", "ts-active", "ts-a", "ts-inactive", "ts-i"],
+        "times in texts are not looked for; write planned:today, scheduled:, deadline: or closed:",
+        "times in texts are not looked for; write (planned :on today), (scheduled …), (deadline …) or (closed …)",
+    ),
+    gone(
+        &["category"],
+        "write prop:CATEGORY=home or file:home",
+        "write (prop \"CATEGORY\" \"home\") or (file \"home\")",
+    ),
+    gone(&["effort"], "write prop:EFFORT<1:00", "write (prop \"EFFORT\" < \"1:00\")"),
+    gone(&["habit"], "write prop:STYLE=habit", "write (prop \"STYLE\" \"habit\")"),
+    gone(
+        &["outline-path", "olp", "outline-path-segment", "olps"],
+        "write under:\"Work/Boat\"",
+        "write (under \"Work/Boat\")",
+    ),
+    gone(
+        &["children", "descendants"],
+        "queries inside of queries are not known; write parent:boat or under:boat",
+        "queries inside of queries are not known; write (parent \"boat\") or (under \"boat\")",
+    ),
+    gone(
+        &["tags-inherited", "inherited-tags", "tags-i", "itags", "tags-regexp", "tags*"],
+        "write tag:work, or own-tag:work",
+        "write (tags \"work\"), or (tags-local \"work\")",
+    ),
+    gone(&["heading-regexp", "h*"], "write title:boat", "write (title \"boat\")"),
+    gone(&["clocked"], "clocks are not looked at; write modified:-7d", "clocks are not looked at; write (modified -7)"),
+    gone(&["blocked"], "write todo:open has:children", "write (and (todo) (has \"children\"))"),
+    gone(&["src"], "write \"the words\" of the source", "write (text \"the words\") of the source"),
+];
+
+/// Returns what is to be said of a name that is none here, in any case.
+pub fn absent(name: &str) -> Option<&'static Absent> {
+    ABSENT.iter().find(|absent| absent.names.iter().any(|known| known.eq_ignore_ascii_case(name)))
+}
+
+/// Returns every name of every field.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    FIELDS.iter().flat_map(|known| std::iter::once(&known.name).chain(known.others).copied())
+}
 
 /// What may stand behind `has:`.
 pub const THINGS: &[(&str, Thing)] = &[

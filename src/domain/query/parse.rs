@@ -4,7 +4,7 @@
 //! parentheses group. A query that is one s-expression, as org-ql has them, is read as such.
 
 use crate::domain::query::error::{QueryError, nearest};
-use crate::domain::query::field::{FIELDS, Field};
+use crate::domain::query::field::{Field, absent, names};
 use crate::domain::query::lisp;
 use crate::domain::query::text::has_words;
 use crate::domain::query::token::{Kind, Token, tokens};
@@ -180,6 +180,11 @@ impl<'a> Parser<'a> {
             QueryError { what, way_out, column: at.0, width: at.1.max(1) }
         })?;
         match said {
+            // As in org-ql, and apart from the other names of this field: all of them.
+            Said::Term(Term::Tag(tags)) if name.eq_ignore_ascii_case("tags-all") => {
+                let each = tags.into_iter().map(|tag| Filter::Term(Term::Tag(vec![tag])));
+                return Ok(Some(Filter::all(each.collect())));
+            }
             Said::Term(term) => return Ok(Some(Filter::Term(term))),
             Said::Sort(_) | Said::Limit(_) if inside => {
                 let what = format!("{}: is about the whole query", field.name());
@@ -209,13 +214,13 @@ fn unknown(token: &Token, name: &str, value: &str) -> Result<Option<Filter>, Que
         let term = if is_quoted { Term::Phrase(word.trim().to_string()) } else { Term::Word(word.clone()) };
         return Ok(has_words(&word).then_some(Filter::Term(term)));
     }
-    let names = FIELDS.iter().flat_map(|known| std::iter::once(&known.name).chain(known.others).copied());
-    let way_out = match nearest(name, names) {
-        Some(near) => {
+    let way_out = match (absent(name), nearest(name, names())) {
+        (Some(absent), _) => format!("{}; to look for it as text, quote it: \"{name}:{value}\"", absent.pair),
+        (None, Some(near)) => {
             let near = Field::named(near).map_or(near, Field::name);
             format!("did you mean {near}:{value}? To look for it as text, quote it: \"{name}:{value}\"")
         }
-        None => format!("to look for it as text, quote it: \"{name}:{value}\""),
+        (None, None) => format!("to look for it as text, quote it: \"{name}:{value}\""),
     };
     Err(QueryError {
         what: format!("there is no “{name}:”"),

@@ -109,7 +109,13 @@ pub fn term(term: &Term) -> String {
             },
         ),
         Term::Priority(wanted) => {
-            field(Field::Priority, &wanted.iter().map(char::to_string).collect::<Vec<_>>().join(","))
+            let row = wanted.windows(2).all(|pair| pair[1] as u32 == pair[0] as u32 + 1);
+            let listed = || wanted.iter().map(char::to_string).collect::<Vec<_>>().join(",");
+            let value = match wanted.as_slice() {
+                [first, .., last] if row && wanted.len() > 4 => format!("{first}..{last}"),
+                _ => listed(),
+            };
+            field(Field::Priority, &value)
         }
         Term::Level(from, to) => field(
             Field::Level,

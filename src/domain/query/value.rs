@@ -88,7 +88,15 @@ fn todo(value: &str, example: impl Fn() -> String) -> Result<Todo, Wrong> {
 }
 
 fn tags(value: &str, example: impl Fn() -> String) -> Result<Vec<String>, Wrong> {
-    list(value, example)
+    let tags = list(value, example)?;
+    // Org's own search writes “a+b”, and no tag has such a sign.
+    match tags.iter().find_map(|tag| tag.split_once('+').filter(|(first, _)| !first.is_empty())) {
+        Some((first, second)) => {
+            let both = format!("for both write tag:{first} tag:{second}, for one of them tag:{first},{second}");
+            Err((format!("“{first}+{second}” is no tag"), both))
+        }
+        None => Ok(tags),
+    }
 }
 
 fn property(value: &str) -> Result<Term, Wrong> {
@@ -121,7 +129,7 @@ fn property(value: &str) -> Result<Term, Wrong> {
 fn priorities(value: &str) -> Result<Vec<char>, Wrong> {
     let wrong = || {
         let what = format!("“{value}” is no priority");
-        (what, "write priority:A, priority:A,B or priority:A..C, and has:priority for any".to_string())
+        (what, "write priority:A, priority:A,B, priority:A..C or priority:>=B, and has:priority for any".to_string())
     };
     let one = |part: &str| {
         let mut chars = part.trim().trim_start_matches("[#").trim_end_matches(']').chars();
@@ -133,6 +141,17 @@ fn priorities(value: &str) -> Result<Vec<char>, Wrong> {
         let found: Vec<char> = (from..=to).filter(char::is_ascii_alphanumeric).collect();
         return if found.is_empty() { Err(wrong()) } else { Ok(found) };
     }
+    // A is the highest one.
+    let beyond = |from: char| if from.is_ascii_digit() { ('0', '9') } else { ('A', 'Z') };
+    for (mark, higher, same) in [(">=", true, true), ("<=", false, true), (">", true, false), ("<", false, false)] {
+        let Some(rest) = value.strip_prefix(mark) else { continue };
+        let edge = one(rest).ok_or_else(wrong)?;
+        let (first, last) = beyond(edge);
+        let all = if higher { first..=edge } else { edge..=last };
+        let found: Vec<char> = all.filter(|found| same || *found != edge).collect();
+        return if found.is_empty() { Err(wrong()) } else { Ok(found) };
+    }
+    let value = value.strip_prefix('=').unwrap_or(value);
     let mut found: Vec<char> = value.split(',').map(one).collect::<Option<_>>().ok_or_else(wrong)?;
     found.sort_unstable();
     found.dedup();
@@ -153,7 +172,7 @@ fn level(value: &str) -> Result<Term, Wrong> {
     } else if let Some(rest) = value.strip_prefix('>') {
         (number(rest)?.checked_add(1).ok_or_else(wrong)?, u16::MAX)
     } else {
-        let exact = number(value)?;
+        let exact = number(value.strip_prefix('=').unwrap_or(value))?;
         (exact, exact)
     };
     if from > to { Err(wrong()) } else { Ok(Term::Level(from, to)) }

@@ -84,8 +84,38 @@ fn queries_are_read() {
         ("(property \"EFFORT\" \"1:00\")", "prop:EFFORT=1:00"),
         ("(level 1 2)", "level:1..2"),
         ("(and \"larch deck\" (limit 3))", "\"larch deck\" limit:3"),
+        ("(scheduled :on today)", "scheduled:today"),
+        ("(and (scheduled :on today))", "scheduled:today"),
+        ("(deadline < today)", "deadline:<today"),
+        ("(deadline :to 2026-12-01)", "deadline:..2026-12-01"),
+        ("(deadline > 7)", "deadline:>+7d"),
+        ("(level > 2)", "level:>=3"),
+        ("(level '>= 2)", "level:>=2"),
+        ("(level = 2)", "level:2"),
+        ("'(todo \"NEXT\")", "todo:NEXT"),
+        ("(todo NEXT WAIT)", "todo:NEXT,WAIT"),
+        ("(todo)", "todo:open"),
+        ("(tags)", "has:tags"),
+        ("(priority)", "has:priority"),
+        ("(priority A)", "priority:A"),
+        ("(priority >= B)", "priority:A,B"),
+        ("(prop \"EFFORT\" < \"1:00\")", "prop:EFFORT<1:00"),
+        ("(tags-all \"a\" \"b\")", "tag:a tag:b"),
+        ("tags-all:a,b", "tag:a tag:b"),
+        ("(text boat deck)", "boat deck"),
+        ("(AND (todo) (not (done)))", "todo:open -todo:done"),
+        ("(links id:x)", "links:x"),
+        ("priority:>B", "priority:A"),
+        ("priority:<=C", "priority:C..Z"),
         // Words in parentheses are no s-expression.
-        ("(todo list)", "todo list"),
+        ("(harbour crane)", "harbour crane"),
+        ("(harbour (crane or dock))", "harbour (crane or dock)"),
+        ("(larch or deck)", "larch or deck"),
+        ("(todo or done)", "todo or done"),
+        ("(not larch)", "-larch"),
+        ("(not (deck or oak))", "-(deck or oak)"),
+        ("(todo:NEXT tag:a)", "todo:NEXT tag:a"),
+        ("(title tag:a)", "title tag:a"),
         ("(or)", ""),
     ] {
         match parse(typed) {
@@ -182,7 +212,7 @@ fn errors_say_what_where_and_the_way_out() {
             ^
     "#);
     insta::assert_snapshot!(shown("priority:high"), @r#"
-    column 10: “high” is no priority; write priority:A, priority:A,B or priority:A..C, and has:priority for any
+    column 10: “high” is no priority; write priority:A, priority:A,B, priority:A..C or priority:>=B, and has:priority for any
       priority:high
                ^^^^
     "#);
@@ -211,6 +241,38 @@ fn errors_say_what_where_and_the_way_out() {
       (and (regexp "x.*"))
             ^^^^^^
     "#);
+}
+
+/// Whatever looks like a form is read as one, and what is wrong with it is said.
+#[test]
+fn forms_that_cannot_be_read_say_why() {
+    for (typed, expected) in [
+        ("(tgas \"x\")", "there is no (tgas …); did you mean (tags …)?"),
+        ("(harbour \"x\")", "there is no (harbour …); to look for words, leave these parentheses away"),
+        ("(foo :on today)", "there is no (foo …)"),
+        ("(foo (todo))", "there is no (foo …)"),
+        ("(category \"x\")", "there is no (category …); write (prop \"CATEGORY\""),
+        ("(ts :on today)", "there is no (ts …); times in texts are not looked for; write (planned :on today)"),
+        ("(link \"x\")", "there is no (link …); write (backlinks \"boat\")"),
+        ("link:x", "there is no “link:”; write backlinks:boat for what links to a heading"),
+        ("(parent (todo \"TODO\"))", "queries inside of it are not known"),
+        ("(scheduled :before today)", "(scheduled …) takes no :before; it takes :on, :from and :to"),
+        ("(scheduled :on)", "nothing stands behind :on; write (scheduled :on today)"),
+        ("(property \"A\" \"b\" :inherit t)", "(prop …) takes no :inherit"),
+        ("(title > 3)", "(title …) compares nothing so"),
+        ("(scheduled :on todya)", "“todya” is no day; did you mean today?"),
+        ("(and (todo) urgent)", "urgent is no condition; write (urgent) for a condition, and \"urgent\" for a word"),
+        ("(or foo bar)", "foo is no condition"),
+        ("(done \"x\")", "(done) takes nothing"),
+        ("(tags büro)", "put values in quotation marks: (tags \"…\")"),
+        ("(todo TODO, NEXT)", "put values in quotation marks: (todo \"…\")"),
+        ("tag:a+b", "“a+b” is no tag; for both write tag:a tag:b, for one of them tag:a,b"),
+    ] {
+        match parse(typed) {
+            Err(error) => assert!(error.to_string().contains(expected), "{typed}: {error}"),
+            Ok(query) => panic!("{typed} is read as {}", print(&query)),
+        }
+    }
 }
 
 #[test]
