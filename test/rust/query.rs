@@ -539,3 +539,20 @@ fn days_and_links_of_one_large_file_take_no_time_squared() {
     // With a look at every heading for each of them it took minutes.
     assert!(begun.elapsed() < std::time::Duration::from_secs(20), "{:?}", begun.elapsed());
 }
+
+/// A count that Org keeps in a title, and the target of a link, are no part of the name.
+#[test]
+fn names_are_compared_without_counts_and_links() {
+    let view =
+        view(&[("/m/p.org", "* Proj [0/2] [0%]\n** One\n** See [[https://example.org][the mill]] [1/2]\n*** Two\n")]);
+    for (query, expected) in [
+        ("under:Proj", "One, See [[https://example.org][the mill]] [1/2], Two"),
+        ("parent:proj", "One, See [[https://example.org][the mill]] [1/2]"),
+        ("parent:\"Proj [0/2] [0%]\"", "One, See [[https://example.org][the mill]] [1/2]"),
+        ("parent:\"see the mill\"", "Two"),
+        ("under:\"Proj/See the mill\"", "Two"),
+    ] {
+        let found = ask(&view, query);
+        assert_eq!(titles(&found), expected, "{query}: {:?}", found.notes);
+    }
+}

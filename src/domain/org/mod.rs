@@ -16,6 +16,7 @@ mod section;
 mod settings;
 pub mod setup;
 pub mod timestamp;
+pub mod title;
 
 /// Returns whether a file is named as Org files and their archives are.
 pub fn is_org(file: &str) -> bool {

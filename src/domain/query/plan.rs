@@ -288,19 +288,20 @@ impl Planner<'_, '_> {
         if let Some(node) = self.by_id(name) {
             return vec![node];
         }
-        let wanted: Vec<String> = name.split('/').map(|part| part.trim().to_lowercase()).collect();
+        let wanted: Vec<String> = name.split('/').map(|part| source::called(part.trim()).to_lowercase()).collect();
         let whole = name.trim().to_lowercase();
         let fits = |card: &Card, index: usize| {
+            let title = card.title(index);
             if index == 0 {
                 let file = card.file.to_lowercase();
-                return file.ends_with(&format!("/{whole}")) || file == whole || source::same(card.title(0), &whole);
+                return file.ends_with(&format!("/{whole}")) || file == whole || source::is_called(title, &whole);
             }
-            let title = card.title(index);
-            source::same(title, &whole)
-                || (wanted.len() > 1 && wanted.last().is_some_and(|last| source::same(title, last)))
+            source::is_called(title, &whole)
+                || (wanted.len() > 1 && wanted.last().is_some_and(|last| source::is_called(title, last)))
         };
         // A path is looked at whole only where its end fits.
-        let is = |node: &NodeRef| node.index == 0 || source::same(node.title(), &whole) || ends_with(node, &wanted);
+        let is =
+            |node: &NodeRef| node.index == 0 || source::is_called(node.title(), &whole) || ends_with(node, &wanted);
         let nodes = source::wanted(self.world.view, fits).filter(|node| is(node) && self.admitted(node));
         let found: Vec<NodeRef> = nodes.take(NAMED).collect();
         if found.is_empty() {
@@ -340,7 +341,7 @@ fn ends_with(node: &NodeRef, wanted: &[String]) -> bool {
     let mut at = Some(node.clone());
     for title in wanted.iter().rev() {
         let Some(node) = at else { return false };
-        if !source::same(node.title(), title) {
+        if !source::is_called(node.title(), title) {
             return false;
         }
         at = node.parent();

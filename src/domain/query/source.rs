@@ -5,6 +5,8 @@ use crate::domain::memory::card::Card;
 use crate::domain::memory::query::{self, Planning};
 use crate::domain::memory::view::{NodeRef, View};
 use crate::domain::org::property::Inheritance;
+use crate::domain::org::title::without_cookies;
+use crate::domain::query::snippet::{one_line, without_links};
 use jiff::civil::Date;
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -78,6 +80,19 @@ pub fn same(text: &str, lower: &str) -> bool {
         true => text.eq_ignore_ascii_case(lower),
         false => text.to_lowercase() == lower,
     }
+}
+
+/// Returns what a title is called: without statistics cookies, and with links as their words.
+pub fn called(title: &str) -> Cow<'_, str> {
+    match title.contains('[') {
+        true => Cow::Owned(one_line(&without_links(&without_cookies(title)))),
+        false => Cow::Borrowed(title),
+    }
+}
+
+/// Returns whether a node is called so, or its title is just so, without regard to case. The name is in lower case.
+pub fn is_called(title: &str, lower: &str) -> bool {
+    same(title, lower) || (title.contains('[') && same(&called(title), lower))
 }
 
 /// Returns whether a text holds another one that is in lower case, without regard to case.
