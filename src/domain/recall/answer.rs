@@ -28,8 +28,19 @@ pub struct Notes<'a> {
     pub now: DateTime,
     /// The heading at the user's point, if there is one.
     pub focus: Option<NodeId>,
+    /// What the view is narrowed to by the user's focus, if it is.
+    pub narrowed: Option<Narrowed>,
     /// Turns the time of a file into the user's civil time.
     pub local: &'a dyn Fn(Timestamp) -> DateTime,
+}
+
+/// What the user's focus narrows answers to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Narrowed {
+    /// That only this is looked at, and the way out, as a sentence.
+    pub words: String,
+    /// The heading whose title stands there, if one does.
+    pub source: Option<NodeId>,
 }
 
 /// An answer.
@@ -71,9 +82,50 @@ pub fn answer(request: &Request, notes: &Notes<'_>) -> Reply {
         Ok(focus::Settled { request, meant: Some(meant) }) => meant.named_in(inner(&request, notes)),
         Err(reply) => reply,
     };
+    // What lies outside of the focus is missing from any answer, and nobody sees what is missing.
+    if let Some(narrowed) = notes.narrowed.as_ref().filter(|_| looks(request)) {
+        reply.text.push_str(&format!("\n{}", narrowed.words));
+        if let Some(source) = narrowed.source.as_ref().filter(|source| !reply.sources.contains(source)) {
+            reply.sources.push(source.clone());
+        }
+    }
     reply.text.push_str("\n\n");
     reply.text.push_str(CLOSING);
     reply
+}
+
+/// Returns whether a request is answered from notes.
+fn looks(request: &Request) -> bool {
+    match request {
+        Request::NoDate { .. }
+        | Request::NoTags
+        | Request::Both { .. }
+        | Request::Help
+        | Request::NoCommand { .. }
+        | Request::Unknown => false,
+        Request::Due { .. }
+        | Request::Scheduled { .. }
+        | Request::Overdue { .. }
+        | Request::Agenda { .. }
+        | Request::Waiting { .. }
+        | Request::Projects { .. }
+        | Request::StuckProjects
+        | Request::Todos { .. }
+        | Request::Tagged { .. }
+        | Request::Finished { .. }
+        | Request::ChangedSince { .. }
+        | Request::When { .. }
+        | Request::Find { .. }
+        | Request::WhoOrWhat { .. }
+        | Request::AddTodo { .. }
+        | Request::Note { .. }
+        | Request::Schedule { .. }
+        | Request::ScheduleWhen { .. }
+        | Request::MarkDone { .. }
+        | Request::SetTodo { .. }
+        | Request::SetProperty { .. }
+        | Request::Move { .. } => true,
+    }
 }
 
 fn inner(request: &Request, notes: &Notes<'_>) -> Reply {
@@ -99,6 +151,9 @@ fn inner(request: &Request, notes: &Notes<'_>) -> Reply {
         Request::Schedule { target, plans } => propose::schedule(notes, target, plans),
         Request::ScheduleWhen { target, planning } => propose::when(notes, target, *planning),
         Request::NoDate { words } => Reply::words(format!("“{}” is no date, so I propose nothing.", shown(words))),
+        Request::NoTags => {
+            Reply::words("I cannot change tags, so I propose nothing. In Emacs, C-c C-q on the heading sets them.")
+        }
         Request::MarkDone { target } => propose::mark_done(notes, target),
         Request::SetTodo { target, state } => propose::set_todo(notes, target, state.as_deref()),
         Request::SetProperty { target, property, value } => {

@@ -37,6 +37,8 @@ impl Words<'_, '_> {
     /// Tries the commands in their order.
     fn read(&self, range: Range<usize>) -> Option<Request> {
         self.place_first(range.clone())
+            .or_else(|| self.tags(range.clone()))
+            .or_else(|| self.given(range.clone()))
             .or_else(|| self.add(range.clone()))
             .or_else(|| self.reminder(range.clone()))
             .or_else(|| self.property(range.clone()))
@@ -52,6 +54,10 @@ impl Words<'_, '_> {
 
     pub(super) fn is(&self, at: usize, words: &[&str]) -> bool {
         self.tokens.list.get(at).is_some_and(|token| token.is_any(words))
+    }
+
+    pub(super) fn is_quoted(&self, at: usize) -> bool {
+        self.tokens.list.get(at).is_some_and(|token| token.quoted)
     }
 
     pub(super) fn mark(&self, at: usize) -> Option<char> {

@@ -127,6 +127,7 @@ fn names(request: &mut Request) -> Vec<&mut String> {
         | Request::Find { .. }
         | Request::Both { .. }
         | Request::NoDate { .. }
+        | Request::NoTags
         | Request::NoCommand { .. }
         | Request::Help
         | Request::Unknown => Vec::new(),

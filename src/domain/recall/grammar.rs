@@ -176,6 +176,7 @@ pub(super) fn is_command(request: &Request) -> bool {
         | Request::Schedule { .. }
         | Request::ScheduleWhen { .. }
         | Request::NoDate { .. }
+        | Request::NoTags
         | Request::MarkDone { .. }
         | Request::SetTodo { .. }
         | Request::SetProperty { .. }

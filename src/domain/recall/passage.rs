@@ -1,6 +1,6 @@
 //! Passages: what notes say about a text, a name, or the date of a heading.
 
-use crate::domain::context::words::{Analyser, is_stop_word};
+use crate::domain::context::words::{Analyser, Cut, Piece, cuts, is_stop_word, pieces};
 use crate::domain::id::NodeId;
 use crate::domain::memory::card::Planning;
 use crate::domain::memory::view::NodeRef;
@@ -255,13 +255,13 @@ fn hits(notes: &Notes<'_>, text: &str, without: &[NodeRef]) -> Hits {
 /// Returns how many words of a text stand in a node: in its title, text, tags, or values of properties.
 fn held(node: &NodeRef, wanted: &HashSet<String>, analyser: &mut Analyser) -> usize {
     // The weekday of a date is no word: “Wed” has nothing to do with a wedding.
-    let mut have = stems(&without_stamps(node.title()), analyser);
-    have.extend(stems(&without_stamps(clip_bytes(node.body(), MAX_BODY)), analyser));
+    let mut have = held_by(&without_stamps(node.title()), analyser);
+    have.extend(held_by(&without_stamps(clip_bytes(node.body(), MAX_BODY)), analyser));
     for text in own_tags(node).chain(node.properties().map(|(_, value)| value)) {
-        have.extend(stems(text, analyser));
+        have.extend(held_by(text, analyser));
     }
     for (key, _) in facts(node) {
-        have.extend(stems(&key, analyser));
+        have.extend(held_by(&key, analyser));
     }
     wanted.iter().filter(|word| have.contains(*word)).count()
 }
@@ -276,7 +276,7 @@ fn only_asks(node: &NodeRef, wanted: &HashSet<String>, analyser: &mut Analyser) 
     let mut asks = false;
     for line in clip_bytes(node.body(), MAX_BODY).lines() {
         for sentence in sentences(line) {
-            let have = stems(sentence, analyser);
+            let have = held_by(sentence, analyser);
             let hit = wanted.iter().any(|word| have.contains(word));
             if hit && !sentence.ends_with('?') {
                 return false;
@@ -284,7 +284,7 @@ fn only_asks(node: &NodeRef, wanted: &HashSet<String>, analyser: &mut Analyser) 
             asks |= hit;
         }
     }
-    asks && !stems(node.title(), analyser).iter().any(|word| wanted.contains(word))
+    asks && !held_by(node.title(), analyser).iter().any(|word| wanted.contains(word))
 }
 
 fn nothing(notes: &Notes<'_>, text: &str) -> Reply {
@@ -336,7 +336,7 @@ fn excerpt(node: &NodeRef, wanted: &HashSet<String>, analyser: &mut Analyser) ->
     }
     let mut best: Option<(usize, usize)> = None;
     for (at, (_, sentence)) in all.iter().enumerate() {
-        let have = stems(sentence, analyser);
+        let have = held_by(sentence, analyser);
         let score = wanted.iter().filter(|word| have.contains(*word)).count();
         if best.is_none_or(|(most, _)| score > most) {
             best = Some((score, at));
@@ -362,7 +362,8 @@ fn around(sentence: &str, wanted: &HashSet<String>, analyser: &mut Analyser) -> 
         return sentence.to_string();
     }
     let words: Vec<&str> = sentence.split(' ').collect();
-    let hit = words.iter().position(|word| stems(word, analyser).iter().any(|stem| wanted.contains(stem))).unwrap_or(0);
+    let hit =
+        words.iter().position(|word| held_by(word, analyser).iter().any(|stem| wanted.contains(stem))).unwrap_or(0);
     let begin = hit.saturating_sub(8);
     let cut = if begin > 0 { "… " } else { "" };
     format!("{cut}{}", clip(&words.get(begin..).unwrap_or(&[]).join(" "), LONGEST))
@@ -403,10 +404,37 @@ fn sentences(line: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+/// Returns the words of a text as the index compares them: stems, and pairs of characters of scripts without spaces.
 fn stems(text: &str, analyser: &mut Analyser) -> HashSet<String> {
-    let lower = text.to_lowercase();
-    let words = lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty() && !is_stop_word(word));
-    words.map(|word| analyser.stem(word).to_string()).collect()
+    let mut found = HashSet::new();
+    pieces(text, |piece| put(piece, analyser, &mut found));
+    found
+}
+
+/// Returns the same of a text that is looked through: a single character of such a script is found in it, too.
+fn held_by(text: &str, analyser: &mut Analyser) -> HashSet<String> {
+    let mut found = HashSet::new();
+    cuts(text, |_, cut| match cut {
+        Cut::Piece(piece) => put(piece, analyser, &mut found),
+        Cut::Sign(sign) => {
+            found.insert(sign.to_string());
+        }
+    });
+    found
+}
+
+fn put(piece: Piece<'_>, analyser: &mut Analyser, found: &mut HashSet<String>) {
+    match piece {
+        Piece::Word(word) if is_stop_word(word) => {}
+        Piece::Word(word) => {
+            found.insert(analyser.stem(word).to_string());
+        }
+        Piece::Gram(pair) => {
+            found.insert(pair.to_string());
+        }
+        // Whoever looks for a year finds its days.
+        Piece::Day(day) => found.extend(day.split('-').map(str::to_string)),
+    }
 }
 
 fn clip_bytes(text: &str, limit: usize) -> &str {

@@ -114,6 +114,8 @@ pub enum Request {
         /// The words for the day, as they were typed.
         words: String,
     },
+    /// A command about tags, for which there is no tool; nothing is done.
+    NoTags,
     /// Give a heading a keyword that means done.
     MarkDone {
         /// The heading.

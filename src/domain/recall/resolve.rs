@@ -3,7 +3,7 @@
 //! It never guesses: one heading is found only by an id, a link, or its whole title. What fits in part is given
 //! back as close, and headings that fit equally are all given back.
 
-use crate::domain::context::words::{Analyser, fold, is_stop_word};
+use crate::domain::context::words::{Analyser, Piece, fold, is_stop_word, pieces};
 use crate::domain::id::NodeId;
 use crate::domain::memory::view::{NodeRef, View};
 use crate::domain::recall::show::{plain, without_cookies};
@@ -205,7 +205,7 @@ impl Wanted {
     /// Returns how well a node's title matches; 0 when nothing does.
     fn score(&self, node: &NodeRef, analyser: &mut Analyser) -> u32 {
         let title = normal(node.title());
-        if title == self.exact {
+        if title == self.exact || self.is_called(node, &title) {
             return EXACT;
         }
         if self.is_whole(node, &title) {
@@ -233,6 +233,12 @@ impl Wanted {
         }
         // “the Kitchen project” may be called “Kitchen”.
         full.max(self.against(&self.core, &have, node, analyser).saturating_sub(20))
+    }
+
+    /// Returns whether a title is the name when counts are left out and links stand as their words.
+    fn is_called(&self, node: &NodeRef, title: &str) -> bool {
+        let begins = self.exact.split(' ').next().is_some_and(|first| title.contains(first));
+        begins && node.title().contains('[') && normal(&plain(&without_cookies(node.title()))) == self.exact
     }
 
     /// Returns whether name and title are the same without what people leave out: articles, the word for the kind
@@ -344,6 +350,21 @@ fn stems(normal: &str, analyser: &mut Analyser) -> Vec<String> {
     let all: Vec<&str> = normal.split(' ').filter(|word| !word.is_empty()).collect();
     let telling: Vec<&str> = all.iter().copied().filter(|word| !is_stop_word(word)).collect();
     let kept = if telling.is_empty() { all } else { telling };
-    let bare = kept.into_iter().map(|word| word.strip_suffix("'s").unwrap_or(word));
-    bare.take(MAX_WORDS).map(|word| analyser.stem(word).to_string()).collect()
+    let bare = kept.into_iter().map(|word| word.strip_suffix("'s").unwrap_or(word)).take(MAX_WORDS);
+    let mut found = Vec::new();
+    for word in bare {
+        let before = found.len();
+        if !word.is_ascii() {
+            // Words of scripts without spaces are compared as the index does, by their pairs of characters.
+            pieces(word, |piece| match piece {
+                Piece::Gram(pair) => found.push(pair.to_string()),
+                Piece::Word(_) | Piece::Day(_) => {}
+            });
+        }
+        if found.len() == before {
+            found.push(analyser.stem(word).to_string());
+        }
+    }
+    found.truncate(MAX_WORDS);
+    found
 }

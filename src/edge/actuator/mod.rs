@@ -145,6 +145,10 @@ impl Actuators {
             lines.push("Nothing was found.".to_string());
         }
         lines.extend(notes.iter().map(|note| format!("Note: {note}.")));
+        if !view.sight().is_all() {
+            // What it is narrowed to may be private, and is not named.
+            lines.push("Note: the user's focus narrows what is looked at; /unfocus widens it.".to_string());
+        }
         Done::said(clipped(&lines.join("\n")), note(privacy))
     }
 

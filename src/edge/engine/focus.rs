@@ -7,6 +7,9 @@ use crate::domain::memory::sight::Sight;
 use crate::domain::memory::store::NewRecord;
 use crate::domain::memory::view::View;
 use crate::domain::port::LogLevel;
+use crate::domain::query::source::is_called;
+use crate::domain::recall::answer::Narrowed;
+use crate::domain::recall::show::plain;
 use crate::domain::signal::Origin;
 use crate::edge::engine::record::kind;
 use crate::edge::engine::{Engine, Notice};
@@ -69,6 +72,21 @@ impl Engine {
         let view = self.view();
         let sight = Sight::of(self.sight.lock().reach(), &view, &self.changed_nodes());
         view.narrowed(sight)
+    }
+
+    /// Returns what the user's focus narrows an answer to, for people; `None` when all of memory is looked at.
+    pub fn narrowed_to(&self) -> Option<Narrowed> {
+        let stack = self.sight.lock();
+        let (what, source) = match stack.reach() {
+            Reach::Memex => return None,
+            Reach::Session => ("what was changed in this session".to_string(), None),
+            Reach::Project(Project::Node { id, title }) => {
+                (format!("“{}”", plain(title)), Some(NodeId::new(id.as_str())))
+            }
+            Reach::Project(Project::Folder { path }) => (format!("the folder {}", plain(path)), None),
+        };
+        let way_out = if stack.frames().len() == 1 { "/unfocus" } else { "/scope memex" };
+        Some(Narrowed { words: format!("Only {what} is looked at; {way_out} looks at everything."), source })
     }
 
     /// Loads the stack that the store kept.
@@ -191,8 +209,8 @@ impl Engine {
         if typed.is_absolute() && typed.is_dir() {
             return Ok(Project::Folder { path: canonical(&typed).display().to_string() });
         }
-        let wanted = what.to_lowercase();
-        let mut found = view.nodes().filter(|node| node.title().to_lowercase() == wanted);
+        let wanted = what.trim().to_lowercase();
+        let mut found = view.nodes().filter(|node| is_called(node.title(), &wanted));
         match (found.next(), found.next()) {
             (Some(node), None) => Ok(Project::Node { id: node.id().to_string(), title: node.title().to_string() }),
             (Some(_), Some(_)) => Err(format!(
@@ -245,11 +263,10 @@ fn words(stack: &FocusStack) -> String {
     for (name, value) in stack.settings() {
         text.push_str(&format!("\n{name} = {value}"));
     }
-    for frame in stack.frames().iter().rev().skip(1) {
-        text.push_str(&format!("\n/unfocus goes back to {}", frame.reach));
-    }
-    if stack.frames().len() == 1 {
-        text.push_str("\n/unfocus goes back to the whole memex");
+    if let Some((_, below)) = stack.frames().split_last() {
+        let back: Vec<String> = below.iter().rev().map(|frame| frame.reach.to_string()).collect();
+        let last = if below.is_empty() { vec![Reach::Memex.to_string()] } else { back };
+        text.push_str(&format!("\n/unfocus goes back to {}", last.join(", then to ")));
     }
     exact(&text)
 }

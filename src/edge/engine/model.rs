@@ -6,6 +6,7 @@ use crate::domain::memory::view::View;
 use crate::domain::port::{
     Answered, Locality, LogLevel, Model, ModelFailure, Prompt, Provider, ProviderError, ProviderErrorKind, Sink,
 };
+use crate::domain::recall::answer::Narrowed;
 use crate::domain::turn::prompt::tokens;
 use crate::edge::engine::Engine;
 use crate::edge::engine::record::kind;
@@ -107,6 +108,10 @@ impl Source for Present {
 
     fn focus(&self) -> Option<NodeId> {
         self.0.upgrade().and_then(|engine| engine.focus())
+    }
+
+    fn narrowed(&self) -> Option<Narrowed> {
+        self.0.upgrade().and_then(|engine| engine.narrowed_to())
     }
 }
 

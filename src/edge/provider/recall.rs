@@ -8,7 +8,7 @@ use crate::domain::id::NodeId;
 use crate::domain::label::Labels;
 use crate::domain::memory::view::View;
 use crate::domain::port::{Completion, Locality, Prompt, Provider, ProviderError, ProviderErrorKind, Sink, Usage};
-use crate::domain::recall::answer::{Notes, Reply, answer};
+use crate::domain::recall::answer::{Narrowed, Notes, Reply, answer};
 use crate::domain::recall::grammar::parse;
 use crate::domain::recall::report::report;
 use async_trait::async_trait;
@@ -28,6 +28,8 @@ pub trait Source: Send + Sync {
     fn search(&self, query: &str, limit: usize) -> Vec<(NodeId, f32)>;
     /// Returns the heading at the user's point, if there is one.
     fn focus(&self) -> Option<NodeId>;
+    /// Returns what the user's focus narrows the memory to, if it does.
+    fn narrowed(&self) -> Option<Narrowed>;
 }
 
 /// The provider that is always there.
@@ -92,6 +94,7 @@ impl RecallProvider {
                 search: &|query, limit| source.search(query, limit),
                 now,
                 focus: source.focus(),
+                narrowed: source.narrowed(),
                 local: &|at| at.to_zoned(zone.clone()).datetime(),
             };
             answer(&parse(&typed, now), &notes)

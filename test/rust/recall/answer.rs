@@ -590,3 +590,68 @@ mod hints {
         }
     }
 }
+
+const FAR: &str = "\
+#+TITLE: Kitchen renovation
+* Kitchen renovation [2/5]
+** TODO 新幹線の切符を買う
+** 林黛玉
+大观园里住着林黛玉。她喜欢龙井茶。
+** TODO [[https://example.org][Book]] the ホテル [0/2] [0%]
+";
+
+/// Words of scripts without spaces are compared as the index compares them.
+#[test]
+fn words_of_scripts_without_spaces_are_found() {
+    let far = view(&[("/m/far.org", FAR)]);
+    for (typed, wanted) in [
+        ("find 新幹線", "These passages fit “新幹線” best:\n- TODO [[file:/m/far.org::*新幹線の切符を買う]"),
+        ("find 大观园", "These passages fit “大观园” best:\n- [[file:/m/far.org::*林黛玉]"),
+        ("find 龙井茶", "These passages fit “龙井茶” best:"),
+        ("find ホテル", "These passages fit “ホテル” best:"),
+        ("who is 林黛玉?", "Your notes on “林黛玉”:\n- [[file:/m/far.org::*林黛玉]"),
+        ("mark 新幹線 done", "No heading is called “新幹線”, so I propose nothing. This one fits in part:"),
+    ] {
+        let text = ask_in(&far, typed).text;
+        assert!(text.contains(wanted), "{typed}: {text}");
+    }
+}
+
+/// A count that Org keeps in a title, and the target of a link, are no part of the name.
+#[test]
+fn counts_and_links_are_no_part_of_a_name() {
+    let far = view(&[("/m/far.org", FAR)]);
+    for (typed, wanted) in [
+        ("add a todo sweep under Kitchen renovation", "“Kitchen renovation” may be any of these"),
+        ("mark Book the ホテル done", "=> org-set-todo"),
+    ] {
+        let text = shown(&ask_in(&far, typed));
+        assert!(text.contains(wanted), "{typed}: {text}");
+    }
+}
+
+/// What lies outside of the focus is missing from the answer, which says so.
+#[test]
+fn an_answer_says_what_it_is_narrowed_to() {
+    use passepartout::domain::id::NodeId;
+    use passepartout::domain::recall::answer::{Narrowed, Notes, answer};
+    use passepartout::domain::recall::grammar::parse;
+    let view = memex();
+    let words = "Only “Kitchen” is looked at; /unfocus looks at everything.";
+    let narrowed = Narrowed { words: words.to_string(), source: Some(NodeId::new("kitchen")) };
+    let notes = Notes {
+        view: &view,
+        search: &|_, _| Vec::new(),
+        now: super::memex::now(),
+        focus: None,
+        narrowed: Some(narrowed),
+        local: &|at| at.to_zoned(jiff::tz::TimeZone::UTC).datetime(),
+    };
+    for (typed, said) in
+        [("what is due next month?", true), ("mark Clean up the build server done", true), ("help", false)]
+    {
+        let reply = answer(&parse(typed, notes.now), &notes);
+        assert_eq!(reply.text.contains(words), said, "{typed}: {}", reply.text);
+        assert_eq!(reply.sources.contains(&NodeId::new("kitchen")), said, "{typed}");
+    }
+}

@@ -66,6 +66,7 @@ fn brief(request: &Request) -> String {
         Request::Both { first, second } => format!("both [{first}] [{second}]"),
         Request::ScheduleWhen { target, planning } => format!("when to {} [{target}]", planning.word()),
         Request::NoDate { words } => format!("no date [{words}]"),
+        Request::NoTags => "no tags".to_string(),
         Request::NoCommand { name } => format!("no command [{name}]"),
         Request::Help => "help".to_string(),
         Request::Unknown => "unknown".to_string(),
@@ -305,6 +306,29 @@ fn adding() {
         ("add a todo “Buy milk” below Shopping, deadline 11/25", "add [Buy milk] in [Shopping] by 2026-11-25"),
         ("i should visit Ada next weekend", "add [visit Ada] on 2026-11-28"),
         ("add an action item send the invoice no later than 30.11.", "add [send the invoice] by 2026-11-30"),
+    ]);
+}
+
+#[test]
+fn what_a_heading_has_is_no_new_heading() {
+    check(&[
+        ("Add tag urgent to Order kitchen tiles", "no tags"),
+        ("add the tags urgent and home to Order tiles", "no tags"),
+        ("tag Order tiles with urgent", "no tags"),
+        ("tag Order tiles as urgent", "no tags"),
+        ("remove the tag urgent from Order tiles", "no tags"),
+        ("Add property EFFORT 2:00 to Order kitchen tiles", "property [Order kitchen tiles] EFFORT=2:00"),
+        ("add the property LOCATION Corran mill to Order tiles", "property [Order tiles] LOCATION=Corran mill"),
+        ("add property EFFORT=2:00 to Order tiles", "property [Order tiles] EFFORT=2:00"),
+        ("add property EFFORT with value 2:00 to Go to town", "property [Go to town] EFFORT=2:00"),
+        ("add an effort of 2:00 to Order tiles", "property [Order tiles] EFFORT=2:00"),
+        ("set the property EFFORT of Order tiles to 1:00", "property [Order tiles] EFFORT=1:00"),
+        ("add priority A to Order tiles", "unknown"),
+        ("add property tax to Errands", "unknown"),
+        ("add \"property tax\" to Errands", "add [property tax] in [Errands]"),
+        ("add a todo: tag the boxes", "add [tag the boxes]"),
+        ("add a todo tag the boxes under Garden", "add [tag the boxes] in [Garden]"),
+        ("add effort estimates to the shopping list", "unknown"),
     ]);
 }
 

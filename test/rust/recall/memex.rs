@@ -113,6 +113,7 @@ pub fn ask_at(view: &View, now: DateTime, focus: Option<&str>, typed: &str) -> R
         search: &|query, limit| search(view, query, limit),
         now,
         focus: focus.map(NodeId::new),
+        narrowed: None,
         local: &|at| at.to_zoned(jiff::tz::TimeZone::UTC).datetime(),
     };
     let reply = answer(&parse(typed, now), &notes);

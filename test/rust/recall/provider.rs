@@ -23,6 +23,10 @@ impl Source for Fixed {
     fn focus(&self) -> Option<NodeId> {
         Some(NodeId::new("tiles"))
     }
+
+    fn narrowed(&self) -> Option<passepartout::domain::recall::answer::Narrowed> {
+        None
+    }
 }
 
 fn prompt(typed: &str, messages: Vec<Message>) -> Prompt {

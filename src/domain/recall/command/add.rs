@@ -25,6 +25,19 @@ const TODOS: &[&str] = &[
 ];
 /// What a new heading to keep is called.
 const NOTES: &[&str] = &["note", "memo", "thought", "idea", "quick note", "short note", "note to self"];
+/// What a heading has: who adds one of these means no new heading.
+const ABOUT: &[&str] = &[
+    "property",
+    "properties",
+    "priority",
+    "deadline",
+    "effort",
+    "schedule",
+    "scheduled",
+    "keyword",
+    "drawer",
+    "timestamp",
+];
 /// Words between such a noun and its title.
 const JOINTS: &[&str] =
     &["to", "that", "called", "named", "titled", "about", "for", "saying", "which says", "that says", "of"];
@@ -112,6 +125,9 @@ impl Words<'_, '_> {
         let mut at = verb.unwrap_or(range.start);
         while at + 1 < range.end && self.is(at, &["a", "an", "the", "another", "one", "new", "me", "this", "my"]) {
             at += 1;
+        }
+        if verb.is_some() && !self.is_quoted(at) && self.mark(at - 1) != Some(':') && self.is(at, ABOUT) {
+            return None;
         }
         let rest = at..range.end;
         if let (Some(after), Some(_)) = (self.after(&rest, NOTES), verb) {

@@ -170,6 +170,62 @@ impl Words<'_, '_> {
         (!value.is_empty()).then_some(Request::SetProperty { target, property, value: Some(value) })
     }
 
+    /// “add the property EFFORT 2:00 to X”, “add property URL=… to X”, “add an effort of 2:00 to X”.
+    pub(super) fn given(&self, range: Range<usize>) -> Option<Request> {
+        let mut at = self.after(&range, &["add", "set", "give", "put"])?;
+        while self.is(at, &["the", "a", "an", "new"]) {
+            at += 1;
+        }
+        let named = self.is(at, &["property"]);
+        let key = if named { at + 1 } else { at };
+        if self.is_quoted(key) || !(named || self.is(key, &["effort"])) {
+            return None;
+        }
+        let text = self.tokens.text(key..key + 1);
+        let (property, inline) = text.split_once('=').map_or((text, None), |(key, value)| (key, Some(value)));
+        let valid =
+            !property.is_empty() && property.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
+        let mut begin = key + 1;
+        // “set property EFFORT of X to …” says the heading first.
+        if !valid || (self.is(begin, &["of"]) && (named || !self.is(range.start, &["add"]))) {
+            return None;
+        }
+        while self.is(begin, &["with", "the", "value", "of", "=", "as"]) {
+            begin += 1;
+        }
+        let joints = ["to", "on", "of", "for", "at"];
+        let joint =
+            (begin + usize::from(inline.is_none())..range.end.saturating_sub(1)).find(|at| self.is(*at, &joints))?;
+        let value = match inline {
+            Some(value) if joint == begin => value.trim_matches(['"', '“', '”']).to_string(),
+            Some(_) => return None,
+            None => clean(&self.tokens.line(begin..joint)),
+        };
+        // Without the word “property”, only what is an effort.
+        if value.is_empty() || !(named || value.starts_with(|c: char| c.is_ascii_digit())) {
+            return None;
+        }
+        let target = self.name(joint + 1..range.end)?;
+        Some(Request::SetProperty { target, property: property.to_uppercase(), value: Some(value) })
+    }
+
+    /// “add the tag urgent to X”, “remove tag urgent from X”, “tag X with urgent”, “untag X”.
+    pub(super) fn tags(&self, range: Range<usize>) -> Option<Request> {
+        if self.is(range.start, &["untag"]) && range.len() > 1 {
+            return Some(Request::NoTags);
+        }
+        if self.is(range.start, &["tag"]) && (range.start + 2..range.end).any(|at| self.is(at, &["with", "as"])) {
+            return Some(Request::NoTags);
+        }
+        let verbs = ["add", "set", "put", "give", "remove", "delete", "clear", "change", "drop"];
+        let mut at = self.after(&range, &verbs)?;
+        while self.is(at, &["the", "a", "an", "new", "another", "all", "its"]) && !self.is_quoted(at) {
+            at += 1;
+        }
+        let tags = !self.is_quoted(at) && self.mark(at - 1) != Some(':') && self.is(at, &["tag", "tags"]);
+        tags.then_some(Request::NoTags)
+    }
+
     /// “move X under Y”, “refile X to Y”, “file X under Y”; a date behind “to” schedules.
     pub(super) fn relocate(&self, range: Range<usize>) -> Option<Request> {
         let at = self.after(&range, &["move", "refile", "file", "transfer", "put", "shift", "re-file", "relocate"])?;
