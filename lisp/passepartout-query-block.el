@@ -231,8 +231,7 @@ Private headings are among it only when PRIVATE says that the note is."
                (plist-get params :columns))
               (mapconcat (lambda (note)
                            (passepartout-view-fixed
-                            (concat "Note: " (passepartout-view-line note 400)
-                                    ".")))
+                            (passepartout-view-note note)))
                          (plist-get payload :notes) "")))))
 
 (defun passepartout-query-block--line (marker)

@@ -352,8 +352,7 @@ them; about half of those seconds goes into collecting garbage."
 \\[passepartout-query-edit] to change the query, \\[revert-buffer] to ask \
 again.\n"))))
       (dolist (note (plist-get payload :notes))
-        (insert (propertize (concat "Note: " (passepartout-view-line note 400)
-                                    ".\n")
+        (insert (propertize (concat (passepartout-view-note note) "\n")
                             'face 'passepartout-attention)))
       (mapc #'passepartout-query--insert hits))
     (passepartout-query--header)))
@@ -453,10 +452,14 @@ again.\n"))))
   (interactive)
   (let ((query (passepartout-query--read passepartout-query--query)))
     (setq passepartout-query--query query)
-    (rename-buffer (format "*Passepartout query: %s*"
-                           (passepartout-view-line query 60))
-                   t)
+    (passepartout-query--rename)
     (passepartout-query--ask)))
+
+(defun passepartout-query--rename ()
+  "Name this buffer by its query."
+  (rename-buffer (format "*Passepartout query: %s*"
+                         (passepartout-view-line passepartout-query--query 60))
+                 t))
 
 (defun passepartout-query--sorted (query sort)
   "Return QUERY sorted by SORT in place of what it says of it."
@@ -481,6 +484,7 @@ again.\n"))))
               passepartout-query--query)))
   (setq passepartout-query--query
         (passepartout-query--sorted passepartout-query--query sort))
+  (passepartout-query--rename)
   (passepartout-query--ask))
 
 (defun passepartout-query-more ()
@@ -510,8 +514,8 @@ the whole file says that it is private."
          (count (seq-count (lambda (hit) (plist-get hit :private)) hits))
          (private (and (< 0 count)
                        (y-or-n-p
-                        (format "Save %d private headings too, in a file that \
-says it is private? " count)))))
+                        (format "Save %d private heading%s too, in a file that \
+says it is private? " count (if (= count 1) "" "s"))))))
     (unless private
       (setq hits (seq-remove (lambda (hit) (plist-get hit :private)) hits)))
     (with-temp-buffer

@@ -76,6 +76,11 @@ name of a folder stands for NAME in it."
         (expand-file-name name file)
       file)))
 
+(defun passepartout-view-note (note)
+  "Return NOTE as one visible sentence; one that asks keeps its mark."
+  (let ((note (passepartout-view-line note 400)))
+    (concat "Note: " note (if (string-match-p "[.?!]\\'" note) "" "."))))
+
 (defun passepartout-view-fixed (text)
   "Return TEXT as a fixed-width area of Org, each line after a colon."
   (concat

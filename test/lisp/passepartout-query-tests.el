@@ -92,6 +92,7 @@
     (should (equal (plist-get (passepartout-query--at-point) :id) "tiles"))
     (passepartout-query-sort "deadline")
     (passepartout-query-sort "-title")
+    (should (equal (buffer-name) "*Passepartout query: q sort:-title*"))
     (passepartout-query-more)
     (should (equal (mapcar (lambda (payload)
                              (list (plist-get payload :query)
