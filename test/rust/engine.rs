@@ -988,6 +988,12 @@ async fn slash_commands_reach_no_model() {
     assert!(home.ask(&engine, "/plans").await.1.starts_with(&format!("- {}: Mark “Order tiles” DONE", plan.id)));
     assert!(home.ask(&engine, "/help").await.1.contains("/approve PLAN"));
     assert!(home.ask(&engine, "/approve P000000").await.1.contains("there is no plan P000000"));
+    for command in ["/approve", "/deny"] {
+        let said = home.ask(&engine, command).await.1;
+        assert!(said.contains("name the plan; the plans are listed by /plans"), "{command}: {said}");
+    }
+    let unknown = home.ask(&engine, "/foo bar").await.1;
+    assert!(unknown.starts_with("There is no “/foo”.\n- /plans"), "{unknown}");
     assert_eq!(server.requests().len(), 1);
     let (done, streamed) = home.ask(&engine, &format!("/approve {}", plan.id.0.to_lowercase())).await;
     assert_eq!((done.report.ending, streamed.as_str()), (Ending::Answered, "It is done."));

@@ -9,7 +9,8 @@ use passepartout::edge::engine::Engine;
 use passepartout::edge::engine::focus::Turnabout;
 use std::sync::Arc;
 
-const NOTES: &str = "* Kitchen :project:\n** TODO Order tiles\n* Garden\n** TODO Plant bulbs\n* Twice\n* Twice\n";
+const NOTES: &str =
+    "* Kitchen :project:\n** TODO Order tiles\n* Garden\n** TODO Plant bulbs\n* Twice\n* Twice\n* Shed [0/2]\n";
 
 async fn turn(engine: &Engine, command: &str) -> Result<String, String> {
     engine.turn_focus(Turnabout::parse(command).expect("a command of the focus")).await
@@ -34,7 +35,7 @@ async fn a_program_asks_where_the_focus_stands_and_does_not_move_it() {
     assert!(turn(&program, "focus").await.is_ok());
     for command in ["focus Kitchen", "focus /", "scope session", "unfocus", "set language German"] {
         let why = turn(&program, command).await.expect_err(command);
-        assert!(why.contains("at a terminal"), "{command}: {why}");
+        assert!(why.contains("moved in Emacs"), "{command}: {why}");
         assert!(engine.focus_stack().frames().is_empty(), "{command}");
     }
     assert!(turn(&human, "focus Kitchen").await.is_ok());
@@ -79,11 +80,14 @@ async fn commands_narrow_widen_and_say_where_it_stands() {
     check("set budget 5", Err("at least 200")).await;
     check("scope session", Ok("what was changed in this session")).await;
     check("scope project", Ok("the project “Kitchen”")).await;
+    let way_back = "\n/unfocus goes back to what was changed in this session, then to the project “Kitchen”";
+    check("focus", Ok(way_back)).await;
     check("unfocus", Ok("what was changed in this session")).await;
     check("unfocus", Ok("the project “Kitchen”")).await;
     check("unfocus", Ok("the whole memex")).await;
     engine.focus_at(&home.file("home.org"), 50).expect("a heading");
     check("focus .", Ok("Plant bulbs")).await;
+    check("focus shed", Ok("the project “Shed [0/2]”")).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -28,7 +28,15 @@ fn sentence(tool: &str, text: &str) -> String {
     };
     let verb = verb(tool);
     if lower.starts_with("denied:") {
-        return format!("You denied it, so nothing was changed ({}).", after("denied:"));
+        let words = after("denied:");
+        let Some(reason) = words.strip_prefix("the user said no") else {
+            return format!("You denied it, so nothing was changed ({}).", words.trim_end_matches('.'));
+        };
+        let reason = reason.trim_end_matches("Nothing was done.").trim_matches([':', '.', ' ']);
+        return match reason.to_lowercase().as_str() {
+            "" | "no" => "You denied it, so nothing was changed.".to_string(),
+            _ => format!("You denied it, so nothing was changed. Your reason: {reason}."),
+        };
     }
     if lower.starts_with("refused") {
         return format!("The gates refused to {verb}, so nothing was changed. {}", after("refused."))

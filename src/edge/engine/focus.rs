@@ -86,7 +86,7 @@ impl Engine {
             Reach::Project(Project::Folder { path }) => (format!("the folder {}", plain(path)), None),
         };
         let way_out = if stack.frames().len() == 1 { "/unfocus" } else { "/scope memex" };
-        Some(Narrowed { words: format!("Only {what} is looked at; {way_out} looks at everything."), source })
+        Some(Narrowed { words: format!("Only {what} is looked at; {way_out} in a chat looks at everything."), source })
     }
 
     /// Loads the stack that the store kept.
@@ -133,7 +133,7 @@ impl Engine {
     pub async fn move_focus(&self, origin: &Origin, to: Turnabout) -> Result<String, String> {
         let moves = to != Turnabout::Show;
         if moves && !origin.rights.approve {
-            return Err("the focus is moved in Emacs or at a terminal, not by a program".to_string());
+            return Err("the focus is moved in Emacs, not by a command or a program".to_string());
         }
         let said = self.turn_focus(to).await?;
         if moves {

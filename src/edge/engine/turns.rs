@@ -2,6 +2,7 @@
 
 use crate::domain::gate::plan::FlightPlan;
 use crate::domain::id::{NodeId, SessionId, TurnId};
+use crate::domain::inert::exact;
 use crate::domain::label::{Labels, Privacy};
 use crate::domain::memory::store::NewRecord;
 use crate::domain::port::{LogLevel, Message, Sink};
@@ -112,7 +113,10 @@ impl Engine {
         sink: Sink<'_>,
     ) -> Result<Finished, String> {
         let began = self.clock.now();
-        let unknown = || format!("there is no plan {id}; the plans are listed by /plans");
+        let unknown = || match id {
+            "" => "name the plan; the plans are listed by /plans".to_string(),
+            id => format!("there is no plan {id}; the plans are listed by /plans"),
+        };
         let _alone = self.alone(&self.plan(id).ok_or_else(unknown)?.session).await;
         let plan = self.plan(id).ok_or_else(unknown)?;
         let (mut conversation, setting) = match (self.conversation(&plan).await, &decided) {
@@ -374,7 +378,11 @@ impl Engine {
                     (Some("plans"), _) => Err(self.plan_lines()),
                     _ => Err(match Turnabout::parse(command) {
                         Some(to) => self.move_focus(&ask.origin, to).await.unwrap_or_else(|why| why),
-                        None => HELP.to_string(),
+                        None if command.trim() == "help" => HELP.to_string(),
+                        None => format!(
+                            "There is no “/{}”.\n{HELP}",
+                            exact(command.split_whitespace().next().unwrap_or_default())
+                        ),
                     }),
                 };
                 match wish {

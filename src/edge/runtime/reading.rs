@@ -144,7 +144,10 @@ fn waiting(engine: &Engine, id: &str, shown: &str) -> Option<PlanId> {
 
 /// Says that there is no such plan.
 pub(super) fn no_plan(id: &str) -> String {
-    format!("there is no plan {}", crate::domain::inert::exact(id))
+    match id {
+        "" => "name the plan, as /plans lists it".to_string(),
+        id => format!("there is no plan {}", crate::domain::inert::exact(id)),
+    }
 }
 
 /// Has a plan judged anew with an argument that was edited; before its last slice came, answers nothing.

@@ -90,8 +90,10 @@ async fn after_an_act_it_says_what_came_of_it_and_proposes_nothing() {
         ("failed: the file is read-only", "I could not change the keyword: the file is read-only"),
         (
             "denied: the user said no: not yet. Nothing was done.",
-            "You denied it, so nothing was changed (the user said no: not yet. Nothing was done.).",
+            "You denied it, so nothing was changed. Your reason: not yet.",
         ),
+        ("denied: the user said no: no. Nothing was done.", "You denied it, so nothing was changed."),
+        ("denied: the user said no. Nothing was done.", "You denied it, so nothing was changed."),
         ("stale: home.org has changed", "What was shown has changed since, so nothing was done: home.org has changed"),
         ("cancelled: by the user", "It was stopped: by the user"),
         ("", "org-set-todo was carried out."),
