@@ -592,4 +592,52 @@ fn a_query_is_answered_at_a_terminal_and_in_json() {
     let ran = run(&home, &["query", "--json", "level:x"]);
     assert_eq!((ran.status, ran.json()["column"].as_u64()), (2, Some(7)));
     assert_eq!(run(&home, &["query", "x", "--limit", "0", "--memex", &memex]).status, 2);
+    // A hyphen alone reads the query that is piped in.
+    let ran = feed(&home, &["query", "-", "--memex", &memex], "tag:projekt\n");
+    assert_eq!((ran.status, ran.out.contains("Nothing fits: tag:projekt\n")), (0, true), "{}{}", ran.out, ran.err);
+    assert!(ran.out.contains("did you mean project?\n"), "{}", ran.out);
+    // Without a memex, that is what is missing.
+    let ran = program(&home).env_remove("MEMEX_DIR").args(["query", "tiles"]).output().expect("it runs");
+    let ran = Ran::from(ran);
+    assert!(ran.out.contains("no folder is named as the memex; name one with --memex PATH"), "{}{}", ran.out, ran.err);
+}
+
+/// Errors send people there.
+#[test]
+fn the_help_of_a_query_lists_every_name() {
+    let help = run(&home(), &["query", "--help"]).out;
+    for known in passepartout::domain::query::field::FIELDS {
+        assert!(help.contains(known.example), "{} is missing:\n{help}", known.example);
+        assert!(known.others.iter().all(|other| help.contains(other)), "{}:\n{help}", known.name);
+    }
+    for word in ["archived", "backlinks", "modified"] {
+        assert!(help.contains(word), "{word} is missing:\n{help}");
+    }
+}
+
+/// Who asks in a terminal sees no header that says what the focus narrows.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_in_a_terminal_says_what_it_is_narrowed_to() {
+    use passepartout::edge::engine::focus::Turnabout;
+    let home = Home::new(&[("home.org", "* Home\n** TODO Sweep\n* Work [0/1]\n** TODO Clean up the build server\n")]);
+    let (memex, store) = (home.file(""), home.store().to_string_lossy().into_owned());
+    let words = "Only “Home” is looked at; /unfocus in a chat looks at everything.";
+    let clean = "mark Clean up the build server done";
+    for (command, typed, said, expected) in [
+        (None, "what is due this week?", false, "Nothing is due"),
+        (Some("focus Home"), clean, true, "no heading called"),
+        (None, "what is due this week?", true, "Nothing is due"),
+        (Some("focus work"), "what is due this week?", false, "Only “Work (0/1)” is looked at; /scope memex in a chat"),
+        (Some("scope memex"), clean, false, "I propose to set"),
+    ] {
+        if let Some(command) = command {
+            let engine = home.engine().await;
+            home.read(&engine).await;
+            let there = Turnabout::parse(command).expect("a command of the focus");
+            engine.turn_focus(there).await.expect("it is there");
+            engine.close().await;
+        }
+        let out = run(&home, &["ask", typed, "--memex", &memex, "--store", &store]).out;
+        assert_eq!((out.contains(words), out.contains(expected)), (said, true), "{typed}: {out}");
+    }
 }

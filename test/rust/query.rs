@@ -540,6 +540,43 @@ fn days_and_links_of_one_large_file_take_no_time_squared() {
     assert!(begun.elapsed() < std::time::Duration::from_secs(20), "{:?}", begun.elapsed());
 }
 
+/// “This” is the heading at point, wherever a query names one, and nowhere else.
+#[test]
+fn this_is_the_heading_at_point() {
+    use passepartout::domain::query::print::print;
+    for (typed, expected) in [
+        ("backlinks:this", "backlinks:ada"),
+        ("-(under:This or parent:this) todo:open", "-(under:ada or parent:ada) todo:open"),
+        ("links:this similar:this", "links:ada similar:ada"),
+        ("this title:this tag:this", "this title:this tag:this"),
+    ] {
+        assert_eq!(print(&read(typed).expect("a query").at("ada")), expected, "{typed}");
+    }
+}
+
+/// A star stands for nothing, and who writes one is told.
+#[test]
+fn a_beginning_of_a_word_is_hinted_at() {
+    for (query, said) in [("til*", true), ("larch til*", true), ("tiles", false), ("*", false)] {
+        let found = ask(&memex(), query);
+        let hint = found.notes.iter().any(|note| note.contains("title:til finds parts of words"));
+        assert_eq!(hint, said, "{query}: {:?}", found.notes);
+    }
+}
+
+/// A note is a sentence, and one that asks keeps its question mark.
+#[test]
+fn notes_end_as_sentences() {
+    use passepartout::domain::query::show::ended;
+    for (note, expected) in [
+        ("no heading has the tag a", "no heading has the tag a."),
+        ("did you mean work?", "did you mean work?"),
+        ("it ends.", "it ends."),
+    ] {
+        assert_eq!(ended(note), expected);
+    }
+}
+
 /// A count that Org keeps in a title, and the target of a link, are no part of the name.
 #[test]
 fn names_are_compared_without_counts_and_links() {

@@ -252,7 +252,34 @@ pub enum SortKey {
     Modified,
 }
 
+/// The name of the heading at the user's point, where a query names a heading.
+pub const THIS: &str = "this";
+
+impl Query {
+    /// Returns the query with [`THIS`] written out as the id of the heading at the user's point.
+    pub fn at(self, id: &str) -> Query {
+        Query { filter: self.filter.at(id), ..self }
+    }
+}
+
 impl Filter {
+    /// Writes [`THIS`] out. It calls itself as deep as groups stand in each other, which reading bounds.
+    fn at(self, id: &str) -> Filter {
+        let each = |parts: Vec<Filter>| parts.into_iter().map(|part| part.at(id)).collect();
+        let name = |name: String| if name.eq_ignore_ascii_case(THIS) { id.to_string() } else { name };
+        match self {
+            Filter::All(parts) => Filter::All(each(parts)),
+            Filter::Any(parts) => Filter::Any(each(parts)),
+            Filter::Not(inner) => Filter::Not(Box::new(inner.at(id))),
+            Filter::Term(Term::Under(of)) => Filter::Term(Term::Under(name(of))),
+            Filter::Term(Term::Parent(of)) => Filter::Term(Term::Parent(name(of))),
+            Filter::Term(Term::Links(of)) => Filter::Term(Term::Links(name(of))),
+            Filter::Term(Term::Backlinks(of)) => Filter::Term(Term::Backlinks(name(of))),
+            Filter::Term(Term::Similar(of)) => Filter::Term(Term::Similar(name(of))),
+            Filter::Term(term) => Filter::Term(term),
+        }
+    }
+
     /// Returns a filter for all of some filters, in its plain form.
     pub fn all(parts: Vec<Filter>) -> Filter {
         let mut flat = Vec::with_capacity(parts.len());

@@ -203,6 +203,12 @@ impl Planner<'_, '_> {
     fn term(&mut self, term: &Term, counts: bool) -> Ready {
         match term {
             Term::Word(word) => {
+                if let Some(begin) = word.strip_suffix('*').filter(|begin| text::has_words(begin)) {
+                    let note = format!(
+                        "“{word}” is looked for as the word {begin}; title:{begin} finds parts of words in titles"
+                    );
+                    self.plan.notes.push(note);
+                }
                 let wanted = self.reader.word(word);
                 self.text(wanted, counts)
             }

@@ -152,9 +152,15 @@ pub fn plain(found: &Found, style: &Style) -> String {
         }
     }
     for note in &found.notes {
-        out.push_str(&format!("Note: {}.\n", exact(note)));
+        out.push_str(&format!("Note: {}\n", exact(&ended(note))));
     }
     out
+}
+
+/// Returns a note as a sentence: with a full stop, unless it ends one already.
+pub fn ended(note: &str) -> String {
+    let end = if note.ends_with(['.', '?', '!']) { "" } else { "." };
+    format!("{note}{end}")
 }
 
 fn headline(row: &Row, paint: &dyn Fn(&str, &str) -> String) -> String {

@@ -16,7 +16,7 @@ use crate::domain::memory::view::NodeRef;
 use crate::domain::port::Actuator;
 use crate::domain::query::parse::is_plain;
 use crate::domain::query::run::Hit;
-use crate::domain::query::show::Row;
+use crate::domain::query::show::{Row, ended};
 use crate::domain::tool::{Effect, RESTORE, is_user};
 use crate::edge::engine::Engine;
 use crate::edge::engine::changes::Act;
@@ -144,7 +144,7 @@ impl Actuators {
         if nodes.is_empty() {
             lines.push("Nothing was found.".to_string());
         }
-        lines.extend(notes.iter().map(|note| format!("Note: {note}.")));
+        lines.extend(notes.iter().map(|note| format!("Note: {}", ended(note))));
         if !view.sight().is_all() {
             // What it is narrowed to may be private, and is not named.
             lines.push("Note: the user's focus narrows what is looked at; /unfocus widens it.".to_string());

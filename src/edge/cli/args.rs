@@ -1,5 +1,6 @@
 //! The commands and options of `passepartout`; `docs/manual.org` has the same, and a test compares them.
 
+use crate::domain::query::field::{FIELDS, SORTS, STATES, THINGS, listed};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use std::ffi::OsString;
@@ -86,8 +87,9 @@ pub enum Command {
     ///
     /// Terms side by side must all fit; “or” takes one side or the other; “-” and “not” turn one around; parentheses
     /// group. The manual has every term.
+    #[command(after_long_help = names())]
     Query {
-        /// What to find.
+        /// What to find; “-” alone reads it from standard input.
         query: Vec<String>,
         /// Where things are.
         #[command(flatten)]
@@ -126,6 +128,20 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
+}
+
+/// Lists the names that a query knows, each with an example and with what else it may be called.
+fn names() -> String {
+    let mut text = "Names, each with an example:\n".to_string();
+    for known in FIELDS {
+        let others =
+            if known.others.is_empty() { String::new() } else { format!("  also {}", known.others.join(", ")) };
+        text.push_str(format!("  {:<24}{others}", known.example).trim_end());
+        text.push('\n');
+    }
+    text.push_str(&format!("has: takes {}.\nis: takes {}.\n", listed(THINGS), listed(STATES)));
+    text.push_str(&format!("sort: takes {}; with a hyphen before it the other way round.", listed(SORTS)));
+    text
 }
 
 /// What to do with flight plans.

@@ -2,10 +2,10 @@
 
 use crate::domain::inert::exact;
 use crate::domain::label::Privacy;
-use crate::domain::query::MAX_LIMIT;
 use crate::domain::query::error::QueryError;
 use crate::domain::query::parse::parse;
 use crate::domain::query::show::{Row, Style, plain};
+use crate::domain::query::{MAX_BYTES, MAX_LIMIT};
 use crate::edge::cli::args::Place;
 use crate::edge::cli::run::{DONE, Failure, USAGE};
 use crate::edge::cli::session::{blocking, readable, somewhere, with_engine};
@@ -13,7 +13,7 @@ use crate::edge::engine::boot::Keep;
 use crate::edge::engine::query::Answer;
 use crate::edge::engine::query::Manner;
 use serde_json::{Value, json};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 
 /// The version of the JSON form; a field that is taken away or changes its meaning makes a new one.
 pub const FORM: u32 = 1;
@@ -73,6 +73,20 @@ pub fn json_error(error: &QueryError) -> Value {
         "error": error.to_string(),
         "what": error.what, "way_out": error.way_out, "column": error.column, "width": error.width,
     })
+}
+
+/// Returns what is asked: the words, or what is piped in when they are only “-”.
+pub(super) fn asked(words: &[String]) -> Result<String, Failure> {
+    if !matches!(words, [only] if only == "-") {
+        return Ok(words.join(" "));
+    }
+    let mut text = String::new();
+    let mut input = io::stdin().lock().take(MAX_BYTES as u64 + 1);
+    input.read_to_string(&mut text).map_err(|error| {
+        let text = format!("the query cannot be read: {error}\nUsage: passepartout query TERMS, or pipe them in to -");
+        Failure { text, status: USAGE }
+    })?;
+    Ok(text.trim().to_string())
 }
 
 pub(super) fn run_query(

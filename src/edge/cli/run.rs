@@ -9,7 +9,7 @@ use crate::edge::cli::dump;
 use crate::edge::cli::gate::gate;
 use crate::edge::cli::ingest::{absolute_text, ingested, progress, read};
 use crate::edge::cli::memory::run_memory;
-use crate::edge::cli::query::run_query;
+use crate::edge::cli::query::{asked, run_query};
 use crate::edge::cli::session::{beside, blocking, with_engine};
 use crate::edge::config::{Config, Surroundings};
 use crate::edge::engine::boot::Keep;
@@ -98,7 +98,7 @@ pub fn run(arguments: Arguments, out: &mut dyn Write) -> Result<u8, Failure> {
         }
         Command::Gate { jsonl: _, place } => gate(&place, out),
         Command::Ask { text, place, json } => ask(question(&text)?, &place, json, out),
-        Command::Query { query, place, limit, json } => run_query(&query.join(" "), &place, limit, json, out),
+        Command::Query { query, place, limit, json } => run_query(&asked(&query)?, &place, limit, json, out),
         Command::Plans { command } => run_plans(command, out),
         Command::Memory { command } => run_memory(command, out),
         Command::Doctor { place, fix, providers, json } => run_doctor(&place, fix, providers, json, out),

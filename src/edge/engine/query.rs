@@ -29,6 +29,8 @@ pub struct Answer {
     pub found: Found,
     /// How far reading the memex has come, while it is read.
     pub reading: Option<Reading>,
+    /// Whether no folder is named as the memex.
+    pub unnamed: bool,
     /// How far the full-text index is, while it has not everything.
     pub filling: Option<String>,
 }
@@ -46,7 +48,10 @@ impl Engine {
         clearance: Privacy,
         manner: Manner,
     ) -> Result<Answer, QueryError> {
-        let query = parse(text)?;
+        let query = match (parse(text)?, self.focus()) {
+            (query, Some(here)) => query.at(here.as_str()),
+            (query, None) => query,
+        };
         Ok(self.answer_query(view, &query, limit, clearance, manner))
     }
 
@@ -81,7 +86,8 @@ impl Engine {
             }
         };
         let filling = self.filling().map(|filling| filling.to_string());
-        Answer { query: print(query), found, reading, filling }
+        let unnamed = self.config.directories.is_empty();
+        Answer { query: print(query), found, reading, unnamed, filling }
     }
 }
 
@@ -94,6 +100,11 @@ impl Answer {
                 "the memex is being read, {} of {} files; ask again for what is missing",
                 reading.done, reading.total
             )),
+            None if files == 0 && self.unnamed => Some(
+                "memory is empty: no folder is named as the memex; name one with --memex PATH, MEMEX_DIR or \
+                 passepartout-directories"
+                    .to_string(),
+            ),
             None if files == 0 => Some(
                 "memory is empty: no folder of the memex holds an Org file; M-x passepartout-doctor says more"
                     .to_string(),
