@@ -251,10 +251,14 @@ The addresses that are fetched from others are those of the core."
      (while (and (not found)
                  (re-search-forward
                   "^[ \t]*#\\+SETUPFILE:[ \t]*\\([^ \t\n].*\\)$" nil t))
-       (setq found (not (string-match-p
-                         (concat "\\`\"?\\(?:https?\\|ftp\\|gemini\\|gopher"
-                                 "\\|telnet\\|wais\\|www\\)://")
-                         (match-string-no-properties 1)))))
+       (let ((name (string-trim (match-string-no-properties 1))))
+         ;; Quotation marks count in pairs.
+         (when (string-match "\\`\"\\(.*\\)\"\\'" name)
+           (setq name (match-string 1 name)))
+         (setq found (not (string-match-p
+                           (concat "\\`\\(?:https?\\|ftp\\|gemini\\|gopher"
+                                   "\\|telnet\\|wais\\|www\\)://")
+                           name)))))
      found)))
 
 (defun passepartout-chat--whole-private-p ()

@@ -97,15 +97,24 @@ The module is loaded when it is needed and not there yet."
                                        ".dylib" ".so"))
          (concat "passepartout" module-file-suffix))))
 
+(defun passepartout-module--folders ()
+  "Return the folders into which \"make build\" put a module with its launcher.
+They are named by their content; what is still being copied is not."
+  (let ((default-directory passepartout-module--root))
+    (and (file-directory-p ".build")
+         (mapcar (lambda (name) (concat ".build/" name "/"))
+                 (seq-filter
+                  (lambda (name)
+                    (file-exists-p (concat ".build/" name "/passepartout-run")))
+                  (directory-files ".build" nil "\\`[0-9a-f]\\{20\\}\\'"))))))
+
 (defun passepartout-module--candidates ()
   "Return the files that may be the module, the best first.
 What an installation put into .build comes first, then the newest of
 what cargo built, or \"make build\" put into a folder of .build."
   (let ((placed nil) (built nil)
         (folders (append '("target/release/" "target/debug/")
-                         (let ((default-directory passepartout-module--root))
-                           (mapcar #'file-name-as-directory
-                                   (file-expand-wildcards ".build/*"))))))
+                         (passepartout-module--folders))))
     (dolist (name (passepartout-module--names))
       (let ((file (expand-file-name (concat ".build/" name)
                                     passepartout-module--root)))

@@ -49,9 +49,14 @@ pub fn run(arguments: Arguments, out: &mut dyn Write) -> Result<u8, Failure> {
     match arguments.command {
         Command::Ingest { path, store: None, json } => {
             let mut config = Config::read(&Surroundings::of_process());
-            // What is read is the memex, for its setup files too.
-            config.directories = path.iter().map(|path| std::path::absolute(path).unwrap_or(path.clone())).collect();
-            let report = read(&config.directories, &config, !json);
+            // What is read is part of the memex, for its setup files too.
+            let folder = |path: &PathBuf| {
+                let path = std::path::absolute(path).unwrap_or(path.clone());
+                let above = path.parent().filter(|_| path.is_file()).map(Path::to_path_buf);
+                above.unwrap_or(path)
+            };
+            config.directories.extend(path.iter().map(folder));
+            let report = read(&path, &config, !json);
             Ok(ingested(&report, json, out, &mut std::io::stderr())?)
         }
         Command::Ingest { path, store, json } => {

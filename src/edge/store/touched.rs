@@ -10,7 +10,7 @@ use crate::domain::memory::view::View;
 use crate::edge::store::compact::kept_from;
 use crate::edge::store::disk::DiskStore;
 use crate::edge::store::rows::{signed, unsigned};
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, params};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -23,9 +23,6 @@ const MANY: usize = 64;
 const ANY: &str = "";
 /// How many operations are made up for at once.
 const AT_ONCE: usize = 1000;
-
-/// Forgets what is noted.
-const FORGET: &str = "BEGIN; DELETE FROM touched; DELETE FROM heads WHERE name = 'touched'; COMMIT";
 
 /// The versions of a file, each with the first operation at which it was so.
 pub type Versions = Vec<(OperationId, Option<ObjectHash>)>;
@@ -47,6 +44,13 @@ pub fn noted(connection: &Connection) -> rusqlite::Result<u64> {
     Ok(found.map_or(0, unsigned))
 }
 
+/// Forgets what is noted, all of it or nothing.
+fn forget(connection: &Connection) -> rusqlite::Result<()> {
+    let transaction = connection.unchecked_transaction()?;
+    transaction.execute_batch("DELETE FROM touched; DELETE FROM heads WHERE name = 'touched'")?;
+    transaction.commit()
+}
+
 /// Notes what an operation touched; nothing said stands for many files.
 fn note(connection: &Connection, operation: u64, files: Option<&[Arc<str>]>) -> rusqlite::Result<()> {
     let sql = "INSERT OR IGNORE INTO touched(file, operation) VALUES (?1, ?2)";
@@ -61,19 +65,30 @@ fn note(connection: &Connection, operation: u64, files: Option<&[Arc<str>]>) -> 
 }
 
 /// Notes what an operation touches, as it is stored, where all operations before it are noted.
+///
+/// What cannot be noted because the rows are damaged is left out, and all behind it, until it is made up for: nothing
+/// that is derived keeps an operation from being stored.
 pub fn note_step(
     connection: &Connection,
     operation: &Operation,
     (parent, before): (Option<ObjectHash>, &View),
     view: &View,
 ) -> rusqlite::Result<()> {
-    if noted(connection)?.checked_add(1) != Some(operation.id.0) {
+    let behind = noted(connection).map(|noted| noted.checked_add(1) == Some(operation.id.0));
+    if !unless_damaged(behind)?.unwrap_or(false) {
         return Ok(());
     }
     // What memory holds of damaged files, or of files that are divided otherwise now, is not what is stored.
     let known = parent.unwrap_or_else(|| View::default().root()) == before.root();
     let files = if known { view.files().differing(before.files(), MANY) } else { None };
-    note(connection, operation.id.0, files.as_deref())
+    unless_damaged(note(connection, operation.id.0, files.as_deref())).map(|_| ())
+}
+
+fn unless_damaged<T>(result: rusqlite::Result<T>) -> rusqlite::Result<Option<T>> {
+    match result {
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt) => Ok(None),
+        result => result.map(Some),
+    }
 }
 
 impl DiskStore {
@@ -95,23 +110,28 @@ impl DiskStore {
         let sql = self.sql();
         // Of contents that were let go nothing is known any more.
         let begin = after.0.max(kept_from(&self.connection).map_err(&sql)?.saturating_sub(1));
-        let noted = match self.connection.table_exists(None, "touched").map_err(&sql)? {
-            true => noted(&self.connection).map_err(&sql)?,
-            // A store of an earlier version that is only read.
-            false => 0,
-        };
-        if noted > 0 {
-            let chosen = candidates(&self.connection, file, (begin, until.0), noted).map_err(&sql)?;
-            if let Some(found) = self.look_at(file, &chosen, until)? {
-                return Ok(found);
-            }
-            if self.owned.is_some() {
-                // The rows are wrong. They are made anew when they are needed next; until then all of it is looked at.
-                let _ = self.connection.execute_batch(FORGET);
-            }
+        let chosen = self.chosen(file, (begin, until.0));
+        if let Ok(Some(chosen)) = &chosen
+            && let Some(found) = self.look_at(file, chosen, until)?
+        {
+            return Ok(found);
+        }
+        if self.owned.is_some() && !matches!(chosen, Ok(None)) {
+            // The rows are wrong. They are made anew when they are needed next; until then all of it is looked at.
+            let _ = forget(&self.connection);
         }
         let every = operations(&self.connection, begin, until.0).map_err(&sql)?;
         Ok(self.look_at(file, &every, until)?.unwrap_or_default())
+    }
+
+    /// Returns the operations of a stretch that have to be looked at for a file; nothing when none are noted.
+    fn chosen(&self, file: &str, stretch: (u64, u64)) -> rusqlite::Result<Option<Vec<u64>>> {
+        // A store of an earlier version that is only read may have no table.
+        let noted = match self.connection.table_exists(None, "touched")? {
+            true => noted(&self.connection)?,
+            false => 0,
+        };
+        (noted > 0).then(|| candidates(&self.connection, file, stretch, noted)).transpose()
     }
 
     /// Reads what a file was at some operations; nothing when it was something else between them.
@@ -394,9 +414,36 @@ mod tests {
             rows.collect::<Result<_, _>>().expect("they are read")
         };
         let noted = rows(&store);
-        store.connection.execute_batch(FORGET).expect("it is forgotten");
+        forget(&store.connection).expect("it is forgotten");
         check(&mut store);
         assert_eq!(rows(&store), noted, "what is made up for is what is noted when it is stored");
+    }
+
+    /// Makes the rows of one table unreadable, as a damaged page does.
+    fn damage(store: DiskStore, folder: &std::path::Path) -> DiskStore {
+        let root = "SELECT rootpage FROM sqlite_schema WHERE name = 'touched'";
+        let page: u64 = store.connection.query_row(root, [], |row| row.get(0).map(unsigned)).expect("it has one");
+        let size: u64 = store.connection.query_row("PRAGMA page_size", [], |row| row.get(0).map(unsigned)).expect("so");
+        store.connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").expect("all is in one file");
+        drop(store);
+        let file = std::fs::OpenOptions::new().write(true).open(folder.join("memory.sqlite")).expect("it is there");
+        std::os::unix::fs::FileExt::write_all_at(&file, &[0xff; 64], (page - 1) * size).expect("it is damaged");
+        DiskStore::open(folder).expect("it opens")
+    }
+
+    #[test]
+    fn rows_that_cannot_be_read_keep_nothing_from_being_stored_or_found() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (mut store, mut memory) = (DiskStore::open(folder.path()).expect("a new store"), Memory::default());
+        fill(&mut store, &mut memory, &history(40));
+        let expected = all(&store, "/m/a.org");
+        let mut store = damage(store, folder.path());
+        let until = OperationId(40);
+        assert!(candidates(&store.connection, "/m/a.org", (1, 40), 40).is_err(), "the rows are damaged");
+        assert_eq!(store.versions("/m/a.org", OperationId(1), until).expect("they are read"), expected);
+        fill(&mut store, &mut memory, &[vec![("/m/a.org", Some("* Last\n".to_string()))]]);
+        let versions = store.versions("/m/a.org", OperationId(1), OperationId(41)).expect("they are read");
+        assert_eq!(versions.len(), expected.len() + 1);
     }
 
     #[test]

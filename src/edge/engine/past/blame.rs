@@ -177,7 +177,8 @@ impl Engine {
             let came = renamed.into_iter().find(|(_, by)| *by <= until && *by > OperationId(0));
             let since = came.as_ref().map_or(OperationId(1), |(_, by)| *by);
             let versions = self.archive.versions(name.clone(), since, until).await?;
-            let whole = versions.first().is_none_or(|(first, _)| *first <= since);
+            // Where nothing is kept of a name, it was let go.
+            let whole = versions.first().is_some_and(|(first, _)| *first <= since);
             let file: Arc<str> = name.as_str().into();
             let version = |(operation, document)| Version { operation, document, file: file.clone() };
             lives.push(versions.into_iter().map(version).collect::<Vec<_>>());
