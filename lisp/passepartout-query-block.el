@@ -116,8 +116,9 @@
                              passepartout-query-block--columns ", ")))
     names))
 
-(defun passepartout-query-block-text (hits columns)
-  "Return HITS as a table of Org with COLUMNS."
+(defun passepartout-query-block-text (hits columns &optional open)
+  "Return HITS as a table of Org with COLUMNS.
+OPEN says that it is for a note that is not private."
   (let* ((names (passepartout-query-block--names columns))
          (head (mapcar (lambda (name)
                          (let ((title (nth 1 (assq name passepartout-query-block--columns))))
@@ -144,7 +145,10 @@
                           " | ")
                          " |\n"))))
     (if (null hits)
-        "Nothing fits at present.\n"
+        (if open
+            ;; Whether there are private ones is not for the note to say.
+            "Nothing fits at present that may stand in an open note.\n"
+          "Nothing fits at present.\n")
       (concat (funcall line head)
               "|-"
               (string-join (mapcar (lambda (width) (make-string width ?-))
@@ -209,6 +213,9 @@ LINE is the line that it began with when the core was asked."
                          (not buffer-read-only)
                          (equal line (passepartout-query-block--line marker)))
                 (goto-char marker)
+                (when (plist-get payload :held-back)
+                  (message "Private headings fit, too; they do not come into \
+an open note"))
                 (passepartout-query-block--replace
                  bounds (passepartout-query-block--body
                          params payload
@@ -218,17 +225,26 @@ LINE is the line that it began with when the core was asked."
 (defun passepartout-query-block--body (params payload private)
   "Return what stands in a block with PARAMS for PAYLOAD.
 Private headings are among it only when PRIVATE says that the note is."
-  (let ((problem (plist-get payload :error)))
+  (let* ((problem (plist-get payload :error))
+         (hits (if private
+                   (plist-get payload :hits)
+                 (seq-remove (lambda (hit) (plist-get hit :private))
+                             (plist-get payload :hits))))
+         (shown (length hits))
+         (total (or (plist-get payload :total) shown)))
     (if problem
         (passepartout-view-fixed
          (concat "This query cannot be read. "
                  (passepartout-view-line problem 600)))
       (concat (passepartout-query-block-text
-               (if private
-                   (plist-get payload :hits)
-                 (seq-remove (lambda (hit) (plist-get hit :private))
-                             (plist-get payload :hits)))
-               (plist-get params :columns))
+               hits (plist-get params :columns) (not private))
+              (if (and (< 0 shown) (< shown total))
+                  (passepartout-view-fixed
+                   (format "Note: %d of %s%d; a greater limit shows more."
+                           shown
+                           (if (plist-get payload :at-least) "at least " "")
+                           total))
+                "")
               (mapconcat (lambda (note)
                            (passepartout-view-fixed
                             (passepartout-view-note note)))

@@ -359,6 +359,36 @@
         (should-error (org-update-dblock))
         (should (equal (buffer-string) before))))))
 
+(ert-deftest passepartout-query-block-says-what-is-not-in-it ()
+  (pcase-dolist (`(,note ,more ,in-note ,said)
+                 '(("* Note\n" (:total 0 :hits nil)
+                    "\nNothing fits at present that may stand in an open note.\n" nil)
+                   ("* Note :private:\n" (:total 0 :hits nil)
+                    "\nNothing fits at present.\n" nil)
+                   ("* Note\n" (:total 0 :hits nil :held-back t)
+                    "\nNothing fits at present that may stand in an open note.\n" t)
+                   ("* Note\n" (:total 57)
+                    "\n: Note: 1 of 57; a greater limit shows more.\n" nil)
+                   ("* Note\n" (:total 57 :at-least t :held-back t)
+                    "\n: Note: 1 of at least 57; a greater limit shows more.\n" t)))
+    (passepartout-fake-with
+      (with-temp-buffer
+        (let ((org-inhibit-startup t) (told nil))
+          (org-mode)
+          (insert note)
+          (save-excursion
+            (insert "#+BEGIN: passepartout-query :query \"x\" :limit 1\n#+END:\n"))
+          (org-update-dblock)
+          (cl-letf (((symbol-function 'message)
+                     (lambda (text &rest _) (push text told))))
+            (passepartout-fake-answer
+             :query (append more (passepartout-query-tests--answer
+                                  passepartout-query-tests--hit))))
+          (should (string-search in-note (buffer-string)))
+          (should (eq said (and (seq-some (lambda (text) (string-search "Private" text))
+                                          (delq nil told))
+                                t))))))))
+
 (ert-deftest passepartout-query-block-stays-when-the-core-cannot-be-asked ()
   (passepartout-fake-with
     (cl-letf (((symbol-function 'passepartout-request)

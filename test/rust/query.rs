@@ -593,3 +593,26 @@ fn names_are_compared_without_counts_and_links() {
         assert_eq!(titles(&found), expected, "{query}: {:?}", found.notes);
     }
 }
+
+#[test]
+fn a_block_of_ours_is_not_found_for_what_stands_in_it_and_names_of_keywords_are_no_words() {
+    let dashboard = "#+title: Dashboard\n#+filetags: :desk:\n* Open\nMine.\n#+BEGIN: passepartout-query :query \"larch\"\n\
+                     | Order the larch |\n#+END:\nBehind it.\n";
+    let view = view(&[("/m/dash.org", dashboard), ("/m/work.org", "#+title: Work\n* Order the larch\n")]);
+    let found = |query: &str| {
+        let query = read(query).expect("it can be read");
+        let found = with(&view, Privacy::Private, |world| answer(&query, world, 10));
+        found.hits.iter().map(|hit| hit.node.title().to_string()).collect::<Vec<_>>()
+    };
+    for (query, expected) in [
+        ("larch", vec!["Order the larch"]),
+        ("\"order the larch\"", vec!["Order the larch"]),
+        ("passepartout", vec![]),
+        ("filetags", vec![]),
+        ("mine behind", vec!["Open"]),
+    ] {
+        assert_eq!(found(query), expected, "{query}");
+    }
+    assert_eq!(found("dashboard").len(), 1, "values of keywords count");
+    assert_eq!(found("desk").len(), 1);
+}

@@ -329,6 +329,8 @@ fn private_headings_are_found_only_for_the_eyes_of_the_user_and_for_private_note
         assert_eq!(answer.int_at("total"), Some(expect), "{what:?} {place:?}: {answer}");
         let private = answer.list_at("hits").iter().filter(|hit| hit.flag_at("private")).count();
         assert_eq!(private as i64, expect - 1);
+        let into_a_note = what.is_some_and(|what| what.ends_with("note"));
+        assert_eq!(answer.flag_at("held-back"), into_a_note && expect == 1, "{what:?} {place:?}: {answer}");
     };
     check(Some("screen"), None, 2);
     check(None, None, 1);

@@ -1,6 +1,7 @@
 //! Makes segments: of documents, and of other segments.
 
 use crate::domain::context::postings::{self, Posting, Scratch, push_number};
+use crate::domain::context::prose::prose;
 use crate::domain::context::segment::{Entry, Head, Lead, Reader, Segment, Share, bit, prefix};
 use crate::domain::context::swift::WordMap;
 use crate::domain::context::words::{Cut, Piece, Stems, cuts, is_stop_word};
@@ -337,7 +338,7 @@ impl Builder {
         for range in [&node.scheduled, &node.deadline, &node.closed].into_iter().flatten() {
             self.text(outline.slice(range), 1, Stop::LeftOut);
         }
-        self.text(prefix(outline.slice(&node.body), LONGEST_BODY), 1, Stop::LeftOut);
+        self.text(&prose(prefix(outline.slice(&node.body), LONGEST_BODY)), 1, Stop::LeftOut);
         self.close_node();
     }
 

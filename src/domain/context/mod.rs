@@ -8,6 +8,7 @@ pub mod build;
 pub mod holding;
 pub mod lexical;
 pub mod postings;
+pub mod prose;
 pub mod question;
 pub mod race;
 pub mod rank;

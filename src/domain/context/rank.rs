@@ -1,6 +1,7 @@
 //! Which nodes are near a question: words first, then what stands beside, above and below, and time.
 
 use crate::domain::context::lexical::{Index, Place, QueryTerm, Scored};
+use crate::domain::context::prose::prose;
 use crate::domain::context::question::Question;
 use crate::domain::context::segment::prefix;
 use crate::domain::context::words::{Analyser, Piece, pieces};
@@ -142,7 +143,7 @@ fn kindred(
         let Some(node) = view.node(&found.place.file, found.place.index as usize) else { continue };
         let mut here: BTreeMap<Box<str>, f32> = BTreeMap::new();
         let mut length = SHORT;
-        analyser.terms(prefix(node.body(), READ_BYTES), |term| {
+        analyser.terms(&prose(prefix(node.body(), READ_BYTES)), |term| {
             *here.entry(Box::from(term)).or_default() += 1.0;
             length += 1.0;
         });

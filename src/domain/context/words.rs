@@ -9,8 +9,9 @@ use rust_stemmers::{Algorithm, Stemmer};
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// What cutting and stemming do is counted by this number: an index that was made with another is made anew.
-pub const EDITION: u32 = 2;
+/// What cutting and stemming do, and what of a text is left out, is counted by this number: an index that was made with
+/// another is made anew.
+pub const EDITION: u32 = 3;
 
 /// Words longer than this are data (hashes, base64), not language; only their beginning is kept.
 const LONGEST_WORD: usize = 40;

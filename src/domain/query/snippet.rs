@@ -1,5 +1,6 @@
 //! The part of a node's body that fits a query best, with what was found in it marked.
 
+use crate::domain::context::prose::prose;
 use crate::domain::context::segment::prefix;
 use crate::domain::context::words::{Analyser, Piece, pieces};
 use crate::domain::memory::view::NodeRef;
@@ -55,7 +56,7 @@ impl Marker {
         if self.is_empty() {
             return None;
         }
-        let body = one_line(&without_links(prefix(node.body(), LOOKED_THROUGH)));
+        let body = one_line(&without_links(&prose(prefix(node.body(), LOOKED_THROUGH))));
         (!body.is_empty()).then(|| cut(&body, &self.marks(reader, &body)))
     }
 

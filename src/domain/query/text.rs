@@ -5,6 +5,8 @@
 
 use crate::domain::context::holding::Holding;
 use crate::domain::context::lexical::{Index, QueryTerm, Scored};
+use crate::domain::context::prose::prose;
+use crate::domain::context::segment::prefix;
 use crate::domain::context::words::{Analyser, Piece, is_stop_word, pieces, traces};
 use crate::domain::memory::view::NodeRef;
 use crate::domain::query::source;
@@ -123,7 +125,7 @@ impl Reader {
         self.stands_in(title, wanted)
             || source::own_tags(node).iter().any(|tag| self.stands_in(tag, wanted))
             || source::details(node).iter().any(|text| self.stands_in(text, wanted))
-            || self.stands_in(crate::domain::context::segment::prefix(node.body(), LONGEST), wanted)
+            || self.stands_in(&prose(prefix(node.body(), LONGEST)), wanted)
     }
 
     /// Returns whether a text has it.
@@ -171,7 +173,7 @@ impl Reader {
         let mut counts: HashMap<Box<str>, f32> = HashMap::new();
         let mut put = |term: &str, weight: f32| *counts.entry(term.into()).or_default() += weight;
         self.analyser.terms(source::indexed_title(node), |term| put(term, 2.0));
-        self.analyser.terms(crate::domain::context::segment::prefix(node.body(), 8 << 10), |term| put(term, 1.0));
+        self.analyser.terms(&prose(prefix(node.body(), 8 << 10)), |term| put(term, 1.0));
         let mut counts: Vec<(Box<str>, f32)> = counts.into_iter().collect();
         counts.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         counts.truncate(LOOKED_UP);

@@ -1,6 +1,7 @@
 //! The client's requests and their answers: each is put together beside the loop.
 
 use crate::domain::label::Privacy;
+use crate::domain::memory::view::View;
 use crate::domain::port::LogLevel;
 use crate::domain::sexp::plist::Plist;
 use crate::domain::sexp::reader::Sexp;
@@ -8,7 +9,7 @@ use crate::domain::signal::Origin;
 use crate::edge::config::OrgSettings;
 use crate::edge::engine::Engine;
 use crate::edge::engine::focus::Turnabout;
-use crate::edge::engine::query::Manner;
+use crate::edge::engine::query::{Answer, Manner};
 use crate::edge::peers::greeting::PROTOCOL;
 use crate::edge::runtime::clients::{ClientId, OWN};
 use crate::edge::runtime::reading::{edit_plan, no_plan, plan_page};
@@ -145,13 +146,27 @@ fn note_privacy(engine: &Engine, payload: &Sexp) -> Option<Privacy> {
     Some(node.map_or(Privacy::Open, |node| node.privacy()))
 }
 
+/// Returns whether private headings fit a query, too, which an open note does not get. Its user is told so, the note not.
+fn is_held_back(engine: &Engine, view: &View, text: &str, limit: Option<usize>, open: &Answer) -> bool {
+    let all = engine.query(view, text, limit, Privacy::Private, Manner::Whole);
+    all.is_ok_and(|all| {
+        all.found.total.count() > open.found.total.count()
+            || all.found.hits.iter().any(|hit| hit.node.privacy() != Privacy::Open)
+    })
+}
+
 /// Answers a query.
 fn query(engine: &Engine, payload: &Sexp) -> Plist {
     let text = payload.text_at("query").unwrap_or("");
     let limit = payload.count_at("limit").map(|limit| limit.clamp(1, MOST_HITS));
     let manner = if payload.flag_at("typing") { Manner::Typing } else { Manner::Whole };
-    match engine.query(&engine.view(), text, limit, clearance(engine, payload), manner) {
-        Ok(answer) => show::answer(&answer, engine, MOST_HITS),
+    let (view, clearance) = (engine.view(), clearance(engine, payload));
+    match engine.query(&view, text, limit, clearance, manner) {
+        Ok(answer) => {
+            let into_a_note = payload.name_at("for").is_some_and(|what| what.ends_with("note"));
+            let held = into_a_note && clearance == Privacy::Open && is_held_back(engine, &view, text, limit, &answer);
+            show::answer(&answer, engine, MOST_HITS).flag("held-back", held)
+        }
         Err(error) => Plist::new()
             .text("error", error.to_string())
             .int("column", error.column as i64)

@@ -12,6 +12,9 @@ use passepartout::domain::query::{Stamp, date::Lean};
 use proptest::prelude::*;
 
 /// Words whose forms and neighbours a test can tell without a stemmer.
+const BLOCK: &str = "#+BEGIN: passepartout-query :query \"larch\"\n| deck |\n#+END:\n";
+const BLOCK_OF_BLOCKS: &str =
+    "#+BEGIN: passepartout-query\n#+boat: 東京\n#+END:\nmill\n#+BEGIN: passepartout-query\ndeck\n#+END:\n";
 const WORDS: &[&str] = &["boat", "boats", "larch", "deck", "mill", "東京", "東京都", "京都"];
 
 fn text_has(text: &str, word: &str) -> bool {
@@ -28,11 +31,25 @@ fn phrase_stands(text: &str, phrase: &str) -> bool {
     words.windows(wanted.len()).any(|row| row == wanted)
 }
 
+/// What the heading's author wrote: no dynamic block of ours, and no name of a keyword.
+fn written(body: &str) -> String {
+    let (mut out, mut inside) = (String::new(), false);
+    for line in body.lines() {
+        inside |= line.starts_with("#+BEGIN: passepartout");
+        if !inside {
+            out.push_str(line.strip_prefix("#+boat:").unwrap_or(line));
+            out.push('\n');
+        }
+        inside &= line != "#+END:";
+    }
+    out
+}
+
 fn node_texts(node: &NodeRef) -> Vec<String> {
     let document = node.document().expect("its document");
     let outline = &document.outline;
     let own = &outline.nodes[node.index];
-    let mut texts = vec![node.body().to_string()];
+    let mut texts = vec![written(node.body())];
     texts.push(if node.index == 0 { outline.title.as_deref().unwrap_or("").into() } else { node.title().to_string() });
     texts.extend(if node.index == 0 { outline.filetags.iter() } else { own.tags.iter() }.map(|tag| tag.to_string()));
     texts
@@ -99,21 +116,27 @@ fn heading() -> impl Strategy<Value = String> {
         prop::collection::btree_set(prop::sample::select(vec!["work", "home", "private"]), 0..2),
         prop::option::of((prop::sample::select(vec!["DEADLINE", "SCHEDULED"]), 18u8..28)),
     );
+    let made = prop::sample::select(vec!["", "#+boat: mill\n", BLOCK, BLOCK_OF_BLOCKS]);
     let ids =
         (prop::option::of(0u8..6), prop::option::of(prop::sample::select(vec!["x", "y"])), prop::option::of(0u8..6));
-    (meta, words(4), words(8), ids).prop_map(|((level, todo, tags, stamp), title, body, (id, value, link))| {
-        let todo = todo.map(|todo| format!("{todo} ")).unwrap_or_default();
-        let tags: Vec<&str> = tags.into_iter().collect();
-        let tags = if tags.is_empty() { String::new() } else { format!(" :{}:", tags.join(":")) };
-        let stamp = stamp.map(|(kind, day)| format!("{kind}: <2026-11-{day}>\n")).unwrap_or_default();
-        let id = id.map(|id| format!(":ID: n{id}\n")).unwrap_or_default();
-        let value = value.map(|value| format!(":KEY: {value}\n")).unwrap_or_default();
-        let drawer =
-            if id.is_empty() && value.is_empty() { String::new() } else { format!(":PROPERTIES:\n{id}{value}:END:\n") };
-        let link = link.map(|link| format!("[[id:n{link}]]\n")).unwrap_or_default();
-        // A word behind the title that nothing asks for: a title is never empty.
-        format!("{} {todo}{title} t{tags}\n{stamp}{drawer}{body}\n{link}", "*".repeat(level))
-    })
+    (meta, words(4), words(8), ids, made).prop_map(
+        |((level, todo, tags, stamp), title, body, (id, value, link), made)| {
+            let todo = todo.map(|todo| format!("{todo} ")).unwrap_or_default();
+            let tags: Vec<&str> = tags.into_iter().collect();
+            let tags = if tags.is_empty() { String::new() } else { format!(" :{}:", tags.join(":")) };
+            let stamp = stamp.map(|(kind, day)| format!("{kind}: <2026-11-{day}>\n")).unwrap_or_default();
+            let id = id.map(|id| format!(":ID: n{id}\n")).unwrap_or_default();
+            let value = value.map(|value| format!(":KEY: {value}\n")).unwrap_or_default();
+            let drawer = if id.is_empty() && value.is_empty() {
+                String::new()
+            } else {
+                format!(":PROPERTIES:\n{id}{value}:END:\n")
+            };
+            let link = link.map(|link| format!("[[id:n{link}]]\n")).unwrap_or_default();
+            // A word behind the title that nothing asks for: a title is never empty.
+            format!("{} {todo}{title} t{tags}\n{stamp}{drawer}{body}\n{link}{made}", "*".repeat(level))
+        },
+    )
 }
 
 fn memex() -> impl Strategy<Value = Vec<String>> {
