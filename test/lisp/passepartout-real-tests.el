@@ -448,6 +448,58 @@ and the other way round."
                                (format "quokka file:%s" name))
                               left)))))))))
 
+(defun passepartout-real--blame (file text)
+  "Return what blame says of the heading with TEXT in FILE."
+  (let (answer)
+    (with-current-buffer (find-buffer-visiting file)
+      (passepartout-sense--tick)
+      (save-excursion
+        (goto-char (point-min))
+        (search-forward text)
+        (passepartout-request :blame `(:file ,file :line ,(line-number-at-pos))
+                              (lambda (payload) (setq answer payload)))))
+    (passepartout-real-until answer)
+    (should-not (plist-get answer :error))
+    (plist-get answer :text)))
+
+(ert-deftest passepartout-real-blame-follows-a-title-and-what-comes-back ()
+  (passepartout-real-with
+    (let ((file (passepartout-real--memex))
+          (agent "written: agent (org-add-heading)")
+          (hand "by hand, in Emacs"))
+      (passepartout-real-start)
+      (switch-to-buffer (find-file-noselect file))
+      (buffer-enable-undo)
+      (passepartout-mode 1)
+      (passepartout-real-ask "add a todo “Caulk the seam” under Boat")
+      (passepartout-real-plan "Caulk")
+      (passepartout-real-key "C-c C-c")
+      (switch-to-buffer (find-buffer-visiting file))
+      (passepartout-real-until
+        (string-search "Caulk the seam" (buffer-string)))
+      (passepartout-real-wait
+       "the act" (lambda () (string-search
+                             agent (passepartout-real--blame file "Caulk"))))
+      ;; A letter more, live, under a heading that has nothing below it.
+      (goto-char (point-min))
+      (search-forward "Caulk the seam")
+      (insert "s")
+      (let ((blame (passepartout-real--blame file "Caulk")))
+        (should (string-search (concat "changed: " hand) blame))
+        (should (string-search agent blame)))
+      ;; It goes, and comes back.
+      (undo-boundary)
+      (let ((text (delete-and-extract-region
+                   (line-beginning-position) (line-beginning-position 2))))
+        (passepartout-sense--tick)
+        (passepartout-real-until
+          (null (passepartout-real--titles "title:caulk")))
+        (insert text))
+      (let ((blame (passepartout-real--blame file "Caulk")))
+        (should (string-search (concat "came back: " hand) blame))
+        (should (string-search (concat "changed: " hand) blame))
+        (should (string-search agent blame))))))
+
 (ert-deftest passepartout-real-an-archive-is-not-in-memory-because-it-is-visited ()
   (passepartout-real-with
     (let ((file (passepartout-real-write
