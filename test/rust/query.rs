@@ -403,6 +403,18 @@ async fn an_engine_answers_and_says_how_it_understood() {
         .map(|_| ())
         .expect_err("no field");
     assert_eq!(error.column, 1);
+    // “This” is the heading at point, for whoever may see it.
+    let point = |words: &str| HOME.find(words).expect("it stands there");
+    for (words, clearance, expected) in [
+        ("The white ones", Privacy::Open, "links:tiles"),
+        ("A surprise", Privacy::Private, "links:secret"),
+        ("A surprise", Privacy::Open, "links:this"),
+    ] {
+        engine.focus_at(&home.file("home.org"), point(words)).expect("a heading");
+        let answer = engine.query(&engine.view(), "links:this", None, clearance, Manner::Whole).expect("a query");
+        assert_eq!(answer.query, expected, "{words}");
+        assert!(!answer.found.notes.join(" ").contains("ecret") || clearance == Privacy::Private);
+    }
     engine.close().await;
 }
 

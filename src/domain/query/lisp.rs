@@ -274,7 +274,7 @@ fn written(field: Field, rest: &[Sexp]) -> Result<String, Wrong> {
     let name = field.name();
     if let Some(form) = rest.iter().find(|item| matches!(item, Sexp::List(_) | Sexp::Dotted(..))) {
         let what = format!("({name} …) takes values, and {form} is a form; queries inside of it are not known");
-        return Err((what, format!("write it like {}", field.known().example)));
+        return Err((what, format!("write it like {}", example(field))));
     }
     let text = |item: &Sexp| match item {
         Sexp::Str(text) => text.clone(),
@@ -298,8 +298,7 @@ fn written(field: Field, rest: &[Sexp]) -> Result<String, Wrong> {
             format!("{}{}", text(sign), text(value))
         }
         (_, rest) if rest.iter().any(compares) => {
-            let example = field.known().example;
-            return Err((format!("({name} …) compares nothing so"), format!("write it like {example}")));
+            return Err((format!("({name} …) compares nothing so"), format!("write it like {}", example(field))));
         }
         (Field::Todo, []) => "open".to_string(),
         (field, []) if is_time(field) => "any".to_string(),
@@ -330,10 +329,16 @@ fn span(field: Field, rest: &[Sexp], text: impl Fn(&Sexp) -> String) -> Result<S
     Ok(on.unwrap_or_else(|| format!("{}..{}", from.unwrap_or_default(), to.unwrap_or_default())))
 }
 
+/// Returns the example of a field as a form.
+fn example(field: Field) -> String {
+    let value = field.known().example.split_once(':').map_or("", |(_, value)| value);
+    format!("({} \"{}\")", field.name(), value.trim_matches('"'))
+}
+
 fn takes_none(field: Field, item: &Sexp) -> Wrong {
     let way_out = match is_time(field) {
         true => "it takes :on, :from and :to".to_string(),
-        false => format!("write it like {}", field.known().example),
+        false => format!("write it like {}", example(field)),
     };
     (format!("({} …) takes no {item}", field.name()), way_out)
 }

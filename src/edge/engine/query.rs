@@ -48,8 +48,10 @@ impl Engine {
         clearance: Privacy,
         manner: Manner,
     ) -> Result<Answer, QueryError> {
-        let query = match (parse(text)?, self.focus()) {
-            (query, Some(here)) => query.at(here.as_str()),
+        // Who may not see the heading at point is not told its id either.
+        let here = self.focus().and_then(|id| view.get(&id)).filter(|node| node.privacy() <= clearance);
+        let query = match (parse(text)?, here) {
+            (query, Some(here)) => query.at(here.id().as_str()),
             (query, None) => query,
         };
         Ok(self.answer_query(view, &query, limit, clearance, manner))

@@ -255,7 +255,7 @@ fn forms_that_cannot_be_read_say_why() {
         ("(ts :on today)", "there is no (ts …); times in texts are not looked for; write (planned :on today)"),
         ("(link \"x\")", "there is no (link …); write (backlinks \"boat\")"),
         ("link:x", "there is no “link:”; write backlinks:boat for what links to a heading"),
-        ("(parent (todo \"TODO\"))", "queries inside of it are not known"),
+        ("(parent (todo \"TODO\"))", "queries inside of it are not known; write it like (parent \"boat\")"),
         ("(scheduled :before today)", "(scheduled …) takes no :before; it takes :on, :from and :to"),
         ("(scheduled :on)", "nothing stands behind :on; write (scheduled :on today)"),
         ("(property \"A\" \"b\" :inherit t)", "(prop …) takes no :inherit"),
@@ -309,6 +309,8 @@ fn questions_in_words_are_plain() {
 #[test]
 fn every_name_and_example_is_read() {
     for known in FIELDS {
+        let value = known.example.split_once(':').expect("an example has a value").1.trim_matches('"');
+        assert_eq!(parse(&format!("({} \"{value}\")", known.name)), parse(known.example), "{}", known.name);
         assert!(parse(known.example).is_ok(), "{}", known.example);
         for name in std::iter::once(&known.name).chain(known.others) {
             let value = known.example.split_once(':').expect("an example has a value").1;
