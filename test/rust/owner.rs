@@ -257,3 +257,15 @@ fn a_store_that_is_gone_is_no_healthy_one() {
     assert_eq!(run(&home, &["ask", "what is open?"]).status, 0);
     assert!(!run(&home, &["doctor"]).out.contains("the store is gone"));
 }
+
+#[test]
+fn what_is_answered_in_few_words_beside_an_owner_is_an_answer() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let mut emacs = Client::start(&home, None, "\"recall\"");
+    for (line, said) in [("/focus", "whole memex"), ("/plans", "No plan waits"), ("/help", "/undo")] {
+        let ran = meanwhile(&mut emacs, || run(&home, &["ask", line]));
+        assert!(ran.status == 0 && ran.out.contains(said) && ran.err.is_empty(), "{line}: {}{}", ran.out, ran.err);
+        let json = meanwhile(&mut emacs, || run(&home, &["ask", line, "--json"])).json();
+        assert!(json["text"].as_str().is_some_and(|text| text.contains(said)), "{json}");
+    }
+}

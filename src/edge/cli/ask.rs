@@ -197,7 +197,19 @@ pub(super) async fn print_turned(
     let finished = engine.turns(200).await?.into_iter().find(|finished| finished.turn.0 == turned.turn);
     let status = match finished {
         Some(finished) => print_turn(&engine, &finished, &turned.text, place, json, out),
-        // It did not count, and says why; or an answer of few words that is in no trace.
+        // An answer of few words that is in no trace, such as that to /plans.
+        None if turned.answered => {
+            let said = [turned.text.trim_end(), turned.notice.as_deref().unwrap_or_default()];
+            if json {
+                let all =
+                    serde_json::json!({ "status": Ending::Answered.name(), "text": said[0], "notice": turned.notice });
+                writeln!(out, "{all}")?;
+            } else {
+                said.iter().filter(|said| !said.is_empty()).try_for_each(|said| writeln!(out, "{}", readable(said)))?;
+            }
+            Ok(DONE)
+        }
+        // It did not count, and says why.
         None => Err(Failure::from(turned.notice.unwrap_or(turned.text))),
     };
     engine.close().await;

@@ -8,6 +8,7 @@ use crate::domain::inert::exact;
 use crate::domain::sexp::plist::{Plist, message};
 use crate::domain::sexp::reader::Sexp;
 use crate::domain::signal::Origin;
+use crate::domain::turn::Ending;
 use crate::edge::cli::args::{Command, read};
 use crate::edge::cli::ingest::ingested;
 use crate::edge::cli::run::{FAILED, Failure};
@@ -124,6 +125,8 @@ pub struct Turned {
     pub text: String,
     /// What was said beside that.
     pub notice: Option<String>,
+    /// Whether it came to its end as it should.
+    pub answered: bool,
     /// Whether it was not begun, because the owner is about to end; then it can be asked for again.
     pub again: bool,
 }
@@ -262,7 +265,7 @@ impl Owner {
 
     /// Waits for the end of the turn that was set off.
     async fn turn(&mut self) -> Result<Turned, Failure> {
-        let mut told = Turned { turn: String::new(), text: String::new(), notice: None, again: false };
+        let mut told = Turned { turn: String::new(), text: String::new(), notice: None, answered: false, again: false };
         loop {
             let (kind, payload) = self.next().await?;
             let turn = payload.text_at("turn").unwrap_or_default();
@@ -273,6 +276,7 @@ impl Owner {
                 }
                 ("response", Some("turn-done")) if turn == told.turn => {
                     told.notice = payload.text_at("text").map(str::to_string);
+                    told.answered = payload.text_at("status") == Some(Ending::Answered.name());
                     told.again = payload.flag_at("again");
                     return Ok(told);
                 }
