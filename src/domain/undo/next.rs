@@ -29,6 +29,11 @@ impl Next {
         Next::of(Wanted::Undo)
     }
 
+    /// Looks for what could be undone behind some changes.
+    pub fn undo_behind(changes: impl IntoIterator<Item = String>) -> Next {
+        Next { gone: changes.into_iter().collect(), ..Next::of(Wanted::Undo) }
+    }
+
     /// Looks for what the next redo takes back.
     pub fn redo() -> Next {
         Next::of(Wanted::Redo)

@@ -21,6 +21,7 @@ use crate::domain::scope::Scope;
 use crate::domain::signal::{Body, Depth, Origin, Sensor, Signal};
 use crate::domain::turn::{Commanded, Ending, Parking, Start, proposal};
 use crate::domain::undo::Kind;
+use crate::domain::undo::next::Next;
 use crate::edge::engine::Engine;
 use crate::edge::engine::head::{Move, Unmoved};
 use crate::edge::engine::record::Finished;
@@ -33,6 +34,8 @@ use std::sync::Arc;
 
 /// How many previews can be carried out; the oldest are forgotten.
 const KEPT: usize = 32;
+/// How many steps behind one that cannot be undone are tried.
+const MOST_TRIED: usize = 5;
 /// How many bytes of text previews hold together, but for the last one.
 const KEPT_BYTES: usize = 8 << 20;
 /// What a chat answers when the last change moved memory or the focus: there is no plan for that, and without one nothing
@@ -105,7 +108,10 @@ impl Engine {
             return Err("this channel may not look at memory".to_string());
         }
         let _turn = self.previewing.turn().await?;
-        let (what, preview) = self.shown(origin, &wish).await?;
+        let (what, preview) = match self.shown(origin, &wish).await {
+            Ok(shown) => shown,
+            Err(why) => return Err(self.with_way_on(origin, &wish, why).await),
+        };
         let mut previews = self.previews.lock();
         previews.retain(|kept| kept.shown != preview.shown);
         let (shown, text) = (preview.shown.clone(), preview.text.clone());
@@ -194,8 +200,33 @@ impl Engine {
         let one_of_few = self.previewing.turn().await?;
         let facts = self.surveyor.survey(&action, &scope).await;
         drop(one_of_few);
-        something(&facts)?;
+        if let Err(why) = something(&facts) {
+            return Err(self.with_way_on(origin, &wish, why).await);
+        }
         Ok(self.command_turn(origin, (&wish, action, None), &scope, turn, sink).await)
+    }
+
+    /// Adds to why the last change cannot be undone which one before it can be, by its name.
+    async fn with_way_on(self: &Arc<Self>, origin: &Origin, wish: &Wish, why: String) -> String {
+        if *wish != Wish::Undo(None) {
+            return why;
+        }
+        // Where the store cannot be read there is no way on.
+        let mut passed: Vec<String> = Vec::new();
+        for tried in 0..=MOST_TRIED {
+            let step = self.next(Next::undo_behind(passed.clone())).await.unwrap_or_default();
+            let Some(last) = step.first() else { break };
+            let name = if step.len() == 1 { last.id.clone() } else { last.turn.clone() };
+            // The first is the one that could not be undone.
+            if tried > 0 && self.shown(origin, &Wish::Undo(Some(name.clone()))).await.is_ok() {
+                let what = exact(&last.summary).replace('\n', " ");
+                return format!(
+                    "{why}\nWhat was done before that can be: {what}. In a chat: /undo {name}; at a terminal: passepartout memory undo {name}"
+                );
+            }
+            passed.extend(step.into_iter().map(|change| change.id));
+        }
+        why
     }
 
     /// Works out all that a wish would do, and how that is shown.
