@@ -130,6 +130,11 @@ the newest first.  An error is shown and ends it."
             "  "
             (passepartout-view-time (plist-get entry :at))
             "  "
+            ;; By this name `/undo' takes it back.
+            (propertize (format "%-11s" (passepartout-view-line
+                                         (or (plist-get entry :change) "") 40))
+                        'face 'passepartout-quiet)
+            "  "
             (propertize (passepartout-view-line (plist-get entry :by) 40)
                         'face 'passepartout-subtitle)
             ": "

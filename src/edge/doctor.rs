@@ -168,11 +168,11 @@ fn proven(engine: &Engine, saved: String) -> Check {
     match last_result(&heads, store) {
         None => Check::good("store", "Store", format!("{saved}; not checked yet: passepartout memory verify")),
         Some(last) if last.whole => {
-            let when = last.at.strftime("%Y-%m-%d");
+            let when = local(last.at).strftime("%Y-%m-%d");
             Check::good("store", "Store", format!("{saved}; checked on {when}: {}", last.verdict))
         }
         Some(last) => {
-            let detail = format!("{saved}; checked on {}: {}", last.at.strftime("%Y-%m-%d"), last.verdict);
+            let detail = format!("{saved}; checked on {}: {}", local(last.at).strftime("%Y-%m-%d"), last.verdict);
             let repair = "End Emacs or its core, then: passepartout doctor --fix, and passepartout memory verify.";
             Check::bad("store", "Store", State::Degraded, detail, repair)
         }

@@ -29,6 +29,7 @@ mod one_door;
 mod org;
 mod org_settings;
 mod owner;
+mod past_words;
 mod peers;
 mod privacy;
 mod proof;

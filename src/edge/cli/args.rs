@@ -190,6 +190,10 @@ pub enum Plans {
     },
 }
 
+fn at_least_one(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|number| *number > 0).ok_or_else(|| "a number from 1 on is wanted".to_string())
+}
+
 /// What to do with memory's history.
 #[derive(Debug, Subcommand)]
 pub enum Memory {
@@ -198,8 +202,8 @@ pub enum Memory {
         /// Where things are.
         #[command(flatten)]
         place: Place,
-        /// How many operations.
-        #[arg(long, default_value_t = 20)]
+        /// How many operations, at least one.
+        #[arg(long, default_value_t = 20, value_parser = at_least_one)]
         limit: usize,
         /// Print one JSON object.
         #[arg(long)]
@@ -207,8 +211,8 @@ pub enum Memory {
     },
     /// Show one operation whole: who, why, and what it changed.
     Show {
-        /// Its number.
-        operation: u64,
+        /// Its number, or the name of the change that made it.
+        operation: String,
         /// Where things are.
         #[command(flatten)]
         place: Place,
@@ -218,10 +222,10 @@ pub enum Memory {
     },
     /// Show what differs between two operations.
     Diff {
-        /// The one.
-        from: u64,
+        /// The one, by its number or the name of its change.
+        from: String,
         /// The other.
-        to: u64,
+        to: String,
         /// Where things are.
         #[command(flatten)]
         place: Place,

@@ -8,6 +8,7 @@ use crate::edge::cli::args::{Memory, Place};
 use crate::edge::cli::plans;
 use crate::edge::cli::run::{DONE, FAILED, Failure};
 use crate::edge::cli::session::{block_on, blocking, origin, owner, readable, somewhere, with_engine};
+use crate::edge::clock::local;
 use crate::edge::engine::boot::Keep;
 use crate::edge::engine::past::{blame_json, blame_text};
 use crate::edge::engine::time::{self, Preview, Reach, Wish};
@@ -31,8 +32,9 @@ pub fn run(command: Memory, out: &mut dyn Write) -> Result<u8, Failure> {
                 return Ok(DONE);
             }
             for entry in &entries {
-                let at = entry.operation.why.at.strftime("%Y-%m-%d %H:%M:%S");
-                let line = format!("{:>6}  {at}  {}: {}", entry.operation.id.0, entry.who(), entry.what());
+                let at = local(entry.operation.why.at).strftime("%Y-%m-%d %H:%M:%S");
+                let name = entry.change.as_ref().map_or("", |change| change.id.as_str());
+                let line = format!("{:>6}  {at}  {name:<11}  {}: {}", entry.operation.id.0, entry.who(), entry.what());
                 writeln!(out, "{}", line.chars().take(LINE).collect::<String>())?;
             }
             if entries.is_empty() {
@@ -41,7 +43,7 @@ pub fn run(command: Memory, out: &mut dyn Write) -> Result<u8, Failure> {
             Ok(DONE)
         }),
         Memory::Show { operation, place, json } => with_engine(&place, Keep::ToRead, async |engine| {
-            let id = OperationId(operation);
+            let id = engine.operation_called(&operation).await?;
             if json {
                 writeln!(out, "{}", engine.memory_show_json(id).await?)?;
             } else {
@@ -50,7 +52,7 @@ pub fn run(command: Memory, out: &mut dyn Write) -> Result<u8, Failure> {
             Ok(DONE)
         }),
         Memory::Diff { from, to, place, json } => with_engine(&place, Keep::ToRead, async |engine| {
-            let (from, to) = (OperationId(from), OperationId(to));
+            let (from, to) = (engine.operation_called(&from).await?, engine.operation_called(&to).await?);
             match json {
                 true => writeln!(out, "{}", engine.memory_diff_json(from, to).await?)?,
                 false => write!(out, "{}", engine.memory_diff(from, to).await?)?,

@@ -41,7 +41,7 @@ use crate::domain::memory::view::View;
 use crate::domain::port::{CountTokens, LogLevel, Surveyor};
 use crate::domain::tool::Toolbox;
 use crate::edge::actuator::shell::Shell;
-use crate::edge::clock::Clock;
+use crate::edge::clock::{Clock, local};
 use crate::edge::config::{Config, OrgSettings};
 use crate::edge::editor::Editor;
 use crate::edge::engine::archive::Archive;
@@ -348,7 +348,7 @@ impl Engine {
     /// Returns when the last operation was made, in words.
     pub fn saved_when(&self) -> String {
         match self.memory.lock().last() {
-            Some(operation) => format!("last at {}", operation.why.at.strftime("%Y-%m-%d %H:%M:%S UTC")),
+            Some(operation) => format!("last at {}", local(operation.why.at).strftime("%Y-%m-%d %H:%M:%S")),
             None => "nothing yet".to_string(),
         }
     }

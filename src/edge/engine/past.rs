@@ -14,6 +14,7 @@ use crate::domain::memory::operation::Operation;
 use crate::domain::memory::store::Differing;
 use crate::domain::org::scan::scan;
 use crate::domain::undo::{Change, Image, Kind};
+use crate::edge::clock::local;
 use crate::edge::engine::Engine;
 use crate::edge::engine::memory::{ACT, BUFFER, READ};
 use crate::edge::engine::past::place::{own, title};
@@ -26,6 +27,9 @@ use std::sync::Arc;
 
 /// The most files of which a difference is shown whole; more are only named.
 const SHOWN_FILES: usize = 200;
+/// How many operations behind the begin of a change are looked through for the one that it made.
+const MOST_BETWEEN: u64 = 1_000;
+
 /// One entry of the log, as it is listed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
@@ -110,7 +114,7 @@ impl Engine {
         let mut line = |name: &str, value: &str| crate::domain::gate::show::field(&mut out, name, value);
         line("by", &entry.who());
         line("what", &entry.what());
-        line("at", &entry.operation.why.at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string());
+        line("at", &local(entry.operation.why.at).strftime("%Y-%m-%d %H:%M:%S").to_string());
         if let Some(change) = &entry.change {
             let author = self.author(change).await;
             for (name, value) in [
@@ -139,9 +143,6 @@ impl Engine {
         }
         // What only machines and scripts ask for comes last.
         line("operation", &id.0.to_string());
-        line("cause", &entry.operation.why.cause);
-        line("origin", &entry.operation.why.origin);
-        line("note", &entry.operation.why.note);
         line("hash", &entry.operation.hash().to_hex());
         line("parent", &entry.operation.parent.map_or("none".to_string(), |parent| parent.to_hex()));
         out.push('\n');
@@ -190,13 +191,47 @@ impl Engine {
         Ok(false)
     }
 
+    /// Finds an operation by its number, or by the name of the change that made it, as the log shows both.
+    ///
+    /// # Errors
+    /// When there is no such operation, or the store cannot be read.
+    pub async fn operation_called(&self, name: &str) -> Result<OperationId, String> {
+        if let Ok(number) = name.parse() {
+            return Ok(OperationId(number));
+        }
+        self.flush_if_kept().await?;
+        let unknown =
+            format!("there is no operation or change “{}”; the names stand in: passepartout memory log", exact(name));
+        let found = self.changes_called(name).await?;
+        let (Some(change), Some(since)) = (found.first(), found.iter().map(|change| change.since).min()) else {
+            return Err(unknown);
+        };
+        // It was begun at that operation, and others may have come before it ended.
+        for number in since.0..=self.head().0.min(since.0.saturating_add(MOST_BETWEEN)) {
+            let operation = self.archive.operation(OperationId(number)).await?;
+            if operation.as_ref().and_then(of_note) == Some(change.id.as_str()) {
+                return Ok(OperationId(number));
+            }
+        }
+        Err(format!("{} is in no operation of its own: what it did was read from disk", exact(name)))
+    }
+
+    /// Makes sure that there are some operations.
+    fn there_are(&self, wanted: [OperationId; 2]) -> Result<(), String> {
+        let head = self.head();
+        match wanted.into_iter().find(|id| *id > head) {
+            Some(id) => Err(no_operation(id, head)),
+            None => Ok(()),
+        }
+    }
+
     /// Returns one operation with the change that made it.
     ///
     /// # Errors
     /// When there is no such operation, or the store cannot be read.
     pub async fn memory_entry(&self, id: OperationId) -> Result<Entry, String> {
         self.flush_if_kept().await?;
-        let unknown = || format!("there is no operation {}; the last is {}", id.0, self.head().0);
+        let unknown = || no_operation(id, self.head());
         let operation = self.archive.operation(id).await?.ok_or_else(unknown)?;
         self.entries(vec![operation]).await?.pop().ok_or_else(unknown)
     }
@@ -207,6 +242,7 @@ impl Engine {
     /// When an operation is unknown, or the store cannot be read.
     pub async fn memory_diff(&self, before: OperationId, after: OperationId) -> Result<String, String> {
         self.flush_if_kept().await?;
+        self.there_are([before, after])?;
         let differing = self.archive.differing(before, after).await?;
         let mut out =
             format!("{} between operations {} and {}.\n", counted(differing.len(), "file"), before.0, after.0);
@@ -237,6 +273,7 @@ impl Engine {
     /// As [`Engine::memory_diff`].
     pub async fn memory_diff_json(&self, before: OperationId, after: OperationId) -> Result<Value, String> {
         self.flush_if_kept().await?;
+        self.there_are([before, after])?;
         let mut files = Vec::new();
         for Differing { file, before, after } in self.archive.differing(before, after).await? {
             let (old, new) = (self.text_of(before).await?, self.text_of(after).await?);
@@ -280,6 +317,15 @@ impl Engine {
             Some(_) => Ok(()),
             None => self.flush().await,
         }
+    }
+}
+
+/// Says which operations there are.
+pub(super) fn no_operation(id: OperationId, head: OperationId) -> String {
+    match head.0 {
+        0 => format!("there is no operation {}: memory has not moved yet", id.0),
+        1 => format!("there is no operation {}; there is one, operation 1", id.0),
+        last => format!("there is no operation {}; there are those from 1 to {last}", id.0),
     }
 }
 

@@ -8,6 +8,7 @@ use crate::domain::id::ObjectHash;
 use crate::domain::memory::files::StoredEntry;
 use crate::domain::memory::store::{NewRecord, StoreError};
 use crate::domain::memory::view::View;
+use crate::edge::clock::local;
 use crate::edge::store::disk::DiskStore;
 use crate::edge::store::objects::{self, ReadError};
 use crate::edge::store::rows::{insert_record, numbered, query_latest, signed, unsigned};
@@ -389,7 +390,7 @@ pub fn let_go(connection: &Connection, operation: u64) -> rusqlite::Result<Optio
     }
     Ok(Some(format!(
         "the contents of operation {operation} were let go by `passepartout memory compact` on {}; memory can be shown and gone back to from operation {} on",
-        record.at.strftime("%Y-%m-%d"),
+        local(record.at).strftime("%Y-%m-%d"),
         kept - 1
     )))
 }

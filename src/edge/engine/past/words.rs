@@ -1,6 +1,7 @@
 //! Blame in words and as JSON.
 
 use crate::domain::inert::exact;
+use crate::edge::clock::local;
 use crate::edge::engine::past::Blame;
 use crate::edge::engine::past::blame::LET_GO;
 use serde_json::{Value, json};
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 pub fn blame_text(heading: &str, found: &[Blame]) -> String {
     let mut out = format!("{}\n", exact(heading));
     for Blame { operation, at, what, author } in found {
-        let at = at.strftime("%Y-%m-%d %H:%M:%S UTC");
+        let at = local(*at).strftime("%Y-%m-%d %H:%M:%S");
         if *what == LET_GO {
             out.push_str(&format!("{at}  it stood so already (operation {}); {}\n", operation.0, exact(&author.by)));
             continue;

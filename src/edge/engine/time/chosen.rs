@@ -10,6 +10,7 @@ use crate::domain::undo::next::Next;
 use crate::domain::undo::{Change, FileChange, IN_PART, failing, leaving};
 use crate::edge::engine::Engine;
 use crate::edge::engine::head::{Leg, Move};
+use crate::edge::engine::past::no_operation;
 use crate::edge::engine::time::{Reach, Wish};
 use serde_json::{Map, Value};
 
@@ -53,7 +54,7 @@ impl Engine {
     async fn rewound(&self, to: OperationId, reach: Reach) -> Result<Chosen, String> {
         let head = self.head();
         if to > head {
-            return Err(format!("there is no operation {}; the last is {}", to.0, head.0));
+            return Err(no_operation(to, head));
         }
         let focus = match reach {
             Reach::Files => None,
