@@ -73,4 +73,6 @@ fn what_is_missing_and_was_not_let_go_is_damage() {
     drop(database);
     let ran = memory(&home, "diff 3 4");
     assert!(ran.status == 1 && ran.err.contains("the store is damaged"), "{}{}", ran.out, ran.err);
+    let ran = memory(&home, "verify");
+    assert!(ran.status == 1 && ran.out.contains(" is lost") && !ran.out.contains("is missing is"), "{}", ran.out);
 }

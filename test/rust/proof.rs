@@ -88,7 +88,7 @@ fn whatever_is_changed_behind_its_back_is_named() {
         ("DELETE FROM records WHERE seq = 7", What::Record, "record 7 is missing"),
         ("UPDATE objects SET bytes = x'00' || substr(bytes, 2) WHERE kind = 0", What::Object, "holds the bytes of"),
         ("DELETE FROM texts", What::Object, "operation 1 (2023-11-14 22:13): the text of /n/a.org is lost"),
-        ("DELETE FROM objects WHERE kind = 2", What::Object, "is missing is lost"),
+        ("DELETE FROM objects WHERE kind = 2", What::Object, "operation 1 (2023-11-14 22:13): object "),
         ("UPDATE texts SET manifest = x'00'", What::Object, "text "),
     ];
     for (sql, what, words) in cases {
@@ -289,6 +289,25 @@ fn what_nothing_refers_to_is_swept_and_what_a_record_names_is_kept() {
         |_| Ok(()),
     );
     assert!(found.is_ok(), "a record of the same time names it: {kept:?}");
+}
+
+#[test]
+fn what_a_kept_operation_needs_is_missed_also_where_one_that_was_let_go_had_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut memory, mut store) = (Memory::default(), DiskStore::open(folder.path()).unwrap());
+    for text in ["* none\n", "* one\n", "* two\n", "* one\n", "* three\n"] {
+        save(&mut store, &mut memory, "/n/a.org", text).unwrap();
+    }
+    save(&mut store, &mut memory, "/n/b.org", "* gone\n").unwrap();
+    store.compact(Keep { operations: Some(3), days: None }, why("").at).unwrap();
+    drop(store);
+    assert!(verify(folder.path(), None).unwrap().whole());
+    let sql = "DELETE FROM objects WHERE hash = (SELECT root FROM operations WHERE id = 4)";
+    assert_eq!(database(folder.path()).execute(sql, []).unwrap(), 1);
+    let proof = verify(folder.path(), None).unwrap();
+    let named =
+        proof.breaks.iter().any(|place| place.text.starts_with("operation 4 ") && place.text.ends_with(" is lost"));
+    assert!(named, "{:#?}", proof.breaks);
 }
 
 #[test]

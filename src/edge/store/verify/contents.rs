@@ -4,7 +4,7 @@ use super::{Walk, What, brief, short};
 use crate::domain::count::counted;
 use crate::domain::id::ObjectHash;
 use crate::domain::memory::files::StoredEntry;
-use crate::domain::memory::store::content_name;
+use crate::domain::memory::store::{StoreError, content_name};
 use crate::domain::memory::view::View;
 use crate::edge::store::objects::{self, ReadError};
 use crate::edge::store::{cards, compact};
@@ -98,8 +98,10 @@ impl Walk {
         let kept = compact::kept_from(connection)?.saturating_sub(1);
         let empty = View::default().root();
         let mut let_go = 0u64;
-        let steps: Vec<(u64, ObjectHash, jiff::Timestamp)> =
+        let mut steps: Vec<(u64, ObjectHash, jiff::Timestamp)> =
             self.operations.iter().map(|(id, step)| (*id, step.root, step.at)).collect();
+        // Memory may have come back to what it was: what is kept for a later operation is not let go with an earlier one.
+        steps.sort_by_key(|(id, ..)| *id < kept);
         for (id, root, at) in steps {
             let mut waiting = vec![root];
             let mut gaps = Vec::new();
@@ -120,7 +122,8 @@ impl Walk {
                             }
                         }
                     }
-                    Err(ReadError::Damaged(error)) => gaps.push(short(&error)),
+                    Err(ReadError::Damaged(StoreError::Missing(name))) => gaps.push(format!("object {}", brief(name))),
+                    Err(ReadError::Damaged(error)) => gaps.push(format!("{}: what it held", short(&error))),
                     Err(ReadError::Sqlite(error)) => return Err(error),
                 }
             }
