@@ -14,6 +14,7 @@ use crate::edge::cli::session::{beside, blocking, with_engine};
 use crate::edge::config::{Config, Surroundings};
 use crate::edge::engine::boot::Keep;
 use std::io::Write;
+use std::path::{Path, PathBuf};
 
 /// The run went well.
 pub const DONE: u8 = 0;

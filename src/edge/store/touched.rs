@@ -455,7 +455,7 @@ mod tests {
         store.compact(Keep { operations: Some(5), ..Keep::default() }, now).expect("it is let go");
         let ids = |versions: Versions| versions.iter().map(|(id, _)| id.0).collect::<Vec<_>>();
         assert_eq!(ids(store.versions("/m/a.org", OperationId(1), OperationId(40)).expect("they are read")), [35, 40]);
-        store.connection.execute_batch(FORGET).expect("it is forgotten");
+        forget(&store.connection).expect("it is forgotten");
         assert_eq!(ids(store.versions("/m/a.org", OperationId(1), OperationId(40)).expect("they are read")), [35, 40]);
     }
 }
