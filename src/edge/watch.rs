@@ -565,8 +565,12 @@ mod tests {
         gated.until(Some(&b));
         std::fs::rename(&a, gated.root.join("old")).expect("renamed");
         std::fs::rename(&b, &a).expect("renamed");
-        let note = a.join("deep/note.org");
+        let (note, mark) = (a.join("deep/note.org"), gated.root.join("mark.org"));
         gated.until(Some(&a));
+        // News come in their order: with this, all of the renaming is noted. What is written before that may be named by
+        // its folder alone.
+        std::fs::write(&mark, "* Mark\n").expect("a file");
+        gated.until(Some(&mark));
         std::fs::write(&note, "* Deep\n").expect("a file");
         gated.until(Some(&note));
         let other = gated.root.join("old/other.org");

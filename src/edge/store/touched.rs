@@ -10,7 +10,7 @@ use crate::domain::memory::view::View;
 use crate::edge::store::compact::kept_from;
 use crate::edge::store::disk::DiskStore;
 use crate::edge::store::rows::{signed, unsigned};
-use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -66,29 +66,20 @@ fn note(connection: &Connection, operation: u64, files: Option<&[Arc<str>]>) -> 
 
 /// Notes what an operation touches, as it is stored, where all operations before it are noted.
 ///
-/// What cannot be noted because the rows are damaged is left out, and all behind it, until it is made up for: nothing
-/// that is derived keeps an operation from being stored.
+/// Where that meets a damaged page, SQLite gives up all of the transaction, as with any other damaged page.
 pub fn note_step(
     connection: &Connection,
     operation: &Operation,
     (parent, before): (Option<ObjectHash>, &View),
     view: &View,
 ) -> rusqlite::Result<()> {
-    let behind = noted(connection).map(|noted| noted.checked_add(1) == Some(operation.id.0));
-    if !unless_damaged(behind)?.unwrap_or(false) {
+    if noted(connection)?.checked_add(1) != Some(operation.id.0) {
         return Ok(());
     }
     // What memory holds of damaged files, or of files that are divided otherwise now, is not what is stored.
     let known = parent.unwrap_or_else(|| View::default().root()) == before.root();
     let files = if known { view.files().differing(before.files(), MANY) } else { None };
-    unless_damaged(note(connection, operation.id.0, files.as_deref())).map(|_| ())
-}
-
-fn unless_damaged<T>(result: rusqlite::Result<T>) -> rusqlite::Result<Option<T>> {
-    match result {
-        Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt) => Ok(None),
-        result => result.map(Some),
-    }
+    note(connection, operation.id.0, files.as_deref())
 }
 
 impl DiskStore {
@@ -432,18 +423,18 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_cannot_be_read_keep_nothing_from_being_stored_or_found() {
+    fn rows_that_cannot_be_read_keep_nothing_from_being_found() {
         let folder = tempfile::tempdir().expect("a folder");
-        let (mut store, mut memory) = (DiskStore::open(folder.path()).expect("a new store"), Memory::default());
-        fill(&mut store, &mut memory, &history(40));
+        let mut store = DiskStore::open(folder.path()).expect("a new store");
+        fill(&mut store, &mut Memory::default(), &history(40));
         let expected = all(&store, "/m/a.org");
         let mut store = damage(store, folder.path());
         let until = OperationId(40);
         assert!(candidates(&store.connection, "/m/a.org", (1, 40), 40).is_err(), "the rows are damaged");
         assert_eq!(store.versions("/m/a.org", OperationId(1), until).expect("they are read"), expected);
-        fill(&mut store, &mut memory, &[vec![("/m/a.org", Some("* Last\n".to_string()))]]);
-        let versions = store.versions("/m/a.org", OperationId(1), OperationId(41)).expect("they are read");
-        assert_eq!(versions.len(), expected.len() + 1);
+        // Forgetting the rows failed, too, and left no transaction open.
+        assert!(store.connection.is_autocommit());
+        store.connection.execute_batch("BEGIN IMMEDIATE; ROLLBACK").expect("others can be begun");
     }
 
     #[test]
