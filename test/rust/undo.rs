@@ -1,7 +1,7 @@
 //! Taking back beside a hand: whatever an act and a hand did to an outline, no line is doubled and none of the hand's lost.
 
 use passepartout::domain::org::scan::ScanOptions;
-use passepartout::domain::undo::headings::merge;
+use passepartout::domain::undo::headings::{Merged, merge};
 use proptest::prelude::*;
 use proptest::sample::Index;
 
@@ -102,6 +102,57 @@ fn text(outline: &[Heading]) -> String {
 
 fn count(text: &str, line: &str) -> usize {
     text.lines().filter(|found| *found == line).count()
+}
+
+/// What is expected of a merge: the text, how many headings go back, and what is left.
+#[track_caller]
+fn check(base: &str, ours: &str, theirs: &str, expected: (&str, usize, &[&str])) {
+    let Merged { text, done, left } = merge(base, ours, theirs, &ScanOptions::default()).expect("it is merged");
+    // Thousands of lines that are not as expected would tell nothing.
+    let differs = text.lines().zip(expected.0.lines()).position(|(found, expected)| found != expected);
+    assert_eq!((text.len(), differs, done.len()), (expected.0.len(), None, expected.1), "{text:.400}");
+    assert_eq!(left, expected.2);
+}
+
+#[test]
+fn of_headings_that_are_alike_each_comes_back_or_is_there_again() {
+    let entries = |count: usize| format!("{}* B\n", "* Entry\ntext\n".repeat(count));
+    check("* B\n", &entries(2), &entries(0), (&entries(2), 2, &[]));
+    // A hand put some of them back: the others come back.
+    check("* B\n", &entries(2), &entries(1), (&entries(2), 1, &[]));
+    check("* B\n", &entries(5), &entries(2), (&entries(5), 3, &[]));
+    check("* B\n", &entries(2), &entries(2), (&entries(2), 0, &[]));
+    check("* B\n", &entries(2), &entries(3), (&entries(3), 0, &[]));
+}
+
+#[test]
+fn of_headings_of_one_title_the_one_that_says_the_same_is_there_again() {
+    let pre = "* Entry\none\n** Child\n* Entry\ntwo\n** Child\n* B\n";
+    let both = "* Entry\ntwo\n** Child\n* Entry\none\n** Child\n* B\n";
+    check("* B\n", pre, "* Entry\ntwo\n** Child\n* B\n", (both, 2, &[]));
+    let both = "* Entry\nmine\n* Entry\ntwo\n* B\n";
+    let otherwise = "“Entry” stands there again, otherwise";
+    check("* B\n", "* Entry\none\n* Entry\ntwo\n* B\n", "* Entry\nmine\n* B\n", (both, 1, &[otherwise]));
+    // One with an ID is the same wherever a hand put it.
+    let known = "* Known\n:PROPERTIES:\n:ID: known\n:END:\n";
+    let now = format!("* B\n*{known}");
+    check("* B\n", &format!("{known}* B\n"), &now, (&now, 0, &["“Known” stands there again, otherwise"]));
+}
+
+#[test]
+fn thousands_of_headings_that_are_alike_go_and_come_back() {
+    // Looking through all of them for each of them would not end.
+    let entries = |count: usize| "* Entry\n".repeat(count);
+    let [all, half] = [20_000, 10_000].map(entries);
+    let now = format!("{half}by hand\n");
+    check(&half, &all, &now, (&format!("{now}{half}"), 10_000, &[]));
+    let now = format!("by hand\n{half}");
+    check(&half, &all, &now, (&format!("by hand\n{all}"), 10_000, &[]));
+    // All were taken out, and a hand put half of them back.
+    let [before, now, back] = [format!("{all}* B\n"), format!("{half}* B\nby hand\n"), format!("{all}* B\nby hand\n")];
+    check("* B\n", &before, &now, (&back, 10_000, &[]));
+    // Half of them were put in.
+    check(&all, &half, &format!("{all}* Mine\n"), (&format!("{half}* Mine\n"), 10_000, &[]));
 }
 
 proptest! {

@@ -1,6 +1,7 @@
 //! A three-way merge of Org texts by heading: a heading is found again wherever it stands now, and refused by itself.
 
 use crate::domain::org::scan::{ScanOptions, scan};
+use crate::domain::undo::again::put_back;
 use crate::domain::undo::lines;
 use crate::domain::undo::parts::{Pairs, Parts, became, made_of, says};
 use std::collections::{BTreeSet, HashMap};
@@ -71,6 +72,8 @@ struct Heads<'a> {
     now: Pairs,
     /// Where each heading of `ours` stands in `base`.
     was: Pairs,
+    /// Where each heading of `ours` that is not in `base` was put back by a hand.
+    again: Pairs,
 }
 
 /// A piece of what was merged, by where it comes from.
@@ -96,7 +99,8 @@ impl<'a> Heads<'a> {
                 *was = Some(index);
             }
         }
-        Heads { base, ours, theirs, then, now, was }
+        let again = put_back(ours, &was, &now, theirs);
+        Heads { base, ours, theirs, then, now, was, again }
     }
 
     fn then(&self, index: usize) -> Option<usize> {
@@ -215,10 +219,19 @@ impl<'a> Heads<'a> {
 
     /// Returns where a heading that the change had taken out was put back by a hand.
     fn again(&self, index: usize) -> Option<usize> {
-        let open = |at: &&usize| !self.now.contains(&Some(**at));
-        let found: Vec<usize> = self.theirs.called(self.ours.name(index)).iter().filter(open).copied().collect();
-        let same = found.iter().find(|at| self.theirs.own(**at) == self.ours.own(index));
-        same.or(found.first()).copied()
+        self.again.get(index).copied().flatten()
+    }
+
+    /// Returns for each heading of ours the one of theirs that it would come before.
+    fn followers(&self, removed: &BTreeSet<usize>) -> Pairs {
+        let mut followers = vec![None; self.ours.count()];
+        let mut next = None;
+        for (index, follower) in followers.iter_mut().enumerate().rev() {
+            *follower = next;
+            let at = self.was(index).and_then(|base| self.now(base));
+            next = at.filter(|at| !removed.contains(at)).or(next);
+        }
+        followers
     }
 
     /// Returns the headings of ours that come back, by the heading of theirs that they come before.
@@ -229,7 +242,8 @@ impl<'a> Heads<'a> {
         left: &mut Vec<String>,
     ) -> HashMap<usize, Vec<usize>> {
         let mut before = HashMap::<usize, Vec<usize>>::new();
-        for index in (1..self.ours.count()).filter(|index| self.was(*index).is_none()) {
+        let followers = self.followers(removed).into_iter().enumerate().skip(1);
+        for (index, follower) in followers.filter(|(index, _)| self.was(*index).is_none()) {
             let title = self.ours.title(index);
             if let Some(at) = self.again(index) {
                 if self.theirs.own(at) != self.ours.own(index) {
@@ -237,9 +251,7 @@ impl<'a> Heads<'a> {
                 }
                 continue;
             }
-            let next = (index + 1..self.ours.count()).filter_map(|next| self.was(next));
-            let at = next.filter_map(|next| self.now(next)).find(|at| !removed.contains(at));
-            before.entry(at.unwrap_or(self.theirs.count())).or_default().push(index);
+            before.entry(follower.unwrap_or(self.theirs.count())).or_default().push(index);
             done.push(title);
         }
         before

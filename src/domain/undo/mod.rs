@@ -3,6 +3,7 @@
 //! A change names what stood at each path before and after it. Undoing one is a three-way merge with what stands there
 //! now; what the user wrote since is kept, and where both touched the same, nothing is done and it is said.
 
+mod again;
 pub mod back;
 pub mod headings;
 pub mod lines;
