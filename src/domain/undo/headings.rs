@@ -3,7 +3,7 @@
 use crate::domain::org::scan::{ScanOptions, scan};
 use crate::domain::undo::again::put_back;
 use crate::domain::undo::lines;
-use crate::domain::undo::parts::{Pairs, Parts, became, made_of, says};
+use crate::domain::undo::parts::{Pairs, Parts, became, made_of};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -30,36 +30,16 @@ pub fn merge(base: &str, ours: &str, theirs: &str, options: &ScanOptions) -> Res
     // Headings that changed places are put back line by line.
     if !heads.moved() {
         let made = heads.merge();
-        if heads.holds(&made, options) && adds_up([base, ours, theirs], &made.merged.text) {
+        if heads.holds(&made, options) && lines::adds_up([base, ours, theirs], &made.merged.text) {
             return Ok(made.merged);
         }
     }
     let text = lines::merge(base, ours, theirs)
         .map_err(|clash| format!("line {} and what is about it were changed by hand since", clash.line))?;
-    if !adds_up([base, ours, theirs], &text) {
+    if !lines::adds_up([base, ours, theirs], &text) {
         return Err("headings in it were moved, and changed by hand since".to_string());
     }
     Ok(Merged { text, done: heads.changed(), left: Vec::new() })
-}
-
-/// Whether no line is doubled in what was merged, and none is lost that the hand added or that nobody took out: that could
-/// be where headings were moved, or changed so much that they count as some that went and some that came. A line that a
-/// text has more than once tells nothing.
-fn adds_up(sides: [&str; 3], merged: &str) -> bool {
-    let mut counts: HashMap<&str, [usize; 4]> = HashMap::new();
-    for (side, text) in sides.into_iter().chain([merged]).enumerate() {
-        for line in text.lines().map(str::trim).filter(|line| says(line)) {
-            if let Some(count) = counts.entry(line).or_default().get_mut(side) {
-                *count += 1;
-            }
-        }
-    }
-    counts.into_values().filter(|[base, ours, theirs, _]| *base.max(ours).max(theirs) < 2).all(|counts| match counts {
-        [0, 0, 1, merged] | [1, 1, 1, merged] => merged == 1,
-        // Both have added it, in one place or in two.
-        [0, 1, 1, merged] => merged == 1 || merged == 2,
-        [_, _, _, merged] => merged < 2,
-    })
 }
 
 struct Heads<'a> {

@@ -1,6 +1,8 @@
 //! A three-way merge of lines: what one side changed is put into what the other side has made of the same text.
 
+use crate::domain::undo::parts::says;
 use similar::{Algorithm, DiffOp, capture_diff_slices};
+use std::collections::HashMap;
 use std::ops::Range;
 
 /// When this many pairs of lines would have to be compared, the part between common ends counts as one change.
@@ -65,6 +67,26 @@ pub fn merge(base: &str, ours: &str, theirs: &str) -> Result<String, Clash> {
     }
     append(&mut out, base.get(at..).unwrap_or_default());
     Ok(out)
+}
+
+/// Whether no line is doubled in what was merged, and none is lost that the hand added or that nobody took out: that could
+/// be where headings were moved, or changed so much that they count as some that went and some that came. A line that a
+/// text has more than once tells nothing.
+pub(super) fn adds_up(sides: [&str; 3], merged: &str) -> bool {
+    let mut counts: HashMap<&str, [usize; 4]> = HashMap::new();
+    for (side, text) in sides.into_iter().chain([merged]).enumerate() {
+        for line in text.lines().map(str::trim).filter(|line| says(line)) {
+            if let Some(count) = counts.entry(line).or_default().get_mut(side) {
+                *count += 1;
+            }
+        }
+    }
+    counts.into_values().filter(|[base, ours, theirs, _]| *base.max(ours).max(theirs) < 2).all(|counts| match counts {
+        [0, 0, 1, merged] | [1, 1, 1, merged] => merged == 1,
+        // Both have added it, in one place or in two.
+        [0, 1, 1, merged] => merged == 1 || merged == 2,
+        [_, _, _, merged] => merged < 2,
+    })
 }
 
 /// Appends lines. A line that was the last of its side and had no end gets one when another follows it.
