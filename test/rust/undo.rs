@@ -157,6 +157,23 @@ fn thousands_of_headings_that_are_alike_go_and_come_back() {
 
 proptest! {
     #[test]
+    fn each_heading_that_was_taken_out_is_there_once_whatever_a_hand_put_back(
+        entries in proptest::collection::vec((0usize..2, 0usize..3, any::<bool>()), 1..12),
+    ) {
+        let write = |all: bool| -> String {
+            let of = entries.iter().filter(|(_, _, by_hand)| all || *by_hand);
+            of.map(|(title, body, _)| format!("* Title {title}\n{title} says {body}\n")).chain(["* B\n".to_string()]).collect()
+        };
+        let (pre, now) = (write(true), write(false));
+        let merged = merge("* B\n", &pre, &now, &ScanOptions::default()).expect("nothing stands against it");
+        for line in pre.lines() {
+            prop_assert_eq!(count(&merged.text, line), count(&pre, line), "{}\n{}", line, merged.text);
+        }
+        prop_assert_eq!(merged.done.len(), entries.iter().filter(|(_, _, by_hand)| !by_hand).count());
+        prop_assert_eq!(merged.left, Vec::<String>::new());
+    }
+
+    #[test]
     fn no_line_is_doubled_and_none_of_a_hand_is_lost(before in outlines(), act in edits(), hand in edits()) {
         let after = edited(&before, &act, "act");
         let now = edited(&after, &hand, "hand");
