@@ -127,22 +127,26 @@ The match data then has its beginning; point is after the heading."
 (defun passepartout-chat--history ()
   "Return what was said before the turn that point is at, the oldest first.
 They are plists of :role, :text and :private, and no more of them than
-fit.  What the chat marks as private is said to be so."
+fit.  What the chat marks as private is said to be so.
+What a command for the core was answered names plans and headings, and
+no model was asked: none is told."
   (let ((left passepartout-chat--history-bytes)
         (history nil)
+        ;; Whether the question of the first answer in HISTORY was not met.
+        (open nil)
         (whole (passepartout-chat--whole-private-p))
         (known nil)
         (end (point)))
     (save-excursion
-      (while (and (> left 0) (re-search-backward "^\\*\\*? " nil t))
+      (while (and (or (> left 0) open) (re-search-backward "^\\*\\*? " nil t))
         (let ((role (passepartout-chat--role)))
           (when (member role '("user" "assistant"))
             (let* ((start (passepartout-chat--body-start))
                    (limit (min end (+ start left)))
-                   (text (if (equal role "user")
-                             (passepartout-chat--message)
-                           (passepartout-chat--answer-text start limit)))
-                   (text (passepartout-chat--head text left)))
+                   (whole-text (if (equal role "user")
+                                   (passepartout-chat--message)
+                                 (passepartout-chat--answer-text start limit)))
+                   (text (passepartout-chat--head whole-text left)))
               (setq left (- left (string-bytes text)))
               (unless (string-empty-p text)
                 (let ((turn (passepartout-chat--turn-start)))
@@ -151,7 +155,15 @@ fit.  What the chat marks as private is said to be so."
                                             turn))))
                   (push `(:role ,(intern (concat ":" role)) :text ,text
                           ,@(and (or whole (cdr known)) '(:private t)))
-                        history))))
+                        history)
+                  (setq open t)))
+              (when (equal role "user")
+                (setq open nil)
+                (when (string-match-p "\\`[ \t\n]*/" whole-text)
+                  (when (eq (plist-get (car history) :role) :user)
+                    (pop history))
+                  (while (eq (plist-get (car history) :role) :assistant)
+                    (pop history)))))
             (setq end (point)))
           (unless role
             (when (eq (char-after (1+ (point))) ?\s)

@@ -199,9 +199,11 @@ OPEN says that it is for a note that is not private."
         (when (re-search-forward "^[ \t]*#\\+END\\(:\\|[ \t]*$\\)" nil t)
           (cons start (match-beginning 0)))))))
 
-(defun passepartout-query-block--fill (marker line params payload)
+(defun passepartout-query-block--fill (marker line params private payload)
   "Fill the block at MARKER by PARAMS with PAYLOAD.
-LINE is the line that it began with when the core was asked."
+LINE is the line that it began with when the core was asked, and PRIVATE
+says that its note was private then: when it is open now, the core is
+asked again, as private headings count in what it said."
   (let ((buffer (marker-buffer marker)))
     (when (buffer-live-p buffer)
       (with-current-buffer buffer
@@ -216,10 +218,12 @@ LINE is the line that it began with when the core was asked."
                 (when (plist-get payload :held-back)
                   (message "Private headings fit, too; they do not come into \
 an open note"))
-                (passepartout-query-block--replace
-                 bounds (passepartout-query-block--body
-                         params payload
-                         (passepartout-query-block--private-p))))))))
+                (if (and private (not (passepartout-query-block--private-p)))
+                    (passepartout-query-block--ask params (copy-marker marker))
+                  (passepartout-query-block--replace
+                   bounds (passepartout-query-block--body
+                           params payload
+                           (passepartout-query-block--private-p)))))))))
       (set-marker marker nil))))
 
 (defun passepartout-query-block--body (params payload private)
@@ -271,15 +275,17 @@ Private headings are among it only when PRIVATE says that the note is."
   "Ask the core for what PARAMS say, for the block whose inside is at START."
   (let ((query (format "%s" (or (plist-get params :query) "")))
         (limit (plist-get params :limit))
+        (for (passepartout-query-block--for))
         (line (passepartout-query-block--line start)))
     ;; A name of a column that is wrong is said at once.
     (passepartout-query-block--names (plist-get params :columns))
     (passepartout-request
      :query `(:query ,query
               ,@(and (integerp limit) `(:limit ,limit))
-              ,@(passepartout-query-block--for))
+              ,@for)
      (lambda (payload)
-       (passepartout-query-block--fill start line params payload)))))
+       (passepartout-query-block--fill
+        start line params (eq (plist-get for :for) :private-note) payload)))))
 
 ;;;###autoload
 (defun org-dblock-write:passepartout-query (params)

@@ -166,6 +166,21 @@ Sources: [[id:abc-1][A x note]], [[file:/tmp/n.org::*B][B]]
                          (:role :user :text "Two")
                          (:role :assistant :text "Second answer"))))))))
 
+(ert-deftest passepartout-chat-history-holds-no-commands-for-the-core ()
+  (passepartout-fake-with
+    (let ((session (passepartout-chat-tests--open)))
+      (passepartout-chat-tests--ask "/undo")
+      ;; Longer than what is sent: its question is met all the same.
+      (passepartout-chat-tests--answer
+       session "t1" (list (concat "Mark “Papers” DONE" (make-string 40000 ?x))))
+      (should-not (plist-get (passepartout-chat-tests--ask "One") :history))
+      (passepartout-chat-tests--answer session "t2" '("First answer"))
+      (passepartout-chat-tests--ask "/plans")
+      (passepartout-chat-tests--answer session "t3" '("Divorce"))
+      (should (equal (plist-get (passepartout-chat-tests--ask "Two") :history)
+                     '((:role :user :text "One")
+                       (:role :assistant :text "First answer")))))))
+
 (ert-deftest passepartout-chat-history-keeps-to-its-size ()
   (passepartout-fake-with
     (let ((session (passepartout-chat-tests--open)))

@@ -300,6 +300,27 @@
         (should (eq (eq (nth 2 case) :private-note)
                     (and (string-search "tiles" (buffer-string)) t)))))))
 
+(ert-deftest passepartout-query-block-is-asked-again-when-its-note-was-opened ()
+  (passepartout-fake-with
+    (with-temp-buffer
+      (let ((org-inhibit-startup t)) (org-mode))
+      (insert "* Note :private:\n")
+      (save-excursion
+        (insert "#+BEGIN: passepartout-query :query \"x\" :limit 1\n#+END:\n"))
+      (org-update-dblock)
+      (save-excursion
+        (goto-char (point-min))
+        (delete-region (search-forward "* Note") (line-end-position)))
+      (passepartout-fake-answer
+       :query `(:total 5 ,@(passepartout-query-tests--answer
+                            `(:private t ,@passepartout-query-tests--hit))))
+      ;; Its numbers tell of private headings.
+      (should-not (string-match-p "of 5\\|tiles" (buffer-string)))
+      (should (equal '(:private-note :note)
+                     (sort (mapcar (lambda (sent) (plist-get sent :for))
+                                   (passepartout-fake-sent :query))
+                           (lambda (a _) (eq a :private-note))))))))
+
 (ert-deftest passepartout-query-saves-private-headings-only-in-private-files ()
   (dolist (yes '(nil t))
     (passepartout-fake-with

@@ -66,10 +66,26 @@ fn what_was_named_last_counts_and_what_is_only_read_names_nothing() {
     let open = || bare(&home, &["query", "todo:TODO"]).out;
     assert!(open().contains("Sow peas"), "{}", open());
     assert!(bare(&home, &["query", "todo:TODO", "--memex", &other]).out.contains("Feed the hens"));
+    assert!(bare(&home, &["doctor", "--memex", &other]).out.contains("Store"));
     assert!(!open().contains("hens"), "who only looked has not said where the notes are");
     assert_eq!(bare(&home, &["ask", "what is open?", "--memex", &other]).status, 0);
     assert!(open().contains("hens") && !open().contains("peas"), "{}", open());
     // What changed on disk since is read, too.
     std::fs::write(&other, "* TODO Feed the geese\n").expect("it is written");
     assert!(open().contains("geese"), "{}", open());
+}
+
+#[test]
+fn what_is_private_in_the_memex_is_private_for_a_command_that_names_none() {
+    let home = Home::new(&[("home.org", "* TODO Order tiles\n* TODO Sow peas :diary:\n")]);
+    let private = |ran: Ran| {
+        assert_eq!(ran.status, 0, "{}", ran.err);
+        (ran.out.contains("Sow peas"), ran.out.contains("Order tiles"))
+    };
+    let asked = program(&home).args(["ask", "what is open?"]).env("PRIVACY_FILTER_TAGS", "private,diary").output();
+    assert!(asked.expect("it runs").status.success());
+    assert_eq!(private(bare(&home, &["query", "is:private"])), (true, false));
+    // Who names the memex and knows nothing of the tags takes none away from those who name none.
+    assert_eq!(run(&home, &["ask", "what is open?"]).status, 0);
+    assert_eq!(private(bare(&home, &["query", "is:private"])), (true, false));
 }

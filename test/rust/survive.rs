@@ -328,6 +328,36 @@ fn a_store_whose_folder_is_deleted_while_it_is_open_is_put_back_whole() {
 }
 
 #[test]
+fn a_lock_that_was_taken_away_is_taken_again_and_nothing_is_written_beside_another_owner() {
+    let parent = tempfile::tempdir().unwrap();
+    let folder = parent.path().join("store");
+    let mut memory = Memory::default();
+    let mut store = DiskStore::open(&folder).unwrap();
+    save(&mut store, &mut memory, "a", "* one\n").unwrap();
+    fs::remove_file(folder.join("lock")).unwrap();
+    save(&mut store, &mut memory, "a", "* two\n").unwrap();
+    let own = fs::File::open(folder.join("lock")).unwrap();
+    assert!(own.try_lock().is_err(), "it is locked again");
+    // Somebody else was faster, and still is there.
+    fs::remove_file(folder.join("lock")).unwrap();
+    let other = fs::File::create(folder.join("lock")).unwrap();
+    other.lock().unwrap();
+    let before = memory.clone();
+    let refused = save(&mut store, &mut memory, "a", "* three\n").unwrap_err();
+    assert!(matches!(refused, StoreError::Locked { .. }), "{refused}");
+    memory = before.clone();
+    // He went without having written.
+    drop(other);
+    save(&mut store, &mut memory, "a", "* three\n").unwrap();
+    // And with.
+    fs::remove_file(folder.join("lock")).unwrap();
+    let other = rusqlite::Connection::open(folder.join("memory.sqlite")).unwrap();
+    other.execute_batch("CREATE TABLE his(own)").unwrap();
+    let refused = save(&mut store, &mut memory, "a", "* four\n").unwrap_err();
+    assert!(refused.to_string().contains("by another process"), "{refused}");
+}
+
+#[test]
 fn a_deleted_store_that_cannot_be_put_back_now_is_put_back_later() {
     let parent = tempfile::tempdir().unwrap();
     let folder = parent.path().join("store");

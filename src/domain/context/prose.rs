@@ -18,7 +18,7 @@ struct Open {
 /// names such as `#+title:`. A block without an end is none. It takes one pass.
 pub fn prose(body: &str) -> Cow<'_, str> {
     // Nearly every body has nothing to leave out.
-    if !body.contains("#+") {
+    if memchr::memmem::find(body.as_bytes(), b"#+").is_none() {
         return Cow::Borrowed(body);
     }
     let mut left_out: Vec<Range<usize>> = Vec::new();

@@ -294,8 +294,10 @@ impl Planner<'_, '_> {
         if let Some(node) = self.by_id(name) {
             return vec![node];
         }
-        let wanted: Vec<String> = name.split('/').map(|part| source::called(part.trim()).to_lowercase()).collect();
-        let whole = name.trim().to_lowercase();
+        // Counts go first: the sign that divides a path stands in them, too.
+        let called = source::called(name.trim());
+        let wanted: Vec<String> = called.split('/').map(|part| part.trim().to_lowercase()).collect();
+        let whole = called.to_lowercase();
         let fits = |card: &Card, index: usize| {
             let title = card.title(index);
             if index == 0 {

@@ -138,6 +138,10 @@ impl Owner {
     /// In words, when it says no.
     pub async fn join(config: &Config) -> Result<Met, String> {
         let (begun, store) = (tokio::time::Instant::now(), &config.store);
+        if owner_of(store).is_none() && gone(config).is_some() {
+            let wait = PATIENCE.as_secs();
+            eprintln!("the store was deleted; waiting up to {wait} seconds for a process that may put it back");
+        }
         // One that was deleted is put back by its owner, which nobody would find any more once there is a new one.
         while owner_of(store).is_some() || (gone(config).is_some() && begun.elapsed() < PATIENCE) {
             match join(store, As::Cli).await {

@@ -11,7 +11,7 @@ use crate::domain::signal::Sensor;
 use crate::domain::tool::Toolbox;
 use crate::edge::cli::args::Place;
 use crate::edge::cli::run::{DONE, Failure};
-use crate::edge::cli::session::{blocking, configured, somewhere, vault, with_engine};
+use crate::edge::cli::session::{blocking, configured, settled, somewhere, vault, with_engine};
 use crate::edge::engine::boot::{self, Keep};
 use serde_json::{Map, Value, json};
 use std::io::{BufRead, Write};
@@ -167,10 +167,12 @@ fn labels(value: Option<&Value>) -> Result<Labels, String> {
 /// Judges with what a chat judges with: the gates, rules of skills and keys; with a store or a memex, memory as well.
 pub(super) fn gate(place: &Place, out: &mut dyn Write) -> Result<u8, Failure> {
     somewhere(place)?;
-    let config = configured(place);
+    let config = if place.store.is_some() { settled(place) } else { configured(place) };
     let here = std::env::current_dir()?;
     let text = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone()).to_string_lossy().into_owned();
-    let memex = if place.memex.is_empty() { vec![here.clone()] } else { config.directories.clone() };
+    let named = !place.memex.is_empty() || place.store.is_some();
+    let memex = if named { config.directories.clone() } else { Vec::new() };
+    let memex = if memex.is_empty() { vec![here.clone()] } else { memex };
     let scope = Scope {
         session: SessionId("gate".to_string()),
         memex: memex.iter().map(text).collect(),

@@ -33,11 +33,16 @@ pub(super) fn configured(place: &Place) -> Config {
     config
 }
 
-/// Returns the settings of a command; where no memex is named, it is the one that the store was read from last.
+/// Returns the settings of a command; where no memex is named, it is the one that the store was read from last, in which
+/// what was private then is still so.
 pub(super) fn settled(place: &Place) -> Config {
     let mut config = configured(place);
     if config.directories.is_empty() {
-        config.directories = known_memex(&config.store);
+        let known = known_memex(&config.store);
+        config.directories = known.directories;
+        let more: Vec<String> =
+            known.private_tags.into_iter().filter(|tag| !config.private_tags.contains(tag)).collect();
+        config.private_tags.extend(more);
     }
     config
 }

@@ -207,7 +207,9 @@ pub async fn start_found(boot: Boot, opened: Opened, stop: Arc<AtomicBool>) -> R
             }
         }
         None => {
-            if let Err(why) = engine.keep_memex().await {
+            // Who only examines does not say where the notes are.
+            let kept = if matches!(keep, Keep::Examine) { Ok(()) } else { engine.keep_memex().await };
+            if let Err(why) = kept {
                 engine.say(LogLevel::Warning, &format!("the folders of the memex could not be kept: {why}"));
             }
             engine.settle_plans().await?;

@@ -10,9 +10,10 @@ use crate::domain::memory::card::Card;
 use crate::domain::memory::store::Store;
 use crate::domain::memory::view::View;
 use crate::domain::port::LogLevel;
+use crate::edge::config::Config;
 use crate::edge::engine::Engine;
 use crate::edge::engine::memory::READ;
-use crate::edge::engine::record::{self, kind};
+use crate::edge::engine::record::{self, KnownMemex, kind};
 use crate::edge::store::DiskStore;
 use crate::edge::walk::{destination, is_listed};
 use std::path::{Path, PathBuf};
@@ -26,10 +27,11 @@ pub(super) fn places(directories: &[PathBuf]) -> Vec<PathBuf> {
     places
 }
 
-/// Returns the folders that a store was read from last, as it says itself; none when it does not say or cannot be read.
-pub fn known_memex(store: &Path) -> Vec<PathBuf> {
+/// Returns the memex that a store was read from last, as it says itself; an empty one when it does not say or cannot be
+/// read.
+pub fn known_memex(store: &Path) -> KnownMemex {
     if !store.join("memory.sqlite").exists() {
-        return Vec::new();
+        return KnownMemex::default();
     }
     // Whoever opens it next says what is wrong with it.
     let kept = DiskStore::open_to_read(store).and_then(|mut store| store.latest(kind::MEMEX, kind::MEMEX));
@@ -39,12 +41,20 @@ pub fn known_memex(store: &Path) -> Vec<PathBuf> {
 impl Engine {
     /// Keeps which folders memory is read from, for whoever names none.
     pub(super) async fn keep_memex(&self) -> Result<(), String> {
-        let named = &self.config.directories;
-        let Some(body) = record::memex(named).filter(|_| !named.is_empty()) else { return Ok(()) };
-        let kept = self.archive.latest(kind::MEMEX, kind::MEMEX.to_string()).await?;
-        if kept.is_some_and(|kept| kept.body == body) {
+        let Config { directories, private_tags, .. } = &self.config;
+        if directories.is_empty() {
             return Ok(());
         }
+        let mut now = KnownMemex { directories: directories.clone(), private_tags: private_tags.clone() };
+        let kept = self.archive.latest(kind::MEMEX, kind::MEMEX.to_string()).await?;
+        let kept = kept.map(|kept| record::read_memex(&kept.body)).unwrap_or_default();
+        // A terminal that names the same folders may know nothing of the tags that Emacs has set.
+        if kept.directories == now.directories {
+            let more = kept.private_tags.iter().filter(|tag| !private_tags.contains(tag));
+            now.private_tags.extend(more.cloned().collect::<Vec<_>>());
+            now.private_tags.sort_unstable();
+        }
+        let Some(body) = record::memex(&now).filter(|_| kept != now) else { return Ok(()) };
         self.append(kind::MEMEX, kind::MEMEX, body).await
     }
 

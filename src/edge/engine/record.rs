@@ -54,16 +54,27 @@ pub fn renamed(from: &str, to: &str, operation: OperationId, at: jiff::Timestamp
     NewRecord { at, kind: kind::RENAMED.to_string(), key: to.to_string(), body }
 }
 
-/// Returns what is kept of the folders of a memex; `None` when the name of one of them is no text.
-pub fn memex(directories: &[PathBuf]) -> Option<Value> {
-    let names = directories.iter().map(|path| path.to_str()).collect::<Option<Vec<&str>>>()?;
-    Some(serde_json::json!({ "directories": names }))
+/// A memex as it was read last.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KnownMemex {
+    /// Its folders.
+    pub directories: Vec<PathBuf>,
+    /// The tags that made headings of it private.
+    pub private_tags: Vec<String>,
 }
 
-/// Reads the folders of a memex.
-pub fn read_memex(body: &Value) -> Vec<PathBuf> {
-    let names = body["directories"].as_array().into_iter().flatten();
-    names.filter_map(|name| name.as_str().map(PathBuf::from)).filter(|path| path.is_absolute()).collect()
+/// Returns what is kept of a memex; `None` when the name of one of its folders is no text.
+pub fn memex(known: &KnownMemex) -> Option<Value> {
+    let names = known.directories.iter().map(|path| path.to_str()).collect::<Option<Vec<&str>>>()?;
+    Some(serde_json::json!({ "directories": names, "private": known.private_tags }))
+}
+
+/// Reads what is kept of a memex.
+pub fn read_memex(body: &Value) -> KnownMemex {
+    let texts = |key: &str| body[key].as_array().cloned().unwrap_or_default().into_iter();
+    let texts = |key: &str| texts(key).filter_map(|name| name.as_str().map(str::to_string)).collect::<Vec<_>>();
+    let directories = texts("directories").into_iter().map(PathBuf::from).filter(|path| path.is_absolute()).collect();
+    KnownMemex { directories, private_tags: texts("private") }
 }
 
 /// Reads what a file was called before, and by which operation it was renamed.

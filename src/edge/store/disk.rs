@@ -90,7 +90,14 @@ pub(super) struct Owned {
     pub(super) journal: Journal,
     /// It outlives the database that is put back.
     pub(super) lock: Arc<Lock>,
+    /// SQLite's own number for what others have written, as it was when the database was opened.
+    pub(super) others: i64,
     _held: Held,
+}
+
+/// Returns a number that changes whenever another connection has written, <https://sqlite.org/pragma.html#pragma_data_version>.
+pub(super) fn written_by_others(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.pragma_query_value(None, "data_version", |row| row.get(0))
 }
 
 impl DiskStore {
@@ -122,12 +129,13 @@ impl DiskStore {
         let mut connection = Connection::open_with_flags(&database, OpenFlags::SQLITE_OPEN_READ_WRITE)
             .map_err(|error| opening(&database, error))?;
         set_up(&mut connection, &database)?;
+        let others = written_by_others(&connection).map_err(|error| opening(&database, error))?;
         let path = folder.join("memory.log");
         let (journal, torn) = Journal::open(&path).map_err(|why| cannot_open(&path, why))?;
         let mut store = DiskStore {
             folder: folder.to_path_buf(),
             connection,
-            owned: Some(Owned { journal, lock, _held: held }),
+            owned: Some(Owned { journal, lock, others, _held: held }),
             saved: View::default(),
             head: None,
             shape: None,

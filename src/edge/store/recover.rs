@@ -7,7 +7,7 @@ use crate::domain::memory::store::{Record, StoreError};
 use crate::edge::store::cards;
 use crate::edge::store::carve::carve;
 use crate::edge::store::compact::delete_all;
-use crate::edge::store::disk::DiskStore;
+use crate::edge::store::disk::{DiskStore, written_by_others};
 use crate::edge::store::journal::{Entry, Journal, Reach, free_name};
 use crate::edge::store::lock::Lock;
 use crate::edge::store::objects::{self, insert_found};
@@ -298,6 +298,15 @@ impl DiskStore {
         let vanished = |why: &str| StoreError::Vanished { path: database.clone(), why: why.to_string() };
         match fs::metadata(&database) {
             Ok(meta) if (meta.dev(), meta.ino()) == file => {
+                if !owned.lock.is_of(&self.folder) {
+                    // Who took it meanwhile owns the store, and nothing is written beside him, nor behind him.
+                    let lock = Lock::take(&self.folder)?.0;
+                    let others = written_by_others(&self.connection);
+                    if !others.is_ok_and(|others| others == owned.others) {
+                        return Err(vanished("were written by another process while their lock was away"));
+                    }
+                    owned.lock = Arc::new(lock);
+                }
                 if removed {
                     let path = self.folder.join("memory.log");
                     owned.journal = Journal::open(&path).map_err(|why| cannot_open(&path, why))?.0;
@@ -318,6 +327,12 @@ impl DiskStore {
     /// Where that fails they stay open, and the next save tries again.
     fn put_back(&mut self) -> Result<(), StoreError> {
         make_folder(&self.folder)?;
+        let Some(owned) = &mut self.owned else { return Ok(()) };
+        // First: while the rest is written, others must see that there is an owner.
+        if !owned.lock.is_of(&self.folder) {
+            owned.lock = Arc::new(Lock::take(&self.folder)?.0);
+        }
+        let lock = owned.lock.clone();
         let (database, new) = (self.folder.join("memory.sqlite"), self.folder.join("memory.sqlite.new"));
         let failed = |why| cannot_open(&new, why);
         fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new).map_err(failed)?;
@@ -327,10 +342,6 @@ impl DiskStore {
         let close = DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE;
         self.connection.set_db_config(close, true).map_err(self.sql())?;
         let Some(owned) = &mut self.owned else { return Ok(()) };
-        let lock = match owned.lock.is_of(&self.folder) {
-            true => owned.lock.clone(),
-            false => Arc::new(Lock::take(&self.folder)?.0),
-        };
         let log = self.folder.join("memory.log");
         owned.journal.copy_to(&log).map_err(|why| cannot_open(&log, why))?;
         // Companions of the deleted one are none of the new one.

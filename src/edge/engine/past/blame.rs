@@ -159,7 +159,9 @@ impl Engine {
         let Some(kept) = self.archive.operation(first).await? else { return Ok(Vec::new()) };
         let author = Author { by: why, ..Author::default() };
         let mut found = vec![Blame { operation: first, at: kept.why.at, what: LET_GO, author }];
-        for id in self.archive.touching(file.to_string(), first, MOST_PERHAPS).await? {
+        // They are derived: where they cannot be read, less is known.
+        let touching = self.archive.touching(file.to_string(), first, MOST_PERHAPS).await;
+        for id in touching.unwrap_or_default() {
             let Some(operation) = self.archive.operation(id).await? else { continue };
             let change = self.change_of(&operation).await?;
             found.push(self.blame_of(operation, PERHAPS, change).await);
