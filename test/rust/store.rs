@@ -445,6 +445,26 @@ fn what_cannot_be_opened_says_so() {
 }
 
 #[test]
+fn a_store_that_its_owner_is_just_making_is_waited_for() {
+    let (made, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    drop(DiskStore::open(made.path()).unwrap());
+    let nobody = DiskStore::open_beside(folder.path(), Duration::from_secs(60)).map(|_| ());
+    assert!(matches!(nobody, Err(StoreError::Unmade { .. })), "nobody makes it: {nobody:?}");
+    // Its owner holds the lock, and has made an empty file.
+    let lock = fs::File::create(folder.path().join("lock")).unwrap();
+    lock.lock().unwrap();
+    let database = folder.path().join("memory.sqlite");
+    fs::write(&database, "").unwrap();
+    let late = DiskStore::open_beside(folder.path(), Duration::ZERO).map(|_| ());
+    assert!(matches!(late, Err(StoreError::Unmade { .. })), "patience ends: {late:?}");
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(|| DiskStore::open_beside(folder.path(), Duration::from_secs(60)).map(|_| ()));
+        fs::rename(made.path().join("memory.sqlite"), &database).unwrap();
+        assert!(reader.join().unwrap().is_ok());
+    });
+}
+
+#[test]
 fn a_folder_without_rights_says_so() {
     let parent = tempfile::tempdir().unwrap();
     let folder = parent.path().join("store");

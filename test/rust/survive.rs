@@ -106,7 +106,7 @@ fn flip(counts: &mut Flips, original: &Path, at: u64, all: &(Memory, Vec<Record>
     let proof = match verify(folder.path(), None) {
         Ok(proof) => proof,
         // The head of the file names the program and the version: it is not touched, and the way out is said.
-        Err(error @ (StoreError::Open { .. } | StoreError::Newer { .. })) => {
+        Err(error @ (StoreError::Open { .. } | StoreError::Unmade { .. } | StoreError::Newer { .. })) => {
             assert!(at < 100, "{place}: {error}");
             assert_eq!(fs::read(&database).unwrap(), bytes, "{place}: a refusal changes nothing");
             counts.found += 1;

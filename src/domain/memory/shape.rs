@@ -5,6 +5,7 @@ use crate::domain::id::ObjectHash;
 use crate::domain::memory::card;
 use crate::domain::memory::document::{Document, PrivacyOptions};
 use crate::domain::org::scan::{ScanOptions, scan};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// How documents are made of texts.
@@ -30,7 +31,9 @@ impl Shape {
     pub fn name(&self) -> ObjectHash {
         // Without `..`: an option that is added must be added here. What setup files say is named in each card.
         let ScanOptions { sequences, setups: _ } = &self.scan;
+        // In whichever order a client lists them, the same tags make the same cards.
         let PrivacyOptions { tags } = &self.privacy;
+        let tags = &tags.iter().cloned().collect::<BTreeSet<_>>().into_iter().collect();
         let mut hasher = ContentHasher::new("shape");
         hasher.number(card::VERSION.into()).text(env!("CARGO_PKG_VERSION"));
         for list in [sequences, tags] {
@@ -40,5 +43,20 @@ impl Shape {
             }
         }
         ObjectHash::new(hasher.finish())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_private_tags_in_another_order_are_the_same_shape() {
+        let shape = |tags: &[&str]| {
+            let tags = tags.iter().map(|tag| tag.to_string()).collect();
+            Shape { privacy: PrivacyOptions { tags }, ..Shape::default() }.name()
+        };
+        assert_eq!(shape(&["private", "diary"]), shape(&["diary", "private", "diary"]));
+        assert_ne!(shape(&["private"]), shape(&["private", "diary"]));
     }
 }

@@ -198,6 +198,12 @@ pub enum StoreError {
         /// The way out.
         cure: &'static str,
     },
+    /// There is none yet, or its owner is just making it.
+    #[error("{}: there is no store yet; start Passepartout once, or run `passepartout ingest` with --store", path.display())]
+    Unmade {
+        /// Where it would be.
+        path: PathBuf,
+    },
     /// Its files were taken away while it was open.
     #[error("{}: the store's files {why}; nothing can be saved until they are back", path.display())]
     Vanished {

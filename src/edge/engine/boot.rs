@@ -31,6 +31,8 @@ use std::time::Duration;
 
 /// How long a start waits for the owner of a store that is about to end.
 const OWNER_PATIENCE: Duration = Duration::from_millis(500);
+/// How long an owner is waited for that makes its store just now: its tables are on the disk within that.
+const MAKING_PATIENCE: Duration = Duration::from_secs(10);
 /// How long finding facts may take.
 const SURVEY_PATIENCE: Duration = Duration::from_secs(15);
 /// What is said of a start that was stopped.
@@ -333,7 +335,7 @@ fn open(folder: &std::path::Path, heads: &std::path::Path, keep: Keep) -> Result
 
 /// Reads along in the store of another process.
 fn beside(folder: &std::path::Path, owner: Option<String>) -> Result<Opened, StoreError> {
-    let store = DiskStore::open_to_read(folder)?;
+    let store = DiskStore::open_beside(folder, MAKING_PATIENCE)?;
     let why = match &owner {
         Some(owner) => format!(
             "the store is in use by {owner}: it is read as it stands, and nothing of this is kept in it; what must be kept is done there, or after that process has ended"
@@ -361,6 +363,7 @@ fn go_without(error: StoreError, keep: Keep) -> Result<Opened, String> {
         | StoreError::Damaged { .. }
         | StoreError::Failed { .. } => true,
         StoreError::Open { .. }
+        | StoreError::Unmade { .. }
         | StoreError::Conflict { .. }
         | StoreError::Newer { .. }
         | StoreError::Locked { .. }

@@ -14,7 +14,7 @@ use crate::domain::memory::view::View;
 use crate::edge::store::cards::{Files, Going, insert_card};
 use crate::edge::store::compact::let_go;
 use crate::edge::store::journal::{Journal, Reach};
-use crate::edge::store::lock::Lock;
+use crate::edge::store::lock::{Lock, owner_of};
 use crate::edge::store::objects;
 use crate::edge::store::open::{Held, cannot_open, check_header, connect_to_read, make_folder, opening, set_up};
 use crate::edge::store::recover::{broken_chain, put_aside, which};
@@ -195,6 +195,21 @@ impl DiskStore {
         };
         store.head = store.read_head()?;
         Ok(store)
+    }
+
+    /// Opens a store to be read as [`DiskStore::open_to_read`] does, and waits while its owner is making it.
+    ///
+    /// # Errors
+    /// As [`DiskStore::open_to_read`].
+    pub fn open_beside(folder: &Path, patience: Duration) -> Result<DiskStore, StoreError> {
+        let begun = Instant::now();
+        loop {
+            let owned = owner_of(folder).is_some();
+            match DiskStore::open_to_read(folder) {
+                Err(StoreError::Unmade { .. }) if owned && begun.elapsed() < patience => std::thread::sleep(RETRY),
+                other => return other,
+            }
+        }
     }
 
     /// Returns what opening it brought to light, for people.

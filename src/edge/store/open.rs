@@ -163,10 +163,7 @@ pub fn set_up(connection: &mut Connection, database: &Path) -> Result<(), StoreE
 /// Connects to a database that another process may own, and holds on to what it is now.
 pub fn connect_to_read(database: &Path) -> Result<Connection, StoreError> {
     check_header(database)?;
-    let none_yet = || {
-        let cure = "start Passepartout once, or run `passepartout ingest` with --store";
-        StoreError::Open { path: database.to_path_buf(), why: "there is no store yet".to_string(), cure }
-    };
+    let none_yet = || StoreError::Unmade { path: database.to_path_buf() };
     if !database.exists() {
         return Err(none_yet());
     }
