@@ -3,7 +3,7 @@
 use crate::domain::hash::ContentHasher;
 use crate::domain::id::ActionHash;
 use crate::domain::label::Labels;
-use crate::domain::tool::{Param, Tool, Toolbox};
+use crate::domain::tool::{Kind, Param, Tool, Toolbox};
 use serde_json::{Map, Value};
 
 /// Where an action is carried out.
@@ -81,9 +81,7 @@ impl Action {
         explanation: Option<&str>,
         labels: Labels,
     ) -> Result<Action, Malformed> {
-        let found = toolbox.get(tool).ok_or_else(|| {
-            Malformed(format!("There is no tool “{}”. The tools are: {}.", clip(tool), toolbox.names().join(", ")))
-        })?;
+        let found = toolbox.get(tool).ok_or_else(|| no_such_tool(tool, &toolbox.names()))?;
         let inner = args.remove("explanation");
         let words = explanation.or_else(|| inner.as_ref().and_then(Value::as_str)).unwrap_or("");
         let explanation = Explanation::new(words).ok_or_else(|| {
@@ -132,7 +130,28 @@ impl Action {
     }
 }
 
+/// Returns what is said of a tool that there is not, with the nearest of those that there are.
+pub(crate) fn no_such_tool(tool: &str, names: &[&str]) -> Malformed {
+    let meant = nearest(tool, names.iter().copied()).map(|name| format!(" Did you mean “{name}”?")).unwrap_or_default();
+    Malformed(format!("There is no tool “{}”.{meant} The tools are: {}.", clip(tool), names.join(", ")))
+}
+
 fn check_args(tool: &Tool, args: &Map<String, Value>) -> Result<(), Malformed> {
+    let is_known = |key: &&String| tool.params.iter().any(|param| param.name == key.as_str());
+    // First what it may have been meant for: of a name that is misspelt, two errors would be said else.
+    if let Some(unknown) = args.keys().find(|key| !is_known(key)) {
+        let names: Vec<&str> = tool.params.iter().map(|param| param.name).collect();
+        let meant = match nearest(unknown, names.iter().copied()) {
+            Some(name) => format!(" Did you mean “{name}”?"),
+            None => String::new(),
+        };
+        let list = if names.is_empty() { "none".to_string() } else { names.join(", ") };
+        return Err(Malformed(format!(
+            "{}: there is no argument “{}”.{meant} The arguments are: {list}, and “explanation”.",
+            tool.name,
+            clip(unknown)
+        )));
+    }
     for param in tool.params {
         match args.get(param.name) {
             None | Some(Value::Null) if param.required => {
@@ -145,29 +164,81 @@ fn check_args(tool: &Tool, args: &Map<String, Value>) -> Result<(), Malformed> {
             Some(value) if fits(param, value) => {}
             Some(value) => {
                 return Err(Malformed(format!(
-                    "{}: the argument “{}” must be {}, not {}.",
+                    "{}: the argument “{}” must be {}, not {}.{}",
                     tool.name,
                     param.name,
                     param.kind.phrase(),
-                    kind_of(value)
+                    said(param.kind, value),
+                    meant(param, value)
                 )));
             }
         }
     }
-    if let Some(unknown) = args.keys().find(|key| !tool.params.iter().any(|param| param.name == key.as_str())) {
-        return Err(Malformed(format!("{}: there is no argument “{}”.", tool.name, clip(unknown))));
-    }
     Ok(())
 }
 
+/// Returns the word of a closed list that a value may have been meant for.
+fn meant(param: &Param, value: &Value) -> String {
+    let Kind::OneOf(words) = param.kind else { return String::new() };
+    let near = value.as_str().and_then(|text| nearest(text, words.iter().copied()));
+    near.map(|word| format!(" Did you mean “{word}”?")).unwrap_or_default()
+}
+
 fn fits(param: &Param, value: &Value) -> bool {
-    use crate::domain::tool::Kind;
     match param.kind {
         Kind::Text => value.is_string(),
-        Kind::Number => value.is_i64() || value.is_u64(),
+        Kind::OneOf(words) => value.as_str().is_some_and(|text| words.contains(&text)),
+        Kind::Number { least, most } => value.as_i64().is_some_and(|number| (least..=most).contains(&number)),
         Kind::Flag => value.is_boolean(),
-        Kind::Texts => value.as_array().is_some_and(|items| items.iter().all(Value::is_string)),
+        Kind::Texts { most } => {
+            value.as_array().is_some_and(|items| items.len() <= most && items.iter().all(Value::is_string))
+        }
     }
+}
+
+/// Returns a value as an error names it: short ones as they are, others by their type.
+fn said(kind: Kind, value: &Value) -> String {
+    match value {
+        Value::String(text) if !text.is_empty() && text.chars().count() <= 40 => format!("“{}”", clip(text)),
+        Value::Number(number) if matches!(kind, Kind::Number { .. }) => number.to_string(),
+        Value::Array(items) if items.iter().all(Value::is_string) => format!("a list of {}", items.len()),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) | Value::Object(_) => {
+            kind_of(value).to_string()
+        }
+    }
+}
+
+/// Returns the name that a misspelt one was probably meant for: the nearest one by the letters that would have to
+/// change, when it is near.
+pub(crate) fn nearest<'a>(misspelt: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let misspelt: String = misspelt.chars().take(60).collect::<String>().to_lowercase().replace('_', "-");
+    let distances = names.map(|name| (distance(&misspelt, &name.to_lowercase()), name));
+    let (letters, name) = distances.min_by_key(|(letters, _)| *letters)?;
+    (letters <= misspelt.chars().count().max(3) / 3).then_some(name)
+}
+
+/// Returns how many letters have to be put in, left out or changed to make one word of another.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().take(60).collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, letter) in a.chars().enumerate() {
+        let mut left = i + 1;
+        let mut corner = i;
+        for (j, other) in b.iter().enumerate() {
+            let above = row.get(j + 1).copied().unwrap_or(usize::MAX - 1);
+            let changed = corner + usize::from(letter != *other);
+            corner = above;
+            let best = changed.min(above + 1).min(left + 1);
+            if let Some(cell) = row.get_mut(j) {
+                *cell = left;
+            }
+            left = best;
+        }
+        if let Some(cell) = row.last_mut() {
+            *cell = left;
+        }
+    }
+    row.last().copied().unwrap_or(usize::MAX)
 }
 
 fn kind_of(value: &Value) -> &'static str {
@@ -209,4 +280,56 @@ pub struct Observation {
     pub labels: Labels,
     /// Files that were changed, absolute.
     pub changed: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::tool::Toolbox;
+    use serde_json::json;
+
+    fn refused(tool: &str, args: Value) -> String {
+        let args = args.as_object().cloned().expect("an object");
+        match Action::new(&Toolbox::builtin(), tool, args, Some("To test it."), Labels::MODEL) {
+            Ok(_) => "taken".to_string(),
+            Err(Malformed(words)) => words,
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_the_way_out() {
+        for (tool, args, said) in [
+            ("read-flie", json!({}), "Did you mean “read-file”? The tools are: memory-search"),
+            ("Read_File", json!({}), "Did you mean “read-file”?"),
+            ("frobnicate", json!({}), "There is no tool “frobnicate”. The tools are:"),
+            ("read-file", json!({"pth": "a"}), "no argument “pth”. Did you mean “path”? The arguments are: path"),
+            ("read-file", json!({}), "the argument “path” is missing (the file)"),
+            ("read-file", json!({"path": 7}), "“path” must be text, not a number."),
+            ("memory-search", json!({"query": "a", "limit": 0}), "“limit” must be a whole number from 1 to 50, not 0."),
+            ("memory-search", json!({"query": "a", "limit": 1.5}), "from 1 to 50, not 1.5."),
+            ("memory-search", json!({"query": "a", "limit": u64::MAX}), "from 1 to 50, not 18446744073709551615."),
+            (
+                "org-schedule",
+                json!({"id": "a", "kind": "deadlin"}),
+                "“kind” must be one of: scheduled, deadline, not “deadlin”. Did you mean “deadline”?",
+            ),
+            (
+                "org-add-heading",
+                json!({"title": "a", "tags": vec!["a"; 65]}),
+                "“tags” must be a list of at most 64 texts, not a list of 65.",
+            ),
+            ("org-add-heading", json!({"title": "a", "tags": [1]}), "a list of at most 64 texts, not a list."),
+            ("memory-search", json!({"query": "a", "limit": 50}), "taken"),
+        ] {
+            let words = refused(tool, args);
+            assert!(words.contains(said), "{words}");
+        }
+    }
+
+    #[test]
+    fn letters_that_differ_are_counted() {
+        for (a, b, letters) in [("", "", 0), ("a", "", 1), ("", "ab", 2), ("kitten", "sitting", 3), ("abc", "abc", 0)] {
+            assert_eq!(distance(a, b), letters, "{a} {b}");
+        }
+    }
 }

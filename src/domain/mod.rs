@@ -23,3 +23,4 @@ pub mod skill;
 pub mod tool;
 pub mod turn;
 pub mod undo;
+pub mod web;

@@ -1,6 +1,45 @@
-//! What can be called: the closed table of tools.
+//! What can be called: what a tool declares, and the closed set of them.
+
+mod table;
 
 use crate::domain::action::Target;
+use table::TOOLS;
+
+/// The five classes of effect, by which permissions and people speak of tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Class {
+    /// Touches nothing but the conversation.
+    Pure,
+    /// Looks, and changes nothing.
+    Read,
+    /// Changes files, notes, or what the user's windows show.
+    Write,
+    /// Runs a program or evaluates Lisp.
+    Execute,
+    /// Sends something off this machine.
+    Network,
+}
+
+impl Class {
+    /// Every class.
+    pub const ALL: [Class; 5] = [Class::Pure, Class::Read, Class::Write, Class::Execute, Class::Network];
+
+    /// Returns the word for people and for the wire.
+    pub fn name(self) -> &'static str {
+        match self {
+            Class::Pure => "pure",
+            Class::Read => "read",
+            Class::Write => "write",
+            Class::Execute => "execute",
+            Class::Network => "network",
+        }
+    }
+
+    /// Finds a class by its word, exactly.
+    pub fn parse(text: &str) -> Option<Class> {
+        Class::ALL.into_iter().find(|class| class.name() == text)
+    }
+}
 
 /// What a tool does to the world. There is no default: whoever adds a tool must say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -9,28 +48,64 @@ pub enum Effect {
     Reply,
     /// Reads memory.
     ReadMemory,
-    /// Reads a file.
+    /// Reads files: their text, their names, or what git says of them.
     ReadFile,
+    /// Asks the user's editor what it knows.
+    ReadEditor,
     /// Changes an Org file through a structural edit.
     EditOrg,
     /// Writes a file.
     WriteFile,
+    /// Makes a commit.
+    Commit,
+    /// Moves what the windows of the user's editor show.
+    ShowInEditor,
     /// Runs a command.
     Execute,
     /// Evaluates Lisp.
     Evaluate,
     /// Sends words to somebody, or to a provider.
     Send,
+    /// Fetches something from a host of the network, which learns what was asked for.
+    Fetch,
+    /// What a tool of the user's own does, as they declared it.
+    Custom(Class),
 }
 
 impl Effect {
-    /// Returns whether it may change what another act was judged on.
-    pub fn changes(self) -> bool {
+    /// Returns the class of an effect.
+    pub fn class(self) -> Class {
         match self {
-            Effect::Reply | Effect::ReadMemory | Effect::ReadFile => false,
-            Effect::EditOrg | Effect::WriteFile | Effect::Execute | Effect::Evaluate | Effect::Send => true,
+            Effect::Reply => Class::Pure,
+            Effect::ReadMemory | Effect::ReadFile | Effect::ReadEditor => Class::Read,
+            Effect::EditOrg | Effect::WriteFile | Effect::Commit | Effect::ShowInEditor => Class::Write,
+            Effect::Execute | Effect::Evaluate => Class::Execute,
+            Effect::Send | Effect::Fetch => Class::Network,
+            Effect::Custom(class) => class,
         }
     }
+
+    /// Returns whether it may change what another act was judged on.
+    pub fn changes(self) -> bool {
+        match self.class() {
+            Class::Pure | Class::Read => false,
+            Class::Write | Class::Execute | Class::Network => true,
+        }
+    }
+}
+
+/// How long a tool may take, and how much it may say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Seconds on the wall. A write that has begun is not cut off by it: it ends, and says what it did.
+    pub seconds: u64,
+    /// Characters of what it says; the middle of more is left out.
+    pub characters: usize,
+}
+
+impl Limits {
+    /// 30 seconds, and 100,000 characters.
+    pub const USUAL: Limits = Limits { seconds: 30, characters: 100_000 };
 }
 
 /// Returns whether a message's `to` means the user, who alone can be reached in this version.
@@ -43,22 +118,33 @@ pub fn is_user(to: Option<&str>) -> bool {
 pub enum Kind {
     /// Text.
     Text,
+    /// One of these words, exactly.
+    OneOf(&'static [&'static str]),
     /// A whole number.
-    Number,
+    Number {
+        /// The least that it may be.
+        least: i64,
+        /// The most that it may be.
+        most: i64,
+    },
     /// True or false.
     Flag,
     /// A list of texts.
-    Texts,
+    Texts {
+        /// The most that there may be.
+        most: usize,
+    },
 }
 
 impl Kind {
-    /// Returns the words for an error.
-    pub fn phrase(self) -> &'static str {
+    /// Returns the words for an error: what an argument of this type must be.
+    pub fn phrase(self) -> String {
         match self {
-            Kind::Text => "text",
-            Kind::Number => "a whole number",
-            Kind::Flag => "true or false",
-            Kind::Texts => "a list of texts",
+            Kind::Text => "text".to_string(),
+            Kind::OneOf(words) => format!("one of: {}", words.join(", ")),
+            Kind::Number { least, most } => format!("a whole number from {least} to {most}"),
+            Kind::Flag => "true or false".to_string(),
+            Kind::Texts { most } => format!("a list of at most {most} texts"),
         }
     }
 }
@@ -91,189 +177,16 @@ pub struct Tool {
     pub target: Target,
     /// The arguments that are paths of files.
     pub paths: &'static [&'static str],
+    /// The arguments that are hosts or addresses of the network.
+    pub hosts: &'static [&'static str],
+    /// How long it may take, and how much it may say.
+    pub limits: Limits,
     /// Whether models are told of it.
     pub offered: bool,
 }
 
-const fn need(name: &'static str, summary: &'static str) -> Param {
-    Param { name, kind: Kind::Text, required: true, summary }
-}
-
-const fn may(name: &'static str, kind: Kind, summary: &'static str) -> Param {
-    Param { name, kind, required: false, summary }
-}
-
-const fn list(name: &'static str, summary: &'static str) -> Param {
-    Param { name, kind: Kind::Texts, required: true, summary }
-}
-
 /// The tool that takes changes back; only a human's own command reaches it.
 pub const RESTORE: &str = "restore";
-
-/// Every tool there is.
-const TOOLS: &[Tool] = &[
-    Tool {
-        name: "memory-search",
-        summary: "Search the user's Org memory; answers headings with their ids.",
-        params: &[
-            need(
-                "query",
-                "plain words, or terms: \"exact phrase\", tag:x, todo:TODO (open, done), deadline:<2026-12-01, \
-                 scheduled:today, modified:-7d, prop:KEY=value, priority:A, file:name, under:id, links:id, backlinks:id, \
-                 similar:id, sort:deadline; side by side all must fit; or, -term and (groups) combine them",
-            ),
-            may("limit", Kind::Number, "how many at most; 10 without"),
-        ],
-        effect: Effect::ReadMemory,
-        target: Target::Tool,
-        paths: &[],
-        offered: true,
-    },
-    Tool {
-        name: "memory-read",
-        summary: "Read one heading of memory in full, with what stands below it.",
-        params: &[need("id", "the heading's id, as memory-search or the outline gives it")],
-        effect: Effect::ReadMemory,
-        target: Target::Tool,
-        paths: &[],
-        offered: true,
-    },
-    Tool {
-        name: "org-add-heading",
-        summary: "Add a heading under another one, or at the end of an Org file.",
-        params: &[
-            need("title", "the new heading's title"),
-            may("parent", Kind::Text, "id of the heading to put it under"),
-            may("file", Kind::Text, "the Org file, when there is no parent"),
-            may("todo", Kind::Text, "keyword, such as TODO"),
-            may("body", Kind::Text, "text below the heading"),
-            may("tags", Kind::Texts, "tags"),
-            may("scheduled", Kind::Text, "date (YYYY-MM-DD) or date and time (YYYY-MM-DD HH:MM)"),
-            may("deadline", Kind::Text, "date (YYYY-MM-DD) or date and time (YYYY-MM-DD HH:MM)"),
-        ],
-        effect: Effect::EditOrg,
-        target: Target::Tool,
-        paths: &["file"],
-        offered: true,
-    },
-    Tool {
-        name: "org-set-todo",
-        summary: "Set or remove the keyword of a heading.",
-        params: &[need("id", "the heading's id"), need("state", "a keyword of the file, or the empty text for none")],
-        effect: Effect::EditOrg,
-        target: Target::Tool,
-        paths: &[],
-        offered: true,
-    },
-    Tool {
-        name: "org-set-property",
-        summary: "Set or remove a property of a heading.",
-        params: &[
-            need("id", "the heading's id"),
-            need("property", "the property's name"),
-            may("value", Kind::Text, "its value; absent removes it"),
-        ],
-        effect: Effect::EditOrg,
-        target: Target::Tool,
-        paths: &[],
-        offered: true,
-    },
-    Tool {
-        name: "org-schedule",
-        summary: "Set or remove when a heading is scheduled, or its deadline, or both in one call.",
-        params: &[
-            need("id", "the heading's id"),
-            may("kind", Kind::Text, "which date “when” is: scheduled (without) or deadline"),
-            may("when", Kind::Text, "YYYY-MM-DD or YYYY-MM-DD HH:MM, perhaps a repeater; absent removes it"),
-            may("deadline", Kind::Text, "the deadline, when both dates are set; the empty text removes it"),
-        ],
-        effect: Effect::EditOrg,
-        target: Target::Tool,
-        paths: &[],
-        offered: true,
-    },
-    Tool {
-        name: "org-move",
-        summary: "Move a heading with all below it under another heading, or to the end of an Org file.",
-        params: &[
-            need("id", "the heading's id"),
-            may("parent", Kind::Text, "id of the heading to put it under"),
-            may("file", Kind::Text, "the Org file, when there is no parent"),
-        ],
-        effect: Effect::EditOrg,
-        target: Target::Tool,
-        paths: &["file"],
-        offered: true,
-    },
-    Tool {
-        name: "read-file",
-        summary: "Read a text file of the project or the memex.",
-        params: &[need("path", "the file")],
-        effect: Effect::ReadFile,
-        target: Target::Tool,
-        paths: &["path"],
-        offered: true,
-    },
-    Tool {
-        name: "write-file",
-        summary: "Write a text file of the project or the memex, whole.",
-        params: &[need("path", "the file"), need("content", "its new text")],
-        effect: Effect::WriteFile,
-        target: Target::Tool,
-        paths: &["path"],
-        offered: true,
-    },
-    Tool {
-        name: "shell",
-        summary: "Run a command in the project, confined: no network, nothing outside the project can be written.",
-        params: &[need("command", "the command line, for bash")],
-        effect: Effect::Execute,
-        target: Target::Shell,
-        paths: &[],
-        offered: true,
-    },
-    Tool {
-        name: "message",
-        summary: "Say something to the user while you work; an answer needs no call.",
-        params: &[need("text", "what to say"), may("to", Kind::Text, "whom; only the user can be reached")],
-        effect: Effect::Reply,
-        target: Target::Cli,
-        paths: &[],
-        offered: true,
-    },
-    Tool {
-        name: "eval-lisp",
-        summary: "Evaluate Emacs Lisp in the confined worker.",
-        params: &[need("code", "the Lisp")],
-        effect: Effect::Evaluate,
-        target: Target::Emacs,
-        paths: &[],
-        offered: false,
-    },
-    Tool {
-        name: RESTORE,
-        summary: "Take back what changed files, and keep what was written by hand since.",
-        params: &[
-            need("kind", "undo, redo or rewind"),
-            list("changes", "the changes to take back, newest first"),
-            list("files", "the files that they changed"),
-            may("to", Kind::Text, "the operation to go back to, for a rewind"),
-        ],
-        effect: Effect::WriteFile,
-        target: Target::System,
-        paths: &["files"],
-        offered: false,
-    },
-    Tool {
-        name: "contact-provider",
-        summary: "Send the first request to a model provider that is not local.",
-        params: &[need("provider", "its name"), need("url", "where it is"), need("sent", "what would be sent")],
-        effect: Effect::Send,
-        target: Target::System,
-        paths: &[],
-        offered: false,
-    },
-];
 
 /// The tools of this session; a closed set.
 #[derive(Clone, Copy, Debug)]

@@ -30,12 +30,19 @@ impl Gate for Archivist {
                 Verdict::Ask(Reason::new("Text from outside led to this change of notes."))
             }
             Effect::Reply | Effect::ReadMemory | Effect::EditOrg => Verdict::pass(),
-            Effect::ReadFile | Effect::WriteFile | Effect::Execute | Effect::Evaluate | Effect::Send => {
-                Verdict::Deny(Reason::instead(
-                    format!("The archivist keeps notes; {} is not part of that.", case.tool.name),
-                    "Propose an edit of an Org file.",
-                ))
-            }
+            Effect::ReadFile
+            | Effect::ReadEditor
+            | Effect::WriteFile
+            | Effect::Commit
+            | Effect::ShowInEditor
+            | Effect::Execute
+            | Effect::Evaluate
+            | Effect::Send
+            | Effect::Fetch
+            | Effect::Custom(_) => Verdict::Deny(Reason::instead(
+                format!("The archivist keeps notes; {} is not part of that.", case.tool.name),
+                "Propose an edit of an Org file.",
+            )),
         }
     }
 }

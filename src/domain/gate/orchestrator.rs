@@ -2,7 +2,7 @@
 
 use crate::domain::gate::{Case, Gate, Reason, Verdict};
 use crate::domain::signal::Sensor;
-use crate::domain::tool::Effect;
+use crate::domain::tool::Class;
 
 /// Judges what schedules and hooks propose.
 pub struct Orchestrator;
@@ -20,9 +20,9 @@ impl Gate for Orchestrator {
         if !matches!(case.set_off, Sensor::Schedule | Sensor::Hook) {
             return Verdict::Pass(Some(Reason::new("Not set off by a schedule or a hook.")));
         }
-        match case.tool.effect {
-            Effect::Reply | Effect::ReadMemory | Effect::ReadFile => Verdict::pass(),
-            Effect::EditOrg | Effect::WriteFile | Effect::Execute | Effect::Evaluate | Effect::Send => {
+        match case.tool.effect.class() {
+            Class::Pure | Class::Read => Verdict::pass(),
+            Class::Write | Class::Execute | Class::Network => {
                 Verdict::Ask(Reason::new(format!("Nobody is present, so {} waits for you.", case.tool.name)))
             }
         }

@@ -2,7 +2,7 @@
 
 use crate::domain::gate::{Case, Gate, Reason, Verdict};
 use crate::domain::scope::Level;
-use crate::domain::tool::{Effect, Tool};
+use crate::domain::tool::{Class, Effect, Tool};
 
 /// Judges by the level of the tool.
 pub struct Permissions;
@@ -10,9 +10,13 @@ pub struct Permissions;
 /// Returns the level of a tool that the user has set none for. Exhaustive: a new effect must be decided.
 pub fn default_level(tool: &Tool) -> Level {
     match tool.effect {
-        Effect::Reply | Effect::ReadMemory | Effect::ReadFile => Level::Allow,
-        Effect::EditOrg | Effect::WriteFile | Effect::Send => Level::Ask,
-        Effect::Execute | Effect::Evaluate => Level::Auto,
+        Effect::Reply | Effect::ReadMemory | Effect::ReadFile | Effect::ReadEditor => Level::Allow,
+        Effect::EditOrg | Effect::WriteFile | Effect::Commit | Effect::ShowInEditor | Effect::Send => Level::Ask,
+        // What they would do is judged: commands and Lisp by what they are, fetching by its host.
+        Effect::Execute | Effect::Evaluate | Effect::Fetch => Level::Auto,
+        // Nobody but the user knows what a tool of theirs does: only what it was declared to be is judged.
+        Effect::Custom(Class::Pure | Class::Read) => Level::Allow,
+        Effect::Custom(Class::Write | Class::Execute | Class::Network) => Level::Ask,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Gate: arguments have a shape and a size that can be shown and carried out.
 
 use crate::domain::gate::{Case, Gate, Reason, Verdict};
-use crate::domain::tool::Effect;
+use crate::domain::tool::Class;
 use serde_json::Value;
 
 /// The largest text argument, in bytes. What is larger cannot be shown to a human.
@@ -54,7 +54,7 @@ fn odd(case: &Case<'_>, name: &str, text: &str, is_path: bool) -> Option<Reason>
     let turns = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     // What is executed, evaluated or named must not hide anything; text for people may hold odd characters,
     // which are shown as escapes.
-    let strict = is_path || matches!(case.tool.effect, Effect::Execute | Effect::Evaluate);
+    let strict = is_path || case.tool.effect.class() == Class::Execute;
     let found = text.chars().find(|c| control(*c) || (strict && turns(*c)))?;
     strict.then(|| {
         Reason::new(format!(

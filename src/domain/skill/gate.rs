@@ -4,7 +4,7 @@
 use crate::domain::gate::rule::Rules;
 use crate::domain::gate::{Case, Gate, Reason, Verdict};
 use crate::domain::skill::Skill;
-use crate::domain::tool::Effect;
+use crate::domain::tool::{Class, Effect};
 use std::collections::BTreeSet;
 
 /// Returns the gates of skills: one for each that has rules. In place of rules that do not hold what their examples
@@ -54,9 +54,9 @@ impl Gate for Unread {
     }
 
     fn judge(&self, case: &Case<'_>) -> Verdict {
-        match case.tool.effect {
-            Effect::Reply | Effect::ReadMemory | Effect::ReadFile => Verdict::pass(),
-            Effect::EditOrg | Effect::WriteFile | Effect::Execute | Effect::Evaluate | Effect::Send => {
+        match case.tool.effect.class() {
+            Class::Pure | Class::Read => Verdict::pass(),
+            Class::Write | Class::Execute | Class::Network => {
                 let text = format!("Nobody knows what {} forbids, for it cannot be used: {}.", self.what, self.why);
                 Verdict::Ask(Reason::new(text))
             }

@@ -117,9 +117,10 @@ pub fn spec(tool: &Tool) -> ToolSpec {
     for param in tool.params {
         let mut schema = match param.kind {
             Kind::Text => json!({"type": "string"}),
-            Kind::Number => json!({"type": "integer"}),
+            Kind::OneOf(words) => json!({"type": "string", "enum": words}),
+            Kind::Number { least, most } => json!({"type": "integer", "minimum": least, "maximum": most}),
             Kind::Flag => json!({"type": "boolean"}),
-            Kind::Texts => json!({"type": "array", "items": {"type": "string"}}),
+            Kind::Texts { most } => json!({"type": "array", "items": {"type": "string"}, "maxItems": most}),
         };
         schema["description"] = Value::String(param.summary.to_string());
         properties.insert(param.name.to_string(), schema);

@@ -1,6 +1,6 @@
 //! Reasoning: a completion is asked for, and every call in it is judged.
 
-use crate::domain::action::{Action, Malformed, clip};
+use crate::domain::action::{Action, Malformed, clip, no_such_tool};
 use crate::domain::gate::clearance::{Cleared, Judgement, judge};
 use crate::domain::gate::plan::Approval;
 use crate::domain::gate::title::title;
@@ -207,5 +207,5 @@ fn offered(desk: &Desk<'_>, call: &Call) -> Result<(), Malformed> {
         return Ok(());
     }
     let names: Vec<&str> = desk.offered.iter().map(|offered| offered.name).collect();
-    Err(Malformed(format!("There is no tool “{}”. The tools are: {}.", clip(tool), names.join(", "))))
+    Err(no_such_tool(tool, &names))
 }

@@ -17,12 +17,13 @@ use crate::domain::port::Actuator;
 use crate::domain::query::parse::is_plain;
 use crate::domain::query::run::Hit;
 use crate::domain::query::show::{Row, ended};
-use crate::domain::tool::{Effect, RESTORE, is_user};
+use crate::domain::tool::{Class, Effect, RESTORE, is_user};
 use crate::edge::engine::Engine;
 use crate::edge::engine::changes::Act;
 use crate::edge::engine::query::Manner;
 use async_trait::async_trait;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// How much of a file or subtree is read at once, in bytes.
 const READ_LIMIT: usize = 64 * 1024;
@@ -63,7 +64,7 @@ impl Actuators {
 impl Actuator for Actuators {
     async fn perform(&self, turn: &TurnId, cleared: Cleared) -> Observation {
         let action = cleared.action().hash();
-        let done = self.act(&(turn.clone(), action), &cleared).await;
+        let done = self.within_limits(&(turn.clone(), action), &cleared).await;
         // Whatever an act says, it says it here: no value of the vault leaves by an arm that forgot.
         let outcome = match done.outcome {
             Outcome::Done(text) => Outcome::Done(self.masked(&text)),
@@ -76,6 +77,34 @@ impl Actuator for Actuators {
 }
 
 impl Actuators {
+    /// Acts within the time and the length that the tool declares.
+    ///
+    /// A write is never cut off in the middle, and a command is ended by its launcher, which knows what it started.
+    async fn within_limits(&self, act: &Act, cleared: &Cleared) -> Done {
+        let name = cleared.action().tool();
+        let Some(tool) = self.engine.toolbox.get(name) else {
+            return Done::failed(format!("there is no tool {name}"));
+        };
+        let limits = tool.limits;
+        let mut done = match tool.effect.class() {
+            Class::Pure | Class::Read | Class::Network => {
+                let acting = self.act(act, cleared);
+                match tokio::time::timeout(Duration::from_secs(limits.seconds), acting).await {
+                    Ok(done) => done,
+                    Err(_) => Done::failed(format!("{name} took more than {} seconds and was stopped", limits.seconds)),
+                }
+            }
+            Class::Write | Class::Execute => self.act(act, cleared).await,
+        };
+        // A command's two outputs are bounded one by one where they are read, with words around them.
+        if tool.effect != Effect::Execute
+            && let Outcome::Done(text) | Outcome::Failed(text) = &mut done.outcome
+        {
+            shorten(text, limits.characters);
+        }
+        done
+    }
+
     async fn act(&self, act: &Act, cleared: &Cleared) -> Done {
         let action = cleared.action();
         let Some(tool) = self.engine.toolbox.get(action.tool()) else {
@@ -114,6 +143,9 @@ impl Actuators {
             },
             Effect::Evaluate => Done::failed("Lisp is not evaluated in this version; see docs/SHORTCOMINGS.org"),
             Effect::Send => self.confirm(action).await,
+            Effect::ReadEditor | Effect::ShowInEditor | Effect::Commit | Effect::Fetch | Effect::Custom(_) => {
+                Done::failed(format!("BUG: nothing carries out {}", action.tool()))
+            }
         }
     }
 
@@ -214,6 +246,18 @@ fn found_line(node: &NodeRef) -> String {
     format!("{line}\n  {excerpt}")
 }
 
+/// Leaves the middle of a text out that has more characters than may be said.
+fn shorten(text: &mut String, most: usize) {
+    let count = text.chars().count();
+    if count <= most {
+        return;
+    }
+    let half = most / 2;
+    let head: String = text.chars().take(half).collect();
+    let tail: String = text.chars().skip(count - (most - half)).collect();
+    *text = format!("{head}\n[{} characters are left out]\n{tail}", count - most);
+}
+
 fn clipped(text: &str) -> String {
     if text.len() <= READ_LIMIT {
         return text.to_string();
@@ -223,4 +267,30 @@ fn clipped(text: &str) -> String {
         end -= 1;
     }
     format!("{}\n[cut: {} of {} bytes are shown]", text.get(..end).unwrap_or(""), end, text.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::tool::Toolbox;
+
+    #[test]
+    fn every_tool_declares_bounds_that_can_be_kept() {
+        for tool in Toolbox::builtin().all() {
+            assert!((1..=120).contains(&tool.limits.seconds), "{}", tool.name);
+            assert!((1_000..=100_000).contains(&tool.limits.characters), "{}", tool.name);
+            for name in tool.paths.iter().chain(tool.hosts) {
+                assert!(tool.params.iter().any(|param| param.name == *name), "{}: {name}", tool.name);
+            }
+        }
+    }
+
+    #[test]
+    fn the_middle_of_what_is_too_long_is_left_out() {
+        let mut text = "äbcdefghij".to_string();
+        shorten(&mut text, 10);
+        assert_eq!(text, "äbcdefghij");
+        shorten(&mut text, 4);
+        assert_eq!(text, "äb\n[6 characters are left out]\nij");
+    }
 }

@@ -7,6 +7,7 @@ use crate::domain::memory::document::PrivacyOptions;
 use crate::domain::memory::shape::Shape;
 use crate::domain::memory::store::{Loaded, NewRecord, RamStore, Store, StoreError};
 use crate::domain::port::LogLevel;
+use crate::domain::tool;
 use crate::edge::actuator::shell::Shell;
 use crate::edge::clock::Clock;
 use crate::edge::config::Config;
@@ -260,8 +261,10 @@ fn shell(launcher: &Option<std::path::PathBuf>) -> Result<Shell, String> {
         Some(path) => Launcher::at(path),
         None => Launcher::find(),
     };
+    let said = tool::Toolbox::builtin().get("shell").map_or(tool::Limits::USUAL, |tool| tool.limits);
+    let limits = Limits { seconds: said.seconds, output: said.characters };
     let secret: SecretTest = Arc::new(|path: &str| crate::domain::gate::place::secret_name(path).is_some());
-    found.map(|launcher| Shell::new(launcher, secret, Limits::USUAL)).map_err(|error| error.to_string())
+    found.map(|launcher| Shell::new(launcher, secret, limits)).map_err(|error| error.to_string())
 }
 
 /// The folders of skills: the shipped ones, those beside our settings, then the user's.

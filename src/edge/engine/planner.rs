@@ -83,7 +83,12 @@ impl EditPlanner for Lookout {
             | Effect::ReadFile
             | Effect::Execute
             | Effect::Evaluate
-            | Effect::Send => Ok(Predicted::default()),
+            | Effect::Send
+            | Effect::ReadEditor
+            | Effect::Commit
+            | Effect::ShowInEditor
+            | Effect::Fetch
+            | Effect::Custom(_) => Ok(Predicted::default()),
         }?;
         for edit in predicted.edits.iter_mut().chain(&mut predicted.put_texts) {
             edit.by_setup = engine.by_setup(edit);

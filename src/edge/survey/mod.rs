@@ -133,7 +133,16 @@ impl Survey {
                 facts.not_undoable = self.edits.as_ref().and_then(|planner| planner.not_undoable(scope));
             }
             Effect::EditOrg | Effect::WriteFile => self.predict(action, tool, scope, &mut facts),
-            Effect::Reply | Effect::ReadMemory | Effect::ReadFile | Effect::Evaluate | Effect::Send => {}
+            Effect::Reply
+            | Effect::ReadMemory
+            | Effect::ReadFile
+            | Effect::ReadEditor
+            | Effect::Commit
+            | Effect::ShowInEditor
+            | Effect::Evaluate
+            | Effect::Send
+            | Effect::Fetch
+            | Effect::Custom(_) => {}
         }
         facts
     }

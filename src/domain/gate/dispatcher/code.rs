@@ -54,9 +54,17 @@ fn written<'a>(evidence: &'a Evidence<'_>) -> Box<dyn Iterator<Item = (String, &
             Box::new(case.action.text("content").into_iter().map(move |text| (file.clone(), text)))
         }
         Effect::EditOrg => Box::new(case.action.text("body").into_iter().map(|text| ("body.org".to_string(), text))),
-        Effect::Reply | Effect::ReadMemory | Effect::ReadFile | Effect::Execute | Effect::Evaluate | Effect::Send => {
-            Box::new(std::iter::empty())
-        }
+        Effect::Reply
+        | Effect::ReadMemory
+        | Effect::ReadFile
+        | Effect::ReadEditor
+        | Effect::Commit
+        | Effect::ShowInEditor
+        | Effect::Execute
+        | Effect::Evaluate
+        | Effect::Send
+        | Effect::Fetch
+        | Effect::Custom(_) => Box::new(std::iter::empty()),
     }
 }
 

@@ -6,7 +6,8 @@ use crate::domain::gate::lisp::Found;
 use crate::domain::gate::place::{self, Zone};
 use crate::domain::gate::shell::{Concern, Harm, Matter};
 use crate::domain::gate::{Reason, Verdict};
-use crate::domain::tool::{Effect, RESTORE};
+use crate::domain::tool::{Class, Effect, RESTORE};
+use crate::domain::web;
 
 /// Passes commands that read only, denies what cannot be meant, asks about the rest.
 pub(super) fn shell_safety(evidence: &Evidence<'_>) -> Verdict {
@@ -62,13 +63,40 @@ pub(super) fn high_impact(evidence: &Evidence<'_>) -> Verdict {
             );
         }
         Effect::Send => why.push("Something would leave this machine.".to_string()),
-        Effect::Reply | Effect::ReadMemory | Effect::ReadFile | Effect::Execute => {}
+        Effect::Commit => why.push("A commit stays in the history of the project.".to_string()),
+        Effect::Fetch => why.extend(fetched(evidence)),
+        Effect::Custom(Class::Network) => why.push("Something may leave this machine.".to_string()),
+        Effect::Custom(Class::Write) => {
+            why.extend(case.facts.paths.iter().filter_map(|path| written(evidence, &path.resolved)));
+        }
+        Effect::Reply
+        | Effect::ReadMemory
+        | Effect::ReadFile
+        | Effect::ReadEditor
+        | Effect::ShowInEditor
+        | Effect::Execute
+        | Effect::Custom(Class::Pure | Class::Read | Class::Execute) => {}
     }
     why.dedup();
     if why.is_empty() {
         return Verdict::pass();
     }
     Verdict::Ask(Reason::new(why.join(" ")))
+}
+
+/// Returns why a host would have to be asked about: every one that no rule of the user names.
+fn fetched(evidence: &Evidence<'_>) -> Vec<String> {
+    let case = evidence.case;
+    let asked = case.tool.hosts.iter().filter_map(|name| case.action.text(name));
+    let mut why = Vec::new();
+    for text in asked {
+        match web::host_of(text) {
+            Ok(host) if web::is_allowed(&host, &case.scope.hosts) => {}
+            Ok(host) => why.push(format!("{host} would learn that this was asked for.")),
+            Err(words) => why.push(format!("Which host would be asked is not clear: {words}.")),
+        }
+    }
+    why
 }
 
 fn written(evidence: &Evidence<'_>, file: &str) -> Option<String> {

@@ -67,7 +67,12 @@ impl<'a> Evidence<'a> {
             | Effect::EditOrg
             | Effect::WriteFile
             | Effect::Evaluate
-            | Effect::Send => Vec::new(),
+            | Effect::Send
+            | Effect::ReadEditor
+            | Effect::Commit
+            | Effect::ShowInEditor
+            | Effect::Fetch
+            | Effect::Custom(_) => Vec::new(),
         };
         let lisp = match case.tool.effect {
             Effect::Evaluate => lisp::examine(case.action.text("code").unwrap_or("(")),
@@ -77,7 +82,12 @@ impl<'a> Evidence<'a> {
             | Effect::EditOrg
             | Effect::WriteFile
             | Effect::Execute
-            | Effect::Send => Vec::new(),
+            | Effect::Send
+            | Effect::ReadEditor
+            | Effect::Commit
+            | Effect::ShowInEditor
+            | Effect::Fetch
+            | Effect::Custom(_) => Vec::new(),
         };
         let mut secrets = Vec::new();
         for (name, value) in case.action.args() {

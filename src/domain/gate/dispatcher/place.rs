@@ -5,7 +5,7 @@ use crate::domain::gate::facts::{FileKind, PathFact, PathForm};
 use crate::domain::gate::place::{self, Zone};
 use crate::domain::gate::shell::Matter;
 use crate::domain::gate::{Case, Reason, Verdict};
-use crate::domain::tool::Effect;
+use crate::domain::tool::{Class, Effect};
 
 /// Denies secret files; asks about names that do not say which file is meant.
 pub(super) fn secret_path(evidence: &Evidence<'_>) -> Verdict {
@@ -94,7 +94,7 @@ pub(super) fn self_build(evidence: &Evidence<'_>) -> Verdict {
     if let Some(concern) = evidence.concerns.iter().find(|concern| concern.matter == Matter::Own) {
         return Verdict::Deny(Reason::new(concern.why.clone()));
     }
-    let writes = matches!(case.tool.effect, Effect::WriteFile | Effect::EditOrg);
+    let writes = matches!(case.tool.effect, Effect::WriteFile | Effect::EditOrg | Effect::Custom(Class::Write));
     let touched = case
         .facts
         .paths

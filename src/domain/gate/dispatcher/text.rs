@@ -6,7 +6,7 @@ use crate::domain::gate::facts::EditFact;
 use crate::domain::gate::secret::Certainty;
 use crate::domain::gate::{Case, Reason, Verdict};
 use crate::domain::label::{Privacy, Provenance};
-use crate::domain::tool::{Effect, is_user};
+use crate::domain::tool::{Class, Effect, is_user};
 
 /// Denies what looks exactly like a secret, asks about what may be one, in any argument of any tool.
 pub(super) fn exposure(evidence: &Evidence<'_>) -> Verdict {
@@ -39,15 +39,23 @@ pub(super) fn privacy_tags(evidence: &Evidence<'_>) -> Verdict {
     if case.facts.privacy == Some(Privacy::Private) && !case.scope.see_private {
         let reads = "It is private, and the model that would be shown it is not local.";
         match case.tool.effect {
-            Effect::ReadMemory | Effect::ReadFile => return Verdict::Deny(Reason::new(reads)),
+            Effect::ReadMemory | Effect::ReadFile | Effect::ReadEditor => return Verdict::Deny(Reason::new(reads)),
             Effect::Execute => return Verdict::Deny(Reason::new(format!("A file that it names: {reads}"))),
-            Effect::Reply | Effect::EditOrg | Effect::WriteFile | Effect::Evaluate | Effect::Send => {}
+            Effect::Custom(_) => return Verdict::Deny(Reason::new(format!("A file that it names: {reads}"))),
+            Effect::Reply
+            | Effect::EditOrg
+            | Effect::WriteFile
+            | Effect::Commit
+            | Effect::ShowInEditor
+            | Effect::Evaluate
+            | Effect::Send
+            | Effect::Fetch => {}
         }
     }
     let labelled = case.action.labels().privacy == Privacy::Private;
     let private = labelled || case.facts.privacy == Some(Privacy::Private);
     match case.tool.effect {
-        Effect::Send if private => {
+        Effect::Send | Effect::Fetch | Effect::Custom(Class::Network) if private => {
             Verdict::Deny(Reason::new("Private notes led to this, and it would leave the machine."))
         }
         Effect::Reply if private && is_outward(case) => {
@@ -60,9 +68,20 @@ pub(super) fn privacy_tags(evidence: &Evidence<'_>) -> Verdict {
         Effect::Execute if labelled && !evidence.concerns.is_empty() => Verdict::Ask(Reason::new(
             "Private notes led to this command, and what a command writes is not kept private.",
         )),
-        Effect::Send | Effect::Reply | Effect::ReadMemory | Effect::ReadFile | Effect::Execute | Effect::Evaluate => {
-            Verdict::pass()
+        Effect::Commit | Effect::Custom(Class::Write | Class::Execute) if private => {
+            Verdict::Ask(Reason::new("Private notes led to this, and what it writes is not kept private."))
         }
+        Effect::Send
+        | Effect::Fetch
+        | Effect::Reply
+        | Effect::ReadMemory
+        | Effect::ReadFile
+        | Effect::ReadEditor
+        | Effect::Commit
+        | Effect::ShowInEditor
+        | Effect::Execute
+        | Effect::Evaluate
+        | Effect::Custom(_) => Verdict::pass(),
     }
 }
 
@@ -124,7 +143,7 @@ fn brings_words(case: &Case<'_>) -> bool {
 /// Asks when a text that goes out carries a privacy tag: it was copied from a private note.
 pub(super) fn privacy_text(evidence: &Evidence<'_>) -> Verdict {
     let case = evidence.case;
-    if !(case.tool.effect == Effect::Send || is_outward(case)) {
+    if !(case.tool.effect.class() == Class::Network || is_outward(case)) {
         return Verdict::pass();
     }
     for (_, value) in case.action.args() {
