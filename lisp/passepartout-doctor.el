@@ -131,7 +131,12 @@ compiler, then M-x passepartout-module-build, or make build in the sources."))
       (passepartout-view-button
        "[ask the model providers too]"
        (lambda () (passepartout-doctor--fetch t))
-       "This uses the network"))))
+       "This uses the network")
+      (insert "  ")
+      (passepartout-view-button
+       "[try the gates]"
+       (lambda () (passepartout-doctor--fetch nil t))
+       "Try acts that must never happen, in a scratch folder"))))
 
 (defun passepartout-doctor--show (payload)
   "Draw the findings in PAYLOAD when the doctor's buffer is there."
@@ -140,8 +145,9 @@ compiler, then M-x passepartout-module-build, or make build in the sources."))
       (with-current-buffer buffer
         (passepartout-doctor--draw (plist-get payload :checks) nil)))))
 
-(defun passepartout-doctor--fetch (&optional providers)
+(defun passepartout-doctor--fetch (&optional providers gates)
   "Ask the core for its findings, also about PROVIDERS when that is non-nil.
+With GATES non-nil, also have it try acts that must never happen.
 Without a module nothing is asked of anybody: what Emacs found says
 what is to be done."
   (if (and (not passepartout-module--transport)
@@ -150,7 +156,8 @@ what is to be done."
 module cannot be used; the line on the module says what to do.")
     (passepartout-doctor--note "Checking…")
     (condition-case problem
-        (passepartout-request :doctor `(:providers ,(and providers t))
+        (passepartout-request :doctor `(:providers ,(and providers t)
+                                       :gates ,(and gates t))
                               #'passepartout-doctor--show)
       (error
        (passepartout-doctor--note
@@ -168,15 +175,18 @@ module cannot be used; the line on the module says what to do.")
                         #'passepartout-doctor--show))
 
 ;;;###autoload
-(defun passepartout-doctor ()
-  "Say what works, what does not, and how to repair it."
-  (interactive)
+(defun passepartout-doctor (&optional gates)
+  "Say what works, what does not, and how to repair it.
+With a prefix argument (GATES), also try acts that must never
+happen, such as sending a key or leaving a command's confinement,
+in a scratch folder, and say what held."
+  (interactive "P")
   (let ((buffer (passepartout-view-buffer passepartout-doctor--buffer-name
                                           'passepartout-view-mode)))
     (with-current-buffer buffer
       (setq passepartout-view--refresh #'passepartout-doctor--fetch))
     (pop-to-buffer buffer)
-    (passepartout-doctor--fetch)))
+    (passepartout-doctor--fetch nil gates)))
 
 (provide 'passepartout-doctor)
 ;;; passepartout-doctor.el ends here

@@ -13,6 +13,7 @@ mod spawner;
 
 pub use launcher::Launcher;
 pub use policy::{Policy, SecretTest, Stamps, changed_files, stamps};
+pub(crate) use probe::Folder;
 pub use probe::{Check, ConfinementReport, probe};
 
 use collect::Collected;

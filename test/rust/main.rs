@@ -5,6 +5,7 @@
 mod acts;
 mod approval;
 mod archive;
+mod canaries;
 mod cards;
 mod cli;
 mod context;

@@ -124,6 +124,9 @@ pub enum Command {
         /// Ask the model providers too; this uses the network.
         #[arg(long)]
         providers: bool,
+        /// Try acts that must never happen, and say what held.
+        #[arg(long)]
+        gates: bool,
         /// Print one JSON object.
         #[arg(long)]
         json: bool,

@@ -1,6 +1,7 @@
 //! `passepartout doctor`: what works, what does not, and how to repair it.
 
 use crate::domain::inert::exact;
+use crate::edge::canaries;
 use crate::edge::cli::args::Place;
 use crate::edge::cli::run::{DONE, FAILED, Failure};
 use crate::edge::cli::session::{blocking, configured, options, with_engine};
@@ -8,13 +9,20 @@ use crate::edge::doctor;
 use crate::edge::engine::boot::Keep;
 use std::io::Write;
 
-pub(super) fn run_doctor(
-    place: &Place,
-    fix: bool,
-    providers: bool,
-    json: bool,
-    out: &mut dyn Write,
-) -> Result<u8, Failure> {
+/// What the doctor is to do beside looking.
+pub(super) struct Wanted {
+    /// Repair what can be repaired here.
+    pub fix: bool,
+    /// Ask the model providers too.
+    pub providers: bool,
+    /// Try the canaries.
+    pub gates: bool,
+    /// Print one JSON object.
+    pub json: bool,
+}
+
+pub(super) fn run_doctor(place: &Place, wanted: &Wanted, out: &mut dyn Write) -> Result<u8, Failure> {
+    let Wanted { fix, providers, gates, json } = *wanted;
     if fix {
         for line in doctor::mend(&configured(place).store) {
             writeln!(out, "{line}")?;
@@ -36,21 +44,24 @@ pub(super) fn run_doctor(
             checks.retain(|check| check.name != gone.name);
             checks.insert(0, gone);
         }
+        if gates {
+            checks.extend(canaries::try_all(engine).await);
+        }
         let verdict = doctor::verdict(&checks);
         if json {
             let checks: Vec<_> = checks
                 .iter()
-                .map(|c| serde_json::json!({"name": c.name, "state": c.state.name(), "detail": c.detail, "repair": c.repair, "fix": c.fix}))
+                .map(|c| serde_json::json!({"name": c.name, "title": c.title, "state": c.state.name(), "detail": c.detail, "repair": c.repair, "fix": c.fix}))
                 .collect();
             writeln!(out, "{}", serde_json::json!({"verdict": verdict.name(), "checks": checks}))?;
         } else {
             for check in &checks {
-                writeln!(out, "{:<10} {:<12} {}", check.state.name(), check.title, exact(&check.detail))?;
+                writeln!(out, "{:<10} {:<19} {}", check.state.name(), check.title, exact(&check.detail))?;
                 if let Some(repair) = &check.repair {
-                    writeln!(out, "{:23} Repair: {}", "", exact(repair))?;
+                    writeln!(out, "{:30} Repair: {}", "", exact(repair))?;
                 }
                 if check.fix {
-                    writeln!(out, "{:23} Or let it be done: passepartout doctor --fix{}", "", options(place))?;
+                    writeln!(out, "{:30} Or let it be done: passepartout doctor --fix{}", "", options(place))?;
                 }
             }
             writeln!(out, "\nIn all: {}.", verdict.name())?;

@@ -4,7 +4,7 @@ use crate::edge::cli::args::{Arguments, Command, Place};
 use crate::edge::cli::ask::{ask, question};
 use crate::edge::cli::context::{answer_lines, context_engine, print_json, print_text};
 use crate::edge::cli::decide::run_plans;
-use crate::edge::cli::doctor::run_doctor;
+use crate::edge::cli::doctor::{Wanted, run_doctor};
 use crate::edge::cli::dump;
 use crate::edge::cli::gate::gate;
 use crate::edge::cli::ingest::{absolute_text, ingested, progress, read};
@@ -107,6 +107,8 @@ pub fn run(arguments: Arguments, out: &mut dyn Write) -> Result<u8, Failure> {
         Command::Query { query, place, limit, json } => run_query(&asked(&query)?, &place, limit, json, out),
         Command::Plans { command } => run_plans(command, out),
         Command::Memory { command } => run_memory(command, out),
-        Command::Doctor { place, fix, providers, json } => run_doctor(&place, fix, providers, json, out),
+        Command::Doctor { place, fix, providers, gates, json } => {
+            run_doctor(&place, &Wanted { fix, providers, gates, json }, out)
+        }
     }
 }

@@ -220,7 +220,10 @@ async fn answer(
                     engine.say(LogLevel::Info, &line);
                 }
             }
-            let checks = crate::edge::doctor::examine(engine, payload.flag_at("providers")).await;
+            let mut checks = crate::edge::doctor::examine(engine, payload.flag_at("providers")).await;
+            if payload.flag_at("gates") {
+                checks.extend(crate::edge::canaries::try_all(engine).await);
+            }
             let verdict = crate::edge::doctor::verdict(&checks).name().to_string();
             *health.lock() = verdict.clone();
             Ok(Plist::new().list("checks", checks.iter().map(show::check)).text("verdict", verdict))

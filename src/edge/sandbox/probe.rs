@@ -70,10 +70,11 @@ fn read_line(line: &str) -> Option<Check> {
 }
 
 /// A folder of our own that goes when this does.
-struct Folder(PathBuf);
+pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
-    fn make() -> Result<Folder, std::io::Error> {
+    /// Makes one, canonical, in the system's folder for temporary files.
+    pub(crate) fn make() -> Result<Folder, std::io::Error> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let temporary = std::env::temp_dir().canonicalize()?;
