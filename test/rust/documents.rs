@@ -241,7 +241,7 @@ fn the_protocol_has_every_message() {
 }
 
 /// Returns the names of all tests there are: of Rust, and of Lisp.
-fn tests() -> BTreeSet<String> {
+pub(crate) fn tests() -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for (_, text) in texts("test/rust", &["rs"]).into_iter().chain(texts("src", &["rs"])) {
         let mut marked = false;
