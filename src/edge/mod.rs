@@ -29,4 +29,5 @@ pub mod thread;
 pub mod tokens;
 pub mod walk;
 pub mod watch;
+pub mod web;
 pub mod wire;

@@ -46,6 +46,7 @@ mod support;
 mod survive;
 mod takeover;
 mod time;
+mod tools;
 mod turn;
 mod undo;
 mod wire;

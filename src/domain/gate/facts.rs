@@ -21,6 +21,8 @@ pub struct Facts {
     pub vault: Vec<String>,
     /// Why something could not be found out; anything here asks or denies.
     pub unknown: Vec<String>,
+    /// Why it cannot be done as it was asked, though all was found out; anything here denies, and says so to the model.
+    pub impossible: Vec<String>,
     /// The titles of the headings that arguments name, by argument. They are for people to read and not part of
     /// [`Facts::hash`]: what an action does to a heading stands in its edits.
     pub titles: Vec<(String, String)>,
@@ -284,6 +286,9 @@ impl Facts {
         hasher.number(self.unknown.len() as u64);
         for unknown in &self.unknown {
             hasher.text(unknown);
+        }
+        for why in &self.impossible {
+            hasher.text("impossible").text(why);
         }
         self.hash_shell(&mut hasher);
         self.hash_undo(&mut hasher);

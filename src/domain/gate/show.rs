@@ -42,6 +42,9 @@ pub fn body(action: &Action, facts: &Facts, project: &str) -> String {
     if let Some(why) = &facts.not_undoable {
         field(&mut out, "not undoable", why);
     }
+    for doubt in &facts.doubts {
+        field(&mut out, "mind", doubt);
+    }
     for edit in &facts.edits {
         let what = if edit.before.is_some() { "changes" } else { "creates" };
         field(&mut out, what, &edit.file);

@@ -22,6 +22,11 @@ pub fn title(action: &Action, facts: &Facts) -> String {
     let text = |name: &str| quoted(given(name).unwrap_or(""));
     let place = || match (given("parent"), given("file")) {
         (Some(_), _) => format!("under {}", heading("parent")),
+        (None, Some(file)) if action.args().contains_key("under") => {
+            let under = action.args().get("under").and_then(|under| under.as_array());
+            let last = under.and_then(|under| under.last()).and_then(|last| last.as_str()).unwrap_or("?");
+            format!("under {} in {}", quoted(last), path(file))
+        }
         (None, Some(file)) => format!("at the end of {}", path(file)),
         (None, None) => "nowhere".to_string(),
     };
@@ -60,6 +65,38 @@ pub fn title(action: &Action, facts: &Facts) -> String {
             }
         }
         "org-move" => format!("Move {} {}", heading("id"), place().replacen("at the", "to the", 1)),
+        "org-archive" => format!("Archive {}", heading("id")),
+        "org-replace-body" => {
+            format!("Replace the text of {} ({})", heading("id"), lines(action.text("body").unwrap_or("")))
+        }
+        "org-set-tags" => {
+            let tags = action.args().get("tags").and_then(|tags| tags.as_array());
+            let tags: Vec<&str> = tags.into_iter().flatten().filter_map(|tag| tag.as_str()).collect();
+            match tags.is_empty() {
+                true => format!("Take the tags off {}", heading("id")),
+                false => format!("Tag {} :{}:", heading("id"), plain(&tags.join(":"))),
+            }
+        }
+        "org-clock" => match given("do") {
+            Some("out") => format!("Stop the clock of {}", heading("id")),
+            _ => format!("Start the clock of {}", heading("id")),
+        },
+        "org-outline" => match (given("id"), given("file")) {
+            (Some(_), _) => format!("Read the outline of {}", heading("id")),
+            (None, Some(file)) => format!("Read the outline of {}", path(file)),
+            (None, None) => "List the files of memory".to_string(),
+        },
+        "replace-in-file" => format!("Change {} in one place or more", path(given("path").unwrap_or("?"))),
+        "list-files" => format!("List the files of {}", given("path").map_or("the project".to_string(), path)),
+        "grep" => {
+            let below = given("path").map_or("the project".to_string(), path);
+            format!("Look for {} in the files of {below}", text("pattern"))
+        }
+        "git-status" => "Look at what git says has changed".to_string(),
+        "git-diff" => format!("Look at the changes of {}", given("path").map_or("the project".to_string(), path)),
+        "git-log" => format!("Look at the commits of {}", given("path").map_or("the project".to_string(), path)),
+        "git-commit" => format!("Commit: {}", plain(given("message").unwrap_or(""))),
+        "fetch-url" => format!("Fetch {}", plain(given("url").unwrap_or("?"))),
         "memory-search" => format!("Search memory for {}", text("query")),
         "memory-read" => format!("Read {}", heading("id")),
         "read-file" => format!("Read {}", path(given("path").unwrap_or("?"))),

@@ -1,4 +1,4 @@
-//! Gate: arguments have a shape and a size that can be shown and carried out.
+//! Gate: arguments have a shape and a size that can be shown and carried out, and what is asked can be done.
 
 use crate::domain::gate::{Case, Gate, Reason, Verdict};
 use crate::domain::tool::Class;
@@ -22,6 +22,9 @@ impl Gate for Validator {
     }
 
     fn judge(&self, case: &Case<'_>) -> Verdict {
+        if let Some(why) = case.facts.impossible.first() {
+            return Verdict::Deny(Reason::new(format!("It cannot be done as it was asked: {why}")));
+        }
         for (name, value) in case.action.args() {
             let texts: Vec<&str> = match value {
                 Value::String(text) => vec![text],

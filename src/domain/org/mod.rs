@@ -1,5 +1,6 @@
 //! Org text ↔ outline: our own line scanner for structure.
 
+pub mod archive;
 pub mod attach;
 mod chars;
 pub mod clock;

@@ -52,7 +52,10 @@ impl Actuators {
                 }
                 // The user may have typed on by now, and memory may know it already.
                 engine.edited(&edit.file, held, edit.after.clone(), act);
-                format!("The buffer of {} was changed; it is not saved yet.", edit.file)
+                let now = engine.editor.buffer(&edit.file).await.ok().flatten();
+                let typed =
+                    if now.is_some_and(|now| now.text != edit.after) { " It has been changed on since." } else { "" };
+                format!("The buffer of {} was changed; it is not saved yet.{typed}", edit.file)
             }
             None => {
                 let (file, before, after) = (edit.file.clone(), edit.before.clone(), edit.after.clone());
@@ -63,6 +66,7 @@ impl Actuators {
                     // Whoever ends that turn waits for this.
                     let _busy = busy;
                     super::write::replace(Path::new(&file), before.as_deref(), &after, place)?;
+                    super::write::verify(Path::new(&file), &after)?;
                     engine.edited(&file, held, after, &act);
                     Ok::<(), String>(())
                 };

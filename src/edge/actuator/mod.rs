@@ -1,6 +1,10 @@
 //! Carries out what was cleared, once. Each act is surveyed again first: what changed since is stale, not done.
 
 mod edit;
+mod git;
+mod kept;
+mod look;
+mod outline;
 pub mod put;
 pub mod read;
 mod restore;
@@ -31,6 +35,7 @@ const READ_LIMIT: usize = 64 * 1024;
 /// The actuators of one engine.
 pub struct Actuators {
     engine: Arc<Engine>,
+    kept: kept::Kept,
 }
 
 /// What an act came to, before it is an observation.
@@ -56,7 +61,7 @@ const OWN: Labels = Labels { provenance: Provenance::User, trust: Trust::Own, pr
 impl Actuators {
     /// Returns the actuators of an engine.
     pub fn new(engine: Arc<Engine>) -> Actuators {
-        Actuators { engine }
+        Actuators { engine, kept: kept::Kept::default() }
     }
 }
 
@@ -86,6 +91,14 @@ impl Actuators {
             return Done::failed(format!("there is no tool {name}"));
         };
         let limits = tool.limits;
+        if tool.effect.changes() {
+            self.kept.forget();
+        }
+        let question = kept::Kept::question(tool, cleared, self.engine.view().root());
+        // It was surveyed and judged a moment ago, like any other act.
+        if let Some((text, labels)) = question.and_then(|question| self.kept.get(&act.0, &question)) {
+            return Done::said(text, labels);
+        }
         let mut done = match tool.effect.class() {
             Class::Pure | Class::Read | Class::Network => {
                 let acting = self.act(act, cleared);
@@ -101,6 +114,12 @@ impl Actuators {
             && let Outcome::Done(text) | Outcome::Failed(text) = &mut done.outcome
         {
             shorten(text, limits.characters);
+        }
+        if tool.effect.changes() {
+            self.kept.forget();
+        }
+        if let Some(question) = question {
+            self.kept.keep(&act.0, question, &done.outcome, done.labels);
         }
         done
     }
@@ -124,7 +143,11 @@ impl Actuators {
             Effect::Reply if is_user(action.text("to")) => Done::said("The user was shown it.".to_string(), OWN),
             Effect::Reply => Done::failed("in this version messages go to the user only; nothing was sent"),
             Effect::ReadMemory if action.tool() == "memory-search" => self.search(action, cleared),
+            Effect::ReadMemory if action.tool() == "org-outline" => self.outline(cleared),
             Effect::ReadMemory => self.read_node(action, cleared),
+            Effect::ReadFile if action.tool() == "list-files" => self.list_files(cleared).await,
+            Effect::ReadFile if action.tool() == "grep" => self.grep(cleared).await,
+            Effect::ReadFile if action.tool().starts_with("git-") => self.git(cleared).await,
             Effect::ReadFile => self.read_file(cleared).await,
             Effect::WriteFile if action.tool() == RESTORE => self.restore(act, cleared).await,
             Effect::EditOrg | Effect::WriteFile => self.edit(act, cleared).await,
@@ -143,7 +166,8 @@ impl Actuators {
             },
             Effect::Evaluate => Done::failed("Lisp is not evaluated in this version; see docs/SHORTCOMINGS.org"),
             Effect::Send => self.confirm(action).await,
-            Effect::ReadEditor | Effect::ShowInEditor | Effect::Commit | Effect::Fetch | Effect::Custom(_) => {
+            Effect::Fetch => self.fetch(action).await,
+            Effect::ReadEditor | Effect::ShowInEditor | Effect::Commit | Effect::Custom(_) => {
                 Done::failed(format!("BUG: nothing carries out {}", action.tool()))
             }
         }
@@ -191,6 +215,21 @@ impl Actuators {
         };
         let (text, privacy) = subtree(&node, may_see(cleared));
         Done::said(clipped(&text), note(privacy))
+    }
+
+    /// Fetches a page. What it says is a stranger's text.
+    async fn fetch(&self, action: &Action) -> Done {
+        match crate::edge::web::fetch(action.text("url").unwrap_or("")).await {
+            Ok(page) => {
+                let title = page.title.map(|title| format!("Title: {title}\n")).unwrap_or_default();
+                let text = format!("From {}\n{title}\n{}", page.url, page.text);
+                Done::said(
+                    text,
+                    Labels { provenance: Provenance::Web, trust: Trust::Untrusted, privacy: Privacy::Open },
+                )
+            }
+            Err(why) => Done::failed(why),
+        }
     }
 
     /// Keeps that the user confirmed a provider.

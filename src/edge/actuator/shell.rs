@@ -3,6 +3,7 @@
 use crate::domain::action::{Observation, Outcome};
 use crate::domain::gate::clearance::Cleared;
 use crate::domain::label::{Labels, Privacy, Provenance, Trust};
+use crate::domain::scope::Scope;
 use crate::edge::sandbox::{
     Ending, Launcher, Limits, Output, Policy, RunReport, SandboxError, SecretTest, Stamps, Task, changed_files, run,
     stamps,
@@ -20,6 +21,9 @@ pub struct Shell {
 /// What is said of a run from which private notes were hidden.
 const HIDDEN: &str =
     "\nPrivate notes of this project were hidden from the command, and with them the history of versions.";
+
+/// How many seconds a command may take that only looks.
+const LOOKING: u64 = 20;
 
 /// A command that was run.
 struct Ran {
@@ -61,6 +65,20 @@ impl Shell {
         };
         let labels = Labels { provenance: Provenance::Tool, trust: Trust::Untrusted, privacy };
         Observation { action: action.hash(), outcome, labels, changed }
+    }
+
+    /// Runs a command line of ours that only looks: the project is read-only for it. Returns also whether private notes
+    /// stand in the project; they are hidden unless the scope lets them be seen.
+    ///
+    /// # Errors
+    /// When it could not be confined; then nothing was run.
+    pub(super) async fn look(&self, scope: &Scope, line: &str) -> Result<(RunReport, bool), SandboxError> {
+        let (scope, secret) = (scope.clone(), self.secret.clone());
+        let mut policy = blocking(move || Policy::for_scope(&scope, &secret)).await?;
+        policy.protect = vec![policy.project.clone()];
+        let limits = Limits { seconds: self.limits.seconds.min(LOOKING), ..self.limits };
+        let report = run(&self.launcher, &policy, Task::Bash(line), limits).await?;
+        Ok((report, policy.private))
     }
 
     async fn run(&self, cleared: &Cleared, command: &str) -> Result<Ran, SandboxError> {

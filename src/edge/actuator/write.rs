@@ -62,6 +62,20 @@ pub fn replace(path: &Path, before: Option<&str>, after: &str, place: Option<Ide
     }
 }
 
+/// Reads a file back that was just written.
+///
+/// # Errors
+/// When it does not say what was written: somebody wrote over it at once, or the disk lost it.
+pub(super) fn verify(path: &Path, after: &str) -> Result<(), String> {
+    let mut bytes = Vec::new();
+    let read = open::file(path).and_then(|mut file| file.read_to_end(&mut bytes));
+    read.map_err(|error| format!("it was written and could not be read back: {error}"))?;
+    match decode(&bytes) {
+        Ok(decoded) if *decoded.text == *after => Ok(()),
+        Ok(_) | Err(_) => Err("it was written, and says something else by now; look at it".to_string()),
+    }
+}
+
 /// Whether a file has these very bytes; of a larger one no more is read.
 fn holds(folder: &File, name: &CString, bytes: &[u8]) -> bool {
     let mut found = Vec::new();

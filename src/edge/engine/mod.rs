@@ -7,6 +7,7 @@ pub mod archive;
 pub mod boot;
 pub mod briefing;
 pub mod changes;
+mod chores;
 pub mod focus;
 pub mod folders;
 pub mod fresh;

@@ -67,9 +67,10 @@ impl Whereabouts for Lookout {
 const OPENS_NAMED: usize = 50;
 
 impl EditPlanner for Lookout {
-    fn plan(&self, action: &Action, tool: &Tool, _scope: &Scope, paths: &[PathFact]) -> Result<Predicted, String> {
+    fn plan(&self, action: &Action, tool: &Tool, scope: &Scope, paths: &[PathFact]) -> Result<Predicted, String> {
         let engine = self.engine().ok_or_else(|| "the engine is not there yet".to_string())?;
-        let mut predicted = match tool.effect {
+        let chore = engine.plan_chore(action, scope, paths, self).map(Ok);
+        let mut predicted = chore.unwrap_or_else(|| match tool.effect {
             Effect::WriteFile if action.tool() == RESTORE => engine.plan_restore(action),
             Effect::WriteFile => {
                 let path = paths.first().ok_or_else(|| "there is no path".to_string())?;
@@ -89,7 +90,7 @@ impl EditPlanner for Lookout {
             | Effect::ShowInEditor
             | Effect::Fetch
             | Effect::Custom(_) => Ok(Predicted::default()),
-        }?;
+        })?;
         for edit in predicted.edits.iter_mut().chain(&mut predicted.put_texts) {
             edit.by_setup = engine.by_setup(edit);
         }
@@ -116,7 +117,7 @@ impl Engine {
     }
 
     /// Returns a file's text as the user sees it: the buffer's where it is open, else the disk's; `None` when there is none.
-    fn text_now(&self, file: &str) -> Result<Option<Arc<str>>, String> {
+    pub(super) fn text_now(&self, file: &str) -> Result<Option<Arc<str>>, String> {
         if let Some(buffer) = self.buffer_now(file)? {
             return match buffer.read_only {
                 true => Err(format!("{file} is open in a read-only buffer")),
@@ -190,7 +191,7 @@ impl Engine {
     }
 
     /// Finds a node and the outline of its file as it is now, which may be ahead of memory.
-    fn locate(&self, id: &str) -> Result<Located, String> {
+    pub(super) fn locate(&self, id: &str) -> Result<Located, String> {
         let node = self.view().get(&NodeId::new(id)).ok_or_else(|| format!("there is no heading with the id {id}"))?;
         let file = node.file().to_string();
         let text = self.text_now(&file)?.ok_or_else(|| format!("{file} is gone"))?;
@@ -211,7 +212,10 @@ impl Engine {
         let text = self.text_now(&path.resolved)?.unwrap_or_else(|| "".into());
         let options = self.scan_options_of(&path.resolved);
         let outline = scan(text, &options).map_err(|e| format!("{}: {e}", path.resolved))?;
-        Ok(Located { file: path.resolved.clone(), outline, index: 0 })
+        let under = action.args().get("under").and_then(|under| under.as_array());
+        let titles: Vec<&str> = under.into_iter().flatten().filter_map(|title| title.as_str()).collect();
+        let index = below(&outline, &titles).map_err(|why| format!("{}: {why}", path.resolved))?;
+        Ok(Located { file: path.resolved.clone(), outline, index })
     }
 
     fn plan_org(&self, action: &Action, paths: &[PathFact]) -> Result<Vec<EditFact>, String> {
@@ -270,7 +274,7 @@ impl Engine {
         Ok(edits)
     }
 
-    fn edited_text(&self, at: Located, edit: &Edit) -> Result<Vec<EditFact>, String> {
+    pub(super) fn edited_text(&self, at: Located, edit: &Edit) -> Result<Vec<EditFact>, String> {
         self.edited_in_order(at, std::slice::from_ref(edit))
     }
 
@@ -325,10 +329,10 @@ fn is_missing(file: &str) -> bool {
     Path::new(file).symlink_metadata().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
 }
 
-struct Located {
-    file: String,
-    outline: Outline,
-    index: usize,
+pub(super) struct Located {
+    pub(super) file: String,
+    pub(super) outline: Outline,
+    pub(super) index: usize,
 }
 
 /// Returns a node's index in the present outline: by its :ID:, else by its path of titles.
@@ -360,6 +364,22 @@ fn path_of(outline: &Outline, mut index: usize) -> Vec<&str> {
         index = node.parent as usize;
     }
     path
+}
+
+/// Returns the heading that titles lead to from the top; the file itself without any.
+fn below(outline: &Outline, titles: &[&str]) -> Result<usize, String> {
+    let mut at = 0;
+    for title in titles {
+        let named = |index: &usize| {
+            outline.nodes.get(*index).is_some_and(|node| outline.slice(&node.title).trim() == title.trim())
+        };
+        let mut found = outline.children(at).filter(named);
+        at = found.next().ok_or_else(|| format!("there is no heading “{title}” there"))?;
+        if found.next().is_some() {
+            return Err(format!("there are several headings “{title}” there; name the one that is meant by its id"));
+        }
+    }
+    Ok(at)
 }
 
 /// Returns an active timestamp for `YYYY-MM-DD`, perhaps with a time and a repeater, or for a whole timestamp.

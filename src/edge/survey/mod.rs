@@ -50,6 +50,8 @@ pub struct Predicted {
     pub edits: Vec<EditFact>,
     /// What is put whole, or taken away.
     pub puts: Vec<PutFact>,
+    /// Why it cannot be done as it was asked.
+    pub impossible: Vec<String>,
     /// What is left as it is, and why.
     pub left: Vec<String>,
     /// Texts that are put whole; see [`Facts::put_texts`].
@@ -177,10 +179,11 @@ impl Survey {
     fn predict(&self, action: &Action, tool: &Tool, scope: &Scope, facts: &mut Facts) {
         let Some(planner) = &self.edits else { return };
         match planner.plan(action, tool, scope, &facts.paths) {
-            Ok(Predicted { edits, puts, left, put_texts, doubts }) => {
+            Ok(Predicted { edits, puts, impossible, left, put_texts, doubts }) => {
                 facts.put_texts = put_texts;
                 facts.doubts = doubts;
                 facts.edits = edits;
+                facts.impossible = impossible;
                 facts.puts = puts;
                 facts.left = left;
             }

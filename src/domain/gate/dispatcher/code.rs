@@ -51,7 +51,10 @@ fn written<'a>(evidence: &'a Evidence<'_>) -> Box<dyn Iterator<Item = (String, &
         Effect::WriteFile => {
             let file = case.facts.paths.first().map(|path| path.resolved.to_lowercase()).unwrap_or_default();
             let file = if file.is_empty() { case.action.text("path").unwrap_or("").to_lowercase() } else { file };
-            Box::new(case.action.text("content").into_iter().map(move |text| (file.clone(), text)))
+            let whole = case.action.text("content");
+            // What becomes of the whole file, where a part of it is replaced.
+            let part = case.facts.edits.first().filter(|_| whole.is_none()).map(|edit| &*edit.after);
+            Box::new(whole.or(part).into_iter().map(move |text| (file.clone(), text)))
         }
         Effect::EditOrg => Box::new(case.action.text("body").into_iter().map(|text| ("body.org".to_string(), text))),
         Effect::Reply

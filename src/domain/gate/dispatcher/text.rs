@@ -135,7 +135,7 @@ fn spread(case: &Case<'_>) -> Option<String> {
 
 /// Returns whether an edit writes words of the action's, and not only a keyword of the file or what stands elsewhere.
 fn brings_words(case: &Case<'_>) -> bool {
-    const NAMES: [&str; 3] = ["id", "parent", "state"];
+    const NAMES: [&str; 5] = ["id", "parent", "state", "under", "do"];
     let names = |name: &str| NAMES.contains(&name) || case.tool.paths.contains(&name);
     case.action.args().iter().any(|(name, value)| !names(name) && (value.is_string() || value.is_array()))
 }

@@ -3,6 +3,7 @@
 //! An edit is checked by reading the result again: it is refused when the outline that comes out is not exactly
 //! the intended one, for example because a title would be read as tags or a line of a body as a heading.
 
+mod clock;
 mod heading;
 mod place;
 mod repeat;
@@ -15,6 +16,7 @@ use jiff::civil::DateTime;
 use std::ops::Range;
 use verify::Record;
 
+pub use clock::{clocked_in, clocked_out};
 pub use place::{Subtree, extract};
 
 /// What to change. Nodes are indices into [`Outline::nodes`]; 0 is the file.

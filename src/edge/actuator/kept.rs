@@ -1,0 +1,81 @@
+//! What a turn has read stays at hand: the same question on the same facts is answered once, until something changes.
+
+use crate::domain::action::{Action, Outcome};
+use crate::domain::gate::clearance::Cleared;
+use crate::domain::hash::ContentHasher;
+use crate::domain::id::{ObjectHash, TurnId};
+use crate::domain::label::Labels;
+use crate::domain::tool::{Effect, Tool};
+use parking_lot::Mutex;
+use serde_json::Value;
+use std::collections::VecDeque;
+
+/// How many answers are kept, of all turns together.
+const MOST: usize = 64;
+/// How many bytes they may have.
+const MOST_BYTES: usize = 8 << 20;
+
+/// The answers of reading tools, newest last.
+#[derive(Default)]
+pub(super) struct Kept(Mutex<VecDeque<Answer>>);
+
+struct Answer {
+    turn: TurnId,
+    question: [u8; 32],
+    text: String,
+    labels: Labels,
+}
+
+impl Kept {
+    /// Returns the name of a question, when its answer may be kept: tool, arguments, facts, who asks, and the state of
+    /// memory. Why it is asked makes no difference. What Emacs holds is asked anew each time.
+    pub(super) fn question(tool: &Tool, cleared: &Cleared, memory: ObjectHash) -> Option<[u8; 32]> {
+        let reads = match tool.effect {
+            Effect::ReadMemory | Effect::ReadFile => true,
+            Effect::Reply
+            | Effect::ReadEditor
+            | Effect::EditOrg
+            | Effect::WriteFile
+            | Effect::Commit
+            | Effect::ShowInEditor
+            | Effect::Execute
+            | Effect::Evaluate
+            | Effect::Send
+            | Effect::Fetch
+            | Effect::Custom(_) => false,
+        };
+        if !reads || cleared.facts().paths.iter().any(|path| path.open) {
+            return None;
+        }
+        let action: &Action = cleared.action();
+        let mut hasher = ContentHasher::new("question of a turn");
+        hasher.text(tool.name).json(&Value::Object(action.args().clone()));
+        hasher.bytes(cleared.facts().hash().as_bytes()).bytes(memory.as_bytes());
+        hasher.number(u64::from(cleared.scope().see_private)).text(&cleared.scope().project);
+        Some(hasher.finish())
+    }
+
+    /// Returns what was answered to a question in a turn.
+    pub(super) fn get(&self, turn: &TurnId, question: &[u8; 32]) -> Option<(String, Labels)> {
+        let kept = self.0.lock();
+        let found = kept.iter().find(|answer| answer.turn == *turn && answer.question == *question)?;
+        Some((found.text.clone(), found.labels))
+    }
+
+    /// Keeps an answer; only one that came to something.
+    pub(super) fn keep(&self, turn: &TurnId, question: [u8; 32], outcome: &Outcome, labels: Labels) {
+        let Outcome::Done(text) = outcome else { return };
+        let mut kept = self.0.lock();
+        kept.push_back(Answer { turn: turn.clone(), question, text: text.clone(), labels });
+        let mut bytes: usize = kept.iter().map(|answer| answer.text.len()).sum();
+        while kept.len() > MOST || bytes > MOST_BYTES {
+            let Some(oldest) = kept.pop_front() else { break };
+            bytes -= oldest.text.len();
+        }
+    }
+
+    /// Forgets everything: somebody has changed something, and nobody knows what depends on it.
+    pub(super) fn forget(&self) {
+        self.0.lock().clear();
+    }
+}

@@ -1,0 +1,74 @@
+//! Carries out `org-outline`: the headings of memory without their texts, as far as whoever asks may see them.
+
+use crate::domain::count::counted;
+use crate::domain::gate::clearance::Cleared;
+use crate::domain::id::NodeId;
+use crate::domain::label::Privacy;
+use crate::domain::memory::view::NodeRef;
+use crate::domain::query::run::Hit;
+use crate::domain::query::show::Row;
+use crate::edge::actuator::{Actuators, Done, may_see, note};
+
+/// How many headings or files are shown at once.
+const MOST: usize = 500;
+
+impl Actuators {
+    pub(super) fn outline(&self, cleared: &Cleared) -> Done {
+        let action = cleared.action();
+        let depth = action.args().get("depth").and_then(|depth| depth.as_u64()).unwrap_or(3).clamp(1, 20);
+        let depth = u16::try_from(depth).unwrap_or(3);
+        let (view, may_see) = (self.engine.view(), may_see(cleared));
+        let top = match (action.text("id").filter(|id| !id.is_empty()), cleared.facts().paths.first()) {
+            (Some(id), _) => view.get(&NodeId::new(id)),
+            (None, Some(path)) => view.node(&path.resolved, 0),
+            (None, None) => return self.files(may_see),
+        };
+        let Some(top) = top.filter(|top| top.privacy() <= may_see) else {
+            return Done::failed("memory has no such heading or file; memory-search finds ids");
+        };
+        let mut privacy = Privacy::Open;
+        let mut lines = Vec::new();
+        let seen = top.with_descendants().filter(|node| {
+            node.privacy() <= may_see && node.level() > top.level() && node.level().saturating_sub(top.level()) <= depth
+        });
+        for node in seen {
+            if lines.len() == MOST {
+                lines.push(format!("Only the first {MOST} are shown: name a heading further down, or fewer levels."));
+                break;
+            }
+            privacy = privacy.max(node.privacy());
+            lines.push(line(&node, top.level()));
+        }
+        if lines.is_empty() {
+            lines.push("There is no heading below it.".to_string());
+        }
+        Done::said(lines.join("\n"), note(privacy))
+    }
+
+    /// Lists the files of memory. One with anything private in it is named only to who may see that.
+    fn files(&self, may_see: Privacy) -> Done {
+        let view = self.engine.view_in_sight();
+        let mut privacy = Privacy::Open;
+        let mut lines = Vec::new();
+        for card in view.cards().filter(|card| card.strictest() <= may_see) {
+            if lines.len() == MOST {
+                lines.push(format!("Only the first {MOST} are shown."));
+                break;
+            }
+            privacy = privacy.max(card.strictest());
+            lines.push(format!("- {} ({})", card.file, counted(card.headings(), "heading")));
+        }
+        if lines.is_empty() {
+            lines.push("Memory has no file.".to_string());
+        }
+        Done::said(lines.join("\n"), note(privacy))
+    }
+}
+
+fn line(node: &NodeRef, top: u16) -> String {
+    let row = Row::of(&Hit { node: node.clone(), score: None, snippet: None });
+    let indent = "  ".repeat(usize::from(node.level().saturating_sub(top + 1)).min(20));
+    let keyword = row.keyword.as_ref().map(|keyword| format!("{keyword} ")).unwrap_or_default();
+    let tags = if row.tags.is_empty() { String::new() } else { format!(" :{}:", row.tags.join(":")) };
+    format!("{indent}- {keyword}{}{tags} (id: {})", row.title, row.id)
+}

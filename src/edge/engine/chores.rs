@@ -1,0 +1,248 @@
+//! Predicts the edits that are more than one step of an outline: archiving, clocks, tags, bodies, and exact replacements.
+
+use crate::domain::action::Action;
+use crate::domain::gate::facts::{EditFact, PathFact};
+use crate::domain::gate::place;
+use crate::domain::label::Privacy;
+use crate::domain::org::archive::{Location, beginning, context, location};
+use crate::domain::org::clock::Clocked;
+use crate::domain::org::edit::{Edit, EditOptions, NewHeading, apply, clocked_in, clocked_out, extract, splices};
+use crate::domain::org::outline::Outline;
+use crate::domain::org::scan::scan;
+use crate::domain::replace::replace;
+use crate::domain::scope::Scope;
+use crate::edge::engine::Engine;
+use crate::edge::engine::planner::{Located, fact};
+use crate::edge::survey::{Predicted, Whereabouts};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long notes are looked through for a clock that runs elsewhere.
+const LOOKING: Duration = Duration::from_millis(500);
+/// How many clocks that run elsewhere are named.
+const MOST_CLOCKS: usize = 3;
+
+impl Engine {
+    /// Predicts what such a tool would change; `None` for another tool. What cannot be done as asked is said in
+    /// [`Predicted::impossible`].
+    pub(super) fn plan_chore(
+        &self,
+        action: &Action,
+        scope: &Scope,
+        paths: &[PathFact],
+        whereabouts: &dyn Whereabouts,
+    ) -> Option<Predicted> {
+        let id = action.text("id").unwrap_or("");
+        let mut doubts = Vec::new();
+        let edits = match action.tool() {
+            "replace-in-file" => self.plan_replace(action, scope, paths, whereabouts),
+            "org-replace-body" => {
+                self.at(id, |node| Edit::SetBody { node, body: action.text("body").unwrap_or("").to_string() })
+            }
+            "org-set-tags" => self.at(id, |node| {
+                let tags = action.args().get("tags").and_then(|tags| tags.as_array());
+                let tags = tags.into_iter().flatten().filter_map(|tag| tag.as_str()).map(str::to_string).collect();
+                Edit::SetTags { node, tags }
+            }),
+            "org-clock" => self.plan_clock(id, action, scope, &mut doubts),
+            "org-archive" => self.plan_archive(id, scope),
+            _ => return None,
+        };
+        Some(match edits {
+            Ok(edits) => Predicted { edits, doubts, ..Predicted::default() },
+            Err(why) => Predicted { impossible: vec![why], ..Predicted::default() },
+        })
+    }
+
+    fn at(&self, id: &str, edit: impl FnOnce(usize) -> Edit) -> Result<Vec<EditFact>, String> {
+        let at = self.locate(id)?;
+        let edit = edit(at.index);
+        self.edited_text(at, &edit)
+    }
+
+    fn plan_replace(
+        &self,
+        action: &Action,
+        scope: &Scope,
+        paths: &[PathFact],
+        whereabouts: &dyn Whereabouts,
+    ) -> Result<Vec<EditFact>, String> {
+        let path = paths.first().ok_or_else(|| "there is no path".to_string())?;
+        let file = &path.resolved;
+        let before =
+            self.text_now(file)?.ok_or_else(|| format!("{file} is not there; write-file writes a new file."))?;
+        let count = action.args().get("count").and_then(|count| count.as_u64()).unwrap_or(1);
+        let (old, new) = (action.text("old").unwrap_or(""), action.text("new").unwrap_or(""));
+        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        match replace(&before, old, new, count) {
+            Ok(after) => Ok(vec![fact(file.clone(), Some(before), after.into())]),
+            Err(why) => {
+                // What the file says goes back to the model: only of a file that it may read unasked.
+                let inside = matches!(place::zone(file, scope), place::Zone::Project | place::Zone::Memex);
+                let open = place::secret(file, scope).is_none() && inside && path.links < 2;
+                let private = whereabouts.privacy_of_file(file) == Some(Privacy::Private);
+                let shown = (open && (scope.see_private || !private)).then_some(&*before);
+                let masked = shown.map(|text| crate::domain::gate::secret::mask(text).0);
+                Err(format!("{file}: {}", why.words(old, masked.as_deref())))
+            }
+        }
+    }
+
+    fn plan_clock(
+        &self,
+        id: &str,
+        action: &Action,
+        scope: &Scope,
+        doubts: &mut Vec<String>,
+    ) -> Result<Vec<EditFact>, String> {
+        let at = self.locate(id)?;
+        let now = self.clock.wall();
+        let body = match action.text("do") {
+            Some("in") => {
+                doubts.extend(self.clocks_elsewhere(&at, scope));
+                clocked_in(&at.outline, at.index, now)
+            }
+            _ => clocked_out(&at.outline, at.index, now),
+        };
+        let edit = Edit::SetBody { node: at.index, body: body.map_err(|error| error.to_string())? };
+        self.edited_text(at, &edit)
+    }
+
+    /// Returns a sentence on each clock that runs at another heading. Private headings are named only to who may see them.
+    fn clocks_elsewhere(&self, here: &Located, scope: &Scope) -> Vec<String> {
+        let until = Instant::now() + LOOKING;
+        let view = self.view();
+        let mut said = Vec::new();
+        for card in view.cards() {
+            if Instant::now() > until {
+                said.push("Not all notes could be looked through for a clock that runs already.".to_string());
+                break;
+            }
+            let Some(text) = view.text(&card.file).filter(|text| has_open_clock(text)) else { continue };
+            let Ok(outline) = scan(text, &self.scan_options_of(&card.file)) else { continue };
+            for index in 1..outline.nodes.len() {
+                let running = outline.clocks(index).iter().any(|clock| matches!(clock.time, Clocked::Since(_)));
+                if !running || (*card.file == *here.file && index == here.index) {
+                    continue;
+                }
+                let hidden = !scope.see_private && card.privacy(index) == Privacy::Private;
+                let named = outline.nodes.get(index).map(|node| outline.slice(&node.title)).unwrap_or("");
+                said.push(match hidden {
+                    true => "A clock is running already, at a private heading.".to_string(),
+                    false => format!("A clock is running already, at “{named}” in {}.", card.file),
+                });
+            }
+            if said.len() >= MOST_CLOCKS {
+                break;
+            }
+        }
+        said.truncate(MOST_CLOCKS);
+        said
+    }
+
+    fn plan_archive(&self, id: &str, scope: &Scope) -> Result<Vec<EditFact>, String> {
+        let from = self.locate(id)?;
+        if from.index == 0 {
+            return Err("a whole file is not archived; name a heading".to_string());
+        }
+        let now = self.clock.wall();
+        let shown = match from.file.strip_prefix(scope.home.trim_end_matches('/')) {
+            Some(rest) if rest.starts_with('/') => format!("~{rest}"),
+            _ => from.file.clone(),
+        };
+        let Location { file, heading } = location(&from.outline, from.index, &from.file)?;
+        // What was private stays so: the tags that made it so go with it.
+        let kept = self.private_tags_of(&from, scope);
+        let noted = context(&from.outline, from.index, &shown, now).into_iter();
+        let mut marks: Vec<Edit> =
+            noted.map(|(key, value)| Edit::SetProperty { node: from.index, key, value: Some(value) }).collect();
+        marks.extend(kept.map(|tags| Edit::SetTags { node: from.index, tags }));
+        let marked = self.stepped(&from.file, from.outline.clone(), &marks)?;
+        let Some(target) = file else {
+            let parent = self.top_heading(&marked, heading.as_deref())?;
+            let edit = Edit::Move { node: from.index, parent: Some(parent) };
+            let after = self.stepped(&from.file, marked, &[edit])?;
+            return Ok(vec![fact(from.file.clone(), Some(from.outline.text.clone()), after.text)]);
+        };
+        let subtree = extract(&marked, from.index).map_err(|error| error.to_string())?;
+        let (before, outline) = self.archive_file(&target, &from, &shown)?;
+        let (outline, parent) = match heading.as_deref() {
+            None => (outline, None),
+            Some(title) => {
+                let outline = match self.top_heading(&outline, Some(title)) {
+                    Ok(_) => outline,
+                    Err(_) => {
+                        let new = NewHeading { title: title.to_string(), ..NewHeading::default() };
+                        self.stepped(&target, outline, &[Edit::AddHeading(new)])?
+                    }
+                };
+                let parent = self.top_heading(&outline, Some(title))?;
+                (outline, Some(parent))
+            }
+        };
+        let after = self.stepped(&target, outline, &[Edit::Insert { parent, subtree }])?;
+        // The new place is written first: if the second write fails, the heading stands twice, and is not lost.
+        let mut edits = vec![fact(target, before, after.text)];
+        let remove = Edit::Remove { node: from.index };
+        edits.extend(self.edited_text(from, &remove)?);
+        Ok(edits)
+    }
+
+    /// Returns the own tags of a heading with those that it inherits and that make it private; `None` without any.
+    fn private_tags_of(&self, at: &Located, scope: &Scope) -> Option<Vec<String>> {
+        let plain = |tag: &str| tag.trim_start_matches('@').to_lowercase();
+        let node = at.outline.nodes.get(at.index)?;
+        let own: Vec<String> = node.tags.iter().map(|tag| tag.to_string()).collect();
+        let marks =
+            |tag: &&str| scope.private_tags.iter().any(|private| plain(private.trim_matches(':')) == plain(tag));
+        let inherited = at.outline.all_tags(node.parent as usize).into_iter().filter(marks);
+        let mut all = own.clone();
+        for tag in inherited {
+            if !all.iter().any(|known| known == tag) {
+                all.push(tag.to_string());
+            }
+        }
+        (all != own).then_some(all)
+    }
+
+    /// Returns the archive as it is, or as a new one begins.
+    fn archive_file(&self, file: &str, from: &Located, shown: &str) -> Result<(Option<Arc<str>>, Outline), String> {
+        if let Ok(metadata) = Path::new(file).symlink_metadata()
+            && !metadata.is_file()
+        {
+            return Err(format!("{file} is no regular file"));
+        }
+        let before = self.text_now(file)?;
+        let text = before.clone().unwrap_or_else(|| beginning(&from.outline, shown).into());
+        let outline = scan(text, &self.scan_options_of(file)).map_err(|error| format!("{file}: {error}"))?;
+        Ok((before, outline))
+    }
+
+    fn top_heading(&self, outline: &Outline, title: Option<&str>) -> Result<usize, String> {
+        let named =
+            |index: &usize| outline.nodes.get(*index).is_some_and(|node| Some(outline.slice(&node.title)) == title);
+        let found = outline.children(0).find(named);
+        found.ok_or_else(|| format!("there is no heading “{}” to archive under", title.unwrap_or("")))
+    }
+
+    /// Makes edits one after the other; none may move the nodes that a later one names.
+    fn stepped(&self, file: &str, mut outline: Outline, edits: &[Edit]) -> Result<Outline, String> {
+        let options = EditOptions { scan: self.scan_options_of(file), ..EditOptions::at(self.clock.wall()) };
+        for edit in edits {
+            let splices = splices(&outline, edit, &options).map_err(|error| error.to_string())?;
+            let after: Arc<str> = apply(&outline.text, &splices).into();
+            outline = scan(after, &options.scan).map_err(|error| format!("{file}: {error}"))?;
+        }
+        Ok(outline)
+    }
+}
+
+/// Returns whether a text may hold a clock that runs; most hold none, and need not be scanned.
+fn has_open_clock(text: &str) -> bool {
+    let open = |line: &str| {
+        let line = line.trim_start();
+        line.get(..6).is_some_and(|word| word.eq_ignore_ascii_case("CLOCK:")) && !line.contains("]--[")
+    };
+    memchr::memmem::find(text.as_bytes(), b"CLOCK:").is_some() && text.lines().any(open)
+}

@@ -1,0 +1,334 @@
+//! The tools through whole turns: what a model is told, what a plan shows, and what stands in the files afterwards.
+
+use crate::support::engine::{Home, waiting};
+use crate::support::fake_server::{Dialect, FakeServer, Reply};
+use crate::support::skip::skipped;
+use passepartout::domain::gate::plan::FlightPlan;
+use passepartout::domain::gate::show::diff;
+use passepartout::domain::scope::Level;
+use passepartout::domain::turn::Ending;
+use passepartout::edge::engine::Engine;
+use passepartout::edge::web::fetch_where;
+use serde_json::{Value, json};
+use std::process::Command;
+use std::sync::Arc;
+
+const HOUSE: &str = "#+TODO: TODO WAIT | DONE\n* Kitchen\n:PROPERTIES:\n:ID: kitchen\n:END:\n** TODO Order tiles :white:\n\
+                     :PROPERTIES:\n:ID: tiles\n:END:\nThe white ones.\n* Garden\n** Beds\n";
+
+/// An engine with a model that asks for one tool after the other.
+struct World {
+    home: Home,
+    server: FakeServer,
+    engine: Arc<Engine>,
+}
+
+impl World {
+    async fn new(files: &[(&str, &str)], local: bool, allowed: &[&str]) -> World {
+        let home = Home::new(files);
+        let server = FakeServer::start([]);
+        let engine = home
+            .engine_with(|config| {
+                crate::support::engine::provide(config, &[("fake", &server, local)], &["fake"]);
+                for tool in allowed {
+                    config.permissions.insert(tool.to_string(), Level::Allow);
+                }
+            })
+            .await;
+        home.read(&engine).await;
+        if !local {
+            server.push(Reply::answer(Dialect::OpenAi, &["Hello."], &[]));
+            let _ = home.ask(&engine, "hello").await;
+            home.approve(&engine, &waiting(&engine)).await.expect("the first contact is approved");
+        }
+        World { home, server, engine }
+    }
+
+    /// Lets the model call a tool; returns what it was told of it, or that a plan waits.
+    async fn call(&self, tool: &str, args: Value) -> String {
+        self.calls(&[(tool, args)]).await.remove(0)
+    }
+
+    async fn calls(&self, calls: &[(&str, Value)]) -> Vec<String> {
+        for (tool, args) in calls {
+            let mut args = args.clone();
+            args["explanation"] = json!("The user asked for exactly this.");
+            self.server.push(Reply::answer(Dialect::OpenAi, &[], &[("c1", tool, args)]));
+        }
+        self.server.push(Reply::answer(Dialect::OpenAi, &["Done."], &[]));
+        let (finished, _) = self.home.ask(&self.engine, "please do that").await;
+        if finished.report.ending == Ending::Parked {
+            // The words that were to follow wait for the plan.
+            return vec!["parked".to_string()];
+        }
+        let last = self.server.requests().last().expect("a request").json()["messages"].clone();
+        let results = last.as_array().expect("messages").iter().filter(|message| message["role"] == "tool");
+        let results: Vec<String> =
+            results.map(|result| result["content"].as_str().expect("a text").to_string()).collect();
+        results[results.len() - calls.len()..].to_vec()
+    }
+
+    fn plan(&self) -> FlightPlan {
+        waiting(&self.engine)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        let path = std::path::PathBuf::from(self.home.project(name));
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("it is made");
+        std::fs::write(path, text).expect("it is written");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_exact_text_is_replaced_and_a_wrong_one_is_said_with_what_stands_there() {
+    let world = World::new(&[], true, &["replace-in-file"]).await;
+    world.write("main.rs", "fn one() {}\nfn two() {}\n");
+    let path = world.home.project("main.rs");
+    let args = |old: &str, new: &str| json!({"path": path, "old": old, "new": new});
+    let told = world.call("replace-in-file", args("fn  two()", "fn three()")).await;
+    assert!(told.contains("differs only in its blanks begins in line 2:\n| fn two() {}"), "{told}");
+    let told = world.call("replace-in-file", args("fn", "pub fn")).await;
+    assert!(told.contains("stands there 2 times, in the lines 1, 2"), "{told}");
+    assert!(world.engine.plans(false).is_empty(), "what cannot be done is no plan");
+    let told = world.call("replace-in-file", args("two", "three")).await;
+    assert!(told.starts_with("Done. "), "{told}");
+    assert_eq!(std::fs::read_to_string(&path).expect("it is there"), "fn one() {}\nfn three() {}\n");
+    let mut all = args("fn", "pub fn");
+    all["count"] = json!(2);
+    assert!(world.call("replace-in-file", all).await.starts_with("Done. "));
+    assert_eq!(std::fs::read_to_string(&path).expect("it is there"), "pub fn one() {}\npub fn three() {}\n");
+    let told =
+        world.call("replace-in-file", json!({"path": world.home.project("none.rs"), "old": "a", "new": "b"})).await;
+    assert!(told.contains("is not there"), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_are_listed_and_searched_without_what_is_ignored_secret_or_private() {
+    let notes = [("open.org", "* Needle\n"), ("health.org", "* Doctor :private:\nNeedle\n")];
+    for local in [true, false] {
+        let world = World::new(&notes, local, &[]).await;
+        world.write(".gitignore", "target/\n");
+        world.write("target/out.txt", "needle\n");
+        world.write("src/a.rs", "let needle = 1;\nlet other = 2;\n");
+        world.write("b.txt", "a Needle\n");
+        world.write(".env", "NEEDLE=needle\n");
+        let told = world.call("list-files", json!({})).await;
+        assert!(told.contains("src/a.rs (31 bytes)") && told.contains("b.txt"), "{told}");
+        assert!(!told.contains("out.txt") && !told.contains(".env"), "{told}");
+        let told = world.call("list-files", json!({"glob": "*.rs"})).await;
+        assert_eq!(told, "src/a.rs (31 bytes)");
+        let told = world.call("grep", json!({"pattern": "needle"})).await;
+        assert_eq!(told, "src/a.rs:1: let needle = 1;");
+        let told = world.call("grep", json!({"pattern": "^a n.*e$", "regex": true, "ignore-case": true})).await;
+        assert_eq!(told, "b.txt:1: a Needle");
+        let told = world.call("grep", json!({"pattern": "(", "regex": true})).await;
+        assert!(told.contains("the pattern cannot be read"), "{told}");
+        let memex = world.home.file("");
+        let told = world.call("grep", json!({"pattern": "Needle", "path": memex})).await;
+        assert!(told.contains("open.org:1: * Needle"), "{told}");
+        assert_eq!(told.contains("health.org"), local, "{told}");
+        assert_eq!(told.contains("Private notes are left out."), !local, "{told}");
+        let told = world.call("list-files", json!({"path": memex})).await;
+        assert_eq!(told.contains("health.org"), local, "{told}");
+        let told = world.call("grep", json!({"pattern": "needle", "path": world.home.project(".env")})).await;
+        assert!(told.contains("out of bounds"), "{told}");
+        world.engine.close().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_is_answered_once_until_something_changes() {
+    let world = World::new(&[], true, &["write-file"]).await;
+    world.write("a.txt", "needle\n");
+    let grep = ("grep", json!({"pattern": "needle"}));
+    let write = ("write-file", json!({"path": world.home.project("b.txt"), "content": "needle\n"}));
+    let told = world.calls(&[grep.clone(), grep.clone(), write, grep]).await;
+    assert_eq!(told[0], "a.txt:1: needle");
+    assert_eq!(told[1], told[0]);
+    assert_eq!(told[3], "a.txt:1: needle\nb.txt:1: needle");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn org_files_are_edited_in_the_further_ways() {
+    let allowed = ["org-replace-body", "org-set-tags", "org-clock", "org-archive", "org-move"];
+    let world = World::new(&[("house.org", HOUSE)], true, &allowed).await;
+    let told = world.call("org-outline", json!({"file": world.home.file("house.org"), "depth": 1})).await;
+    assert_eq!(told, "- Kitchen (id: kitchen)\n- Garden (id: Garden)".replace("id: Garden", &garden(&told)));
+    let told = world.call("org-outline", json!({"id": "kitchen"})).await;
+    assert_eq!(told, "- TODO Order tiles :white: (id: tiles)");
+    let told = world.call("org-outline", json!({})).await;
+    assert!(told.contains("house.org (4 headings)"), "{told}");
+
+    assert!(
+        world.call("org-replace-body", json!({"id": "tiles", "body": "The grey ones."})).await.starts_with("Done.")
+    );
+    assert!(world.home.read_file("house.org").contains(":END:\nThe grey ones.\n* Garden"));
+    let told = world.call("org-replace-body", json!({"id": "tiles", "body": "* A heading"})).await;
+    assert!(told.contains("refused, because Org would read it differently"), "{told}");
+    assert!(world.call("org-set-tags", json!({"id": "tiles", "tags": ["grey", "home"]})).await.starts_with("Done."));
+    assert!(world.home.read_file("house.org").contains(":grey:home:\n"));
+    assert!(world.call("org-clock", json!({"id": "tiles", "do": "in"})).await.starts_with("Done."));
+    assert!(world.home.read_file("house.org").contains(":LOGBOOK:\nCLOCK: [2026-03-02 Mon 09:00]\n:END:\n"));
+    let told = world.call("org-clock", json!({"id": "tiles", "do": "in"})).await;
+    assert!(told.contains("its clock is running already"), "{told}");
+    world.home.clock.advance(1);
+    assert!(world.call("org-clock", json!({"id": "tiles", "do": "out"})).await.starts_with("Done."));
+    let line = "CLOCK: [2026-03-02 Mon 09:00]--[2026-03-02 Mon 10:00] =>  1:00\n";
+    assert!(world.home.read_file("house.org").contains(line));
+    let to = json!({"id": "tiles", "file": world.home.file("house.org"), "under": ["Garden", "Beds"]});
+    assert!(world.call("org-move", to).await.starts_with("Done."));
+    assert!(world.home.read_file("house.org").contains("** Beds\n*** TODO Order tiles"));
+    let nowhere = json!({"id": "tiles", "file": world.home.file("house.org"), "under": ["Garden", "Shed"]});
+    assert_eq!(world.call("org-move", nowhere).await, "parked", "edits of old say so in the plan");
+    world.home.deny(&world.engine, &world.plan(), "no").await.expect("it counts");
+
+    assert!(world.call("org-archive", json!({"id": "tiles"})).await.starts_with("Done."));
+    assert!(!world.home.read_file("house.org").contains("Order tiles"));
+    let archive = world.home.read_file("house.org_archive");
+    let head = "#    -*- mode: org -*-\n#+TODO: TODO WAIT | DONE\n\n\nArchived entries from file ";
+    assert!(archive.starts_with(head), "{archive}");
+    for line in
+        ["\n* TODO Order tiles", ":ARCHIVE_OLPATH: Garden/Beds\n", ":ARCHIVE_TODO: TODO\n", ":ID:       tiles\n"]
+    {
+        assert!(archive.replace(":ID: tiles", ":ID:       tiles").contains(line), "{line} {archive}");
+    }
+}
+
+/// Returns the id that memory made for the heading without one.
+fn garden(told: &str) -> String {
+    let line = told.lines().last().expect("a line");
+    format!("id: {}", line.rsplit_once("id: ").expect("an id").1.trim_end_matches(')'))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn archiving_keeps_private_what_was_private_and_tags_ask_before_they_open_it() {
+    let health = "* Health :private:\n** Doctor\n:PROPERTIES:\n:ID: doctor\n:END:\nThe result.\n";
+    let world = World::new(&[("health.org", health)], true, &[]).await;
+    assert_eq!(world.call("org-archive", json!({"id": "doctor"})).await, "parked");
+    let plan = world.plan();
+    assert!(plan.diff.contains("+* Doctor") && plan.diff.contains(":private:"), "{}", plan.diff);
+    assert!(plan.asks().iter().all(|(_, why)| !why.contains("no longer be private")), "{:?}", plan.asks());
+    world.home.deny(&world.engine, &plan, "no").await.expect("it counts");
+    let _ = world.call("memory-read", json!({"id": "doctor"})).await;
+    let id = world.engine.view().card(&world.home.file("health.org")).expect("a card").id(1).to_string();
+    assert_eq!(world.call("org-set-tags", json!({"id": id, "tags": []})).await, "parked");
+    let asks = world.plan().asks();
+    assert!(asks.iter().any(|(_, why)| why.contains("no longer be private")), "{asks:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_clock_that_runs_elsewhere_is_said_in_the_plan() {
+    let other = "* Paint\nCLOCK: [2026-03-01 Sun 09:00]\n";
+    let world = World::new(&[("house.org", HOUSE), ("other.org", other)], true, &[]).await;
+    assert_eq!(world.call("org-clock", json!({"id": "tiles", "do": "in"})).await, "parked");
+    let body = world.plan().body;
+    assert!(body.contains("mind: A clock is running already, at “Paint” in "), "{body}");
+}
+
+fn git(world: &World, words: &[&str]) {
+    let out = Command::new("git").args(words).current_dir(world.home.project("")).output().expect("git runs");
+    assert!(out.status.success(), "{words:?}: {}", String::from_utf8_lossy(&out.stderr));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn git_is_asked_and_runs_nothing_of_the_repository() {
+    let world = World::new(&[], true, &[]).await;
+    if Command::new("git").arg("--version").output().is_err() {
+        skipped("there is no git");
+        return;
+    }
+    git(&world, &["init", "-q", "-b", "main"]);
+    world.write("a.txt", "one\n");
+    world.write(".env", "TOKEN=one\n");
+    git(&world, &["add", "-A", "-f"]);
+    let who = ["-c", "user.name=A", "-c", "user.email=a@example.org"];
+    git(&world, &[&who[..], &["commit", "-q", "-m", "First step"]].concat());
+    world.write("a.txt", "one\ntwo\n");
+    world.write(".env", "TOKEN=two\n");
+    for (key, value) in
+        [("core.fsmonitor", "touch hacked; false"), ("diff.external", "touch hacked"), ("core.pager", "touch hacked")]
+    {
+        git(&world, &["config", key, value]);
+    }
+    let told = world.call("git-status", json!({})).await;
+    if told.contains("cannot be confined") {
+        skipped(told);
+        return;
+    }
+    assert_eq!(told, "## main\n M a.txt");
+    let told = world.call("git-log", json!({})).await;
+    assert!(told.contains(" A: First step"), "{told}");
+    let told = world.call("git-diff", json!({})).await;
+    assert!(told.contains("+two") && !told.contains("TOKEN"), "{told}");
+    let told = world.call("git-diff", json!({"path": world.home.project("a.txt"), "since": "HEAD"})).await;
+    assert!(told.contains("+two"), "{told}");
+    let told = world.call("git-diff", json!({"since": "--output=hacked"})).await;
+    assert!(told.contains("is no plain name of a commit"), "{told}");
+    let told = world.call("git-diff", json!({"staged": true})).await;
+    assert_eq!(told, "Nothing has changed there.");
+    assert!(!std::path::Path::new(&world.home.project("hacked")).exists(), "nothing was run");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_asks_first_and_never_comes_from_inside() {
+    let world = World::new(&[], true, &[]).await;
+    assert_eq!(world.call("fetch-url", json!({"url": world.server.url()})).await, "parked");
+    let plan = world.plan();
+    assert!(
+        plan.asks().iter().any(|(_, why)| why.contains("would learn that this was asked for")),
+        "{:?}",
+        plan.asks()
+    );
+    let asked = world.server.requests().len();
+    let _ = world.home.approve(&world.engine, &plan).await.expect("it counts");
+    let told = world.server.requests()[asked..].to_vec();
+    assert!(told.iter().all(|request| request.method == "POST"), "only the model was asked");
+    let last = told.last().expect("the model goes on").body.clone();
+    assert!(last.contains("is not fetched from: it is this machine"), "{last}");
+    assert!(diff(&Default::default()).is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_are_read_as_text_from_one_host_within_bounds() {
+    let html = |body: &str| {
+        Reply::raw(
+            200,
+            "text/html; charset=utf-8",
+            format!("<html><head><title>T</title></head><body>{body}</body></html>"),
+        )
+    };
+    let article = format!(
+        "<nav><a href=x>Menu</a></nav><article><h1>Tiles</h1>{}</article><footer>Foot</footer>",
+        "<p>White tiles are laid in the kitchen, one after the other, with care and grout.</p>".repeat(20)
+    );
+    let moved = |to: &str| Reply::raw(302, "text/plain", "").header("location", to);
+    let cases: Vec<(Vec<Reply>, Result<&str, &str>)> = vec![
+        (vec![Reply::raw(200, "text/plain; charset=iso-8859-1", b"gr\xfcn".to_vec())], Ok("grün")),
+        (vec![html(&article)], Ok("White tiles are laid")),
+        (vec![html("<p>short")], Ok("short")),
+        (vec![html(&"<div>".repeat(100_000))], Ok("")),
+        (vec![Reply::raw(200, "application/pdf", "x")], Err("only HTML and text are fetched")),
+        (vec![Reply::raw(200, "text/plain", vec![b'a'; (5 << 20) + 1])], Err("is larger than 5 MB")),
+        (vec![Reply::raw(404, "text/html", "x")], Err("answered with status 404")),
+        (vec![moved("/else"), Reply::raw(200, "text/plain", "there")], Ok("there")),
+        (vec![moved("https://example.org/")], Err("sends one to another host: https://example.org/")),
+        (vec![moved("file:///etc/passwd")], Err("sends one to what is no address")),
+        ((0..7).map(|_| moved("/again")).collect(), Err("elsewhere more than 5 times")),
+    ];
+    for (replies, expected) in cases {
+        let server = FakeServer::start(replies);
+        let page = fetch_where(&server.url(), |_| None).await;
+        match expected {
+            Ok(text) => {
+                let page = page.expect("it is fetched");
+                assert!(page.text.contains(text), "{page:?}");
+                assert!(!page.text.contains("Menu"), "{page:?}");
+            }
+            Err(why) => assert!(page.as_ref().is_err_and(|said| said.contains(why)), "{page:?}"),
+        }
+    }
+    for url in ["http://localhost:1/", "http://[::1]:1/", "http://127.1/", "http://user@127.0.0.1/", "ftp://127.0.0.1/"]
+    {
+        assert!(passepartout::edge::web::fetch(url).await.is_err(), "{url}");
+    }
+}
