@@ -12,7 +12,7 @@ mod probe;
 mod spawner;
 
 pub use launcher::Launcher;
-pub use policy::{Policy, SecretTest, Stamps, changed_files, stamps};
+pub use policy::{Policy, SecretTest, Stamps, changed_files, newly_obeyed, stamps};
 pub(crate) use probe::Folder;
 pub use probe::{Check, ConfinementReport, probe};
 

@@ -263,11 +263,9 @@ fn it_dies_with_its_parent() {
         let mut arguments: Vec<String> =
             world.policy().arguments(1).iter().map(|word| word.to_string_lossy().into_owned()).collect();
         arguments.truncate(arguments.len() - 1);
-        let script = format!(
-            "{} {} $$ -- bash -c 'setsid sleep 600 & echo up; sleep 600'; true",
-            world.path("run").display(),
-            arguments.join(" ")
-        );
+        let script = format!("{} {} $$ -- bash linger; true", world.path("run").display(), arguments.join(" "));
+        let mark = format!("mark-{}-parent-{}", std::process::id(), user.unwrap_or(0));
+        fs::write(world.project().join("linger"), format!("{}echo up; sleep 600", lingering(&mark))).unwrap();
         let mut command = Command::new("bash");
         command.args(["-c", &script]).stdout(Stdio::piped());
         if let Some(user) = user {
@@ -278,12 +276,15 @@ fn it_dies_with_its_parent() {
         let mut line = String::new();
         output.read_line(&mut line).unwrap();
         assert_eq!(line, "up\n");
+        assert_eq!(marked(&mark), 4, "everything that should die lives");
+        // By signal 9, as a crash or the kernel would end it.
         parent.kill().unwrap();
         parent.wait().unwrap();
         let (told, gone) = std::sync::mpsc::channel();
         std::thread::spawn(move || told.send(output.read_to_string(&mut String::new())));
         // The pipe closes when its last holder is dead.
         gone.recv_timeout(Duration::from_secs(20)).expect("everything died with the parent").unwrap();
+        assert_eq!(marked(&mark), 0);
     }
 }
 
@@ -291,6 +292,22 @@ fn it_dies_with_its_parent() {
 async fn confined(world: &World, policy: &Policy, script: &str, limits: Limits) -> RunReport {
     let launcher = Launcher::at(&world.path("run")).unwrap();
     run(&launcher, policy, Task::Bash(script), limits).await.unwrap()
+}
+
+/// Starts what wants to live on, in a session of its own, deaf to hang-ups, forked twice, and as a daemon does it; goes
+/// on when all four are there.
+fn lingering(mark: &str) -> String {
+    let stay =
+        |number: u32| format!("bash -c 'touch up.{number}; exec -a {mark} sleep 600' >/dev/null 2>&1 </dev/null");
+    format!(
+        "rm -f up.*; setsid {} & nohup {} & (setsid -f {} &) & \
+         perl -MPOSIX -e 'fork and exit; setsid(); fork and exit; chdir q(/); open $_, q(+<), q(/dev/null) for *STDIN, *STDOUT, *STDERR; \
+         open my $up, q(>), $ARGV[0]; close $up; exec {{ q(sleep) }} $ARGV[1], 600' \"$PWD/up.4\" {mark}; \
+         until [ -e up.1 ] && [ -e up.2 ] && [ -e up.3 ] && [ -e up.4 ]; do sleep 0.01; done; sleep 0.1; ",
+        stay(1),
+        stay(2),
+        stay(3)
+    )
 }
 
 /// Returns how many processes of this machine have the text in their arguments.
@@ -332,10 +349,8 @@ async fn nothing_survives_its_time() {
     }
     let world = World::new(None);
     let mark = format!("mark-{}-time", std::process::id());
-    let script = format!(
-        "(setsid bash -c 'exec -a {mark} sleep 600' >/dev/null 2>&1 </dev/null &); trap '' TERM INT HUP; echo {mark}; while :; do sleep 1; done"
-    );
-    let report = confined(&world, &world.policy(), &script, Limits { seconds: 1, output: 100 }).await;
+    let script = format!("{}trap '' TERM INT HUP; echo {mark}; while :; do sleep 1; done", lingering(&mark));
+    let report = confined(&world, &world.policy(), &script, Limits { seconds: 2, output: 100 }).await;
     assert_eq!(report.ending, Ending::TimedOut);
     assert_eq!(report.stdout.text.trim(), mark);
     assert_eq!(marked(&mark), 0, "what it started is gone when the report is there");
@@ -348,9 +363,9 @@ async fn nothing_survives_its_end() {
     }
     let world = World::new(None);
     let mark = format!("mark-{}-end", std::process::id());
-    let script = format!("(setsid bash -c 'exec -a {mark} sleep 600' >/dev/null 2>&1 </dev/null &); true");
+    let script = format!("{}echo up", lingering(&mark));
     let report = confined(&world, &world.policy(), &script, Limits::USUAL).await;
-    assert_eq!(report.ending, Ending::Exit(0));
+    assert_eq!((report.ending, report.stdout.text.as_str()), (Ending::Exit(0), "up\n"));
     assert_eq!(marked(&mark), 0);
 }
 
@@ -361,12 +376,12 @@ async fn a_dropped_run_ends() {
     }
     let world = World::new(None);
     let mark = format!("mark-{}-drop", std::process::id());
-    let script = format!("exec -a {mark} sleep 600");
+    let script = format!("{}sleep 600", lingering(&mark));
     let policy = world.policy();
     let launcher = Launcher::at(&world.path("run")).unwrap();
     let mut running = Box::pin(run(&launcher, &policy, Task::Bash(&script), Limits { seconds: 300, output: 10 }));
     let start = Instant::now();
-    while marked(&mark) == 0 {
+    while !(1..=4).all(|number| world.project().join(format!("up.{number}")).exists()) {
         assert!(start.elapsed() < Duration::from_secs(20), "it never started");
         let _ = tokio::time::timeout(Duration::from_millis(10), &mut running).await;
     }
@@ -452,10 +467,12 @@ fn a_policy_comes_from_the_scope() {
     let secret: SecretTest = Arc::new(|path| path.ends_with("/.env") || path.ends_with("/.ssh"));
     fs::create_dir_all(world.project().join(".ssh")).unwrap();
     fs::write(world.project().join(".ssh/.env"), "").unwrap();
-    fs::create_dir_all(world.project().join(".git/hooks")).unwrap();
+    fs::create_dir_all(world.project().join(".git/hooks/deeper.git/.git/hooks")).unwrap();
+    fs::create_dir_all(world.project().join("part/.git")).unwrap();
+    fs::write(world.project().join("part/.git/config"), "").unwrap();
     let policy = Policy::for_scope(&scope(&world), &secret).unwrap();
     assert_eq!(policy.mask, [world.project().join(".env")]);
-    assert_eq!(policy.protect, [world.project().join(".git/hooks")]);
+    assert_eq!(policy.protect, [".git/hooks", "part/.git/config"].map(|name| world.project().join(name)));
     assert!(policy.hide.contains(&world.path("home")) && policy.hide.contains(&world.project().join(".ssh")));
     for project in ["home", "home/memex", "", "home/store"] {
         let mut scope = scope(&world);
@@ -516,13 +533,18 @@ async fn the_shell_tool_observes() {
     let world = World::new(None);
     let shell =
         Shell::new(Launcher::at(&world.path("run")).unwrap(), Arc::new(|path| path.ends_with(".env")), Limits::USUAL);
-    let command = "cat notes.txt .env; echo; echo changed > notes.txt; mkdir d; touch d/made; exit 3";
+    let command = "cat notes.txt .env; echo; echo changed > notes.txt; mkdir d; touch d/made .envrc; git init -q d/r 2>/dev/null || mkdir -p d/r/.git/hooks; exit 3";
     let observation = shell.perform(&cleared(&world, command)).await;
-    let expected = "Exit status 3.\n--- output ---\nopen\n--- errors ---\ncat: .env: Permission denied";
-    assert_eq!(observation.outcome, Outcome::Done(expected.to_string()));
-    assert_eq!((observation.labels.provenance, observation.labels.trust), (Provenance::Tool, Trust::Untrusted));
+    let Outcome::Done(said) = &observation.outcome else { panic!("{observation:?}") };
+    let expected = "Exit status 3.\n--- output ---\nopen\n--- errors ---\ncat: .env: Permission denied\n\
+                    It made what other programs run or obey, so look into it before you use the project: ";
+    assert!(said.starts_with(expected), "{said}");
     let named = |name: &str| world.project().join(name).display().to_string();
-    assert_eq!(observation.changed, [named("d/made"), named("notes.txt")]);
+    for name in [".envrc", "d/r/.git/hooks"] {
+        assert!(said.contains(&named(name)), "{said}");
+    }
+    assert_eq!((observation.labels.provenance, observation.labels.trust), (Provenance::Tool, Trust::Untrusted));
+    assert_eq!(observation.changed, [named(".envrc"), named("d/made"), named("notes.txt")]);
 }
 
 #[test]

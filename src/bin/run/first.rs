@@ -50,6 +50,8 @@ fn prepare(policy: &Policy, alive: &OwnedFd) -> Result<(Vec<String>, OwnedFd), S
     sys::new_session();
     let notes = root::build(policy)?;
     let processes = sys::own_proc().map_err(|e| format!("the processes inside could not be watched ({e})"))?;
+    // Not before: a kernel gives another /proc only to who has one that is whole.
+    root::cover_proc()?;
     sys::enter(&processes).map_err(|e| format!("the processes inside could not be watched: {e}"))?;
     // A bound that holds for root too, where the kernel has it (6.14 and later); the watch bounds the rest.
     let _ = fs::write("sys/kernel/pid_max", policy.limits.processes.max(301).to_string());
@@ -71,7 +73,7 @@ fn start(policy: &Policy, status: &Status, notes: &[String], processes: &OwnedFd
         }),
         Fork::Parent(main) => {
             sys::enter(processes).map_err(|e| format!("the processes inside could not be watched: {e}"))?;
-            Ok(watch(main, &policy.limits, status))
+            Ok(watch(main, policy, status))
         }
     }
 }
@@ -106,7 +108,10 @@ fn command(policy: &Policy, status: &Status, notes: &[String]) -> Result<i32, St
 }
 
 /// Reaps, and looks after what runs, until the command ends or grows beyond its limits.
-fn watch(main: i32, limits: &Limits, status: &Status) -> i32 {
+fn watch(main: i32, policy: &Policy, status: &Status) -> i32 {
+    let limits = &policy.limits;
+    // A file system that cannot be asked is not filled unseen: then nothing is free from the start.
+    let before = sys::free(&policy.project).ok();
     loop {
         sys::wait_signal(Some(LOOK));
         while let Some((pid, ended)) = sys::wait(false) {
@@ -114,7 +119,8 @@ fn watch(main: i32, limits: &Limits, status: &Status) -> i32 {
                 return tell(ended, status);
             }
         }
-        if let Some(limit) = beyond(limits) {
+        let full = before.is_none_or(|before| filled(before, &policy.project, limits));
+        if let Some(limit) = if full { Some("disk") } else { beyond(limits) } {
             status.beyond(limit);
             return BEYOND;
         }
@@ -153,6 +159,17 @@ fn beyond(limits: &Limits) -> Option<&'static str> {
         return Some("processes");
     }
     (pages.saturating_mul(sys::page()) > limits.memory).then_some("memory")
+}
+
+/// The least size that a file is taken to have when files are counted.
+const SMALLEST: u64 = 4096;
+
+/// Returns whether more than the limit has gone from where the project stands. The kernel bounds one file, and not
+/// how many there are. Whoever else writes there meanwhile counts too: who is who cannot be told from here.
+fn filled(before: sys::Free, project: &std::path::Path, limits: &Limits) -> bool {
+    let Ok(now) = sys::free(project) else { return true };
+    let files = (limits.disk / SMALLEST).max(1000);
+    before.bytes.saturating_sub(now.bytes) > limits.disk || before.files.saturating_sub(now.files) > files
 }
 
 /// Reads how many pages a process has to itself from the line of `statm`: size, resident, shared, …

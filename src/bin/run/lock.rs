@@ -106,7 +106,8 @@ pub fn bound(limits: &Limits) -> Result<(), String> {
         (libc::RLIMIT_NOFILE, limits.open),
         (libc::RLIMIT_NPROC, limits.processes),
         (libc::RLIMIT_MEMLOCK, 1 << 20),
-        (libc::RLIMIT_CORE, 0),
+        // Not 0: with that a handler behind a pipe, as many machines have one, still gets every core, and runs outside.
+        (libc::RLIMIT_CORE, 1),
     ];
     for (resource, most) in bounds {
         sys::limit(resource, most).map_err(|e| format!("a resource could not be bounded: {e}"))?;

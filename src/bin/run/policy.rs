@@ -31,7 +31,8 @@ pub enum Task {
     Probe,
 }
 
-/// Upper bounds. All are enforced by the kernel, `memory` and `processes` also by the first process.
+/// Upper bounds. The kernel enforces all but `disk`; the first process `disk`, and `memory` and
+/// `processes` as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Seconds of processor time, for each process.
@@ -42,6 +43,8 @@ pub struct Limits {
     pub file: u64,
     /// Bytes of the private `/tmp`.
     pub scratch: u64,
+    /// Bytes by which the free space of the project's file system may shrink.
+    pub disk: u64,
     /// Open files, for each process.
     pub open: u64,
     /// Processes at one time.
@@ -94,7 +97,15 @@ impl Policy {
             hide: Vec::new(),
             mask: Vec::new(),
             protect: Vec::new(),
-            limits: Limits { cpu: 60, memory: 2 << 30, file: 1 << 30, scratch: 256 << 20, open: 1024, processes: 256 },
+            limits: Limits {
+                cpu: 60,
+                memory: 2 << 30,
+                file: 1 << 30,
+                scratch: 256 << 20,
+                disk: 4 << 30,
+                open: 1024,
+                processes: 256,
+            },
             parent: 0,
             status: StatusTo::Nowhere,
             stdin: Stdin::Null,
@@ -127,6 +138,7 @@ impl Policy {
             "--limit-memory" => self.limits.memory = number(name, value)?,
             "--limit-file" => self.limits.file = number(name, value)?,
             "--limit-scratch" => self.limits.scratch = number(name, value)?,
+            "--limit-disk" => self.limits.disk = number(name, value)?,
             "--limit-files" => self.limits.open = number(name, value)?,
             "--limit-processes" => self.limits.processes = number(name, value)?,
             "--parent" => {

@@ -6,6 +6,7 @@
 
 use crate::policy::{Policy, SYSTEM};
 use crate::sys::{self, Reach};
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::ErrorKind;
 use std::os::fd::OwnedFd;
@@ -110,6 +111,43 @@ pub fn build(policy: &Policy) -> Result<Vec<String>, String> {
     Ok(notes)
 }
 
+/// What a `/proc` tells of the whole machine, its keys, or its kernel, and what would change them.
+const TELLING: &[&str] = &[
+    "acpi",
+    "asound",
+    "config.gz",
+    "iomem",
+    "kallsyms",
+    "kcore",
+    "key-users",
+    "keys",
+    "kmsg",
+    "kpagecgroup",
+    "kpagecount",
+    "kpageflags",
+    "latency_stats",
+    "sched_debug",
+    "scsi",
+    "slabinfo",
+    "sysrq-trigger",
+    "timer_list",
+    "vmallocinfo",
+];
+
+/// Covers what `/proc` tells of others than the processes inside.
+pub fn cover_proc() -> Result<(), String> {
+    let nothing = sys::name(Path::new(NOTHING)).map_err(|e| format!("no empty file is there: {e}"))?;
+    for name in TELLING {
+        let path = Path::new("/proc").join(name);
+        match fs::symlink_metadata(&path) {
+            Ok(about) if about.is_dir() => cover(&path, &Layer::Nothing, &nothing)?,
+            Ok(_) => cover(&path, &Layer::Masked, &nothing)?,
+            Err(_) => {}
+        }
+    }
+    Ok(())
+}
+
 /// Takes the host's root away and closes the new one. Nothing of the host can be mounted after this.
 pub fn seal() -> Result<(), String> {
     sys::detach(Path::new("/host")).map_err(|e| format!("the host's root could not be taken away: {e}"))?;
@@ -135,6 +173,9 @@ fn collect(policy: &Policy) -> Result<Vec<(PathBuf, Layer)>, String> {
     }
     let access = if policy.writable { SAFE } else { CLOSED };
     layers.push((policy.project.clone(), Layer::Tree(copy(&policy.project, access)?)));
+    for path in held(policy) {
+        layers.push((path.clone(), Layer::Tree(copy(&path, access)?)));
+    }
     for path in &policy.protect {
         match sys::name(path) {
             Ok(_) => layers.push((path.clone(), Layer::Tree(copy(path, CLOSED)?))),
@@ -151,6 +192,17 @@ fn collect(policy: &Policy) -> Result<Vec<(PathBuf, Layer)>, String> {
     layers.extend(policy.mask.iter().filter(shown).map(|path| (path.clone(), Layer::Masked)));
     layers.sort_by_key(|(path, layer)| (path.components().count(), matches!(layer, Layer::Nothing | Layer::Masked)));
     Ok(layers)
+}
+
+/// Returns the folders of the project in which something is protected. Each becomes a mount of its own, because what
+/// is mounted can be neither moved aside nor replaced; otherwise another could be made in its place, with other content.
+fn held(policy: &Policy) -> BTreeSet<PathBuf> {
+    let there = policy.protect.iter().filter(|path| sys::name(path).is_ok());
+    let above = there.flat_map(|path| path.ancestors().skip(1));
+    above
+        .filter(|folder| **folder != policy.project && folder.starts_with(&policy.project))
+        .map(Path::to_path_buf)
+        .collect()
 }
 
 /// Returns what stands at a system path; nothing when the host has none.
@@ -231,10 +283,13 @@ fn cover(path: &Path, layer: &Layer, nothing: &OwnedFd) -> Result<(), String> {
     }
 }
 
+/// The file that covers others.
+const NOTHING: &str = "/dev/.nothing";
+
 /// Makes the file that covers others: nobody may read it.
 fn unreadable_file() -> Result<OwnedFd, String> {
     use std::os::unix::fs::OpenOptionsExt;
-    let path = Path::new("/dev/.nothing");
+    let path = Path::new(NOTHING);
     let made = fs::OpenOptions::new().write(true).create_new(true).mode(0o000).open(path);
     made.and_then(|_| sys::name(path)).map_err(|e| format!("no empty file could be made: {e}"))
 }

@@ -142,7 +142,7 @@ fn refused() -> Result<Rules, seccompiler::BackendError> {
     rules.insert(libc::SYS_socketpair, socket_pairs()?);
     rules.insert(libc::SYS_clone, new_namespaces()?);
     rules.insert(libc::SYS_personality, personalities()?);
-    rules.insert(libc::SYS_ioctl, typing_into_terminals()?);
+    rules.insert(libc::SYS_ioctl, taking_terminals()?);
     for (call, mode) in MODES {
         let each = PRIVILEGED.iter().map(|bit| SeccompRule::new(vec![has(*mode, *bit)?]));
         rules.insert(*call, each.collect::<Result<_, _>>()?);
@@ -190,9 +190,10 @@ fn personalities() -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
     Ok(vec![SeccompRule::new(others?)?])
 }
 
-fn typing_into_terminals() -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
+/// Typing into a terminal, pasting into a console, and taking a terminal for one's own.
+fn taking_terminals() -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
     const TIOCLINUX: u64 = 0x541c;
-    [libc::TIOCSTI, TIOCLINUX]
+    [libc::TIOCSTI, TIOCLINUX, libc::TIOCSCTTY, libc::TIOCCONS, libc::TIOCSETD]
         .iter()
         .map(|code| SeccompRule::new(vec![condition(1, SeccompCmpOp::Eq, *code)?]))
         .collect()

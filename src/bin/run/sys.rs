@@ -322,6 +322,26 @@ pub fn page() -> u64 {
     u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
 }
 
+/// What is free on a file system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Free {
+    /// Bytes.
+    pub bytes: u64,
+    /// Files that can still be made; 0 where the file system does not count them.
+    pub files: u64,
+}
+
+/// Returns what is free where a path stands.
+pub fn free(at: &Path) -> Result<Free> {
+    let at = text(at)?;
+    // SAFETY: zero is a valid value of every field; the path ends with NUL and the structure outlives the call.
+    unsafe {
+        let mut about: libc::statvfs = std::mem::zeroed();
+        done(libc::statvfs(at.as_ptr(), &mut about))?;
+        Ok(Free { bytes: about.f_bfree.saturating_mul(about.f_frsize), files: about.f_ffree })
+    }
+}
+
 /// Leaves every group but the own one, where that is allowed.
 pub fn leave_groups() {
     // SAFETY: zero groups, so nothing is read. Only root may; others keep theirs, which open nothing that is shown.

@@ -5,8 +5,8 @@ use crate::domain::gate::clearance::Cleared;
 use crate::domain::label::{Labels, Privacy, Provenance, Trust};
 use crate::domain::scope::Scope;
 use crate::edge::sandbox::{
-    Ending, Launcher, Limits, Output, Policy, RunReport, SandboxError, SecretTest, Stamps, Task, changed_files, run,
-    stamps,
+    Ending, Launcher, Limits, Output, Policy, RunReport, SandboxError, SecretTest, Stamps, Task, changed_files,
+    newly_obeyed, run, stamps,
 };
 use std::path::PathBuf;
 
@@ -25,11 +25,16 @@ const HIDDEN: &str =
 /// How many seconds a command may take that only looks.
 const LOOKING: u64 = 20;
 
+/// What is said of files that a command made and that could not be protected from it.
+const OBEYED: &str = "It made what other programs run or obey, so look into it before you use the project:";
+
 /// A command that was run.
 struct Ran {
     report: RunReport,
     /// The files that it changed.
     changed: Vec<String>,
+    /// What it made that other programs obey.
+    obeyed: Vec<String>,
     /// Whether private notes stood in its project.
     private: bool,
 }
@@ -52,6 +57,9 @@ impl Shell {
             Some(command) => match self.run(cleared, command).await {
                 Ok(ran) => {
                     let mut said = tell(&ran.report, self.limits);
+                    if !ran.obeyed.is_empty() {
+                        said.push_str(&format!("\n{OBEYED} {}", ran.obeyed.join(", ")));
+                    }
                     match (ran.private, cleared.scope().see_private) {
                         (false, _) => {}
                         // What a command read is not known; it could read this.
@@ -88,7 +96,8 @@ impl Shell {
         let report = run(&self.launcher, &policy, Task::Bash(command), self.limits).await?;
         // The command may have made more files than can be looked at; that takes nothing from its outcome.
         let after = look(policy.project.clone()).await.unwrap_or_else(|_| before.clone());
-        Ok(Ran { report, changed: changed_files(&before, &after), private: policy.private })
+        let (changed, obeyed) = (changed_files(&before, &after), newly_obeyed(&before, &after));
+        Ok(Ran { report, changed, obeyed, private: policy.private })
     }
 }
 

@@ -16,13 +16,16 @@ pub type SecretTest = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
 /// Most entries of a project that are looked at. A larger one is refused: its secrets could not be masked.
 const MOST_ENTRIES: usize = 400_000;
-/// Most private notes that are hidden one by one: each is a mount, and a word of the launcher's command line.
+/// Most private notes that are hidden one by one, and most places that are protected: each is a mount, and a word of the launcher's command line.
 const MOST_NOTES: usize = 1_000;
 
-/// Files of a project that other programs run or obey. A command may read them, not change them.
+/// Files of a project that other programs run or obey, in whatever folder of it they stand. A command may read them, not
+/// change them; what it makes anew of them is named.
 const OBEYED: &[&str] = &[
     ".git/hooks",
     ".git/config",
+    ".git/config.worktree",
+    ".git/commondir",
     ".git/info/attributes",
     ".dir-locals.el",
     ".dir-locals-2.el",
@@ -55,6 +58,8 @@ pub struct Policy {
     pub memory: u64,
     /// Processes and threads at one time.
     pub processes: u64,
+    /// Bytes by which the free space of the project's file system may shrink.
+    pub disk: u64,
 }
 
 impl Policy {
@@ -70,6 +75,7 @@ impl Policy {
             cpu: 60,
             memory: 2 << 30,
             processes: 512,
+            disk: 4 << 30,
         }
     }
 
@@ -114,7 +120,15 @@ impl Policy {
         }
         let covered = |path: &PathBuf| hidden.iter().any(|folder| path.starts_with(folder));
         policy.mask.retain(|path| !covered(path));
-        policy.protect = OBEYED.iter().map(|name| policy.project.join(name)).filter(|path| path.exists()).collect();
+        policy.protect = entries.keys().filter(|path| obeyed(path)).cloned().collect();
+        // What lies in a folder that is protected is protected with it.
+        policy.protect.dedup_by(|inner, outer| inner.starts_with(outer));
+        if policy.protect.len() > MOST_NOTES {
+            return Err(SandboxError::Policy(format!(
+                "the project holds {} files and folders that other programs obey, as git's hooks, and no more than {MOST_NOTES} can be protected; choose a smaller folder",
+                policy.protect.len()
+            )));
+        }
         // What cannot be seen needs no protection from writing.
         policy.protect.retain(|path| !covered(path) && !policy.mask.contains(path));
         policy.hide.extend(hidden);
@@ -133,6 +147,7 @@ impl Policy {
             ("--limit-cpu", self.cpu),
             ("--limit-memory", self.memory),
             ("--limit-processes", self.processes),
+            ("--limit-disk", self.disk),
             ("--parent", u64::from(parent)),
         ];
         words.extend(numbers.iter().flat_map(|(option, number)| [OsString::from(option), number.to_string().into()]));
@@ -192,6 +207,19 @@ pub fn stamps(folder: &Path) -> Result<Stamps, SandboxError> {
         }
     }
     Ok(found)
+}
+
+/// Returns whether other programs run or obey what stands at a path, whatever folder of a project that is in.
+fn obeyed(path: &Path) -> bool {
+    OBEYED.iter().any(|name| path.ends_with(name))
+}
+
+/// Returns what other programs obey and was not there before: it could not be protected, as there was nothing to protect.
+pub fn newly_obeyed(before: &Stamps, after: &Stamps) -> Vec<String> {
+    let new = after.keys().filter(|path| obeyed(path) && !before.contains_key(*path));
+    let mut new: Vec<&PathBuf> = new.collect();
+    new.dedup_by(|inner, outer| inner.starts_with(&**outer));
+    new.into_iter().map(|path| path.display().to_string()).collect()
 }
 
 /// Returns the files (not folders, and nothing of git's) that were made, changed or removed between two states.
