@@ -4,6 +4,7 @@ mod cases;
 mod command;
 mod privacy;
 mod properties;
+mod secrets;
 mod swapped;
 
 use passepartout::domain::action::{Action, Malformed};

@@ -1,358 +1,576 @@
 //! Secrets by where they stand: assignments to telling names, passwords in addresses, headers and options.
 
-use super::{Certainty, Finding, entropy, is_placeholder};
+use super::names::{Says, plain, says};
+use super::values::{
+    Counts, entropy, is_file, is_identifier, is_kept_elsewhere, is_numbered_slug, is_placeholder, is_random, is_slug,
+    is_uuid, one_letter,
+};
+use super::{Certainty, Finding};
 
-/// The most characters that are looked at on either side of a sign.
-const WINDOW: usize = 1_024;
-
-/// Endings of names whose values are secret, in lower case without separators.
-const SECRET_ENDS: &[&str] = &[
-    "apikey",
-    "apitoken",
-    "token",
-    "secret",
-    "password",
-    "passwd",
-    "passwort",
-    "pwd",
-    "passphrase",
-    "credential",
-    "credentials",
-    "accesskey",
-    "secretkey",
-    "authkey",
-    "privatekey",
-    "clientsecret",
-    "licensekey",
-    "encryptionkey",
-    "signingkey",
-    "masterkey",
-    "accesskeyid",
-    "accessid",
-    "authtoken",
-    "userauth",
-    "key",
-    "pw",
-    "pass",
-    "auth",
-    "login",
-    "contribsyscom",
-    "secretvalue",
-    "srt",
-];
-
-/// Endings that look like the above and are not secret.
-const OPEN_ENDS: &[&str] = &[
-    "publickey",
-    "pubkey",
-    "publictoken",
-    "csrftoken",
-    "xsrftoken",
-    "primarykey",
-    "foreignkey",
-    "sortkey",
-    "cachekey",
-    "partitionkey",
-    "hotkey",
-    "monkey",
-    "turkey",
-    "keyboardkey",
-    "bypass",
-    "compass",
-    "indexkey",
-    "eventkey",
-    "rowkey",
-    "mapkey",
-    "objectkey",
-    "groupkey",
-    "routingkey",
-    "idempotencykey",
-    "nexttoken",
-    "pagetoken",
-    "continuationtoken",
-    "idxkey",
-    "surpass",
-    "trespass",
-    "passthrough",
-    "hashkey",
-    "keykey",
-    "sequencekey",
-    "lookupkey",
-    "kmskey",
-    "hostkey",
-    "sitekey",
-    "stringkey",
-    "entrykey",
-    "translationkey",
-    "i18nkey",
-];
+/// The most bytes that are looked at before a sign.
+const BEFORE: usize = 256;
+/// The longest value that is measured, in bytes.
+const VALUE: usize = 2_048;
+/// How often a run of characters without a break is judged: a text that is one long run costs no more.
+const JUDGED: usize = 8;
 
 /// Returns the secrets of a text that are told by what stands before them.
 pub(super) fn scan(text: &str) -> Vec<Finding> {
-    let mut found = Vec::new();
+    let mut scan = Scan { text, run: 0, judged: 0, found: Vec::new() };
     let bytes = text.as_bytes();
     for (at, byte) in bytes.iter().enumerate() {
+        let next = bytes.get(at + 1).copied().unwrap_or(b' ');
         match byte {
-            b'=' | b':' => found.extend(assigned(text, at)),
-            b',' => found.extend(pair(text, at)),
-            b'-' if bytes.get(at + 1) == Some(&b'-')
-                && at.checked_sub(1).is_none_or(|n| bytes.get(n).is_some_and(u8::is_ascii_whitespace)) =>
-            {
-                found.extend(option(text, at));
-            }
-            b'@' => found.extend(address(text, at)),
-            b'-' if bytes.get(at + 1) == Some(&b'u') && bytes.get(at + 2).is_some_and(u8::is_ascii_whitespace) => {
-                found.extend(user_option(text, at + 2));
-            }
+            b'=' | b':' => scan.assigned(at),
+            b'@' => scan.address(at),
+            b',' => scan.pair(at),
+            b'>' => scan.element(at),
+            b'-' if !next.is_ascii_whitespace() => scan.option(at),
+            b' ' | b'\t' if next.is_ascii_alphanumeric() || matches!(next, b'"' | b'\'') => scan.behind_word(at),
             _ => {}
         }
     }
-    found
+    scan.found
 }
 
-fn likely(kind: &'static str, start: usize, value: &str) -> Finding {
-    Finding { kind, range: start..start + value.len(), certainty: Certainty::Likely }
+struct Scan<'a> {
+    text: &'a str,
+    /// Where the last unquoted value ends, and how often values that end there were judged.
+    run: usize,
+    judged: usize,
+    found: Vec<Finding>,
 }
 
-/// Returns the part of a text before a place, at most a window long.
-fn before(text: &str, at: usize) -> &str {
-    let mut start = at.saturating_sub(WINDOW / 4);
-    while !text.is_char_boundary(start) {
-        start += 1;
-    }
-    text.get(start..at).unwrap_or("")
+/// A value, where it starts, and whether it was quoted.
+#[derive(Clone, Copy)]
+struct Value<'a> {
+    start: usize,
+    text: &'a str,
+    quoted: bool,
 }
 
-/// Reads a value behind a sign: quoted, or up to white space. Returns where it starts, and whether it was quoted.
-fn value_at(text: &str, from: usize) -> Option<(usize, &str, bool)> {
-    let rest = text.get(from..)?;
-    let skip = rest
-        .bytes()
-        .take(16)
-        .take_while(|b| matches!(b, b' ' | b'\t' | b'=' | b':' | b'>' | b'\\' | b'?' | b'('))
-        .count();
-    let start = from + skip;
-    let rest = text.get(start..)?;
-    let first = rest.chars().next()?;
-    if matches!(first, '"' | '\'' | '`') {
-        let inner = rest.get(1..)?;
-        let end = inner
-            .bytes()
-            .take(2 * WINDOW)
-            .position(|b| b == first as u8 || b == b'\n' || (b == b'\\' && first == '"'))
-            .unwrap_or(inner.len().min(2 * WINDOW));
-        return Some((start + 1, inner.get(..end)?, true));
+impl<'a> Scan<'a> {
+    fn likely(&mut self, kind: &'static str, start: usize, value: &str) {
+        let range = start..start + value.len();
+        self.found.push(Finding { kind, range, certainty: Certainty::Likely });
     }
-    let end = rest
-        .char_indices()
-        .take(2 * WINDOW)
-        .find(|(_, c)| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | ',' | ';' | ')' | '<' | '&' | ']' | '}'))
-        .map_or(rest.len(), |(n, _)| n);
-    Some((start, rest.get(..end)?, false))
+
+    /// Returns the text before a place, as far as it is looked at.
+    fn before(&self, at: usize, most: usize) -> &'a str {
+        let mut start = at.saturating_sub(most);
+        while !self.text.is_char_boundary(start) {
+            start += 1;
+        }
+        self.text.get(start..at).unwrap_or("")
+    }
+
+    fn byte(&self, at: usize) -> u8 {
+        self.text.as_bytes().get(at).copied().unwrap_or(b' ')
+    }
+
+    /// Reads a value behind a sign: quoted, or up to white space.
+    fn value(&mut self, from: usize) -> Option<Value<'a>> {
+        let rest = self.text.as_bytes().get(from..)?;
+        let signs = |b: &&u8| matches!(**b, b' ' | b'\t' | b'=' | b':' | b'>' | b'\\' | b'?' | b'(' | b'[' | b'@');
+        let skip = rest.iter().take(16).take_while(signs).count();
+        // A value that begins on the next line is folded, or it is none.
+        let start = from + skip;
+        let first = self.byte(start);
+        if matches!(first, b'"' | b'\'' | b'`') {
+            let inner = self.text.get(start + 1..)?;
+            let end = inner
+                .bytes()
+                .take(VALUE)
+                .position(|b| b == first || b == b'\n' || (b == b'\\' && first == b'"'))
+                .unwrap_or_else(|| floor(inner, VALUE));
+            return Some(Value { start: start + 1, text: inner.get(..end)?, quoted: true });
+        }
+        let end = self.run_end(start);
+        Some(Value { start, text: self.text.get(start..end)?, quoted: false })
+    }
+
+    /// Returns where an unquoted value ends. Each run is measured once.
+    fn run_end(&mut self, start: usize) -> usize {
+        if start < self.run {
+            self.judged += 1;
+            return self.run;
+        }
+        let rest = self.text.get(start..).unwrap_or("");
+        let ends = |b: u8| {
+            b.is_ascii_whitespace()
+                || matches!(b, b'"' | b'\'' | b'`' | b',' | b';' | b')' | b'<' | b'&' | b']' | b'}' | b'|')
+        };
+        let length = rest.bytes().take(VALUE).position(ends).unwrap_or_else(|| floor(rest, VALUE));
+        self.run = start + length;
+        self.judged = 0;
+        self.run
+    }
+
+    fn assigned(&mut self, at: usize) {
+        if at > 0 && matches!(self.byte(at - 1), b'=' | b'!' | b'<' | b'>') && self.byte(at) == b'='
+            || self.byte(at) == b':' && self.byte(at + 1) == b'/' && self.byte(at + 2) == b'/'
+        {
+            return;
+        }
+        let Some(name) = name_before(self.before(at, BEFORE)) else { return };
+        match name {
+            "value" | "Value" | "VALUE" | "default" | "content" => return self.named_beside(at),
+            _ if name.eq_ignore_ascii_case("authorization") || name.eq_ignore_ascii_case("proxy-authorization") => {
+                return self.header(at);
+            }
+            _ if name.eq_ignore_ascii_case("cookie") || name.eq_ignore_ascii_case("set-cookie") => {
+                return self.cookies(at);
+            }
+            _ => {}
+        }
+        let name = plain(name);
+        let Some(says) = says(&name) else { return self.unnamed(&name, at) };
+        // Badges of a repository carry a token for the picture alone.
+        if name == "token" && self.before(at, 96).contains("badge") {
+            return;
+        }
+        let Some(value) = self.value(at + 1) else { return };
+        if self.judged < JUDGED && (in_credentials(&name, self.before(at, 64), value) || judge(&name, says, value)) {
+            self.likely(kind(says), value.start, value.text);
+        }
+    }
+
+    /// `sig=…` in an address, and the forms of keys that have a name of their own.
+    fn unnamed(&mut self, name: &str, at: usize) {
+        if name != "sig" || !matches!(self.before(at, 4).as_bytes().first(), Some(b'&' | b'?')) {
+            return;
+        }
+        if let Some(value) = self.value(at + 1).filter(|value| value.text.len() >= 40 && Counts::of(value.text).mixed())
+        {
+            self.likely("signature of an address", value.start, value.text);
+        }
+    }
+
+    /// `{"name": "DB_PASSWORD", "value": "…"}`, `<add key="ApiToken" value="…"/>`: the name stands beside.
+    fn named_beside(&mut self, at: usize) {
+        let left = self.before(at, 160);
+        let near = ["name", "key", "Name", "Key", "variable"];
+        let Some(from) = near.iter().filter_map(|word| left.rfind(word).map(|n| n + word.len())).max() else { return };
+        let rest = left.get(from..).unwrap_or("").trim_start_matches(['"', '\'', ' ', ':', '=', '>']);
+        let end = rest
+            .find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':')))
+            .unwrap_or(rest.len());
+        let name = plain(rest.get(..end).unwrap_or(""));
+        let Some(says) = says(&name) else { return };
+        let Some(value) = self.value(at + 1) else { return };
+        if self.judged < JUDGED && judge(&name, says, value) {
+            self.likely(kind(says), value.start, value.text);
+        }
+    }
+
+    /// `Authorization: Bearer …`: the scheme stands before the secret.
+    fn header(&mut self, at: usize) {
+        let Some(Value { mut start, text: mut value, .. }) = self.value(at + 1) else { return };
+        let schemes = ["basic", "bearer", "token", "apikey", "digest", "ssws", "negotiate", "aws4-hmac-sha256"];
+        let mut told = schemes.iter().any(|scheme| value.eq_ignore_ascii_case(scheme));
+        if told {
+            let end = start + value.len();
+            if self.byte(end) != b' ' || matches!(self.byte(end + 1), b'"' | b'\'' | b'`') {
+                return;
+            }
+            let Some(next) = self.value(end) else { return };
+            (start, value) = (next.start, next.text);
+        } else if let Some((head, rest)) = value.split_once(' ') {
+            told = true;
+            (start, value) = (start + head.len() + 1, rest);
+        }
+        let fine = value.len() >= 8 && !is_placeholder(value) && !value.contains("..") && value.is_ascii();
+        let telling = value.bytes().any(|b| b.is_ascii_digit() || b == b'=') || entropy(value) > 3.5;
+        let code = value.contains(['(', ' ']) || value.contains("::");
+        if fine && !code && (told && telling || is_random(value, 16)) && self.judged < JUDGED {
+            self.likely("authorization header", start, value);
+        }
+    }
+
+    /// `Cookie: name=…; name=…`: sessions are as good as passwords.
+    fn cookies(&mut self, at: usize) {
+        let line = self.text.get(at + 1..).unwrap_or("");
+        let line = line.get(
+            ..line
+                .bytes()
+                .take(VALUE)
+                .position(|b| matches!(b, b'\n' | b'"' | b'\''))
+                .unwrap_or_else(|| floor(line, VALUE)),
+        );
+        let mut start = at + 1;
+        for part in line.unwrap_or("").split(';').take(32) {
+            if let Some((name, value)) = part.split_once('=')
+                && is_random(value, 16)
+                && !name.contains("csrf")
+            {
+                self.likely("cookie", start + name.len() + 1, value);
+            }
+            start += part.len() + 1;
+        }
+    }
+
+    /// `getenv("api_token", "value")`, `("user", "password")`: a telling name and a value side by side.
+    fn pair(&mut self, at: usize) {
+        let left = self.before(at, 96).trim_end();
+        let Some(left) = left.strip_suffix(['"', '\'']) else { return };
+        let rest = self.text.get(at + 1..).unwrap_or("").trim_start();
+        if !rest.starts_with(['"', '\'']) {
+            return;
+        }
+        let name = plain(last_word(left));
+        let credential = left.rfind('(').is_some_and(|open| {
+            let call = left.get(..open).unwrap_or("");
+            ["NetworkCredential", "Credential", "BasicAuth", "basicAuth", "basic_auth", "HTTPBasicAuth"]
+                .iter()
+                .any(|end| call.ends_with(end))
+        });
+        let says = says(&name).or(credential.then_some(Says::Password));
+        let Some(value) = self.value(at + 1) else { return };
+        if let Some(says) = says.filter(|says| judge(&name, *says, value)) {
+            self.likely(kind(says), value.start, value.text);
+        }
+    }
+
+    /// `<password>value</password>`: the name is the element's.
+    fn element(&mut self, at: usize) {
+        let left = self.before(at, 96);
+        let Some(open) = left.rfind('<') else { return };
+        let inside = left.get(open + 1..).unwrap_or("");
+        let name = inside.split(|c: char| c.is_ascii_whitespace()).next().unwrap_or("");
+        if name.is_empty() || name.starts_with(['/', '?', '!']) || inside.ends_with('/') || self.byte(at + 1) == b'<' {
+            return;
+        }
+        let name = plain(name);
+        let Some(says) = says(&name) else { return };
+        let rest = self.text.get(at + 1..).unwrap_or("");
+        let Some(end) = rest.bytes().take(VALUE).position(|b| b == b'<') else { return };
+        let value = rest.get(..end).unwrap_or("");
+        let start = at + 1 + value.len() - value.trim_start().len();
+        let value = Value { start, text: value.trim(), quoted: true };
+        if judge(&name, says, value) {
+            self.likely(kind(says), value.start, value.text);
+        }
+    }
+
+    /// `--api-key value`, `-Password value`, `-u name:password`
+    fn option(&mut self, at: usize) {
+        if at > 0 && !matches!(self.byte(at - 1), b' ' | b'\t' | b'\n' | b'"' | b'\'' | b'`') {
+            return;
+        }
+        let long = self.byte(at + 1) == b'-';
+        let from = at + 1 + usize::from(long);
+        let rest = self.text.as_bytes().get(from..).unwrap_or(&[]);
+        let length = rest.iter().take(64).take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_')).count();
+        let name = self.text.get(from..from + length).unwrap_or("");
+        if self.byte(from + length) != b' ' {
+            return self.attached(from, name);
+        }
+        match name {
+            "user" | "u" => return self.user_option(from + length),
+            "p" | "a" | "w" => return self.short_option(from + length, name),
+            _ if !long && name.len() < 4 => return,
+            _ => {}
+        }
+        let name = plain(name);
+        let Some(says) = says(&name) else { return };
+        let Some(value) = self.value(from + length + 1) else { return };
+        if judge(&name, says, value) {
+            self.likely(kind(says), value.start, value.text);
+        }
+    }
+
+    /// `mysql -pSecret1`: the password hangs on the option.
+    fn attached(&mut self, from: usize, name: &str) {
+        if !name.starts_with('p')
+            || name.len() < 7
+            || !["mysql", "mariadb"].iter().any(|program| self.same_line(from).contains(program))
+        {
+            return;
+        }
+        let Some(value) = self.value(from + 1) else { return };
+        if judge("password", Says::Password, value) {
+            self.likely("password", value.start, value.text);
+        }
+    }
+
+    /// `sshpass -p secret`, `redis-cli -a secret`, `ldapsearch -w secret`
+    fn short_option(&mut self, at: usize, name: &str) {
+        let programs: &[&str] = match name {
+            "p" => &[
+                "sshpass",
+                "docker login",
+                "podman login",
+                "psexec",
+                "PsExec",
+                "PSEXEC",
+                "az login",
+                "oc login",
+                "mongo",
+            ],
+            "a" => &["redis-cli"],
+            _ => &["ldapsearch", "ldapmodify", "ldapadd"],
+        };
+        let line = self.same_line(at);
+        if !programs.iter().any(|program| line.contains(program)) {
+            return;
+        }
+        let Some(value) = self.value(at + 1) else { return };
+        if value.text.len() >= 5
+            && Counts::of(value.text).digits + Counts::of(value.text).others > 0
+            && !is_placeholder(value.text)
+        {
+            self.likely("password", value.start, value.text);
+        }
+    }
+
+    fn same_line(&self, at: usize) -> &'a str {
+        self.before(at, BEFORE).rsplit('\n').next().unwrap_or("")
+    }
+
+    /// `-u name:password`, as curl takes it.
+    fn user_option(&mut self, at: usize) {
+        if !["curl", "http", "wget"].iter().any(|program| self.before(at, BEFORE).contains(program)) {
+            return;
+        }
+        let Some(value) = self.value(at) else { return };
+        let Some((user, password)) = value.text.split_once(':') else { return };
+        let (start, password) = if password.is_empty() && !value.quoted {
+            let Some(next) = self.value(value.start + user.len() + 1) else { return };
+            (next.start, next.text)
+        } else {
+            (value.start + user.len() + 1, password)
+        };
+        let variable =
+            password.starts_with(['$', '{', '<', '%', '(']) || password.contains("${") || password.contains("$(");
+        if password.len() >= 5 && !is_common(password) && !variable && !is_placeholder(password) {
+            self.likely("password", start, password);
+        }
+    }
+
+    /// `scheme://name:password@host`
+    fn address(&mut self, at: usize) {
+        let left = self.before(at, BEFORE);
+        let Some(from) = left.rfind("://") else { return };
+        let inside = left.get(from + 3..).unwrap_or("");
+        if inside.contains(['/', ' ', '"', '\'', '<', '\n', '?', '#', ';', '`', '|']) {
+            return;
+        }
+        let Some((user, password)) = inside.split_once(':') else {
+            // `https://token@host`
+            if is_random(inside, 20) && !inside.contains('.') {
+                self.likely("token in an address", at - inside.len(), inside);
+            }
+            return;
+        };
+        let counts = Counts::of(password);
+        let telling = password.len() >= 6 && counts.digits > 0
+            || password.len() >= 5 && counts.digits > 0 && counts.others > 0
+            || password.len() >= 8 && entropy(password) > 3.0;
+        let port = password.bytes().all(|b| b.is_ascii_digit()) && password.len() <= 5;
+        let held = user.contains(['{', '$', '<']) && password.contains(['{', '$', '<']);
+        if !is_common(password)
+            && !port
+            && telling
+            && !held
+            && !is_placeholder(password)
+            && (user.is_empty() || !is_placeholder(user))
+        {
+            self.likely("password in an address", at - password.len(), password);
+        }
+    }
+
+    /// `api key 9f8e…`, `machine host login me password pw`: a telling word, white space, and a value.
+    fn behind_word(&mut self, at: usize) {
+        // The last letters of the words that tell.
+        if !matches!(self.byte(at.wrapping_sub(1)) | 0x20, b'y' | b'n' | b't' | b'd' | b'e' | b's' | b'x' | b'l') {
+            return;
+        }
+        let left = self.before(at, 48);
+        let word = last_word(left);
+        let name = plain(word);
+        let identified = name == "by" && left.len() >= 14 && left.to_ascii_lowercase().ends_with("identified by");
+        let password = identified || matches!(name.as_str(), "password" | "passwd");
+        if !password && says(&name).is_none() {
+            return;
+        }
+        let Some(value) = self.value(at + 1).filter(|_| self.judged < JUDGED) else { return };
+        if value.quoted {
+            let says = if password { Some(Says::Password) } else { says(&name) };
+            if let Some(says) = says.filter(|says| judge(&name, *says, value)) {
+                self.likely(kind(says), value.start, value.text);
+            }
+            return;
+        }
+        let text = value.text.trim_end_matches(['.', ':', '!', '?']);
+        if password && self.in_netrc(at) {
+            if text.len() >= 4 && !is_placeholder(text) {
+                self.likely("password", value.start, text);
+            }
+            return;
+        }
+        let said = says(&name).is_some_and(|says| says != Says::Key)
+            || ["api", "secret", "access", "private", "auth"]
+                .iter()
+                .any(|word| left.to_ascii_lowercase().contains(word))
+            || word.len() > 6;
+        if said
+            && !text.contains(['(', '/', '\\', '*'])
+            && (is_random(text, 16) || is_uuid(text) && word.contains(['_', '-']))
+        {
+            self.likely("secret behind a telling word", value.start, text);
+        }
+    }
+
+    /// `machine host login name password …`, on one line or on three.
+    fn in_netrc(&self, at: usize) -> bool {
+        let left = self.before(at, BEFORE);
+        left.rfind("login ")
+            .is_some_and(|n| left.get(..n).is_some_and(|head| head.contains("machine ") || head.contains("default")))
+    }
 }
 
-fn assigned(text: &str, at: usize) -> Option<Finding> {
-    if matches!(text.as_bytes().get(at.wrapping_sub(1)), Some(b'=' | b'!' | b'<' | b'>')) {
-        return None;
+/// Returns the largest length of at most so many bytes at which a text may be cut.
+fn floor(text: &str, most: usize) -> usize {
+    let mut end = text.len().min(most);
+    while !text.is_char_boundary(end) {
+        end -= 1;
     }
-    let left = before(text, at);
-    let name = name_before(left).filter(|name| name == "authorization" || tells(name))?;
-    let (start, value, quoted) = value_at(text, at + 1)?;
-    if name == "authorization" {
-        return header(text, start, value);
-    }
-    judge(&name, value, quoted).map(|kind| likely(kind, start, value))
+    end
 }
 
-/// `Authorization: Bearer …`: the scheme stands before the secret.
-fn header(text: &str, start: usize, value: &str) -> Option<Finding> {
-    let scheme = value.to_ascii_lowercase();
-    let (start, value) = if matches!(scheme.as_str(), "basic" | "bearer" | "token" | "apikey" | "digest" | "ssws") {
-        let (start, value, _) = value_at(text, start + value.len())?;
-        (start, value)
-    } else if let Some((head, rest)) = value.split_once(' ') {
-        (start + head.len() + 1, rest)
-    } else {
-        (start, value)
-    };
-    let fine = value.len() >= 8 && !is_placeholder(value) && !value.contains("..") && value.is_ascii();
-    let telling = value.bytes().any(|b| b.is_ascii_digit() || b == b'=') || entropy(value) > 3.5;
-    (fine && telling).then(|| likely("authorization header", start, value))
+/// Returns what a finding under such a name is called.
+fn kind(says: Says) -> &'static str {
+    match says {
+        Says::Password => "password",
+        Says::Key | Says::Token | Says::Pair => "secret under a telling name",
+    }
 }
 
-/// `getenv("api_token", "value")`: a telling name and a value side by side.
-fn pair(text: &str, at: usize) -> Option<Finding> {
-    let left = before(text, at).trim_end();
-    let left = left.strip_suffix(['"', '\''])?;
-    let name = name_before(left).filter(|name| tells(name))?;
-    let rest = text.get(at + 1..)?.trim_start();
-    if !rest.starts_with(['"', '\'']) {
-        return None;
-    }
-    let (start, value, quoted) = value_at(text, at + 1)?;
-    judge(&name, value, quoted).map(|kind| likely(kind, start, value))
+/// Passwords that every manual has.
+fn is_common(password: &str) -> bool {
+    const COMMON: &[&str] = &[
+        "pass",
+        "password",
+        "passwd",
+        "passwort",
+        "secret",
+        "pw",
+        "mypassword",
+        "x",
+        "postgres",
+        "root",
+        "admin",
+        "example",
+        "changeme",
+        "guest",
+        "user",
+        "username",
+        "test",
+        "token",
+        "apikey",
+        "api_key",
+        "hunter2",
+    ];
+    COMMON.iter().any(|common| password.eq_ignore_ascii_case(common))
 }
 
-/// `--api-key value`
-fn option(text: &str, at: usize) -> Option<Finding> {
-    let rest = text.get(at + 2..)?;
-    let length = rest.bytes().take(64).take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_')).count();
-    let name = rest.get(..length)?;
-    if !rest.get(length..)?.starts_with(' ') {
-        return None;
-    }
-    if name == "user" {
-        return user_option(text, at + 2 + length);
-    }
-    let (start, value, quoted) = value_at(text, at + 2 + length + 1)?;
-    judge(&plain_name(name), value, quoted).map(|kind| likely(kind, start, value))
-}
-
-/// `-u name:password`, as curl takes it.
-fn user_option(text: &str, at: usize) -> Option<Finding> {
-    if !before(text, at).contains("curl") {
-        return None;
-    }
-    let (start, value, quoted) = value_at(text, at)?;
-    let (user, password) = value.split_once(':')?;
-    let (start, password) = if password.is_empty() && !quoted {
-        let (start, password, _) = value_at(text, start + user.len() + 1)?;
-        (start, password)
-    } else {
-        (start + user.len() + 1, password)
-    };
-    let known = matches!(password, "pass" | "password" | "passwd" | "secret" | "pw" | "mypassword" | "x");
-    let variable =
-        password.starts_with(['$', '{', '<', '%', '(']) || password.contains("${") || password.contains("$(");
-    (password.len() >= 5 && !known && !variable && !is_placeholder(&password.replace('$', "")))
-        .then(|| likely("password", start, password))
-}
-
-/// `scheme://name:password@host`
-fn address(text: &str, at: usize) -> Option<Finding> {
-    let left = before(text, at);
-    let from = left.rfind("://")?;
-    let inside = left.get(from + 3..)?;
-    if inside.contains(['/', ' ', '"', '\'', '<', '\n', '?', '#', ';']) {
-        return None;
-    }
-    let (user, password) = inside.split_once(':')?;
-    let telling = password.len() >= 6 && password.bytes().any(|b| b.is_ascii_digit())
-        || entropy(password) > 3.0 && password.len() >= 8;
-    let known = matches!(
-        password.to_ascii_lowercase().as_str(),
-        "password"
-            | "passwd"
-            | "secret"
-            | "pass"
-            | "postgres"
-            | "root"
-            | "admin"
-            | "mypassword"
-            | "example"
-            | "changeme"
-    );
-    if user.is_empty() || known || !telling || is_placeholder(password) || password.contains('@') {
-        return None;
-    }
-    Some(likely("password in an address", at - password.len(), password))
-}
-
-/// Returns the name that stands before a sign, in lower case without separators.
-fn name_before(left: &str) -> Option<String> {
-    let left = left.trim_end_matches([' ', '\t', ':', '?', '"', '\'', ']', '\\', '=']);
-    let word = last_word(left);
+/// Returns the name that stands before a sign.
+fn name_before(left: &str) -> Option<&str> {
+    let trimmed = trim(left, |b| matches!(b, b' ' | b'\t' | b':' | b'?' | b'"' | b'\'' | b']' | b'\\' | b'='));
+    let word = last_word(trimmed);
     // `var name string = …`: the type stands between.
-    let word = if matches!(word, "string" | "String" | "str" | "char" | "text") {
-        last_word(left.strip_suffix(word)?.trim_end_matches([' ', ':', '*']))
+    let word = if matches!(word, "string" | "String" | "str" | "char" | "text" | "Text") {
+        let before = trimmed.strip_suffix(word)?;
+        last_word(trim(before, |b| matches!(b, b' ' | b':' | b'*' | b'\t')))
     } else {
         word
     };
-    (!word.is_empty()).then(|| plain_name(word))
+    (!word.is_empty()).then_some(word)
+}
+
+/// Takes a few signs off the end.
+fn trim(text: &str, is_sign: impl Fn(u8) -> bool) -> &str {
+    let signs = text.bytes().rev().take(24).take_while(|b| is_sign(*b)).count();
+    text.get(..text.len() - signs).unwrap_or("")
 }
 
 fn last_word(text: &str) -> &str {
-    let start = text
-        .char_indices()
+    let length = text
+        .bytes()
         .rev()
-        .take_while(|(_, c)| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'))
-        .last()
-        .map_or(text.len(), |(n, _)| n);
-    text.get(start..).unwrap_or("")
+        .take(80)
+        .take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.'))
+        .count();
+    text.get(text.len() - length..).unwrap_or("")
 }
 
-fn plain_name(name: &str) -> String {
-    let plain: String = name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect();
-    plain.trim_end_matches(|c: char| c.is_ascii_digit()).to_string()
-}
-
-/// Returns whether the values under a name are secret, before any value is looked at.
-fn tells(name: &str) -> bool {
-    SECRET_ENDS.iter().any(|end| name.ends_with(end))
-}
-
-/// Returns the kind of secret when a value under a name looks like one.
-fn judge(name: &str, value: &str, quoted: bool) -> Option<&'static str> {
-    let ends = SECRET_ENDS.iter().filter(|end| name.ends_with(**end)).max_by_key(|end| end.len())?;
-    if OPEN_ENDS.iter().any(|end| name.ends_with(end)) || name.contains("public") || name.contains("checksum") {
-        return None;
+/// Returns whether a line is of a file that holds credentials and nothing else, where even an odd value is one:
+/// `//host/:_authToken=…`, `X-JFrog-Art-Api: AKC…`.
+fn in_credentials(name: &str, left: &str, value: Value<'_>) -> bool {
+    let text = value.text;
+    let registry = name.ends_with("authtoken") || name.ends_with("password") && left.ends_with(":_password");
+    let filled = text.len() >= 12
+        && text.bytes().all(|b| b.is_ascii_graphic() && !matches!(b, b'*' | b'<' | b'{' | b'$' | b'%'));
+    if registry && left.contains(":_") {
+        return filled;
     }
-    let value = value.trim_end_matches('.');
-    if value.len() < 8 || value.len() > 2 * WINDOW || is_placeholder(value) || !value.is_ascii() {
-        return None;
-    }
-    if value.contains(char::is_whitespace)
-        || value.contains("://")
-        || value.starts_with(['/', '.', '~', '!', '(', '[', '&', '*', '@', '#'])
+    // JFrog's beginnings are too short to be known without a name before them.
+    let begins =
+        text.starts_with("AKC") || text.starts_with("AP") && text.as_bytes().get(2).is_some_and(u8::is_ascii_hexdigit);
+    begins && filled && ["artif", "jfrog"].iter().any(|word| left.to_ascii_lowercase().contains(word))
+}
+
+/// Returns whether a value under a telling name looks like a secret.
+fn judge(name: &str, says: Says, value: Value<'_>) -> bool {
+    let Value { text, quoted, .. } = value;
+    let text = text.trim_end_matches('.');
+    if text.len() < 8
+        || !text.is_ascii()
+        || is_placeholder(text)
+        || is_kept_elsewhere(text)
+        || is_common(text)
+        || one_letter(text)
     {
-        return None;
-    }
-    let password = matches!(*ends, "password" | "passwd" | "passwort" | "pwd" | "passphrase" | "pw" | "pass");
-    let digits = value.bytes().filter(u8::is_ascii_digit).count();
-    let letters = value.bytes().filter(u8::is_ascii_alphabetic).count();
-    // Under a weak name only a long and varied value counts.
-    let least = match *ends {
-        "key" | "auth" | "srt" => 16,
-        "login" => 32,
-        _ if password => 8,
-        _ => 10,
-    };
-    let mixed = digits > 0 && letters > 0;
-    let signs = value.bytes().any(|b| b.is_ascii_punctuation() && !matches!(b, b'-' | b'_' | b'.' | b'(' | b')'));
-    let code = !quoted && value.contains(['(', ')', '[', '.']) && !value.contains(['+', '/', '=']);
-    if value.len() < least || code || is_slug(value) || is_file(value) {
-        return None;
-    }
-    let telling = if *ends == "contribsyscom" {
-        value.contains(':')
-    } else if password {
-        mixed || signs
-    } else {
-        mixed && entropy(value) >= 2.4 || (value.len() >= 20 && entropy(value) >= 4.0 && letters < value.len())
-    };
-    telling.then_some(if password { "password" } else { "secret under a telling name" })
-}
-
-/// Returns whether a value is words and numbers with dashes between: a name, not a key.
-fn is_slug(value: &str) -> bool {
-    let parts: Vec<&str> = value.split(['-', '_', '.', ':', '/']).filter(|part| !part.is_empty()).collect();
-    let hex = |part: &&str| part.bytes().all(|b| b.is_ascii_hexdigit());
-    // The parts of a UUID, and of two hexadecimal numbers, are no words.
-    if parts.iter().all(hex) {
         return false;
     }
-    parts.len() > 1
-        && parts.iter().all(|part| {
-            let word = part.bytes().all(|b| b.is_ascii_lowercase()) || part.bytes().all(|b| b.is_ascii_uppercase());
-            word || part.bytes().all(|b| b.is_ascii_digit()) || part.len() <= 4
-        })
-        && parts.iter().any(|part| part.len() >= 3 && part.bytes().all(|b| b.is_ascii_alphabetic()))
+    if text.contains("://")
+        || text.starts_with(['/', '.', '~', '!', '(', '[', '&', '*', '@', '#'])
+        || text.contains(|c: char| c.is_ascii_whitespace())
+    {
+        return false;
+    }
+    let counts = Counts::of(text);
+    // Under a weak name only a long and varied value counts.
+    let least = match says {
+        Says::Key if name.ends_with("login") || name.ends_with("pat") => 32,
+        Says::Key => 16,
+        Says::Password | Says::Pair => 8,
+        Says::Token => 10,
+    };
+    // What calls, indexes or reads a field is code, unless it is far too varied for that.
+    let sums = text.contains(['+', '/', '=']);
+    let code = !quoted
+        && !sums
+        && (text.contains("::") || text.contains(['(', ')', '[']) || text.contains('.') && !dotted_secret(text));
+    if text.len() < least || code || says != Says::Pair && is_slug(text) || is_file(text) {
+        return false;
+    }
+    let signs = text.bytes().any(|b| b.is_ascii_punctuation() && !matches!(b, b'-' | b'_' | b'.' | b'(' | b')'));
+    let named = says != Says::Password && (is_numbered_slug(text) || !quoted && is_identifier(text));
+    match says {
+        Says::Pair => text.contains(':'),
+        _ if named => false,
+        Says::Password => counts.mixed() || signs,
+        Says::Key | Says::Token => {
+            counts.mixed() && entropy(text) >= 2.4
+                || text.len() >= 20
+                    && entropy(text) >= 4.0
+                    && (counts.digits + counts.others > 0 || entropy(text) >= 4.3)
+        }
+    }
 }
 
-fn is_file(value: &str) -> bool {
-    let extension = value.rsplit_once('.').map(|(_, extension)| extension).unwrap_or("");
-    matches!(
-        extension,
-        "pem" | "key" | "cer" | "crt" | "json" | "yml" | "yaml" | "txt" | "env" | "com" | "org" | "net" | "io"
-    )
+/// Returns whether a value with dots in it has a part that was drawn by lot.
+fn dotted_secret(text: &str) -> bool {
+    text.split('.').take(8).any(|part| is_random(part, 16))
 }

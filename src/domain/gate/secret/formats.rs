@@ -1,422 +1,301 @@
-//! Tokens by shape: what they begin with, which characters follow, and how many.
+//! Finds tokens by shape in one pass: a table of beginnings, and a measure of what follows each.
 
-use super::{Certainty, Finding, entropy, is_placeholder};
-use aho_corasick::{AhoCorasick, MatchKind};
+use super::table::{FORMATS, Format, Letters};
+use super::values::{Counts, ends_in_checksum, is_placeholder};
+use super::{Certainty, Finding};
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use std::ops::Range;
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
-/// Which characters a token is made of.
-#[derive(Clone, Copy)]
-enum Letters {
-    /// `0-9a-zA-Z`
-    Alnum,
-    /// `A-Z0-9`
-    Upper,
-    /// `a-zA-Z`
-    Alpha,
-    /// `0-9a-fA-F`
-    Hex,
-    /// `0-9a-zA-Z_-`
-    Url,
-    /// `0-9a-zA-Z_-.`
-    Dotted,
-    /// `0-9a-zA-Z+/=_-`
-    Base64,
-    /// `0-9a-zA-Z/`
-    Path,
-}
+/// What begins that is no entry of the table: keys between lines of dashes.
+const KEY_BEGINS: &str = "-----BEGIN ";
 
-impl Letters {
-    fn has(self, byte: u8) -> bool {
-        match self {
-            Letters::Alnum => byte.is_ascii_alphanumeric(),
-            Letters::Upper => byte.is_ascii_uppercase() || byte.is_ascii_digit(),
-            Letters::Alpha => byte.is_ascii_alphabetic(),
-            Letters::Hex => byte.is_ascii_hexdigit(),
-            Letters::Url => byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'),
-            Letters::Dotted => byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'),
-            Letters::Base64 => byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'_' | b'-'),
-            Letters::Path => byte.is_ascii_alphanumeric() || byte == b'/',
-        }
-    }
-}
+static FINDER: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
+    let prefixes = FORMATS.iter().map(|format| format.prefix).chain([KEY_BEGINS]);
+    AhoCorasick::builder()
+        .match_kind(MatchKind::Standard)
+        // The fastest on text; it takes a few milliseconds and less than a megabyte once.
+        .kind(Some(AhoCorasickKind::DFA))
+        .build(prefixes)
+        .ok()
+});
 
-struct Format {
-    kind: &'static str,
-    prefix: &'static str,
-    letters: Letters,
-    least: usize,
-    most: usize,
-    check: fn(&str) -> bool,
-}
-
-const fn format(kind: &'static str, prefix: &'static str, letters: Letters, least: usize, most: usize) -> Format {
-    Format { kind, prefix, letters, least, most, check: any }
-}
-
-const fn checked(
-    kind: &'static str,
-    prefix: &'static str,
-    letters: Letters,
-    least: usize,
-    check: fn(&str) -> bool,
-) -> Format {
-    Format { kind, prefix, letters, least, most: usize::MAX, check }
-}
-
-fn any(_: &str) -> bool {
-    true
-}
-
-fn varied(body: &str) -> bool {
-    entropy(body) >= 2.9
-}
-
-fn has_digits(body: &str) -> bool {
-    body.bytes().filter(u8::is_ascii_digit).count() >= 5
-}
-
-fn ends_in_aa(body: &str) -> bool {
-    body.ends_with("AA")
-}
-
-/// OpenAI writes its own name, in base64, into the middle of each key.
-fn names_openai(body: &str) -> bool {
-    body.contains("T3BlbkFJ")
-}
-
-fn sendgrid(body: &str) -> bool {
-    let parts: Vec<usize> = body.split('.').map(str::len).collect();
-    parts == [22, 43]
-}
-
-fn web_token(body: &str) -> bool {
-    let mut parts = body.split('.');
-    let (Some(head), Some(claims)) = (parts.next(), parts.next()) else { return false };
-    head.len() >= 12 && claims.len() >= 12 && claims.starts_with("ey")
-}
-
-fn cloudflare_origin(body: &str) -> bool {
-    let mut parts = body.split('-');
-    matches!((parts.next(), parts.next()), (Some(a), Some(b)) if a.len() == 24 && b.len() == 146)
-}
-
-fn sourcegraph(body: &str) -> bool {
-    let hex = |text: &str, n: usize| text.len() == n && text.bytes().all(|b| b.is_ascii_hexdigit());
-    match body.split_once('_') {
-        None => hex(body, 40),
-        Some((instance, rest)) => (hex(instance, 16) || instance == "local") && hex(rest, 40),
-    }
-}
-
-const MANY: usize = usize::MAX;
-
-const FORMATS: &[Format] = &[
-    format("AWS access key", "AKIA", Letters::Upper, 16, 16),
-    format("AWS access key", "ASIA", Letters::Upper, 16, 16),
-    format("AWS access key", "ABIA", Letters::Upper, 16, 16),
-    format("AWS access key", "ACCA", Letters::Upper, 16, 16),
-    format("AWS Bedrock key", "bedrock-api-key-", Letters::Base64, 20, MANY),
-    format("AWS Bedrock key", "ABSK", Letters::Base64, 100, MANY),
-    format("GitHub token", "ghp_", Letters::Alnum, 36, 255),
-    format("GitHub token", "gho_", Letters::Alnum, 36, 255),
-    format("GitHub token", "ghu_", Letters::Alnum, 36, 255),
-    format("GitHub token", "ghs_", Letters::Alnum, 36, 255),
-    format("GitHub token", "ghr_", Letters::Alnum, 36, 255),
-    format("GitHub token", "github_pat_", Letters::Url, 36, 255),
-    checked("GitLab token", "glpat-", Letters::Dotted, 20, varied),
-    checked("GitLab token", "gldt-", Letters::Url, 20, varied),
-    checked("GitLab token", "glrt-", Letters::Dotted, 20, varied),
-    checked("GitLab token", "glcbt-", Letters::Url, 20, varied),
-    format("GitLab token", "glptt-", Letters::Url, 40, 40),
-    checked("GitLab token", "glft-", Letters::Url, 20, varied),
-    checked("GitLab token", "glsoat-", Letters::Url, 20, varied),
-    checked("GitLab token", "glffct-", Letters::Url, 20, varied),
-    checked("GitLab token", "glimt-", Letters::Url, 25, varied),
-    checked("GitLab token", "glagent-", Letters::Url, 50, varied),
-    checked("GitLab token", "gloas-", Letters::Url, 64, varied),
-    checked("GitLab token", "GR1348941", Letters::Url, 20, varied),
-    checked("Slack token", "xoxb-", Letters::Url, 18, has_digits),
-    checked("Slack token", "xoxp-", Letters::Url, 18, has_digits),
-    checked("Slack token", "xoxa-", Letters::Url, 18, has_digits),
-    checked("Slack token", "xoxr-", Letters::Url, 18, has_digits),
-    checked("Slack token", "xoxs-", Letters::Url, 18, has_digits),
-    checked("Slack token", "xoxe-", Letters::Url, 18, has_digits),
-    checked("Slack token", "xoxc-", Letters::Url, 18, has_digits),
-    checked("Slack token", "xoxd-", Letters::Base64, 18, has_digits),
-    checked("Slack token", "xapp-", Letters::Url, 18, has_digits),
-    checked("Slack token", "xoxe.xoxp-", Letters::Url, 18, has_digits),
-    checked("Slack token", "xoxe.xoxb-", Letters::Url, 18, has_digits),
-    checked("Slack address", "hooks.slack.com/services/", Letters::Path, 30, any),
-    checked("Slack address", "hooks.slack.com/workflows/", Letters::Path, 30, any),
-    checked("Slack address", "hooks.slack.com/triggers/", Letters::Path, 30, any),
-    checked("Discord address", "discord.com/api/webhooks/", Letters::Base64, 60, any),
-    checked("Discord address", "discordapp.com/api/webhooks/", Letters::Base64, 60, any),
-    Format { kind: "Google API key", prefix: "AIza", letters: Letters::Url, least: 35, most: 35, check: varied },
-    checked("Google token", "ya29.", Letters::Dotted, 30, varied),
-    format("Google client secret", "GOCSPX-", Letters::Url, 28, 28),
-    checked("OpenAI key", "sk-", Letters::Url, 40, names_openai),
-    Format {
-        kind: "Anthropic key",
-        prefix: "sk-ant-",
-        letters: Letters::Url,
-        least: 90,
-        most: MANY,
-        check: ends_in_aa,
-    },
-    checked("OpenRouter key", "sk-or-v1-", Letters::Hex, 64, varied),
-    checked("Groq key", "gsk_", Letters::Alnum, 48, varied),
-    checked("xAI key", "xai-", Letters::Alnum, 70, varied),
-    checked("Perplexity key", "pplx-", Letters::Alnum, 48, varied),
-    format("Hugging Face token", "hf_", Letters::Alpha, 34, 34),
-    checked("Hugging Face token", "hf_", Letters::Alnum, 34, has_digits),
-    Format {
-        kind: "Hugging Face token",
-        prefix: "api_org_",
-        letters: Letters::Alpha,
-        least: 34,
-        most: 34,
-        check: varied,
-    },
-    checked("Replicate token", "r8_", Letters::Alnum, 37, varied),
-    checked("Stripe key", "sk_live_", Letters::Alnum, 16, varied),
-    checked("Stripe key", "sk_test_", Letters::Alnum, 16, varied),
-    checked("Stripe key", "sk_prod_", Letters::Alnum, 16, varied),
-    checked("Stripe key", "rk_live_", Letters::Alnum, 16, varied),
-    checked("Stripe key", "rk_test_", Letters::Alnum, 16, varied),
-    checked("Stripe key", "rk_prod_", Letters::Alnum, 16, varied),
-    checked("Stripe webhook secret", "whsec_", Letters::Base64, 32, varied),
-    Format { kind: "Twilio key", prefix: "SK", letters: Letters::Hex, least: 32, most: 32, check: varied },
-    Format { kind: "SendGrid key", prefix: "SG.", letters: Letters::Dotted, least: 66, most: 66, check: sendgrid },
-    Format { kind: "Mailgun key", prefix: "key-", letters: Letters::Hex, least: 32, most: 32, check: varied },
-    checked("Brevo key", "xkeysib-", Letters::Url, 80, varied),
-    format("npm token", "npm_", Letters::Alnum, 36, 36),
-    checked("PyPI token", "pypi-AgE", Letters::Url, 50, varied),
-    checked("RubyGems key", "rubygems_", Letters::Hex, 48, varied),
-    Format { kind: "NuGet key", prefix: "oy2", letters: Letters::Alnum, least: 43, most: 43, check: varied },
-    Format { kind: "crates.io token", prefix: "cio", letters: Letters::Alnum, least: 32, most: 32, check: varied },
-    Format { kind: "Clojars token", prefix: "CLOJARS_", letters: Letters::Hex, least: 60, most: 60, check: varied },
-    checked("Docker token", "dckr_pat_", Letters::Url, 27, varied),
-    checked("Docker token", "dckr_oat_", Letters::Url, 27, varied),
-    checked("DigitalOcean token", "dop_v1_", Letters::Hex, 64, varied),
-    checked("DigitalOcean token", "doo_v1_", Letters::Hex, 64, varied),
-    checked("DigitalOcean token", "dor_v1_", Letters::Hex, 64, varied),
-    checked("Vault token", "hvs.", Letters::Url, 24, varied),
-    checked("Vault token", "hvb.", Letters::Url, 50, varied),
-    checked("Vault token", "hvr.", Letters::Url, 50, varied),
-    checked("Atlassian token", "ATATT3", Letters::Base64, 100, varied),
-    checked("Atlassian token", "ATCTT3", Letters::Base64, 100, varied),
-    checked("Bitbucket password", "ATBB", Letters::Alnum, 32, varied),
-    checked("Shopify token", "shpat_", Letters::Hex, 32, varied),
-    checked("Shopify token", "shpca_", Letters::Hex, 32, varied),
-    checked("Shopify token", "shppa_", Letters::Hex, 32, varied),
-    checked("Shopify token", "shpss_", Letters::Hex, 32, varied),
-    checked("Linear key", "lin_api_", Letters::Alnum, 40, varied),
-    checked("Notion token", "ntn_", Letters::Alnum, 40, varied),
-    checked("Figma token", "figd_", Letters::Url, 38, varied),
-    checked("Postman key", "PMAK-", Letters::Url, 55, varied),
-    checked("PlanetScale token", "pscale_tkn_", Letters::Dotted, 32, varied),
-    checked("PlanetScale token", "pscale_pw_", Letters::Dotted, 32, varied),
-    checked("PlanetScale token", "pscale_oauth_", Letters::Dotted, 32, varied),
-    checked("Databricks token", "dapi", Letters::Hex, 32, varied),
-    checked("Doppler token", "dp.pt.", Letters::Alnum, 40, varied),
-    checked("Doppler token", "dp.st.", Letters::Dotted, 40, varied),
-    checked("Fly.io token", "fo1_", Letters::Url, 40, varied),
-    checked("Fly.io token", "fm1r_", Letters::Base64, 60, varied),
-    checked("Fly.io token", "fm1a_", Letters::Base64, 60, varied),
-    checked("Fly.io token", "fm2_", Letters::Base64, 60, varied),
-    checked("Heroku key", "HRKU-AA", Letters::Url, 50, varied),
-    Format { kind: "Infracost key", prefix: "ico-", letters: Letters::Alnum, least: 32, most: 32, check: varied },
-    checked("Grafana token", "glc_", Letters::Base64, 32, varied),
-    checked("Grafana token", "glsa_", Letters::Url, 41, varied),
-    checked("Sentry token", "sntrys_eyJ", Letters::Base64, 40, varied),
-    checked("Sentry token", "sntryu_", Letters::Hex, 64, varied),
-    Format { kind: "Sonar token", prefix: "sqp_", letters: Letters::Alnum, least: 38, most: 40, check: varied },
-    Format { kind: "Sonar token", prefix: "squ_", letters: Letters::Alnum, least: 38, most: 40, check: varied },
-    Format { kind: "Sonar token", prefix: "sqa_", letters: Letters::Alnum, least: 38, most: 40, check: varied },
-    checked("Sourcegraph token", "sgp_", Letters::Url, 40, sourcegraph),
-    checked("New Relic key", "NRAK-", Letters::Alnum, 27, varied),
-    checked("New Relic key", "NRII-", Letters::Url, 32, varied),
-    checked("age key", "AGE-SECRET-KEY-1", Letters::Upper, 58, any),
-    checked("1Password token", "ops_eyJ", Letters::Base64, 200, varied),
-    checked("Cloudflare key", "v1.0-", Letters::Url, 170, cloudflare_origin),
-    Format { kind: "ClickHouse key", prefix: "4b1d", letters: Letters::Alnum, least: 38, most: 38, check: varied },
-    checked("EasyPost key", "EZAK", Letters::Alnum, 54, varied),
-    checked("EasyPost key", "EZTK", Letters::Alnum, 54, varied),
-    checked("Dynatrace token", "dt0c01.", Letters::Dotted, 80, varied),
-    checked("Artifactory key", "AKC", Letters::Alnum, 30, has_digits),
-    checked("Octopus key", "API-", Letters::Upper, 25, has_digits),
-    checked("Okta-like token", "SSWS ", Letters::Url, 40, varied),
-    checked("OpenShift token", "sha256~", Letters::Url, 40, varied),
-    checked("Facebook token", "EAA", Letters::Alnum, 80, has_digits),
-    checked("SoftLayer address", "api.softlayer.com/soap/", Letters::Dotted, 4, any),
-    checked("JSON web token", "eyJ", Letters::Dotted, 30, web_token),
-    checked("Airtable token", "pat", Letters::Dotted, 79, |body| body.split('.').map(str::len).eq([14, 64])),
-    checked("Supabase key", "sbp_", Letters::Hex, 40, varied),
-    checked("Tailscale key", "tskey-", Letters::Url, 20, has_digits),
-    checked("Vercel token", "vercel_", Letters::Alnum, 24, varied),
-    checked("Scalingo token", "tk-us-", Letters::Url, 48, varied),
-    checked("Prefect key", "pnu_", Letters::Alnum, 36, varied),
-    checked("Pulumi token", "pul-", Letters::Hex, 40, varied),
-    checked("ReadMe key", "rdme_", Letters::Alnum, 70, varied),
-    checked("Duffel token", "duffel_", Letters::Url, 43, varied),
-    checked("Frame.io token", "fio-u-", Letters::Url, 64, varied),
-    checked("Shippo token", "shippo_live_", Letters::Hex, 40, varied),
-    checked("Square token", "sq0csp-", Letters::Url, 43, varied),
-    checked("Square token", "EAAAE", Letters::Url, 55, varied),
-    checked("Adafruit key", "aio_", Letters::Alnum, 28, varied),
-    checked("Contentful token", "CFPAT-", Letters::Url, 43, varied),
-    checked("Buildkite token", "bkua_", Letters::Alnum, 40, varied),
-    checked("Netlify token", "nfp_", Letters::Alnum, 36, varied),
-    checked("Azure storage key", "AccountKey=", Letters::Base64, 86, varied),
-];
-
-fn finder() -> Option<&'static AhoCorasick> {
-    static FINDER: OnceLock<Option<AhoCorasick>> = OnceLock::new();
-    FINDER
-        .get_or_init(|| {
-            let prefixes = FORMATS.iter().map(|format| format.prefix);
-            AhoCorasick::builder().match_kind(MatchKind::Standard).build(prefixes).ok()
-        })
-        .as_ref()
+/// Builds the table now, so that no text pays for it.
+pub(super) fn prepare() {
+    LazyLock::force(&FINDER);
 }
 
 /// Returns the tokens of a text.
 pub(super) fn scan(text: &str) -> Vec<Finding> {
-    let mut found = Vec::new();
-    let Some(finder) = finder() else {
+    let Some(finder) = FINDER.as_ref() else {
         // Without the table nothing is known to be clean.
-        return vec![Finding {
-            kind: "text that could not be searched",
-            range: 0..text.len(),
-            certainty: Certainty::Certain,
-        }];
+        return vec![certain("text that could not be searched", 0..text.len())];
     };
-    let mut ends: Vec<usize> = vec![0; FORMATS.len()];
+    let mut scan = Scan { text, runs: [(0, 0); Letters::KINDS], found: Vec::new(), covered: 0..0, key_end: None };
     for hit in finder.find_overlapping_iter(text) {
-        let Some(format) = FORMATS.get(hit.pattern().as_usize()) else { continue };
-        // A long run is measured once for each format, so that the whole stays linear.
-        let past = ends.get(hit.pattern().as_usize()).copied().unwrap_or(0);
-        if hit.start() < past || !starts_word(text, hit.start(), format.prefix) {
-            continue;
-        }
-        let body = run(text, hit.end(), format.letters);
-        if let Some(end) = ends.get_mut(hit.pattern().as_usize()) {
-            *end = hit.end() + body.len();
-        }
-        let trimmed = body.trim_end_matches('.');
-        let fits = trimmed.len() >= format.least && trimmed.len() <= format.most;
-        // `xoxp-572370529330-####`: the rest is crossed out.
-        let after = text.get(hit.end() + body.len()..).unwrap_or("");
-        let crossed = ["##", "**", "…"].iter().any(|mark| after.starts_with(mark));
-        if fits && !crossed && (format.check)(trimmed) && !is_placeholder(trimmed) {
-            found.push(certain(format.kind, hit.start()..hit.end() + trimmed.len()));
+        match FORMATS.get(hit.pattern().as_usize()) {
+            Some(format) => scan.token(format, hit.start(), hit.end()),
+            None => scan.private_key(hit.start()),
         }
     }
-    found.extend(private_keys(text));
-    found.extend(by_mark(text));
-    found
+    scan.found
+}
+
+struct Scan<'a> {
+    text: &'a str,
+    /// Where the last run of each set of letters was measured from, and where it ends.
+    runs: [(usize, usize); Letters::KINDS],
+    found: Vec<Finding>,
+    /// Where the last certain token stands. What begins within it is part of it.
+    covered: Range<usize>,
+    /// Where the next `-----END` stands, once it was looked for; the length of the text when there is none.
+    key_end: Option<usize>,
+}
+
+impl Scan<'_> {
+    fn token(&mut self, format: &Format, start: usize, body_start: usize) {
+        if self.within(start) || !starts_word(self.text, start, format.prefix) {
+            return;
+        }
+        let end = self.run_end(body_start, format.letters);
+        let Some(body) = self.text.get(body_start..end) else { return };
+        let trimmed = body.trim_end_matches('.');
+        if trimmed.len() < format.least || trimmed.len() > format.most || !(format.check)(trimmed) {
+            return;
+        }
+        // `xoxp-572370529330-####`: the rest is crossed out.
+        let after = self.text.get(end..).unwrap_or("");
+        let crossed = ["##", "**", "…"].iter().any(|mark| after.starts_with(mark));
+        let proven = trimmed.len() == 36 && ends_in_checksum(trimmed);
+        if proven || (!crossed && !is_placeholder(trimmed)) {
+            let range = start..body_start + trimmed.len();
+            if format.certainty == Certainty::Certain && range.end > self.covered.end {
+                self.covered = range.clone();
+            }
+            self.found.push(Finding { kind: format.kind, range, certainty: format.certainty });
+        }
+    }
+
+    fn within(&self, start: usize) -> bool {
+        self.covered.start < start && start < self.covered.end
+    }
+
+    /// Returns where the run ends in which a place stands. Each run is measured once for each set of letters, so that
+    /// the whole stays linear.
+    fn run_end(&mut self, from: usize, letters: Letters) -> usize {
+        let measured = self.runs.get(letters as usize).copied().unwrap_or((0, 0));
+        if (measured.0..measured.1).contains(&from) {
+            return measured.1;
+        }
+        let rest = self.text.as_bytes().get(from..).unwrap_or(&[]);
+        let end = from + rest.iter().position(|byte| !letters.has(*byte)).unwrap_or(rest.len());
+        if let Some(run) = self.runs.get_mut(letters as usize) {
+            *run = (from, end);
+        }
+        end
+    }
+
+    fn private_key(&mut self, start: usize) {
+        let text = self.text;
+        let rest = text.get(start..).unwrap_or("");
+        let line = rest.get(..rest.bytes().take(60).position(|b| b == b'\n').unwrap_or(60)).unwrap_or(rest);
+        if self.within(start) || !line.contains("PRIVATE KEY") {
+            return;
+        }
+        let known = self.key_end.filter(|end| *end >= start);
+        let end = known.unwrap_or_else(|| rest.find("-----END").map_or(text.len(), |end| start + end));
+        self.key_end = Some(end);
+        // Without an end, or with the end of another key, what can be part of a key belongs to it.
+        let body = start + KEY_BEGINS.len();
+        let key = |b: u8| {
+            b.is_ascii_alphanumeric()
+                || b.is_ascii_whitespace()
+                || matches!(b, b'+' | b'/' | b'=' | b'\\' | b'-' | b':' | b',' | b'"')
+        };
+        let letters = text.as_bytes().get(body..end).unwrap_or(&[]).iter().position(|b| !key(*b));
+        let range = start..letters.map_or(end, |n| body + n).max(start + line.len());
+        self.covered = range.clone();
+        self.found.push(certain("private key", range));
+    }
 }
 
 fn certain(kind: &'static str, range: Range<usize>) -> Finding {
     Finding { kind, range, certainty: Certainty::Certain }
 }
 
+/// Returns whether a token can begin here: what stands before belongs to no longer word.
 fn starts_word(text: &str, at: usize, prefix: &str) -> bool {
-    let first = prefix.as_bytes().first().copied().unwrap_or(b' ');
-    let before = at.checked_sub(1).and_then(|n| text.as_bytes().get(n)).copied().unwrap_or(b' ');
-    // Letters after an escape such as `\n` belong to the escape.
-    let escaped = at >= 2 && text.as_bytes().get(at - 2) == Some(&b'\\') && matches!(before, b'n' | b't' | b'r');
+    let bytes = text.as_bytes();
+    let back = |n: usize| at.checked_sub(n).and_then(|n| bytes.get(n)).copied().unwrap_or(b' ');
+    let (first, before) = (prefix.as_bytes().first().copied().unwrap_or(b' '), back(1));
+    // Letters after an escape such as `\n` belong to the escape, and so do the digits of `%3D`.
+    let escaped = back(2) == b'\\' && matches!(before, b'n' | b't' | b'r')
+        || back(3) == b'%' && back(2).is_ascii_hexdigit() && before.is_ascii_hexdigit();
     !first.is_ascii_alphanumeric()
         || escaped
         || !(before.is_ascii_alphanumeric() || before == b'_' || before == b'+' || before == b'/' && prefix.len() < 4)
 }
 
-fn run(text: &str, from: usize, letters: Letters) -> &str {
-    let rest = text.get(from..).unwrap_or("");
-    let length = rest.bytes().take_while(|byte| letters.has(*byte)).count();
-    rest.get(..length).unwrap_or("")
-}
-
-fn private_keys(text: &str) -> Vec<Finding> {
-    let mut found = Vec::new();
-    for (at, _) in text.match_indices("-----BEGIN ") {
-        let rest = text.get(at..).unwrap_or("");
-        let line: String = rest.chars().take(60).take_while(|c| *c != '\n').collect();
-        if !line.contains("PRIVATE KEY") {
-            continue;
-        }
-        let end = rest.find("-----END").map_or(rest.len().min(line.len()), |end| end);
-        found.push(certain("private key", at..at + end.max(line.len())));
-    }
-    found
-}
-
 /// Tokens that are known by a mark in their middle.
-fn by_mark(text: &str) -> Vec<Finding> {
+pub(super) fn by_mark(text: &str) -> Vec<Finding> {
     let mut found = Vec::new();
     let bytes = text.as_bytes();
-    for (at, _) in text.match_indices("Q~") {
-        // Azure: three characters, a digit, `Q~`, then 31 to 34 more.
-        let start = at.saturating_sub(4);
-        let digit = at.checked_sub(1).and_then(|n| bytes.get(n)).is_some_and(u8::is_ascii_digit);
-        let body = mark_run(text, at + 2, |b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'~' | b'.' | b'-'));
-        if digit && (31..=34).contains(&body.len()) && text.is_char_boundary(start) && !is_placeholder(body) {
-            found.push(certain("Azure client secret", start..at + 2 + body.len()));
-        }
+    for at in memchr::memchr2_iter(b':', b'|', bytes) {
+        found.extend(if bytes.get(at) == Some(&b':') { telegram(text, at) } else { facebook(text, at) });
     }
-    for (at, _) in text.match_indices(':') {
-        // Telegram: the bot's number, then 35 characters that begin with `AA`.
-        let digits = bytes.get(..at).unwrap_or(&[]).iter().rev().take(12).take_while(|b| b.is_ascii_digit()).count();
-        let body = mark_run(text, at + 1, |b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
-        if (8..=10).contains(&digits) && body.len() == 35 && body.starts_with("AA") {
-            found.push(certain("Telegram token", at - digits..at + 1 + body.len()));
-        }
+    for at in memchr::memchr3_iter(b'~', b'.', b'!', bytes) {
+        found.extend(match bytes.get(at) {
+            Some(b'~') => azure_secret(text, at),
+            Some(b'.') => discord(text, at),
+            _ => salesforce(text, at),
+        });
     }
-    for (at, _) in text.match_indices('|') {
-        // Facebook: the application's number and 27 characters.
-        let digits = bytes.get(..at).unwrap_or(&[]).iter().rev().take(18).take_while(|b| b.is_ascii_digit()).count();
-        let body = mark_run(text, at + 1, |b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
-        if (15..=16).contains(&digits) && (26..=28).contains(&body.len()) {
-            found.push(certain("Facebook token", at - digits..at + 1 + body.len()));
-        }
-    }
-    for (at, _) in text.match_indices("-us") {
+    for at in memchr::memmem::find_iter(bytes, "-us") {
         // Mailchimp: 32 hexadecimal digits and the data centre.
-        let hex = bytes.get(..at).unwrap_or(&[]).iter().rev().take(33).take_while(|b| b.is_ascii_hexdigit()).count();
-        let centre = mark_run(text, at + 3, |b| b.is_ascii_digit());
-        if hex == 32 && (1..=2).contains(&centre.len()) {
-            found.push(certain("Mailchimp key", at - hex..at + 3 + centre.len()));
+        let hex = behind(text, at, 33, |b| b.is_ascii_hexdigit());
+        let centre = ahead(text, at + 3, |b| b.is_ascii_digit());
+        if hex.len() == 32 && (1..=2).contains(&centre.len()) {
+            found.push(certain("Mailchimp key", at - 32..at + 3 + centre.len()));
         }
     }
-    found.extend(discord(text));
+    for (mark, kind) in MARKS {
+        for at in memchr::memmem::find_iter(bytes, mark) {
+            let word = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'-' | b'_');
+            let (head, tail) = (behind(text, at, 128, word), ahead(text, at + mark.len(), word));
+            if (kind.0..=kind.1).contains(&head.len())
+                && (kind.2..=kind.3).contains(&tail.len())
+                && !is_placeholder(head)
+            {
+                let end = at + mark.len() + tail.len();
+                found.push(certain(kind.4, at - head.len()..end));
+            }
+        }
+    }
     found
 }
 
-fn mark_run(text: &str, from: usize, has: fn(u8) -> bool) -> &str {
+/// Marks in the middle of a key; how much stands before, how much behind, and what it is.
+type Mark = (usize, usize, usize, usize, &'static str);
+const MARKS: [(&str, Mark); 9] = [
+    ("AZDO", (76, 76, 4, 4, "Azure DevOps token")),
+    ("JQQJ99", (52, 52, 26, 26, "Azure key")),
+    ("+ASt", (74, 78, 6, 10, "Azure storage key")),
+    ("ACDb", (74, 78, 6, 10, "Azure database key")),
+    ("AzFu", (44, 46, 6, 10, "Azure functions key")),
+    ("AzSe", (42, 46, 6, 10, "Azure search key")),
+    ("+ACR", (40, 44, 6, 10, "Azure registry key")),
+    ("AIoT", (32, 36, 5, 10, "Azure hub key")),
+    ("NRAL", (36, 36, 0, 0, "New Relic key")),
+];
+
+/// Azure: three characters, a digit, `Q~`, then 31 to 34 more.
+fn azure_secret(text: &str, at: usize) -> Option<Finding> {
+    let start = at.checked_sub(5)?;
+    let bytes = text.as_bytes();
+    let digit = bytes.get(at - 2).is_some_and(u8::is_ascii_digit) && bytes.get(at - 1) == Some(&b'Q');
+    if !digit || !text.is_char_boundary(start) {
+        return None;
+    }
+    let body = ahead(text, at + 1, |b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'~' | b'.' | b'-'));
+    ((31..=34).contains(&body.len()) && !is_placeholder(body))
+        .then(|| certain("Azure client secret", start..at + 1 + body.len()))
+}
+
+/// Telegram: the bot's number, then 35 characters that begin with `AA`.
+fn telegram(text: &str, at: usize) -> Option<Finding> {
+    let body = ahead(text, at + 1, url_letter);
+    if !(34..=36).contains(&body.len()) || !body.starts_with("AA") {
+        return None;
+    }
+    let number = behind(text, at, 12, |b| b.is_ascii_digit());
+    (8..=10).contains(&number.len()).then(|| certain("Telegram token", at - number.len()..at + 1 + body.len()))
+}
+
+/// Facebook: the application's number and 27 characters.
+fn facebook(text: &str, at: usize) -> Option<Finding> {
+    let number = behind(text, at, 18, |b| b.is_ascii_digit());
+    if !(15..=16).contains(&number.len()) {
+        return None;
+    }
+    let body = ahead(text, at + 1, url_letter);
+    (26..=28).contains(&body.len()).then(|| certain("Facebook token", at - number.len()..at + 1 + body.len()))
+}
+
+/// Salesforce: the organisation's number from `00D` on, `!`, and the session.
+fn salesforce(text: &str, at: usize) -> Option<Finding> {
+    let number = behind(text, at, 19, |b| b.is_ascii_alphanumeric());
+    if !matches!(number.len(), 15 | 18) || !number.starts_with("00D") {
+        return None;
+    }
+    let body = ahead(text, at + 1, |b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_'));
+    (body.len() >= 80).then(|| certain("Salesforce session", at - number.len()..at + 1 + body.len()))
+}
+
+/// Discord: the bot's number, a time of six characters and a signature, each in base64, with dots between.
+/// HashiCorp's tokens for teams have `atlasv1` in the middle.
+fn discord(text: &str, at: usize) -> Option<Finding> {
+    let bytes = text.as_bytes();
+    let second = match bytes.get(at + 7).zip(bytes.get(at + 8)) {
+        Some((b'.', _)) => at + 7,
+        Some((_, b'.')) if text.get(at..at + 9) == Some(".atlasv1.") => at + 8,
+        _ => return None,
+    };
+    let number = behind(text, at, 29, url_letter);
+    let signature = ahead(text, second + 1, url_letter);
+    let range = at - number.len()..second + 1 + signature.len();
+    if second == at + 8 {
+        return (number.len() == 14 && signature.len() >= 60).then(|| certain("Terraform token", range));
+    }
+    let time = text.get(at + 1..second).is_some_and(|time| time.bytes().all(url_letter));
+    let digits = number.get(..3).is_some_and(|head| head.contains(['M', 'N', 'O']));
+    let fits = time
+        && (23..=28).contains(&number.len())
+        && (27..=40).contains(&signature.len())
+        && digits
+        && !number.starts_with(['P', 'Q', 'Z']);
+    fits.then(|| certain("Discord token", range))
+}
+
+fn url_letter(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
+}
+
+/// Returns the run behind a place. No token is longer; this keeps many marks in one run from costing its square.
+fn ahead(text: &str, from: usize, has: fn(u8) -> bool) -> &str {
     let rest = text.get(from..).unwrap_or("");
-    // No token is longer; this keeps many marks in one run from costing its square.
-    let length = rest.bytes().take(256).take_while(|byte| has(*byte)).count();
+    let length = rest.bytes().take(160).take_while(|byte| has(*byte)).count();
     rest.get(..length).unwrap_or("")
 }
 
-/// Discord: the bot's number, a time and a signature, each in base64, with dots between.
-fn discord(text: &str) -> Vec<Finding> {
-    let mut found = Vec::new();
-    let mut at = 0;
-    for word in text.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'))) {
-        let start = text.len().min(word.as_ptr() as usize - text.as_ptr() as usize).max(at);
-        at = start;
-        let parts: Vec<&str> = word.trim_matches('.').split('.').take(4).collect();
-        if let [number, time, signature] = parts.as_slice()
-            && (23..=28).contains(&number.len())
-            && time.len() == 6
-            && (27..=40).contains(&signature.len())
-            && number.get(..3).is_some_and(|head| head.contains(['M', 'N', 'O']))
-            && !number.starts_with(['P', 'Q', 'Z'])
-        {
-            found.push(certain("Discord token", start..start + word.len()));
+/// Returns the run that ends at a place, of so many bytes at most.
+fn behind(text: &str, at: usize, most: usize, has: fn(u8) -> bool) -> &str {
+    let rest = text.as_bytes().get(..at).unwrap_or(&[]);
+    let length = rest.iter().rev().take(most).take_while(|byte| has(**byte)).count();
+    text.get(at - length..at).unwrap_or("")
+}
+
+/// Returns the secret halves of AWS keys: 40 characters near a key's public half.
+pub(super) fn beside(text: &str, found: &[Finding]) -> Vec<Finding> {
+    let mut halves = Vec::new();
+    let mut done = 0;
+    for key in found.iter().filter(|finding| finding.kind == "AWS access key") {
+        let from = key.range.end.max(done);
+        let mut to = text.len().min(key.range.end.saturating_add(200));
+        while !text.is_char_boundary(to) {
+            to -= 1;
+        }
+        done = done.max(to);
+        let Some(near) = text.get(from..to) else { continue };
+        let mut at = from;
+        for part in near.as_bytes().split(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/'))) {
+            let start = at;
+            at += part.len() + 1;
+            let half = text.get(start..start + part.len()).filter(|half| half.len() == 40);
+            let counts = half.map(Counts::of).unwrap_or_default();
+            if counts.capitals > 0 && counts.small > 0 && counts.digits > 0 {
+                halves.push(certain("AWS secret key", start..start + part.len()));
+            }
         }
     }
-    found
+    halves
 }

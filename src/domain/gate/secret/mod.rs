@@ -5,6 +5,9 @@
 
 mod assignment;
 mod formats;
+mod names;
+mod table;
+mod values;
 
 use std::ops::Range;
 
@@ -28,10 +31,21 @@ pub struct Finding {
     pub certainty: Certainty,
 }
 
+/// Builds the tables now, so that the first text does not pay for them.
+pub fn prepare() {
+    values::prepare();
+    formats::prepare();
+}
+
 /// Returns the secrets of a text, in order, without overlaps.
 pub fn scan(text: &str) -> Vec<Finding> {
     let mut found = formats::scan(text);
+    found.extend(formats::by_mark(text));
+    found.extend(formats::beside(text, &found));
     found.extend(assignment::scan(text));
+    if found.is_empty() {
+        return found;
+    }
     found.sort_by(|a, b| {
         a.range.start.cmp(&b.range.start).then(b.certainty.cmp(&a.certainty)).then(b.range.end.cmp(&a.range.end))
     });
@@ -71,6 +85,21 @@ pub fn mask(text: &str) -> (String, Vec<Finding>) {
     (masked, found)
 }
 
+/// Returns the text with secrets replaced, as a human sees it who must judge it: what could be code stays.
+///
+/// A finding that holds what a shell or Lisp would act on is shown as it is: nothing may hide behind a mask.
+pub fn mask_shown(text: &str) -> String {
+    let acts = |c: char| {
+        c.is_whitespace()
+            || matches!(c, '$' | '`' | '(' | ')' | '{' | '}' | ';' | '|' | '&' | '<' | '>' | '\\' | '"' | '\'')
+    };
+    let mut found = scan(text);
+    found.retain(|finding| {
+        finding.kind == "private key" || !text.get(finding.range.clone()).unwrap_or("").contains(acts)
+    });
+    replaced(text, &found)
+}
+
 fn replaced(text: &str, found: &[Finding]) -> String {
     let mut masked = String::with_capacity(text.len());
     let mut at = 0;
@@ -83,69 +112,4 @@ fn replaced(text: &str, found: &[Finding]) -> String {
     }
     masked.push_str(text.get(at..).unwrap_or(""));
     masked
-}
-
-/// Returns whether a value is written to show where a secret goes: `xxxx`, `<your key>`, `$KEY`, `EXAMPLE`.
-fn is_placeholder(value: &str) -> bool {
-    if value.is_empty() || value.contains(['<', '>', '{', '}', '$', '…']) || value.starts_with('%') {
-        return true;
-    }
-    let lower = value.to_ascii_lowercase();
-    let words = [
-        "xxxx",
-        "****",
-        "....",
-        "####",
-        "example",
-        "placeholder",
-        "redacted",
-        "your_",
-        "your-",
-        "yourkey",
-        "yourtoken",
-        "changeme",
-        "change_me",
-        "change-me",
-        "insert",
-        "dummy",
-        "notreal",
-        "not_real",
-        "todo",
-        "replace",
-        "abcdefghijkl",
-        "my-secret",
-        "mysecret",
-        "my_secret",
-        "put_your",
-        "token_here",
-        "key_here",
-        "tokenhere",
-        "keyhere",
-        "_here",
-        "0000000000",
-        "undefined",
-        "process.env",
-        "os.environ",
-        "getenv",
-    ];
-    words.iter().any(|word| lower.contains(word)) || lower.ends_with("...")
-}
-
-/// Returns bits of information a character, by the frequency of characters.
-fn entropy(value: &str) -> f64 {
-    let mut counts = [0u32; 256];
-    for byte in value.bytes() {
-        if let Some(count) = counts.get_mut(usize::from(byte)) {
-            *count += 1;
-        }
-    }
-    let total = value.len().max(1) as f64;
-    counts
-        .iter()
-        .filter(|count| **count > 0)
-        .map(|count| {
-            let share = f64::from(*count) / total;
-            -share * share.log2()
-        })
-        .sum()
 }

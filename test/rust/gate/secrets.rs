@@ -1,0 +1,303 @@
+//! Secrets in text: by shape, by where they stand, and what only looks like one. No sample here was ever a key.
+
+use passepartout::domain::gate::secret::{self, Certainty};
+use std::time::{Duration, Instant};
+
+const BASE62: &str = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+const HEX: &str = "0123456789abcdef";
+const UPPER: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+
+/// Returns so many letters that look drawn by lot, and are the same at each run.
+fn drawn(letters: &str, length: usize, seed: u64) -> String {
+    let letters: Vec<char> = letters.chars().collect();
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let next = |_| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        letters[(state % letters.len() as u64) as usize]
+    };
+    (0..length).map(next).collect()
+}
+
+fn uuid(seed: u64) -> String {
+    let hex = drawn(HEX, 32, seed);
+    format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
+}
+
+#[test]
+fn tokens_are_found_by_their_shape_wherever_they_stand() {
+    let shapes: &[(&str, &str, usize)] = &[
+        ("AKIA", UPPER, 16),
+        ("ASIA", UPPER, 16),
+        ("LTAI5t", BASE62, 20),
+        ("AIza", BASE62, 35),
+        ("ya29.", BASE62, 60),
+        ("GOCSPX-", BASE62, 28),
+        ("ghp_", BASE62, 36),
+        ("gho_", BASE62, 36),
+        ("github_pat_", BASE62, 82),
+        ("glpat-", BASE62, 20),
+        ("glrt-", BASE62, 20),
+        ("npm_", BASE62, 36),
+        ("pypi-AgEIcHlwaS5vcmc", BASE62, 90),
+        ("rubygems_", HEX, 48),
+        ("dckr_pat_", BASE62, 27),
+        ("AKCp8", BASE62, 68),
+        ("xoxb-2345678901-", BASE62, 24),
+        ("xapp-1-A012345678-", BASE62, 40),
+        ("sk_live_", BASE62, 24),
+        ("rk_live_", BASE62, 24),
+        ("whsec_", BASE62, 32),
+        ("sq0atp-", BASE62, 22),
+        ("shpat_", HEX, 32),
+        ("SK", HEX, 32),
+        ("key-", HEX, 32),
+        ("xkeysib-", HEX, 80),
+        ("mlsn.", HEX, 64),
+        ("NRAK-", UPPER, 27),
+        ("glsa_", BASE62, 41),
+        ("sntryu_", HEX, 64),
+        ("phx_", BASE62, 43),
+        ("sk-", BASE62, 48),
+        ("gsk_", BASE62, 52),
+        ("pplx-", BASE62, 48),
+        ("r8_", BASE62, 37),
+        ("nvapi-", BASE62, 64),
+        ("tvly-", BASE62, 32),
+        ("pcsk_", BASE62, 70),
+        ("lin_api_", BASE62, 40),
+        ("ntn_", BASE62, 44),
+        ("figd_", BASE62, 40),
+        ("CCIPAT_", BASE62, 50),
+        ("bkua_", HEX, 40),
+        ("sqp_", HEX, 40),
+        ("dop_v1_", HEX, 64),
+        ("hvs.", BASE62, 90),
+        ("pul-", HEX, 40),
+        ("dp.ct.", BASE62, 43),
+        ("tskey-auth-", BASE62, 30),
+        ("dapi", HEX, 32),
+        ("lsv2_pt_", HEX, 43),
+        ("AGE-SECRET-KEY-1", UPPER, 58),
+    ];
+    let lines = [
+        "@",
+        "export X=@",
+        "{\"a\": \"@\"}",
+        "a: '@'",
+        "<v>@</v>",
+        "see @.",
+        "https://h/?a=@&b=1",
+        "first\\n@\\nlast",
+        "(@)",
+        "`@`",
+        "x%3D@",
+    ];
+    for (n, (prefix, letters, length)) in shapes.iter().enumerate() {
+        for line in lines {
+            let token = format!("{prefix}{}", drawn(letters, *length, n as u64 + 7));
+            let text = line.replace('@', &token);
+            let (masked, found) = secret::mask(&text);
+            assert!(!found.is_empty(), "{text}");
+            assert!(!masked.contains(&token), "{masked}");
+        }
+    }
+}
+
+#[test]
+fn tokens_with_parts_are_found() {
+    let part = |n: usize, seed: u64| drawn(BASE62, n, seed);
+    for text in [
+        format!("eyJ{}.eyJ{}.{}", part(30, 1), part(60, 2), part(43, 3)),
+        format!("SG.{}.{}", part(22, 4), part(43, 5)),
+        format!("pat{}.{}", part(14, 6), drawn(HEX, 64, 7)),
+        format!("{}:AA{}", "7213808861", part(33, 8)),
+        format!("M{}.{}.{}", part(23, 9), part(6, 10), part(27, 11)),
+        format!("{}.atlasv1.{}", part(14, 12), part(67, 13)),
+        format!("x{}8Q~{}", part(2, 14), part(34, 15)),
+        format!("{}-us14", drawn(HEX, 32, 16)),
+        format!("00D{}!{}", part(12, 17), part(96, 18)),
+        format!("https://hooks.slack.com/services/T{}/B{}/{}", part(8, 19), part(8, 20), part(24, 21)),
+        format!("re_{}_{}", part(8, 22), part(24, 23)),
+        format!("pat-na1-{}", uuid(24)),
+        format!("sk-ant-api03-{}AA", part(93, 25)),
+        format!("sk-proj-{}T3BlbkFJ{}", part(40, 26), part(40, 27)),
+        format!("{}AZDO{}", part(76, 28), part(4, 29)),
+        format!("syt_{}_{}_{}", part(12, 30), part(20, 31), part(6, 32)),
+        format!("$2b$12${}", part(53, 33)),
+        format!("$6${}${}", part(16, 34), part(86, 35)),
+        format!("DefaultEndpointsProtocol=https;AccountName=a;AccountKey={}==", part(86, 36)),
+    ] {
+        assert!(!secret::scan(&text).is_empty(), "{text}");
+    }
+}
+
+#[test]
+fn both_halves_of_a_pair_of_keys_are_masked() {
+    let (open, hidden) = (format!("AKIA{}", drawn(UPPER, 16, 3)), format!("{}aB3/", drawn(BASE62, 36, 4)));
+    let (masked, _) = secret::mask(&format!("the keys are {open} / {hidden}, use them"));
+    assert!(!masked.contains(&hidden) && !masked.contains(&open), "{masked}");
+}
+
+#[test]
+fn a_private_key_is_masked_to_its_end_and_without_one() {
+    for kind in ["RSA ", "EC ", "OPENSSH ", "ENCRYPTED ", ""] {
+        let body = drawn(BASE62, 64, 5);
+        let whole = format!("-----BEGIN {kind}PRIVATE KEY-----\n{body}\n{body}\n-----END {kind}PRIVATE KEY-----");
+        for text in
+            [whole.clone(), whole.replace('\n', "\\n"), whole.split("-----END").next().unwrap_or("").to_string()]
+        {
+            assert!(!secret::mask(&text).0.contains(&body), "{text}");
+            assert_eq!(secret::scan(&text).first().map(|found| found.certainty), Some(Certainty::Certain));
+        }
+    }
+    let public = format!("-----BEGIN PUBLIC KEY-----\n{}\n-----END PUBLIC KEY-----", drawn(BASE62, 64, 6));
+    assert!(secret::scan(&public).is_empty());
+}
+
+#[test]
+fn values_under_telling_names_are_found_in_every_notation() {
+    let value = drawn(BASE62, 24, 11);
+    let password = "t7#Kq9!vLm2x";
+    for form in [
+        "API_KEY=@",
+        "export API_KEY=\"@\"",
+        "api_key = '@'",
+        "\"apiKey\": \"@\",",
+        "api-key: @",
+        "'access_token' => '@',",
+        "<apiKey>@</apiKey>",
+        "<add key=\"ServiceToken\" value=\"@\"/>",
+        "{\"name\": \"CLIENT_SECRET\", \"value\": \"@\"}",
+        "- name: SESSION_SECRET\n  value: \"@\"",
+        "$env:API_TOKEN = '@'",
+        "const apiToken: string = \"@\";",
+        "var secretKey = \"@\"",
+        "client_secret := \"@\"",
+        "let auth_token = \"@\";",
+        "(setq my-api-key \"@\")",
+        "os.environ['API_KEY'] = '@'",
+        "os.Setenv(\"API_TOKEN\", \"@\")",
+        "ENV API_TOKEN @",
+        "mytool --api-key @",
+        "mytool --token=@",
+        "X-Api-Key: @",
+        "Authorization: Bearer @",
+        "curl -H 'Authorization: token @' https://example.org",
+        "Cookie: sid=@; theme=dark",
+        "https://example.org/x?access_token=@&y=1",
+        "https://@@example.org/x.git",
+        "//registry.example.org/:_authToken=@",
+        "SECRET_KEY_BASE=@",
+        "api_key_prod: @",
+        "the api key @ is new",
+    ] {
+        let text = if form.contains("@@") { form.replacen('@', &value, 1) } else { form.replace('@', &value) };
+        let (masked, found) = secret::mask(&text);
+        assert!(!found.is_empty() && !masked.contains(&value), "{text}: {masked}");
+    }
+    for form in [
+        "password=@",
+        "PGPASSWORD='@'",
+        "db.password = @",
+        "password: \"@\"",
+        "<password>@</password>",
+        "-Password @",
+        "sshpass -p @ ssh me@h",
+        "machine h.example.org login me password @",
+        "machine h.example.org\n  login me\n  password @",
+        "CREATE USER me IDENTIFIED BY '@'",
+        "password \"@\"",
+        "new NetworkCredential(\"me\", \"@\")",
+        "redis-cli -a @",
+    ] {
+        let text = form.replace('@', password);
+        assert!(!secret::scan(&text).is_empty(), "{text}");
+    }
+    for address in
+        ["postgres://me:t7Kq9vLm2x@h/db", "redis://:t7Kq9vLm2x@h:6379", "mongodb+srv://me:p@ss9word7@h.example.org/x"]
+    {
+        assert!(!secret::scan(address).is_empty(), "{address}");
+    }
+}
+
+#[test]
+fn what_only_looks_like_a_secret_passes() {
+    let (hex40, hex64, word) = (drawn(HEX, 40, 1), drawn(HEX, 64, 2), drawn(BASE62, 40, 3));
+    let id = uuid(4);
+    for text in [
+        format!("commit {hex40}"),
+        format!("checksum = \"{hex64}\""),
+        format!("\"integrity\": \"sha512-{word}{word}==\""),
+        format!("sha256:{hex64}"),
+        format!("{hex64}  dist.tar.gz"),
+        format!(":ID: {id}"),
+        format!("request_id={id}"),
+        format!("ssh-ed25519 AAAAC3NzaC1lZDI1NTE5{word} me@host"),
+        format!("public_key = \"{word}\""),
+        format!("data:image/png;base64,iVBORw0KGgo{word}{word}"),
+        format!("password: ENC[AES256_GCM,data:{word},iv:{word},tag:{word},type:str]"),
+        format!("db_password: !vault |\n  $ANSIBLE_VAULT;1.1;AES256\n  {hex64}"),
+        format!("secret: vault:v1:{word}"),
+        format!("cache_key = \"{hex40}\""),
+        "export TOKEN=<your token>".to_string(),
+        "api_key: ${API_KEY}".to_string(),
+        "password = os.environ[\"DB_PASSWORD\"]".to_string(),
+        "password = getpass.getpass()".to_string(),
+        "token = secrets.token_urlsafe(32)".to_string(),
+        "let token = Parser::next_token(&mut self.lexer);".to_string(),
+        "key: KERB_CRYPTO_KEY32,".to_string(),
+        "target: aarch64-unknown-linux-gnu, key = \"aarch64-unknown-linux-gnu\"".to_string(),
+        "DATABASE_URL=postgres://user:password@localhost:5432/db".to_string(),
+        "https://$USER:$PASS@example.org".to_string(),
+        "curl -u \"$USER:$PASSWORD\" https://example.org".to_string(),
+        "AWS_ACCESS_KEY_ID=AKIAIOSFODNN7EXAMPLE".to_string(),
+        "sk_live_xxxxxxxxxxxxxxxxxxxxxxxx".to_string(),
+        "machine example.org login me password ********".to_string(),
+        "password: correct horse".to_string(),
+        "The password must have 12 characters.".to_string(),
+        "tokens: 1234, keys: 5678".to_string(),
+        "key=value".to_string(),
+        "git push origin token-refresh-2024".to_string(),
+        "\"version\": \"1.22.333-beta.44\"".to_string(),
+        "(define-key map (kbd \"C-c C-k\") #'kill-buffer)".to_string(),
+        "op://vault/item/password".to_string(),
+        "secretKeyRef:\n  name: db-secret\n  key: password".to_string(),
+        "[![cov](https://cov.example.org/x/badge.svg?token=X0LB1HB90L)]".to_string(),
+    ] {
+        let found = secret::scan(&text);
+        assert!(found.is_empty(), "{text}: {found:?}");
+    }
+}
+
+#[test]
+fn a_scan_is_linear_whatever_the_text() {
+    let start = Instant::now();
+    for piece in [
+        "key=",
+        "token='",
+        "password=\"'",
+        "-----BEGIN PRIVATE KEY-----",
+        "sk_live_",
+        "eyJ",
+        "AKIAQZ7XW2LMNB4KJH3T",
+        "://a:b@",
+        "@",
+        ">",
+        "<password>",
+        "name value=",
+        "-u ",
+        "--token ",
+        "secret secret ",
+        ".",
+        "+ASt",
+        "ghp_sk-glpat-xoxb-npm_",
+        "cookie: a=b; ",
+        "\u{e9}=\u{e9}:",
+    ] {
+        let _ = secret::scan(&piece.repeat((1 << 17) / piece.len()));
+    }
+    // A square would take an hour; two megabytes take a second or two without optimisation.
+    assert!(start.elapsed() < Duration::from_secs(120), "{:?}", start.elapsed());
+}
