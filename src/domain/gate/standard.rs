@@ -16,6 +16,10 @@ pub const MANDATORY: &[&str] =
 
 /// Returns the seven gates, with the gates that skills add. What they add can only tighten.
 pub fn standard(rules: Vec<Rules>) -> Gates {
+    // Tables are built before the first verdict, not in it.
+    crate::domain::gate::secret::prepare();
+    crate::domain::gate::place::prepare();
+    crate::domain::gate::shell::prepare();
     let mut gates: Vec<Box<dyn Gate>> = vec![
         Box::new(Permissions),
         Box::new(Vault),

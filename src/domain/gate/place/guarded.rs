@@ -1,15 +1,23 @@
 //! Which files run, or decide what runs, without being asked: writing them is more than writing a file.
 
-use super::glob::matches;
-use super::secret::plain_forms;
+use super::glob::Patterns;
+use super::secret::{plain_forms, small};
 use super::{Zone, zone};
 use crate::domain::scope::Scope;
+use std::sync::LazyLock;
+
+static NAMES: LazyLock<Patterns> = LazyLock::new(|| Patterns::new(GUARDED_NAMES));
+
+/// Builds the table now, so that no verdict pays for it.
+pub(super) fn prepare() {
+    LazyLock::force(&NAMES);
+}
 
 /// Returns why writing a canonical path is more than writing a file; `None` when it is not.
 pub fn guarded(path: &str, scope: &Scope) -> Option<&'static str> {
-    let lower = path.to_lowercase();
+    let lower = small(path);
     let base = lower.rsplit('/').next().unwrap_or("");
-    if plain_forms(base).iter().any(|form| GUARDED_NAMES.iter().any(|pattern| matches(pattern, form))) {
+    if plain_forms(base).iter().any(|form| NAMES.fit(form)) {
         return Some("such a file runs, or decides what runs, when somebody opens or builds its folder");
     }
     let anchored = format!("{lower}/");

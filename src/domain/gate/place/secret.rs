@@ -1,23 +1,46 @@
 //! Which paths name secrets: by the place they lie in, or by their name alone.
 
-use super::glob::matches;
+use super::glob::{Patterns, matches};
 use super::is_below;
 use super::tables::{OPEN_NAMES, SECRET_HOME, SECRET_NAMES, SECRET_SYSTEM};
 use crate::domain::scope::Scope;
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+static NAMES: LazyLock<Patterns> = LazyLock::new(|| Patterns::new(SECRET_NAMES));
+static OPEN: LazyLock<Patterns> = LazyLock::new(|| Patterns::new(OPEN_NAMES));
+static HOME: LazyLock<Vec<String>> = LazyLock::new(|| SECRET_HOME.iter().map(|p| p.to_lowercase()).collect());
+static SYSTEM: LazyLock<Vec<String>> = LazyLock::new(|| SECRET_SYSTEM.iter().map(|p| p.to_lowercase()).collect());
+
+/// Builds the tables now, so that no verdict pays for them.
+pub(super) fn prepare() {
+    LazyLock::force(&NAMES);
+    LazyLock::force(&OPEN);
+    LazyLock::force(&HOME);
+    LazyLock::force(&SYSTEM);
+}
+
+/// Returns a text in small letters; a copy only where it has others.
+pub(super) fn small(text: &str) -> Cow<'_, str> {
+    if text.bytes().all(|b| b.is_ascii() && !b.is_ascii_uppercase()) {
+        Cow::Borrowed(text)
+    } else {
+        Cow::Owned(text.to_lowercase())
+    }
+}
 
 /// Returns why a canonical path names a secret file; `None` when it names none.
 pub fn secret(path: &str, scope: &Scope) -> Option<&'static str> {
     if scope.own.iter().any(|root| is_below(path, root)) {
         return Some("it belongs to Passepartout itself");
     }
-    let lower = path.to_lowercase();
-    if SECRET_SYSTEM.iter().any(|pattern| matches_place(&pattern.to_lowercase(), &lower)) {
+    let lower = small(path);
+    if SYSTEM.iter().any(|pattern| matches_place(pattern, &lower)) {
         return Some("the system keeps secrets there");
     }
-    let homes = [scope.home.to_lowercase()];
-    let in_home = homes.iter().find_map(|home| lower.strip_prefix(home.as_str())).or_else(|| of_any_home(&lower));
+    let in_home = lower.strip_prefix(&*small(&scope.home)).or_else(|| of_any_home(&lower));
     if let Some(rest) = in_home.map(|rest| rest.trim_start_matches('/'))
-        && SECRET_HOME.iter().any(|pattern| matches_place(&pattern.to_lowercase(), rest))
+        && HOME.iter().any(|pattern| matches_place(pattern, rest))
     {
         return Some("keys, passwords or private data are kept there");
     }
@@ -26,26 +49,18 @@ pub fn secret(path: &str, scope: &Scope) -> Option<&'static str> {
 
 /// Returns why the last parts of a path name a secret file, by name alone.
 pub fn secret_name(path: &str) -> Option<&'static str> {
-    let lower = path.to_lowercase();
+    let lower = small(path);
     // Only in names from Windows does a backslash part folders.
     let windows = lower.get(1..2) == Some(":") || lower.starts_with("\\\\");
-    let parts: Vec<&str> =
-        lower.split(|c| c == '/' || (windows && c == '\\')).filter(|part| !part.is_empty() && *part != ".").collect();
-    let last = parts.last().copied().unwrap_or("");
-    let forms = plain_forms(last);
-    let vendored = parts.iter().rev().skip(1).any(|part| matches!(*part, "node_modules" | "vendor" | "site-packages"));
-    let below_secret =
-        parts.iter().rev().skip(1).any(|part| matches!(*part, "private-keys-v1.d" | ".gnupg" | ".password-store"));
-    if below_secret {
+    let parts = || lower.rsplit(|c| c == '/' || (windows && c == '\\')).filter(|part| !part.is_empty() && *part != ".");
+    let last = parts().next().unwrap_or("");
+    if parts().skip(1).any(|part| matches!(part, "private-keys-v1.d" | ".gnupg" | ".password-store")) {
         return Some("keys or passwords are kept there");
     }
-    let prose = last.split_whitespace().count() > 3;
-    let hit = !prose
-        && forms.iter().any(|form| {
-            !OPEN_NAMES.iter().any(|pattern| matches(pattern, form))
-                && SECRET_NAMES.iter().any(|pattern| matches(pattern, form))
-        });
-    (hit && !vendored).then_some("its name is that of a file with keys or passwords")
+    let hit = plain_forms(last).iter().any(|form| !OPEN.fit(form) && NAMES.fit(form));
+    let prose = || last.split_whitespace().count() > 3;
+    let vendored = || parts().skip(1).any(|part| matches!(part, "node_modules" | "vendor" | "site-packages"));
+    (hit && !prose() && !vendored()).then_some("its name is that of a file with keys or passwords")
 }
 
 /// Returns whether an unquoted pattern could name a secret file that a plain `*` would not.
@@ -100,18 +115,20 @@ fn of_any_home(lower: &str) -> Option<&str> {
 fn matches_place(pattern: &str, path: &str) -> bool {
     match pattern.strip_suffix('/') {
         Some(folder) if folder.contains('*') => {
-            let depth = folder.matches('/').count();
-            let head: Vec<&str> = path.splitn(depth + 2, '/').take(depth + 1).collect();
-            matches(folder, &head.join("/"))
+            let depth = folder.bytes().filter(|b| *b == b'/').count();
+            let head = path.match_indices('/').nth(depth).map_or(path, |(end, _)| path.get(..end).unwrap_or(path));
+            matches(folder, head)
         }
-        Some(folder) => path == folder || path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/')),
-        None => matches(pattern, path),
+        Some(folder) => path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')),
+        None if pattern.contains(['*', '?', '[']) => matches(pattern, path),
+        None => pattern == path,
     }
 }
 
 /// Returns a name and what is left of it without the marks of backups, copies, auto-saves and line numbers.
-pub(super) fn plain_forms(name: &str) -> Vec<String> {
-    let mut forms = vec![name.to_string()];
+pub(super) fn plain_forms(name: &str) -> Vec<&str> {
+    let mut forms = Vec::with_capacity(8);
+    forms.push(name);
     let trimmed = name.trim_matches(|c: char| c == '#' || c == '~' || c.is_whitespace());
     // Emacs writes a backup's folders with `!` in place of `/`.
     let trimmed = trimmed.rsplit('!').next().unwrap_or(trimmed);
@@ -119,13 +136,14 @@ pub(super) fn plain_forms(name: &str) -> Vec<String> {
     for form in [trimmed, cut] {
         let mut form = form;
         for _ in 0..3 {
-            forms.push(form.to_string());
+            if !forms.contains(&form) {
+                forms.push(form);
+            }
             let Some(shorter) = BACKUP_SUFFIXES.iter().find_map(|suffix| form.strip_suffix(suffix)) else { break };
             form = shorter;
         }
     }
     forms.retain(|form| !form.is_empty());
-    forms.dedup();
     forms
 }
 

@@ -22,6 +22,7 @@ use crate::domain::scope::Scope;
 use std::collections::BTreeSet;
 use unwrap::Inner;
 
+pub use programs::prepare;
 pub use runs::{Runs, runs};
 
 /// How bad a concern is. The order is by severity.

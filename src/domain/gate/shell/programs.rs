@@ -5,6 +5,8 @@ use super::families::{FAMILIES, Family};
 use super::options::operands;
 use super::{Concern, Harm, effect, value};
 use crate::domain::gate::facts::Word;
+use std::collections::HashMap;
+use std::sync::LazyLock;
 
 /// Returns what speaks against a program with these arguments; nothing when it is known to read only.
 pub fn judge(name: &str, args: &[Word], appended: bool) -> Vec<Concern> {
@@ -43,8 +45,19 @@ fn concern(found: Option<String>) -> Vec<Concern> {
     found.map(|why| effect(Harm::Moderate, why)).into_iter().collect()
 }
 
+/// The catalogue by name; of two entries with one name the first counts.
+static BY_NAME: LazyLock<HashMap<&'static str, &'static Program>> = LazyLock::new(|| {
+    let all = PROGRAMS.iter().rev();
+    all.flat_map(|program| program.names.iter().map(move |name| (*name, program))).collect()
+});
+
+/// Builds the table now, so that no verdict pays for it.
+pub fn prepare() {
+    LazyLock::force(&BY_NAME);
+}
+
 fn lookup(name: &str) -> Option<&'static Program> {
-    PROGRAMS.iter().find(|program| program.names.contains(&name))
+    BY_NAME.get(name).copied()
 }
 
 pub(super) fn at_run_time(name: &str, word: &Word) -> String {
