@@ -3,7 +3,10 @@
 //! A [`Secret`] has no `Debug`, no `Display` and no serialisation, so it cannot reach a message, trace, log or memory.
 //! The [`Vault`] is an interface over what Emacs gave, the environment and `.env`; it has no file of its own.
 
+mod disguise;
+
 use aho_corasick::{AhoCorasick, MatchKind};
+use disguise::Disguised;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Read;
@@ -56,6 +59,7 @@ pub struct Vault {
     /// Names in the order of the searched patterns.
     names: Vec<String>,
     every: Option<AhoCorasick>,
+    disguised: Disguised,
     longest: Option<AhoCorasick>,
 }
 
@@ -85,7 +89,8 @@ impl Vault {
         let values: Vec<&str> = sought.iter().map(|(_, secret)| secret.expose()).collect();
         let every = AhoCorasick::new(&values).ok();
         let longest = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&values).ok();
-        Vault { secrets, names, every, longest }
+        let disguised = Disguised::new(values.iter().copied());
+        Vault { secrets, names, every, disguised, longest }
     }
 
     /// Gathers keys: those that Emacs gave win over the environment, and that over the `.env` file.
@@ -112,7 +117,23 @@ impl Vault {
             // The automaton could not be built: fail closed by naming every key.
             return self.secrets.keys().cloned().collect();
         };
-        let mut found: Vec<usize> = every.find_overlapping_iter(text).map(|m| m.pattern().as_usize()).collect();
+        if self.names.is_empty() {
+            return Vec::new();
+        }
+        self.named(every.find_overlapping_iter(text).map(|m| m.pattern().as_usize()).collect())
+    }
+
+    /// Returns the names of all keys that occur in a text, plain or in disguise: in base64, in hexadecimal, escaped, or
+    /// split over lines or by quotes.
+    pub fn scan_disguised(&self, text: &str) -> Vec<String> {
+        let mut found = self.scan(text);
+        found.extend(self.named(self.disguised.find(text)));
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    fn named(&self, mut found: Vec<usize>) -> Vec<String> {
         found.sort_unstable();
         found.dedup();
         found.into_iter().filter_map(|n| self.names.get(n).cloned()).collect()

@@ -157,12 +157,8 @@ pub async fn start_found(boot: Boot, opened: Opened, stop: Arc<AtomicBool>) -> R
     let vault = Arc::new(vault);
     let skills = crate::edge::skills::load(&skill_folders(&config));
     let gates = skills.gates();
-    let survey = Survey::new(
-        Arc::new(VaultNames(vault.clone())),
-        Arc::new(lookout.clone()),
-        Some(Arc::new(lookout.clone())),
-        SURVEY_PATIENCE,
-    );
+    let survey =
+        Survey::new(vault.clone(), Arc::new(lookout.clone()), Some(Arc::new(lookout.clone())), SURVEY_PATIENCE);
     let parts = Parts {
         gates,
         config,
@@ -227,7 +223,7 @@ pub async fn start_found(boot: Boot, opened: Opened, stop: Arc<AtomicBool>) -> R
 /// Returns gates and survey as an engine has them, but for memory, editor and planner; also what is wrong with the skills.
 pub fn without_memory(config: &Config, vault: Vault, patience: Duration) -> (Gates, Survey, Vec<String>) {
     let report = crate::edge::skills::load(&skill_folders(config));
-    let survey = Survey::new(Arc::new(VaultNames(Arc::new(vault))), Arc::new(Nowhere), None, patience);
+    let survey = Survey::new(Arc::new(vault), Arc::new(Nowhere), None, patience);
     (report.gates(), survey, report.gaps().into_iter().chain(report.complaints()).collect())
 }
 
@@ -396,15 +392,6 @@ fn load(mut opened: Opened, keep: Keep, shape: &Shape, stop: &AtomicBool) -> Res
         }
     };
     Ok((opened, loaded, intents))
-}
-
-/// The vault as the survey sees it: names of keys, never values.
-struct VaultNames(Arc<Vault>);
-
-impl crate::edge::survey::VaultScan for VaultNames {
-    fn find(&self, text: &str) -> Vec<String> {
-        self.0.scan(text)
-    }
 }
 
 impl Engine {

@@ -3,7 +3,8 @@
 //! What a script says decides what a command does. So its bytes belong to the facts, and its text to the plan.
 
 use super::open::{self, identity};
-use super::path::{MAX_HASHED, resolve};
+use super::path::MAX_HASHED;
+use super::roads::Roads;
 use super::words::folders;
 use crate::domain::gate::facts::{FileFact, ScriptFact};
 use crate::domain::gate::place::{self, Zone};
@@ -23,10 +24,10 @@ const MAX_SHOWN: u64 = 16 * 1024;
 const MAX_ALL_SHOWN: u64 = 128 * 1024;
 
 /// Returns the regular files of the project that scripts name or find; `None` when they are too many to be bound.
-pub fn bind(scripts: &[ScriptFact], scope: &Scope) -> Option<Vec<FileFact>> {
+pub fn bind(roads: &Roads, scripts: &[ScriptFact], scope: &Scope) -> Option<Vec<FileFact>> {
     let (mut hashed, mut shown) = (MAX_TOTAL, MAX_ALL_SHOWN);
     let mut files = Vec::new();
-    for (path, runs) in named(scripts, scope) {
+    for (path, runs) in named(roads, scripts, scope) {
         let Some(file) = look(&path, runs, scope, &mut hashed, &mut shown) else { continue };
         if files.len() == MAX_FILES {
             return None;
@@ -37,7 +38,7 @@ pub fn bind(scripts: &[ScriptFact], scope: &Scope) -> Option<Vec<FileFact>> {
 }
 
 /// Returns the paths of the project that scripts name, and whether what stands there is carried out.
-fn named(scripts: &[ScriptFact], scope: &Scope) -> BTreeMap<String, bool> {
+fn named(roads: &Roads, scripts: &[ScriptFact], scope: &Scope) -> BTreeMap<String, bool> {
     let mut paths: BTreeMap<String, bool> = BTreeMap::new();
     for script in scripts {
         for path in script.words().flat_map(|word| &word.resolved) {
@@ -52,11 +53,11 @@ fn named(scripts: &[ScriptFact], scope: &Scope) -> BTreeMap<String, bool> {
         paths.extend(carried.into_iter().map(|path| (path.clone(), true)));
         if !sought.is_empty() {
             let all = folders(script, scope);
-            let found = all.iter().flat_map(|folder| sought.iter().filter_map(|name| resolve(&folder.join(name))));
+            let found = all.iter().flat_map(|folder| sought.iter().filter_map(|name| roads.resolve_in(folder, name)));
             paths.extend(found.map(|path| (path.to_string_lossy().into_owned(), true)));
         }
     }
-    paths.retain(|path, _| place::zone(path, scope) == Zone::Project);
+    paths.retain(|path, _| place::zone(path, scope) == Zone::Project && !roads.is_missing(path));
     paths
 }
 

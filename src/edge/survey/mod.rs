@@ -5,10 +5,12 @@
 mod files;
 pub mod open;
 pub mod path;
+mod roads;
 pub mod shell;
 mod vault;
 mod words;
 
+pub use roads::Roads;
 pub use vault::{NoVault, VaultScan};
 
 use crate::domain::action::Action;
@@ -121,13 +123,14 @@ impl Survey {
             facts.unknown.push("There is no such tool.".to_string());
             return facts;
         };
-        self.paths(action, tool, scope, &mut facts);
+        let roads = Roads::default();
+        self.paths(&roads, action, tool, scope, &mut facts);
         self.nodes(action, tool, &mut facts);
-        facts.vault = vault::scan(self.vault.as_ref(), &Value::Object(action.args().clone()));
+        facts.vault = vault::scan(self.vault.as_ref(), action.args().iter(), action.explanation().as_str());
         match tool.effect {
             Effect::Execute => {
                 let command = action.text("command").unwrap_or("");
-                let shell = read_shell(command, scope);
+                let shell = read_shell_by(&roads, command, scope);
                 for note in judge::named_notes(&shell, scope, MAX_NOTES) {
                     facts.privacy = facts.privacy.max(self.whereabouts.privacy_of_file(note));
                 }
@@ -149,7 +152,7 @@ impl Survey {
         facts
     }
 
-    fn paths(&self, action: &Action, tool: &Tool, scope: &Scope, facts: &mut Facts) {
+    fn paths(&self, roads: &Roads, action: &Action, tool: &Tool, scope: &Scope, facts: &mut Facts) {
         let open = |path: &str| self.whereabouts.is_open(path);
         for arg in tool.paths {
             let texts: Vec<&str> = match action.args().get(*arg) {
@@ -157,7 +160,7 @@ impl Survey {
                 Some(Value::Array(items)) => items.iter().filter_map(Value::as_str).collect(),
                 _ => Vec::new(),
             };
-            facts.paths.extend(texts.into_iter().map(|text| path::look(arg, text, scope, &open)));
+            facts.paths.extend(texts.into_iter().map(|text| path::look(roads, arg, text, scope, &open)));
         }
         for path in &facts.paths {
             facts.privacy = facts.privacy.max(self.whereabouts.privacy_of_file(&path.resolved));
@@ -220,6 +223,11 @@ enum Waiting {
 
 /// Parses a command, every shell text that it hands to a shell in turn, and the shell scripts that it runs.
 pub fn read_shell(command: &str, scope: &Scope) -> ShellFact {
+    read_shell_by(&Roads::default(), command, scope)
+}
+
+/// As [`read_shell`], with the places that were looked at already.
+pub fn read_shell_by(roads: &Roads, command: &str, scope: &Scope) -> ShellFact {
     let known = shell::Known { home: &scope.home, folder: &scope.project };
     let mut scripts: Vec<ScriptFact> = Vec::new();
     let mut waiting = vec![Waiting::Text(command.to_string())];
@@ -234,11 +242,11 @@ pub fn read_shell(command: &str, scope: &Scope) -> ShellFact {
             Waiting::Text(text) if scripts.iter().any(|script| script.text == text) => continue,
             Waiting::Text(text) => {
                 let mut script = shell::read(&text, &known);
-                words::resolve_words(&mut script, scope, &mut lookups);
+                words::resolve_words(roads, &mut script, scope, &mut lookups);
                 script
             }
             Waiting::File(path) if !seen.insert(path.clone()) => continue,
-            Waiting::File(path) => match script_file(&path, scope, &known, &mut file_lookups) {
+            Waiting::File(path) => match script_file(roads, &path, scope, &known, &mut file_lookups) {
                 Some(script) => script,
                 None => continue,
             },
@@ -248,7 +256,7 @@ pub fn read_shell(command: &str, scope: &Scope) -> ShellFact {
         waiting.extend(script.commands.iter().flat_map(judge::inner_texts).map(Waiting::Text));
         scripts.push(script);
     }
-    let files = files::bind(&scripts, scope).unwrap_or_else(|| {
+    let files = files::bind(roads, &scripts, scope).unwrap_or_else(|| {
         let why = "The command names more files than can be bound to an approval.".to_string();
         scripts.iter_mut().take(1).for_each(|script| script.unknown.push(why.clone()));
         Vec::new()
@@ -257,7 +265,13 @@ pub fn read_shell(command: &str, scope: &Scope) -> ShellFact {
 }
 
 /// Reads a script file that a command would run, so that what it would do is judged as well.
-fn script_file(path: &str, scope: &Scope, known: &shell::Known<'_>, lookups: &mut usize) -> Option<ScriptFact> {
+fn script_file(
+    roads: &Roads,
+    path: &str,
+    scope: &Scope,
+    known: &shell::Known<'_>,
+    lookups: &mut usize,
+) -> Option<ScriptFact> {
     let file = open::file(std::path::Path::new(path)).ok()?;
     let metadata = file.metadata().ok()?;
     if !metadata.is_file() || metadata.len() > MAX_SCRIPT_FILE {
@@ -270,7 +284,7 @@ fn script_file(path: &str, scope: &Scope, known: &shell::Known<'_>, lookups: &mu
         return None;
     }
     let mut script = shell::read(&text, known);
-    words::resolve_words(&mut script, scope, lookups);
+    words::resolve_words(roads, &mut script, scope, lookups);
     let hash = blake3::hash(text.as_bytes()).to_hex();
     script.text = format!("{path} {hash}");
     Some(script)

@@ -1,6 +1,7 @@
 //! Finds out which file a path means: links followed, home and parents resolved, odd spellings named.
 
 use super::open::{self, identity};
+use super::roads::Roads;
 use super::shell::deceives;
 use crate::domain::gate::facts::{FileKind, PathFact, PathForm};
 use crate::domain::gate::place;
@@ -14,7 +15,7 @@ use std::path::{Component, Path, PathBuf};
 pub(super) const MAX_HASHED: u64 = 16 * 1024 * 1024;
 
 /// Returns what a path argument means now.
-pub fn look(arg: &str, asked: &str, scope: &Scope, open: &dyn Fn(&str) -> bool) -> PathFact {
+pub fn look(roads: &Roads, arg: &str, asked: &str, scope: &Scope, open: &dyn Fn(&str) -> bool) -> PathFact {
     let (spelt, mut form) = plain(asked, scope);
     let mut fact = PathFact {
         arg: arg.to_string(),
@@ -31,7 +32,7 @@ pub fn look(arg: &str, asked: &str, scope: &Scope, open: &dyn Fn(&str) -> bool) 
         folder: None,
     };
     let full = Path::new(&scope.project).join(&spelt);
-    let Some(resolved) = resolve(&full) else {
+    let Some(resolved) = roads.resolve(&full) else {
         form = PathForm::Unresolved;
         fact.form = form;
         fact.resolved = lexical(&full).to_string_lossy().into_owned();
@@ -236,50 +237,6 @@ fn home_of(user: &str) -> Option<String> {
         let fields: Vec<&str> = line.split(':').collect();
         (fields.first() == Some(&user)).then(|| fields.get(5).map(|home| home.to_string())).flatten()
     })
-}
-
-/// Returns the canonical path; for what does not exist, that of its nearest parent and the rest.
-/// `None` when links turn in a circle or a folder on the way may not be entered.
-pub fn resolve(path: &Path) -> Option<PathBuf> {
-    let mut head = path.to_path_buf();
-    let mut tail: Vec<std::ffi::OsString> = Vec::new();
-    for _ in 0..256 {
-        match std::fs::canonicalize(&head) {
-            Ok(found) => {
-                let mut found = found;
-                for part in tail.iter().rev() {
-                    match part.to_str() {
-                        Some("..") => {
-                            found.pop();
-                        }
-                        Some(".") => {}
-                        _ => found.push(part),
-                    }
-                }
-                return Some(found);
-            }
-            Err(error) if missing(&error) => {
-                // A link to what does not exist is followed by hand, one step at a time.
-                if let Ok(target) = std::fs::read_link(&head) {
-                    let parent = head.parent()?.to_path_buf();
-                    head = parent.join(target);
-                    continue;
-                }
-                let last = head.components().next_back()?;
-                match last {
-                    Component::ParentDir => tail.push("..".into()),
-                    Component::Normal(name) => tail.push(name.to_os_string()),
-                    Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
-                }
-                head = head.parent()?.to_path_buf();
-                if head.as_os_str().is_empty() {
-                    head = PathBuf::from("/");
-                }
-            }
-            Err(_) => return None,
-        }
-    }
-    None
 }
 
 /// Returns the path with `.` and `..` taken away by text alone.

@@ -2,11 +2,13 @@
 //!
 //! Only names come out of here, never values.
 
+use crate::edge::secret::Vault;
 use serde_json::Value;
+use std::sync::Arc;
 
 /// Knows the values of the vault and finds them in text.
 pub trait VaultScan: Send + Sync {
-    /// Returns the names of the secrets whose values stand in the text.
+    /// Returns the names of the secrets whose values stand in the text, plain or in disguise.
     fn find(&self, text: &str) -> Vec<String>;
 }
 
@@ -20,29 +22,35 @@ impl VaultScan for NoVault {
     }
 }
 
-/// The longest text that is searched for disguises, in bytes. Plain values are found in any.
-const MAX_DISGUISED: usize = 1024 * 1024;
+impl VaultScan for Vault {
+    fn find(&self, text: &str) -> Vec<String> {
+        self.scan_disguised(text)
+    }
+}
 
-/// Returns the names of the secrets that stand in any text of a value: plain, split over lines,
-/// percent-encoded, in hexadecimal, or in base64.
-pub fn scan(vault: &dyn VaultScan, value: &Value) -> Vec<String> {
-    let mut names = Vec::new();
-    let mut stack = vec![value];
-    while let Some(value) = stack.pop() {
+impl<S: VaultScan + ?Sized> VaultScan for Arc<S> {
+    fn find(&self, text: &str) -> Vec<String> {
+        self.as_ref().find(text)
+    }
+}
+
+/// Returns the names of the secrets that stand in texts: the keys and values of arguments at any depth, and words.
+pub fn scan<'a>(
+    vault: &dyn VaultScan,
+    args: impl Iterator<Item = (&'a String, &'a Value)>,
+    words: &str,
+) -> Vec<String> {
+    let mut names = vault.find(words);
+    let mut stack: Vec<(&str, &Value)> = args.map(|(name, value)| (name.as_str(), value)).collect();
+    while let Some((name, value)) = stack.pop() {
+        names.extend(vault.find(name));
         match value {
-            Value::String(text) => {
-                names.extend(vault.find(text));
-                if text.len() <= MAX_DISGUISED {
-                    names.extend(disguises(text).iter().flat_map(|plain| vault.find(plain)));
-                }
+            Value::String(text) => names.extend(vault.find(text)),
+            Value::Array(items) => {
+                names.extend(joined(vault, items));
+                stack.extend(items.iter().map(|item| ("", item)));
             }
-            Value::Array(items) => stack.extend(items),
-            Value::Object(map) => {
-                for (key, value) in map {
-                    names.extend(vault.find(key));
-                    stack.push(value);
-                }
-            }
+            Value::Object(map) => stack.extend(map.iter().map(|(name, value)| (name.as_str(), value))),
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
@@ -51,80 +59,8 @@ pub fn scan(vault: &dyn VaultScan, value: &Value) -> Vec<String> {
     names
 }
 
-fn disguises(text: &str) -> Vec<String> {
-    let joined: String = text.chars().filter(|c| !c.is_whitespace() && !matches!(c, '\\' | '"' | '\'' | '+')).collect();
-    let mut plain = Vec::new();
-    if text.contains('%') {
-        plain.push(percent(text));
-    }
-    for run in runs(&joined) {
-        plain.extend(base64(run));
-        plain.extend(hexadecimal(run));
-    }
-    for run in runs(text) {
-        plain.extend(base64(run));
-    }
-    plain.push(joined);
-    plain
-}
-
-/// Returns the runs of letters that base64 and hexadecimal are written in.
-fn runs(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '-' | '_')))
-        .filter(|run| run.len() >= 8)
-}
-
-fn percent(text: &str) -> String {
-    let mut out = Vec::with_capacity(text.len());
-    let bytes = text.as_bytes();
-    let mut i = 0;
-    while let Some(byte) = bytes.get(i) {
-        match (byte, text.get(i + 1..i + 3).and_then(|hex| u8::from_str_radix(hex, 16).ok())) {
-            (b'%', Some(value)) => {
-                out.push(value);
-                i += 3;
-            }
-            _ => {
-                out.push(*byte);
-                i += 1;
-            }
-        }
-    }
-    String::from_utf8_lossy(&out).into_owned()
-}
-
-fn hexadecimal(run: &str) -> Option<String> {
-    if !run.len().is_multiple_of(2) || !run.bytes().all(|b| b.is_ascii_hexdigit()) {
-        return None;
-    }
-    let bytes: Option<Vec<u8>> =
-        (0..run.len()).step_by(2).map(|i| u8::from_str_radix(run.get(i..i + 2)?, 16).ok()).collect();
-    String::from_utf8(bytes?).ok()
-}
-
-/// Decodes base64 of either alphabet, from each of its four starts: a secret may stand in the middle.
-fn base64(run: &str) -> Vec<String> {
-    (0..4).filter_map(|skip| run.get(skip..)).map(decode).collect()
-}
-
-fn decode(run: &str) -> String {
-    let mut out = Vec::with_capacity(run.len() * 3 / 4);
-    let (mut bits, mut count) = (0u32, 0u32);
-    for byte in run.bytes() {
-        let value = match byte {
-            b'A'..=b'Z' => byte - b'A',
-            b'a'..=b'z' => byte - b'a' + 26,
-            b'0'..=b'9' => byte - b'0' + 52,
-            b'+' | b'-' => 62,
-            b'/' | b'_' => 63,
-            _ => continue,
-        };
-        bits = (bits << 6) | u32::from(value);
-        count += 6;
-        if count >= 8 {
-            count -= 8;
-            out.push(((bits >> count) & 0xff) as u8);
-        }
-    }
-    String::from_utf8_lossy(&out).into_owned()
+/// Finds what was split over the items of a list.
+fn joined(vault: &dyn VaultScan, items: &[Value]) -> Vec<String> {
+    let texts: Vec<&str> = items.iter().filter_map(Value::as_str).collect();
+    if texts.len() > 1 { vault.find(&texts.concat()) } else { Vec::new() }
 }

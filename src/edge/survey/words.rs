@@ -1,19 +1,19 @@
 //! Gives the words of a parsed command the paths that they may mean.
 
-use super::path::{expand_home, lexical, resolve};
+use super::path::{expand_home, lexical};
+use super::roads::Roads;
 use crate::domain::gate::facts::{ScriptFact, Word};
 use crate::domain::gate::place;
 use crate::domain::scope::Scope;
-use std::path::{Path, PathBuf};
+use std::borrow::Cow;
+use std::path::PathBuf;
 
 /// The most words of one command that are looked up; more make it unknown.
 const MAX_LOOKUPS: usize = 600;
-/// The most entries of a folder that a pattern is tried on.
-const MAX_ENTRIES: usize = 4_096;
 
 /// Resolves the words of a script. Relative names count in the project and in every folder that
 /// the script changes to.
-pub fn resolve_words(script: &mut ScriptFact, scope: &Scope, lookups: &mut usize) {
+pub fn resolve_words(roads: &Roads, script: &mut ScriptFact, scope: &Scope, lookups: &mut usize) {
     let folders = folders(script, scope);
     let mut late = false;
     let words = script
@@ -21,7 +21,7 @@ pub fn resolve_words(script: &mut ScriptFact, scope: &Scope, lookups: &mut usize
         .iter_mut()
         .flat_map(|command| command.assignments.iter_mut().map(|(_, word)| word).chain(command.words.iter_mut()));
     for word in words.chain(script.redirects.iter_mut().filter_map(|redirect| redirect.target.as_mut())) {
-        late |= !resolve_word(word, &folders, scope, lookups);
+        late |= !resolve_word(roads, word, &folders, scope, lookups);
     }
     if late {
         script.unknown.push("The command names more files than are looked up.".to_string());
@@ -48,39 +48,49 @@ pub(super) fn folders(script: &ScriptFact, scope: &Scope) -> Vec<PathBuf> {
     folders
 }
 
-fn resolve_word(word: &mut Word, folders: &[PathBuf], scope: &Scope, lookups: &mut usize) -> bool {
-    let Some(value) = word.value.clone() else { return true };
-    let mut candidates: Vec<String> = vec![value.clone()];
-    for mark in ['=', '@', ':'] {
-        // `--file=x`, `if=x`, `-d @x`, `HEAD:x`
-        candidates.extend(value.split_once(mark).map(|(_, rest)| rest.to_string()));
-    }
-    if value.starts_with('-') && !value.starts_with("--") {
-        candidates.extend(value.get(2..).map(str::to_string));
-    }
-    candidates.retain(|text| may_be_path(text));
-    candidates.dedup();
+fn resolve_word(roads: &Roads, word: &mut Word, folders: &[PathBuf], scope: &Scope, lookups: &mut usize) -> bool {
+    let Word { value: Some(value), resolved, glob, matched, .. } = word else { return true };
+    let mut candidates: Vec<&str> = Vec::with_capacity(5);
+    candidates_of(value, &mut candidates);
     for candidate in candidates {
+        let name = if candidate.starts_with('~') {
+            Cow::Owned(expand_home(candidate, scope))
+        } else {
+            Cow::Borrowed(candidate)
+        };
         for folder in folders {
             *lookups += 1;
             if *lookups > MAX_LOOKUPS {
                 return false;
             }
-            let full = folder.join(expand_home(&candidate, scope));
-            let found = resolve(&full).unwrap_or_else(|| lexical(&full));
-            let found = found.to_string_lossy().into_owned();
-            if !word.resolved.contains(&found) {
-                word.resolved.push(found);
+            let found = roads.resolve_in(folder, &name).unwrap_or_else(|| lexical(&folder.join(&*name)));
+            let found = found.to_string_lossy();
+            if !resolved.iter().any(|known| *known == found) {
+                resolved.push(found.into_owned());
             }
-            if full.is_absolute() && candidate.starts_with(['/', '~']) {
+            if candidate.starts_with(['/', '~']) {
                 break;
             }
         }
     }
-    if word.glob {
-        word.matched = matched(&value, folders, scope);
+    if *glob {
+        *matched = matching(roads, value, folders, scope);
     }
     true
+}
+
+/// Gathers what in a word may be a path: all of it, and what stands behind a sign or an option's letter.
+fn candidates_of<'a>(value: &'a str, candidates: &mut Vec<&'a str>) {
+    let behind = ['=', '@', ':'].map(|mark| {
+        // `--file=x`, `if=x`, `-d @x`, `HEAD:x`
+        value.split_once(mark).map(|(_, rest)| rest)
+    });
+    let option = value.get(2..).filter(|_| value.starts_with('-') && !value.starts_with("--"));
+    for text in [Some(value)].into_iter().chain(behind).chain([option]).flatten() {
+        if may_be_path(text) && !candidates.contains(&text) {
+            candidates.push(text);
+        }
+    }
 }
 
 fn may_be_path(text: &str) -> bool {
@@ -88,7 +98,7 @@ fn may_be_path(text: &str) -> bool {
 }
 
 /// Returns the secret files that a pattern in the last part of a name matches.
-fn matched(value: &str, folders: &[PathBuf], scope: &Scope) -> Vec<String> {
+fn matching(roads: &Roads, value: &str, folders: &[PathBuf], scope: &Scope) -> Vec<String> {
     let (folder, pattern) = value.rsplit_once('/').unwrap_or((".", value));
     if folder.contains(['*', '?', '[']) {
         return Vec::new();
@@ -96,15 +106,15 @@ fn matched(value: &str, folders: &[PathBuf], scope: &Scope) -> Vec<String> {
     let mut found = Vec::new();
     for base in folders {
         let full = base.join(expand_home(if folder.is_empty() { "/" } else { folder }, scope));
-        let Ok(entries) = std::fs::read_dir(Path::new(&full)) else { continue };
-        for entry in entries.take(MAX_ENTRIES).flatten() {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            let hidden = name.starts_with('.') && !pattern.starts_with('.');
-            if hidden || !place::matches(pattern, &name) {
+        for name in roads.names(&full).iter() {
+            let text = name.to_string_lossy();
+            let hidden = text.starts_with('.') && !pattern.starts_with('.');
+            if hidden || found.len() >= 8 || !place::matches(pattern, &text) {
                 continue;
             }
-            let path = resolve(&entry.path()).unwrap_or_else(|| entry.path()).to_string_lossy().into_owned();
-            if place::secret(&path, scope).is_some() && found.len() < 8 {
+            let entry = full.join(name);
+            let path = roads.resolve(&entry).unwrap_or(entry).to_string_lossy().into_owned();
+            if place::secret(&path, scope).is_some() {
                 found.push(path);
             }
         }

@@ -612,16 +612,14 @@ fn rules_tighten_and_prove_their_examples() {
 
 #[test]
 fn the_vault_is_found_in_every_disguise() {
-    use passepartout::edge::survey::{Nowhere, Survey, VaultScan};
-    struct One;
-    impl VaultScan for One {
-        fn find(&self, text: &str) -> Vec<String> {
-            if text.contains("correct-horse-battery") { vec!["KEY".into()] } else { Vec::new() }
-        }
-    }
+    use passepartout::edge::secret::{Secret, Vault};
+    use passepartout::edge::survey::{Nowhere, Survey};
+    let key = ("KEY".to_string(), Secret::new("correct-horse-battery".to_string()));
+    let short = ("SHORT".to_string(), Secret::new("abc1".to_string()));
+    let vault = Vault::new([key, short]);
     let mut world = World::new();
     world.survey =
-        Survey::new(std::sync::Arc::new(One), std::sync::Arc::new(Nowhere), None, std::time::Duration::from_secs(10));
+        Survey::new(std::sync::Arc::new(vault), std::sync::Arc::new(Nowhere), None, std::time::Duration::from_secs(10));
     check(
         &world,
         "message",
@@ -634,7 +632,12 @@ fn the_vault_is_found_in_every_disguise() {
             "Y29ycmVjdC1ob3JzZS1iYXR0ZXJ5",
             "xx Y29ycmVjdC1ob3\nJzZS1iYXR0ZXJ5",
             "636f72726563742d686f7273652d62617474657279",
+            "aGNvcnJlY3QtaG9yc2UtYmF0dGVyeQ",
+            "'correct-' + 'horse-' + 'battery'",
         ],
     );
-    check(&world, "message", "text", "pass", &["a battery and a horse"]);
+    // Every argument, items of lists, and what is said of why.
+    let tags = json!({"title": "x", "file": "a.org", "tags": ["correct-horse", "-battery"]});
+    assert_eq!(world.verdict("org-add-heading", tags), "deny");
+    check(&world, "message", "text", "pass", &["a battery and a horse", "abc1"]);
 }

@@ -1,0 +1,238 @@
+//! Follows paths to what they mean, and looks at each place once: what one survey says of a place it says everywhere.
+//!
+//! A survey makes one and throws it away. Nothing of it is kept for the next, so that facts are what is true now.
+
+use std::borrow::Cow;
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::io::ErrorKind;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+/// The most links that one path may lead over; the system follows no more either.
+const MAX_LINKS: usize = 40;
+/// The most parts of one path, those of its links included.
+const MAX_PARTS: usize = 4_096;
+/// The most entries of a folder that are listed.
+const MAX_ENTRIES: usize = 4_096;
+
+/// What stands at a place.
+#[derive(Clone)]
+enum Stand {
+    /// A file or a folder.
+    Here,
+    /// A link, and where it leads.
+    Link(Rc<[u8]>),
+    /// Nothing.
+    Missing,
+    /// What may not be looked at.
+    Closed,
+}
+
+/// The places that one survey has looked at.
+#[derive(Default)]
+pub struct Roads {
+    known: RefCell<HashMap<Vec<u8>, Stand>>,
+    starts: RefCell<HashMap<PathBuf, Option<Rc<[u8]>>>>,
+    listed: RefCell<HashMap<PathBuf, Rc<[OsString]>>>,
+    looks: Cell<usize>,
+}
+
+impl Roads {
+    /// Returns how often the disk was asked so far.
+    pub fn looks(&self) -> usize {
+        self.looks.get()
+    }
+
+    /// Returns the canonical path; for what does not exist, that of its nearest parent and the rest.
+    /// `None` when links turn in a circle or a folder on the way may not be entered.
+    pub fn resolve(&self, path: &Path) -> Option<PathBuf> {
+        let bytes = path.as_os_str().as_bytes();
+        if !bytes.starts_with(b"/") {
+            return self.resolve(&std::env::current_dir().ok()?.join(path));
+        }
+        self.walk(Vec::with_capacity(bytes.len() + 16), bytes).map(into_path).map(as_stored)
+    }
+
+    /// As [`Roads::resolve`], of a name in a folder; the folder itself is followed once.
+    pub fn resolve_in(&self, folder: &Path, name: &str) -> Option<PathBuf> {
+        if name.starts_with('/') {
+            return self.resolve(Path::new(name));
+        }
+        let known = self.starts.borrow().get(folder).cloned();
+        let start = match known {
+            Some(start) => start,
+            None => {
+                let start = self.resolve(folder).map(|path| Rc::from(path.as_os_str().as_bytes()));
+                self.starts.borrow_mut().insert(folder.to_path_buf(), start.clone());
+                start
+            }
+        }?;
+        let mut at = Vec::with_capacity(start.len() + name.len() + 1);
+        at.extend_from_slice(if &*start == b"/" { b"" } else { &start });
+        self.walk(at, name.as_bytes()).map(into_path).map(as_stored)
+    }
+
+    /// Returns whether it is already known that nothing stands at a canonical path.
+    pub fn is_missing(&self, path: &str) -> bool {
+        matches!(self.known.borrow().get(path.as_bytes()), Some(Stand::Missing))
+    }
+
+    /// Returns the names in a folder, so many at most; none when it cannot be listed.
+    pub fn names(&self, folder: &Path) -> Rc<[OsString]> {
+        if let Some(names) = self.listed.borrow().get(folder) {
+            return names.clone();
+        }
+        self.looks.set(self.looks.get() + 1);
+        let entries = std::fs::read_dir(folder).into_iter().flatten().take(MAX_ENTRIES).flatten();
+        let names: Rc<[OsString]> = entries.map(|entry| entry.file_name()).collect();
+        self.listed.borrow_mut().insert(folder.to_path_buf(), names.clone());
+        names
+    }
+
+    /// Goes on from a canonical folder, part by part.
+    fn walk(&self, mut at: Vec<u8>, path: &[u8]) -> Option<Vec<u8>> {
+        let mut parts: Vec<Cow<'_, [u8]>> = path.rsplit(|b| *b == b'/').map(Cow::Borrowed).collect();
+        let (mut links, mut walked, mut gone) = (0, 0, false);
+        while let Some(part) = parts.pop() {
+            walked += 1;
+            if walked > MAX_PARTS {
+                return None;
+            }
+            match part.as_ref() {
+                b"" | b"." => continue,
+                b".." => {
+                    up(&mut at);
+                    // What stands above may exist again.
+                    gone = false;
+                    continue;
+                }
+                _ => {}
+            }
+            let above = at.len();
+            at.push(b'/');
+            at.extend_from_slice(&part);
+            if gone {
+                continue;
+            }
+            match self.stand(&at) {
+                Stand::Here => {}
+                Stand::Missing => gone = true,
+                Stand::Closed => return None,
+                Stand::Link(target) => {
+                    links += 1;
+                    if links > MAX_LINKS {
+                        return None;
+                    }
+                    at.truncate(if target.starts_with(b"/") { 0 } else { above });
+                    parts.extend(target.rsplit(|b| *b == b'/').map(|part| Cow::Owned(part.to_vec())));
+                }
+            }
+        }
+        Some(at)
+    }
+
+    fn stand(&self, at: &[u8]) -> Stand {
+        if let Some(stand) = self.known.borrow().get(at) {
+            return stand.clone();
+        }
+        self.looks.set(self.looks.get() + 1);
+        let stand = match std::fs::read_link(Path::new(std::ffi::OsStr::from_bytes(at))) {
+            Ok(target) => Stand::Link(Rc::from(target.into_os_string().into_vec())),
+            // It is there, and no link.
+            Err(error) if error.kind() == ErrorKind::InvalidInput && error.raw_os_error() == Some(libc::EINVAL) => {
+                Stand::Here
+            }
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Stand::Missing,
+            Err(_) => Stand::Closed,
+        };
+        self.known.borrow_mut().insert(at.to_vec(), stand.clone());
+        stand
+    }
+}
+
+fn up(at: &mut Vec<u8>) {
+    at.truncate(at.iter().rposition(|b| *b == b'/').unwrap_or(0));
+}
+
+fn into_path(mut at: Vec<u8>) -> PathBuf {
+    if at.is_empty() {
+        at.push(b'/');
+    }
+    PathBuf::from(OsString::from_vec(at))
+}
+
+/// Returns a path as the file system spells it, where large and small letters name the same file.
+#[cfg(not(target_os = "linux"))]
+fn as_stored(path: PathBuf) -> PathBuf {
+    let stored = path.ancestors().find_map(|above| Some((above, std::fs::canonicalize(above).ok()?)));
+    stored.and_then(|(above, stored)| Some(stored.join(path.strip_prefix(above).ok()?))).unwrap_or(path)
+}
+
+/// Returns a path as it is: where letters count, there is nothing to do.
+#[cfg(target_os = "linux")]
+fn as_stored(path: PathBuf) -> PathBuf {
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn every_path_leads_where_the_system_leads_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let base = folder.path().canonicalize().expect("it is there");
+        std::fs::create_dir_all(base.join("a/b/c")).expect("folders");
+        std::fs::write(base.join("a/f"), "x").expect("a file");
+        for (name, target) in [
+            ("to-b", "a/b"),
+            ("to-to-b", "to-b"),
+            ("absolute", base.join("a").to_str().expect("UTF-8")),
+            ("loop", "loop"),
+            ("dangling", "a/none/x"),
+            ("a/up", ".."),
+        ] {
+            symlink(target, base.join(name)).expect("a link");
+        }
+        let roads = Roads::default();
+        for name in
+            ["", "a", "a/f", "a/../a/b", "to-b/c", "to-to-b/..", "absolute/b/./c", "a/up/a/up/to-b", "a//b///c", "a/b/"]
+        {
+            let system = std::fs::canonicalize(base.join(name)).expect("it is there");
+            assert_eq!(roads.resolve(&base.join(name)), Some(system.clone()), "{name}");
+            assert_eq!(roads.resolve_in(&base, name), Some(system), "{name}");
+        }
+        for (name, expected) in [
+            ("none", Some("none")),
+            ("none/../a/f", Some("a/f")),
+            ("none/../to-b/x", Some("a/b/x")),
+            ("a/f/x", Some("a/f/x")),
+            ("to-b/x/../../y", Some("a/y")),
+            ("dangling", Some("a/none/x")),
+            ("loop/x", None),
+        ] {
+            assert_eq!(roads.resolve_in(&base, name), expected.map(|end| base.join(end)), "{name}");
+        }
+        assert_eq!(roads.resolve(Path::new("/../..")), Some(PathBuf::from("/")));
+    }
+
+    #[test]
+    fn a_place_is_looked_at_once() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let base = folder.path().canonicalize().expect("it is there");
+        let roads = Roads::default();
+        let _ = roads.resolve_in(&base, "x");
+        let first = roads.looks();
+        for _ in 0..100 {
+            let _ = roads.resolve_in(&base, "x");
+            let _ = roads.resolve_in(&base, "./x/../x/y/z");
+        }
+        assert_eq!(roads.looks(), first, "known places are not looked at again");
+        let _ = roads.resolve_in(&base, "y");
+        assert_eq!(roads.looks(), first + 1, "a new name in a known folder is one look");
+    }
+}
