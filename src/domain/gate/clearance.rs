@@ -5,7 +5,7 @@
 
 use crate::domain::action::Action;
 use crate::domain::gate::plan::{Approval, asks};
-use crate::domain::gate::{Case, Facts, Gates, Opinion, Reason, Trace, Verdict};
+use crate::domain::gate::{Case, Facts, Gates, Opinion, Reason, Trace, Verdict, secret};
 use crate::domain::scope::Scope;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -82,7 +82,7 @@ pub fn ask_all(gates: &Gates, case: &Case<'_>) -> Trace {
     let mut opinions: Vec<Opinion> = gates
         .iter()
         .map(|gate| {
-            let verdict = catch_unwind(AssertUnwindSafe(|| gate.judge(case)))
+            let verdict = catch_unwind(AssertUnwindSafe(|| masked(gate.judge(case))))
                 .unwrap_or_else(|_| Verdict::Deny(Reason::new("The gate failed, and a gate that fails denies.")));
             Opinion { gate: gate.name().to_string(), priority: gate.priority(), verdict }
         })
@@ -96,6 +96,19 @@ pub fn ask_all(gates: &Gates, case: &Case<'_>) -> Trace {
         opinions.push(Opinion { gate: "clearance".to_string(), priority: u16::MAX, verdict });
     }
     Trace { action: case.action.hash(), opinions }
+}
+
+/// Returns a verdict in whose reason no secret stands: reasons quote what was proposed, and go to logs and models.
+fn masked(verdict: Verdict) -> Verdict {
+    let clean = |reason: Reason| match secret::scan(&reason.text).is_empty() {
+        true => reason,
+        false => Reason { text: secret::mask(&reason.text).0, ..reason },
+    };
+    match verdict {
+        Verdict::Pass(reason) => Verdict::Pass(reason.map(clean)),
+        Verdict::Ask(reason) => Verdict::Ask(clean(reason)),
+        Verdict::Deny(reason) => Verdict::Deny(clean(reason)),
+    }
 }
 
 fn covers(approval: &Approval, case: &Case<'_>, trace: &Trace) -> bool {

@@ -3,8 +3,7 @@
 //! A plan may be long. A client takes its text page by page, so that nothing that it does at once grows with the plan.
 
 use crate::domain::gate::plan::FlightPlan;
-use crate::domain::gate::show::field;
-use crate::domain::inert::exact;
+use crate::domain::gate::show::{field, shown};
 use std::borrow::Cow;
 
 /// The most bytes of one page.
@@ -55,7 +54,7 @@ pub fn parts(plan: &FlightPlan) -> [(Part, Cow<'_, str>); 4] {
     [
         (Part::Body, Cow::Borrowed(plan.body.as_str())),
         (Part::Asked, Cow::Owned(asked)),
-        (Part::Why, Cow::Owned(exact(plan.action.explanation().as_str()))),
+        (Part::Why, Cow::Owned(shown(plan.action.explanation().as_str()))),
         (Part::Diff, Cow::Borrowed(plan.diff.as_str())),
     ]
 }

@@ -3,6 +3,7 @@
 use crate::domain::action::Action;
 use crate::domain::gate::Facts;
 use crate::domain::gate::facts::{FileFact, PutFact};
+use crate::domain::gate::secret::mask_shown;
 use crate::domain::inert::exact;
 use crate::domain::tool::RESTORE;
 use crate::domain::undo::Image;
@@ -99,7 +100,7 @@ fn carried_out(out: &mut String, file: &FileFact) {
     match (&file.text, &file.content) {
         (Some(text), _) if text.is_empty() => out.push_str("  (it is empty)\n"),
         (Some(text), _) => {
-            let text = exact(text);
+            let text = shown(text);
             for line in text.strip_suffix('\n').unwrap_or(&text).split('\n') {
                 out.push_str(&format!("  | {line}\n"));
             }
@@ -120,12 +121,17 @@ fn carried_out(out: &mut String, file: &FileFact) {
 /// Returns the diff of everything that the action would edit.
 pub fn diff(facts: &Facts) -> String {
     let puts = facts.puts.iter().map(|put| &put.diff).filter(|diff| !diff.is_empty());
-    facts.edits.iter().map(|edit| &edit.diff).chain(puts).map(|diff| exact(diff)).collect::<Vec<_>>().join("\n")
+    facts.edits.iter().map(|edit| &edit.diff).chain(puts).map(|diff| shown(diff)).collect::<Vec<_>>().join("\n")
+}
+
+/// Returns a text as a plan shows it: nothing in it hides, but for secrets, which are named by their kind.
+pub(crate) fn shown(text: &str) -> String {
+    exact(&mask_shown(text))
 }
 
 /// Writes a field; text of several lines stands below its name, each line behind a bar.
 pub(crate) fn field(out: &mut String, name: &str, value: &str) {
-    let value = exact(value);
+    let value = shown(value);
     if value.contains('\n') {
         out.push_str(&format!("{}:\n", exact(name)));
         for line in value.split('\n') {

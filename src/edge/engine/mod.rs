@@ -282,9 +282,10 @@ impl Engine {
         self.log.last(limit)
     }
 
-    /// Logs a line. Values of the vault are masked, and line breaks shown as spaces.
+    /// Logs a line. Values of the vault and other secrets are masked, and line breaks shown as spaces.
     pub fn say(&self, level: LogLevel, text: &str) {
-        let text: String = self.vault.mask(text).chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let text = crate::domain::gate::secret::mask(&self.vault.mask(text)).0;
+        let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
         let line = Line { at: self.clock.now(), level, text };
         self.log.add(line.clone());
         (self.notify)(Notice::Logged(line));

@@ -5,6 +5,7 @@ mod effect;
 mod place;
 mod text;
 
+use crate::domain::action::Action;
 use crate::domain::gate::shell::{self, Concern};
 use crate::domain::gate::{Case, Gate, Reason, Verdict, lisp, secret};
 use crate::domain::tool::Effect;
@@ -89,19 +90,34 @@ impl<'a> Evidence<'a> {
             | Effect::Fetch
             | Effect::Custom(_) => Vec::new(),
         };
-        let mut secrets = Vec::new();
-        for (name, value) in case.action.args() {
-            let texts: Vec<&str> = match value {
-                Value::String(text) => vec![text],
-                Value::Array(items) => items.iter().filter_map(Value::as_str).collect(),
-                Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => Vec::new(),
-            };
-            for text in texts {
-                secrets.extend(secret::scan(text).into_iter().map(|finding| (name.clone(), finding)));
+        Evidence { case, concerns, lisp, secrets: secrets(case.action) }
+    }
+}
+
+/// Returns the secrets in every argument, at any depth, in the names of arguments, and in the explanation.
+fn secrets(action: &Action) -> Vec<(String, secret::Finding)> {
+    let mut found = Vec::new();
+    let mut look = |name: &str, text: &str| {
+        found.extend(secret::scan(text).into_iter().map(|finding| (name.to_string(), finding)));
+    };
+    look("explanation", action.explanation().as_str());
+    for (name, value) in action.args() {
+        let mut stack = vec![value];
+        while let Some(value) = stack.pop() {
+            match value {
+                Value::String(text) => look(name, text),
+                Value::Array(items) => stack.extend(items),
+                Value::Object(map) => {
+                    for (key, value) in map {
+                        look(name, key);
+                        stack.push(value);
+                    }
+                }
+                Value::Null | Value::Bool(_) | Value::Number(_) => {}
             }
         }
-        Evidence { case, concerns, lisp, secrets }
     }
+    found
 }
 
 /// Combines verdicts by the strictest; the reason names every check that was as strict.
