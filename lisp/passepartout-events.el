@@ -486,6 +486,10 @@ itself does not count, because the core is one for all of them."
                        (cons (car entry) (format "%s" (cdr entry))))
                      permissions)))
      `(:private-tags ,(default-value 'passepartout-private-tags))
+     `(:untrusted-folders
+       ,(mapcar #'expand-file-name
+                (default-value 'passepartout-untrusted-folders)))
+     `(:trusted-remotes ,(default-value 'passepartout-trusted-remotes))
      (and providers `(:providers ,providers))
      (let ((launcher (passepartout-module-launcher)))
        (and launcher `(:launcher ,launcher)))

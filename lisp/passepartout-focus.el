@@ -27,6 +27,7 @@
 
 ;;; Code:
 
+(require 'org)
 (require 'passepartout)
 (require 'passepartout-events)
 (require 'passepartout-sense)
@@ -96,6 +97,36 @@ setting \"budget\" is the number of tokens of notes in a prompt."
   (when (string-match-p "[[:space:]]\\|\\`\\'" name)
     (user-error "A setting's name is one word"))
   (passepartout-focus--send (format "set %s %s" name value)))
+
+;;;###autoload
+(defun passepartout-endorse ()
+  "Vouch for the heading at point with all below it.
+What it says counts as your own from now on, until somebody changes
+it: what came from elsewhere no longer makes the agent ask."
+  (interactive)
+  (unless (and (derived-mode-p 'org-mode) buffer-file-name)
+    (user-error "Go to a heading in a file of your memex first"))
+  (let ((title (or (ignore-errors (org-get-heading t t t t)) "this file")))
+    (when (yes-or-no-p
+           (format "Does what “%s” says count as your own from now on? "
+                   (truncate-string-to-width title 60)))
+      (passepartout-focus--tell-point)
+      (passepartout-request
+       :endorse
+       (list :file (file-truename buffer-file-name)
+             :byte (passepartout-focus--byte))
+       (lambda (payload)
+         (message "Passepartout: %s"
+                  (passepartout-view-visible
+                   (or (plist-get payload :error)
+                       (plist-get payload :text)
+                       ""))))))))
+
+(defun passepartout-focus--byte ()
+  "Return the 0-based byte of point in the whole buffer."
+  (save-restriction
+    (widen)
+    (1- (position-bytes (point)))))
 
 (provide 'passepartout-focus)
 ;;; passepartout-focus.el ends here

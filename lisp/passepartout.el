@@ -135,6 +135,23 @@ gates decide.  A tool that is not named keeps its default."
   :risky t
   :package-version '(passepartout . "0.1.0"))
 
+(defcustom passepartout-untrusted-folders nil
+  "Folders whose files came from elsewhere: downloads, captured pages.
+Once the agent has read one of them in a conversation, every act of it
+that reaches out of that conversation asks you."
+  :type '(repeat directory)
+  :risky t
+  :package-version '(passepartout . "0.1.0"))
+
+(defcustom passepartout-trusted-remotes nil
+  "Remotes of git repositories that are your own.
+Each is an address or its beginning, such as \"github.com/me\".  Files
+of a repository with any other remote count as from elsewhere; the
+repository that your notes are kept in does not."
+  :type '(repeat string)
+  :risky t
+  :package-version '(passepartout . "0.1.0"))
+
 (defcustom passepartout-module-file nil
   "File of the compiled module.
 The value nil looks beside the package, in the folders .build and
@@ -258,6 +275,8 @@ A key that was meant for something else then approves nothing."
   "Choose how far the agent looks." t)
 (autoload 'passepartout-focus-set "passepartout-focus"
   "Set something for as long as the focus lasts." t)
+(autoload 'passepartout-endorse "passepartout-focus"
+  "Vouch for the heading at point, which came from elsewhere." t)
 (autoload 'passepartout-rescan "passepartout-status"
   "Read the memex again." t)
 (autoload 'passepartout-find "passepartout-find"

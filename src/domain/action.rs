@@ -2,7 +2,8 @@
 
 use crate::domain::hash::ContentHasher;
 use crate::domain::id::ActionHash;
-use crate::domain::label::Labels;
+use crate::domain::label::{Labels, Trust};
+use crate::domain::outside::{Led, Outside, Piece};
 use crate::domain::tool::{Kind, Param, Tool, Toolbox};
 use serde_json::{Map, Value};
 
@@ -62,6 +63,7 @@ pub struct Action {
     args: Map<String, Value>,
     explanation: Explanation,
     labels: Labels,
+    led: Led,
 }
 
 /// What an unknown tool, a missing argument or a wrong type is told. It goes back to the model.
@@ -88,7 +90,33 @@ impl Action {
             Malformed(format!("{tool}: every action needs an “explanation”: one sentence for the user that says why."))
         })?;
         check_args(found, &args)?;
-        Ok(Action { target: found.target, tool: found.name.to_string(), args, explanation, labels })
+        // Untrusted labels without a source are from somewhere.
+        let led = if labels.trust == Trust::Untrusted { Led::unknown() } else { Led::default() };
+        Ok(Action { target: found.target, tool: found.name.to_string(), args, explanation, labels, led })
+    }
+
+    /// Builds what a model proposed in a conversation, with what text from outside may have led to it.
+    ///
+    /// # Errors
+    /// As [`Action::new`].
+    pub fn proposed(
+        toolbox: &Toolbox,
+        tool: &str,
+        args: Map<String, Value>,
+        labels: Labels,
+        outside: &Outside,
+    ) -> Result<Action, Malformed> {
+        let action = Action::new(toolbox, tool, args, None, labels)?;
+        let led = outside.led(&action.args);
+        Ok(if led.sources.is_empty() { action } else { action.led_by(led) })
+    }
+
+    /// Returns the action with what leads it, as it was kept; one that is led from outside stays so.
+    pub fn led_by(self, led: Led) -> Action {
+        match (self.labels.trust, led.sources.is_empty()) {
+            (Trust::Untrusted, true) | (Trust::Kept | Trust::Own, _) => self,
+            (Trust::Untrusted, false) => Action { led, ..self },
+        }
     }
 
     /// Returns where it is carried out.
@@ -119,6 +147,11 @@ impl Action {
     /// Returns the labels of what led to it.
     pub fn labels(&self) -> Labels {
         self.labels
+    }
+
+    /// Returns what text from outside may have led to it; `None` when none was in its conversation.
+    pub fn led(&self) -> Option<&Led> {
+        (self.labels.trust == Trust::Untrusted).then_some(&self.led)
     }
 
     /// Returns the name of exactly this action.
@@ -278,6 +311,9 @@ pub struct Observation {
     pub outcome: Outcome,
     /// Labels of the outcome's text.
     pub labels: Labels,
+    /// What of that text came from outside, with its sources. Where the labels say untrusted and nothing stands here,
+    /// all of it did.
+    pub outside: Vec<Piece>,
     /// Files that were changed, absolute.
     pub changed: Vec<String>,
 }

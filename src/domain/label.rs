@@ -54,11 +54,33 @@ pub struct Labels {
     pub privacy: Privacy,
 }
 
+impl Provenance {
+    /// Returns the words for people, where nothing more exact is known.
+    pub fn phrase(self) -> &'static str {
+        match self {
+            Provenance::User => "what was typed",
+            Provenance::Note => "a note",
+            Provenance::File => "a file from elsewhere",
+            Provenance::Tool => "what a tool said",
+            Provenance::Model => "what a model said",
+            Provenance::Gateway => "a message from a gateway",
+            Provenance::Agent => "another agent",
+            Provenance::Web => "a page of the web",
+        }
+    }
+}
+
 impl Labels {
     /// The labels of what the user typed.
     pub const USER: Labels = Labels { provenance: Provenance::User, trust: Trust::Own, privacy: Privacy::Open };
-    /// The labels of a model's words before they meet others.
-    pub const MODEL: Labels = Labels { provenance: Provenance::Model, trust: Trust::Untrusted, privacy: Privacy::Open };
+    /// The labels of a model's words before they meet others: a model that read nothing from outside is not steered
+    /// from there. Joined with what it did read, they are as weak as that.
+    pub const MODEL: Labels = Labels { provenance: Provenance::Model, trust: Trust::Kept, privacy: Privacy::Open };
+
+    /// Returns the labels of a text that anyone may have written.
+    pub const fn untrusted(provenance: Provenance, privacy: Privacy) -> Labels {
+        Labels { provenance, trust: Trust::Untrusted, privacy }
+    }
 
     /// Returns the labels of a text made from both: least trusted, most private.
     pub fn join(self, other: Labels) -> Labels {

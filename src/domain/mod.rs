@@ -14,6 +14,7 @@ pub mod label;
 pub mod memory;
 pub mod org;
 pub mod page;
+pub mod outside;
 pub mod port;
 pub mod query;
 pub mod recall;

@@ -4,7 +4,8 @@ use crate::domain::action::{Action, Observation};
 use crate::domain::gate::Facts;
 use crate::domain::gate::clearance::Cleared;
 use crate::domain::id::TurnId;
-use crate::domain::label::{Labels, Privacy};
+use crate::domain::label::{Labels, Privacy, Trust};
+use crate::domain::outside::Piece;
 use crate::domain::scope::Scope;
 use crate::domain::signal::Role;
 use async_trait::async_trait;
@@ -82,6 +83,8 @@ pub struct Prompt {
     pub tools: Vec<ToolSpec>,
     /// The strictest label of anything in it.
     pub privacy: Privacy,
+    /// The weakest trust of anything in it.
+    pub trust: Trust,
     /// What the user typed to set this turn off, and nothing else. The built-in provider reads only this.
     pub typed: String,
     /// The wall clock of the user, for words such as “tomorrow”.
@@ -203,6 +206,8 @@ pub struct Answered {
     pub locality: Locality,
     /// The strictest label of what the answer drew on.
     pub privacy: Privacy,
+    /// What the built-in provider answered with that came from outside. Of what others were given the turn knows itself.
+    pub outside: Vec<Piece>,
 }
 
 /// Why no provider completed.

@@ -98,6 +98,10 @@ pub struct Config {
     pub permissions: BTreeMap<String, Level>,
     /// Tags that make a node private.
     pub private_tags: Vec<String>,
+    /// Folders whose files came from elsewhere.
+    pub untrusted_folders: Vec<PathBuf>,
+    /// Remotes of git repositories that are the user's own, or beginnings of them.
+    pub trusted_remotes: Vec<String>,
     /// How Org files are read; a core that runs may have been told of newer ones.
     pub org: OrgSettings,
     /// The agent's name.
@@ -143,6 +147,8 @@ pub const READ: &[&str] = &[
     "LLAMA_HOST",
     "LOCAL_BASE_URL",
     "PRIVACY_FILTER_TAGS",
+    "UNTRUSTED_DIRS",
+    "TRUSTED_REMOTES",
     "CONTEXT_MAX_TOKENS",
     "CONTEXT_LOG_LIMIT",
     "DEADLINE_WARNING_MINUTES",
@@ -239,6 +245,17 @@ impl Config {
         self.settings.join("heads")
     }
 
+    /// Returns which places are from outside.
+    pub fn places(&self) -> crate::edge::origin::Places {
+        let canonical = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
+        crate::edge::origin::Places {
+            untrusted: self.untrusted_folders.iter().map(canonical).collect(),
+            remotes: self.trusted_remotes.clone(),
+            memex: self.directories.iter().map(canonical).collect(),
+            home: canonical(&self.home),
+        }
+    }
+
     /// Reads the environment and the `.env` file of the settings folder.
     pub fn read(surroundings: &Surroundings) -> Config {
         let home = surroundings.variables.get("HOME").map(PathBuf::from).filter(|path| path.is_absolute());
@@ -273,6 +290,8 @@ impl Config {
             providers: Vec::new(),
             permissions: BTreeMap::new(),
             private_tags: vec!["private".to_string()],
+            untrusted_folders: Vec::new(),
+            trusted_remotes: Vec::new(),
             org: OrgSettings::default(),
             assistant: "Passepartout".to_string(),
             memory_tokens: 4_000,
@@ -309,6 +328,13 @@ impl Config {
         self.cascade = list("PROVIDER_CASCADE");
         if let Some(tags) = list("PRIVACY_FILTER_TAGS") {
             self.private_tags = tags;
+        }
+        if let Some(folders) = text("UNTRUSTED_DIRS") {
+            let named = folders.split(':').map(str::trim).filter(|folder| !folder.is_empty());
+            self.untrusted_folders = named.map(|folder| self.expand(folder)).collect();
+        }
+        if let Some(remotes) = list("TRUSTED_REMOTES") {
+            self.trusted_remotes = remotes;
         }
         let mut number = |name: &str, into: &mut dyn FnMut(u64)| match text(name).map(str::parse::<u64>) {
             None => {}
@@ -368,6 +394,13 @@ impl Config {
         }
         if settings.get("private-tags").is_some() {
             self.private_tags = names("private-tags");
+        }
+        if settings.get("untrusted-folders").is_some() {
+            let named = settings.list_at("untrusted-folders").iter().filter_map(Sexp::as_text);
+            self.untrusted_folders = named.map(|folder| self.expand(folder)).collect();
+        }
+        if settings.get("trusted-remotes").is_some() {
+            self.trusted_remotes = names("trusted-remotes");
         }
         for entry in settings.list_at("permissions") {
             if let Some((tool, level)) = pair(entry) {

@@ -13,6 +13,7 @@ pub mod full_text;
 pub mod ingest;
 pub mod log;
 pub mod org_file;
+pub mod origin;
 pub mod panics;
 pub mod peers;
 pub mod project;

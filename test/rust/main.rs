@@ -21,6 +21,7 @@ mod fuzz;
 mod gate;
 mod inert;
 mod ingest;
+mod injection;
 mod keys;
 mod known_memex;
 mod layering;

@@ -787,7 +787,7 @@ async fn the_history_stands_before_the_words_and_is_sent() {
         Message::Text { role: Role::Assistant, text: "Hello!".into() },
     ];
     let body = Body::UserInput { text: "Again?".into(), history: Vec::new() };
-    let (report, _) = world.start(Start::Words { signal: signal(body), history }).await;
+    let (report, _) = world.start(Start::Words { signal: signal(body), history, outside: Default::default() }).await;
     let Conversation { messages, .. } = &report.conversation;
     assert_eq!(messages.len(), 4);
     assert_eq!(world.prompts()[0].messages, messages[..3]);

@@ -37,6 +37,8 @@ pub struct Facts {
     pub put_texts: Vec<EditFact>,
     /// What is not certain of what is taken back; for people to read.
     pub doubts: Vec<String>,
+    /// Whether all that it edits is the one note that the text from outside in its conversation came from.
+    pub own_note: bool,
     /// Why what the action does to files could not be undone; `None` when it could, or when it changes none.
     pub not_undoable: Option<String>,
 }
@@ -289,6 +291,9 @@ impl Facts {
         }
         for why in &self.impossible {
             hasher.text("impossible").text(why);
+        }
+        if self.own_note {
+            hasher.text("own note");
         }
         self.hash_shell(&mut hasher);
         self.hash_undo(&mut hasher);

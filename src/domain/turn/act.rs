@@ -6,7 +6,8 @@ use crate::domain::gate::plan::{Approval, FlightPlan, PlanStatus};
 use crate::domain::gate::title::title;
 use crate::domain::gate::{Facts, Trace};
 use crate::domain::id::PlanId;
-use crate::domain::label::{Labels, Privacy};
+use crate::domain::label::{Labels, Privacy, Trust};
+use crate::domain::outside::Piece;
 use crate::domain::port::{Call, LogLevel, Prompt};
 use crate::domain::signal::{Body, Signal};
 use crate::domain::tool::{Effect, RESTORE};
@@ -108,19 +109,27 @@ impl Turn {
         let facts_privacy = cleared.facts().privacy.unwrap_or(Privacy::Open);
         let labels = Labels { privacy: cleared.action().labels().privacy.max(facts_privacy), ..Labels::MODEL };
         let performed = AssertUnwindSafe(desk.actuator.perform(&self.signal.turn, *cleared)).catch_unwind().await;
-        let (observation, broke) = match performed {
+        let (mut observation, broke) = match performed {
             Ok(observation) => (observation, None),
             Err(panic) => {
                 // What a panic says may quote what it was about: that is for the log, and no model hears it.
                 let words = format!("{tool} broke, and nobody knows how far it got; the log says where.");
                 let outcome = Outcome::Failed(words);
-                (Observation { action: hash, outcome, labels, changed: Vec::new() }, Some(panic_text(panic.as_ref())))
+                (
+                    Observation { action: hash, outcome, labels, outside: Vec::new(), changed: Vec::new() },
+                    Some(panic_text(panic.as_ref())),
+                )
             }
         };
+        let words = proposal::outcome(&observation.outcome);
+        if observation.labels.trust == Trust::Untrusted && observation.outside.is_empty() {
+            let source = format!("what {tool} said");
+            observation.outside.push(Piece::new(&source, &words, observation.labels.privacy));
+        }
         // First what the user is told: whatever else fails now, the act was done.
         self.report.changed.extend(observation.changed.iter().cloned());
         self.report.conversation.labels = self.report.conversation.labels.join(observation.labels);
-        let words = proposal::outcome(&observation.outcome);
+        self.report.conversation.take_outside(&observation.outside);
         self.deed(tool, summary, Some(trace), words, plan.cloned());
         self.acted = true;
         self.said.extend(message.filter(|_| matches!(observation.outcome, Outcome::Done(_))));

@@ -3,7 +3,7 @@
 use crate::domain::action::Outcome;
 use crate::domain::gate::Trace;
 use crate::domain::id::PlanId;
-use crate::domain::label::{Labels, Provenance, Trust};
+use crate::domain::label::{Labels, Provenance};
 use crate::domain::port::{Call, Message};
 use crate::domain::signal::{Body, Depth, Signal};
 use crate::domain::turn::error::Fault;
@@ -40,11 +40,7 @@ impl Turn {
             (None, None) => Body::ToolOutput { tool: String::new(), text: String::new() },
         };
         signal.depth = depth;
-        signal.labels = Labels {
-            provenance: Provenance::Tool,
-            trust: Trust::Untrusted,
-            privacy: self.report.conversation.labels.privacy,
-        };
+        signal.labels = Labels { provenance: Provenance::Tool, ..self.report.conversation.labels };
         self.report.conversation.depth = depth;
         Flow::Go(Box::new(Step::Reason(signal)))
     }

@@ -20,7 +20,8 @@ use crate::domain::action::Action;
 use crate::domain::gate::plan::{Approval, FlightPlan};
 use crate::domain::gate::{Facts, Gates, Trace};
 use crate::domain::id::{SessionId, TurnId};
-use crate::domain::label::Privacy;
+use crate::domain::label::{Privacy, Trust};
+use crate::domain::outside::{Outside, Piece};
 use crate::domain::port::{Actuator, CountTokens, Journal, LogLevel, Message, Model, Sink, Surveyor};
 use crate::domain::scope::Scope;
 use crate::domain::signal::{Body, Role, Signal};
@@ -94,6 +95,8 @@ pub enum Start {
         signal: Signal,
         /// The messages before it.
         history: Vec<Message>,
+        /// What of those messages came from outside.
+        outside: Outside,
     },
     /// A human's own command.
     Commanded(Box<Commanded>),
@@ -228,7 +231,7 @@ impl Turn {
                 let report = TurnReport::of(Conversation { labels, set_off, ..Conversation::empty() });
                 return (Turn::new(signal, report), Step::Command(commanded));
             }
-            Start::Words { signal, mut history } => {
+            Start::Words { signal, mut history, outside } => {
                 let typed = match &signal.body {
                     Body::UserInput { text, .. } | Body::ChatMessage { text } => text.clone(),
                     _ => String::new(),
@@ -236,7 +239,16 @@ impl Turn {
                 history.push(Message::Text { role: Role::User, text: typed.clone() });
                 let labels = signal.labels;
                 let (depth, set_off) = (signal.depth, signal.body.sensor());
-                let begun = Conversation { messages: history, typed, depth, labels, set_off, ..Conversation::empty() };
+                let said = Piece::new(labels.provenance.phrase(), &typed, labels.privacy);
+                let mut begun =
+                    Conversation { messages: history, typed, depth, labels, set_off, ..Conversation::empty() };
+                if labels.trust == Trust::Untrusted {
+                    begun.take_outside(&[said]);
+                }
+                if !outside.is_empty() {
+                    begun.labels.trust = Trust::Untrusted;
+                    begun.outside.join(&outside);
+                }
                 (signal, begun, None)
             }
             Start::Decided { mut signal, plan, decision, conversation } => {

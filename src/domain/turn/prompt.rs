@@ -1,7 +1,8 @@
 //! The text that a provider is sent: identity, memory, logs, mandates, conversation, tools.
 
 use crate::domain::id::NodeId;
-use crate::domain::label::Privacy;
+use crate::domain::label::{Privacy, Trust};
+use crate::domain::outside::Piece;
 use crate::domain::port::{Call, CountTokens, Locality, Message, Prompt, ToolSpec};
 use crate::domain::tool::{Kind, Tool};
 use crate::domain::turn::{Conversation, Desk};
@@ -18,6 +19,8 @@ pub struct Briefing {
     pub privacy: Option<Privacy>,
     /// The nodes that stand in it, in full or by title.
     pub nodes: Vec<NodeId>,
+    /// What of that slice came from outside.
+    pub outside: Vec<Piece>,
     /// The last lines of the log.
     pub log: Vec<String>,
     /// Standing text of skills.
@@ -35,9 +38,18 @@ pub fn assemble(desk: &Desk<'_>, conversation: &Conversation, locality: Locality
         messages: conversation.messages.clone(),
         tools: desk.offered.iter().map(|tool| spec(tool)).collect(),
         privacy,
+        trust: match briefing.outside.as_slice() {
+            [] => conversation.labels.trust,
+            _ => Trust::Untrusted,
+        },
         typed: conversation.typed.clone(),
         now: desk.now,
     }
+}
+
+/// Returns what of the slice of memory that a provider of this locality is given came from outside.
+pub(super) fn outside(desk: &Desk<'_>, locality: Locality) -> Vec<Piece> {
+    (desk.briefing)(may_see(desk, locality)).outside
 }
 
 fn may_see(desk: &Desk<'_>, locality: Locality) -> Privacy {

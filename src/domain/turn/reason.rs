@@ -6,7 +6,7 @@ use crate::domain::gate::plan::Approval;
 use crate::domain::gate::title::title;
 use crate::domain::gate::{Case, Facts, Trace, Verdict};
 use crate::domain::id::ActionHash;
-use crate::domain::label::{Labels, Privacy};
+use crate::domain::label::{Labels, Privacy, Provenance};
 use crate::domain::port::{Answered, Call, Completion, Locality, LogLevel, Message, ModelFailure, Sink};
 use crate::domain::scope::Scope;
 use crate::domain::signal::{Role, Signal};
@@ -88,10 +88,16 @@ impl Turn {
             }
         };
         match desk.model.complete(&prompt, sink).await {
-            Ok(Answered { completion, locality, privacy }) => {
+            Ok(Answered { completion, locality, privacy, outside }) => {
+                let read = match locality {
+                    // It is given no context: it draws on what it names.
+                    Locality::Builtin => outside,
+                    Locality::Local | Locality::Remote => prompt::outside(desk, locality),
+                };
                 let conversation = &mut self.report.conversation;
                 conversation.contact = None;
                 conversation.labels.privacy = conversation.labels.privacy.max(privacy);
+                conversation.take_outside(&read);
                 conversation.local = locality != Locality::Remote;
                 let usage = completion.usage.unwrap_or_default();
                 self.report.usage.input += usage.input;
@@ -122,10 +128,21 @@ impl Turn {
         let mut judged = Vec::with_capacity(calls.len());
         let mut rejections: Vec<(String, Refusal)> = Vec::new();
         for call in calls {
-            let labels = self.report.conversation.labels.join(labels);
-            match offered(desk, call)
-                .and_then(|()| Action::new(&desk.toolbox, &call.tool, call.args.clone(), None, labels))
-            {
+            let conversation = &self.report.conversation;
+            let labels = match labels.provenance {
+                // What the user typed for this call is no text from outside, whatever else the conversation holds.
+                Provenance::User => Labels { trust: labels.trust, ..conversation.labels.join(labels) },
+                Provenance::Note
+                | Provenance::File
+                | Provenance::Tool
+                | Provenance::Model
+                | Provenance::Gateway
+                | Provenance::Agent
+                | Provenance::Web => conversation.labels.join(labels),
+            };
+            match offered(desk, call).and_then(|()| {
+                Action::proposed(&desk.toolbox, &call.tool, call.args.clone(), labels, &conversation.outside)
+            }) {
                 Err(malformed) => {
                     let outcome = format!("refused: {}", malformed.0);
                     self.deed(call.tool.clone(), malformed.0.clone(), None, outcome, None);

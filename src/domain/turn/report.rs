@@ -2,7 +2,8 @@
 
 use crate::domain::gate::Trace;
 use crate::domain::id::{NodeId, PlanId};
-use crate::domain::label::Labels;
+use crate::domain::label::{Labels, Trust};
+use crate::domain::outside::{Outside, Piece};
 use crate::domain::port::{Message, Prompt, Usage};
 use crate::domain::signal::{Depth, Sensor};
 use crate::domain::turn::error::Fault;
@@ -67,6 +68,8 @@ pub struct Conversation {
     pub depth: Depth,
     /// The labels of everything in it.
     pub labels: Labels,
+    /// What of it came from outside. Whenever it is not empty, the labels are untrusted.
+    pub outside: Outside,
     /// Whether the last answer came from this machine; what a model elsewhere asks for is never private.
     pub local: bool,
     /// Calls of the last answer that still have no result, by call and plan.
@@ -114,10 +117,21 @@ impl Conversation {
             typed: String::new(),
             depth: Depth::outermost(),
             labels: Labels::USER,
+            outside: Outside::default(),
             local: true,
             waiting: Vec::new(),
             contact: None,
             set_off: Sensor::UserCommand,
+        }
+    }
+}
+
+impl Conversation {
+    /// Takes in text from outside.
+    pub(super) fn take_outside(&mut self, pieces: &[Piece]) {
+        for piece in pieces {
+            self.labels.trust = Trust::Untrusted;
+            self.outside.take(piece);
         }
     }
 }

@@ -29,13 +29,14 @@ impl Actuators {
                 return Done {
                     outcome: Outcome::Failed(format!("{}: {why}. {done}", edit.file)),
                     labels: OWN,
+                    outside: Vec::new(),
                     changed,
                 };
             }
             said.extend(done);
             changed.push(edit.file.clone());
         }
-        Done { outcome: Outcome::Done(format!("Done. {}", said.join(" "))), labels: OWN, changed }
+        Done { outcome: Outcome::Done(format!("Done. {}", said.join(" "))), labels: OWN, outside: Vec::new(), changed }
     }
 
     /// Makes one edit, in the folder that was judged; returns a sentence on where the change is now.

@@ -17,6 +17,7 @@ use crate::domain::gate::clearance::Cleared;
 use crate::domain::id::{NodeId, TurnId};
 use crate::domain::label::{Labels, Privacy, Provenance, Trust};
 use crate::domain::memory::view::NodeRef;
+use crate::domain::outside::Piece;
 use crate::domain::port::Actuator;
 use crate::domain::query::parse::is_plain;
 use crate::domain::query::run::Hit;
@@ -42,16 +43,27 @@ pub struct Actuators {
 struct Done {
     outcome: Outcome,
     labels: Labels,
+    /// What of it came from outside.
+    outside: Vec<Piece>,
     changed: Vec<String>,
 }
 
 impl Done {
     fn said(text: String, labels: Labels) -> Done {
-        Done { outcome: Outcome::Done(text), labels, changed: Vec::new() }
+        Done { outcome: Outcome::Done(text), labels, outside: Vec::new(), changed: Vec::new() }
+    }
+
+    /// What was read, with what of it came from outside.
+    fn read(text: String, labels: Labels, outside: Vec<Piece>) -> Done {
+        let labels = match outside.as_slice() {
+            [] => labels,
+            _ => Labels { trust: Trust::Untrusted, ..labels },
+        };
+        Done { outside, ..Done::said(text, labels) }
     }
 
     fn failed(text: impl Into<String>) -> Done {
-        Done { outcome: Outcome::Failed(text.into()), labels: OWN, changed: Vec::new() }
+        Done { outcome: Outcome::Failed(text.into()), labels: OWN, outside: Vec::new(), changed: Vec::new() }
     }
 }
 
@@ -77,7 +89,7 @@ impl Actuator for Actuators {
             Outcome::Stale(text) => Outcome::Stale(self.masked(&text)),
             Outcome::Cancelled(text) => Outcome::Cancelled(self.masked(&text)),
         };
-        Observation { action, outcome, labels: done.labels, changed: done.changed }
+        Observation { action, outcome, labels: done.labels, outside: done.outside, changed: done.changed }
     }
 }
 
@@ -137,7 +149,7 @@ impl Actuators {
         let now = self.engine.surveyor.survey(action, cleared.scope()).await;
         if now.hash() != cleared.facts().hash() {
             let text = "what it is about changed after it was judged; nothing was done".to_string();
-            return Done { outcome: Outcome::Stale(text), labels: OWN, changed: Vec::new() };
+            return Done { outcome: Outcome::Stale(text), labels: OWN, outside: Vec::new(), changed: Vec::new() };
         }
         match tool.effect {
             Effect::Reply if is_user(action.text("to")) => Done::said("The user was shown it.".to_string(), OWN),
@@ -159,7 +171,7 @@ impl Actuators {
                     };
                     let observation = shell.perform(cleared).await;
                     watched.end().await;
-                    Done { outcome: observation.outcome, labels: observation.labels, changed: observation.changed }
+                    self.ran(cleared, observation).await
                 }
                 (Ok(_), None) => Done::failed("BUG: a command would not be alone in its project"),
                 (Err(why), _) => Done::failed(format!("commands cannot be confined here, so none is run: {why}")),
@@ -170,6 +182,26 @@ impl Actuators {
             Effect::ReadEditor | Effect::ShowInEditor | Effect::Commit | Effect::Custom(_) => {
                 Done::failed(format!("BUG: nothing carries out {}", action.tool()))
             }
+        }
+    }
+
+    /// Says what a command said, and how much of that came from outside.
+    async fn ran(&self, cleared: &Cleared, observation: Observation) -> Done {
+        let Observation { outcome, labels, changed, .. } = observation;
+        let said = match &outcome {
+            Outcome::Done(text) => text.clone(),
+            // It was not run, or was ended: these are our own words.
+            Outcome::Failed(_) | Outcome::Stale(_) | Outcome::Cancelled(_) => String::new(),
+        };
+        let (engine, scope, privacy) = (self.engine.clone(), cleared.scope().clone(), labels.privacy);
+        let found = tokio::task::spawn_blocking(move || engine.outside_of_command(&scope, &said, privacy)).await;
+        match found {
+            Ok(outside) => {
+                let kept = Labels { trust: Trust::Kept, ..labels };
+                let labels = if outside.is_empty() { kept } else { labels };
+                Done { outcome, labels, outside, changed }
+            }
+            Err(_) => Done { outcome, labels, outside: Vec::new(), changed },
         }
     }
 
@@ -205,7 +237,7 @@ impl Actuators {
             // What it is narrowed to may be private, and is not named.
             lines.push("Note: the user's focus narrows what is looked at; /unfocus widens it.".to_string());
         }
-        Done::said(clipped(&lines.join("\n")), note(privacy))
+        Done::read(clipped(&lines.join("\n")), note(privacy), self.engine.outside_of_nodes(&nodes))
     }
 
     fn read_node(&self, action: &Action, cleared: &Cleared) -> Done {
@@ -214,7 +246,8 @@ impl Actuators {
             return Done::failed(format!("there is no heading with the id {id}; memory-search finds ids"));
         };
         let (text, privacy) = subtree(&node, may_see(cleared));
-        Done::said(clipped(&text), note(privacy))
+        let below: Vec<NodeRef> = node.with_descendants().filter(|below| below.privacy() <= may_see(cleared)).collect();
+        Done::read(clipped(&text), note(privacy), self.engine.outside_of_nodes(&below))
     }
 
     /// Fetches a page. What it says is a stranger's text.

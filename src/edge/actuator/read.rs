@@ -40,12 +40,15 @@ impl Actuators {
             return Done::failed(format!("{path} is private, and what asks may not see that"));
         }
         let kept = cleared.scope().memex.iter().any(|root| Path::new(&path).starts_with(root));
-        let labels = if kept {
-            note(privacy)
-        } else {
-            Labels { provenance: Provenance::File, trust: Trust::Untrusted, privacy }
-        };
-        Done::said(clipped(&text), labels)
+        let labels =
+            if kept { note(privacy) } else { Labels { provenance: Provenance::File, trust: Trust::Kept, privacy } };
+        let (engine, scope, read) = (self.engine.clone(), cleared.scope().clone(), text.clone());
+        let found = move || engine.outside_of_text(&path, &read, privacy, &scope);
+        match tokio::task::spawn_blocking(found).await {
+            Ok(outside) => Done::read(clipped(&text), labels, outside),
+            // What is not known of it is the worst.
+            Err(_) => Done::said(clipped(&text), Labels { trust: Trust::Untrusted, ..labels }),
+        }
     }
 }
 

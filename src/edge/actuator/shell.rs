@@ -72,7 +72,7 @@ impl Shell {
             },
         };
         let labels = Labels { provenance: Provenance::Tool, trust: Trust::Untrusted, privacy };
-        Observation { action: action.hash(), outcome, labels, changed }
+        Observation { action: action.hash(), outcome, labels, outside: Vec::new(), changed }
     }
 
     /// Runs a command line of ours that only looks: the project is read-only for it. Returns also whether private notes

@@ -259,6 +259,14 @@ pub enum Memory {
         #[arg(long)]
         json: bool,
     },
+    /// Vouch for a heading with all below it, or a file, that came from elsewhere: it counts as your own until changed.
+    Endorse {
+        /// Its id, or the file.
+        text: String,
+        /// Where things are.
+        #[command(flatten)]
+        place: Place,
+    },
     /// Undo the last turn that changed something, or one change or turn by its name.
     Undo {
         /// The change or the turn.

@@ -67,6 +67,16 @@ pub fn run(command: Memory, out: &mut dyn Write) -> Result<u8, Failure> {
             }
             Ok(DONE)
         }),
+        Memory::Endorse { text, place } => {
+            plans::human_terminal()?;
+            somewhere(&place)?;
+            with_engine(&place, Keep::OnDiskOnly, async |engine| {
+                blocking(engine, |engine| engine.read_memex(&mut |_| {})).await?;
+                writeln!(out, "{}", engine.endorse(&origin(true), &text).await?)?;
+                engine.flush().await?;
+                Ok(DONE)
+            })
+        }
         Memory::Rewind { operation, memory, files, both: _, dry_run, place, json } => {
             let reach = match (memory, files) {
                 (true, _) => Reach::Memory,

@@ -195,6 +195,7 @@ pub async fn start_found(boot: Boot, opened: Opened, stop: Arc<AtomicBool>) -> R
         engine.say(LogLevel::Warning, &notice);
     }
     engine.load_plans().await?;
+    engine.load_marks().await?;
     engine.load_focus().await;
     match beside {
         // What is under way there is its owner's to end.

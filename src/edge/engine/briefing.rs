@@ -3,6 +3,7 @@
 use crate::domain::context::{Audience, Request, assemble};
 use crate::domain::id::NodeId;
 use crate::domain::label::Privacy;
+use crate::domain::outside::Piece;
 use crate::domain::turn::prompt::Briefing;
 use crate::edge::engine::Engine;
 use parking_lot::Mutex;
@@ -74,6 +75,13 @@ impl Engine {
         self.focus_budget().unwrap_or(self.config.memory_tokens).min(self.config.context_tokens / 2)
     }
 
+    /// Returns what of a slice of memory came from outside.
+    fn outside_of_context(&self, context: &crate::domain::context::Context) -> Vec<Piece> {
+        let view = self.view();
+        let nodes: Vec<_> = context.nodes.iter().filter_map(|node| view.get(&node.id)).collect();
+        self.outside_of_nodes(&nodes)
+    }
+
     fn briefing(&self, typed: &str, now: jiff::civil::DateTime, may_see: Privacy) -> Briefing {
         let focus = self.focus();
         let context = self.context(Some(typed), focus.as_ref(), now, may_see, self.memory_budget());
@@ -86,6 +94,7 @@ impl Engine {
             name: self.config.assistant.clone(),
             memory: self.vault.mask(&context.text),
             privacy: (!context.nodes.is_empty()).then_some(context.privacy),
+            outside: self.outside_of_context(&context),
             nodes: context.nodes.iter().map(|node| node.id.clone()).collect(),
             log,
             mandates: Vec::new(),

@@ -6,8 +6,10 @@ use crate::domain::gate::plan::{FlightPlan, PlanStatus};
 use crate::domain::gate::show;
 use crate::domain::gate::title::title;
 use crate::domain::hash::ContentHasher;
-use crate::domain::id::{PlanId, TurnId};
+use crate::domain::id::{PlanId, SessionId, TurnId};
+use crate::domain::label::Trust;
 use crate::domain::memory::store::NewRecord;
+use crate::domain::outside::Outside;
 use crate::domain::port::{Journal, LogLevel};
 use crate::domain::turn::proposal;
 use crate::domain::turn::{Conversation, Parking};
@@ -33,12 +35,18 @@ impl Journal for Engine {
                 return Err(format!("what stood there before could not be kept: {why}"));
             }
         };
+        let marks = self.marks_of(turn, cleared);
         let body = json!({
             "turn": turn.0, "tool": action.tool(),
             "summary": self.vault.mask(&proposal::logged(action, cleared.facts())),
             "facts": cleared.facts().hash().to_hex(), "change": change, "since": self.head().0,
         });
-        let kept = self.append(kind::INTENT, &action.hash().to_hex(), body).await;
+        let intent = (kind::INTENT, action.hash().to_hex(), body);
+        let kept = match marks {
+            // Before the act, and in one piece with its intent: what it writes is never without its mark.
+            Ok(marks) => self.append_all(marks.into_iter().chain([intent])).await,
+            Err(why) => Err(format!("where its text comes from could not be found out: {why}")),
+        };
         if kept.is_err() {
             self.doings.retract(turn, action.hash());
             self.drop_change(turn, action.hash());
@@ -48,6 +56,12 @@ impl Journal for Engine {
 
     async fn outcome(&self, turn: &TurnId, observation: &Observation) -> Result<(), String> {
         // Before it is stored: whatever becomes of that, the act has ended.
+        if observation.labels.trust == Trust::Untrusted || !observation.outside.is_empty() {
+            let (session, ..) = self.doings.behind(turn, observation.action);
+            let mut outside = Outside::default();
+            observation.outside.iter().for_each(|piece| outside.take(piece));
+            self.mark_outside(&SessionId(session), &outside);
+        }
         if let Some(session) = self.doings.ended(turn, observation) {
             self.mark_private(&session);
         }
@@ -60,7 +74,12 @@ impl Journal for Engine {
         let body = json!({ "turn": turn.0, "outcome": word, "changed": observation.changed });
         let mut ended = self.end_change(turn, observation).await;
         let change = std::mem::take(&mut ended.records);
-        self.append_all(change.into_iter().chain([(kind::OUTCOME, observation.action.to_hex(), body)])).await?;
+        let marks = match self.me.upgrade() {
+            Some(engine) => engine.marks_after(turn, observation).await,
+            None => Vec::new(),
+        };
+        self.append_all(marks.into_iter().chain(change).chain([(kind::OUTCOME, observation.action.to_hex(), body)]))
+            .await?;
         ended.stored();
         Ok(())
     }

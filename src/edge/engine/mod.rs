@@ -18,6 +18,7 @@ pub mod journal;
 pub mod memory;
 pub mod model;
 pub mod org;
+pub mod outside;
 pub mod past;
 pub mod planner;
 pub mod plans;
@@ -170,6 +171,14 @@ pub struct Engine {
     pub(super) lanes: Mutex<HashMap<SessionId, std::sync::Weak<tokio::sync::Mutex<()>>>>,
     /// Conversations of this session of the program that drew on something private.
     pub(super) private: Mutex<std::collections::HashSet<SessionId>>,
+    /// What conversations of this session of the program read from outside.
+    pub(super) outside: Mutex<HashMap<SessionId, crate::domain::outside::Outside>>,
+    /// Which texts are made from text from outside.
+    pub(super) marks: RwLock<outside::Marks>,
+    /// What commands that are under way are led by.
+    pub(super) led_acts: Mutex<outside::LedActs>,
+    /// Which places are from outside.
+    pub(super) origins: crate::edge::origin::Places,
     pub(super) cascade: RwLock<Cascade>,
     pub(super) focus: Mutex<Option<NodeId>>,
     /// What the user narrowed the agent's sight to.
@@ -199,6 +208,7 @@ impl Engine {
     pub fn new(parts: Parts) -> Arc<Engine> {
         let places = folders::places(&parts.config.directories);
         let org = RwLock::new(parts.config.org.clone());
+        let origins = parts.config.places();
         let engine = Arc::new_cyclic(|me| Engine {
             config: parts.config,
             toolbox: Toolbox::builtin(),
@@ -232,6 +242,10 @@ impl Engine {
             previewing: Default::default(),
             lanes: Mutex::default(),
             private: Mutex::default(),
+            outside: Mutex::default(),
+            marks: RwLock::default(),
+            led_acts: Mutex::default(),
+            origins,
             cascade: RwLock::new(Cascade::default()),
             focus: Mutex::new(None),
             sight: Mutex::default(),

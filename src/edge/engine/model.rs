@@ -1,8 +1,9 @@
 //! The cascade as one turn sees it: who may be asked, and what an answer drew on.
 
 use crate::domain::id::{NodeId, SessionId};
-use crate::domain::label::Privacy;
+use crate::domain::label::{Privacy, Trust};
 use crate::domain::memory::view::View;
+use crate::domain::outside::Outside;
 use crate::domain::port::{
     Answered, Locality, LogLevel, Model, ModelFailure, Prompt, Provider, ProviderError, ProviderErrorKind, Sink,
 };
@@ -44,17 +45,22 @@ impl Model for TurnModel<'_> {
         let cascade = self.engine.cascade.read().clone();
         // Read each time: the user may have confirmed one since the turn began.
         let confirmed = self.engine.confirmed(&cascade).await;
-        let private = AtomicBool::new(false);
+        let (private, outside) = (AtomicBool::new(false), AtomicBool::new(false));
         let watched = |locality: Locality| {
             let made = prompt(locality);
             let given = locality == Locality::Local && made.privacy == Privacy::Private;
             private.store(given, Ordering::Relaxed);
+            outside.store(locality != Locality::Builtin && made.trust == Trust::Untrusted, Ordering::Relaxed);
             made
         };
         let mut marking = |text: &str| {
             // Half an answer stays in the chat, whatever becomes of the other half.
             if private.load(Ordering::Relaxed) && !text.is_empty() {
                 self.engine.mark_private(&self.session);
+            }
+            if outside.load(Ordering::Relaxed) && !text.is_empty() {
+                self.engine
+                    .mark_outside(&self.session, &Outside::of_sources(["an answer that was cut short".to_string()]));
             }
             sink(text);
         };
@@ -79,11 +85,21 @@ impl Model for TurnModel<'_> {
         if privacy == Privacy::Private {
             self.engine.mark_private(&self.session);
         }
-        Ok(Answered { completion: reply.completion, locality: reply.locality, privacy })
+        let outside = match reply.locality {
+            Locality::Builtin => self.outside_of(&reply.completion.sources),
+            Locality::Local | Locality::Remote => Vec::new(),
+        };
+        Ok(Answered { completion: reply.completion, locality: reply.locality, privacy, outside })
     }
 }
 
 impl TurnModel<'_> {
+    fn outside_of(&self, sources: &[NodeId]) -> Vec<crate::domain::outside::Piece> {
+        let view = self.engine.view();
+        let nodes: Vec<_> = sources.iter().filter_map(|id| view.get(id)).collect();
+        self.engine.outside_of_nodes(&nodes)
+    }
+
     fn privacy_of(&self, sources: &[NodeId]) -> Privacy {
         let view = self.engine.view();
         let labels = sources.iter().map(|id| view.get(id).map_or(Privacy::Private, |node| node.privacy()));

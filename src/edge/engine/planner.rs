@@ -57,6 +57,12 @@ impl Whereabouts for Lookout {
         if holds_notes(path) { known.max(engine.privacy_now(path)) } else { known }
     }
 
+    fn source_of_node(&self, id: &str) -> Option<String> {
+        let engine = self.engine()?;
+        let node = engine.view().get(&NodeId::new(id))?;
+        engine.source_of(&node)
+    }
+
     fn is_open(&self, path: &str) -> bool {
         // When Emacs does not say, the file is taken for open: then its buffer is asked for, and that fails clearly.
         self.engine().is_some_and(|engine| engine.is_open_now(path).unwrap_or(true))

@@ -230,6 +230,7 @@ impl Engine {
                 begun = true;
                 let privacy = &mut conversation.labels.privacy;
                 *privacy = (*privacy).max(plan.action.labels().privacy);
+                conversation.labels.trust = conversation.labels.trust.min(plan.action.labels().trust);
             }
             conversation.messages.push(Message::Result { call: call.clone(), tool, text });
         }
@@ -266,6 +267,8 @@ impl Engine {
         pending(&old)?;
         let why = Some(old.action.explanation().as_str());
         let action = Action::new(&self.toolbox, old.action.tool(), args, why, old.action.labels()).map_err(|m| m.0)?;
+        // Whoever edits it, what led to it stays what it was.
+        let action = action.led_by(old.action.led().cloned().unwrap_or_default());
         let (conversation, setting) = self.conversation(&old).await?;
         let scope = self.scope_of(&old, setting.project.as_deref(), conversation.local && origin.rights.see_private)?;
         let facts = self.surveyor.survey(&action, &scope).await;

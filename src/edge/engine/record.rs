@@ -7,6 +7,7 @@ use crate::domain::gate::{Facts, Opinion, Reason, Trace, Verdict};
 use crate::domain::id::{ActionHash, FactsHash, NodeId, OperationId, PlanId, SessionId, TurnId};
 use crate::domain::label::{Labels, Privacy, Provenance, Trust};
 use crate::domain::memory::store::NewRecord;
+use crate::domain::outside::{Led, Outside, Said};
 use crate::domain::port::{Call, Message, Prompt, ToolSpec};
 use crate::domain::signal::{Depth, Role, Sensor};
 use crate::domain::tool::Toolbox;
@@ -44,6 +45,10 @@ pub mod kind {
     pub const RENAMED: &str = "renamed";
     /// The folders that memory was read from, under the key [`MEMEX`]: a command that is told of none takes them.
     pub const MEMEX: &str = "memex";
+    /// A conversation that read text from outside, by its session: from where.
+    pub const OUTSIDE: &str = "outside";
+    /// A text that is made from text from outside, or that a human vouched for, by its name; the newest counts.
+    pub const MARK: &str = "mark";
     /// A provider that the user confirmed.
     pub const CONFIRMATION: &str = "confirmation";
 }
@@ -170,6 +175,24 @@ impl TraceRecord {
 }
 
 #[derive(Serialize, Deserialize)]
+struct LedRecord {
+    sources: Vec<String>,
+    /// Source and sentence that the arguments repeat.
+    said: Option<(String, Option<String>)>,
+}
+
+impl LedRecord {
+    fn of(led: &Led) -> LedRecord {
+        let said = led.said.as_ref().map(|said| (said.source.clone(), said.sentence.clone()));
+        LedRecord { sources: led.sources.clone(), said }
+    }
+
+    fn read(self) -> Led {
+        Led { sources: self.sources, said: self.said.map(|(source, sentence)| Said { source, sentence }) }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
 struct PlanRecord {
     id: String,
     /// Absent in records of the first versions.
@@ -179,6 +202,9 @@ struct PlanRecord {
     args: Map<String, Value>,
     explanation: String,
     labels: LabelsRecord,
+    /// Absent where nothing came from outside.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    led: Option<LedRecord>,
     facts: String,
     body: String,
     diff: String,
@@ -208,6 +234,7 @@ pub fn plan(plan: &FlightPlan) -> Value {
         args: plan.action.args().clone(),
         explanation: plan.action.explanation().as_str().to_string(),
         labels: LabelsRecord::of(plan.action.labels()),
+        led: plan.action.led().map(LedRecord::of),
         facts: plan.facts.to_hex(),
         body: plan.body.clone(),
         diff: plan.diff.clone(),
@@ -228,6 +255,7 @@ pub fn read_plan(value: &Value, toolbox: &Toolbox) -> Option<FlightPlan> {
     let record: PlanRecord = serde_json::from_value(value.clone()).ok()?;
     let labels = record.labels.read();
     let action = Action::new(toolbox, &record.tool, record.args, Some(&record.explanation), labels).ok()?;
+    let action = action.led_by(record.led.map(LedRecord::read).unwrap_or_default());
     let status = match record.status.as_str() {
         "pending" => PlanStatus::Pending,
         "approved" => PlanStatus::Approved,
@@ -276,6 +304,9 @@ struct ConversationRecord {
     typed: String,
     depth: u8,
     labels: LabelsRecord,
+    /// Where text from outside in it came from.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    outside: Vec<String>,
     local: bool,
     waiting: Vec<(String, String)>,
     set_off: String,
@@ -326,6 +357,7 @@ impl ContactRecord {
             messages: conversation.messages.clone(),
             tools: self.tools.into_iter().map(tool).collect(),
             privacy: conversation.labels.privacy,
+            trust: conversation.labels.trust,
             typed: conversation.typed.clone(),
             now: self.now.parse().ok()?,
         };
@@ -359,6 +391,7 @@ pub fn conversation(conversation: &Conversation, setting: &Setting) -> Value {
         typed: conversation.typed.clone(),
         depth: conversation.depth.get(),
         labels: LabelsRecord::of(conversation.labels),
+        outside: conversation.outside.sources().to_vec(),
         local: conversation.local,
         waiting: conversation.waiting.iter().map(|(call, plan)| (call.clone(), plan.0.clone())).collect(),
         set_off: conversation.set_off.name().to_string(),
@@ -389,6 +422,7 @@ pub fn read_conversation(value: &Value) -> Option<(Conversation, Setting)> {
         typed: record.typed,
         depth: Depth::from_number(u64::from(record.depth))?,
         labels: record.labels.read(),
+        outside: Outside::of_sources(record.outside),
         local: record.local,
         waiting: record.waiting.into_iter().map(|(call, plan)| (call, PlanId(plan))).collect(),
         contact: None,

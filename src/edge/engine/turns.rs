@@ -3,8 +3,9 @@
 use crate::domain::gate::plan::FlightPlan;
 use crate::domain::id::{NodeId, SessionId, TurnId};
 use crate::domain::inert::exact;
-use crate::domain::label::{Labels, Privacy};
+use crate::domain::label::{Labels, Privacy, Trust};
 use crate::domain::memory::store::NewRecord;
+use crate::domain::outside::{Led, Outside};
 use crate::domain::port::{LogLevel, Message, Sink};
 use crate::domain::scope::Scope;
 use crate::domain::signal::{Body, Depth, Origin, Role, Said, Signal, Source};
@@ -86,10 +87,17 @@ impl Engine {
             labels: Labels { privacy, ..Labels::USER },
             body: Body::UserInput { text: ask.text.clone(), history: Vec::new() },
         };
+        // What was read before stands in the answers that go along.
+        let outside = match (ask.history.is_empty(), forgotten) {
+            (true, _) => Outside::default(),
+            (false, true) => Outside::of_sources(Led::unknown().sources),
+            (false, false) => self.outside_of(&ask.origin.session).await,
+        };
         self.doings.begin(&turn, &ask.origin.session, None);
         let history = self.fitting(ask.history, &ask.text);
         let scope = self.scope(&ask.origin.session, ask.folder.as_deref(), ask.origin.rights.see_private);
-        let (mut report, under) = self.run(Start::Words { signal, history }, None, &scope, sink).await;
+        let start = Start::Words { signal, history, outside };
+        let (mut report, under) = self.run(start, None, &scope, sink).await;
         if self.view().is_empty() {
             report.notice.get_or_insert_with(|| self.nothing_read());
         }
@@ -134,6 +142,10 @@ impl Engine {
         if self.drop_ended(&mut conversation, &plan.id) && self.is_private(&plan.session).await {
             // What was done drew on who knows what, and its own labels ended with its turn.
             conversation.labels.privacy = Privacy::Private;
+        }
+        if conversation.labels.trust == Trust::Untrusted {
+            // The texts themselves are kept as long as this runs.
+            conversation.outside.join(&self.outside_of(&plan.session).await);
         }
         // What was shown and has become private meanwhile is not sent: it is put together anew, and shown anew.
         let shut = |contact: &Contact| contact.nodes.iter().any(|id| self.node_privacy(id) == Privacy::Private);
@@ -276,6 +288,13 @@ impl Engine {
                 keep.push((kind::CONVERSATION, plan.0.clone(), record::conversation(&conversation, setting)));
             }
         }
+        if conversation.labels.trust == Trust::Untrusted {
+            let outside = match conversation.outside.is_empty() {
+                true => Outside::of_sources(Led::unknown().sources),
+                false => conversation.outside.clone(),
+            };
+            self.mark_outside(&session, &outside);
+        }
         if conversation.labels.privacy == Privacy::Private {
             keep.push((kind::LABEL, session.0, serde_json::json!({ "privacy": "private" })));
         }
@@ -376,6 +395,13 @@ impl Engine {
                     (Some("undo"), name) => Ok(Wish::Undo(name.map(str::to_string))),
                     (Some("redo"), _) => Ok(Wish::Redo),
                     (Some("plans"), _) => Err(self.plan_lines()),
+                    (Some("endorse"), _) => {
+                        let what = command.trim().strip_prefix("endorse").unwrap_or_default();
+                        Err(self
+                            .endorse(&ask.origin, what)
+                            .await
+                            .unwrap_or_else(|why| format!("Nothing was done: {why}.")))
+                    }
                     _ => Err(match Turnabout::parse(command) {
                         Some(to) => self.move_focus(&ask.origin, to).await.unwrap_or_else(|why| why),
                         None if command.trim() == "help" => HELP.to_string(),
@@ -490,6 +516,7 @@ const HELP: &str = "\
 - /approve PLAN carries out exactly what the plan shows, once
 - /deny PLAN REASON denies it; the model is told the reason
 - /undo takes back what the agent changed last, /undo CHANGE one change; /redo does that again
+- /endorse ID or /endorse FILE: what that note says, which came from elsewhere, now counts as your own
 - /focus HEADING or /focus FOLDER narrows what the agent looks at; /unfocus takes that back; /focus says where it stands
 - /scope memex, /scope session or /scope project widens or narrows it
 - /set NAME VALUE is told to the model for as long as the focus lasts; “budget” is the tokens of notes in a prompt

@@ -45,7 +45,7 @@ impl Loop {
                 let point = self.clients.get(&asked.client).and_then(|client| client.point.as_ref());
                 point.map(|(file, _)| file.clone())
             }
-            Some("blame") => asked.payload.text_at("file").map(canonical_name),
+            Some("blame" | "endorse") => asked.payload.text_at("file").map(canonical_name),
             _ => None,
         };
         match place.filter(|file| self.scans.pending(file)) {
@@ -233,11 +233,26 @@ async fn answer(
             let to = to.ok_or("a focus is moved by focus, unfocus, scope or set")?;
             Ok(Plist::new().text("text", engine.move_focus(origin, to).await?))
         }
+        "endorse" => {
+            let what = match (payload.text_at("id"), payload.text_at("file"), payload.count_at("byte")) {
+                (Some(id), ..) => id.to_string(),
+                (None, Some(file), byte) => node_at(engine, file, byte),
+                (None, None, _) => String::new(),
+            };
+            Ok(Plist::new().text("text", engine.endorse(origin, &what).await?))
+        }
         "memory-log" => past::log(engine, payload.count_at("limit").unwrap_or(100).min(10_000)).await,
         "memory-show" | "memory-diff" | "blame" => past::text(engine, action, payload).await,
         "rescan" => Ok(Plist::new().text("text", "The memex is being read again.")),
         other => Err(format!("there is no request “{}”", crate::domain::inert::exact(other))),
     }
+}
+
+/// Returns the id of the heading at a byte of a file, or the file's name.
+fn node_at(engine: &Engine, file: &str, byte: Option<usize>) -> String {
+    let (view, file) = (engine.view(), canonical_name(file));
+    let found = byte.and_then(|byte| view.node(&file, view.card(&file)?.at(byte)));
+    found.map_or(file, |node| node.id().to_string())
 }
 
 /// Carries out a command of the command line that writes, as the process that owns the store.

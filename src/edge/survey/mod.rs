@@ -70,6 +70,8 @@ pub trait Whereabouts: Send + Sync {
     fn title_of_node(&self, id: &str) -> Option<String>;
     /// Returns how private a file is as a whole; `None` when it is not part of memory.
     fn privacy_of_file(&self, path: &str) -> Option<Privacy>;
+    /// Returns where a node's text came from, when it came from outside.
+    fn source_of_node(&self, id: &str) -> Option<String>;
     /// Returns whether a buffer of the user's Emacs visits a file.
     fn is_open(&self, path: &str) -> bool;
 }
@@ -88,6 +90,10 @@ impl Whereabouts for Nowhere {
     }
 
     fn privacy_of_file(&self, _: &str) -> Option<Privacy> {
+        None
+    }
+
+    fn source_of_node(&self, _: &str) -> Option<String> {
         None
     }
 
@@ -137,7 +143,10 @@ impl Survey {
                 facts.shell = Some(shell);
                 facts.not_undoable = self.edits.as_ref().and_then(|planner| planner.not_undoable(scope));
             }
-            Effect::EditOrg | Effect::WriteFile => self.predict(action, tool, scope, &mut facts),
+            Effect::EditOrg | Effect::WriteFile => {
+                facts.own_note = self.is_own_note(action, tool, &facts.paths);
+                self.predict(action, tool, scope, &mut facts);
+            }
             Effect::Reply
             | Effect::ReadMemory
             | Effect::ReadFile
@@ -177,6 +186,15 @@ impl Survey {
                 facts.titles.extend(self.whereabouts.title_of_node(id).map(|title| (name.to_string(), title)));
             }
         }
+    }
+
+    /// Returns whether an edit led from outside touches nothing but the note that the text came from.
+    fn is_own_note(&self, action: &Action, tool: &Tool, paths: &[PathFact]) -> bool {
+        let Some([source]) = action.led().map(|led| led.sources.as_slice()) else { return false };
+        let nodes: Vec<&str> = ["id", "parent"].iter().filter_map(|name| action.text(name)).collect();
+        let own = |id: &&str| self.whereabouts.source_of_node(id).as_ref() == Some(source);
+        // A file that is named may be anywhere in it, and what moves is not only an edit of where it comes from.
+        tool.effect == Effect::EditOrg && paths.is_empty() && !nodes.is_empty() && nodes.iter().all(own)
     }
 
     fn predict(&self, action: &Action, tool: &Tool, scope: &Scope, facts: &mut Facts) {

@@ -161,7 +161,7 @@ impl World {
     /// Runs a turn for the user's words; returns the report and what was streamed.
     pub async fn ask(&self, text: &str) -> (TurnReport, String) {
         let body = Body::UserInput { text: text.to_string(), history: Vec::new() };
-        self.start(Start::Words { signal: signal(body), history: Vec::new() }).await
+        self.start(Start::Words { signal: signal(body), history: Vec::new(), outside: Default::default() }).await
     }
 
     /// Runs a turn for a human's yes to the first plan that was parked.
@@ -295,7 +295,7 @@ impl Model for World {
             usage: Some(Usage { input: 10, output: 5 }),
             sources: Vec::new(),
         };
-        Ok(Answered { completion, locality: self.locality, privacy })
+        Ok(Answered { completion, locality: self.locality, privacy, outside: Vec::new() })
     }
 }
 
@@ -318,7 +318,7 @@ impl Actuator for World {
         assert!(self.broken != Broken::Actuator, "the actuator breaks at `ZANZIBAR7`");
         let (outcome, labels) = (self.outcome)(action);
         let changed = if action.tool() == "write-file" { vec!["/p/f".to_string()] } else { Vec::new() };
-        Observation { action: action.hash(), outcome, labels, changed }
+        Observation { action: action.hash(), outcome, labels, outside: Vec::new(), changed }
     }
 }
 
@@ -425,7 +425,7 @@ pub fn told(report: &TurnReport) -> String {
     if let Some((provider, model)) = answered_by {
         out.push(format!("by {provider}/{model}, tokens {}+{}", usage.input, usage.output));
     }
-    let Conversation { messages, typed, depth, labels, local, waiting, contact, set_off } = conversation;
+    let Conversation { messages, typed, depth, labels, outside, local, waiting, contact, set_off } = conversation;
     out.push(format!("typed: {typed}"));
     out.extend(messages.iter().map(|message| match message {
         Message::Text { role, text } => format!("  {role:?}: {text}"),
@@ -439,6 +439,9 @@ pub fn told(report: &TurnReport) -> String {
     let place = if *local { "local" } else { "remote" };
     let labels = format!("{:?}/{:?}/{:?}", labels.provenance, labels.trust, labels.privacy);
     out.push(format!("depth {}, {place}, {labels}, waiting [{}]", depth.get(), waiting.join(" ")));
+    if !outside.is_empty() {
+        out.push(format!("from outside: {}", outside.sources().join(", ")));
+    }
     if let Some(contact) = contact {
         out.push(format!("shown: {}", contact.prompt.system));
     }

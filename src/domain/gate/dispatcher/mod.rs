@@ -1,8 +1,9 @@
-//! Gate: the eleven checks of what an action would do. All run; the strictest wins; each objection is named.
+//! Gate: the twelve checks of what an action would do. All run; the strictest wins; each objection is named.
 
 mod code;
 mod effect;
 mod place;
+mod provenance;
 mod text;
 
 use crate::domain::action::Action;
@@ -26,7 +27,7 @@ pub(super) struct Evidence<'a> {
 type Check = fn(&Evidence<'_>) -> Verdict;
 
 /// The checks, in the order in which they are shown.
-const CHECKS: [(&str, Check); 11] = [
+const CHECKS: [(&str, Check); 12] = [
     ("REPL lint", code::repl_lint),
     ("Lisp syntax", code::lisp_syntax),
     ("secret path", place::secret_path),
@@ -38,9 +39,10 @@ const CHECKS: [(&str, Check); 11] = [
     ("shell safety", effect::shell_safety),
     ("network exfiltration", effect::exfiltration),
     ("high impact", effect::high_impact),
+    ("provenance", provenance::provenance),
 ];
 
-/// Runs the eleven checks.
+/// Runs the twelve checks.
 pub struct Dispatcher;
 
 impl Gate for Dispatcher {

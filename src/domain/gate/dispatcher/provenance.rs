@@ -1,0 +1,21 @@
+//! Check: text from outside that is in the conversation steers nothing that reaches out of it, unseen by a human.
+
+use super::Evidence;
+use crate::domain::gate::{Reason, Verdict};
+use crate::domain::tool::{Effect, is_user};
+
+/// Asks about whatever acts on the world once text from outside is in the conversation.
+///
+/// Reading and speaking to the user stay free, and so does an edit of the very note that the text came from: what is
+/// written there is from outside already.
+pub(super) fn provenance(evidence: &Evidence<'_>) -> Verdict {
+    let case = evidence.case;
+    let Some(led) = case.action.led() else { return Verdict::pass() };
+    let reaches_out = match case.tool.effect {
+        Effect::ReadMemory | Effect::ReadFile => false,
+        Effect::Reply => !is_user(case.action.text("to")),
+        Effect::EditOrg => !case.facts.own_note,
+        Effect::WriteFile | Effect::Execute | Effect::Evaluate | Effect::Send => true,
+    };
+    if reaches_out { Verdict::Ask(Reason::new(led.sentence())) } else { Verdict::pass() }
+}
