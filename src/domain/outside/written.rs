@@ -162,7 +162,7 @@ pub fn marks(edits: &[EditFact], known: &Known<'_>) -> Result<Vec<Mark>, TooLarg
             let sources: Vec<String> = match old.get(&name) {
                 Some(sources) if by_place(outline, index, &edit.file, known).is_none() => sources.clone(),
                 Some(_) => continue,
-                None if before.contains(&name) => continue,
+                None if before.contains(&name) || by_place(outline, index, &edit.file, known).is_some() => continue,
                 None => made_from.iter().cloned().collect(),
             };
             if !sources.is_empty() {
