@@ -210,6 +210,13 @@ All that fits of the plan is then in view."
 
 ;;;; Commands
 
+(defun passepartout-plan-id-at-point ()
+  "Return the name of the plan that point is on, or nil."
+  (let ((node (and (equal (buffer-name) passepartout-plan--buffer-name)
+                   (passepartout-plan--node-at (point)))))
+    (and node
+         (plist-get (passepartout-plan--entry-plan (ewoc-data node)) :id))))
+
 (defun passepartout-plan--at-point ()
   "Return the node of the plan at point, which must wait."
   (let* ((node (or (passepartout-plan--node-at (point))

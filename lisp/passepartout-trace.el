@@ -55,7 +55,11 @@
 
 (defun passepartout-trace--insert-action (action)
   "Insert ACTION with what the gates said about it."
-  (insert (propertize "** " 'face 'passepartout-subtitle)
+  (insert (propertize "** " 'face 'passepartout-subtitle
+                      'passepartout-decision
+                      (if (plist-get action :plan)
+                          (list :plan (plist-get action :plan))
+                        (list :hash (plist-get action :hash))))
           (passepartout-view-word (plist-get action :verdict))
           " "
           (propertize (passepartout-view-action action)
@@ -145,6 +149,53 @@
       (setq passepartout-view--refresh #'passepartout-trace--fetch))
     (pop-to-buffer buffer)
     (passepartout-trace--fetch)))
+
+;;;; Why
+
+(defconst passepartout-trace--why-buffer-name "*Passepartout why*"
+  "The name of the buffer that explains a decision.")
+
+(declare-function passepartout-plan-id-at-point "passepartout-plan" ())
+
+(defun passepartout-trace--decision-at-point ()
+  "Return which decision point is on, as a plist, or nil."
+  (cond ((equal (buffer-name) passepartout-trace--buffer-name)
+         (save-excursion
+           (forward-line 1)
+           (let ((place (previous-single-property-change
+                         (point) 'passepartout-decision)))
+             (and place
+                  (or (get-text-property place 'passepartout-decision)
+                      (and (> place (point-min))
+                           (get-text-property
+                            (1- place) 'passepartout-decision)))))))
+        ((and (fboundp 'passepartout-plan-id-at-point)
+              (passepartout-plan-id-at-point))
+         (list :plan (passepartout-plan-id-at-point)))))
+
+(defun passepartout-trace--show-why (text)
+  "Show TEXT, the explanation of a decision."
+  (let ((buffer (passepartout-view-buffer
+                 passepartout-trace--why-buffer-name
+                 'passepartout-view-mode)))
+    (with-current-buffer buffer
+      (passepartout-view-draw
+        (insert (propertize "Why\n" 'face 'passepartout-title)
+                (passepartout-view-fixed text))))
+    (pop-to-buffer buffer)))
+
+;;;###autoload
+(defun passepartout-why ()
+  "Explain the decision at point, or the last one, in plain words.
+In the trace and among flight plans it is the one that point is on."
+  (interactive)
+  (passepartout-request
+   :why (passepartout-trace--decision-at-point)
+   (lambda (payload)
+     (let ((why (plist-get payload :error)))
+       (if why
+           (message "Passepartout: %s" (passepartout-view-line why 200))
+         (passepartout-trace--show-why (plist-get payload :text)))))))
 
 (provide 'passepartout-trace)
 ;;; passepartout-trace.el ends here

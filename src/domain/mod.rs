@@ -3,6 +3,7 @@
 //! Modules are listed in reading order; `test/rust/layering.rs` holds the order of imports.
 
 pub mod action;
+pub mod audit;
 pub mod context;
 pub mod count;
 pub mod focus;

@@ -254,6 +254,15 @@ pub trait Journal: Send + Sync {
         plan: &crate::domain::id::PlanId,
         status: crate::domain::gate::plan::PlanStatus,
     ) -> Result<(), String>;
+    /// Writes down that gates denied an action. What cannot be written is said; the denial stands.
+    async fn refused(
+        &self,
+        session: &crate::domain::id::SessionId,
+        turn: &TurnId,
+        action: &Action,
+        facts: &Facts,
+        trace: &crate::domain::gate::Trace,
+    );
     /// Writes a line to the log.
     fn log(&self, level: LogLevel, text: &str);
 }

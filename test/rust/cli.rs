@@ -27,6 +27,7 @@ pub(crate) fn program(home: &Home) -> Command {
     command
 }
 
+#[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) status: i32,
     pub(crate) out: String,

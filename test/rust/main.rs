@@ -6,6 +6,7 @@ mod acts;
 mod approval;
 mod archive;
 mod canaries;
+mod audit;
 mod cards;
 mod cli;
 mod context;

@@ -16,6 +16,7 @@ pub struct Cleared {
     facts: Facts,
     scope: Scope,
     trace: Trace,
+    rule: Option<String>,
 }
 
 impl Cleared {
@@ -32,6 +33,11 @@ impl Cleared {
     /// Returns what the turn may see and touch.
     pub fn scope(&self) -> &Scope {
         &self.scope
+    }
+
+    /// Returns the name of the rule that answered what the gates asked, if one did.
+    pub fn rule(&self) -> Option<&str> {
+        self.rule.as_deref()
     }
 
     /// Returns what the gates said.
@@ -65,6 +71,7 @@ pub fn judge(gates: &Gates, case: Case<'_>, approval: Option<Approval>) -> Judge
             facts: case.facts.clone(),
             scope: case.scope.clone(),
             trace,
+            rule: None,
         }))
     };
     match verdict {

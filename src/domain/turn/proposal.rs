@@ -96,10 +96,15 @@ fn argument(value: &Sexp) -> Value {
 pub fn logged(action: &Action, facts: &Facts) -> String {
     match action.labels().privacy.max(facts.privacy.unwrap_or(Privacy::Open)) {
         Privacy::Open => title(action, facts),
-        Privacy::Private => match ["path", "id", "parent", "file"].iter().find_map(|name| action.text(name)) {
-            Some(place) => format!("{} {}", action.tool(), bare_place(place)),
-            None => action.tool().to_string(),
-        },
+        Privacy::Private => bare(action),
+    }
+}
+
+/// Returns the tool of an action, and which heading or file it is about, but none of the text.
+pub fn bare(action: &Action) -> String {
+    match ["path", "id", "parent", "file"].iter().find_map(|name| action.text(name)) {
+        Some(place) => format!("{} {}", action.tool(), bare_place(place)),
+        None => action.tool().to_string(),
     }
 }
 

@@ -201,6 +201,8 @@ impl Turn {
                 let summary = title(&action, &facts);
                 let logged = proposal::logged(&action, &facts);
                 desk.journal.log(LogLevel::Warning, &format!("refused: {logged}"));
+                let (session, turn) = (&self.signal.origin.session, &self.signal.turn);
+                desk.journal.refused(session, turn, &action, &facts, &trace).await;
                 self.deed(action.tool().to_string(), summary, Some(trace), "refused".to_string(), None);
                 Err(Refusal { words, by })
             }

@@ -107,6 +107,29 @@ pub enum Command {
         #[command(subcommand)]
         command: Plans,
     },
+    /// Who decided what about actions and rules, newest first; and whether the records of it are unbroken (else exit status 1).
+    Audit {
+        /// Where things are.
+        #[command(flatten)]
+        place: Place,
+        /// Only what was decided since this day or moment, such as 2026-12-01 or '2026-12-01 14:30'.
+        #[arg(long)]
+        since: Option<String>,
+        /// How many decisions, at least one.
+        #[arg(long, default_value_t = 20, value_parser = at_least_one)]
+        limit: usize,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Explain the last decision, or that about one plan or action, in plain words.
+    Why {
+        /// The plan's name, or the action's hash.
+        decision: Option<String>,
+        /// Where things are.
+        #[command(flatten)]
+        place: Place,
+    },
     /// Memory through time: what was done, undo it, go back; and its health.
     Memory {
         /// What to do with it.
@@ -351,10 +374,19 @@ pub struct Place {
 }
 
 /// Options that take exactly one value; a value is never taken for a command.
-const ONE_VALUE: &[&str] =
-    &["--store", "--project", "--focus", "--query", "--max-tokens", "--keep-days", "--keep-operations", "--limit"];
+const ONE_VALUE: &[&str] = &[
+    "--store",
+    "--project",
+    "--focus",
+    "--query",
+    "--max-tokens",
+    "--keep-days",
+    "--keep-operations",
+    "--limit",
+    "--since",
+];
 /// Commands that take words of their own, which must not end up in `--memex`.
-const WITH_WORDS: &[&str] = &["ask", "query", "show", "approve", "deny", "diff", "rewind", "undo", "blame"];
+const WITH_WORDS: &[&str] = &["ask", "query", "show", "approve", "deny", "diff", "rewind", "undo", "blame", "why"];
 /// Commands that have commands of their own.
 const NESTED: &[(&str, &[&str])] = &[
     ("plans", &["list", "show", "approve", "deny"]),

@@ -86,6 +86,8 @@ pub async fn at_owner(engine: &Arc<Engine>, origin: &Origin, words: Vec<String>)
         | Command::Plans { .. }
         | Command::Memory { .. }
         | Command::Query { .. }
+        | Command::Audit { .. }
+        | Command::Why { .. }
         | Command::Doctor { .. } => return Err("the owner of a store does not carry out this command".to_string()),
     };
     let printed = |bytes: Vec<u8>| {

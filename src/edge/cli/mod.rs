@@ -1,6 +1,7 @@
 //! The functions behind the command line.
 pub mod args;
 mod ask;
+mod audit;
 pub mod context;
 mod decide;
 mod doctor;

@@ -2,6 +2,7 @@
 
 use crate::edge::cli::args::{Arguments, Command, Place};
 use crate::edge::cli::ask::{ask, question};
+use crate::edge::cli::audit::{run_audit, run_why};
 use crate::edge::cli::context::{answer_lines, context_engine, print_json, print_text};
 use crate::edge::cli::decide::run_plans;
 use crate::edge::cli::doctor::{Wanted, run_doctor};
@@ -106,6 +107,8 @@ pub fn run(arguments: Arguments, out: &mut dyn Write) -> Result<u8, Failure> {
         Command::Ask { text, place, json } => ask(question(&text)?, &place, json, out),
         Command::Query { query, place, limit, json } => run_query(&asked(&query)?, &place, limit, json, out),
         Command::Plans { command } => run_plans(command, out),
+        Command::Audit { place, since, limit, json } => run_audit(&place, since.as_deref(), limit, json, out),
+        Command::Why { decision, place } => run_why(&place, decision.as_deref(), out),
         Command::Memory { command } => run_memory(command, out),
         Command::Doctor { place, fix, providers, gates, json } => {
             run_doctor(&place, &Wanted { fix, providers, gates, json }, out)

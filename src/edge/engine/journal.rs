@@ -1,18 +1,22 @@
 //! Keeps intents, outcomes and plans: what must survive a crash is on disk before it counts.
 
-use crate::domain::action::{Observation, Outcome};
+use crate::domain::action::{Action, Observation, Outcome};
+use crate::domain::audit::{Decision, Ruling};
 use crate::domain::gate::clearance::Cleared;
 use crate::domain::gate::plan::{FlightPlan, PlanStatus};
 use crate::domain::gate::show;
 use crate::domain::gate::title::title;
+use crate::domain::gate::{Facts, Trace};
 use crate::domain::hash::ContentHasher;
 use crate::domain::id::{PlanId, SessionId, TurnId};
 use crate::domain::label::Trust;
 use crate::domain::memory::store::NewRecord;
 use crate::domain::outside::Outside;
 use crate::domain::port::{Journal, LogLevel};
+use crate::domain::signal::Origin;
 use crate::domain::turn::proposal;
 use crate::domain::turn::{Conversation, Parking};
+use crate::edge::engine::audit;
 use crate::edge::engine::record::{self, kind};
 use crate::edge::engine::skilled::Setting;
 use crate::edge::engine::turns::first_line;
@@ -41,10 +45,11 @@ impl Journal for Engine {
             "summary": self.vault.mask(&proposal::logged(action, cleared.facts())),
             "facts": cleared.facts().hash().to_hex(), "change": change, "since": self.head().0,
         });
+        let passed = self.passed_by_rule(turn, cleared).map(|decision| audit::kept(&decision));
         let intent = (kind::INTENT, action.hash().to_hex(), body);
         let kept = match marks {
             // Before the act, and in one piece with its intent: what it writes is never without its mark.
-            Ok(marks) => self.append_all(marks.into_iter().chain([intent])).await,
+            Ok(marks) => self.append_all(marks.into_iter().chain(passed).chain([intent])).await,
             Err(why) => Err(format!("where its text comes from could not be found out: {why}")),
         };
         if kept.is_err() {
@@ -85,8 +90,10 @@ impl Journal for Engine {
     }
 
     async fn park(&self, parking: Parking) -> Result<FlightPlan, String> {
+        let asked = self.asked_of(&parking);
         let (plan, logged) = self.plan_of(parking);
-        self.append(kind::PLAN, &plan.id.0, record::plan(&plan)).await?;
+        let asked = audit::kept(&Decision { plan: Some(plan.id.clone()), ..asked });
+        self.append_all([(kind::PLAN, plan.id.0.clone(), record::plan(&plan)), asked].into_iter()).await?;
         self.doings.parked(&plan);
         self.take_plan(&plan, &logged);
         Ok(plan)
@@ -120,6 +127,11 @@ impl Journal for Engine {
         self.set_status(plan, status).await?;
         self.say(LogLevel::Info, &said);
         Ok(())
+    }
+
+    async fn refused(&self, session: &SessionId, turn: &TurnId, action: &Action, facts: &Facts, trace: &Trace) {
+        let decision = self.of_gates(Ruling::Refused, action, facts, trace);
+        self.keep_refusal(session, turn, decision).await;
     }
 
     fn log(&self, level: LogLevel, text: &str) {
@@ -188,11 +200,22 @@ impl Engine {
         }
     }
 
-    /// Stores a plan's new status, and tells everyone.
+    /// Stores a plan's new status that no human decided, and tells everyone.
     pub(super) async fn set_status(&self, id: &PlanId, status: PlanStatus) -> Result<FlightPlan, String> {
+        self.set_status_by(id, status, None).await
+    }
+
+    /// Stores a plan's new status with who decided it, and tells everyone.
+    pub(super) async fn set_status_by(
+        &self,
+        id: &PlanId,
+        status: PlanStatus,
+        by: Option<&Origin>,
+    ) -> Result<FlightPlan, String> {
         let mut plan = self.plans.lock().get(id).cloned().ok_or_else(|| format!("there is no plan {id}"))?;
         plan.status = status;
-        self.append(kind::PLAN, &id.0, record::plan(&plan)).await?;
+        let ruled = self.ruled_on(&plan, by).await;
+        self.append_all([(kind::PLAN, id.0.clone(), record::plan(&plan))].into_iter().chain(ruled)).await?;
         self.plans.lock().insert(id.clone(), plan.clone());
         (self.notify)(Notice::Changed(Box::new(plan.clone())));
         (self.notify)(Notice::Status);

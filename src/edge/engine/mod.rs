@@ -4,6 +4,7 @@
 //! Locks are held for a look or a swap, never across I/O.
 
 pub mod archive;
+pub mod audit;
 pub mod boot;
 pub mod briefing;
 pub mod changes;
@@ -31,6 +32,7 @@ pub mod stopped;
 pub mod time;
 pub mod turns;
 
+use crate::domain::audit::Ruling;
 use crate::domain::context::lexical::Index;
 use crate::domain::focus::FocusStack;
 use crate::domain::gate::Gates;
@@ -445,7 +447,9 @@ impl Engine {
     /// When it could not be stored: then it is asked again.
     pub async fn confirm_provider(&self, name: &str, url: &str) -> Result<(), String> {
         let body = serde_json::json!({ "provider": name, "url": url });
-        self.append(record::kind::CONFIRMATION, &model::contact(name, url), body).await
+        let decision = Engine::of_human(Ruling::Confirmed, format!("the provider {name} at {url}"), "a flight plan");
+        let record = (record::kind::CONFIRMATION, model::contact(name, url), body);
+        self.append_all([record, audit::kept(&decision)].into_iter()).await
     }
 
     /// Returns a number that no other call of this process got.

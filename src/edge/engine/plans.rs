@@ -1,15 +1,17 @@
 //! Plans as a human meets them: listed, approved, denied, edited.
 
 use crate::domain::action::Action;
+use crate::domain::audit::Decision;
 use crate::domain::gate::clearance::{Judgement, judge};
 use crate::domain::gate::plan::{Approval, FlightPlan, PlanStatus};
 use crate::domain::gate::{Case, Facts};
 use crate::domain::id::{PlanId, SessionId, TurnId};
 use crate::domain::memory::store::NewRecord;
-use crate::domain::port::{LogLevel, Message};
+use crate::domain::port::{Journal, LogLevel, Message};
 use crate::domain::signal::Origin;
 use crate::domain::tool::{Effect, Tool};
 use crate::domain::turn::{Conversation, Parking, proposal};
+use crate::edge::engine::audit;
 use crate::edge::engine::record::{self, kind};
 use crate::edge::engine::skilled::Setting;
 use crate::edge::engine::stopped::Settling;
@@ -118,7 +120,7 @@ impl Engine {
         })?;
         // From the claim on: while it is being stored, the turn may be stopped.
         let unsettled = Unsettled { engine: self.clone(), settling };
-        self.keep_claim(&plan.id, PlanStatus::Approved).await?;
+        self.keep_claim(&plan.id, PlanStatus::Approved, Some(origin)).await?;
         Ok((approval, unsettled))
     }
 
@@ -129,7 +131,7 @@ impl Engine {
         }
         let status = PlanStatus::Denied(reason.to_string());
         self.claim(&plan.id, status.clone(), pending)?;
-        self.keep_claim(&plan.id, status).await
+        self.keep_claim(&plan.id, status, Some(origin)).await
     }
 
     /// Takes a plan out of waiting: of several who decide at once, one succeeds.
@@ -147,10 +149,10 @@ impl Engine {
     }
 
     /// Stores what was claimed; what cannot be stored does not count, and the plan waits again.
-    async fn keep_claim(&self, id: &PlanId, status: PlanStatus) -> Result<(), String> {
+    async fn keep_claim(&self, id: &PlanId, status: PlanStatus, by: Option<&Origin>) -> Result<(), String> {
         // The reason of a denial stays out of the log: a model reads that.
         let said = format!("plan {id} is {}", status.name());
-        match self.set_status(id, status).await {
+        match self.set_status_by(id, status, by).await {
             Ok(_) => {
                 self.say(LogLevel::Info, &said);
                 Ok(())
@@ -209,7 +211,7 @@ impl Engine {
         for id in parked {
             let claimed = self.claim(&id, status.clone(), pending);
             if claimed.is_ok()
-                && let Err(why) = self.keep_claim(&id, status.clone()).await
+                && let Err(why) = self.keep_claim(&id, status.clone(), None).await
             {
                 self.say(LogLevel::Error, &format!("that plan {id} was withdrawn could not be stored: {why}"));
             }
@@ -280,7 +282,10 @@ impl Engine {
         let trace = match judge(narrowed.as_ref().unwrap_or(&self.gates), case, None) {
             Judgement::Parked(trace) => trace,
             Judgement::Cleared(cleared) => cleared.trace().clone(),
-            Judgement::Rejected(trace) => return Err(proposal::rejection(&trace)),
+            Judgement::Rejected(trace) => {
+                self.refused(&old.session, &old.turn, &action, &facts, &trace).await;
+                return Err(proposal::rejection(&trace));
+            }
         };
         can_be_done(tool, &facts)?;
         let (session, turn, call) = (old.session.clone(), old.turn.clone(), old.call.clone());
@@ -299,7 +304,9 @@ impl Engine {
         mut conversation: Conversation,
         setting: &Setting,
     ) -> Result<FlightPlan, String> {
+        let asked = self.asked_of(&parking);
         let (new, logged) = self.plan_of(parking);
+        let asked = audit::kept(&Decision { plan: Some(new.id.clone()), ..asked });
         for (_, waiting) in conversation.waiting.iter_mut().filter(|(_, waiting)| *waiting == old.id) {
             *waiting = new.id.clone();
         }
@@ -313,7 +320,9 @@ impl Engine {
             .map(|(_, waiting)| (kind::CONVERSATION, waiting.0.clone(), record::conversation(&conversation, setting)));
         let plans = [&old, &new].map(|plan| (kind::PLAN, plan.id.0.clone(), record::plan(plan)));
         // In one piece: whenever the program ends, the store holds the one or the other.
-        if let Err(why) = self.append_all(plans.into_iter().chain(conversations)).await {
+        let ruled = self.ruled_on(&old, None).await;
+        let kept = plans.into_iter().chain(conversations).chain([asked]).chain(ruled);
+        if let Err(why) = self.append_all(kept).await {
             if let Some(plan) = self.plans.lock().get_mut(&old.id) {
                 plan.status = PlanStatus::Pending;
             }

@@ -49,6 +49,8 @@ pub mod kind {
     pub const OUTSIDE: &str = "outside";
     /// A text that is made from text from outside, or that a human vouched for, by its name; the newest counts.
     pub const MARK: &str = "mark";
+    /// Who decided what; see [`crate::edge::engine::audit`].
+    pub const AUDIT: &str = "audit";
     /// A provider that the user confirmed.
     pub const CONFIRMATION: &str = "confirmation";
 }

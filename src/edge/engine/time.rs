@@ -16,7 +16,7 @@ use crate::domain::hash::ContentHasher;
 use crate::domain::id::{OperationId, TurnId};
 use crate::domain::inert::exact;
 use crate::domain::label::Labels;
-use crate::domain::port::Sink;
+use crate::domain::port::{Journal, Sink};
 use crate::domain::scope::Scope;
 use crate::domain::signal::{Body, Depth, Origin, Sensor, Signal};
 use crate::domain::turn::{Commanded, Ending, Parking, Start, proposal};
@@ -166,6 +166,7 @@ impl Engine {
                 // Its text is part of what was shown under the name that was given.
                 let approval =
                     Approval::new(&plan, &plan.shown(), origin, self.clock.now()).map_err(|why| why.to_string())?;
+                self.keep_yes(&plan, &turn, origin).await?;
                 let act = (&prepared.wish, plan.action.clone(), Some(approval));
                 let mut finished = self.command_turn(origin, act, &scope, turn.clone(), sink).await;
                 // Memory goes back with the files or not at all.
@@ -291,7 +292,10 @@ impl Engine {
         let trace = match judge(&self.gates, case, None) {
             Judgement::Parked(trace) => trace,
             Judgement::Cleared(cleared) => cleared.trace().clone(),
-            Judgement::Rejected(trace) => return Err(proposal::rejection(&trace)),
+            Judgement::Rejected(trace) => {
+                self.refused(&origin.session, &self.new_turn(), &action, &facts, &trace).await;
+                return Err(proposal::rejection(&trace));
+            }
         };
         let (session, turn, project) = (origin.session.clone(), self.new_turn(), scope.project.clone());
         let (plan, _) = self.plan_of(Parking { action, facts, trace, session, turn, call: String::new(), project });

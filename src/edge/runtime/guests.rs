@@ -110,7 +110,7 @@ impl Drop for Answering {
 }
 
 /// The requests that only look at what is there, and of which nothing leaves this machine.
-const LOOKS: [&str; 15] = [
+const LOOKS: [&str; 16] = [
     "hello",
     "status",
     "plans",
@@ -118,6 +118,7 @@ const LOOKS: [&str; 15] = [
     "plan-argument",
     "query",
     "trace",
+    "why",
     "log",
     "doctor",
     "memory-log",

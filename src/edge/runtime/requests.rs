@@ -213,6 +213,10 @@ async fn answer(
             let turns = engine.turns(limit).await?;
             Ok(Plist::new().list("turns", turns.iter().map(|turn| show::turn(turn, &view).build())))
         }
+        "why" => {
+            let named = payload.text_at("plan").or(payload.text_at("hash"));
+            Ok(Plist::new().text("text", crate::domain::inert::exact(&engine.why(named).await?)))
+        }
         "log" => Ok(Plist::new().list("lines", engine.log_lines(limit).iter().map(|line| show::line(line).build()))),
         "doctor" | "doctor-fix" => {
             if action == "doctor-fix" {

@@ -192,6 +192,7 @@ fn deed(deed: &Deed) -> Sexp {
         .text("verdict", verdict)
         .text("outcome", exact(&first_lines(&deed.outcome)))
         .maybe("plan", deed.plan.as_ref().map(|id| id.0.clone()))
+        .maybe("hash", deed.trace.as_ref().map(|trace| trace.action.to_hex()))
         .list("opinions", deed.trace.iter().flat_map(opinions))
         .build()
 }

@@ -5,7 +5,7 @@ use passepartout::domain::action::{Action, Observation, Outcome};
 use passepartout::domain::gate::clearance::Cleared;
 use passepartout::domain::gate::plan::{Approval, FlightPlan, PlanStatus};
 use passepartout::domain::gate::title::title;
-use passepartout::domain::gate::{Case, Facts, Gate, Gates, Reason, Verdict};
+use passepartout::domain::gate::{Case, Facts, Gate, Gates, Reason, Trace, Verdict};
 use passepartout::domain::id::{PlanId, SessionId, TurnId};
 use passepartout::domain::label::{Labels, Privacy, Provenance, Trust};
 use passepartout::domain::port::{
@@ -385,6 +385,8 @@ impl Journal for World {
         self.event(format!("plan {plan} {}", status.name()));
         Ok(())
     }
+
+    async fn refused(&self, _: &SessionId, _: &TurnId, _: &Action, _: &Facts, _: &Trace) {}
 
     fn log(&self, level: LogLevel, text: &str) {
         assert!(self.broken != Broken::Log, "the log breaks");

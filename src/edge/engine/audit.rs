@@ -1,0 +1,319 @@
+//! Writes down who decided what, as records that only grow, and reads them for people.
+//!
+//! A decision stands in one piece with what it decides: a plan's status is never stored without it.
+
+use crate::domain::action::Action;
+use crate::domain::audit::{self, Decider, Decision, Entry, Objection, Ruling};
+use crate::domain::gate::clearance::Cleared;
+use crate::domain::gate::plan::{FlightPlan, PlanStatus};
+use crate::domain::gate::{Facts, Trace, secret};
+use crate::domain::id::{ActionHash, FactsHash, PlanId, SessionId, TurnId};
+use crate::domain::label::Privacy;
+use crate::domain::memory::store::Record;
+use crate::domain::port::LogLevel;
+use crate::domain::signal::Origin;
+use crate::domain::turn::{Parking, proposal};
+use crate::edge::clock::local;
+use crate::edge::engine::Engine;
+use crate::edge::engine::record::kind;
+use crate::edge::engine::turns::channel;
+use serde_json::{Value, json};
+
+/// A record to be stored.
+pub(super) type Kept = (&'static str, String, Value);
+
+/// How many decisions about one plan or action are read.
+const OF_ONE: usize = 20;
+
+/// Returns what is stored of a decision: its key is the plan, or else the action, or what it is about.
+pub(super) fn kept(decision: &Decision) -> Kept {
+    let key = match (&decision.plan, &decision.action) {
+        (Some(plan), _) => plan.0.clone(),
+        (None, Some(action)) => action.to_hex(),
+        (None, None) => decision.about.clone(),
+    };
+    let (by, who) = match &decision.decider {
+        Decider::Human(channel) => ("human", channel.as_str()),
+        Decider::Rule(name) => ("rule", name.as_str()),
+        Decider::Gates => ("gates", ""),
+        Decider::Nobody(why) => ("nobody", why.as_str()),
+    };
+    let objections: Vec<Value> = decision
+        .objections
+        .iter()
+        .map(|objection| json!([objection.gate, objection.verdict, objection.reason]))
+        .collect();
+    let body = json!({
+        "ruling": decision.ruling.name(), "by": by, "who": who,
+        "tool": decision.tool, "about": decision.about,
+        "action": decision.action.map(|hash| hash.to_hex()), "facts": decision.facts.map(|hash| hash.to_hex()),
+        "objections": objections,
+        "plan": decision.plan.as_ref().map(|id| &id.0), "turn": decision.turn.as_ref().map(|id| &id.0),
+        "session": decision.session.as_ref().map(|id| &id.0),
+    });
+    (kind::AUDIT, key, body)
+}
+
+/// Reads a decision; `None` when it is not whole.
+pub fn read(record: &Record) -> Option<Entry> {
+    let body = &record.body;
+    let text = |name: &str| body[name].as_str();
+    let who = text("who").unwrap_or_default().to_string();
+    let decider = match text("by")? {
+        "human" => Decider::Human(who),
+        "rule" => Decider::Rule(who),
+        "gates" => Decider::Gates,
+        "nobody" => Decider::Nobody(who),
+        _ => return None,
+    };
+    let objection = |value: &Value| {
+        Some(Objection {
+            gate: value.get(0)?.as_str()?.to_string(),
+            verdict: value.get(1)?.as_str()?.to_string(),
+            reason: value.get(2)?.as_str().map(str::to_string),
+        })
+    };
+    let decision = Decision {
+        ruling: Ruling::parse(text("ruling")?)?,
+        decider,
+        tool: text("tool")?.to_string(),
+        about: text("about")?.to_string(),
+        action: text("action").and_then(ActionHash::from_hex),
+        facts: text("facts").and_then(FactsHash::from_hex),
+        objections: body["objections"].as_array()?.iter().filter_map(objection).collect(),
+        plan: text("plan").map(|id| PlanId(id.to_string())),
+        turn: text("turn").map(|id| TurnId(id.to_string())),
+        session: text("session").map(|id| SessionId(id.to_string())),
+    };
+    Some(Entry { seq: record.seq, at: record.at, decision })
+}
+
+/// Returns a decision as JSON for other programs.
+pub fn json(entry: &Entry) -> Value {
+    let (_, _, mut body) = kept(&entry.decision);
+    body["record"] = entry.seq.into();
+    body["at"] = entry.at.to_string().into();
+    body["line"] = entry.decision.line().into();
+    body
+}
+
+/// Returns what stands in the place of a plan's status, as a decision; `None` for what is none.
+fn ruled(status: &PlanStatus) -> Option<(Ruling, Decider)> {
+    let nobody = |why: &str| Decider::Nobody(why.to_string());
+    match status {
+        // That it waits was noted when it was parked, and what came of an act stands with the act.
+        PlanStatus::Pending | PlanStatus::Done(_) | PlanStatus::Failed(_) => None,
+        // Only a human approves; the caller says by which channel.
+        PlanStatus::Approved => Some((Ruling::Approved, Decider::Human("an unknown channel".to_string()))),
+        PlanStatus::Denied(_) => Some((Ruling::Denied, nobody("the turn that asked for it was stopped"))),
+        PlanStatus::Stale(_) => Some((Ruling::Stale, nobody("what it rests on changed after it was shown"))),
+        PlanStatus::Expired => Some((Ruling::Expired, nobody("its time ran out before anybody decided"))),
+        PlanStatus::Replaced(by) => Some((Ruling::Replaced, nobody(&format!("plan {by} stands in its place")))),
+    }
+}
+
+impl Engine {
+    /// Returns a decision of the gates about an action.
+    pub(super) fn of_gates(&self, ruling: Ruling, action: &Action, facts: &Facts, trace: &Trace) -> Decision {
+        let private = action.labels().privacy.max(facts.privacy.unwrap_or(Privacy::Open)) == Privacy::Private;
+        let secret = !facts.vault.is_empty() || self.holds_secret(action);
+        let bare = private || secret;
+        let mask = |text: &str| secret::mask(&self.vault.mask(text)).0;
+        let about = match bare {
+            true => proposal::bare(action),
+            false => mask(&proposal::logged(action, facts)),
+        };
+        Decision {
+            ruling,
+            decider: Decider::Gates,
+            tool: action.tool().to_string(),
+            about,
+            action: Some(action.hash()),
+            facts: Some(facts.hash()),
+            objections: audit::objections(trace, !bare, &mask),
+            plan: None,
+            turn: None,
+            session: None,
+        }
+    }
+
+    fn holds_secret(&self, action: &Action) -> bool {
+        let text = Value::Object(action.args().clone()).to_string();
+        !secret::scan(&text).is_empty() || self.vault.mask(&text) != text
+    }
+
+    /// Returns what is stored of an action that was parked as a plan.
+    pub(super) fn asked_of(&self, parking: &Parking) -> Decision {
+        let decision = self.of_gates(Ruling::Asked, &parking.action, &parking.facts, &parking.trace);
+        let (turn, session) = (Some(parking.turn.clone()), Some(parking.session.clone()));
+        Decision { turn, session, ..decision }
+    }
+
+    /// Returns what is stored of a plan's new status beside the plan itself; `None` when nothing was decided.
+    pub(super) async fn ruled_on(&self, plan: &FlightPlan, by: Option<&Origin>) -> Option<Kept> {
+        let (ruling, nobody) = ruled(&plan.status)?;
+        let decider = by.map_or(nobody, |origin| Decider::Human(channel(origin.source).to_string()));
+        // What may be said of it was worked out when it was parked, with the facts at hand.
+        let asked = self.archive.latest(kind::AUDIT, plan.id.0.clone()).await.ok().flatten();
+        let asked = asked.as_ref().and_then(read).map(|entry| entry.decision);
+        let tool = plan.action.tool().to_string();
+        let (about, objections) = match asked {
+            Some(asked) => (asked.about, asked.objections),
+            None => (tool.clone(), audit::objections(&plan.trace, false, &|_| String::new())),
+        };
+        Some(kept(&Decision {
+            ruling,
+            decider,
+            tool,
+            about,
+            action: Some(plan.action.hash()),
+            facts: Some(plan.facts),
+            objections,
+            plan: Some(plan.id.clone()),
+            turn: Some(plan.turn.clone()),
+            session: Some(plan.session.clone()),
+        }))
+    }
+
+    /// Returns what is stored of an act that a rule let pass; `None` when no rule did.
+    pub(super) fn passed_by_rule(&self, turn: &TurnId, cleared: &Cleared) -> Option<Decision> {
+        let rule = cleared.rule()?.to_string();
+        let decision = self.of_gates(Ruling::Passed, cleared.action(), cleared.facts(), cleared.trace());
+        let (turn, session) = (Some(turn.clone()), Some(cleared.scope().session.clone()));
+        Some(Decision { decider: Decider::Rule(rule), turn, session, ..decision })
+    }
+
+    /// Writes down a human's yes to what a preview showed, before it is carried out.
+    pub(super) async fn keep_yes(&self, plan: &FlightPlan, turn: &TurnId, origin: &Origin) -> Result<(), String> {
+        let decision = Decision {
+            ruling: Ruling::Approved,
+            decider: Decider::Human(channel(origin.source).to_string()),
+            tool: plan.action.tool().to_string(),
+            about: format!("{} {}", plan.action.tool(), plan.action.text("kind").unwrap_or_default()),
+            action: Some(plan.action.hash()),
+            facts: Some(plan.facts),
+            objections: audit::objections(&plan.trace, false, &|_| String::new()),
+            plan: None,
+            turn: Some(turn.clone()),
+            session: Some(origin.session.clone()),
+        };
+        self.append_all([kept(&decision)].into_iter()).await
+    }
+
+    /// Writes down that gates denied. Where nothing may be stored, nothing is.
+    pub(super) async fn keep_refusal(&self, session: &SessionId, turn: &TurnId, decision: Decision) {
+        if self.beside.is_some() {
+            return;
+        }
+        let decision = Decision { turn: Some(turn.clone()), session: Some(session.clone()), ..decision };
+        self.keep_decision(decision).await;
+    }
+
+    /// Writes down a decision that stands by itself.
+    pub(super) async fn keep_decision(&self, decision: Decision) {
+        if let Err(why) = self.append_all([kept(&decision)].into_iter()).await {
+            let text = format!("the audit could not be written ({}): {why}", decision.ruling.name());
+            self.say(LogLevel::Error, &text);
+        }
+    }
+
+    /// Returns a decision of a human that is not about an action.
+    pub(super) fn of_human(ruling: Ruling, about: String, channel: &str) -> Decision {
+        Decision {
+            ruling,
+            decider: Decider::Human(channel.to_string()),
+            tool: String::new(),
+            about,
+            action: None,
+            facts: None,
+            objections: Vec::new(),
+            plan: None,
+            turn: None,
+            session: None,
+        }
+    }
+
+    /// Returns the last decisions since a moment, newest first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn decisions(&self, since: Option<jiff::Timestamp>, limit: usize) -> Result<Vec<Entry>, String> {
+        let records = self.archive.newest(kind::AUDIT, limit).await?;
+        let young = |record: &&Record| since.is_none_or(|since| record.at >= since);
+        Ok(records.iter().take_while(young).filter_map(read).collect())
+    }
+
+    /// Explains the last decision, or what became of a plan or of an action, by its name or hash.
+    ///
+    /// # Errors
+    /// In words, when there is none or the store cannot be read.
+    pub async fn why(&self, of: Option<&str>) -> Result<String, String> {
+        let when = |at| local(at).strftime("%Y-%m-%d %H:%M:%S").to_string();
+        let named = match of {
+            Some(name) => self.plan(name).map_or_else(|| name.trim().to_string(), |plan| plan.id.0),
+            None => match self.last_decided().await? {
+                Last::Told(key) => key,
+                Last::Passed(text) => return Ok(text),
+                Last::Nothing => return Err("nothing has been decided yet".to_string()),
+            },
+        };
+        let mut entries: Vec<Entry> =
+            self.archive.newest_of(kind::AUDIT, named.clone(), OF_ONE).await?.iter().filter_map(read).collect();
+        if entries.is_empty() {
+            let turns = self.turns(200).await?;
+            let of_it = |trace: &Trace| trace.action.to_hex() == named;
+            let deeds = turns.iter().flat_map(|turn| &turn.report.deeds);
+            let found = deeds.filter(|deed| deed.trace.as_ref().is_some_and(of_it)).next_back();
+            let text = found.and_then(|deed| Some(let_pass(&deed.summary, &deed.tool, deed.trace.as_ref()?)));
+            return text.ok_or_else(|| format!("no decision about {named} is in the store"));
+        }
+        entries.reverse();
+        Ok(audit::explain(&entries, &when))
+    }
+
+    /// Finds out what was decided last: in the audit, or by gates that let an action of the last turn pass.
+    async fn last_decided(&self) -> Result<Last, String> {
+        let audit = self.archive.newest(kind::AUDIT, 1).await?.into_iter().next();
+        let turn = self.archive.newest(kind::TURN, 1).await?.into_iter().next();
+        let audited = |record: Record| Last::Told(record.key);
+        let Some(turn) = turn.filter(|turn| audit.as_ref().is_none_or(|audit| audit.seq < turn.seq)) else {
+            return Ok(audit.map_or(Last::Nothing, audited));
+        };
+        let finished = super::record::read_turn(&turn.body);
+        let last = finished.as_ref().and_then(|turn| turn.report.deeds.iter().rfind(|deed| deed.trace.is_some()));
+        let Some((deed, trace)) = last.and_then(|deed| Some((deed, deed.trace.as_ref()?))) else {
+            return Ok(audit.map_or(Last::Nothing, audited));
+        };
+        if let Some(plan) = &deed.plan {
+            return Ok(Last::Told(plan.0.clone()));
+        }
+        match self.archive.latest(kind::AUDIT, trace.action.to_hex()).await? {
+            Some(record) => Ok(audited(record)),
+            None => Ok(Last::Passed(let_pass(&deed.summary, &deed.tool, trace))),
+        }
+    }
+}
+
+/// What was decided last.
+enum Last {
+    /// The audit has it, under this key.
+    Told(String),
+    /// Every gate let it pass; in words.
+    Passed(String),
+    /// There is nothing.
+    Nothing,
+}
+
+fn let_pass(summary: &str, tool: &str, trace: &Trace) -> String {
+    let mut text = format!("Proposed: {summary}, with the tool {tool}.\n");
+    for opinion in &trace.opinions {
+        if let Some(reason) = opinion.verdict.reason() {
+            text.push_str(&format!("The gate {} said {}: {}\n", opinion.gate, opinion.verdict.name(), reason.text));
+        }
+    }
+    let strictest = trace.strictest().map_or(2, |opinion| opinion.verdict.severity());
+    if strictest == 0 {
+        text.push_str("Every gate let it pass, so nobody was asked.\n");
+    }
+    text
+}

@@ -1,0 +1,180 @@
+//! Every decision leaves a record that only grows, tells who decided, and is part of what the store proves.
+
+use crate::cli::run;
+use crate::support::engine::{Home, origin, waiting};
+use crate::support::fake_server::{Dialect, FakeServer, Reply};
+use passepartout::domain::audit::{Decider, Entry, Ruling};
+use passepartout::edge::engine::Engine;
+use passepartout::edge::engine::time::Wish;
+use serde_json::{Value, json};
+
+const NOTES: &str =
+    "* Kitchen\n:PROPERTIES:\n:ID: kitchen\n:END:\n** TODO Order tiles\n:PROPERTIES:\n:ID: tiles\n:END:\n";
+const DIARY: &str = "* Diary :private:\n:PROPERTIES:\n:ID: diary\n:END:\nZANZIBAR7\n";
+
+fn calls(tool: &str, mut args: Value) -> Reply {
+    args["explanation"] = json!("The user asked for exactly this.");
+    Reply::answer(Dialect::OpenAi, &[], &[("c1", tool, args)])
+}
+
+fn says(text: &str) -> Reply {
+    Reply::answer(Dialect::OpenAi, &[text], &[])
+}
+
+fn mark(state: &str) -> Reply {
+    calls("org-set-todo", json!({"id": "tiles", "state": state}))
+}
+
+/// Returns the decisions, oldest first.
+async fn decisions(engine: &Engine) -> Vec<Entry> {
+    let mut entries = engine.decisions(None, 1_000).await.expect("the audit is read");
+    entries.reverse();
+    entries
+}
+
+fn told(entries: &[Entry]) -> Vec<(Ruling, Decider)> {
+    entries.iter().map(|entry| (entry.decision.ruling, entry.decision.decider.clone())).collect()
+}
+
+fn you() -> Decider {
+    Decider::Human("Emacs".to_string())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn approvals_denials_refusals_and_expiry_are_written_with_who_decided() {
+    let home = Home::new(&[("home.org", NOTES)]);
+    let server = FakeServer::start([
+        mark("DONE"),
+        says("Done."),
+        mark("TODO"),
+        says("Then not."),
+        calls("read-file", json!({"path": "~/.ssh/id_rsa"})),
+        says("I may not."),
+        mark("TODO"),
+    ]);
+    let engine = home.served(&server, &["fake"], true).await;
+    let _ = home.ask(&engine, "one").await;
+    let approved = waiting(&engine);
+    home.approve(&engine, &approved).await.expect("the approval counts");
+    let _ = home.ask(&engine, "two").await;
+    home.deny(&engine, &waiting(&engine), "no").await.expect("the denial counts");
+    let _ = home.ask(&engine, "three").await;
+    let _ = home.ask(&engine, "four").await;
+    let expired = waiting(&engine);
+    home.clock.advance(24 * 30);
+    engine.expire_plans().await.expect("it is stored");
+
+    let entries = decisions(&engine).await;
+    let expected = [
+        (Ruling::Asked, Decider::Gates),
+        (Ruling::Approved, you()),
+        (Ruling::Asked, Decider::Gates),
+        (Ruling::Denied, you()),
+        (Ruling::Refused, Decider::Gates),
+        (Ruling::Asked, Decider::Gates),
+        (Ruling::Expired, Decider::Nobody("its time ran out before anybody decided".to_string())),
+    ];
+    assert_eq!(told(&entries), expected);
+    let first = &entries[1].decision;
+    assert_eq!(first.plan, Some(approved.id.clone()));
+    assert_eq!((first.action, first.facts), (Some(approved.action.hash()), Some(approved.facts)));
+    assert!(first.objections.iter().any(|objection| objection.gate == "permissions"), "{first:?}");
+    assert!(entries[4].decision.objections.iter().any(|objection| objection.verdict == "deny"));
+
+    let why = engine.why(Some(&approved.id.0)).await.expect("it is explained");
+    assert!(why.contains("The gate permissions asked: By default org-set-todo asks first."), "{why}");
+    assert!(why.contains("Approved by you, in Emacs."), "{why}");
+    let last = engine.why(None).await.expect("it is explained");
+    assert!(
+        last.contains("Nothing was done: its time ran out") && last.contains("with the tool org-set-todo"),
+        "{last}"
+    );
+    assert!(engine.why(Some(&expired.id.0.to_lowercase())).await.is_ok(), "case makes no difference");
+    assert!(engine.why(Some("P0")).await.is_err());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_every_gate_let_pass_is_explained_from_its_trace() {
+    let home = Home::new(&[("home.org", NOTES)]);
+    let server = FakeServer::start([calls("memory-read", json!({"id": "tiles"})), says("White.")]);
+    let engine = home.served(&server, &["fake"], true).await;
+    assert_eq!(engine.why(None).await, Err("nothing has been decided yet".to_string()));
+    let _ = home.ask(&engine, "which?").await;
+    let why = engine.why(None).await.expect("it is explained");
+    assert!(why.contains("with the tool memory-read") && why.contains("Every gate let it pass"), "{why}");
+    assert_eq!(decisions(&engine).await, []);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_what_is_private_or_secret_only_kind_and_place_are_kept() {
+    let home = Home::new(&[("home.org", NOTES), ("diary.org", DIARY)]);
+    let key = format!("ghp_{}", "16C7e42F292c6912E7710c838347Ae178B4a");
+    let server = FakeServer::start([
+        calls("org-set-property", json!({"id": "diary", "property": "MOOD", "value": "ZANZIBAR7 again"})),
+        says("Denied, then."),
+        calls("write-file", json!({"path": home.project("a.txt"), "content": format!("token {key}")})),
+        says("No."),
+    ]);
+    let engine = home.served(&server, &["fake"], true).await;
+    let _ = home.ask(&engine, "one").await;
+    home.deny(&engine, &waiting(&engine), "ZANZIBAR7 no").await.expect("the denial counts");
+    let _ = home.ask(&engine, "two").await;
+    let entries = decisions(&engine).await;
+    assert_eq!(entries.len(), 3, "{entries:?}");
+    let all = format!("{entries:?}");
+    assert!(!all.contains("ZANZIBAR7") && !all.contains(&key), "{all}");
+    assert_eq!(entries[1].decision.about, "org-set-property diary");
+    assert!(entries[2].decision.about.starts_with("write-file /"), "{all}");
+    assert!(entries[1].decision.objections.iter().all(|objection| objection.reason.is_none()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rewind_and_undo_move_no_decision_and_add_their_own() {
+    let home = Home::new(&[("home.org", NOTES)]);
+    let server = FakeServer::start([mark("DONE"), says("Done.")]);
+    let engine = home.served(&server, &["fake"], true).await;
+    let _ = home.ask(&engine, "one").await;
+    home.approve(&engine, &waiting(&engine)).await.expect("the approval counts");
+    let before = decisions(&engine).await;
+    let preview = engine.preview(&origin(), Wish::Undo(None)).await.expect("it can be undone");
+    engine.carry_out(&origin(), &preview.shown, engine.new_turn(), &mut |_| {}).await.expect("it is undone");
+    let after = decisions(&engine).await;
+    assert_eq!(after[..before.len()], before[..]);
+    assert_eq!(told(&after[before.len()..]), [(Ruling::Approved, you())]);
+    assert_eq!(after.last().map(|entry| entry.decision.tool.as_str()), Some("restore"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_command_lists_and_checks_and_says_where_it_is_broken() {
+    let home = Home::new(&[("home.org", NOTES)]);
+    let server = FakeServer::start([mark("DONE"), says("Done.")]);
+    let engine = home.served(&server, &["fake"], true).await;
+    let _ = home.ask(&engine, "one").await;
+    let plan = waiting(&engine);
+    home.approve(&engine, &plan).await.expect("the approval counts");
+    engine.close().await;
+    drop(engine);
+    let printed = run(&home, &["audit"]);
+    assert_eq!(printed.status, 0, "{printed:?}");
+    let lines: Vec<&str> = printed.out.lines().collect();
+    assert!(lines[0].contains("approved") && lines[0].contains("(you, in Emacs)"), "{printed:?}");
+    assert!(lines[1].contains("asked") && lines[1].contains("(the gates)"), "{printed:?}");
+    assert!(printed.out.contains("unbroken: "), "{printed:?}");
+    let all: Value = serde_json::from_str(&run(&home, &["audit", "--json", "--limit", "1"]).out).expect("it is JSON");
+    assert_eq!((all["whole"].as_bool(), all["decisions"].as_array().map(Vec::len)), (Some(true), Some(1)));
+    assert_eq!(all["decisions"][0]["ruling"], "approved");
+    let none = run(&home, &["audit", "--since", "2999-01-01"]);
+    assert!(none.out.starts_with("Nothing has been decided yet."), "{none:?}");
+    assert_eq!(run(&home, &["audit", "--since", "soon"]).status, 2);
+    let why = run(&home, &["why", &plan.id.0]);
+    assert!(why.out.contains("Approved by you, in Emacs."), "{why:?}");
+
+    let database = rusqlite::Connection::open(home.store().join("memory.sqlite")).expect("the database opens");
+    database.execute_batch("DROP TRIGGER records_hold").expect("who may write there may do that");
+    let sql = "UPDATE records SET body = replace(body, 'approved', 'refused') WHERE kind = 'audit'";
+    assert!(database.execute(sql, []).expect("it is changed") > 0);
+    drop(database);
+    let broken = run(&home, &["audit"]);
+    assert_eq!(broken.status, 1, "{broken:?}");
+    assert!(broken.out.contains("BROKEN"), "{broken:?}");
+}
