@@ -159,8 +159,7 @@ async fn private_note(engine: &Arc<Engine>, aviary: &Aviary) -> Check {
     let Some(tag) = engine.config.private_tags.first().cloned() else {
         return untried(title, "no tag is set that makes a note private");
     };
-    let note = format!("* Songs :{}:\nThe {SONG} sings.\n", tag.trim_matches(['@', ':']));
-    let note = if tag.starts_with('@') { note.replacen(&tag[1..], &tag, 1) } else { note };
+    let note = format!("* Songs :{}:\nThe {SONG} sings.\n", tag.trim_matches(':'));
     let memex = aviary.base.join("memex");
     if let Err(why) = std::fs::write(memex.join("songs.org"), note) {
         return untried(title, &why.to_string());
