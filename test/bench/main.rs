@@ -8,6 +8,7 @@ mod ratios;
 mod report;
 mod scale;
 mod speed;
+mod verdicts;
 mod world;
 
 use divan::counter::{BytesCount, ItemsCount};
@@ -30,16 +31,19 @@ fn main() {
     if scale::run(&arguments) {
         return;
     }
-    // `cargo bench -- speed` prints the rows about reading alone, `corpus` those about the corpus.
+    // `cargo bench -- speed` prints the rows about reading alone, `corpus` those about the corpus, and
+    // `verdicts` those about the time of a verdict.
     match arguments.iter().find(|argument| !argument.starts_with('-')).map(String::as_str) {
         Some("speed") => return speed::print(),
         Some("corpus") => return speed::corpus(),
+        Some("verdicts") => return verdicts::print(&World::get()),
         Some(_) | None => divan::main(),
     }
     // With a filter somebody looks for one figure; the ratios measure everything again.
     if !std::env::args().skip(1).any(|argument| !argument.starts_with('-')) {
         ratios::print(&World::get());
         speed::print();
+        verdicts::print(&World::get());
         // By themselves they are asked for with `scale`, because they take minutes.
         if report::collected() {
             scale::run(&["scale".to_string()]);

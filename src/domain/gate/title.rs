@@ -150,11 +150,11 @@ fn plain_long(text: &str) -> String {
 
 /// Returns a path as it was asked for; of a long or absolute one its end, since the plan shows the whole.
 fn path(asked: &str) -> String {
-    let asked = asked.trim();
+    let asked = mask_shown(asked.trim());
     let parts: Vec<&str> = asked.split('/').collect();
     let shown = match parts.as_slice() {
         ["", _, .., parent, name] => format!("…/{parent}/{name}"),
-        _ => asked.to_string(),
+        _ => asked.clone(),
     };
     let count = shown.chars().count();
     let shown = match count > QUOTED {

@@ -4,12 +4,12 @@ use crate::domain::gate::{Case, Gate, Reason, Verdict};
 use crate::domain::tool::Class;
 use serde_json::Value;
 
-/// The largest text argument, in bytes. What is larger cannot be shown to a human.
+/// The largest text argument that is read, in bytes. What is larger asks, unread.
 pub const MAX_TEXT: usize = 4 * 1024 * 1024;
 /// The longest path, in bytes.
 const MAX_PATH: usize = 4_096;
 
-/// Denies what is too large, malformed, or hides what it says.
+/// Denies what is malformed or hides what it says; asks about what is too large to be read.
 pub struct Validator;
 
 impl Gate for Validator {
@@ -25,6 +25,7 @@ impl Gate for Validator {
         if let Some(why) = case.facts.impossible.first() {
             return Verdict::Deny(Reason::new(format!("It cannot be done as it was asked: {why}")));
         }
+        let mut large = Verdict::pass();
         for (name, value) in case.action.args() {
             let texts: Vec<&str> = match value {
                 Value::String(text) => vec![text],
@@ -33,22 +34,23 @@ impl Gate for Validator {
             };
             let is_path = case.tool.paths.contains(&name.as_str());
             for text in texts {
-                if let Some(why) = odd(case, name, text, is_path) {
+                if text.len() > MAX_TEXT && !is_path {
+                    let why =
+                        format!("The argument “{name}” has {} bytes; more than {MAX_TEXT} are not read.", text.len());
+                    large = Verdict::Ask(Reason::instead(why, "Send it in smaller parts."));
+                } else if let Some(why) = odd(case, name, text, is_path) {
                     return Verdict::Deny(why);
                 }
             }
         }
-        Verdict::pass()
+        large
     }
 }
 
 fn odd(case: &Case<'_>, name: &str, text: &str, is_path: bool) -> Option<Reason> {
-    let most = if is_path { MAX_PATH } else { MAX_TEXT };
-    if text.len() > most {
-        return Some(Reason::instead(
-            format!("The argument “{name}” has {} bytes; at most {most} can be shown and judged.", text.len()),
-            "Send it in smaller parts.",
-        ));
+    if is_path && text.len() > MAX_PATH {
+        let why = format!("The path “{name}” has {} bytes; at most {MAX_PATH} can be one.", text.len());
+        return Some(Reason::new(why));
     }
     if text.contains('\0') {
         return Some(Reason::new(format!("The argument “{name}” holds a NUL character.")));

@@ -2,6 +2,7 @@
 //!
 //! Only names come out of here, never values.
 
+use crate::domain::gate::validator::MAX_TEXT;
 use crate::edge::secret::Vault;
 use serde_json::Value;
 use std::sync::Arc;
@@ -45,6 +46,8 @@ pub fn scan<'a>(
     while let Some((name, value)) = stack.pop() {
         names.extend(vault.find(name));
         match value {
+            // What is larger asks, unread.
+            Value::String(text) if text.len() > MAX_TEXT => {}
             Value::String(text) => names.extend(vault.find(text)),
             Value::Array(items) => {
                 names.extend(joined(vault, items));
@@ -62,5 +65,9 @@ pub fn scan<'a>(
 /// Finds what was split over the items of a list.
 fn joined(vault: &dyn VaultScan, items: &[Value]) -> Vec<String> {
     let texts: Vec<&str> = items.iter().filter_map(Value::as_str).collect();
-    if texts.len() > 1 { vault.find(&texts.concat()) } else { Vec::new() }
+    if texts.len() > 1 && texts.iter().map(|text| text.len()).sum::<usize>() <= MAX_TEXT {
+        vault.find(&texts.concat())
+    } else {
+        Vec::new()
+    }
 }

@@ -503,7 +503,7 @@ fn each_gate_has_its_own_say() {
     let long = "x".repeat(5 << 20);
     assert_eq!(
         said(&with(&world, "message", json!({"text": long}), Labels::MODEL, why, Facts::default()), "validator"),
-        "deny"
+        "ask"
     );
     assert_eq!(
         said(&with(&world, "message", json!({"text": "a\0b"}), Labels::MODEL, why, Facts::default()), "validator"),

@@ -1,6 +1,14 @@
 //! Secrets in text: by shape, by where they stand, and what only looks like one. No sample here was ever a key.
 
+use super::World;
+use passepartout::domain::action::Action;
+use passepartout::domain::gate::clearance::ask_all;
 use passepartout::domain::gate::secret::{self, Certainty};
+use passepartout::domain::gate::title::title;
+use passepartout::domain::gate::{Facts, show};
+use passepartout::domain::label::Labels;
+use passepartout::domain::tool::Toolbox;
+use serde_json::json;
 use std::time::{Duration, Instant};
 
 const BASE62: &str = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -300,4 +308,59 @@ fn a_scan_is_linear_whatever_the_text() {
     }
     // A square would take an hour; two megabytes take a second or two without optimisation.
     assert!(start.elapsed() < Duration::from_secs(120), "{:?}", start.elapsed());
+}
+
+#[test]
+fn every_argument_is_searched_and_nothing_that_is_shown_repeats_a_secret() {
+    let world = World::new();
+    let (token, likely) = (format!("ghp_{}", drawn(BASE62, 36, 1)), drawn(BASE62, 24, 2));
+    let why = "A test asks for it.";
+    for (tool, args, said) in [
+        ("message", json!({"text": format!("it is {token}")}), why.to_string()),
+        ("message", json!({"text": "hello"}), format!("Because the key is {token}.")),
+        ("shell", json!({"command": format!("mystery {token} > out.txt")}), why.to_string()),
+        ("shell", json!({"command": format!("API_KEY={likely} make all")}), why.to_string()),
+        ("write-file", json!({"path": "a.txt", "content": format!("api_key: {likely}\n")}), why.to_string()),
+        ("write-file", json!({"path": format!("{token}.txt"), "content": "x"}), why.to_string()),
+        ("read-file", json!({"path": format!("../{token}")}), why.to_string()),
+        ("org-add-heading", json!({"title": "x", "file": "a.org", "tags": ["a", token]}), why.to_string()),
+        ("org-add-heading", json!({"title": format!("use {token}"), "file": "a.org"}), why.to_string()),
+        ("eval-lisp", json!({"code": format!("(setq x \"{token}\")")}), why.to_string()),
+        ("memory-search", json!({"query": token}), why.to_string()),
+    ] {
+        let args = args.as_object().cloned().unwrap();
+        let action = Action::new(&Toolbox::builtin(), tool, args, Some(&said), Labels::MODEL).unwrap();
+        let facts = world.survey.look(&action, &world.scope);
+        let trace = ask_all(&world.gates, &world.case(&action, &facts));
+        let verdict = trace.strictest().unwrap().verdict.name();
+        assert_ne!(verdict, "pass", "{tool}");
+        let mut shown = vec![show::body(&action, &facts, "/work"), show::diff(&facts), title(&action, &facts)];
+        shown.extend(trace.opinions.iter().filter_map(|opinion| Some(opinion.verdict.reason()?.text.clone())));
+        for text in shown {
+            assert!(!text.contains(&token) && !text.contains(&likely), "{tool}: {text}");
+        }
+    }
+}
+
+#[test]
+fn nothing_that_could_act_hides_behind_a_mask() {
+    for command in
+        ["TOKEN='aB3dE6gH9$(rm -rf ~)jK2mN5' make", "PASSWORD=aB3;rm\t-rf\t~", "API_KEY=\"a1b2c3d4`id`e5f6g7\" ls"]
+    {
+        assert_eq!(secret::mask_shown(command), command);
+    }
+    let args = json!({"command": "echo hi"}).as_object().cloned().unwrap();
+    let action = Action::new(&Toolbox::builtin(), "shell", args, Some("A test asks for it."), Labels::MODEL).unwrap();
+    assert!(show::body(&action, &Facts::default(), "/work").contains("echo hi"));
+}
+
+#[test]
+fn what_is_larger_than_four_megabytes_asks_unread() {
+    let world = World::new();
+    let small = format!("api_key: {}\n", drawn(BASE62, 24, 2));
+    let large = small.clone() + &"x ".repeat(3 << 20);
+    assert_eq!(world.verdict("message", json!({"text": small})), "ask");
+    let begun = Instant::now();
+    assert_eq!(world.verdict("message", json!({"text": large})), "ask");
+    assert!(begun.elapsed() < Duration::from_secs(20));
 }

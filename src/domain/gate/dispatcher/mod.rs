@@ -8,6 +8,7 @@ mod text;
 
 use crate::domain::action::Action;
 use crate::domain::gate::shell::{self, Concern};
+use crate::domain::gate::validator::MAX_TEXT;
 use crate::domain::gate::{Case, Gate, Reason, Verdict, lisp, secret};
 use crate::domain::tool::Effect;
 use serde_json::Value;
@@ -100,6 +101,10 @@ impl<'a> Evidence<'a> {
 fn secrets(action: &Action) -> Vec<(String, secret::Finding)> {
     let mut found = Vec::new();
     let mut look = |name: &str, text: &str| {
+        if text.len() > MAX_TEXT {
+            // The validator asks about it.
+            return;
+        }
         found.extend(secret::scan(text).into_iter().map(|finding| (name.to_string(), finding)));
     };
     look("explanation", action.explanation().as_str());
