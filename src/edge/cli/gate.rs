@@ -60,12 +60,14 @@ impl GateCommand<'_> {
         };
         let id = request.get("id").cloned().unwrap_or(Value::Null);
         let start = Instant::now();
-        let (verdict, trace) = match self.judge(&request) {
+        let judged = self.judge(&request);
+        // What is measured is the survey and the judging, not how they are written down.
+        let micros = start.elapsed().as_nanos() as f64 / 1000.0;
+        let (verdict, trace) = match judged {
             Ok(trace) => (trace.strictest().map_or("deny", |opinion| opinion.verdict.name()), opinions(&trace)),
             // What cannot even be built as an action cannot happen.
             Err(why) => ("deny", json!([{"gate": "action", "priority": 700, "verdict": "deny", "reason": why}])),
         };
-        let micros = start.elapsed().as_nanos() as f64 / 1000.0;
         json!({"id": id, "verdict": verdict, "micros": micros, "trace": trace})
     }
 

@@ -39,9 +39,10 @@ pub fn bind(roads: &Roads, scripts: &[ScriptFact], scope: &Scope) -> Option<Vec<
 
 /// Returns the paths of the project that scripts name, and whether what stands there is carried out.
 fn named(roads: &Roads, scripts: &[ScriptFact], scope: &Scope) -> BTreeMap<String, bool> {
+    let bound = |path: &str| place::zone(path, scope) == Zone::Project && !roads.is_missing(path);
     let mut paths: BTreeMap<String, bool> = BTreeMap::new();
     for script in scripts {
-        for path in script.words().flat_map(|word| &word.resolved) {
+        for path in script.words().flat_map(|word| &word.resolved).filter(|path| bound(path)) {
             paths.entry(path.clone()).or_default();
         }
         let (mut carried, mut sought) = (BTreeSet::new(), BTreeSet::new());
@@ -50,14 +51,14 @@ fn named(roads: &Roads, scripts: &[ScriptFact], scope: &Scope) -> BTreeMap<Strin
             carried.extend(runs.words.into_iter().flat_map(|word| &word.resolved));
             sought.extend(runs.found);
         }
-        paths.extend(carried.into_iter().map(|path| (path.clone(), true)));
+        paths.extend(carried.into_iter().filter(|path| bound(path)).map(|path| (path.clone(), true)));
         if !sought.is_empty() {
             let all = folders(script, scope);
             let found = all.iter().flat_map(|folder| sought.iter().filter_map(|name| roads.resolve_in(folder, name)));
-            paths.extend(found.map(|path| (path.to_string_lossy().into_owned(), true)));
+            let found = found.map(|path| path.to_string_lossy().into_owned());
+            paths.extend(found.filter(|path| bound(path)).map(|path| (path, true)));
         }
     }
-    paths.retain(|path, _| place::zone(path, scope) == Zone::Project && !roads.is_missing(path));
     paths
 }
 

@@ -113,6 +113,11 @@ fn of_any_home(lower: &str) -> Option<&str> {
 }
 
 fn matches_place(pattern: &str, path: &str) -> bool {
+    // Most patterns differ in the second letter already: the first is a slash or a dot.
+    let second = pattern.as_bytes().get(1);
+    if second != path.as_bytes().get(1) && !pattern.get(..2).is_some_and(|head| head.contains(['*', '?', '['])) {
+        return false;
+    }
     match pattern.strip_suffix('/') {
         Some(folder) if folder.contains('*') => {
             let depth = folder.bytes().filter(|b| *b == b'/').count();

@@ -11,7 +11,8 @@ use std::sync::LazyLock;
 const KEY_BEGINS: &str = "-----BEGIN ";
 
 static FINDER: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
-    let prefixes = FORMATS.iter().map(|format| format.prefix).chain([KEY_BEGINS]);
+    let prefixes =
+        FORMATS.iter().map(|format| format.prefix).chain([KEY_BEGINS]).chain(MARKS.iter().map(|mark| mark.0));
     AhoCorasick::builder()
         .match_kind(MatchKind::Standard)
         // The fastest on text; it takes a few milliseconds and less than a megabyte once.
@@ -35,7 +36,10 @@ pub(super) fn scan(text: &str) -> Vec<Finding> {
     for hit in finder.find_overlapping_iter(text) {
         match FORMATS.get(hit.pattern().as_usize()) {
             Some(format) => scan.token(format, hit.start(), hit.end()),
-            None => scan.private_key(hit.start()),
+            None => match hit.pattern().as_usize().checked_sub(FORMATS.len() + 1).and_then(|n| MARKS.get(n)) {
+                Some((mark, shape)) => scan.found.extend(around(text, hit.start(), mark.len(), shape)),
+                None => scan.private_key(hit.start()),
+            },
         }
     }
     scan.found
@@ -140,8 +144,12 @@ fn starts_word(text: &str, at: usize, prefix: &str) -> bool {
 pub(super) fn by_mark(text: &str) -> Vec<Finding> {
     let mut found = Vec::new();
     let bytes = text.as_bytes();
-    for at in memchr::memchr2_iter(b':', b'|', bytes) {
-        found.extend(if bytes.get(at) == Some(&b':') { telegram(text, at) } else { facebook(text, at) });
+    for at in memchr::memchr3_iter(b':', b'|', b'-', bytes) {
+        found.extend(match bytes.get(at) {
+            Some(b':') => telegram(text, at),
+            Some(b'|') => facebook(text, at),
+            _ => mailchimp(text, at),
+        });
     }
     for at in memchr::memchr3_iter(b'~', b'.', b'!', bytes) {
         found.extend(match bytes.get(at) {
@@ -149,27 +157,6 @@ pub(super) fn by_mark(text: &str) -> Vec<Finding> {
             Some(b'.') => discord(text, at),
             _ => salesforce(text, at),
         });
-    }
-    for at in memchr::memmem::find_iter(bytes, "-us") {
-        // Mailchimp: 32 hexadecimal digits and the data centre.
-        let hex = behind(text, at, 33, |b| b.is_ascii_hexdigit());
-        let centre = ahead(text, at + 3, |b| b.is_ascii_digit());
-        if hex.len() == 32 && (1..=2).contains(&centre.len()) {
-            found.push(certain("Mailchimp key", at - 32..at + 3 + centre.len()));
-        }
-    }
-    for (mark, kind) in MARKS {
-        for at in memchr::memmem::find_iter(bytes, mark) {
-            let word = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'-' | b'_');
-            let (head, tail) = (behind(text, at, 128, word), ahead(text, at + mark.len(), word));
-            if (kind.0..=kind.1).contains(&head.len())
-                && (kind.2..=kind.3).contains(&tail.len())
-                && !is_placeholder(head)
-            {
-                let end = at + mark.len() + tail.len();
-                found.push(certain(kind.4, at - head.len()..end));
-            }
-        }
     }
     found
 }
@@ -187,6 +174,31 @@ const MARKS: [(&str, Mark); 9] = [
     ("AIoT", (32, 36, 5, 10, "Azure hub key")),
     ("NRAL", (36, 36, 0, 0, "New Relic key")),
 ];
+
+/// Returns the key in whose middle a mark stands.
+fn around(text: &str, at: usize, mark: usize, shape: &Mark) -> Option<Finding> {
+    let (least, most, least_behind, most_behind, kind) = *shape;
+    let word = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'-' | b'_');
+    let head = behind(text, at, 128, word);
+    if !(least..=most).contains(&head.len()) {
+        return None;
+    }
+    let tail = ahead(text, at + mark, word);
+    let end = at + mark + tail.len();
+    ((least_behind..=most_behind).contains(&tail.len()) && !is_placeholder(head))
+        .then(|| certain(kind, at - head.len()..end))
+}
+
+/// Mailchimp: 32 hexadecimal digits, `-us`, and the data centre.
+fn mailchimp(text: &str, at: usize) -> Option<Finding> {
+    if text.get(at..at + 3) != Some("-us") {
+        return None;
+    }
+    let hex = behind(text, at, 33, |b| b.is_ascii_hexdigit());
+    let centre = ahead(text, at + 3, |b| b.is_ascii_digit());
+    (hex.len() == 32 && (1..=2).contains(&centre.len()))
+        .then(|| certain("Mailchimp key", at - 32..at + 3 + centre.len()))
+}
 
 /// Azure: three characters, a digit, `Q~`, then 31 to 34 more.
 fn azure_secret(text: &str, at: usize) -> Option<Finding> {
