@@ -4,8 +4,8 @@ use crate::domain::action::{Action, Observation};
 use crate::domain::gate::Facts;
 use crate::domain::gate::clearance::Cleared;
 use crate::domain::id::TurnId;
-use crate::domain::label::{Labels, Privacy, Trust};
-use crate::domain::outside::Piece;
+use crate::domain::label::{Labels, Privacy};
+use crate::domain::outside::{Outside, Piece};
 use crate::domain::scope::Scope;
 use crate::domain::signal::Role;
 use async_trait::async_trait;
@@ -83,8 +83,8 @@ pub struct Prompt {
     pub tools: Vec<ToolSpec>,
     /// The strictest label of anything in it.
     pub privacy: Privacy,
-    /// The weakest trust of anything in it.
-    pub trust: Trust,
+    /// What of it came from outside.
+    pub outside: Outside,
     /// What the user typed to set this turn off, and nothing else. The built-in provider reads only this.
     pub typed: String,
     /// The wall clock of the user, for words such as “tomorrow”.

@@ -375,6 +375,7 @@ impl Config {
             |key: &str| settings.list_at(key).iter().filter_map(Sexp::as_text).map(|s| self.expand(s)).collect();
         let directories: Vec<PathBuf> = folders("directories");
         let skills: Vec<PathBuf> = folders("skills-directories");
+        let untrusted: Vec<PathBuf> = folders("untrusted-folders");
         if !directories.is_empty() {
             self.directories = directories;
         }
@@ -395,13 +396,9 @@ impl Config {
         if settings.get("private-tags").is_some() {
             self.private_tags = names("private-tags");
         }
-        if settings.get("untrusted-folders").is_some() {
-            let named = settings.list_at("untrusted-folders").iter().filter_map(Sexp::as_text);
-            self.untrusted_folders = named.map(|folder| self.expand(folder)).collect();
-        }
-        if settings.get("trusted-remotes").is_some() {
-            self.trusted_remotes = names("trusted-remotes");
-        }
+        // Beside what the environment names: one of the two may know more.
+        self.untrusted_folders.extend(untrusted);
+        self.trusted_remotes.extend(names("trusted-remotes"));
         for entry in settings.list_at("permissions") {
             if let Some((tool, level)) = pair(entry) {
                 match Level::parse(&level) {

@@ -26,6 +26,7 @@
 ;;; Code:
 
 (require 'passepartout-fake)
+(require 'passepartout-focus)
 
 (defvar passepartout-sense-tests--mirror nil
   "The bytes that a core would have after the messages so far.")
@@ -276,6 +277,30 @@
       (should-error (passepartout-mode 1) :type 'user-error)
       (setq buffer-file-name nil)
       (should-not passepartout-mode))))
+
+(ert-deftest passepartout-focus-endorse-asks-and-names-the-place ()
+  (passepartout-fake-with
+    (let ((file (make-temp-file "endorse" nil ".org" "é\n* Page\nText.\n")))
+      (unwind-protect
+          (with-current-buffer (find-file-noselect file)
+            (goto-char (point-min))
+            (search-forward "Page")
+            (cl-letf (((symbol-function 'passepartout-focus--tell-point)
+                       #'ignore)
+                      ((symbol-function 'yes-or-no-p) #'ignore))
+              (passepartout-endorse))
+            (should-not (passepartout-fake-sent :endorse))
+            (cl-letf (((symbol-function 'passepartout-focus--tell-point)
+                       #'ignore)
+                      ((symbol-function 'yes-or-no-p)
+                       (lambda (prompt)
+                         (should (string-search "“Page”" prompt))
+                         t)))
+              (passepartout-endorse))
+            (let ((sent (car (passepartout-fake-sent :endorse))))
+              (should (equal (file-truename file) (plist-get sent :file)))
+              (should (equal 9 (plist-get sent :byte)))))
+        (delete-file file)))))
 
 (provide 'passepartout-sense-tests)
 ;;; passepartout-sense-tests.el ends here

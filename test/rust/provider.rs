@@ -5,7 +5,7 @@ mod misdeeds;
 mod sent;
 
 use crate::support::fake_server::{DIALECTS, Dialect, FakeServer, Reply as Script};
-use passepartout::domain::label::{Privacy, Trust};
+use passepartout::domain::label::Privacy;
 use passepartout::domain::port::{
     Call, Completion, Locality, LogLevel, Message, ModelFailure, Prompt, Provider, ProviderError, ProviderErrorKind,
     ToolSpec, Usage,
@@ -78,7 +78,7 @@ fn prompt(text: &str) -> Prompt {
         messages: vec![Message::Text { role: Role::User, text: text.into() }],
         tools: Vec::new(),
         privacy: Privacy::Open,
-        trust: Trust::Kept,
+        outside: Default::default(),
         typed: text.into(),
         now: jiff::civil::date(2026, 1, 5).at(9, 0, 0, 0),
     }

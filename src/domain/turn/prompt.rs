@@ -1,7 +1,7 @@
 //! The text that a provider is sent: identity, memory, logs, mandates, conversation, tools.
 
 use crate::domain::id::NodeId;
-use crate::domain::label::{Privacy, Trust};
+use crate::domain::label::Privacy;
 use crate::domain::outside::Piece;
 use crate::domain::port::{Call, CountTokens, Locality, Message, Prompt, ToolSpec};
 use crate::domain::tool::{Kind, Tool};
@@ -38,9 +38,10 @@ pub fn assemble(desk: &Desk<'_>, conversation: &Conversation, locality: Locality
         messages: conversation.messages.clone(),
         tools: desk.offered.iter().map(|tool| spec(tool)).collect(),
         privacy,
-        trust: match briefing.outside.as_slice() {
-            [] => conversation.labels.trust,
-            _ => Trust::Untrusted,
+        outside: {
+            let mut outside = conversation.outside.clone();
+            briefing.outside.iter().for_each(|piece| outside.take(piece));
+            outside
         },
         typed: conversation.typed.clone(),
         now: desk.now,

@@ -94,9 +94,10 @@ fn argument(value: &Sexp) -> Value {
 /// Returns an action as the log and the records of acts may name it: of a private one the tool, and which heading
 /// or file, but none of the text.
 pub fn logged(action: &Action, facts: &Facts) -> String {
-    match action.labels().privacy.max(facts.privacy.unwrap_or(Privacy::Open)) {
-        Privacy::Open => title(action, facts),
-        Privacy::Private => bare(action),
+    // A model reads the log: words that text from outside may have put in an action's mouth stay out of it as well.
+    match (action.labels().privacy.max(facts.privacy.unwrap_or(Privacy::Open)), action.led()) {
+        (Privacy::Open, None) => title(action, facts),
+        (Privacy::Private, _) | (Privacy::Open, Some(_)) => bare(action),
     }
 }
 

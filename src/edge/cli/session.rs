@@ -43,6 +43,7 @@ pub(super) fn settled(place: &Place) -> Config {
         let more: Vec<String> =
             known.private_tags.into_iter().filter(|tag| !config.private_tags.contains(tag)).collect();
         config.private_tags.extend(more);
+        config.untrusted_folders.extend(known.untrusted_folders);
     }
     config
 }

@@ -41,18 +41,25 @@ pub fn known_memex(store: &Path) -> KnownMemex {
 impl Engine {
     /// Keeps which folders memory is read from, for whoever names none.
     pub(super) async fn keep_memex(&self) -> Result<(), String> {
-        let Config { directories, private_tags, .. } = &self.config;
+        let Config { directories, private_tags, untrusted_folders, .. } = &self.config;
         if directories.is_empty() {
             return Ok(());
         }
-        let mut now = KnownMemex { directories: directories.clone(), private_tags: private_tags.clone() };
+        let mut now = KnownMemex {
+            directories: directories.clone(),
+            private_tags: private_tags.clone(),
+            untrusted_folders: untrusted_folders.clone(),
+        };
         let kept = self.archive.latest(kind::MEMEX, kind::MEMEX.to_string()).await?;
         let kept = kept.map(|kept| record::read_memex(&kept.body)).unwrap_or_default();
-        // A terminal that names the same folders may know nothing of the tags that Emacs has set.
+        // A terminal that names the same folders may know nothing of the tags and folders that Emacs has set.
         if kept.directories == now.directories {
             let more = kept.private_tags.iter().filter(|tag| !private_tags.contains(tag));
             now.private_tags.extend(more.cloned().collect::<Vec<_>>());
             now.private_tags.sort_unstable();
+            let more = kept.untrusted_folders.iter().filter(|folder| !untrusted_folders.contains(folder));
+            now.untrusted_folders.extend(more.cloned().collect::<Vec<_>>());
+            now.untrusted_folders.sort_unstable();
         }
         let Some(body) = record::memex(&now).filter(|_| kept != now) else { return Ok(()) };
         self.append(kind::MEMEX, kind::MEMEX, body).await

@@ -1,7 +1,7 @@
 //! The cascade as one turn sees it: who may be asked, and what an answer drew on.
 
 use crate::domain::id::{NodeId, SessionId};
-use crate::domain::label::{Privacy, Trust};
+use crate::domain::label::Privacy;
 use crate::domain::memory::view::View;
 use crate::domain::outside::Outside;
 use crate::domain::port::{
@@ -18,6 +18,7 @@ use crate::edge::provider::models::list_models;
 use crate::edge::provider::recall::{RecallProvider, Source};
 use crate::edge::provider::served::Served;
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -45,12 +46,16 @@ impl Model for TurnModel<'_> {
         let cascade = self.engine.cascade.read().clone();
         // Read each time: the user may have confirmed one since the turn began.
         let confirmed = self.engine.confirmed(&cascade).await;
-        let (private, outside) = (AtomicBool::new(false), AtomicBool::new(false));
+        let private = AtomicBool::new(false);
+        let outside = Mutex::new(Outside::default());
         let watched = |locality: Locality| {
             let made = prompt(locality);
             let given = locality == Locality::Local && made.privacy == Privacy::Private;
             private.store(given, Ordering::Relaxed);
-            outside.store(locality != Locality::Builtin && made.trust == Trust::Untrusted, Ordering::Relaxed);
+            *outside.lock() = match locality {
+                Locality::Builtin => Outside::default(),
+                Locality::Local | Locality::Remote => made.outside.clone(),
+            };
             made
         };
         let mut marking = |text: &str| {
@@ -58,9 +63,9 @@ impl Model for TurnModel<'_> {
             if private.load(Ordering::Relaxed) && !text.is_empty() {
                 self.engine.mark_private(&self.session);
             }
-            if outside.load(Ordering::Relaxed) && !text.is_empty() {
-                self.engine
-                    .mark_outside(&self.session, &Outside::of_sources(["an answer that was cut short".to_string()]));
+            let read = std::mem::take(&mut *outside.lock());
+            if !read.is_empty() {
+                self.engine.mark_outside(&self.session, &read);
             }
             sink(text);
         };

@@ -127,6 +127,10 @@ impl Engine {
 
     /// Returns where a node's text came from, when it came from outside and nobody vouched for it.
     pub(super) fn source_of(&self, node: &NodeRef) -> Option<String> {
+        self.source_in(node, self.source_by_place(node.file()))
+    }
+
+    fn source_in(&self, node: &NodeRef, by_place: Option<String>) -> Option<String> {
         let card = node.card();
         let chain = std::iter::successors(Some(node.index), |at| card.parent(*at));
         let url = chain
@@ -134,7 +138,7 @@ impl Engine {
             .chain(card.file_properties())
             .find(|entry| written::names_source(*entry))
             .map(|(_, url)| self.called(node.file(), url));
-        let placed = url.or_else(|| self.source_by_place(node.file()));
+        let placed = url.or(by_place);
         let marks = self.marks.read();
         // Most texts are neither: nothing is read for them.
         if placed.is_none() && !marks.titles.contains(&written::title_name(own_title(node))) {
@@ -151,8 +155,13 @@ impl Engine {
 
     /// Returns what of some nodes came from outside, with their texts.
     pub fn outside_of_nodes<'a>(&self, nodes: impl IntoIterator<Item = &'a NodeRef>) -> Vec<Piece> {
-        let piece = |node: &NodeRef| Some(Piece::new(&self.source_of(node)?, node.own(), node.privacy()));
-        nodes.into_iter().filter_map(piece).collect()
+        // Many nodes of one file, and the disk is asked about it once.
+        let mut places: HashMap<Arc<str>, Option<String>> = HashMap::new();
+        let mut piece = |node: &NodeRef| {
+            let place = places.entry(node.file().clone()).or_insert_with(|| self.source_by_place(node.file())).clone();
+            Some(Piece::new(&self.source_in(node, place)?, node.own(), node.privacy()))
+        };
+        nodes.into_iter().filter_map(&mut piece).collect()
     }
 
     /// Returns what of a text came from outside that was read from a file. It may take a while.

@@ -68,20 +68,30 @@ pub struct KnownMemex {
     pub directories: Vec<PathBuf>,
     /// The tags that made headings of it private.
     pub private_tags: Vec<String>,
+    /// The folders whose files counted as from elsewhere.
+    pub untrusted_folders: Vec<PathBuf>,
 }
 
 /// Returns what is kept of a memex; `None` when the name of one of its folders is no text.
 pub fn memex(known: &KnownMemex) -> Option<Value> {
     let names = known.directories.iter().map(|path| path.to_str()).collect::<Option<Vec<&str>>>()?;
-    Some(serde_json::json!({ "directories": names, "private": known.private_tags }))
+    let untrusted: Vec<String> =
+        known.untrusted_folders.iter().filter_map(|path| path.to_str().map(str::to_string)).collect();
+    let mut body = serde_json::json!({ "directories": names, "private": known.private_tags });
+    if !untrusted.is_empty() {
+        body["untrusted"] = serde_json::json!(untrusted);
+    }
+    Some(body)
 }
 
 /// Reads what is kept of a memex.
 pub fn read_memex(body: &Value) -> KnownMemex {
     let texts = |key: &str| body[key].as_array().cloned().unwrap_or_default().into_iter();
     let texts = |key: &str| texts(key).filter_map(|name| name.as_str().map(str::to_string)).collect::<Vec<_>>();
-    let directories = texts("directories").into_iter().map(PathBuf::from).filter(|path| path.is_absolute()).collect();
-    KnownMemex { directories, private_tags: texts("private") }
+    let paths =
+        |key: &str| texts(key).into_iter().map(PathBuf::from).filter(|path| path.is_absolute()).collect::<Vec<_>>();
+    let (directories, untrusted_folders) = (paths("directories"), paths("untrusted"));
+    KnownMemex { directories, private_tags: texts("private"), untrusted_folders }
 }
 
 /// Reads what a file was called before, and by which operation it was renamed.
@@ -359,7 +369,7 @@ impl ContactRecord {
             messages: conversation.messages.clone(),
             tools: self.tools.into_iter().map(tool).collect(),
             privacy: conversation.labels.privacy,
-            trust: conversation.labels.trust,
+            outside: conversation.outside.clone(),
             typed: conversation.typed.clone(),
             now: self.now.parse().ok()?,
         };

@@ -2,7 +2,7 @@
 
 use super::memex::{memex, now, search};
 use passepartout::domain::id::NodeId;
-use passepartout::domain::label::{Privacy, Trust};
+use passepartout::domain::label::Privacy;
 use passepartout::domain::memory::view::View;
 use passepartout::domain::port::{Call, Completion, Locality, Message, Prompt, Provider};
 use passepartout::domain::signal::Role;
@@ -35,7 +35,7 @@ fn prompt(typed: &str, messages: Vec<Message>) -> Prompt {
         messages,
         tools: Vec::new(),
         privacy: Privacy::Private,
-        trust: Trust::Kept,
+        outside: Default::default(),
         typed: typed.to_string(),
         now: now(),
     }
