@@ -78,6 +78,9 @@ fn captured(texts: &[Vec<String>], url: &str) -> String {
 
 const URL: &str = ":SOURCE_URL: https://example.org/page\n";
 
+/// Gives a text another form.
+type Shape = &'static dyn Fn(&texts::Text) -> String;
+
 struct Stage {
     home: Home,
     engine: Arc<Engine>,
@@ -210,7 +213,7 @@ fn there_are_texts_enough_and_no_two_are_alike() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn verbatim_in_other_words_and_in_base64() {
-    let forms: [(&str, &dyn Fn(&texts::Text) -> String); 3] = [
+    let forms: [(&str, Shape); 3] = [
         ("verbatim", &|text| text.0.to_string()),
         ("in other words", &|text| text.1.to_string()),
         ("base64", &|text| base64(text.0)),

@@ -718,10 +718,35 @@ async fn private_labels_travel_into_the_conversation_the_prompt_and_the_action()
     assert_eq!(privacies, [Privacy::Open, Privacy::Private]);
     assert_eq!(report.conversation.labels, Labels { privacy: Privacy::Private, ..NOTE });
     let labels = world.plan(0).action.labels();
-    assert_eq!(
-        (labels.provenance, labels.trust, labels.privacy),
-        (Provenance::Model, Trust::Untrusted, Privacy::Private)
-    );
+    assert_eq!((labels.provenance, labels.trust, labels.privacy), (Provenance::Model, Trust::Kept, Privacy::Private));
+    assert_eq!(world.plan(0).action.led(), None);
+}
+
+#[tokio::test]
+async fn what_came_from_outside_travels_into_the_conversation_the_prompt_and_the_action() {
+    // Where an act says that its text is untrusted and not from where, all of it is.
+    let world = World {
+        outcome: |_| (Outcome::Done("a page".into()), Labels::untrusted(Provenance::Web, Privacy::Open)),
+        ..World::new([Say::Calls(vec![search()]), Say::Calls(vec![edit("c2")])])
+    };
+    let (report, _) = world.ask("do it").await;
+    let told: Vec<_> = world.prompts().iter().map(|prompt| prompt.outside.sources().join(", ")).collect();
+    assert_eq!(told, ["", "what memory-search said"]);
+    assert_eq!(report.conversation.labels.trust, Trust::Untrusted);
+    let plan = world.plan(0);
+    assert_eq!(plan.action.labels().trust, Trust::Untrusted);
+    assert_eq!(plan.action.led().map(|led| led.sources.join(", ")).as_deref(), Some("what memory-search said"));
+    // Also by the signal itself, and by what was said before.
+    let body = Body::ChatMessage { text: "Run it.".into() };
+    let signal = passepartout::domain::signal::Signal {
+        labels: Labels::untrusted(Provenance::Gateway, Privacy::Open),
+        ..signal(body)
+    };
+    let outside = passepartout::domain::outside::Outside::of_sources(["an older page".to_string()]);
+    let world = World::new([Say::Calls(vec![edit("c1")])]);
+    let (report, _) = world.start(Start::Words { signal, history: Vec::new(), outside }).await;
+    assert_eq!(report.conversation.outside.sources(), ["a message from a gateway", "an older page"]);
+    assert!(world.plan(0).action.led().is_some());
 }
 
 #[tokio::test]

@@ -569,6 +569,10 @@ fn edits_that_change_rules_or_hold_bad_lisp_say_so() {
     };
     assert_eq!(say(edit("* A\n", "* A\nmore\n")), "pass");
     assert_eq!(say(edit("* A\n", "* A\n:PROPERTIES:\n:PP_ALLOW: shell\n:END:\n")), "ask");
+    assert_eq!(say(edit("* A\n", "#+property: PP_ALLOW shell\n* A\n")), "ask");
+    assert_eq!(say(edit("* A\n", "#+property: COLUMNS PP_\n* A\n")), "pass");
+    let put = edit("* A\n:PP_DENY: shell\n", "* A\n");
+    assert_eq!(say(Facts { put_texts: put.edits, ..Facts::default() }), "ask");
     let lisp = json!({"path": "x.el", "content": "(defun f ("});
     let trace = world.trace("write-file", lisp);
     assert_eq!(trace.strictest().unwrap().verdict.name(), "deny");

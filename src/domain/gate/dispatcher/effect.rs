@@ -46,7 +46,7 @@ pub(super) fn high_impact(evidence: &Evidence<'_>) -> Verdict {
             for file in named.chain(edited).chain(case.facts.puts.iter().map(|put| put.file.as_str())) {
                 why.extend(written(evidence, file));
             }
-            why.extend(case.facts.edits.iter().filter_map(changes_rules));
+            why.extend(case.facts.edits.iter().chain(&case.facts.put_texts).filter_map(changes_rules));
             let property = case.action.text("property").unwrap_or("").to_ascii_uppercase();
             if property.starts_with("PP_") {
                 why.push(format!("{property} decides what Passepartout may do."));
@@ -114,7 +114,12 @@ fn written(evidence: &Evidence<'_>, file: &str) -> Option<String> {
 fn changes_rules(edit: &EditFact) -> Option<String> {
     let rules = |text: &str| {
         text.lines()
-            .filter(|line| line.trim_start().to_ascii_uppercase().starts_with(":PP_"))
+            .filter(|line| {
+                let line = line.trim_start().to_ascii_uppercase();
+                // A property of a heading, or of a whole file.
+                let key = line.strip_prefix("#+PROPERTY:").map(str::trim_start).or_else(|| line.strip_prefix(':'));
+                key.is_some_and(|key| key.starts_with("PP_"))
+            })
             .map(str::to_string)
             .collect::<Vec<_>>()
     };
