@@ -34,11 +34,13 @@
 
 (require 'passepartout)
 (require 'passepartout-events)
+(require 'passepartout-verbs)
 (eval-when-compile (require 'cl-lib))
 
 (defconst passepartout-act--verbs
   '((:buffer-state . passepartout-act--state)
-    (:buffer-edit . passepartout-act--edit))
+    (:buffer-edit . passepartout-act--edit)
+    (:editor-verb . passepartout-verbs-answer))
   "What the core may ask, and the function that answers.")
 
 (defun passepartout-act--handle (payload _meta)

@@ -6,6 +6,7 @@ pub mod action;
 pub mod audit;
 pub mod context;
 pub mod count;
+pub mod editor;
 pub mod focus;
 pub mod gate;
 pub mod hash;

@@ -1,5 +1,6 @@
 //! What the core asks of the user's editor: the text of an open buffer, and an edit of it.
 
+use crate::domain::editor::{Question, Row};
 use async_trait::async_trait;
 use std::sync::Arc;
 
@@ -36,6 +37,10 @@ pub trait Editor: Send + Sync {
     }
     /// Edits an open buffer as one undo step, without saving. Refused when its text is not of that tick any more.
     async fn edit(&self, file: &str, tick: i64, splices: Vec<Splice>) -> Result<(), String>;
+    /// Asks one verb of the closed table. An error says why there is no answer.
+    async fn ask(&self, _question: &Question) -> Result<Vec<Row>, String> {
+        Err("there is no Emacs to ask: this works where one is connected".to_string())
+    }
 }
 
 /// No editor: no file is open anywhere.

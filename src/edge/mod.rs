@@ -10,6 +10,7 @@ pub mod doctor;
 pub mod editor;
 pub mod engine;
 pub mod full_text;
+pub mod git;
 pub mod ingest;
 pub mod log;
 pub mod org_file;

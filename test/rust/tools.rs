@@ -3,13 +3,16 @@
 use crate::support::engine::{Home, waiting};
 use crate::support::fake_server::{Dialect, FakeServer, Reply};
 use crate::support::skip::skipped;
+use passepartout::domain::editor::{Question, Row};
 use passepartout::domain::gate::plan::FlightPlan;
 use passepartout::domain::gate::show::diff;
 use passepartout::domain::scope::Level;
 use passepartout::domain::turn::Ending;
+use passepartout::edge::editor::{Buffer, Editor, Splice};
 use passepartout::edge::engine::Engine;
 use passepartout::edge::web::fetch_where;
 use serde_json::{Value, json};
+use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::sync::Arc;
 
@@ -25,7 +28,10 @@ struct World {
 
 impl World {
     async fn new(files: &[(&str, &str)], local: bool, allowed: &[&str]) -> World {
-        let home = Home::new(files);
+        World::with(Home::new(files), local, allowed).await
+    }
+
+    async fn with(home: Home, local: bool, allowed: &[&str]) -> World {
         let server = FakeServer::start([]);
         let engine = home
             .engine_with(|config| {
@@ -223,6 +229,10 @@ async fn a_clock_that_runs_elsewhere_is_said_in_the_plan() {
     assert_eq!(world.call("org-clock", json!({"id": "tiles", "do": "in"})).await, "parked");
     let body = world.plan().body;
     assert!(body.contains("mind: A clock is running already, at “Paint” in "), "{body}");
+    // The user looks at it for a while; what was shown is what is written.
+    world.home.clock.advance(1);
+    world.home.approve(&world.engine, &world.plan()).await.expect("it counts");
+    assert!(world.home.read_file("house.org").contains("CLOCK: [2026-03-02 Mon 09:00]\n"));
 }
 
 fn git(world: &World, words: &[&str]) {
@@ -331,4 +341,139 @@ async fn pages_are_read_as_text_from_one_host_within_bounds() {
     {
         assert!(passepartout::edge::web::fetch(url).await.is_err(), "{url}");
     }
+}
+
+/// An editor that has something to tell, and notes what it was asked.
+struct Telling(std::sync::Mutex<Vec<String>>, Vec<Row>);
+
+#[async_trait::async_trait]
+impl Editor for Telling {
+    async fn buffer(&self, _file: &str) -> Result<Option<Buffer>, String> {
+        Ok(None)
+    }
+
+    async fn edit(&self, file: &str, _tick: i64, _splices: Vec<Splice>) -> Result<(), String> {
+        Err(format!("{file} is not open"))
+    }
+
+    async fn ask(&self, question: &Question) -> Result<Vec<Row>, String> {
+        self.0.lock().expect("not poisoned").push(format!("{} {:?}", question.verb.name(), question.line));
+        Ok(self.1.clone())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn emacs_is_asked_by_a_closed_table_and_nothing_secret_or_private_comes_back() {
+    let world = World::new(&[], true, &[]).await;
+    let told = world.call("editor-look", json!({"verb": "buffers"})).await;
+    assert!(told.contains("there is no Emacs to ask"), "{told}");
+    let told = world.call("editor-look", json!({"verb": "eval"})).await;
+    assert!(told.contains("“verb” must be one of: buffers, diagnostics"), "{told}");
+    world.engine.close().await;
+
+    let home = Home::new(&[("open.org", "* Open\n"), ("health.org", "* Doctor :private:\n")]);
+    let row = |file: String| Row { file, line: 3, text: "what stands there".to_string() };
+    let rows = [home.project("a.rs"), home.project(".env"), home.file("health.org"), home.file("open.org")].map(row);
+    let editor = Arc::new(Telling(Default::default(), rows.to_vec()));
+    *home.editor.lock().expect("not poisoned") = editor.clone();
+    let world = World::with(home, false, &[]).await;
+    let told = world.call("editor-look", json!({"verb": "definitions", "path": world.home.project("a.rs")})).await;
+    assert!(told.contains("“definitions” needs the argument “name”"), "{told}");
+    let told = world.call("editor-look", json!({"verb": "buffers"})).await;
+    assert!(told.contains("a.rs:3: what stands there") && told.contains("open.org:3"), "{told}");
+    assert!(!told.contains(".env") && !told.contains("health.org"), "{told}");
+    assert!(told.contains("What may not be read here is left out."), "{told}");
+    let show = json!({"verb": "go-to", "path": world.home.file("open.org"), "line": 1});
+    assert_eq!(world.call("editor-show", show).await, "parked", "what moves windows asks");
+    assert_eq!(*editor.0.lock().expect("not poisoned"), ["buffers None"]);
+    let _ = world.home.approve(&world.engine, &world.plan()).await.expect("it counts");
+    assert_eq!(*editor.0.lock().expect("not poisoned"), ["buffers None", "go-to Some(1)"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_heading_is_changed_in_several_ways_at_once_and_changed_files_are_listed() {
+    let world = World::new(&[("house.org", HOUSE)], true, &["org-refactor", "insert-at-end"]).await;
+    assert_eq!(world.home.ask(&world.engine, "/files").await.1, "The agent changed no file in this conversation.");
+    let args = json!({"id": "tiles", "title": "Order grey tiles", "state": "WAIT", "tags": ["grey"],
+                      "properties": ["EFFORT=1h"], "body": "The grey ones."});
+    assert!(world.call("org-refactor", args).await.starts_with("Done."));
+    let text = world.home.read_file("house.org");
+    assert!(text.contains("** WAIT Order grey tiles :grey:\n"), "{text}");
+    assert!(text.contains(":EFFORT:   1h\n:END:\nThe grey ones.\n* Garden"), "{text}");
+    let told = world.call("org-refactor", json!({"id": "tiles"})).await;
+    assert!(told.contains("say what is to change"), "{told}");
+    let pp = json!({"id": "tiles", "properties": ["PP_ALLOW=shell"]});
+    assert_eq!(world.call("org-refactor", pp).await, "parked", "rules ask whatever is allowed");
+    world.home.deny(&world.engine, &world.plan(), "no").await.expect("it counts");
+    world.write("log.txt", "one");
+    let end = json!({"path": world.home.project("log.txt"), "text": "two"});
+    assert!(world.call("insert-at-end", end).await.starts_with("Done."));
+    assert_eq!(std::fs::read_to_string(world.home.project("log.txt")).expect("it is there"), "one\ntwo\n");
+    let files = world.home.ask(&world.engine, "/files").await.1;
+    assert!(files.contains("log.txt: Add 1 line at the end of") && files.contains("house.org: Change “"), "{files}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_commit_holds_what_the_agent_changed_and_nothing_else() {
+    let world = World::new(&[], true, &["replace-in-file", "write-file", "git-commit"]).await;
+    if Command::new("git").arg("--version").output().is_err() {
+        skipped("there is no git");
+        return;
+    }
+    git(&world, &["init", "-q", "-b", "main"]);
+    for (key, value) in [("user.name", "A Person"), ("user.email", "a@example.org")] {
+        git(&world, &["config", key, value]);
+    }
+    let lines: Vec<String> = (1..=20).map(|n| format!("line {n}\n")).collect();
+    world.write("a.txt", &lines.concat());
+    world.write("b.txt", "b\n");
+    git(&world, &["add", "-A"]);
+    git(&world, &["commit", "-q", "-m", "First"]);
+    for hook in ["pre-commit", "reference-transaction"] {
+        world.write(&format!(".git/hooks/{hook}"), "#!/bin/sh\ntouch hacked\n");
+        let path = world.home.project(&format!(".git/hooks/{hook}"));
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).expect("it is ours");
+    }
+    let told = world.call("git-commit", json!({"message": "Nothing"})).await;
+    if told.contains("cannot be confined") {
+        skipped(told);
+        return;
+    }
+    assert!(told.contains("nothing that was changed in this conversation"), "{told}");
+    // The user's own change of the same file, and of another one.
+    world.write("a.txt", &lines.concat().replace("line 2\n", "line two\n"));
+    world.write("b.txt", "b changed\n");
+    let path = world.home.project("a.txt");
+    let args = json!({"path": path, "old": "line 18\n", "new": "line eighteen\n"});
+    assert!(world.call("replace-in-file", args).await.starts_with("Done."));
+    let new = json!({"path": world.home.project("it's new.txt"), "content": "new\n"});
+    assert!(world.call("write-file", new).await.starts_with("Done."));
+    let told = world.call("git-commit", json!({"message": "Second 'step'"})).await;
+    assert_eq!(told, "parked", "it asks whatever is allowed");
+    let plan = world.plan();
+    for line in [
+        "branch: refs/heads/main",
+        "commits changes of: a.txt",
+        "commits the new: it's new.txt",
+        "stays uncommitted: a.txt: what was changed in it otherwise",
+        "stays uncommitted: b.txt: it was changed otherwise",
+    ] {
+        assert!(plan.body.contains(line), "{line}: {}", plan.body);
+    }
+    assert!(plan.diff.contains("+line eighteen") && !plan.diff.contains("+line two"), "{}", plan.diff);
+    world.home.approve(&world.engine, &plan).await.expect("it counts");
+    let said = |words: &[&str]| {
+        let out = Command::new("git").args(words).current_dir(world.home.project("")).output().expect("git runs");
+        String::from_utf8_lossy(&out.stdout).into_owned()
+    };
+    assert_eq!(said(&["log", "--format=%an %s"]), "A Person Second 'step'\nA Person First\n");
+    let shown = said(&["show", "HEAD"]);
+    assert!(shown.contains("+line eighteen") && shown.contains("+new") && !shown.contains("line two"), "{shown}");
+    assert_eq!(said(&["status", "--porcelain"]), " M a.txt\n M b.txt\n");
+    assert!(!std::path::Path::new(&world.home.project("hacked")).exists(), "no hook was run");
+    assert!(said(&["diff", "--cached"]).is_empty());
+    let left = std::fs::read_dir(world.home.project(".git")).expect("a folder");
+    assert!(left.flatten().all(|entry| !entry.file_name().to_string_lossy().starts_with("passepartout")));
+    let told = world.call("git-commit", json!({"message": "Again"})).await;
+    assert!(told.contains("nothing that was changed in this conversation is left"), "{told}");
 }

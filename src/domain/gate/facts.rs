@@ -23,6 +23,8 @@ pub struct Facts {
     pub unknown: Vec<String>,
     /// Why it cannot be done as it was asked, though all was found out; anything here denies, and says so to the model.
     pub impossible: Vec<String>,
+    /// What a commit would hold.
+    pub commit: Option<CommitFact>,
     /// The titles of the headings that arguments name, by argument. They are for people to read and not part of
     /// [`Facts::hash`]: what an action does to a heading stands in its edits.
     pub titles: Vec<(String, String)>,
@@ -41,6 +43,32 @@ pub struct Facts {
     pub own_note: bool,
     /// Why what the action does to files could not be undone; `None` when it could, or when it changes none.
     pub not_undoable: Option<String>,
+}
+
+/// What a commit would hold, on what, and what it leaves out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommitFact {
+    /// The commit that it follows; empty for the first one.
+    pub head: String,
+    /// The branch that it goes on, such as `refs/heads/main`.
+    pub branch: String,
+    /// The files, relative to the project.
+    pub files: Vec<CommitFile>,
+    /// What else has changed and stays as it is, for people.
+    pub left: Vec<String>,
+}
+
+/// One file of a commit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommitFile {
+    /// Where it is, relative to the project.
+    pub path: String,
+    /// Its text in the commit before; `None` when it is new.
+    pub before: Option<std::sync::Arc<str>>,
+    /// Its text in this one; `None` when it goes.
+    pub after: Option<std::sync::Arc<str>>,
+    /// Unified diff of the two.
+    pub diff: String,
 }
 
 /// What is put at one path whole, or taken away.
@@ -288,6 +316,16 @@ impl Facts {
         hasher.number(self.unknown.len() as u64);
         for unknown in &self.unknown {
             hasher.text(unknown);
+        }
+        if let Some(CommitFact { head, branch, files, left }) = &self.commit {
+            hasher.text("commit").text(head).text(branch).number(files.len() as u64);
+            for file in files {
+                hasher.text(&file.path).option(file.before.as_deref()).option(file.after.as_deref());
+            }
+            hasher.number(left.len() as u64);
+            for left in left {
+                hasher.text(left);
+            }
         }
         for why in &self.impossible {
             hasher.text("impossible").text(why);

@@ -43,6 +43,20 @@ pub fn body(action: &Action, facts: &Facts, project: &str) -> String {
     if let Some(why) = &facts.not_undoable {
         field(&mut out, "not undoable", why);
     }
+    if let Some(commit) = &facts.commit {
+        field(&mut out, "branch", &commit.branch);
+        for file in &commit.files {
+            let what = match (&file.before, &file.after) {
+                (None, _) => "commits the new",
+                (_, None) => "commits that it is gone",
+                (Some(_), Some(_)) => "commits changes of",
+            };
+            field(&mut out, what, &file.path);
+        }
+        for left in &commit.left {
+            field(&mut out, "stays uncommitted", left);
+        }
+    }
     for doubt in &facts.doubts {
         field(&mut out, "mind", doubt);
     }
@@ -121,7 +135,9 @@ fn carried_out(out: &mut String, file: &FileFact) {
 /// Returns the diff of everything that the action would edit.
 pub fn diff(facts: &Facts) -> String {
     let puts = facts.puts.iter().map(|put| &put.diff).filter(|diff| !diff.is_empty());
-    facts.edits.iter().map(|edit| &edit.diff).chain(puts).map(|diff| shown(diff)).collect::<Vec<_>>().join("\n")
+    let committed = facts.commit.iter().flat_map(|commit| &commit.files).map(|file| &file.diff);
+    let edits = facts.edits.iter().map(|edit| &edit.diff);
+    edits.chain(puts).chain(committed).map(|diff| shown(diff)).collect::<Vec<_>>().join("\n")
 }
 
 /// Returns a text as a plan shows it: nothing in it hides, but for secrets, which are named by their kind.

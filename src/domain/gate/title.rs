@@ -87,6 +87,22 @@ pub fn title(action: &Action, facts: &Facts) -> String {
             (None, Some(file)) => format!("Read the outline of {}", path(file)),
             (None, None) => "List the files of memory".to_string(),
         },
+        "org-refactor" => format!("Change {}", heading("id")),
+        "insert-at-end" => {
+            format!(
+                "Add {} at the end of {}",
+                lines(action.text("text").unwrap_or("")),
+                path(given("path").unwrap_or("?"))
+            )
+        }
+        "editor-look" => {
+            let of = given("path").map(|asked| format!(" of {}", path(asked))).unwrap_or_default();
+            format!("Look up {}{of} in Emacs", plain(given("verb").unwrap_or("?")))
+        }
+        "editor-show" => {
+            let what = given("path").map(path).unwrap_or_else(|| plain(given("verb").unwrap_or("?")));
+            format!("Show {what} in Emacs ({})", plain(given("verb").unwrap_or("?")))
+        }
         "replace-in-file" => format!("Change {} in one place or more", path(given("path").unwrap_or("?"))),
         "list-files" => format!("List the files of {}", given("path").map_or("the project".to_string(), path)),
         "grep" => {

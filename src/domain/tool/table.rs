@@ -2,6 +2,7 @@
 
 use super::{Effect, Kind, Limits, Param, RESTORE, Tool};
 use crate::domain::action::Target;
+use crate::domain::editor::{LOOK, SHOW};
 
 /// The most entries of a list that no tool bounds more narrowly.
 const MANY: usize = 10_000;
@@ -282,6 +283,17 @@ pub(super) const TOOLS: &[Tool] = &[
         offered: true,
     },
     Tool {
+        name: "git-commit",
+        summary: "Commit what you changed in files of the project in this conversation; other changes stay uncommitted.",
+        params: &[need("message", "the commit's message")],
+        effect: Effect::Commit,
+        target: Target::Shell,
+        paths: &[],
+        hosts: &[],
+        limits: Limits::USUAL,
+        offered: true,
+    },
+    Tool {
         name: "fetch-url",
         summary: "Fetch a page of the web as text: the article of an HTML page, or plain text. The host learns of it.",
         params: &[need("url", "the address, with https:// or http://")],
@@ -289,6 +301,67 @@ pub(super) const TOOLS: &[Tool] = &[
         target: Target::Tool,
         paths: &[],
         hosts: &["url"],
+        limits: Limits::USUAL,
+        offered: true,
+    },
+    Tool {
+        name: "org-refactor",
+        summary: "Change several things of one heading at once: title, keyword, tags, properties, text.",
+        params: &[
+            need("id", "the heading's id"),
+            may("title", Kind::Text, "its new title"),
+            may("state", Kind::Text, "a keyword of the file, or the empty text for none"),
+            may("tags", TAGS, "its own tags, all of them"),
+            may("properties", TAGS, "properties as KEY=value; KEY= removes one"),
+            may("body", Kind::Text, "its new text"),
+        ],
+        effect: Effect::EditOrg,
+        target: Target::Tool,
+        paths: &[],
+        hosts: &[],
+        limits: Limits::USUAL,
+        offered: true,
+    },
+    Tool {
+        name: "insert-at-end",
+        summary: "Add text at the end of a file of the project or the memex, through its buffer when it is open.",
+        params: &[need("path", "the file"), need("text", "what is added; it begins on a line of its own")],
+        effect: Effect::WriteFile,
+        target: Target::Tool,
+        paths: &["path"],
+        hosts: &[],
+        limits: Limits::USUAL,
+        offered: true,
+    },
+    Tool {
+        name: "editor-look",
+        summary: "Ask the user's Emacs: which files are open (buffers), and of an open file its diagnostics, its index, \
+                  or where a name is defined or used.",
+        params: &[
+            one_of("verb", LOOK, "what to look up; all but buffers need a path, definitions and references a name"),
+            may("path", Kind::Text, "the file, which is open in Emacs"),
+            may("name", Kind::Text, "the name of a function, class or variable"),
+        ],
+        effect: Effect::ReadEditor,
+        target: Target::Emacs,
+        paths: &["path"],
+        hosts: &[],
+        limits: Limits::USUAL,
+        offered: true,
+    },
+    Tool {
+        name: "editor-show",
+        summary: "Show something in another window of the user's Emacs: a file, a line of it, what in its buffer is not \
+                  saved (diff), or the agenda.",
+        params: &[
+            one_of("verb", SHOW, "what to show; all but agenda need a path, go-to a line"),
+            may("path", Kind::Text, "the file"),
+            may("line", Kind::Number { least: 1, most: 100_000_000 }, "the line, from 1"),
+        ],
+        effect: Effect::ShowInEditor,
+        target: Target::Emacs,
+        paths: &["path"],
+        hosts: &[],
         limits: Limits::USUAL,
         offered: true,
     },

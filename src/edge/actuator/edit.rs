@@ -53,10 +53,7 @@ impl Actuators {
                 }
                 // The user may have typed on by now, and memory may know it already.
                 engine.edited(&edit.file, held, edit.after.clone(), act);
-                let now = engine.editor.buffer(&edit.file).await.ok().flatten();
-                let typed =
-                    if now.is_some_and(|now| now.text != edit.after) { " It has been changed on since." } else { "" };
-                format!("The buffer of {} was changed; it is not saved yet.{typed}", edit.file)
+                format!("The buffer of {} was changed; it is not saved yet.", edit.file)
             }
             None => {
                 let (file, before, after) = (edit.file.clone(), edit.before.clone(), edit.after.clone());

@@ -8,13 +8,9 @@ use crate::domain::gate::place;
 use crate::domain::label::{Labels, Privacy, Provenance, Trust};
 use crate::domain::scope::Scope;
 use crate::edge::actuator::{Actuators, Done};
+use crate::edge::git::{GIT, quoted};
 use crate::edge::sandbox::Ending;
 
-/// What every call of git begins with: nothing that a repository's own settings name is run, and nothing is written.
-const GIT: &str = "git --no-pager --no-optional-locks -c safe.directory='*' -c core.fsmonitor=false \
-                   -c core.hooksPath=/dev/null -c core.pager=cat -c diff.external= -c log.showSignature=false \
-                   -c protocol.allow=never -c core.untrackedCache=false -c submodule.recurse=false \
-                   -c diff.submodule=short -c color.ui=never -c core.quotePath=false";
 /// How many changed files are shown.
 const MOST_FILES: usize = 500;
 
@@ -120,7 +116,8 @@ fn below(path: &str, scope: &Scope) -> Result<String, String> {
 fn revision(text: &str) -> Result<String, String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '/' | '~' | '^' | '-' | '@');
     match text.chars().all(plain) && !text.starts_with('-') && text.len() <= 200 {
-        true => Ok(quoted(text)),
+        // Not the name of a file's content, which may be that of a secret one.
+        true => Ok(quoted(&format!("{text}^{{commit}}"))),
         false => Err(format!("“{text}” is no plain name of a commit, such as HEAD~2 or a branch")),
     }
 }
@@ -129,18 +126,12 @@ fn is_secret(name: &str) -> bool {
     place::secret_name(&format!("/{name}")).is_some()
 }
 
-/// Returns a word that the shell takes as it stands.
-fn quoted(word: &str) -> String {
-    format!("'{}'", word.replace('\'', "'\\''"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn words_stay_words() {
-        assert_eq!(quoted("a'b; rm"), "'a'\\''b; rm'");
+    fn a_commit_is_named_plainly() {
         for (text, plain) in
             [("HEAD~2", true), ("v1.0^", true), ("main", true), ("--output=x", false), ("a b", false), ("$(x)", false)]
         {

@@ -79,3 +79,27 @@ impl Kept {
         self.0.lock().clear();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::edge::actuator::OWN;
+
+    #[test]
+    fn answers_are_kept_for_their_turn_until_something_changes() {
+        let (kept, one, other) = (Kept::default(), TurnId("one".to_string()), TurnId("other".to_string()));
+        kept.keep(&one, [1; 32], &Outcome::Done("found".to_string()), OWN);
+        kept.keep(&one, [2; 32], &Outcome::Failed("broke".to_string()), OWN);
+        let text = |turn: &TurnId, question: [u8; 32]| kept.get(turn, &question).map(|(text, _)| text);
+        assert_eq!(text(&one, [1; 32]).as_deref(), Some("found"));
+        assert_eq!(text(&one, [2; 32]), None, "what failed is tried again");
+        assert_eq!(text(&other, [1; 32]), None);
+        for number in 0..MOST {
+            let question = [u8::try_from(number % 200).unwrap_or(0) + 3; 32];
+            kept.keep(&other, question, &Outcome::Done("x".repeat(1 << 16)), OWN);
+        }
+        assert_eq!(text(&one, [1; 32]), None, "old answers give way");
+        kept.forget();
+        assert_eq!(text(&other, [3; 32]), None);
+    }
+}

@@ -128,7 +128,10 @@ impl Look {
         let open = move |entry: &DirEntry| {
             let path = entry.path();
             let is_git = entry.file_name() == ".git";
-            !is_git && path.to_str().is_some_and(|path| place::secret(path, &scope).is_none())
+            // Outside of project and memex, only what everybody on the machine may read.
+            let shared =
+                |name: &str| is_inside(name, &scope) || path.symlink_metadata().is_ok_and(|m| m.mode() & 0o004 != 0);
+            !is_git && path.to_str().is_some_and(|name| place::secret(name, &scope).is_none() && shared(name))
         };
         let mut walk = WalkBuilder::new(&self.root);
         walk.hidden(false).parents(true).git_global(false).require_git(false).follow_links(false);
@@ -147,7 +150,7 @@ impl Look {
             if !metadata.is_file() || place::secret(name, &self.scope).is_some() {
                 continue;
             }
-            let private = self.is_private(name);
+            let private = self.engine.is_private_now(name);
             if private && !self.scope.see_private {
                 hidden = true;
                 continue;
@@ -164,21 +167,6 @@ impl Look {
         }
         if hidden {
             found.notes.push("Private notes are left out.".to_string());
-        }
-    }
-
-    /// Whether anything in a file is private, as memory knows it or as it stands on disk.
-    fn is_private(&self, file: &str) -> bool {
-        if !place::holds_notes(file) {
-            return false;
-        }
-        let known = self.engine.view().card(file).map(|card| card.strictest());
-        if known == Some(Privacy::Private) {
-            return true;
-        }
-        match crate::edge::org_file::read_text(Path::new(file)) {
-            Ok(decoded) => self.engine.privacy_of_text(file, decoded.text) == Privacy::Private,
-            Err(_) => true,
         }
     }
 
@@ -241,6 +229,10 @@ impl Look {
         }
         found
     }
+}
+
+fn is_inside(path: &str, scope: &Scope) -> bool {
+    matches!(place::zone(path, scope), place::Zone::Project | place::Zone::Memex)
 }
 
 /// Returns the text of a file that is still the one that was looked at; `None` when it is no text.

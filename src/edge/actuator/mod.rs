@@ -1,6 +1,8 @@
 //! Carries out what was cleared, once. Each act is surveyed again first: what changed since is stale, not done.
 
+mod commit;
 mod edit;
+mod editor;
 mod git;
 mod kept;
 mod look;
@@ -142,7 +144,7 @@ impl Actuators {
             return Done::failed(format!("there is no tool {}", action.tool()));
         };
         // Nobody else changes its project from here on: what is found out now holds when a command runs.
-        let alone = match tool.effect == Effect::Execute {
+        let alone = match matches!(tool.effect, Effect::Execute | Effect::Commit) {
             true => Some(self.engine.alone_in(cleared.scope()).await),
             false => None,
         };
@@ -179,9 +181,9 @@ impl Actuators {
             Effect::Evaluate => Done::failed("Lisp is not evaluated in this version; see docs/SHORTCOMINGS.org"),
             Effect::Send => self.confirm(action).await,
             Effect::Fetch => self.fetch(action).await,
-            Effect::ReadEditor | Effect::ShowInEditor | Effect::Commit | Effect::Custom(_) => {
-                Done::failed(format!("BUG: nothing carries out {}", action.tool()))
-            }
+            Effect::ReadEditor | Effect::ShowInEditor => self.ask_editor(cleared).await,
+            Effect::Commit => self.commit(cleared).await,
+            Effect::Custom(_) => Done::failed(format!("BUG: nothing carries out {}", action.tool())),
         }
     }
 

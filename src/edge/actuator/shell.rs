@@ -22,6 +22,8 @@ pub struct Shell {
 const HIDDEN: &str =
     "\nPrivate notes of this project were hidden from the command, and with them the history of versions.";
 
+/// How many characters of an output are read by us at most.
+const MOST_LOOKED_AT: usize = 8 << 20;
 /// How many seconds a command may take that only looks.
 const LOOKING: u64 = 20;
 
@@ -81,10 +83,30 @@ impl Shell {
     /// # Errors
     /// When it could not be confined; then nothing was run.
     pub(super) async fn look(&self, scope: &Scope, line: &str) -> Result<(RunReport, bool), SandboxError> {
+        self.look_within(scope, line, self.limits.output).await
+    }
+
+    /// As [`Shell::look`], for what is read by us and not told to anybody: up to a whole large file.
+    pub(in crate::edge) async fn look_at_all(
+        &self,
+        scope: &Scope,
+        line: &str,
+    ) -> Result<(RunReport, bool), SandboxError> {
+        self.look_within(scope, line, MOST_LOOKED_AT).await
+    }
+
+    /// Runs a command line of ours that may write the project.
+    pub(super) async fn run_line(&self, scope: &Scope, line: &str) -> Result<RunReport, SandboxError> {
+        let (scope, secret) = (scope.clone(), self.secret.clone());
+        let policy = blocking(move || Policy::for_scope(&scope, &secret)).await?;
+        run(&self.launcher, &policy, Task::Bash(line), self.limits).await
+    }
+
+    async fn look_within(&self, scope: &Scope, line: &str, output: usize) -> Result<(RunReport, bool), SandboxError> {
         let (scope, secret) = (scope.clone(), self.secret.clone());
         let mut policy = blocking(move || Policy::for_scope(&scope, &secret)).await?;
         policy.protect = vec![policy.project.clone()];
-        let limits = Limits { seconds: self.limits.seconds.min(LOOKING), ..self.limits };
+        let limits = Limits { seconds: self.limits.seconds.min(LOOKING), output };
         let report = run(&self.launcher, &policy, Task::Bash(line), limits).await?;
         Ok((report, policy.private))
     }

@@ -14,6 +14,7 @@ use crate::domain::scope::Scope;
 use crate::edge::engine::Engine;
 use crate::edge::engine::planner::{Located, fact};
 use crate::edge::survey::{Predicted, Whereabouts};
+use jiff::civil::DateTime;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -33,20 +34,33 @@ impl Engine {
         paths: &[PathFact],
         whereabouts: &dyn Whereabouts,
     ) -> Option<Predicted> {
+        const TOOLS: [&str; 7] = [
+            "replace-in-file",
+            "insert-at-end",
+            "org-replace-body",
+            "org-set-tags",
+            "org-clock",
+            "org-archive",
+            "org-refactor",
+        ];
+        TOOLS.contains(&action.tool()).then_some(())?;
         let id = action.text("id").unwrap_or("");
+        let now = self.time_of(action);
         let mut doubts = Vec::new();
         let edits = match action.tool() {
             "replace-in-file" => self.plan_replace(action, scope, paths, whereabouts),
             "org-replace-body" => {
-                self.at(id, |node| Edit::SetBody { node, body: action.text("body").unwrap_or("").to_string() })
+                self.at(id, now, |node| Edit::SetBody { node, body: action.text("body").unwrap_or("").to_string() })
             }
-            "org-set-tags" => self.at(id, |node| {
+            "org-set-tags" => self.at(id, now, |node| {
                 let tags = action.args().get("tags").and_then(|tags| tags.as_array());
                 let tags = tags.into_iter().flatten().filter_map(|tag| tag.as_str()).map(str::to_string).collect();
                 Edit::SetTags { node, tags }
             }),
-            "org-clock" => self.plan_clock(id, action, scope, &mut doubts),
-            "org-archive" => self.plan_archive(id, scope),
+            "org-clock" => self.plan_clock(id, (action, now), scope, &mut doubts),
+            "org-archive" => self.plan_archive(id, scope, now),
+            "org-refactor" => self.plan_refactor(id, action, now),
+            "insert-at-end" => self.plan_insert(action, paths),
             _ => return None,
         };
         Some(match edits {
@@ -55,10 +69,10 @@ impl Engine {
         })
     }
 
-    fn at(&self, id: &str, edit: impl FnOnce(usize) -> Edit) -> Result<Vec<EditFact>, String> {
+    fn at(&self, id: &str, now: DateTime, edit: impl FnOnce(usize) -> Edit) -> Result<Vec<EditFact>, String> {
         let at = self.locate(id)?;
         let edit = edit(at.index);
-        self.edited_text(at, &edit)
+        self.edited_text(at, &edit, now)
     }
 
     fn plan_replace(
@@ -89,15 +103,54 @@ impl Engine {
         }
     }
 
+    /// Several changes of one heading at once; none of them moves it.
+    fn plan_refactor(&self, id: &str, action: &Action, now: DateTime) -> Result<Vec<EditFact>, String> {
+        let at = self.locate(id)?;
+        let node = at.index;
+        let list = |name: &str| {
+            let list = action.args().get(name).and_then(|list| list.as_array());
+            list.map(|list| list.iter().filter_map(|item| item.as_str()).map(str::to_string).collect::<Vec<_>>())
+        };
+        let mut edits = Vec::new();
+        edits.extend(action.text("title").map(|title| Edit::SetTitle { node, title: title.to_string() }));
+        let state = action.text("state").map(|state| Some(state.to_string()).filter(|state| !state.is_empty()));
+        edits.extend(list("tags").map(|tags| Edit::SetTags { node, tags }));
+        for line in list("properties").unwrap_or_default() {
+            let (key, value) =
+                line.split_once('=').ok_or_else(|| format!("“{line}” is no property: write KEY=value"))?;
+            let value = Some(value.trim().to_string()).filter(|value| !value.is_empty());
+            edits.push(Edit::SetProperty { node, key: key.trim().to_string(), value });
+        }
+        edits.extend(action.text("body").map(|body| Edit::SetBody { node, body: body.to_string() }));
+        // Last: it may move dates, and note that in the text.
+        edits.extend(state.map(|state| Edit::SetTodo { node, state }));
+        if edits.is_empty() {
+            return Err("say what is to change: title, state, tags, properties or body".to_string());
+        }
+        self.edited_in_order(at, &edits, now)
+    }
+
+    fn plan_insert(&self, action: &Action, paths: &[PathFact]) -> Result<Vec<EditFact>, String> {
+        let path = paths.first().ok_or_else(|| "there is no path".to_string())?;
+        let before = self.text_now(&path.resolved)?;
+        let before = before.ok_or_else(|| format!("{} is not there; write-file writes a new file.", path.resolved))?;
+        let text = action.text("text").unwrap_or("");
+        if text.is_empty() {
+            return Err("there is no text to insert".to_string());
+        }
+        let between = if before.is_empty() || before.ends_with('\n') { "" } else { "\n" };
+        let after = format!("{before}{between}{text}{}", if text.ends_with('\n') { "" } else { "\n" });
+        Ok(vec![fact(path.resolved.clone(), Some(before), after.into())])
+    }
+
     fn plan_clock(
         &self,
         id: &str,
-        action: &Action,
+        (action, now): (&Action, DateTime),
         scope: &Scope,
         doubts: &mut Vec<String>,
     ) -> Result<Vec<EditFact>, String> {
         let at = self.locate(id)?;
-        let now = self.clock.wall();
         let body = match action.text("do") {
             Some("in") => {
                 doubts.extend(self.clocks_elsewhere(&at, scope));
@@ -106,7 +159,7 @@ impl Engine {
             _ => clocked_out(&at.outline, at.index, now),
         };
         let edit = Edit::SetBody { node: at.index, body: body.map_err(|error| error.to_string())? };
-        self.edited_text(at, &edit)
+        self.edited_text(at, &edit, now)
     }
 
     /// Returns a sentence on each clock that runs at another heading. Private headings are named only to who may see them.
@@ -141,12 +194,11 @@ impl Engine {
         said
     }
 
-    fn plan_archive(&self, id: &str, scope: &Scope) -> Result<Vec<EditFact>, String> {
+    fn plan_archive(&self, id: &str, scope: &Scope, now: DateTime) -> Result<Vec<EditFact>, String> {
         let from = self.locate(id)?;
         if from.index == 0 {
             return Err("a whole file is not archived; name a heading".to_string());
         }
-        let now = self.clock.wall();
         let shown = match from.file.strip_prefix(scope.home.trim_end_matches('/')) {
             Some(rest) if rest.starts_with('/') => format!("~{rest}"),
             _ => from.file.clone(),
@@ -185,7 +237,7 @@ impl Engine {
         // The new place is written first: if the second write fails, the heading stands twice, and is not lost.
         let mut edits = vec![fact(target, before, after.text)];
         let remove = Edit::Remove { node: from.index };
-        edits.extend(self.edited_text(from, &remove)?);
+        edits.extend(self.edited_text(from, &remove, now)?);
         Ok(edits)
     }
 
@@ -212,6 +264,10 @@ impl Engine {
             && !metadata.is_file()
         {
             return Err(format!("{file} is no regular file"));
+        }
+        let folder = Path::new(file).parent().ok_or_else(|| format!("{file} lies in no folder"))?;
+        if folder.canonicalize().ok().as_deref() != Some(folder) {
+            return Err(format!("the folder of {file} is not there, or is reached by a link"));
         }
         let before = self.text_now(file)?;
         let text = before.clone().unwrap_or_else(|| beginning(&from.outline, shown).into());

@@ -9,6 +9,7 @@ pub mod boot;
 pub mod briefing;
 pub mod changes;
 mod chores;
+mod commit;
 pub mod focus;
 pub mod folders;
 pub mod fresh;
@@ -37,7 +38,7 @@ use crate::domain::context::lexical::Index;
 use crate::domain::focus::FocusStack;
 use crate::domain::gate::Gates;
 use crate::domain::gate::plan::FlightPlan;
-use crate::domain::id::{NodeId, OperationId, PlanId, SessionId};
+use crate::domain::id::{ActionHash, NodeId, OperationId, PlanId, SessionId};
 use crate::domain::memory::Memory;
 use crate::domain::memory::operation::Operation;
 use crate::domain::memory::store::Stamp;
@@ -163,6 +164,8 @@ pub struct Engine {
     pub(super) doings: stopped::Doings,
     /// What acts that are under way are about to change.
     pub(super) watching: changes::Watching,
+    /// The times that edits write whose plans wait, newest last.
+    pub(super) pinned: Mutex<std::collections::VecDeque<(ActionHash, jiff::civil::DateTime)>>,
     /// Merged bytes of what may be put back.
     pub(super) merged: Mutex<restore::Merged>,
     /// What was shown and may be carried out.
@@ -239,6 +242,7 @@ impl Engine {
             plans: Mutex::new(BTreeMap::new()),
             doings: Default::default(),
             watching: Default::default(),
+            pinned: Mutex::default(),
             merged: Mutex::default(),
             previews: Mutex::default(),
             previewing: Default::default(),

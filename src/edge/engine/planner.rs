@@ -4,6 +4,7 @@ use crate::domain::action::Action;
 use crate::domain::count::counted;
 use crate::domain::gate::facts::{BySetup, EditFact, PathFact};
 use crate::domain::gate::place::holds_notes;
+use crate::domain::gate::plan::{FlightPlan, PlanStatus};
 use crate::domain::id::NodeId;
 use crate::domain::label::Privacy;
 use crate::domain::memory::card::Card;
@@ -19,6 +20,7 @@ use crate::domain::scope::Scope;
 use crate::domain::tool::{Effect, RESTORE, Tool};
 use crate::edge::engine::Engine;
 use crate::edge::survey::{EditPlanner, Predicted, Whereabouts};
+use jiff::civil::DateTime;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, Weak};
@@ -69,6 +71,8 @@ impl Whereabouts for Lookout {
     }
 }
 
+/// The times of so many edits are remembered while their plans wait.
+const PINNED: usize = 256;
 /// How many files an edit of a setup file names that it would open.
 const OPENS_NAMED: usize = 50;
 
@@ -85,6 +89,7 @@ impl EditPlanner for Lookout {
                 Ok(edits(vec![fact(path.resolved.clone(), before, after)]))
             }
             Effect::EditOrg => engine.plan_org(action, paths).map(edits),
+            Effect::Commit => Ok(engine.plan_commit(action, scope)),
             Effect::Reply
             | Effect::ReadMemory
             | Effect::ReadFile
@@ -92,7 +97,6 @@ impl EditPlanner for Lookout {
             | Effect::Evaluate
             | Effect::Send
             | Effect::ReadEditor
-            | Effect::Commit
             | Effect::ShowInEditor
             | Effect::Fetch
             | Effect::Custom(_) => Ok(Predicted::default()),
@@ -151,6 +155,20 @@ impl Engine {
             Err(_) => return Some(Privacy::Private),
         };
         Some(self.privacy_of_text(file, text))
+    }
+
+    /// Whether anything in a file is private, as memory knows it or as it stands on disk. It reads the disk.
+    pub(crate) fn is_private_now(&self, file: &str) -> bool {
+        if !holds_notes(file) {
+            return false;
+        }
+        if self.view().card(file).map(|card| card.strictest()) == Some(Privacy::Private) {
+            return true;
+        }
+        match crate::edge::org_file::read_text(Path::new(file)) {
+            Ok(decoded) => self.privacy_of_text(file, decoded.text) == Privacy::Private,
+            Err(_) => !is_missing(file),
+        }
     }
 
     /// Returns how private an Org text is as a whole; one that cannot be scanned is private.
@@ -224,7 +242,29 @@ impl Engine {
         Ok(Located { file: path.resolved.clone(), outline, index })
     }
 
+    /// Returns the time that an edit writes: that at which it was proposed, as long as its plan waits, so that the plan
+    /// shows exactly what will be written; else now.
+    pub(super) fn time_of(&self, action: &Action) -> DateTime {
+        let hash = action.hash();
+        let waits = |plan: &&FlightPlan| {
+            matches!(plan.status, PlanStatus::Pending | PlanStatus::Approved) && plan.action.hash() == hash
+        };
+        let waits = self.plans.lock().values().any(|plan| waits(&plan));
+        let mut pinned = self.pinned.lock();
+        if let Some((_, time)) = pinned.iter().find(|(known, _)| waits && *known == hash) {
+            return *time;
+        }
+        let now = self.clock.wall();
+        pinned.retain(|(known, _)| *known != hash);
+        pinned.push_back((hash, now));
+        if pinned.len() > PINNED {
+            pinned.pop_front();
+        }
+        now
+    }
+
     fn plan_org(&self, action: &Action, paths: &[PathFact]) -> Result<Vec<EditFact>, String> {
+        let now = self.time_of(action);
         let text = |name: &str| action.text(name).filter(|text| !text.trim().is_empty()).map(str::to_string);
         let id = action.text("id").unwrap_or("");
         match action.tool() {
@@ -241,52 +281,52 @@ impl Engine {
                     deadline: text("deadline").map(|when| stamp(&when)).transpose()?,
                     ..NewHeading::default()
                 };
-                self.edited_text(at, &Edit::AddHeading(heading))
+                self.edited_text(at, &Edit::AddHeading(heading), now)
             }
             "org-set-todo" => {
                 let at = self.locate(id)?;
                 let edit = Edit::SetTodo { node: at.index, state: text("state") };
-                self.edited_text(at, &edit)
+                self.edited_text(at, &edit, now)
             }
             "org-set-property" => {
                 let at = self.locate(id)?;
                 let key = text("property").unwrap_or_default();
                 let edit = Edit::SetProperty { node: at.index, key, value: action.text("value").map(str::to_string) };
-                self.edited_text(at, &edit)
+                self.edited_text(at, &edit, now)
             }
             "org-schedule" => {
                 let at = self.locate(id)?;
                 let node = at.index;
                 let edits = planned(action)?.into_iter().map(|(kind, stamp)| Edit::SetPlanning { node, kind, stamp });
-                self.edited_in_order(at, &edits.collect::<Vec<_>>())
+                self.edited_in_order(at, &edits.collect::<Vec<_>>(), now)
             }
-            "org-move" => self.plan_move(id, action, paths),
+            "org-move" => self.plan_move(id, action, paths, now),
             other => Err(format!("{other} changes no Org file")),
         }
     }
 
-    fn plan_move(&self, id: &str, action: &Action, paths: &[PathFact]) -> Result<Vec<EditFact>, String> {
+    fn plan_move(&self, id: &str, action: &Action, paths: &[PathFact], now: DateTime) -> Result<Vec<EditFact>, String> {
         let (from, to) = (self.locate(id)?, self.destination(action, paths)?);
         let parent = (to.index > 0).then_some(to.index);
         if from.file == to.file {
             let edit = Edit::Move { node: from.index, parent };
-            return self.edited_text(from, &edit);
+            return self.edited_text(from, &edit, now);
         }
         let subtree = extract(&from.outline, from.index).map_err(|e| e.to_string())?;
         let remove = Edit::Remove { node: from.index };
         // The new place is written first: if the second write fails, the heading stands twice, and is not lost.
-        let mut edits = self.edited_text(to, &Edit::Insert { parent, subtree })?;
-        edits.extend(self.edited_text(from, &remove)?);
+        let mut edits = self.edited_text(to, &Edit::Insert { parent, subtree }, now)?;
+        edits.extend(self.edited_text(from, &remove, now)?);
         Ok(edits)
     }
 
-    pub(super) fn edited_text(&self, at: Located, edit: &Edit) -> Result<Vec<EditFact>, String> {
-        self.edited_in_order(at, std::slice::from_ref(edit))
+    pub(super) fn edited_text(&self, at: Located, edit: &Edit, now: DateTime) -> Result<Vec<EditFact>, String> {
+        self.edited_in_order(at, std::slice::from_ref(edit), now)
     }
 
     /// Applies edits one after the other; none may move the nodes that a later one names.
-    fn edited_in_order(&self, at: Located, edits: &[Edit]) -> Result<Vec<EditFact>, String> {
-        let options = EditOptions { scan: self.scan_options_of(&at.file), ..EditOptions::at(self.clock.wall()) };
+    pub(super) fn edited_in_order(&self, at: Located, edits: &[Edit], now: DateTime) -> Result<Vec<EditFact>, String> {
+        let options = EditOptions { scan: self.scan_options_of(&at.file), ..EditOptions::at(now) };
         let before = (!at.outline.text.is_empty() || Path::new(&at.file).exists()).then(|| at.outline.text.clone());
         let mut outline = at.outline;
         for edit in edits {

@@ -379,6 +379,9 @@ fn can_be_done(tool: &Tool, facts: &Facts) -> Result<(), String> {
     if !matches!(tool.effect, Effect::EditOrg | Effect::WriteFile) {
         return Ok(());
     }
+    if let Some(why) = facts.impossible.first() {
+        return Err(format!("this cannot be done, so the plan stays as it was: {why}"));
+    }
     match facts.unknown.as_slice() {
         [] if facts.edits.iter().all(|edit| edit.before.as_ref() == Some(&edit.after)) => {
             Err("this would change nothing, so the plan stays as it was".to_string())

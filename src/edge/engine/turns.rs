@@ -14,6 +14,7 @@ use crate::domain::skill::{mandates, offered, on_error, triggered};
 use crate::domain::turn::{Contact, Conversation, Decision, Desk, Ending, Start, TurnReport, run};
 use crate::edge::engine::Engine;
 use crate::edge::engine::briefing::Briefings;
+use crate::edge::engine::changes::read_change;
 use crate::edge::engine::focus::Turnabout;
 use crate::edge::engine::model::TurnModel;
 use crate::edge::engine::plans::Unsettled;
@@ -402,6 +403,7 @@ impl Engine {
                             .await
                             .unwrap_or_else(|why| format!("Nothing was done: {why}.")))
                     }
+                    (Some("files"), _) => Err(self.file_lines(&ask.origin.session).await),
                     _ => Err(match Turnabout::parse(command) {
                         Some(to) => self.move_focus(&ask.origin, to).await.unwrap_or_else(|why| why),
                         None if command.trim() == "help" => HELP.to_string(),
@@ -441,6 +443,23 @@ impl Engine {
             "deny" => Some((id, Decided::Deny { reason: reason.trim().to_string() })),
             _ => None,
         }
+    }
+
+    /// Lists the files that the agent changed in a conversation, each with what was done to it last.
+    async fn file_lines(&self, session: &SessionId) -> String {
+        let records = match self.archive.newest(kind::CHANGE, MOST_CHANGES).await {
+            Ok(records) => records,
+            Err(why) => return format!("What was changed cannot be read: {why}."),
+        };
+        let changes = records.iter().filter_map(|record| read_change(&record.body));
+        let mut seen = HashSet::new();
+        let mut lines = String::new();
+        for change in changes.filter(|change| change.session == session.0) {
+            for file in change.files.iter().filter(|file| seen.insert(file.path.clone())) {
+                lines.push_str(&format!("- {}: {} ({})\n", exact(&file.path), exact(&change.summary), change.id));
+            }
+        }
+        if lines.is_empty() { "The agent changed no file in this conversation.".to_string() } else { lines }
     }
 
     fn plan_lines(&self) -> String {
@@ -508,11 +527,15 @@ pub(super) fn channel(source: Source) -> &'static str {
     }
 }
 
+/// How many of the newest changes are looked at for those of a conversation.
+const MOST_CHANGES: usize = 1_000;
+
 /// What the user is told of a turn that broke.
 pub const BROKE: &str = "Something inside broke, so the turn was ended; the log says where.";
 
 const HELP: &str = "\
 - /plans lists the plans that wait
+- /files lists the files that the agent changed in this conversation
 - /approve PLAN carries out exactly what the plan shows, once
 - /deny PLAN REASON denies it; the model is told the reason
 - /undo takes back what the agent changed last, /undo CHANGE one change; /redo does that again

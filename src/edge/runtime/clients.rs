@@ -2,6 +2,7 @@
 //!
 //! Together their editors are one editor: an edit of a file goes to the Emacs that has it open.
 
+use crate::domain::editor::{Question, Row};
 use crate::domain::id::SessionId;
 use crate::domain::sexp::plist::Plist;
 use crate::domain::signal::{Origin, Rights, Source};
@@ -288,6 +289,16 @@ impl Editor for Clients {
         });
         let all = self.heard(join_all(asked).await)?;
         Ok(all.into_iter().any(|(_, open)| open))
+    }
+
+    async fn ask(&self, question: &Question) -> Result<Vec<Row>, String> {
+        let file = question.file.as_deref().unwrap_or("");
+        let asked = self.asked(file)?;
+        // The one that has the file open, else the first: a window of one Emacs is enough.
+        let has = |channel: &&Arc<Channel>| self.open.lock().get(file).is_some_and(|who| who.contains(&channel.id));
+        let channel = asked.iter().find(has).or(asked.first()).cloned();
+        let channel = channel.ok_or("there is no Emacs to ask: this works where one is connected")?;
+        channel.editor.verb(question).await
     }
 
     async fn edit(&self, file: &str, tick: i64, splices: Vec<Splice>) -> Result<(), String> {

@@ -1,5 +1,6 @@
 //! Asks Emacs, over the protocol, for the text of a buffer or an edit of it.
 
+use crate::domain::editor::{self, Row};
 use crate::domain::sexp::plist::Plist;
 use crate::domain::sexp::reader::Sexp;
 use crate::edge::editor::{Buffer, Splice};
@@ -172,6 +173,36 @@ impl EmacsEditor {
     pub async fn holds(&self, file: &str) -> Result<bool, String> {
         let (answer, _) = self.state(file, Plist::new().flag("brief", true)).await?;
         Ok(answer.flag_at("open"))
+    }
+
+    /// Asks one verb of the closed table, as [`crate::edge::editor::Editor::ask`] says.
+    pub async fn verb(&self, question: &editor::Question) -> Result<Vec<Row>, String> {
+        let payload = Plist::new()
+            .keyword("action", "editor-verb")
+            .text("verb", question.verb.name())
+            .maybe("file", question.file.as_deref())
+            .maybe("name", question.name.as_deref())
+            .int("limit", question.limit as i64);
+        let payload = match question.line {
+            Some(line) => payload.int("line", line),
+            None => payload,
+        };
+        let (answer, text) = self.ask(payload).await.map_err(|unanswered| match unanswered {
+            Unanswered::Withdrawn => "Emacs was busy for 10 seconds, so the question was withdrawn; try again",
+            Unanswered::Taken => "Emacs did not answer within 10 seconds; try again when it is idle",
+        })?;
+        if !answer.flag_at("ok") {
+            return Err(if text.is_empty() { "Emacs refused".to_string() } else { text });
+        }
+        let row = |row: &Sexp| match row.items() {
+            [file, line, text] => Some(Row {
+                file: file.as_text()?.to_string(),
+                line: line.as_int().and_then(|line| u32::try_from(line).ok()).unwrap_or(0),
+                text: text.as_text()?.to_string(),
+            }),
+            _ => None,
+        };
+        Ok(answer.list_at("rows").iter().filter_map(row).take(question.limit).collect())
     }
 
     /// Edits an open buffer, as [`crate::edge::editor::Editor::edit`] says.

@@ -14,7 +14,7 @@ pub use roads::Roads;
 pub use vault::{NoVault, VaultScan};
 
 use crate::domain::action::Action;
-use crate::domain::gate::facts::{EditFact, Facts, PathFact, PutFact, ScriptFact, ShellFact};
+use crate::domain::gate::facts::{CommitFact, EditFact, Facts, PathFact, PutFact, ScriptFact, ShellFact};
 use crate::domain::gate::shell as judge;
 use crate::domain::label::Privacy;
 use crate::domain::port::Surveyor;
@@ -52,6 +52,8 @@ pub struct Predicted {
     pub edits: Vec<EditFact>,
     /// What is put whole, or taken away.
     pub puts: Vec<PutFact>,
+    /// What a commit would hold.
+    pub commit: Option<CommitFact>,
     /// Why it cannot be done as it was asked.
     pub impossible: Vec<String>,
     /// What is left as it is, and why.
@@ -147,11 +149,11 @@ impl Survey {
                 facts.own_note = self.is_own_note(action, tool, &facts.paths);
                 self.predict(action, tool, scope, &mut facts);
             }
+            Effect::Commit => self.predict(action, tool, scope, &mut facts),
             Effect::Reply
             | Effect::ReadMemory
             | Effect::ReadFile
             | Effect::ReadEditor
-            | Effect::Commit
             | Effect::ShowInEditor
             | Effect::Evaluate
             | Effect::Send
@@ -200,11 +202,16 @@ impl Survey {
     fn predict(&self, action: &Action, tool: &Tool, scope: &Scope, facts: &mut Facts) {
         let Some(planner) = &self.edits else { return };
         match planner.plan(action, tool, scope, &facts.paths) {
-            Ok(Predicted { edits, puts, impossible, left, put_texts, doubts }) => {
+            Ok(Predicted { edits, puts, commit, impossible, left, put_texts, doubts }) => {
                 facts.put_texts = put_texts;
                 facts.doubts = doubts;
                 facts.edits = edits;
                 facts.impossible = impossible;
+                let files = commit.iter().flat_map(|commit| &commit.files);
+                for file in files.map(|file| format!("{}/{}", scope.project.trim_end_matches('/'), file.path)) {
+                    facts.privacy = facts.privacy.max(self.whereabouts.privacy_of_file(&file));
+                }
+                facts.commit = commit;
                 facts.puts = puts;
                 facts.left = left;
             }

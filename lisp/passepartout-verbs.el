@@ -1,0 +1,325 @@
+;;; passepartout-verbs.el --- What the core may look up and show in Emacs  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026  The Passepartout authors
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;; This file is not part of GNU Emacs.
+
+;; This program is free software: you can redistribute it and/or modify
+;; it under the terms of the GNU General Public License as published by
+;; the Free Software Foundation, either version 3 of the License, or
+;; (at your option) any later version.
+;;
+;; This program is distributed in the hope that it will be useful,
+;; but WITHOUT ANY WARRANTY; without even the implied warranty of
+;; MERCHANTABILITY or FITNESS FOR A PARTICULAR PURPOSE.  See the
+;; GNU General Public License for more details.
+;;
+;; You should have received a copy of the GNU General Public License
+;; along with this program.  If not, see <https://www.gnu.org/licenses/>.
+
+;;; Commentary:
+
+;; A closed table of verbs: nothing that comes from the core is
+;; evaluated, and a verb that is not in the table does not exist.
+;;
+;; Verbs that look answer rows of (FILE LINE TEXT), at most as many as
+;; were asked for.  Verbs that show use a window other than the selected
+;; one, which stays selected, so that what the user types goes on to
+;; where it went.  Nothing here may ask the user: a question is an
+;; error, and the core hears of it.
+
+;;; Code:
+
+(require 'passepartout)
+(require 'passepartout-events)
+(require 'seq)
+
+(declare-function diff-no-select "diff" (old new &optional switches no-async buf))
+(declare-function flymake-diagnostics "flymake" (&optional beg end))
+(declare-function flymake-diagnostic-beg "flymake" (diag))
+(declare-function flymake-diagnostic-text "flymake" (diag))
+(declare-function flymake-diagnostic-type "flymake" (diag))
+(declare-function flycheck-error-line "ext:flycheck" (err))
+(declare-function flycheck-error-level "ext:flycheck" (err))
+(declare-function flycheck-error-message "ext:flycheck" (err))
+(declare-function imenu--make-index-alist "imenu" (&optional noerror))
+(declare-function org-agenda-list "org-agenda" (&optional arg start-day span with-hour))
+(declare-function xref-backend-definitions "xref" (backend identifier))
+(declare-function xref-backend-references "xref" (backend identifier))
+(declare-function xref-find-backend "xref" ())
+(declare-function xref-item-location "xref" (item))
+(declare-function xref-item-summary "xref" (item))
+(declare-function xref-location-group "xref" (location))
+(declare-function xref-location-line "xref" (location))
+(defvar flycheck-current-errors)
+(defvar imenu-auto-rescan)
+(defvar imenu-auto-rescan-maxout)
+(defvar org-agenda-buffer-name)
+(defvar org-agenda-skip-unavailable-files)
+(defvar org-agenda-sticky)
+(defvar org-agenda-window-setup)
+(defvar tags-file-name)
+(defvar tags-table-list)
+
+(defconst passepartout-verbs--table
+  '(("buffers" . passepartout-verbs--buffers)
+    ("diagnostics" . passepartout-verbs--diagnostics)
+    ("definitions" . passepartout-verbs--definitions)
+    ("references" . passepartout-verbs--references)
+    ("index" . passepartout-verbs--index)
+    ("open" . passepartout-verbs--open)
+    ("go-to" . passepartout-verbs--go-to)
+    ("diff" . passepartout-verbs--diff)
+    ("agenda" . passepartout-verbs--agenda))
+  "The verbs, and the function that answers each with a list of rows.")
+
+(defconst passepartout-verbs--most-rows 200
+  "The most rows of an answer, however many are asked for.")
+
+(defconst passepartout-verbs--most-text 300
+  "The most characters of the text of a row.")
+
+(defconst passepartout-verbs--most-buffer 2000000
+  "A larger buffer is not indexed, in characters.")
+
+(defconst passepartout-verbs--most-file 10000000
+  "A larger file is not opened, in bytes.")
+
+(defconst passepartout-verbs--seconds 1
+  "How long a lookup may wait for another program.")
+
+(defun passepartout-verbs-answer (request payload)
+  "Answer REQUEST with what the verb in PAYLOAD finds."
+  (let* ((verb (plist-get payload :verb))
+         (function (cdr (assoc verb passepartout-verbs--table)))
+         ;; A question would take the keyboard from the user.
+         (inhibit-interaction t))
+    (unless function
+      (error "Emacs does not know the verb %s" verb))
+    (let* ((asked (plist-get payload :limit))
+           (limit (if (natnump asked)
+                      (min asked passepartout-verbs--most-rows)
+                    passepartout-verbs--most-rows))
+           (rows (condition-case nil
+                     (funcall function payload)
+                   (inhibited-interaction
+                    (error "Emacs would have to ask the user something")))))
+      (passepartout-reply
+       request
+       (list :ok t
+             :rows (mapcar #'passepartout-verbs--clean
+                           (seq-take rows limit)))))))
+
+(defun passepartout-verbs--clean (row)
+  "Return ROW with strings that can be sent, of bounded length."
+  (pcase-let ((`(,file ,line ,text) row))
+    (list (passepartout-events-clean
+           (substring-no-properties (or file "")))
+          (if (natnump line) line 0)
+          (passepartout-events-clean
+           (truncate-string-to-width
+            (replace-regexp-in-string
+             "[[:space:]\n]+" " "
+             (substring-no-properties (if (stringp text) text "")))
+            passepartout-verbs--most-text)))))
+
+(defun passepartout-verbs--visiting (payload)
+  "Return the buffer that visits the file in PAYLOAD; it must be open."
+  (let* ((file (plist-get payload :file))
+         (buffer (and (stringp file) (find-buffer-visiting file))))
+    (or buffer (error "%s is not open in Emacs" (or file "No file")))))
+
+;;;; Verbs that look
+
+(defun passepartout-verbs--buffers (_payload)
+  "Return a row for each buffer that visits a file."
+  (delq nil
+        (mapcar
+         (lambda (buffer)
+           (let ((file (buffer-file-name buffer)))
+             (and file
+                  (not (file-remote-p file))
+                  (list (expand-file-name file) 0
+                        (format "%s%s"
+                                (buffer-local-value 'major-mode buffer)
+                                (if (buffer-modified-p buffer)
+                                    ", not saved"
+                                  ""))))))
+         (buffer-list))))
+
+(defun passepartout-verbs--diagnostics (payload)
+  "Return what flymake and flycheck say of the buffer in PAYLOAD."
+  (with-current-buffer (passepartout-verbs--visiting payload)
+    (let ((file (expand-file-name buffer-file-name)))
+      (save-restriction
+        (widen)
+        (append
+         (and (bound-and-true-p flymake-mode)
+              (mapcar (lambda (one)
+                        (list file
+                              (line-number-at-pos (flymake-diagnostic-beg one))
+                              (format "%s: %s"
+                                      (passepartout-verbs--kind
+                                       (flymake-diagnostic-type one))
+                                      (flymake-diagnostic-text one))))
+                      (flymake-diagnostics)))
+         (and (bound-and-true-p flycheck-mode)
+              (mapcar (lambda (one)
+                        (list file
+                              (flycheck-error-line one)
+                              (format "%s: %s"
+                                      (flycheck-error-level one)
+                                      (flycheck-error-message one))))
+                      flycheck-current-errors)))))))
+
+(defun passepartout-verbs--kind (type)
+  "Return the word for the TYPE of a diagnostic."
+  (string-remove-prefix ":" (format "%s" type)))
+
+(defun passepartout-verbs--xref (payload function)
+  "Return rows of what FUNCTION finds for the name in PAYLOAD."
+  (require 'xref)
+  (with-current-buffer (passepartout-verbs--visiting payload)
+    (let ((backend (xref-find-backend))
+          (name (plist-get payload :name)))
+      (when (and (eq backend 'etags)
+                 (not (bound-and-true-p tags-file-name))
+                 (not (bound-and-true-p tags-table-list)))
+        (error "Emacs has no index of names for %s" (buffer-name)))
+      (let ((found (with-timeout (passepartout-verbs--seconds
+                                  (error "The lookup took too long"))
+                     (funcall function backend name))))
+        (mapcar
+         (lambda (item)
+           (let ((place (xref-item-location item)))
+             (list (expand-file-name (xref-location-group place))
+                   (xref-location-line place)
+                   (xref-item-summary item))))
+         (seq-take found passepartout-verbs--most-rows))))))
+
+(defun passepartout-verbs--definitions (payload)
+  "Return where the name in PAYLOAD is defined."
+  (passepartout-verbs--xref payload #'xref-backend-definitions))
+
+(defun passepartout-verbs--references (payload)
+  "Return where the name in PAYLOAD is used."
+  (passepartout-verbs--xref payload #'xref-backend-references))
+
+(defun passepartout-verbs--index (payload)
+  "Return the parts of the buffer in PAYLOAD."
+  (require 'imenu)
+  (with-current-buffer (passepartout-verbs--visiting payload)
+    (when (> (buffer-size) passepartout-verbs--most-buffer)
+      (error "%s is too large to be indexed" (buffer-name)))
+    (let ((file (expand-file-name buffer-file-name))
+          (imenu-auto-rescan t)
+          (imenu-auto-rescan-maxout passepartout-verbs--most-buffer))
+      (save-restriction
+        (widen)
+        (passepartout-verbs--flat file "" (imenu--make-index-alist t) 0)))))
+
+(defun passepartout-verbs--flat (file prefix index depth)
+  "Return rows of FILE for the imenu INDEX, with PREFIX before each name.
+DEPTH counts how deep the index is."
+  (when (< depth 20)
+    (mapcan
+     (lambda (entry)
+       (let ((name (concat prefix (car-safe entry)))
+             (place (cdr-safe entry)))
+         (cond
+          ((not (stringp (car-safe entry))) nil)
+          ((equal (car entry) "*Rescan*") nil)
+          ((or (markerp place) (integerp place) (overlayp place))
+           (list (list file
+                       (line-number-at-pos
+                        (if (overlayp place) (overlay-start place) place))
+                       name)))
+          ;; A function of the mode's own, with its place behind it.
+          ((and (consp place) (or (markerp (car place)) (integerp (car place))))
+           (list (list file (line-number-at-pos (car place)) name)))
+          ((consp place)
+           (passepartout-verbs--flat file (concat name "/") place
+                                     (1+ depth))))))
+     index)))
+
+;;;; Verbs that show
+
+(defun passepartout-verbs--display (buffer &optional line)
+  "Show BUFFER in a window that is not the selected one, at LINE.
+What the user types goes on to where it went."
+  (let ((window (display-buffer
+                 buffer
+                 '((display-buffer-reuse-window
+                    display-buffer-use-some-window
+                    display-buffer-pop-up-window)
+                   (inhibit-same-window . t)
+                   (inhibit-switch-frame . t)))))
+    (unless window
+      (error "Emacs has no other window to show it in"))
+    (when line
+      (with-current-buffer buffer
+        (save-excursion
+          (save-restriction
+            (widen)
+            (goto-char (point-min))
+            (forward-line (1- line))
+            (set-window-point window (point))))))
+    nil))
+
+(defun passepartout-verbs--file-buffer (payload)
+  "Return a buffer that visits the file in PAYLOAD; open it if need be.
+No variable of the file is taken that is not known to be safe."
+  (let ((file (plist-get payload :file)))
+    (unless (and (stringp file) (file-name-absolute-p file)
+                 (not (file-remote-p file)))
+      (error "There is no file to open"))
+    (or (find-buffer-visiting file)
+        (progn
+          (unless (file-regular-p file)
+            (error "%s is not a file" file))
+          (when (> (file-attribute-size (file-attributes file))
+                   passepartout-verbs--most-file)
+            (error "%s is too large to be opened unasked" file))
+          (let ((enable-local-variables :safe)
+                (enable-local-eval nil)
+                (large-file-warning-threshold nil))
+            (find-file-noselect file t))))))
+
+(defun passepartout-verbs--open (payload)
+  "Show the file in PAYLOAD."
+  (passepartout-verbs--display (passepartout-verbs--file-buffer payload)))
+
+(defun passepartout-verbs--go-to (payload)
+  "Show the line in PAYLOAD of its file."
+  (let ((line (plist-get payload :line)))
+    (unless (and (integerp line) (< 0 line))
+      (error "There is no line to go to"))
+    (passepartout-verbs--display (passepartout-verbs--file-buffer payload)
+                                 line)))
+
+(defun passepartout-verbs--diff (payload)
+  "Show how the buffer of the file in PAYLOAD differs from the file."
+  (require 'diff)
+  (let* ((buffer (passepartout-verbs--visiting payload))
+         (file (buffer-file-name buffer)))
+    (unless (file-regular-p file)
+      (error "%s is not saved yet" file))
+    (passepartout-verbs--display
+     (diff-no-select file buffer nil t
+                     (get-buffer-create "*Passepartout Diff*")))))
+
+(defun passepartout-verbs--agenda (_payload)
+  "Show the agenda of the week."
+  (require 'org-agenda)
+  (let ((org-agenda-window-setup 'current-window)
+        (org-agenda-skip-unavailable-files t)
+        (org-agenda-sticky nil))
+    (save-window-excursion
+      (save-current-buffer
+        (org-agenda-list nil nil 'week)))
+    (passepartout-verbs--display (get-buffer org-agenda-buffer-name))))
+
+(provide 'passepartout-verbs)
+;;; passepartout-verbs.el ends here

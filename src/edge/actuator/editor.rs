@@ -1,0 +1,74 @@
+//! Carries out `editor-look` and `editor-show`: one verb of a closed table, answered in bounded rows.
+
+use crate::domain::editor::{Question, Row, Verb};
+use crate::domain::gate::clearance::Cleared;
+use crate::domain::gate::place;
+use crate::domain::label::{Labels, Privacy, Provenance, Trust};
+use crate::edge::actuator::{Actuators, Done, OWN};
+use std::path::Path;
+
+/// How many rows are asked for and shown.
+const MOST: usize = 200;
+
+impl Actuators {
+    pub(super) async fn ask_editor(&self, cleared: &Cleared) -> Done {
+        let (action, facts) = (cleared.action(), cleared.facts());
+        let Some(verb) = action.text("verb").and_then(Verb::parse) else {
+            return Done::failed("there is no such verb");
+        };
+        let filled = |name: &str| action.text(name).filter(|text| !text.trim().is_empty()).map(str::to_string);
+        let line = action.args().get("line").and_then(|line| line.as_u64()).and_then(|line| u32::try_from(line).ok());
+        let file = facts.paths.first().map(|path| path.resolved.clone());
+        let question = Question { verb, file, name: filled("name"), line, limit: MOST };
+        let has = (question.file.is_some(), question.name.is_some(), question.line.is_some());
+        if let Some(missing) = verb.missing(has.0, has.1, has.2) {
+            return Done::failed(format!("“{}” needs the argument “{missing}”", verb.name()));
+        }
+        match self.engine.editor.ask(&question).await {
+            Err(why) => Done::failed(why),
+            Ok(_) if !verb.looks() => Done::said("It is shown in a window of the user's Emacs.".to_string(), OWN),
+            Ok(rows) => self.rows(rows, cleared).await,
+        }
+    }
+
+    /// Tells what came back, without what may not be read: rows can be of other files than was asked about.
+    async fn rows(&self, rows: Vec<Row>, cleared: &Cleared) -> Done {
+        let (engine, scope) = (self.engine.clone(), cleared.scope().clone());
+        let sorted = tokio::task::spawn_blocking(move || {
+            let (mut lines, mut private, mut hidden) = (Vec::new(), false, false);
+            for row in rows.into_iter().take(MOST) {
+                let inside = matches!(place::zone(&row.file, &scope), place::Zone::Project | place::Zone::Memex);
+                let named = row.file.starts_with('/');
+                if named && (place::secret(&row.file, &scope).is_some() || !inside && !is_shared(&row.file)) {
+                    hidden = true;
+                    continue;
+                }
+                if named && engine.is_private_now(&row.file) {
+                    if !scope.see_private {
+                        hidden = true;
+                        continue;
+                    }
+                    private = true;
+                }
+                let at = if row.line > 0 { format!(":{}", row.line) } else { String::new() };
+                lines.push(format!("{}{at}: {}", row.file, row.text));
+            }
+            if hidden {
+                lines.push("What may not be read here is left out.".to_string());
+            }
+            (lines, private)
+        });
+        let Ok((mut lines, private)) = sorted.await else { return Done::failed("sorting the answer broke") };
+        if lines.is_empty() {
+            lines.push("Nothing was found.".to_string());
+        }
+        let privacy = if private { Privacy::Private } else { Privacy::Open };
+        Done::said(lines.join("\n"), Labels { provenance: Provenance::Tool, trust: Trust::Untrusted, privacy })
+    }
+}
+
+/// Whether everybody on this machine may read a file: then its place tells nothing.
+fn is_shared(file: &str) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    Path::new(file).metadata().is_ok_and(|metadata| metadata.permissions().mode() & 0o004 != 0)
+}
