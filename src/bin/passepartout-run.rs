@@ -15,23 +15,35 @@
 #![cfg_attr(target_os = "linux", allow(unsafe_code))] // raw system calls: each block says why it is sound
 
 #[cfg(target_os = "linux")]
+#[path = "run/alone.rs"]
+mod alone;
+#[cfg(target_os = "linux")]
 #[path = "run/first.rs"]
 mod first;
 #[cfg(target_os = "linux")]
 #[path = "run/lock.rs"]
 mod lock;
 #[cfg(target_os = "linux")]
+#[path = "run/net.rs"]
+mod net;
+#[cfg(target_os = "linux")]
 #[path = "run/outer.rs"]
 mod outer;
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", target_os = "macos"))]
 #[path = "run/policy.rs"]
 mod policy;
 #[cfg(target_os = "linux")]
 #[path = "run/probe.rs"]
 mod probe;
+#[cfg(any(target_os = "macos", test))]
+#[path = "run/profile.rs"]
+mod profile;
 #[cfg(target_os = "linux")]
 #[path = "run/root.rs"]
 mod root;
+#[cfg(target_os = "macos")]
+#[path = "run/seatbelt.rs"]
+mod seatbelt;
 #[cfg(target_os = "linux")]
 #[path = "run/seccomp.rs"]
 mod seccomp;
@@ -43,7 +55,7 @@ mod status;
 mod sys;
 
 /// The exit status that says: confinement could not be made, nothing was run.
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", target_os = "macos"))]
 const REFUSED: i32 = 125;
 
 #[cfg(target_os = "linux")]
@@ -63,7 +75,11 @@ fn main() {
             std::process::exit(REFUSED);
         }
     };
-    match outer::run(&policy, &status) {
+    let ran = match policy.walls {
+        policy::Walls::All => outer::run(&policy, &status),
+        policy::Walls::Fewer => alone::run(&policy, &status),
+    };
+    match ran {
         Ok(code) => std::process::exit(code),
         Err(missing) => {
             status.refused(&missing);
@@ -72,8 +88,19 @@ fn main() {
     }
 }
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(target_os = "macos")]
 fn main() {
-    eprintln!("passepartout-run: commands can only be confined on Linux; nothing was run");
+    match policy::Policy::read(std::env::args_os().skip(1)) {
+        Ok(policy) => std::process::exit(seatbelt::run(&policy)),
+        Err(why) => {
+            eprintln!("passepartout-run: {why}");
+            std::process::exit(2);
+        }
+    }
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+fn main() {
+    eprintln!("passepartout-run: commands can only be confined on Linux and macOS; nothing was run");
     std::process::exit(125);
 }

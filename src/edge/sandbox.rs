@@ -2,26 +2,35 @@
 //!
 //! The confinement itself is the business of the launcher (`src/bin/passepartout-run.rs`), an executable of
 //! its own that is told everything by its arguments. Here it is found, checked, started, listened to and ended.
-#![allow(unsafe_code)] // two calls of libc that the standard library lacks; each says why it is sound
+#![allow(unsafe_code)] // few calls of libc that the standard library lacks; each says why it is sound
 
 mod collect;
 mod launcher;
 mod notes;
 mod policy;
 mod probe;
+mod proxy;
+mod reach;
 mod spawner;
+mod walls;
 
 pub use launcher::Launcher;
 pub use policy::{Policy, SecretTest, Stamps, changed_files, newly_obeyed, stamps};
 pub(crate) use probe::Folder;
 pub use probe::{Check, ConfinementReport, probe};
+pub use proxy::Asked;
+pub use reach::{Network, Reach, Resolve, SystemResolver};
+pub use walls::{Walls, walls};
 
 use collect::Collected;
 use std::ffi::OsString;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncReadExt, Interest};
 use tokio::net::unix::pipe::Receiver;
+use tokio::net::{TcpListener, UnixStream};
 
 /// How long a command that was told to end may take to be gone before it is left to the kernel.
 const GRACE: Duration = Duration::from_secs(5);
@@ -67,6 +76,8 @@ pub struct RunReport {
     pub stderr: Output,
     /// What the host lacks that made the inside poorer (never less safe).
     pub notes: Vec<String>,
+    /// Which hosts were asked for, where there were any to be reached.
+    pub asked: Asked,
 }
 
 /// One output of a command.
@@ -119,8 +130,41 @@ pub async fn run(
     task: Task<'_>,
     limits: Limits,
 ) -> Result<RunReport, SandboxError> {
-    let mut pipes = start(launcher, policy, task).await?;
+    run_reaching(launcher, policy, task, limits, None).await
+}
+
+/// Runs what does nothing, to find out whether it can be confined.
+async fn run_nothing(launcher: &Launcher, policy: &Policy, limits: Limits) -> Result<(), SandboxError> {
+    let report = run(launcher, policy, Task::Bash("true"), limits).await?;
+    match report.ending {
+        Ending::Exit(0) => Ok(()),
+        ending => Err(SandboxError::Unconfined(format!("what does nothing ended otherwise ({ending:?})"))),
+    }
+}
+
+/// Runs a task as [`run`] does, and lets it reach these hosts by way of a proxy.
+///
+/// A program in it that does not use the proxy reaches nobody: it is alone in its network namespace.
+pub async fn run_reaching(
+    launcher: &Launcher,
+    policy: &Policy,
+    task: Task<'_>,
+    limits: Limits,
+    reach: Option<&Reach>,
+) -> Result<RunReport, SandboxError> {
+    let mut pipes = start(launcher, policy, task, reach.is_some()).await?;
     let mut status = Collected::new(STATUS_BYTES);
+    let listener = match reach {
+        Some(_) => tokio::time::timeout(GRACE, listener(&pipes.status, &mut status)).await.unwrap_or(Ok(None))?,
+        None => None,
+    };
+    let asked = Arc::default();
+    let serving = async {
+        if let (Some(listener), Some(reach)) = (listener, reach) {
+            proxy::serve(listener, reach, &asked).await;
+        }
+        std::future::pending::<()>().await;
+    };
     let mut stdout = Collected::new(limits.output);
     let mut stderr = Collected::new(limits.output);
     let mut timed_out = false;
@@ -133,7 +177,11 @@ pub async fn run(
             )
         };
         tokio::pin!(all);
-        if tokio::time::timeout(Duration::from_secs(limits.seconds), &mut all).await.is_err() {
+        let ended = tokio::select! {
+            ended = tokio::time::timeout(Duration::from_secs(limits.seconds), &mut all) => ended.is_ok(),
+            () = serving => false,
+        };
+        if !ended {
             timed_out = true;
             pipes.child.end();
             // When the pipes close, the first process is gone, and with it everything inside.
@@ -141,30 +189,34 @@ pub async fn run(
         }
     }
     pipes.child.reap();
-    report(timed_out, &status.text().text, stdout.text(), stderr.text())
+    let mut report = report(timed_out, &status.text().text, stdout.text(), stderr.text())?;
+    report.asked = asked.lock().clone();
+    Ok(report)
 }
 
 struct Pipes {
     child: Running,
-    status: Receiver,
+    status: UnixStream,
     stdout: Receiver,
     stderr: Receiver,
 }
 
-async fn start(launcher: &Launcher, policy: &Policy, task: Task<'_>) -> Result<Pipes, SandboxError> {
-    let (status, told) = std::io::pipe()?;
+async fn start(launcher: &Launcher, policy: &Policy, task: Task<'_>, proxy: bool) -> Result<Pipes, SandboxError> {
+    let (status, told) = std::os::unix::net::UnixStream::pair()?;
+    status.set_nonblocking(true)?;
     let words: Vec<OsString> = match task {
         Task::Bash(line) => ["--", "bash", "-c", line].map(OsString::from).to_vec(),
         Task::Probe => vec!["--probe".into()],
     };
     let mut arguments = policy.arguments(std::process::id());
     arguments.extend(["--status", "stdin"].map(OsString::from));
+    arguments.extend(proxy.then(|| OsString::from("--proxy")));
     arguments.extend(words);
     let executable = launcher.clone();
     let mut child = spawner::on_spawner(move || -> Result<Child, SandboxError> {
         let mut command = Command::new(executable.checked()?);
         command.args(arguments).env_clear().current_dir("/");
-        command.stdin(Stdio::from(told)).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.stdin(Stdio::from(OwnedFd::from(told))).stdout(Stdio::piped()).stderr(Stdio::piped());
         Ok(command.spawn()?)
     })
     .await??;
@@ -173,13 +225,68 @@ async fn start(launcher: &Launcher, policy: &Policy, task: Task<'_>) -> Result<P
     let lost = || std::io::Error::other("an output is missing");
     Ok(Pipes {
         child,
-        status: Receiver::from_owned_fd(status.into())?,
+        status: UnixStream::from_std(status)?,
         stdout: Receiver::from_owned_fd(stdout.ok_or_else(lost)?.into())?,
         stderr: Receiver::from_owned_fd(stderr.ok_or_else(lost)?.into())?,
     })
 }
 
-async fn fill(from: &mut Receiver, to: &mut Collected) {
+/// Takes the listener that the launcher hands over before it says anything else; `None` when it says something else.
+async fn listener(status: &UnixStream, told: &mut Collected) -> Result<Option<TcpListener>, SandboxError> {
+    let mut buffer = [0u8; 1024];
+    loop {
+        status.readable().await?;
+        match status.try_io(Interest::READABLE, || receive(status.as_raw_fd(), &mut buffer)) {
+            Ok((length, found)) => {
+                told.add(buffer.get(..length).unwrap_or_default());
+                let Some(found) = found else { return Ok(None) };
+                let listener = std::net::TcpListener::from(found);
+                listener.set_nonblocking(true)?;
+                return Ok(Some(TcpListener::from_std(listener)?));
+            }
+            Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => {}
+            Err(e) => return Err(e.into()),
+        }
+    }
+}
+
+/// Reads from a Unix socket, and takes a descriptor that came with it.
+fn receive(socket: i32, buffer: &mut [u8]) -> std::io::Result<(usize, Option<OwnedFd>)> {
+    /// Large enough for one descriptor, and aligned as the kernel writes it.
+    #[repr(align(8))]
+    struct Control([u8; 64]);
+    let mut control = Control([0; 64]);
+    let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+    // SAFETY: zero is a valid value of every field; all that the message points to outlives the calls. What follows a
+    // header of that kind is a descriptor that the kernel made for us and that nobody else owns.
+    unsafe {
+        let mut message: libc::msghdr = std::mem::zeroed();
+        message.msg_iov = &mut part;
+        message.msg_iovlen = 1;
+        message.msg_control = control.0.as_mut_ptr().cast();
+        message.msg_controllen = size_of::<Control>() as _;
+        let length = libc::recvmsg(socket, &mut message, MSG_CLOSED);
+        let length = usize::try_from(length).map_err(|_| std::io::Error::last_os_error())?;
+        let header = libc::CMSG_FIRSTHDR(&message);
+        let one = libc::CMSG_LEN(size_of::<libc::c_int>() as libc::c_uint) as usize;
+        let is_one = !header.is_null()
+            && (*header).cmsg_level == libc::SOL_SOCKET
+            && (*header).cmsg_type == libc::SCM_RIGHTS
+            && (*header).cmsg_len as usize >= one;
+        let found =
+            is_one.then(|| OwnedFd::from_raw_fd(libc::CMSG_DATA(header).cast::<libc::c_int>().read_unaligned()));
+        Ok((length, found))
+    }
+}
+
+/// Descriptors that come are closed at exec, where the system can say so at once.
+#[cfg(target_os = "linux")]
+const MSG_CLOSED: i32 = libc::MSG_CMSG_CLOEXEC;
+/// Elsewhere there is no launcher that would send one.
+#[cfg(not(target_os = "linux"))]
+const MSG_CLOSED: i32 = 0;
+
+async fn fill(from: &mut (impl AsyncReadExt + Unpin), to: &mut Collected) {
     let mut buffer = vec![0; 64 * 1024];
     // A pipe that breaks has nothing more to say, like one that ends.
     while let Ok(n @ 1..) = from.read(&mut buffer).await {
@@ -205,15 +312,16 @@ fn report(timed_out: bool, status: &str, stdout: Output, stderr: Output) -> Resu
             ending = Some(Ending::Beyond(limit.to_string()));
         }
     }
+    let asked = Asked::default();
     match ending {
         _ if !confined => Err(SandboxError::Silent(match stderr.text.trim() {
             "" => String::new(),
             words => format!(" ({words})"),
         })),
-        Some(ending) => Ok(RunReport { ending, stdout, stderr, notes }),
-        None if timed_out => Ok(RunReport { ending: Ending::TimedOut, stdout, stderr, notes }),
+        Some(ending) => Ok(RunReport { ending, stdout, stderr, notes, asked }),
+        None if timed_out => Ok(RunReport { ending: Ending::TimedOut, stdout, stderr, notes, asked }),
         // Killed from outside, so that nothing could be told.
-        None => Ok(RunReport { ending: Ending::Signal(libc::SIGKILL), stdout, stderr, notes }),
+        None => Ok(RunReport { ending: Ending::Signal(libc::SIGKILL), stdout, stderr, notes, asked }),
     }
 }
 

@@ -161,14 +161,14 @@ impl World {
     }
 
     /// Returns the command that makes every attempt: under the launcher, or bare.
-    pub fn command(&self, launcher: Option<&Path>) -> Command {
+    pub fn command(&self, launcher: Option<&Path>, walls: &[&str]) -> Command {
         let at = |name: &str| self.targets.at(name);
         let inside = [at("bin/escape").into_os_string(), "inside".into(), at("bin/targets").into_os_string()];
         let mut command = match launcher {
             None => Command::new(&inside[0]),
             Some(launcher) => {
                 let mut command = Command::new(launcher);
-                command.args(self.policy()).arg("--").arg(&inside[0]);
+                command.args(self.policy()).args(walls).arg("--").arg(&inside[0]);
                 command
             }
         };

@@ -4,8 +4,10 @@ mod cases;
 mod command;
 mod privacy;
 mod properties;
+mod reach;
 mod secrets;
 mod swapped;
+mod walls;
 
 use passepartout::domain::action::{Action, Malformed};
 use passepartout::domain::gate::clearance::{Judgement, ask_all, judge};

@@ -1,5 +1,8 @@
 //! What a confined command can do, tried as the user who runs the tests, and as root also as an ordinary one.
 
+mod reach;
+mod walls;
+
 use crate::support::skip::skipped;
 use passepartout::domain::action::{Action, Outcome};
 use passepartout::domain::gate::clearance::{Cleared, Judgement, judge};
@@ -284,7 +287,7 @@ fn it_dies_with_its_parent() {
         std::thread::spawn(move || told.send(output.read_to_string(&mut String::new())));
         // The pipe closes when its last holder is dead.
         gone.recv_timeout(Duration::from_secs(20)).expect("everything died with the parent").unwrap();
-        assert_eq!(marked(&mark), 0);
+        gone_soon(&mark);
     }
 }
 
@@ -308,6 +311,15 @@ fn lingering(mark: &str) -> String {
         stay(2),
         stay(3)
     )
+}
+
+/// Waits until the kernel has ended what has the mark.
+fn gone_soon(mark: &str) {
+    let start = Instant::now();
+    while marked(mark) > 0 {
+        assert!(start.elapsed() < Duration::from_secs(20), "it is still there");
+        std::thread::yield_now();
+    }
 }
 
 /// Returns how many processes of this machine have the text in their arguments.
@@ -386,11 +398,7 @@ async fn a_dropped_run_ends() {
         let _ = tokio::time::timeout(Duration::from_millis(10), &mut running).await;
     }
     drop(running);
-    let start = Instant::now();
-    while marked(&mark) > 0 {
-        assert!(start.elapsed() < Duration::from_secs(20), "it is still there");
-        std::thread::yield_now();
-    }
+    gone_soon(&mark);
 }
 
 #[tokio::test]
@@ -490,7 +498,7 @@ fn scope(world: &World) -> Scope {
         home: text("home"),
         own: vec![text("home/store")],
         permissions: BTreeMap::new(),
-        private_tags: Vec::new(),
+        private_tags: vec!["private".to_string()],
         self_build: false,
         see_private: true,
         hosts: Vec::new(),
@@ -513,10 +521,18 @@ impl Gate for Open {
 }
 
 fn cleared(world: &World, command: &str) -> Cleared {
+    cleared_with(world, serde_json::json!({ "command": command }))
+}
+
+fn cleared_with(world: &World, args: serde_json::Value) -> Cleared {
+    cleared_on(world, args, Facts::default())
+}
+
+fn cleared_on(world: &World, args: serde_json::Value, facts: Facts) -> Cleared {
     let toolbox = Toolbox::builtin();
-    let args = serde_json::json!({ "command": command }).as_object().unwrap().clone();
+    let args = args.as_object().unwrap().clone();
     let action = Action::new(&toolbox, "shell", args, Some("a test"), Labels::MODEL).unwrap();
-    let (scope, facts) = (scope(world), Facts::default());
+    let scope = scope(world);
     let (tool, set_off) = (toolbox.get("shell").unwrap(), Sensor::UserInput);
     let case = Case { action: &action, tool, scope: &scope, facts: &facts, set_off };
     match judge(&Gates::for_tests(vec![Box::new(Open)]), case, None) {

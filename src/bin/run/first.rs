@@ -1,17 +1,18 @@
 //! The first process: pid 1 of the new namespace. When it ends, the kernel ends all that is in there.
 
-use crate::policy::{Limits, Policy, Stdin, Task};
+use crate::policy::{Limits, Policy, Stdin, Task, Walls};
 use crate::status::Status;
 use crate::sys::{self, Ended, Fork};
-use crate::{REFUSED, lock, probe, root};
+use crate::{REFUSED, lock, net, probe, root};
 use std::fs;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
 /// The exit status when the command grew beyond a limit: that of a process killed by signal 9.
-const BEYOND: i32 = 128 + libc::SIGKILL;
+pub const BEYOND: i32 = 128 + libc::SIGKILL;
 
 /// How long the first process sleeps between two looks at what runs.
 const LOOK: Duration = Duration::from_millis(20);
@@ -19,8 +20,6 @@ const LOOK: Duration = Duration::from_millis(20);
 /// The environment of every command. Nothing of the host's is in it.
 const ENVIRONMENT: &[(&str, &str)] = &[
     ("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"),
-    ("HOME", "/tmp/home"),
-    ("TMPDIR", "/tmp"),
     ("LANG", "C.UTF-8"),
     ("TERM", "dumb"),
     ("SHELL", "/bin/bash"),
@@ -56,15 +55,15 @@ fn prepare(policy: &Policy, alive: &OwnedFd) -> Result<(Vec<String>, OwnedFd), S
     // A bound that holds for root too, where the kernel has it (6.14 and later); the watch bounds the rest.
     let _ = fs::write("sys/kernel/pid_max", policy.limits.processes.max(301).to_string());
     root::seal()?;
-    lock::give_up_privileges()?;
-    lock::filter_calls()?;
+    lock::give_up_privileges(policy.walls)?;
+    lock::filter_calls(policy)?;
     sys::hide_self().map_err(|e| format!("this process could not be hidden: {e}"))?;
     Ok((notes, processes))
 }
 
 fn start(policy: &Policy, status: &Status, notes: &[String], processes: &OwnedFd) -> Result<i32, String> {
     match sys::fork().map_err(|e| format!("no process could be started: {e}"))? {
-        Fork::Child => sys::leave(match command(policy, status, notes) {
+        Fork::Child => sys::leave(match command(policy, status, notes, Path::new("/tmp")) {
             Ok(code) => code,
             Err(missing) => {
                 status.refused(&missing);
@@ -79,7 +78,9 @@ fn start(policy: &Policy, status: &Status, notes: &[String], processes: &OwnedFd
 }
 
 /// Becomes the command. Returns only when that fails, or with the probe's result.
-fn command(policy: &Policy, status: &Status, notes: &[String]) -> Result<i32, String> {
+///
+/// `scratch` is where it may write what is of no use later.
+pub fn command(policy: &Policy, status: &Status, notes: &[String], scratch: &Path) -> Result<i32, String> {
     std::env::set_current_dir(&policy.project)
         .map_err(|e| format!("{} cannot be entered: {e}", policy.project.display()))?;
     if policy.stdin == Stdin::Null {
@@ -88,7 +89,9 @@ fn command(policy: &Policy, status: &Status, notes: &[String]) -> Result<i32, St
             .and_then(|null| sys::replace(&null, 0))
             .map_err(|e| format!("standard input could not be closed: {e}"))?;
     }
-    lock::restrict_paths(policy)?;
+    if policy.walls == Walls::All {
+        lock::restrict_paths(policy)?;
+    }
     lock::bound(&policy.limits)?;
     sys::reset_signals();
     status.confined(notes);
@@ -100,6 +103,10 @@ fn command(policy: &Policy, status: &Status, notes: &[String]) -> Result<i32, St
             };
             let mut command = Command::new(program);
             command.args(arguments).env_clear().envs(ENVIRONMENT.iter().copied());
+            command.env("HOME", scratch.join("home")).env("TMPDIR", scratch);
+            if policy.proxy {
+                command.envs(net::ENVIRONMENT.iter().copied());
+            }
             let failed = command.exec();
             eprintln!("{}: {failed}", program.to_string_lossy());
             Ok(127)
@@ -120,14 +127,14 @@ fn watch(main: i32, policy: &Policy, status: &Status) -> i32 {
             }
         }
         let full = before.is_none_or(|before| filled(before, &policy.project, limits));
-        if let Some(limit) = if full { Some("disk") } else { beyond(limits) } {
+        if let Some(limit) = if full { Some("disk") } else { beyond_inside(limits) } {
             status.beyond(limit);
             return BEYOND;
         }
     }
 }
 
-fn tell(ended: Ended, status: &Status) -> i32 {
+pub fn tell(ended: Ended, status: &Status) -> i32 {
     match ended {
         Ended::Exit(code) => {
             status.ended("exit", code);
@@ -143,17 +150,20 @@ fn tell(ended: Ended, status: &Status) -> i32 {
 /// Returns the limit that all processes together have passed.
 ///
 /// The current folder is a `/proc` of our own, so nobody can hide from this.
-fn beyond(limits: &Limits) -> Option<&'static str> {
+fn beyond_inside(limits: &Limits) -> Option<&'static str> {
     let Ok(entries) = fs::read_dir(".") else { return Some("watch") };
+    let is_process =
+        |entry: &fs::DirEntry| entry.file_name().to_string_lossy().bytes().all(|byte| byte.is_ascii_digit());
+    beyond(entries.flatten().filter(is_process).map(|entry| entry.path()), limits)
+}
+
+/// Returns the limit that these processes, by their folders in a `/proc`, have passed together.
+pub fn beyond(running: impl Iterator<Item = PathBuf>, limits: &Limits) -> Option<&'static str> {
     let (mut processes, mut pages) = (0u64, 0u64);
-    for entry in entries.flatten() {
-        let name = entry.file_name();
-        if !name.to_string_lossy().bytes().all(|byte| byte.is_ascii_digit()) {
-            continue;
-        }
+    for process in running {
         processes += 1;
         // One that ended meanwhile uses nothing.
-        pages += fs::read_to_string(entry.path().join("statm")).map_or(0, |text| private_pages(&text));
+        pages += fs::read_to_string(process.join("statm")).map_or(0, |text| private_pages(&text));
     }
     if processes > limits.processes {
         return Some("processes");
@@ -166,7 +176,7 @@ const SMALLEST: u64 = 4096;
 
 /// Returns whether more than the limit has gone from where the project stands. The kernel bounds one file, and not
 /// how many there are. Whoever else writes there meanwhile counts too: who is who cannot be told from here.
-fn filled(before: sys::Free, project: &std::path::Path, limits: &Limits) -> bool {
+pub fn filled(before: sys::Free, project: &Path, limits: &Limits) -> bool {
     let Ok(now) = sys::free(project) else { return true };
     let files = (limits.disk / SMALLEST).max(1000);
     before.bytes.saturating_sub(now.bytes) > limits.disk || before.files.saturating_sub(now.files) > files

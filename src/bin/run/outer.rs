@@ -3,7 +3,7 @@
 use crate::policy::Policy;
 use crate::status::Status;
 use crate::sys::{self, Ended, Fork};
-use crate::{REFUSED, first};
+use crate::{REFUSED, first, net};
 
 /// Runs the policy's task and returns its exit status, or says what confinement lacks.
 pub fn run(policy: &Policy, status: &Status) -> Result<i32, String> {
@@ -12,6 +12,9 @@ pub fn run(policy: &Policy, status: &Status) -> Result<i32, String> {
     sys::die_with_parent().map_err(|e| format!("this process could not be tied to its parent: {e}"))?;
     if sys::parent() != policy.parent {
         return Err(format!("process {} that wanted the command is not my parent or no longer lives", policy.parent));
+    }
+    if policy.proxy {
+        net::open(status)?;
     }
     let (alive, hold) = sys::pipe().map_err(|e| format!("no pipe could be made: {e}"))?;
     sys::block_waited();

@@ -51,11 +51,24 @@ pub struct Limits {
     pub processes: u64,
 }
 
+/// What confines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Walls {
+    /// Namespaces, a root of its own, Landlock, seccomp and limits.
+    All,
+    /// Landlock, seccomp and limits, where the kernel makes no namespaces; on macOS a profile of `sandbox-exec`.
+    Fewer,
+}
+
 /// The whole policy of one start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
+    /// What confines.
+    pub walls: Walls,
     /// The folder in which the command runs.
     pub project: PathBuf,
+    /// Whether the host is handed a listener through which the command may reach what the host lets it.
+    pub proxy: bool,
     /// Whether the project can be written.
     pub writable: bool,
     /// More folders that can be read.
@@ -91,7 +104,9 @@ impl Policy {
     pub fn read(args: impl Iterator<Item = OsString>) -> Result<Policy, String> {
         let mut args = args;
         let mut policy = Policy {
+            walls: Walls::All,
             project: PathBuf::new(),
+            proxy: false,
             writable: true,
             read: Vec::new(),
             hide: Vec::new(),
@@ -119,6 +134,7 @@ impl Policy {
                     break;
                 }
                 "--probe" => policy.task = Task::Probe,
+                "--proxy" => policy.proxy = true,
                 "--read-only" => policy.writable = false,
                 "--keep-stdin" => policy.stdin = Stdin::Keep,
                 _ => policy.option(&name, args.next().ok_or_else(|| format!("{name} needs a value"))?)?,
@@ -144,6 +160,7 @@ impl Policy {
             "--parent" => {
                 self.parent = i32::try_from(number(name, value)?).map_err(|_| "--parent is no process id")?;
             }
+            "--walls" if value == "fewer" => self.walls = Walls::Fewer,
             "--status" if value == "stdin" => self.status = StatusTo::Stdin,
             _ => return Err(format!("there is no option {name} with the value {}", value.to_string_lossy())),
         }
@@ -159,6 +176,9 @@ impl Policy {
         }
         if self.task == Task::Command(Vec::new()) {
             return Err("no command: end the options with -- PROGRAM ARGUMENT…".to_string());
+        }
+        if self.proxy && self.status != StatusTo::Stdin {
+            return Err("--proxy needs --status stdin, to hand the listener over".to_string());
         }
         if self.status == StatusTo::Stdin && self.stdin == Stdin::Keep {
             return Err("--status stdin and --keep-stdin exclude each other".to_string());
@@ -230,7 +250,9 @@ mod tests {
             ("--project /p --parent -3 -- x", "not a number above 0"),
             ("--project /p --parent 7 --limit-cpu 0 -- x", "not a number above 0"),
             ("--project /p --parent 7 --colour red -- x", "no option --colour"),
+            ("--project /p --parent 7 --walls none -- x", "no option --walls"),
             ("--project /p --parent 7 --status fd -- x", "no option --status"),
+            ("--project /p --parent 7 --proxy -- x", "needs --status stdin"),
             ("--project /p --parent 7 --keep-stdin --status stdin -- x", "exclude each other"),
         ];
         for (line, why) in cases {

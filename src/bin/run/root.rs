@@ -14,7 +14,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 /// Files and folders of `/etc` that programs need and that hold no secrets. All others are not there.
-const ETC: &[&str] = &[
+pub const ETC: &[&str] = &[
     "alternatives",
     "bash.bashrc",
     "ca-certificates",
@@ -54,7 +54,7 @@ const ETC: &[&str] = &[
 ];
 
 /// The devices that there are.
-const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom"];
+pub const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom"];
 
 /// Links below `/dev`.
 const DEVICE_LINKS: &[(&str, &str)] = &[

@@ -1,5 +1,6 @@
 //! Which system calls are refused. What is newer than this list is refused too.
 
+use crate::policy::Walls;
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
     TargetArch, sock_filter,
@@ -89,6 +90,76 @@ const REFUSED: &[libc::c_long] = &[
 /// Calls whose arguments a filter cannot see; C libraries fall back to older ones that it can.
 const ABSENT: &[libc::c_long] = &[libc::SYS_clone3, libc::SYS_openat2];
 
+/// Calls on what is shared with all processes of the user, and on metadata of files, which Landlock does not govern.
+const SHARED: &[libc::c_long] = &[
+    libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_msgget,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_msgctl,
+    libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_semctl,
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+    libc::SYS_fchmod,
+    libc::SYS_fchmodat,
+    libc::SYS_fchmodat2,
+    libc::SYS_fchown,
+    libc::SYS_fchownat,
+    libc::SYS_utimensat,
+    libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_fsetxattr,
+    libc::SYS_removexattr,
+    libc::SYS_lremovexattr,
+    libc::SYS_fremovexattr,
+    libc::SYS_inotify_add_watch,
+    libc::SYS_pidfd_open,
+    libc::SYS_migrate_pages,
+    libc::SYS_move_pages,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_chmod,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_chown,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_lchown,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_utime,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_utimes,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_futimesat,
+];
+
+/// Calls that set what a process may use, and the argument that names it: 0 is the caller.
+const OF_PROCESSES: &[(libc::c_long, u8)] = &[
+    (libc::SYS_prlimit64, 0),
+    (libc::SYS_setpriority, 1),
+    (libc::SYS_ioprio_set, 1),
+    (libc::SYS_sched_setaffinity, 0),
+    (libc::SYS_sched_setscheduler, 0),
+    (libc::SYS_sched_setparam, 0),
+    (libc::SYS_sched_setattr, 0),
+];
+
+fn shared() -> Result<Rules, seccompiler::BackendError> {
+    const SET_FLAGS: [u64; 2] = [0x4008_6602, 0x401c_5820];
+    const USER: u64 = 2; // who, for `setpriority`: all processes of a user
+    let mut rules: Rules = SHARED.iter().map(|call| (*call, Vec::new())).collect();
+    for (call, argument) in OF_PROCESSES {
+        rules.insert(*call, vec![SeccompRule::new(vec![condition(*argument, SeccompCmpOp::Ne, 0)?])?]);
+    }
+    let of_user = SeccompRule::new(vec![condition(0, SeccompCmpOp::Eq, USER)?])?;
+    rules.entry(libc::SYS_setpriority).or_default().push(of_user);
+    let flags = SET_FLAGS.iter().map(|code| SeccompRule::new(vec![condition(1, SeccompCmpOp::Eq, *code)?]));
+    rules.insert(libc::SYS_ioctl, flags.collect::<Result<_, _>>()?);
+    Ok(rules)
+}
+
 /// The bits by which a file lends its owner's or group's rights to whoever runs it, on this machine for ever after.
 const PRIVILEGED: &[u64] = &[libc::S_ISUID as u64, libc::S_ISGID as u64];
 
@@ -114,13 +185,22 @@ const OPENS: &[(libc::c_long, u8, u8)] = &[
 ];
 
 /// Returns the filters, each to be installed.
-pub fn programs() -> Result<Vec<BpfProgram>, String> {
+///
+/// With a proxy, a process may make sockets of TCP and connect them: its network namespace has one peer.
+///
+/// Without namespaces more is refused: what they would have kept apart.
+pub fn programs(proxy: bool, walls: Walls) -> Result<Vec<BpfProgram>, String> {
     let told = |e: seccompiler::BackendError| format!("no filter of system calls could be made: {e}");
     let arch = TargetArch::try_from(std::env::consts::ARCH).map_err(told)?;
     let absent: Rules = ABSENT.iter().map(|call| (*call, Vec::new())).collect();
     let mut programs = vec![newer_calls()];
-    for (rules, error) in [(absent, libc::ENOSYS), (refused().map_err(told)?, libc::EPERM)] {
+    for (rules, error) in [(absent, libc::ENOSYS), (refused(proxy).map_err(told)?, libc::EPERM)] {
         let filter = SeccompFilter::new(rules, SeccompAction::Allow, SeccompAction::Errno(error as u32), arch);
+        programs.push(filter.and_then(BpfProgram::try_from).map_err(told)?);
+    }
+    if walls == Walls::Fewer {
+        let rules = shared().map_err(told)?;
+        let filter = SeccompFilter::new(rules, SeccompAction::Allow, SeccompAction::Errno(libc::EPERM as u32), arch);
         programs.push(filter.and_then(BpfProgram::try_from).map_err(told)?);
     }
     Ok(programs)
@@ -137,8 +217,12 @@ fn newer_calls() -> BpfProgram {
     ]
 }
 
-fn refused() -> Result<Rules, seccompiler::BackendError> {
+fn refused(proxy: bool) -> Result<Rules, seccompiler::BackendError> {
     let mut rules: Rules = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
+    if proxy {
+        rules.remove(&libc::SYS_connect);
+        rules.insert(libc::SYS_socket, other_than_tcp()?);
+    }
     rules.insert(libc::SYS_socketpair, socket_pairs()?);
     rules.insert(libc::SYS_clone, new_namespaces()?);
     rules.insert(libc::SYS_personality, personalities()?);
@@ -159,9 +243,24 @@ fn refused() -> Result<Rules, seccompiler::BackendError> {
     Ok(rules)
 }
 
+/// Every socket but those of TCP, over either protocol.
+fn other_than_tcp() -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
+    let is_not = |argument: u8, value: i32| condition(argument, SeccompCmpOp::Ne, value as u64);
+    let mut rules = vec![
+        SeccompRule::new(vec![is_not(0, libc::AF_INET)?, is_not(0, libc::AF_INET6)?])?,
+        SeccompRule::new(vec![is_not(2, 0)?, is_not(2, libc::IPPROTO_TCP)?])?,
+    ];
+    for kind in (0..=KIND).filter(|kind| *kind != libc::SOCK_STREAM as u64) {
+        rules.push(SeccompRule::new(vec![condition(1, SeccompCmpOp::MaskedEq(KIND), kind)?])?);
+    }
+    Ok(rules)
+}
+
+/// The bits of a socket's type; its flags stand above them.
+const KIND: u64 = 0xf;
+
 /// A pair of connected stream sockets reaches nobody; any other kind could be sent from by name.
 fn socket_pairs() -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
-    const KIND: u64 = 0xf; // the flags stand above it
     let mut rules = vec![SeccompRule::new(vec![condition(0, SeccompCmpOp::Ne, libc::AF_UNIX as u64)?])?];
     for kind in (0..=KIND).filter(|kind| *kind != libc::SOCK_STREAM as u64) {
         rules.push(SeccompRule::new(vec![condition(1, SeccompCmpOp::MaskedEq(KIND), kind)?])?);

@@ -5,6 +5,7 @@ use crate::sys;
 use std::cell::Cell;
 use std::fs::File;
 use std::io::Write;
+use std::net::TcpListener;
 
 /// The way back to the host.
 pub struct Status {
@@ -22,6 +23,13 @@ impl Status {
             StatusTo::Stdin => Some(sys::duplicate(0).map_err(|e| format!("no status pipe at standard input: {e}"))?),
         };
         Ok(Status { pipe, told: Cell::new(false) })
+    }
+
+    /// Hands a listener to the host. It is a Unix socket that stands at standard input then.
+    pub fn listening(&self, listener: &TcpListener) -> Result<(), String> {
+        let pipe = self.pipe.as_ref().ok_or("there is nobody to hand a listener to")?;
+        sys::send_descriptor(pipe, b"{\"listening\":true}\n", listener)
+            .map_err(|e| format!("the listener could not be handed over: {e}"))
     }
 
     /// Says that everything holds and the command begins.

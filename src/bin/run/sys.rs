@@ -188,6 +188,26 @@ pub fn unshare(flags: i32) -> Result<()> {
     done(unsafe { libc::unshare(flags) }).map(drop)
 }
 
+/// Makes this process the parent of every orphan below it.
+pub fn adopt_orphans() -> Result<()> {
+    // SAFETY: plain numbers.
+    done(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }).map(drop)
+}
+
+/// Returns this process's id.
+pub fn own() -> i32 {
+    // SAFETY: always sound.
+    unsafe { libc::getpid() }
+}
+
+/// Returns a number that nobody can guess, for a name that nobody has taken.
+pub fn chance() -> u64 {
+    let mut bytes = [0u8; 8];
+    // SAFETY: the buffer has the length that is given. What is not filled stays 0, and a name that is taken is refused.
+    unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
+    u64::from_ne_bytes(bytes)
+}
+
 /// Hides this process's memory, environment and descriptors from others of the same user.
 pub fn hide_self() -> Result<()> {
     // SAFETY: plain numbers.
@@ -320,6 +340,48 @@ pub fn enter(folder: &OwnedFd) -> Result<()> {
 pub fn page() -> u64 {
     // SAFETY: always sound.
     u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
+}
+
+/// Brings up the loopback of the current network namespace.
+pub fn bring_up_loopback() -> Result<()> {
+    // SAFETY: a fresh socket that nobody else owns; zero is a valid value of every field of the request, whose name ends
+    // with NUL, and which outlives both calls.
+    unsafe {
+        let socket = done(libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0))?;
+        let socket = OwnedFd::from_raw_fd(socket as i32);
+        let mut request: libc::ifreq = std::mem::zeroed();
+        for (place, byte) in request.ifr_name.iter_mut().zip(b"lo") {
+            *place = *byte as libc::c_char;
+        }
+        done(libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFFLAGS, &mut request))?;
+        request.ifr_ifru.ifru_flags |= libc::IFF_UP as libc::c_short;
+        done(libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &request)).map(drop)
+    }
+}
+
+/// Sends a text over a Unix socket, and a copy of a descriptor with it.
+pub fn send_descriptor(socket: &File, text: &[u8], sent: &impl AsRawFd) -> Result<()> {
+    /// Large enough for one descriptor, and aligned as the kernel reads it.
+    #[repr(align(8))]
+    struct Control([u8; 64]);
+    let mut control = Control([0; 64]);
+    let mut part = libc::iovec { iov_base: text.as_ptr().cast_mut().cast(), iov_len: text.len() };
+    let size = size_of::<libc::c_int>() as libc::c_uint;
+    // SAFETY: zero is a valid value of every field; all that the message points to outlives the call, and the header lies
+    // within the control bytes, which are long enough for it and one descriptor.
+    unsafe {
+        let mut message: libc::msghdr = std::mem::zeroed();
+        message.msg_iov = &mut part;
+        message.msg_iovlen = 1;
+        message.msg_control = control.0.as_mut_ptr().cast();
+        message.msg_controllen = libc::CMSG_SPACE(size) as _;
+        let header = libc::CMSG_FIRSTHDR(&message);
+        (*header).cmsg_level = libc::SOL_SOCKET;
+        (*header).cmsg_type = libc::SCM_RIGHTS;
+        (*header).cmsg_len = libc::CMSG_LEN(size) as _;
+        libc::CMSG_DATA(header).cast::<libc::c_int>().write_unaligned(sent.as_raw_fd());
+        done(libc::sendmsg(socket.as_raw_fd(), &message, libc::MSG_NOSIGNAL) as i64).map(drop)
+    }
 }
 
 /// What is free on a file system.

@@ -41,6 +41,8 @@ pub struct Facts {
     pub doubts: Vec<String>,
     /// Whether all that it edits is the one note that the text from outside in its conversation came from.
     pub own_note: bool,
+    /// What would confine a command here. Where it was not found out, one runs only if everything does.
+    pub walls: Option<WallsFact>,
     /// Why what the action does to files could not be undone; `None` when it could, or when it changes none.
     pub not_undoable: Option<String>,
 }
@@ -69,6 +71,17 @@ pub struct CommitFile {
     pub after: Option<std::sync::Arc<str>>,
     /// Unified diff of the two.
     pub diff: String,
+}
+
+/// What would confine a command on this machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WallsFact {
+    /// Everything: namespaces, Landlock, seccomp and limits.
+    All,
+    /// Something, without namespaces; why there are none.
+    Fewer(String),
+    /// Nothing that suffices; why.
+    Nothing(String),
 }
 
 /// What is put at one path whole, or taken away.
@@ -335,6 +348,15 @@ impl Facts {
         }
         self.hash_shell(&mut hasher);
         self.hash_undo(&mut hasher);
+        match &self.walls {
+            None | Some(WallsFact::All) => {}
+            Some(WallsFact::Fewer(why)) => {
+                hasher.text("fewer walls").text(why);
+            }
+            Some(WallsFact::Nothing(why)) => {
+                hasher.text("no walls").text(why);
+            }
+        }
         FactsHash::new(hasher.finish())
     }
 

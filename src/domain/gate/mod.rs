@@ -15,6 +15,7 @@ pub mod permissions;
 pub mod place;
 pub mod plan;
 pub mod policy;
+pub mod reach;
 pub mod rule;
 pub mod secret;
 pub mod shell;

@@ -1,9 +1,9 @@
 //! Shows an action to a human who must judge it: exactly, with nothing folded and nothing that hides.
 
 use crate::domain::action::Action;
-use crate::domain::gate::Facts;
-use crate::domain::gate::facts::{FileFact, PutFact};
+use crate::domain::gate::facts::{FileFact, PutFact, WallsFact};
 use crate::domain::gate::secret::mask_shown;
+use crate::domain::gate::{Facts, reach};
 use crate::domain::inert::exact;
 use crate::domain::tool::RESTORE;
 use crate::domain::undo::Image;
@@ -31,6 +31,12 @@ pub fn body(action: &Action, facts: &Facts, project: &str) -> String {
     }
     if action.tool() == "shell" {
         field(&mut out, "in", project);
+        if action.args().get(reach::ARGUMENT).and_then(Value::as_array).is_some_and(|hosts| !hosts.is_empty()) {
+            field(&mut out, "network", "these hosts alone, through a proxy; a program that does not use it has none");
+        }
+        if let Some(WallsFact::Fewer(missing)) = &facts.walls {
+            field(&mut out, "runs without namespaces", missing);
+        }
     }
     for file in facts.shell.iter().flat_map(|shell| &shell.files).filter(|file| file.runs) {
         carried_out(&mut out, file);

@@ -3,6 +3,7 @@
 use super::{Effect, Kind, Limits, Param, RESTORE, Tool};
 use crate::domain::action::Target;
 use crate::domain::editor::{LOOK, SHOW};
+use crate::domain::gate::reach;
 
 /// The most entries of a list that no tool bounds more narrowly.
 const MANY: usize = 10_000;
@@ -405,12 +406,20 @@ pub(super) const TOOLS: &[Tool] = &[
     },
     Tool {
         name: "shell",
-        summary: "Run a command in the project, confined: no network, nothing outside the project can be written.",
-        params: &[need("command", "the command line, for bash")],
+        summary: "Run a command in the project, confined: no network but the hosts that you name, nothing outside the \
+                  project can be written.",
+        params: &[
+            need("command", "the command line, for bash"),
+            may(
+                "hosts",
+                Kind::Texts { most: reach::MOST },
+                "hosts to be reached by http and https, each named exactly, perhaps with a port; the user is always asked",
+            ),
+        ],
         effect: Effect::Execute,
         target: Target::Shell,
         paths: &[],
-        hosts: &[],
+        hosts: &["hosts"],
         limits: Limits::USUAL,
         offered: true,
     },

@@ -2,13 +2,19 @@
 
 use crate::domain::action::{Observation, Outcome};
 use crate::domain::gate::clearance::Cleared;
+use crate::domain::gate::facts::WallsFact;
+use crate::domain::gate::reach::wanted;
 use crate::domain::label::{Labels, Privacy, Provenance, Trust};
 use crate::domain::scope::Scope;
 use crate::edge::sandbox::{
-    Ending, Launcher, Limits, Output, Policy, RunReport, SandboxError, SecretTest, Stamps, Task, changed_files,
-    newly_obeyed, run, stamps,
+    Ending, Launcher, Limits, Network, Output, Policy, RunReport, SandboxError, SecretTest, Stamps, Task, Walls,
+    changed_files, newly_obeyed, run_reaching, stamps, walls,
 };
+use crate::edge::survey::Confinement;
+use async_trait::async_trait;
 use std::path::PathBuf;
+use std::sync::Arc;
+use tokio::sync::OnceCell;
 
 /// Runs commands under one launcher.
 #[derive(Clone)]
@@ -16,6 +22,9 @@ pub struct Shell {
     launcher: Launcher,
     secret: SecretTest,
     limits: Limits,
+    network: Network,
+    /// What confines here, once it was found out.
+    walls: Arc<OnceCell<WallsFact>>,
 }
 
 /// What is said of a run from which private notes were hidden.
@@ -39,12 +48,24 @@ struct Ran {
     obeyed: Vec<String>,
     /// Whether private notes stood in its project.
     private: bool,
+    /// Whether it could read them.
+    saw_private: bool,
 }
 
 impl Shell {
     /// Makes a shell; `secret` tells which files of a project no command may read.
     pub fn new(launcher: Launcher, secret: SecretTest, limits: Limits) -> Shell {
-        Shell { launcher, secret, limits }
+        Shell::with_network(launcher, secret, limits, Network::public())
+    }
+
+    /// Makes a shell whose commands reach the hosts of their plans by way of this network.
+    pub fn with_network(launcher: Launcher, secret: SecretTest, limits: Limits, network: Network) -> Shell {
+        Shell { launcher, secret, limits, network, walls: Arc::default() }
+    }
+
+    /// Makes it take a machine's walls for these, for tests on machines that have others.
+    pub fn within(self, walls: WallsFact) -> Shell {
+        Shell { walls: Arc::new(OnceCell::new_with(Some(walls))), ..self }
     }
 
     /// Runs the command of a cleared `shell` action. Dropping the future ends the command and all it started.
@@ -62,7 +83,7 @@ impl Shell {
                     if !ran.obeyed.is_empty() {
                         said.push_str(&format!("\n{OBEYED} {}", ran.obeyed.join(", ")));
                     }
-                    match (ran.private, cleared.scope().see_private) {
+                    match (ran.private, ran.saw_private) {
                         (false, _) => {}
                         // What a command read is not known; it could read this.
                         (true, true) => privacy = Privacy::Private,
@@ -112,14 +133,35 @@ impl Shell {
     }
 
     async fn run(&self, cleared: &Cleared, command: &str) -> Result<Ran, SandboxError> {
-        let (scope, secret) = (cleared.scope().clone(), self.secret.clone());
-        let policy = blocking(move || Policy::for_scope(&scope, &secret)).await?;
+        let hosts = wanted(cleared.action().args()).map_err(SandboxError::Policy)?;
+        let reach = match hosts.as_slice() {
+            [] => None,
+            hosts => Some(self.network.pin(hosts).await?),
+        };
+        let (mut scope, secret) = (cleared.scope().clone(), self.secret.clone());
+        // What is private stays on this machine, whoever the model is: what can be read could be sent.
+        scope.see_private &= reach.is_none();
+        let scope_saw = scope.see_private;
+        let mut policy = blocking(move || Policy::for_scope(&scope, &secret)).await?;
+        policy.walls = match &cleared.facts().walls {
+            // Only what was judged and shown runs with fewer.
+            Some(WallsFact::Fewer(_)) => Walls::Fewer,
+            Some(WallsFact::All | WallsFact::Nothing(_)) | None => Walls::All,
+        };
         let before = look(policy.project.clone()).await?;
-        let report = run(&self.launcher, &policy, Task::Bash(command), self.limits).await?;
+        let task = Task::Bash(command);
+        let report = run_reaching(&self.launcher, &policy, task, self.limits, reach.as_ref()).await?;
         // The command may have made more files than can be looked at; that takes nothing from its outcome.
         let after = look(policy.project.clone()).await.unwrap_or_else(|_| before.clone());
         let (changed, obeyed) = (changed_files(&before, &after), newly_obeyed(&before, &after));
-        Ok(Ran { report, changed, obeyed, private: policy.private })
+        Ok(Ran { report, changed, obeyed, private: policy.private, saw_private: scope_saw })
+    }
+}
+
+#[async_trait]
+impl Confinement for Shell {
+    async fn walls(&self) -> WallsFact {
+        self.walls.get_or_init(|| walls(&self.launcher)).await.clone()
     }
 }
 
@@ -150,6 +192,12 @@ fn tell(report: &RunReport, limits: Limits) -> String {
             text.push_str(&format!("\n--- {name}{much} ---\n{}", said.trim_end_matches('\n')));
         }
     }
+    for (what, hosts) in [("It reached", &report.asked.reached), ("It was refused", &report.asked.refused)] {
+        if !hosts.is_empty() {
+            let each: Vec<String> = hosts.iter().map(|(host, count)| format!("{host} ({count})")).collect();
+            text.push_str(&format!("\n{what}: {}.", each.join(", ")));
+        }
+    }
     if report.stdout.text.is_empty() && report.stderr.text.is_empty() {
         text.push_str(" It wrote nothing.");
     }
@@ -168,6 +216,7 @@ mod tests {
             stdout: output(stdout),
             stderr: output(stderr),
             notes: Vec::new(),
+            asked: Default::default(),
         };
         let cases = [
             (report(Ending::Exit(0), "a\nb\n", ""), "Exit status 0.\n--- output ---\na\nb"),

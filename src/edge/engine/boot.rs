@@ -23,7 +23,7 @@ use crate::edge::sandbox::{Launcher, Limits, SecretTest};
 use crate::edge::secret::Vault;
 use crate::edge::setup_files::SetupFiles;
 use crate::edge::store::{Beside, DiskStore, owner_of};
-use crate::edge::survey::{Nowhere, Survey};
+use crate::edge::survey::{Confinement, Nowhere, Survey};
 use crate::edge::tokens::Tokens;
 use crate::edge::walk::canonical;
 use std::sync::Arc;
@@ -159,6 +159,9 @@ pub async fn start_found(boot: Boot, opened: Opened, stop: Arc<AtomicBool>) -> R
     let gates = skills.gates();
     let survey =
         Survey::new(vault.clone(), Arc::new(lookout.clone()), Some(Arc::new(lookout.clone())), SURVEY_PATIENCE);
+    let shell = shell(&config_launcher);
+    let confinement = shell.as_ref().ok().map(|shell| Arc::new(shell.clone()) as Arc<dyn Confinement>);
+    let survey = survey.confined_by(confinement);
     let parts = Parts {
         gates,
         config,
@@ -173,7 +176,7 @@ pub async fn start_found(boot: Boot, opened: Opened, stop: Arc<AtomicBool>) -> R
         vault,
         store_trouble: trouble.clone(),
         beside: beside.clone(),
-        shell: shell(&config_launcher),
+        shell,
         skills,
         full_text,
         notify,

@@ -3,7 +3,7 @@
 use crate::domain::memory::document::PrivacyOptions;
 use crate::domain::org::scan::ScanOptions;
 use crate::domain::scope::Scope;
-use crate::edge::sandbox::{SandboxError, notes};
+use crate::edge::sandbox::{SandboxError, Walls, notes};
 use crate::edge::setup_files::SetupFiles;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -39,6 +39,8 @@ const OBEYED: &[&str] = &[
 /// What one command may see, write and use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
+    /// What confines.
+    pub walls: Walls,
     /// The folder in which it runs, canonical; the only one that it can write besides its own `/tmp`.
     pub project: PathBuf,
     /// More folders that it can read, canonical.
@@ -66,6 +68,7 @@ impl Policy {
     /// Makes the usual policy for one folder, with nothing hidden or masked.
     pub fn new(project: PathBuf) -> Policy {
         Policy {
+            walls: Walls::All,
             project,
             read: Vec::new(),
             hide: Vec::new(),
@@ -150,6 +153,9 @@ impl Policy {
             ("--limit-disk", self.disk),
             ("--parent", u64::from(parent)),
         ];
+        if self.walls == Walls::Fewer {
+            words.extend(["--walls", "fewer"].map(OsString::from));
+        }
         words.extend(numbers.iter().flat_map(|(option, number)| [OsString::from(option), number.to_string().into()]));
         words
     }

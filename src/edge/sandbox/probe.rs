@@ -83,6 +83,11 @@ impl Folder {
         std::fs::create_dir(&path)?;
         Ok(Folder(path))
     }
+
+    /// Returns where it is.
+    pub(super) fn path(&self) -> &std::path::Path {
+        &self.0
+    }
 }
 
 impl Drop for Folder {

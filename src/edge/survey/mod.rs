@@ -14,7 +14,7 @@ pub use roads::Roads;
 pub use vault::{NoVault, VaultScan};
 
 use crate::domain::action::Action;
-use crate::domain::gate::facts::{CommitFact, EditFact, Facts, PathFact, PutFact, ScriptFact, ShellFact};
+use crate::domain::gate::facts::{CommitFact, EditFact, Facts, PathFact, PutFact, ScriptFact, ShellFact, WallsFact};
 use crate::domain::gate::shell as judge;
 use crate::domain::label::Privacy;
 use crate::domain::port::Surveyor;
@@ -78,6 +78,13 @@ pub trait Whereabouts: Send + Sync {
     fn is_open(&self, path: &str) -> bool;
 }
 
+/// Knows what would confine a command on this machine.
+#[async_trait]
+pub trait Confinement: Send + Sync {
+    /// Returns the walls that there are; found out at the first time.
+    async fn walls(&self) -> WallsFact;
+}
+
 /// Knows of no memory and no Emacs, as the command line's `gate` does.
 #[derive(Clone, Copy, Debug)]
 pub struct Nowhere;
@@ -111,6 +118,7 @@ pub struct Survey {
     whereabouts: Arc<dyn Whereabouts>,
     edits: Option<Arc<dyn EditPlanner>>,
     patience: Duration,
+    confinement: Option<Arc<dyn Confinement>>,
 }
 
 impl Survey {
@@ -121,7 +129,12 @@ impl Survey {
         edits: Option<Arc<dyn EditPlanner>>,
         patience: Duration,
     ) -> Survey {
-        Survey { vault, whereabouts, edits, patience }
+        Survey { vault, whereabouts, edits, patience, confinement: None }
+    }
+
+    /// Makes it find out what would confine a command. Without, that is not known, and only all walls will do.
+    pub fn confined_by(self, confinement: Option<Arc<dyn Confinement>>) -> Survey {
+        Survey { confinement, ..self }
     }
 
     /// Looks now, on this thread. It reads the disk and may take a while on a slow one.
@@ -223,10 +236,19 @@ impl Survey {
 #[async_trait]
 impl Surveyor for Survey {
     async fn survey(&self, action: &Action, scope: &Scope) -> Facts {
+        let action_tool = action.tool();
         let (survey, action, scope) = (self.clone(), action.clone(), scope.clone());
         let patience = self.patience;
         let looking = tokio::task::spawn_blocking(move || survey.look(&action, &scope));
-        match tokio::time::timeout(patience, looking).await {
+        let runs = Toolbox::builtin().get(action_tool).is_some_and(|tool| tool.effect == Effect::Execute);
+        let both = async {
+            let walls = match &self.confinement {
+                Some(confinement) if runs => Some(confinement.walls().await),
+                Some(_) | None => None,
+            };
+            looking.await.map(|facts| Facts { walls, ..facts })
+        };
+        match tokio::time::timeout(patience, both).await {
             Ok(Ok(facts)) => facts,
             Ok(Err(_)) => unknown("Finding out what this would touch failed."),
             Err(_) => unknown("Finding out what this would touch took too long."),

@@ -1,11 +1,12 @@
 //! Checks on what an action does: commands, connections, and what cannot easily be taken back.
 
 use super::Evidence;
-use crate::domain::gate::facts::EditFact;
+use crate::domain::gate::facts::{EditFact, WallsFact};
 use crate::domain::gate::lisp::Found;
 use crate::domain::gate::place::{self, Zone};
 use crate::domain::gate::shell::{Concern, Harm, Matter};
-use crate::domain::gate::{Reason, Verdict};
+use crate::domain::gate::{Reason, Verdict, reach};
+use crate::domain::label::{Privacy, Provenance};
 use crate::domain::tool::{Class, Effect, RESTORE};
 use crate::domain::web;
 
@@ -16,7 +17,43 @@ pub(super) fn shell_safety(evidence: &Evidence<'_>) -> Verdict {
 
 /// Asks about what connects; denies what would carry secrets out.
 pub(super) fn exfiltration(evidence: &Evidence<'_>) -> Verdict {
-    verdict(evidence.concerns.iter().filter(|concern| matches!(concern.matter, Matter::Network | Matter::Leak)))
+    let connects =
+        verdict(evidence.concerns.iter().filter(|concern| matches!(concern.matter, Matter::Network | Matter::Leak)));
+    match reaches(evidence) {
+        Some(reaches) if reaches.severity() > connects.severity() => reaches,
+        Some(Verdict::Ask(reaches)) => match connects {
+            // Both are said: what connects, and which hosts it would find.
+            Verdict::Ask(connects) => Verdict::Ask(Reason::new(format!("{} {}", reaches.text, connects.text))),
+            Verdict::Pass(_) | Verdict::Deny(_) => connects,
+        },
+        Some(_) | None => connects,
+    }
+}
+
+/// Asks about the hosts that a command names, whatever they are; denies what is none, and what private notes led to.
+fn reaches(evidence: &Evidence<'_>) -> Option<Verdict> {
+    let case = evidence.case;
+    if case.tool.effect != Effect::Execute {
+        return None;
+    }
+    let hosts = match reach::wanted(case.action.args()) {
+        Ok(hosts) if hosts.is_empty() => return None,
+        Ok(hosts) => hosts.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+        Err(why) => {
+            let instead = "Name each host exactly, such as “example.org” or “example.org:8443”.";
+            return Some(Verdict::Deny(Reason::instead(format!("It would reach the network: {why}."), instead)));
+        }
+    };
+    let labels = case.action.labels();
+    if labels.privacy.max(case.facts.privacy.unwrap_or(Privacy::Open)) == Privacy::Private {
+        let why = format!("Private notes led to this, and it would reach {hosts}.");
+        return Some(Verdict::Deny(Reason::instead(why, "Do it in a conversation that has read no private note.")));
+    }
+    let mut why = format!("It would reach {hosts}.");
+    if matches!(labels.provenance, Provenance::Web | Provenance::Agent | Provenance::Gateway) {
+        why.push_str(" Text from outside is part of this turn and may have named them.");
+    }
+    Some(Verdict::Ask(Reason::new(why)))
 }
 
 fn verdict<'a>(concerns: impl Iterator<Item = &'a Concern>) -> Verdict {
@@ -35,6 +72,26 @@ fn verdict<'a>(concerns: impl Iterator<Item = &'a Concern>) -> Verdict {
 pub(super) fn high_impact(evidence: &Evidence<'_>) -> Verdict {
     let case = evidence.case;
     let mut why: Vec<String> = case.facts.unknown.clone();
+    match &case.facts.walls {
+        Some(WallsFact::Nothing(missing)) if case.tool.effect == Effect::Execute => {
+            let text = format!("Commands cannot be confined on this machine: {missing}.");
+            return Verdict::Deny(Reason::instead(
+                text,
+                "The user can ask the doctor what to do: passepartout doctor.",
+            ));
+        }
+        Some(WallsFact::Fewer(missing)) if case.tool.effect == Effect::Execute => {
+            if reach::wanted(case.action.args()).is_ok_and(|hosts| !hosts.is_empty()) {
+                let text = format!("Hosts can be reached only from namespaces, and there are none: {missing}.");
+                return Verdict::Deny(Reason::instead(text, "Do without the network."));
+            }
+            why.push(format!(
+                "It would run without namespaces ({missing}): it could learn which files there are, and what it starts \
+                 would outlive a crash of Emacs."
+            ));
+        }
+        Some(WallsFact::All | WallsFact::Fewer(_) | WallsFact::Nothing(_)) | None => {}
+    }
     if case.action.tool() == RESTORE {
         // What goes back is worked out by merging: a human sees it first, whatever the rules allow.
         why.push("It takes back what was done to files.".to_string());
