@@ -7,6 +7,7 @@
 mod ratios;
 mod report;
 mod scale;
+mod spawn;
 mod speed;
 mod verdicts;
 mod world;
@@ -31,12 +32,13 @@ fn main() {
     if scale::run(&arguments) {
         return;
     }
-    // `cargo bench -- speed` prints the rows about reading alone, `corpus` those about the corpus, and
-    // `verdicts` those about the time of a verdict.
+    // `cargo bench -- speed` prints the rows about reading alone, `corpus` those about the corpus, `verdicts` those
+    // about the time of a verdict, and `spawn` those about starting commands.
     match arguments.iter().find(|argument| !argument.starts_with('-')).map(String::as_str) {
         Some("speed") => return speed::print(),
         Some("corpus") => return speed::corpus(),
         Some("verdicts") => return verdicts::print(&World::get()),
+        Some("spawn") => return spawn::print(),
         Some(_) | None => divan::main(),
     }
     // With a filter somebody looks for one figure; the ratios measure everything again.
@@ -44,6 +46,7 @@ fn main() {
         ratios::print(&World::get());
         speed::print();
         verdicts::print(&World::get());
+        spawn::print();
         // By themselves they are asked for with `scale`, because they take minutes.
         if report::collected() {
             scale::run(&["scale".to_string()]);

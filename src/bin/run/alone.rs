@@ -16,7 +16,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// How long the launcher sleeps between two looks at what runs.
-const LOOK: Duration = Duration::from_millis(20);
+///
+/// Each look reads the list of all processes of the machine, so it is rarer than inside a namespace.
+const LOOK: Duration = Duration::from_millis(100);
 /// How often what runs is killed before it is left; each time only what was started meanwhile is left.
 const ROUNDS: usize = 500;
 
@@ -83,12 +85,12 @@ fn watch(main: i32, policy: &Policy, status: &Status, scratch: &Path) -> i32 {
 /// Kills all that the command has started, also what has left its session: orphans become ours.
 fn end_all() {
     for _ in 0..ROUNDS {
-        let running = below();
-        if running.is_empty() {
+        while sys::wait(false).is_some() {}
+        // Orphans are ours, so who has no child has nobody below.
+        if sys::childless() {
             return;
         }
-        running.into_iter().for_each(sys::kill);
-        while sys::wait(false).is_some() {}
+        below().into_iter().for_each(sys::kill);
         sys::wait_signal(Some(Duration::from_millis(2)));
     }
 }

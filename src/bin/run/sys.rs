@@ -157,6 +157,14 @@ pub fn wait(block: bool) -> Option<(i32, Ended)> {
     (pid > 0).then_some((pid, ended))
 }
 
+/// Returns whether this process has no child, ended or not.
+pub fn childless() -> bool {
+    // SAFETY: nothing is waited for and nothing is written.
+    let code =
+        unsafe { libc::waitid(libc::P_ALL, 0, std::ptr::null_mut(), libc::WEXITED | libc::WNOHANG | libc::WNOWAIT) };
+    code < 0 && Error::last_os_error().raw_os_error() == Some(libc::ECHILD)
+}
+
 /// Asks the kernel to kill this process when its parent ends. Cleared by exec of privileged files and by
 /// new credentials, so it is called after every change of them.
 pub fn die_with_parent() -> Result<()> {

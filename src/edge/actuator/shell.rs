@@ -8,7 +8,7 @@ use crate::domain::label::{Labels, Privacy, Provenance, Trust};
 use crate::domain::scope::Scope;
 use crate::edge::sandbox::{
     Ending, Launcher, Limits, Network, Output, Policy, RunReport, SandboxError, SecretTest, Stamps, Task, Walls,
-    changed_files, newly_obeyed, run_reaching, stamps, walls,
+    changed_files, newly_obeyed, run, run_reaching, stamps, walls,
 };
 use crate::edge::survey::Confinement;
 use async_trait::async_trait;
