@@ -5,8 +5,8 @@
 mod acts;
 mod approval;
 mod archive;
-mod canaries;
 mod audit;
+mod canaries;
 mod cards;
 mod cli;
 mod context;
