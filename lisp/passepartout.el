@@ -255,6 +255,8 @@ A key that was meant for something else then approves nothing."
   "Show what the gates said about the last actions." t)
 (autoload 'passepartout-why "passepartout-trace"
   "Explain the decision at point, or the last one, in plain words." t)
+(autoload 'passepartout-rules "passepartout-rules"
+  "Show what may happen without asking, and what wants to." t)
 (autoload 'passepartout-memory-log "passepartout-memory"
   "Show what moved memory, newest first." t)
 (autoload 'passepartout-undo "passepartout-memory"
@@ -309,6 +311,7 @@ A key that was meant for something else then approves nothing."
     (define-key map (kbd "p") #'passepartout-flight-plans)
     (define-key map (kbd "t") #'passepartout-gate-trace)
     (define-key map (kbd "y") #'passepartout-why)
+    (define-key map (kbd "a") #'passepartout-rules)
     (define-key map (kbd "l") #'passepartout-log)
     (define-key map (kbd "m") #'passepartout-memory-log)
     (define-key map (kbd "u") #'passepartout-undo)

@@ -5,6 +5,7 @@
 
 use crate::domain::gate::{Trace, Verdict};
 use crate::domain::id::{ActionHash, FactsHash, PlanId, SessionId, TurnId};
+use crate::domain::policy::learned::Seen;
 
 /// What was decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -121,6 +122,8 @@ pub struct Decision {
     pub facts: Option<FactsHash>,
     /// The gates that asked or denied.
     pub objections: Vec<Objection>,
+    /// What a rule could be learned from; `None` where none may answer it.
+    pub seen: Option<Seen>,
     /// The plan.
     pub plan: Option<PlanId>,
     /// The turn.
@@ -241,6 +244,7 @@ mod tests {
                 objection("permissions", "ask", Some("By default write-file asks first.")),
                 objection("dispatcher", "ask", None),
             ],
+            seen: None,
             plan: Some(PlanId("P1".to_string())),
             turn: None,
             session: None,

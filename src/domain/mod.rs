@@ -17,6 +17,7 @@ pub mod memory;
 pub mod org;
 pub mod outside;
 pub mod page;
+pub mod policy;
 pub mod port;
 pub mod query;
 pub mod recall;

@@ -188,6 +188,9 @@ pub struct Tool {
 /// The tool that takes changes back; only a human's own command reaches it.
 pub const RESTORE: &str = "restore";
 
+/// The tool by which the user confirms what loosens; only a human's own command reaches it, and only Emacs approves it.
+pub const CONFIRM: &str = "confirm-rule";
+
 /// The tools of this session; a closed set.
 #[derive(Clone, Copy, Debug)]
 pub struct Toolbox(&'static [Tool]);

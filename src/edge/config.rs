@@ -126,6 +126,8 @@ pub struct Config {
     pub self_build: bool,
     /// Most bytes of a project that are copied before a command, so that what it changes can be undone.
     pub undo_bytes: u64,
+    /// After how many approvals of one shape a rule is offered; 0 offers none.
+    pub rule_threshold: u64,
     /// Most files of a project that are copied so.
     pub undo_files: usize,
     /// Folders of skills beside the shipped ones.
@@ -158,6 +160,7 @@ pub const READ: &[&str] = &[
     "MEMORY_HISTORY_RETENTION",
     "SELF_BUILD_MODE",
     "UNDO_MAX_MB",
+    "DISPATCHER_RULE_THRESHOLD",
     "UNDO_MAX_FILES",
     "OPENROUTER_API_KEY",
     "OPENAI_API_KEY",
@@ -198,8 +201,7 @@ pub const IGNORED: &[(&str, &str)] = &[
     ("MANDATORY_SKILLS", "policy and dispatcher cannot be left out"),
     ("CONTEXT_SEMANTIC_THRESHOLD", "there are no embeddings in this version"),
     ("SESSION_BUDGET_USD", "there is no price table in this version"),
-    ("DISPATCHER_RULE_THRESHOLD", "rules are not learned in this version"),
-    ("RULES_FILE", "rules are not learned in this version"),
+    ("RULES_FILE", "rules stand in rules.org of the settings folder"),
     ("TIME_AWARENESS", "the time is always told"),
     ("TIME_FORMAT", "the time is told as ISO"),
     ("MEMORY_SNAPSHOT_PATH", "see --store"),
@@ -305,6 +307,7 @@ impl Config {
             self_build: false,
             undo_bytes: 256 << 20,
             undo_files: 20_000,
+            rule_threshold: 3,
             skill_directories: Vec::new(),
             launcher: None,
             shipped_skills: None,
@@ -345,6 +348,7 @@ impl Config {
         number("CONTEXT_LOG_LIMIT", &mut |n| self.log_lines = n as usize);
         number("DEADLINE_WARNING_MINUTES", &mut |n| self.deadline_minutes = n.min(100_000) as u32);
         number("UNDO_MAX_MB", &mut |n| self.undo_bytes = n.min(1 << 20) << 20);
+        number("DISPATCHER_RULE_THRESHOLD", &mut |n| self.rule_threshold = n);
         number("UNDO_MAX_FILES", &mut |n| self.undo_files = n.min(10_000_000) as usize);
         number("REQUEST_TIMEOUT", &mut |n| self.request_timeout = n.max(1));
         number("MEMORY_AUTO_SAVE_INTERVAL", &mut |n| self.auto_save = n);

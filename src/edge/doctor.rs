@@ -76,6 +76,7 @@ pub fn verdict(checks: &[Check]) -> State {
 pub async fn examine(engine: &Arc<Engine>, providers: bool) -> Vec<Check> {
     let mut checks = vec![store(engine).await, memex(engine), project(engine), settings(engine)];
     checks.push(skills(engine));
+    checks.push(rules(engine));
     checks.push(confinement(engine).await);
     checks.push(copies(engine).await);
     checks.push(models(engine, providers));
@@ -278,6 +279,23 @@ fn skills(engine: &Engine) -> Check {
         problems => {
             let detail = format!("{loaded} loaded; {}", problems.join("; "));
             Check::bad("skills", "Skills", State::Degraded, detail, "Repair the skill's file, then start again.")
+        }
+    }
+}
+
+fn rules(engine: &Engine) -> Check {
+    let gaps = engine.rule_gaps();
+    if !gaps.is_empty() {
+        let repair = "Mend the line that is named, or move the file away; it counts at once.";
+        return Check::bad("rules", "Rules", State::Unhealthy, gaps.join("; "), repair);
+    }
+    let rules = engine.rules();
+    let count = |state: &str| rules.iter().filter(|rule| rule.state == state).count();
+    match count("waiting") {
+        0 => Check::good("rules", "Rules", format!("{} confirmed, {} offered", count("confirmed"), count("offered"))),
+        waiting => {
+            let detail = format!("{} that would loosen wait for you and do not count", counted(waiting, "line"));
+            Check::good("rules", "Rules", format!("{detail}; M-x passepartout-rules shows them"))
         }
     }
 }

@@ -19,6 +19,7 @@ pub mod panics;
 pub mod peers;
 pub mod project;
 pub mod provider;
+pub mod rules_file;
 pub mod runtime;
 pub mod sandbox;
 pub mod secret;

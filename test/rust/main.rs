@@ -39,6 +39,7 @@ mod proof;
 mod provider;
 mod query;
 mod recall;
+mod rules;
 mod runtime;
 mod sandbox;
 mod settle;

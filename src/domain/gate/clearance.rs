@@ -61,24 +61,29 @@ pub enum Judgement {
 ///
 /// A gate that panics denies. A mandatory gate that is missing denies, and so does an empty stack.
 /// An approval covers exactly the asks that were shown to the human, on exactly the action and facts that were shown;
-/// it never overrides a denial.
+/// it never overrides a denial. Where nobody was asked, a rule that the user confirmed may answer what the permissions
+/// gate and the high-impact check ask, and nothing else.
 pub fn judge(gates: &Gates, case: Case<'_>, approval: Option<Approval>) -> Judgement {
     let trace = ask_all(gates, &case);
     let verdict = trace.strictest().map(|opinion| opinion.verdict.severity());
-    let cleared = |trace: Trace| {
+    let cleared = |trace: Trace, rule: Option<String>| {
         Judgement::Cleared(Box::new(Cleared {
             action: case.action.clone(),
             facts: case.facts.clone(),
             scope: case.scope.clone(),
             trace,
-            rule: None,
+            rule,
         }))
     };
     match verdict {
-        Some(0) => cleared(trace),
+        Some(0) => cleared(trace, None),
         Some(1) => match approval {
-            Some(approval) if covers(&approval, &case, &trace) => cleared(trace),
-            _ => Judgement::Parked(trace),
+            Some(approval) if covers(&approval, &case, &trace) => cleared(trace, None),
+            Some(_) => Judgement::Parked(trace),
+            None => match answered(gates, &case, &trace) {
+                Some(rule) => cleared(trace, Some(rule)),
+                None => Judgement::Parked(trace),
+            },
         },
         _ => Judgement::Rejected(trace),
     }
@@ -116,6 +121,11 @@ fn masked(verdict: Verdict) -> Verdict {
         Verdict::Ask(reason) => Verdict::Ask(clean(reason)),
         Verdict::Deny(reason) => Verdict::Deny(clean(reason)),
     }
+}
+
+/// Returns the rule that answers all that was asked; one that breaks answers nothing.
+fn answered(gates: &Gates, case: &Case<'_>, trace: &Trace) -> Option<String> {
+    catch_unwind(AssertUnwindSafe(|| gates.answered_by(case, trace))).ok().flatten()
 }
 
 fn covers(approval: &Approval, case: &Case<'_>, trace: &Trace) -> bool {

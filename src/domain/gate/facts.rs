@@ -5,6 +5,7 @@
 use crate::domain::hash::ContentHasher;
 use crate::domain::id::FactsHash;
 use crate::domain::label::Privacy;
+use crate::domain::policy::mandate::Mandate;
 use crate::domain::undo::Image;
 
 /// Everything that was found out about one action. `Default` is "nothing was found out",
@@ -43,6 +44,8 @@ pub struct Facts {
     pub own_note: bool,
     /// What would confine a command here. Where it was not found out, one runs only if everything does.
     pub walls: Option<WallsFact>,
+    /// What the headings say above what it is about: `:PP_DENY:` and its like, together.
+    pub mandate: Mandate,
     /// Why what the action does to files could not be undone; `None` when it could, or when it changes none.
     pub not_undoable: Option<String>,
 }
@@ -300,6 +303,20 @@ pub struct BySetup {
 }
 
 impl Facts {
+    /// Only what judging goes by; where headings say nothing, the hash is what it was before there were mandates.
+    fn hash_mandate(&self, hasher: &mut ContentHasher) {
+        if self.mandate.deny.is_empty() && self.mandate.allow.is_empty() && self.mandate.wrong.is_empty() {
+            return;
+        }
+        for (name, tools) in [("PP_DENY", &self.mandate.deny), ("PP_ALLOW", &self.mandate.allow)] {
+            hasher.text(name).number(tools.len() as u64);
+            tools.keys().for_each(|tool| {
+                hasher.text(tool);
+            });
+        }
+        hasher.number(self.mandate.wrong.len() as u64);
+    }
+
     /// Returns the name of exactly these facts, as far as they decide what would happen.
     pub fn hash(&self) -> FactsHash {
         let mut hasher = ContentHasher::new("facts");
@@ -346,6 +363,7 @@ impl Facts {
         if self.own_note {
             hasher.text("own note");
         }
+        self.hash_mandate(&mut hasher);
         self.hash_shell(&mut hasher);
         self.hash_undo(&mut hasher);
         match &self.walls {

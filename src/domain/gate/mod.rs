@@ -29,9 +29,11 @@ pub use facts::Facts;
 
 use crate::domain::action::Action;
 use crate::domain::id::ActionHash;
+use crate::domain::policy::learned::{self, Learned};
 use crate::domain::scope::Scope;
 use crate::domain::signal::Sensor;
 use crate::domain::tool::Tool;
+use std::sync::Arc;
 
 /// Why, and what to do instead. Shown to the user and to the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -156,31 +158,48 @@ impl Trace {
 }
 
 /// The gates of a session, by priority. Without the mandatory ones nothing is cleared.
+#[derive(Clone)]
 pub struct Gates {
-    gates: Vec<Box<dyn Gate>>,
+    gates: Vec<Arc<dyn Gate>>,
     mandatory: &'static [&'static str],
+    /// Rules that the user confirmed: they answer what they may answer, and are no gates.
+    learned: Arc<[Learned]>,
 }
 
 impl Gates {
     /// Orders gates by priority, highest first; gates of one priority by name.
     pub fn new(gates: Vec<Box<dyn Gate>>) -> Gates {
-        Gates::ordered(gates, standard::MANDATORY)
+        Gates::ordered(gates.into_iter().map(Arc::from).collect(), standard::MANDATORY)
     }
 
     /// Returns gates of which none is mandatory, for tests of how verdicts are combined. An empty stack still denies.
     #[doc(hidden)]
     pub fn for_tests(gates: Vec<Box<dyn Gate>>) -> Gates {
-        Gates::ordered(gates, &[])
+        Gates::ordered(gates.into_iter().map(Arc::from).collect(), &[])
     }
 
-    fn ordered(mut gates: Vec<Box<dyn Gate>>, mandatory: &'static [&'static str]) -> Gates {
+    fn ordered(mut gates: Vec<Arc<dyn Gate>>, mandatory: &'static [&'static str]) -> Gates {
         gates.sort_by(|a, b| b.priority().cmp(&a.priority()).then_with(|| a.name().cmp(b.name())));
-        Gates { gates, mandatory }
+        Gates { gates, mandatory, learned: Arc::from([]) }
     }
 
     /// Returns these gates and one more.
     pub fn and(self, gate: Box<dyn Gate>) -> Gates {
-        Gates::ordered(self.gates.into_iter().chain([gate]).collect(), self.mandatory)
+        let learned = self.learned;
+        let gates = Gates::ordered(self.gates.into_iter().chain([Arc::from(gate)]).collect(), self.mandatory);
+        Gates { learned, ..gates }
+    }
+
+    /// Returns these gates, beside rules that the user confirmed and that hold now.
+    pub fn with_rules(self, learned: Vec<Learned>) -> Gates {
+        Gates { learned: learned.into(), ..self }
+    }
+
+    /// Returns the name of the rule that answers all that was asked of a case, if one does.
+    pub(super) fn answered_by(&self, case: &Case<'_>, trace: &Trace) -> Option<String> {
+        let rule = self.learned.iter().find(|rule| rule.answers(case, trace)).map(Learned::id);
+        let in_advance = || case.facts.mandate.allow.get(case.tool.name).filter(|_| learned::answerable(case, trace));
+        rule.or_else(|| in_advance().cloned())
     }
 
     /// Returns the gates.

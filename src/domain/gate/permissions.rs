@@ -30,18 +30,36 @@ impl Gate for Permissions {
     }
 
     fn judge(&self, case: &Case<'_>) -> Verdict {
-        let name = case.tool.name;
-        let set =
-            case.scope.permissions.iter().find(|(tool, _)| tool.eq_ignore_ascii_case(name)).map(|(_, level)| *level);
-        let whose = if set.is_some() { "You set" } else { "By default" };
-        match set.unwrap_or_else(|| default_level(case.tool)) {
-            Level::Allow => Verdict::pass(),
-            Level::Auto => Verdict::Pass(Some(Reason::new(format!("{name} is judged by what it would do.")))),
-            Level::Ask => Verdict::Ask(Reason::new(match set {
-                Some(_) => format!("You set {name} to ask."),
-                None => format!("{whose} {name} asks first."),
-            })),
-            Level::Deny => Verdict::Deny(Reason::new(format!("You set {name} to deny."))),
+        by_level(case).stricter(by_headings(case))
+    }
+}
+
+/// Judges by what the headings say above what the action is about.
+fn by_headings(case: &Case<'_>) -> Verdict {
+    let mandate = &case.facts.mandate;
+    if let Some(who) = mandate.deny.get(case.tool.name) {
+        return Verdict::Deny(Reason::new(format!("{who} denies {} below it (PP_DENY).", case.tool.name)));
+    }
+    match mandate.wrong.first() {
+        Some(wrong) if case.tool.effect != Effect::Reply => {
+            Verdict::Ask(Reason::new(format!("What a heading above it rules cannot be read: {wrong}.")))
         }
+        Some(_) | None => Verdict::pass(),
+    }
+}
+
+/// Judges by the level of the tool.
+fn by_level(case: &Case<'_>) -> Verdict {
+    let name = case.tool.name;
+    let set = case.scope.permissions.iter().find(|(tool, _)| tool.eq_ignore_ascii_case(name)).map(|(_, level)| *level);
+    let whose = if set.is_some() { "You set" } else { "By default" };
+    match set.unwrap_or_else(|| default_level(case.tool)) {
+        Level::Allow => Verdict::pass(),
+        Level::Auto => Verdict::Pass(Some(Reason::new(format!("{name} is judged by what it would do.")))),
+        Level::Ask => Verdict::Ask(Reason::new(match set {
+            Some(_) => format!("You set {name} to ask."),
+            None => format!("{whose} {name} asks first."),
+        })),
+        Level::Deny => Verdict::Deny(Reason::new(format!("You set {name} to deny."))),
     }
 }

@@ -4,7 +4,8 @@ use crate::domain::action::Action;
 use crate::domain::gate::{Trace, Verdict, page};
 use crate::domain::hash::ContentHasher;
 use crate::domain::id::{ActionHash, FactsHash, PlanId, SessionId, TurnId};
-use crate::domain::signal::Origin;
+use crate::domain::signal::{Origin, Source};
+use crate::domain::tool::CONFIRM;
 
 /// What has become of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -118,6 +119,9 @@ pub enum Refused {
     /// The channel is not a human's own.
     #[error("this channel may not approve; approve in Emacs, or in a terminal that the agent did not start")]
     NoRight,
+    /// It loosens, and the channel is not Emacs.
+    #[error("plan {0} would let more happen without asking you; approve it in Emacs")]
+    EmacsOnly(PlanId),
     /// What was shown is not what is parked.
     #[error("plan {0} has changed since it was shown; look at it again")]
     NotShown(PlanId),
@@ -135,6 +139,9 @@ impl Approval {
     pub fn new(plan: &FlightPlan, shown: &str, origin: &Origin, at: jiff::Timestamp) -> Result<Approval, Refused> {
         if !origin.rights.approve {
             return Err(Refused::NoRight);
+        }
+        if plan.action.tool() == CONFIRM && origin.source != Source::Emacs {
+            return Err(Refused::EmacsOnly(plan.id.clone()));
         }
         if plan.status != PlanStatus::Pending {
             return Err(Refused::NotPending(plan.id.clone(), plan.status.name()));

@@ -5,7 +5,7 @@ use crate::domain::count::counted;
 use crate::domain::gate::Facts;
 use crate::domain::gate::secret::mask_shown;
 use crate::domain::inert::exact;
-use crate::domain::tool::RESTORE;
+use crate::domain::tool::{CONFIRM, RESTORE};
 
 /// What a title quotes is cut after so many characters.
 const QUOTED: usize = 60;
@@ -134,6 +134,11 @@ pub fn title(action: &Action, facts: &Facts) -> String {
                 _ => format!("Undo what was done to {}", counted(count, "file")),
             }
         }
+        CONFIRM => format!(
+            "Confirm {} = {}, which loosens",
+            plain(given("name").unwrap_or("?")),
+            plain(given("value").unwrap_or("?"))
+        ),
         "message" => format!("Say {}", text("text")),
         "eval-lisp" => format!("Evaluate Lisp: {}", clip(&plain_long(given("code").unwrap_or("")), LONGEST)),
         "contact-provider" => format!(

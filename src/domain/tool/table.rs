@@ -1,6 +1,6 @@
 //! The closed table of builtin tools. What a tool is stands in `tool.rs`.
 
-use super::{Effect, Kind, Limits, Param, RESTORE, Tool};
+use super::{CONFIRM, Effect, Kind, Limits, Param, RESTORE, Tool};
 use crate::domain::action::Target;
 use crate::domain::editor::{LOOK, SHOW};
 use crate::domain::gate::reach;
@@ -469,6 +469,22 @@ pub(super) const TOOLS: &[Tool] = &[
         target: Target::System,
         paths: &[],
         hosts: &["url"],
+        limits: Limits::USUAL,
+        offered: false,
+    },
+    Tool {
+        name: CONFIRM,
+        summary: "Confirm a line or a rule that lets more happen without asking.",
+        params: &[
+            need("file", "the file that it stands in, or where else it comes from"),
+            need("heading", "the heading that it stands under"),
+            need("name", "what is set"),
+            need("value", "to what"),
+        ],
+        effect: Effect::Send,
+        target: Target::System,
+        paths: &[],
+        hosts: &[],
         limits: Limits::USUAL,
         offered: false,
     },

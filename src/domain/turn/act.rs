@@ -10,7 +10,7 @@ use crate::domain::label::{Labels, Privacy, Trust};
 use crate::domain::outside::Piece;
 use crate::domain::port::{Call, LogLevel, Prompt};
 use crate::domain::signal::{Body, Signal};
-use crate::domain::tool::{Effect, RESTORE};
+use crate::domain::tool::{CONFIRM, Effect, RESTORE};
 use crate::domain::turn::error::Fault;
 use crate::domain::turn::faults::panic_text;
 use crate::domain::turn::reason::{By, Judged, Refusal};
@@ -212,7 +212,7 @@ impl Turn {
             self.report.notice = Some("Nothing was sent.".to_string());
             return Ok(Flow::End(Ending::Answered));
         }
-        if plan.action.tool() == RESTORE {
+        if matches!(plan.action.tool(), RESTORE | CONFIRM) {
             // Nobody asked a model, so none goes on with it.
             self.report.notice = Some(self.report.deeds.last().map(|deed| deed.outcome.clone()).unwrap_or_default());
             return Ok(Flow::End(Ending::Answered));

@@ -24,7 +24,7 @@ use crate::domain::port::Actuator;
 use crate::domain::query::parse::is_plain;
 use crate::domain::query::run::Hit;
 use crate::domain::query::show::{Row, ended};
-use crate::domain::tool::{Class, Effect, RESTORE, is_user};
+use crate::domain::tool::{CONFIRM, Class, Effect, RESTORE, is_user};
 use crate::edge::engine::Engine;
 use crate::edge::engine::changes::Act;
 use crate::edge::engine::query::Manner;
@@ -179,6 +179,7 @@ impl Actuators {
                 (Err(why), _) => Done::failed(format!("commands cannot be confined here, so none is run: {why}")),
             },
             Effect::Evaluate => Done::failed("Lisp is not evaluated in this version; see docs/SHORTCOMINGS.org"),
+            Effect::Send if action.tool() == CONFIRM => self.confirm_rule(action).await,
             Effect::Send => self.confirm(action).await,
             Effect::Fetch => self.fetch(action).await,
             Effect::ReadEditor | Effect::ShowInEditor => self.ask_editor(cleared).await,
@@ -263,6 +264,14 @@ impl Actuators {
                     Labels { provenance: Provenance::Web, trust: Trust::Untrusted, privacy: Privacy::Open },
                 )
             }
+            Err(why) => Done::failed(why),
+        }
+    }
+
+    /// Keeps that the user confirmed what loosens.
+    async fn confirm_rule(&self, action: &Action) -> Done {
+        match self.engine.keep_confirmed(action).await {
+            Ok(said) => Done::said(said, OWN),
             Err(why) => Done::failed(why),
         }
     }

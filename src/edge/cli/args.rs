@@ -64,13 +64,23 @@ pub enum Command {
         json: bool,
     },
     /// Judge actions; nothing is run.
+    #[command(args_conflicts_with_subcommands = true)]
     Gate {
+        /// Try rules that were learned on what was decided.
+        #[command(subcommand)]
+        command: Option<GateCommands>,
         /// Read {"id","tool","args","explanation"} lines and answer each with one; the only format there is.
         #[arg(long)]
         jsonl: bool,
         /// Where things are.
         #[command(flatten)]
         place: Place,
+    },
+    /// What loosens what may happen: lines that wait for you, what you confirmed, and rules that were learned.
+    Rules {
+        /// What to do with them.
+        #[command(subcommand)]
+        command: Rules,
     },
     /// Ask something: one turn, printed. A plan that needs approval is left waiting in the store (exit status 3).
     Ask {
@@ -168,6 +178,44 @@ fn names() -> String {
     text.push_str(&format!("has: takes {}.\nis: takes {}.\n", listed(THINGS), listed(STATES)));
     text.push_str(&format!("sort: takes {}; with a hyphen before it the other way round.", listed(SORTS)));
     text
+}
+
+/// What else the gates can do.
+#[derive(Debug, Subcommand)]
+pub enum GateCommands {
+    /// Say which recorded decisions and canaries a learned rule would change; one that opens what is denied ends with 1.
+    Replay {
+        /// The rule's name; all that are known without it.
+        rule: Option<String>,
+        /// Where things are.
+        #[command(flatten)]
+        place: Place,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// What to do with rules.
+#[derive(Debug, Subcommand)]
+pub enum Rules {
+    /// List them: what waits for you, what counts, what is over.
+    List {
+        /// Where things are.
+        #[command(flatten)]
+        place: Place,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Withdraw one: it does not count any more.
+    Withdraw {
+        /// Its name.
+        rule: String,
+        /// Where things are.
+        #[command(flatten)]
+        place: Place,
+    },
 }
 
 /// What to do with flight plans.
@@ -386,10 +434,13 @@ const ONE_VALUE: &[&str] = &[
     "--since",
 ];
 /// Commands that take words of their own, which must not end up in `--memex`.
-const WITH_WORDS: &[&str] = &["ask", "query", "show", "approve", "deny", "diff", "rewind", "undo", "blame", "why"];
+const WITH_WORDS: &[&str] =
+    &["ask", "query", "show", "approve", "deny", "diff", "rewind", "undo", "blame", "why", "replay", "withdraw"];
 /// Commands that have commands of their own.
 const NESTED: &[(&str, &[&str])] = &[
     ("plans", &["list", "show", "approve", "deny"]),
+    ("gate", &["replay"]),
+    ("rules", &["list", "withdraw"]),
     ("memory", &["log", "show", "diff", "rewind", "undo", "redo", "blame", "verify", "compact"]),
 ];
 /// What may stand there without a command.

@@ -9,7 +9,7 @@ use crate::domain::sexp::plist::{Plist, message};
 use crate::domain::sexp::reader::Sexp;
 use crate::domain::signal::Origin;
 use crate::domain::turn::Ending;
-use crate::edge::cli::args::{Command, read};
+use crate::edge::cli::args::{Command, Rules, read};
 use crate::edge::cli::ingest::ingested;
 use crate::edge::cli::run::{FAILED, Failure};
 use crate::edge::config::Config;
@@ -79,7 +79,14 @@ pub async fn at_owner(engine: &Arc<Engine>, origin: &Origin, words: Vec<String>)
             engine.flush().await?;
             ingested(&report, json, &mut out, &mut errors).map_err(|error| error.to_string())?
         }
-        Command::Dump { .. }
+        Command::Rules { command: Rules::Withdraw { rule, .. } } => {
+            use std::io::Write;
+            let said = engine.withdraw_rule(origin, &rule).await?;
+            writeln!(out, "{}", crate::domain::inert::exact(&said)).map_err(|error| error.to_string())?;
+            0
+        }
+        Command::Rules { command: Rules::List { .. } }
+        | Command::Dump { .. }
         | Command::Context { .. }
         | Command::Gate { .. }
         | Command::Ask { .. }

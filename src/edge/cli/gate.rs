@@ -6,14 +6,17 @@ use crate::domain::gate::{Case, Facts, Gates, Trace};
 use crate::domain::id::SessionId;
 use crate::domain::inert::exact;
 use crate::domain::label::{Labels, Privacy, Provenance, Trust};
-use crate::domain::scope::Scope;
+use crate::domain::policy::tools::UnreadTable;
+use crate::domain::scope::{Level, Scope};
 use crate::domain::signal::Sensor;
 use crate::domain::tool::Toolbox;
 use crate::edge::cli::args::Place;
 use crate::edge::cli::run::{DONE, Failure};
 use crate::edge::cli::session::{blocking, configured, settled, somewhere, vault, with_engine};
 use crate::edge::engine::boot::{self, Keep};
+use crate::edge::rules_file;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 use std::io::{BufRead, Write};
 use std::path::Path;
 use std::path::PathBuf;
@@ -187,15 +190,19 @@ pub(super) fn gate(place: &Place, out: &mut dyn Write) -> Result<u8, Failure> {
         see_private: true,
         hosts: Vec::new(),
     };
-    let mut judge = |gates: &Gates, look: &dyn Fn(&Action, &Scope) -> Facts| {
-        GateCommand { gates, look, scope: scope.clone() }.run(&mut std::io::stdin().lock(), out)
+    let mut judge = |gates: &Gates, look: &dyn Fn(&Action, &Scope) -> Facts, permissions: BTreeMap<String, Level>| {
+        GateCommand { gates, look, scope: Scope { permissions, ..scope.clone() } }
+            .run(&mut std::io::stdin().lock(), out)
     };
     if place.store.is_none() && place.memex.is_empty() {
         let (gates, survey, problems) = boot::without_memory(&config, vault(&config), Duration::from_secs(5));
         for problem in config.notices.iter().chain(&problems) {
             eprintln!("{}", exact(problem));
         }
-        judge(&gates, &|action, scope| survey.look(action, scope))?;
+        let table = rules_file::read(&config.settings);
+        let levels = table.over(&config.permissions, &Toolbox::builtin(), &|_| false).0;
+        let gates = UnreadTable::of(&table).map_or_else(|| gates.clone(), |unread| gates.clone().and(Box::new(unread)));
+        judge(&gates, &|action, scope| survey.look(action, scope), levels)?;
         return Ok(DONE);
     }
     let keep = if place.store.is_some() { Keep::ToRead } else { Keep::InMemory };
@@ -203,7 +210,8 @@ pub(super) fn gate(place: &Place, out: &mut dyn Write) -> Result<u8, Failure> {
         blocking(engine, |engine| engine.read_memex(&mut |_| {})).await?;
         let handle = tokio::runtime::Handle::current();
         let look = |action: &Action, scope: &Scope| handle.block_on(engine.surveyor().survey(action, scope));
-        tokio::task::block_in_place(|| judge(engine.gates(), &look))?;
+        let gates = engine.gates_now(None);
+        tokio::task::block_in_place(|| judge(&gates, &look, engine.levels().0))?;
         Ok(DONE)
     })
 }

@@ -12,6 +12,7 @@ pub mod memory;
 pub mod past;
 pub mod plans;
 pub mod query;
+mod rules;
 pub mod run;
 mod session;
 

@@ -1,6 +1,6 @@
 //! Carries out a command: the same functions that a chat turn uses, on the same stored objects.
 
-use crate::edge::cli::args::{Arguments, Command, Place};
+use crate::edge::cli::args::{Arguments, Command, GateCommands, Place};
 use crate::edge::cli::ask::{ask, question};
 use crate::edge::cli::audit::{run_audit, run_why};
 use crate::edge::cli::context::{answer_lines, context_engine, print_json, print_text};
@@ -11,6 +11,7 @@ use crate::edge::cli::gate::gate;
 use crate::edge::cli::ingest::{absolute_text, ingested, progress, read};
 use crate::edge::cli::memory::run_memory;
 use crate::edge::cli::query::{asked, run_query};
+use crate::edge::cli::rules::{replay, run_rules};
 use crate::edge::cli::session::{beside, blocking, with_engine};
 use crate::edge::config::{Config, Surroundings};
 use crate::edge::engine::boot::Keep;
@@ -103,7 +104,11 @@ pub fn run(arguments: Arguments, out: &mut dyn Write) -> Result<u8, Failure> {
             }
             Ok(DONE)
         }
-        Command::Gate { jsonl: _, place } => gate(&place, out),
+        Command::Gate { command: Some(GateCommands::Replay { rule, place, json }), .. } => {
+            replay(rule.as_deref(), &place, json, out)
+        }
+        Command::Gate { command: None, jsonl: _, place } => gate(&place, out),
+        Command::Rules { command } => run_rules(command, out),
         Command::Ask { text, place, json } => ask(question(&text)?, &place, json, out),
         Command::Query { query, place, limit, json } => run_query(&asked(&query)?, &place, limit, json, out),
         Command::Plans { command } => run_plans(command, out),

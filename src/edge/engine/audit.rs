@@ -15,6 +15,7 @@ use crate::domain::signal::Origin;
 use crate::domain::turn::{Parking, proposal};
 use crate::edge::clock::local;
 use crate::edge::engine::Engine;
+use crate::edge::engine::authority::learn;
 use crate::edge::engine::record::kind;
 use crate::edge::engine::turns::channel;
 use serde_json::{Value, json};
@@ -47,7 +48,7 @@ pub(super) fn kept(decision: &Decision) -> Kept {
         "ruling": decision.ruling.name(), "by": by, "who": who,
         "tool": decision.tool, "about": decision.about,
         "action": decision.action.map(|hash| hash.to_hex()), "facts": decision.facts.map(|hash| hash.to_hex()),
-        "objections": objections,
+        "objections": objections, "seen": decision.seen.as_ref().map(learn::kept),
         "plan": decision.plan.as_ref().map(|id| &id.0), "turn": decision.turn.as_ref().map(|id| &id.0),
         "session": decision.session.as_ref().map(|id| &id.0),
     });
@@ -81,6 +82,7 @@ pub fn read(record: &Record) -> Option<Entry> {
         action: text("action").and_then(ActionHash::from_hex),
         facts: text("facts").and_then(FactsHash::from_hex),
         objections: body["objections"].as_array()?.iter().filter_map(objection).collect(),
+        seen: learn::read_seen(&body["seen"]),
         plan: text("plan").map(|id| PlanId(id.to_string())),
         turn: text("turn").map(|id| TurnId(id.to_string())),
         session: text("session").map(|id| SessionId(id.to_string())),
@@ -131,6 +133,7 @@ impl Engine {
             action: Some(action.hash()),
             facts: Some(facts.hash()),
             objections: audit::objections(trace, !bare, &mask),
+            seen: None,
             plan: None,
             turn: None,
             session: None,
@@ -146,7 +149,8 @@ impl Engine {
     pub(super) fn asked_of(&self, parking: &Parking) -> Decision {
         let decision = self.of_gates(Ruling::Asked, &parking.action, &parking.facts, &parking.trace);
         let (turn, session) = (Some(parking.turn.clone()), Some(parking.session.clone()));
-        Decision { turn, session, ..decision }
+        let seen = self.seen_of(&parking.action, &parking.facts, &parking.trace, &parking.project);
+        Decision { turn, session, seen, ..decision }
     }
 
     /// Returns what is stored of a plan's new status beside the plan itself; `None` when nothing was decided.
@@ -157,9 +161,9 @@ impl Engine {
         let asked = self.archive.latest(kind::AUDIT, plan.id.0.clone()).await.ok().flatten();
         let asked = asked.as_ref().and_then(read).map(|entry| entry.decision);
         let tool = plan.action.tool().to_string();
-        let (about, objections) = match asked {
-            Some(asked) => (asked.about, asked.objections),
-            None => (tool.clone(), audit::objections(&plan.trace, false, &|_| String::new())),
+        let (about, objections, seen) = match asked {
+            Some(asked) => (asked.about, asked.objections, asked.seen),
+            None => (tool.clone(), audit::objections(&plan.trace, false, &|_| String::new()), None),
         };
         Some(kept(&Decision {
             ruling,
@@ -169,6 +173,7 @@ impl Engine {
             action: Some(plan.action.hash()),
             facts: Some(plan.facts),
             objections,
+            seen,
             plan: Some(plan.id.clone()),
             turn: Some(plan.turn.clone()),
             session: Some(plan.session.clone()),
@@ -193,6 +198,7 @@ impl Engine {
             action: Some(plan.action.hash()),
             facts: Some(plan.facts),
             objections: audit::objections(&plan.trace, false, &|_| String::new()),
+            seen: None,
             plan: None,
             turn: Some(turn.clone()),
             session: Some(origin.session.clone()),
@@ -227,6 +233,7 @@ impl Engine {
             action: None,
             facts: None,
             objections: Vec::new(),
+            seen: None,
             plan: None,
             turn: None,
             session: None,

@@ -199,6 +199,7 @@ pub async fn start_found(boot: Boot, opened: Opened, stop: Arc<AtomicBool>) -> R
     }
     engine.load_plans().await?;
     engine.load_marks().await?;
+    engine.load_authority().await?;
     engine.load_focus().await;
     match beside {
         // What is under way there is its owner's to end.

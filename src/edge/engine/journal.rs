@@ -46,10 +46,19 @@ impl Journal for Engine {
             "facts": cleared.facts().hash().to_hex(), "change": change, "since": self.head().0,
         });
         let passed = self.passed_by_rule(turn, cleared).map(|decision| audit::kept(&decision));
+        let used = match cleared.rule().map(|rule| self.use_rule(rule)) {
+            Some(Err(why)) => {
+                self.doings.retract(turn, action.hash());
+                self.drop_change(turn, action.hash());
+                return Err(why);
+            }
+            Some(Ok(used)) => used,
+            None => None,
+        };
         let intent = (kind::INTENT, action.hash().to_hex(), body);
         let kept = match marks {
             // Before the act, and in one piece with its intent: what it writes is never without its mark.
-            Ok(marks) => self.append_all(marks.into_iter().chain(passed).chain([intent])).await,
+            Ok(marks) => self.append_all(marks.into_iter().chain(passed).chain(used).chain([intent])).await,
             Err(why) => Err(format!("where its text comes from could not be found out: {why}")),
         };
         if kept.is_err() {

@@ -5,6 +5,7 @@
 
 pub mod archive;
 pub mod audit;
+pub mod authority;
 pub mod boot;
 pub mod briefing;
 pub mod changes;
@@ -147,6 +148,8 @@ pub struct Engine {
     pub(super) tokens: Arc<dyn CountTokens>,
     pub(super) vault: Arc<Vault>,
     pub(super) skills: Loaded,
+    /// What the user confirmed that loosens.
+    pub(super) authority: Mutex<authority::Authority>,
     /// Whether the user was told in a chat which rules are not in force.
     pub(super) gaps_told: std::sync::atomic::AtomicBool,
     pub(super) stamps: Mutex<HashMap<Arc<str>, Stamp>>,
@@ -230,6 +233,7 @@ impl Engine {
             tokens: parts.tokens,
             vault: parts.vault,
             skills: parts.skills,
+            authority: Mutex::default(),
             gaps_told: Default::default(),
             stamps: Mutex::new(parts.stamps.into_iter().map(|stamp| (stamp.file.clone(), stamp)).collect()),
             store_trouble: parts.store_trouble,
@@ -393,7 +397,7 @@ impl Engine {
 
     /// Returns the gaps for the first conversation of this session of the program, and nothing after that.
     pub(super) fn untold_gaps(&self) -> Option<String> {
-        let gaps = self.skill_gaps();
+        let gaps: Vec<String> = self.skill_gaps().into_iter().chain(self.rule_gaps()).collect();
         let told = gaps.is_empty() || self.gaps_told.swap(true, std::sync::atomic::Ordering::Relaxed);
         (!told).then(|| gaps.iter().map(|gap| format!("Attention: {gap}.")).collect::<Vec<_>>().join("\n"))
     }

@@ -29,6 +29,10 @@ pub struct TurnModel<'a> {
     pub engine: &'a Engine,
     /// The conversation: it is labelled as soon as something private stands in it.
     pub session: SessionId,
+    /// The providers that the heading leaves where the turn began, in lower case; `None` for all.
+    pub models: Option<BTreeSet<String>>,
+    /// The most tokens of a prompt.
+    pub max_tokens: usize,
 }
 
 /// Returns what a confirmation of a provider is bound to: its name and where it is.
@@ -69,12 +73,19 @@ impl Model for TurnModel<'_> {
             }
             sink(text);
         };
-        let most = self.engine.config.context_tokens;
+        let most = self.max_tokens;
         let too_long = |prompt: &Prompt| {
             let tokens = tokens(prompt, self.engine.tokens.as_ref());
-            (tokens > most).then(|| format!("the prompt has {tokens} tokens, and CONTEXT_MAX_TOKENS allows {most}"))
+            (tokens > most)
+                .then(|| format!("the prompt has {tokens} tokens, and CONTEXT_MAX_TOKENS or PP_BUDGET allows {most}"))
+        };
+        let left_out = |provider: &dyn Provider| {
+            let models = self.models.as_ref()?;
+            let named = models.contains(&provider.name().to_ascii_lowercase());
+            (!named).then(|| "a heading above names other models (PP_MODEL)".to_string())
         };
         let permits = |provider: &dyn Provider, prompt: &Prompt| match provider.locality() {
+            Locality::Local | Locality::Remote if let Some(why) = left_out(provider) => Permit::Withheld(why),
             Locality::Local | Locality::Remote if let Some(why) = too_long(prompt) => Permit::Withheld(why),
             Locality::Builtin | Locality::Local => Permit::Granted,
             Locality::Remote if confirmed.contains(&contact(provider.name(), &provider.url())) => Permit::Granted,

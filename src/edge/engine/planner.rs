@@ -2,6 +2,7 @@
 
 use crate::domain::action::Action;
 use crate::domain::count::counted;
+use crate::domain::gate::Facts;
 use crate::domain::gate::facts::{BySetup, EditFact, PathFact};
 use crate::domain::gate::place::holds_notes;
 use crate::domain::gate::plan::{FlightPlan, PlanStatus};
@@ -16,6 +17,7 @@ use crate::domain::org::is_org;
 use crate::domain::org::outline::Outline;
 use crate::domain::org::scan::scan;
 use crate::domain::org::timestamp::Timestamp;
+use crate::domain::policy::mandate::Mandate;
 use crate::domain::scope::Scope;
 use crate::domain::tool::{Effect, RESTORE, Tool};
 use crate::edge::engine::Engine;
@@ -42,6 +44,13 @@ impl Lookout {
 }
 
 impl Whereabouts for Lookout {
+    fn mandate(&self, action: &Action, facts: &Facts) -> Mandate {
+        match self.engine() {
+            Some(engine) => engine.mandate_over(action, facts),
+            None => Mandate { wrong: vec!["memory is not there yet".to_string()], ..Mandate::default() },
+        }
+    }
+
     fn privacy_of_node(&self, id: &str) -> Option<Privacy> {
         let node = self.engine()?.view().get(&NodeId::new(id))?;
         Some(node.privacy())

@@ -278,8 +278,7 @@ impl Engine {
         let set_off = conversation.set_off;
         let case = Case { action: &action, tool, scope: &scope, facts: &facts, set_off };
         let skill = setting.under.as_ref().and_then(|under| under.skill.as_ref()).map(|bound| self.bound(bound));
-        let narrowed = self.narrowed(skill.as_ref());
-        let trace = match judge(narrowed.as_ref().unwrap_or(&self.gates), case, None) {
+        let trace = match judge(&self.gates_now(skill.as_ref()), case, None) {
             Judgement::Parked(trace) => trace,
             Judgement::Cleared(cleared) => cleared.trace().clone(),
             Judgement::Rejected(trace) => {

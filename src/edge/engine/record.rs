@@ -51,6 +51,13 @@ pub mod kind {
     pub const MARK: &str = "mark";
     /// Who decided what; see [`crate::edge::engine::audit`].
     pub const AUDIT: &str = "audit";
+    /// What loosens and was confirmed, or withdrawn, by its hash; the newest counts. See
+    /// [`crate::edge::engine::authority`].
+    pub const LOOSENING: &str = "loosening";
+    /// A rule that was learned and offered, by its name.
+    pub const RULE: &str = "rule";
+    /// How often a rule was used, by its name; the newest counts.
+    pub const USED: &str = "used";
     /// A provider that the user confirmed.
     pub const CONFIRMATION: &str = "confirmation";
 }

@@ -2,9 +2,7 @@
 //!
 //! Between a plan and its approval point moves and skills change; what narrowed the question narrows the answer.
 
-use crate::domain::gate::Gates;
 use crate::domain::port::LogLevel;
-use crate::domain::skill::gate::ToolsGate;
 use crate::domain::skill::{DEFAULT_PRIORITY, Skill};
 use crate::edge::engine::Engine;
 use serde::{Deserialize, Serialize};
@@ -15,6 +13,9 @@ use std::collections::BTreeSet;
 pub struct Under {
     /// The skill; `None` when none was triggered.
     pub skill: Option<Bound>,
+    /// The heading at which it began, by its id: what is ruled there holds on.
+    #[serde(default)]
+    pub below: Option<String>,
 }
 
 /// A skill as it was at work.
@@ -38,7 +39,8 @@ pub struct Setting {
 impl Under {
     /// Returns what to keep of the skill of a turn.
     pub fn of(skill: Option<&Skill>) -> Under {
-        Under { skill: skill.map(|skill| Bound { name: skill.name.clone(), tools: skill.tools.clone() }) }
+        let skill = skill.map(|skill| Bound { name: skill.name.clone(), tools: skill.tools.clone() });
+        Under { skill, below: None }
     }
 }
 
@@ -56,12 +58,6 @@ impl Engine {
             (Some(then), Some(now)) => Some(then.intersection(now).cloned().collect()),
         };
         Skill { tools, ..now.clone() }
-    }
-
-    /// Returns the gates for turns of a skill that lists its tools; `None` when the usual ones do.
-    pub(super) fn narrowed(&self, skill: Option<&Skill>) -> Option<Gates> {
-        let gate = skill.and_then(ToolsGate::new)?;
-        Some(self.skills.gates().and(Box::new(gate)))
     }
 }
 

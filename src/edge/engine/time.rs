@@ -289,7 +289,7 @@ impl Engine {
         let tool = self.toolbox.get(action.tool()).ok_or_else(|| "BUG: an action without a tool".to_string())?;
         let set_off = wish.body().sensor();
         let case = Case { action: &action, tool, scope: &scope, facts: &facts, set_off };
-        let trace = match judge(&self.gates, case, None) {
+        let trace = match judge(&self.gates_now(None), case, None) {
             Judgement::Parked(trace) => trace,
             Judgement::Cleared(cleared) => cleared.trace().clone(),
             Judgement::Rejected(trace) => {

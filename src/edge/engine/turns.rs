@@ -97,6 +97,8 @@ impl Engine {
         self.doings.begin(&turn, &ask.origin.session, None);
         let history = self.fitting(ask.history, &ask.text);
         let scope = self.scope(&ask.origin.session, ask.folder.as_deref(), ask.origin.rights.see_private);
+        let below = self.focus().map(|id| id.to_string());
+        let scope = self.tightened(scope, below.as_deref());
         let start = Start::Words { signal, history, outside };
         let (mut report, under) = self.run(start, None, &scope, sink).await;
         if self.view().is_empty() {
@@ -160,6 +162,8 @@ impl Engine {
             (Err(_), Decided::Deny { .. }) => self.scope(&plan.session, None, origin.rights.see_private),
             (Err(why), Decided::Approve { .. }) => return Err(why),
         };
+        let below = setting.under.as_ref().and_then(|under| under.below.as_deref());
+        let scope = self.tightened(scope, below);
         // Whatever becomes of the turn, an approved plan does not stay half decided: the guard sees to that.
         let (decision, body, settling) = match decided {
             Decided::Approve { shown } => {
@@ -186,8 +190,12 @@ impl Engine {
             body,
         };
         let start = Start::Decided { signal, plan: Box::new(plan.clone()), decision, conversation };
-        let (report, under) = self.run(start, setting.under, &scope, sink).await;
+        let approved = settling.is_some();
+        let (mut report, under) = self.run(start, setting.under, &scope, sink).await;
         drop(settling);
+        if approved && let Some(offer) = self.offer_rule(&plan).await {
+            report.notice = Some(report.notice.map_or(offer.clone(), |notice| format!("{notice}\n{offer}")));
+        }
         let setting = Setting { project: Some(scope.project), under: Some(under) };
         Ok(self.finish(turn, plan.session, began, asked, report, &setting).await)
     }
@@ -204,7 +212,6 @@ impl Engine {
             Start::Words { signal, .. } | Start::Decided { signal, .. } => signal.origin.session.clone(),
             Start::Commanded(commanded) => commanded.signal.origin.session.clone(),
         };
-        let model = TurnModel { engine: self, session };
         let actuator = crate::edge::actuator::Actuators::new(self.clone());
         let (now, began) = (self.clock.wall(), self.bookmark());
         let (typed, set_off) = match &start {
@@ -225,6 +232,14 @@ impl Engine {
             todo: focus.as_ref().and_then(|node| node.keyword().map(|keyword| keyword.name)),
             file: focus.as_ref().map(|node| &**node.file()),
         };
+        let below = match &under {
+            Some(under) => under.below.clone(),
+            None => self.focus().map(|id| id.to_string()),
+        };
+        let mandate = self.mandate_at(below.as_deref());
+        let budget = mandate.budget.and_then(|tokens| usize::try_from(tokens).ok()).unwrap_or(usize::MAX);
+        let max_tokens = self.config.context_tokens.min(budget);
+        let model = TurnModel { engine: self, session, models: mandate.models, max_tokens };
         let skill = match under {
             Some(under) => under.skill.map(|bound| self.bound(&bound)),
             None => triggered(&self.skills.skills, &facts).cloned(),
@@ -232,14 +247,14 @@ impl Engine {
         let skill = skill.as_ref();
         let offered = offered(&self.toolbox, skill);
         // A skill that lists its tools narrows the gates of its own turns.
-        let narrowed = self.narrowed(skill);
+        let gates = self.gates_now(skill);
         let mut mandates = mandates(&self.skills.skills, &facts);
         mandates.extend(self.focus_mandates());
         let prompt = skill.and_then(|skill| skill.prompt.clone());
         let briefings = Briefings::new(self, typed.clone(), prompt, mandates, now);
         let mut report = {
             let desk = Desk {
-                gates: narrowed.as_ref().unwrap_or(&self.gates),
+                gates: &gates,
                 toolbox: self.toolbox,
                 offered: &offered,
                 scope,
@@ -251,7 +266,7 @@ impl Engine {
                 on_error: &|_| on_error(skill),
                 now,
                 tokens: self.tokens.as_ref(),
-                max_tokens: self.config.context_tokens,
+                max_tokens,
                 clock: &|| self.clock.now(),
             };
             run(start, &desk, sink).await
@@ -263,7 +278,7 @@ impl Engine {
             notice.push_str(if notice.is_empty() { "" } else { "\n" });
             notice.push_str(&done);
         }
-        (report, Under::of(skill))
+        (report, Under { below, ..Under::of(skill) })
     }
 
     /// Stores what came of a turn, and the conversation when plans wait.
@@ -497,7 +512,7 @@ impl Engine {
             project: text(&crate::edge::project::root(config, session, chosen.as_deref(), folder)),
             home: text(&config.home),
             own: [&config.store, &config.settings, &config.cache].iter().map(|path| text(path)).collect(),
-            permissions: config.permissions.clone(),
+            permissions: self.levels().0,
             private_tags: config.private_tags.clone(),
             self_build: config.self_build,
             see_private,

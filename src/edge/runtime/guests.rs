@@ -110,7 +110,7 @@ impl Drop for Answering {
 }
 
 /// The requests that only look at what is there, and of which nothing leaves this machine.
-const LOOKS: [&str; 16] = [
+const LOOKS: [&str; 17] = [
     "hello",
     "status",
     "plans",
@@ -119,6 +119,7 @@ const LOOKS: [&str; 16] = [
     "query",
     "trace",
     "why",
+    "rules",
     "log",
     "doctor",
     "memory-log",

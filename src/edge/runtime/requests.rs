@@ -217,6 +217,28 @@ async fn answer(
             let named = payload.text_at("plan").or(payload.text_at("hash"));
             Ok(Plist::new().text("text", crate::domain::inert::exact(&engine.why(named).await?)))
         }
+        "rules" => {
+            let rules = engine.rules().into_iter().map(|rule| {
+                Plist::new()
+                    .text("id", rule.id)
+                    .text("state", rule.state)
+                    .text("text", crate::domain::inert::exact(&rule.text))
+                    .build()
+            });
+            let gaps = engine.rule_gaps();
+            Ok(Plist::new().list("rules", rules).texts("gaps", gaps.iter().map(|gap| crate::domain::inert::exact(gap))))
+        }
+        "rule-confirm" => {
+            let id = payload.text_at("rule").unwrap_or("");
+            let finished = engine.propose_rule(origin, id, engine.new_turn()).await?;
+            let text = finished.report.notice.unwrap_or_else(|| "It waits as a flight plan.".to_string());
+            let text = crate::domain::inert::exact(&text);
+            Ok(Plist::new().text("text", text).texts("plans", finished.report.plans.iter().map(|id| id.0.clone())))
+        }
+        "rule-withdraw" => {
+            let said = engine.withdraw_rule(origin, payload.text_at("rule").unwrap_or("")).await?;
+            Ok(Plist::new().text("text", crate::domain::inert::exact(&said)))
+        }
         "log" => Ok(Plist::new().list("lines", engine.log_lines(limit).iter().map(|line| show::line(line).build()))),
         "doctor" | "doctor-fix" => {
             if action == "doctor-fix" {

@@ -17,6 +17,7 @@ use crate::domain::action::Action;
 use crate::domain::gate::facts::{CommitFact, EditFact, Facts, PathFact, PutFact, ScriptFact, ShellFact, WallsFact};
 use crate::domain::gate::shell as judge;
 use crate::domain::label::Privacy;
+use crate::domain::policy::mandate::Mandate;
 use crate::domain::port::Surveyor;
 use crate::domain::scope::Scope;
 use crate::domain::tool::{Effect, Tool, Toolbox};
@@ -76,6 +77,8 @@ pub trait Whereabouts: Send + Sync {
     fn source_of_node(&self, id: &str) -> Option<String>;
     /// Returns whether a buffer of the user's Emacs visits a file.
     fn is_open(&self, path: &str) -> bool;
+    /// Returns what the headings rule above everything that an action is about.
+    fn mandate(&self, action: &Action, facts: &Facts) -> Mandate;
 }
 
 /// Knows what would confine a command on this machine.
@@ -90,6 +93,10 @@ pub trait Confinement: Send + Sync {
 pub struct Nowhere;
 
 impl Whereabouts for Nowhere {
+    fn mandate(&self, _: &Action, _: &Facts) -> Mandate {
+        Mandate::default()
+    }
+
     fn privacy_of_node(&self, _: &str) -> Option<Privacy> {
         None
     }
@@ -173,6 +180,7 @@ impl Survey {
             | Effect::Fetch
             | Effect::Custom(_) => {}
         }
+        facts.mandate = self.whereabouts.mandate(action, &facts);
         facts
     }
 

@@ -7,7 +7,7 @@ use crate::domain::gate::place::{self, Zone};
 use crate::domain::gate::shell::{Concern, Harm, Matter};
 use crate::domain::gate::{Reason, Verdict, reach};
 use crate::domain::label::{Privacy, Provenance};
-use crate::domain::tool::{Class, Effect, RESTORE};
+use crate::domain::tool::{CONFIRM, Class, Effect, RESTORE};
 use crate::domain::web;
 
 /// Passes commands that read only, denies what cannot be meant, asks about the rest.
@@ -119,6 +119,9 @@ pub(super) fn high_impact(evidence: &Evidence<'_>) -> Verdict {
                     .map(|found| found.why().to_string()),
             );
         }
+        Effect::Send if case.action.tool() == CONFIRM => {
+            why.push("It would let more happen without asking you.".to_string());
+        }
         Effect::Send => why.push("Something would leave this machine.".to_string()),
         Effect::Commit => why.push("A commit stays in the history of the project.".to_string()),
         Effect::Fetch => why.extend(fetched(evidence)),
@@ -154,6 +157,17 @@ fn fetched(evidence: &Evidence<'_>) -> Vec<String> {
         }
     }
     why
+}
+
+/// Returns whether the high-impact check asks of a case only because of where a file stands.
+pub(super) fn is_routine(evidence: &Evidence<'_>) -> bool {
+    let case = evidence.case;
+    let files = matches!(case.tool.effect, Effect::WriteFile | Effect::EditOrg) && case.action.tool() != RESTORE;
+    let property = case.action.text("property").unwrap_or("").to_ascii_uppercase();
+    files
+        && case.facts.unknown.is_empty()
+        && !property.starts_with("PP_")
+        && case.facts.edits.iter().all(|edit| changes_rules(edit).is_none())
 }
 
 fn written(evidence: &Evidence<'_>, file: &str) -> Option<String> {

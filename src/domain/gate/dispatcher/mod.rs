@@ -27,6 +27,9 @@ pub(super) struct Evidence<'a> {
 /// One check.
 type Check = fn(&Evidence<'_>) -> Verdict;
 
+/// The one check whose asks a rule may answer.
+const HIGH_IMPACT: &str = "high impact";
+
 /// The checks, in the order in which they are shown.
 const CHECKS: [(&str, Check); 12] = [
     ("REPL lint", code::repl_lint),
@@ -39,7 +42,7 @@ const CHECKS: [(&str, Check); 12] = [
     ("privacy text", text::privacy_text),
     ("shell safety", effect::shell_safety),
     ("network exfiltration", effect::exfiltration),
-    ("high impact", effect::high_impact),
+    (HIGH_IMPACT, effect::high_impact),
     ("provenance", provenance::provenance),
 ];
 
@@ -59,6 +62,17 @@ impl Gate for Dispatcher {
         let evidence = Evidence::gather(case);
         combine(CHECKS.iter().map(|(name, check)| (*name, check(&evidence))).collect())
     }
+}
+
+/// Returns whether the dispatcher asks of a case, denies nothing, and asks only by the high-impact check and only because
+/// of where a file stands. Such asks may be answered by a rule; what any other check says never is.
+pub fn asks_only_of_routine(case: &Case<'_>) -> bool {
+    let evidence = Evidence::gather(case);
+    CHECKS.iter().all(|(name, check)| match check(&evidence) {
+        Verdict::Pass(_) => true,
+        Verdict::Ask(_) => *name == HIGH_IMPACT && effect::is_routine(&evidence),
+        Verdict::Deny(_) => false,
+    })
 }
 
 impl<'a> Evidence<'a> {

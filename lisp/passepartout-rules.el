@@ -1,0 +1,125 @@
+;;; passepartout-rules.el --- What may happen without asking  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026  The Passepartout authors
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;; This file is not part of GNU Emacs.
+
+;; This program is free software: you can redistribute it and/or modify
+;; it under the terms of the GNU General Public License as published by
+;; the Free Software Foundation, either version 3 of the License, or
+;; (at your option) any later version.
+;;
+;; This program is distributed in the hope that it will be useful,
+;; but WITHOUT ANY WARRANTY; without even the implied warranty of
+;; MERCHANTABILITY or FITNESS FOR A PARTICULAR PURPOSE.  See the
+;; GNU General Public License for more details.
+;;
+;; You should have received a copy of the GNU General Public License
+;; along with this program.  If not, see <https://www.gnu.org/licenses/>.
+
+;;; Commentary:
+
+;; What loosens: lines that wait for you, what you confirmed, and rules
+;; that were learned from your approvals.  Confirming makes a flight
+;; plan, which you approve like any other; withdrawing counts at once.
+
+;;; Code:
+
+(require 'passepartout)
+(require 'passepartout-events)
+(require 'passepartout-view)
+(eval-when-compile (require 'subr-x))
+
+(declare-function passepartout-plan-visit "passepartout-plan" (id))
+
+(defconst passepartout-rules--buffer-name "*Passepartout rules*"
+  "The name of the buffer of rules.")
+
+(defun passepartout-rules--ask (action rule then)
+  "Send the request ACTION about RULE, and call THEN with its answer."
+  (passepartout-request
+   action (list :rule rule)
+   (lambda (payload)
+     (let ((why (plist-get payload :error)))
+       (if why
+           (message "Passepartout: %s" (passepartout-view-line why 500))
+         (funcall then payload))
+       (passepartout-rules--fetch)))))
+
+(defun passepartout-rules-confirm (rule)
+  "Show what RULE would loosen as a flight plan, to approve or to deny."
+  (passepartout-rules--ask
+   :rule-confirm rule
+   (lambda (payload)
+     (let ((plan (car (plist-get payload :plans))))
+       (if (not plan)
+           (message "Passepartout: %s"
+                    (passepartout-view-line (plist-get payload :text) 500))
+         (require 'passepartout-plan)
+         (passepartout-plan-visit plan))))))
+
+(defun passepartout-rules-withdraw (rule)
+  "Let RULE not count any more."
+  (passepartout-rules--ask
+   :rule-withdraw rule
+   (lambda (payload)
+     (message "Passepartout: %s"
+              (passepartout-view-line (plist-get payload :text) 500)))))
+
+(defun passepartout-rules--insert (rule)
+  "Insert RULE with what can be done about it."
+  (let ((id (plist-get rule :id))
+        (state (plist-get rule :state)))
+    (insert (propertize "* " 'face 'passepartout-title)
+            (passepartout-view-line id 20) " "
+            (passepartout-view-word state) "\n"
+            (passepartout-view-line (plist-get rule :text) 400) "\n")
+    (when (member state '("waiting" "offered" "withdrawn"))
+      (passepartout-view-button
+       "confirm" (lambda () (passepartout-rules-confirm id))
+       "Show it whole as a flight plan")
+      (insert "  "))
+    (when (member state '("confirmed" "offered"))
+      (passepartout-view-button
+       "withdraw" (lambda () (passepartout-rules-withdraw id))
+       "It does not count any more"))
+    (insert "\n\n")))
+
+(defun passepartout-rules--draw (payload)
+  "Draw PAYLOAD, the answer of the core, in the current buffer."
+  (passepartout-view-draw
+    (insert (propertize "Rules\n" 'face 'passepartout-title)
+            (propertize "RET follows, g asks again, q leaves.\n\n"
+                        'face 'passepartout-quiet))
+    (dolist (gap (plist-get payload :gaps))
+      (insert (propertize "Attention: " 'face 'passepartout-attention)
+              (passepartout-view-line gap 400) "\n\n"))
+    (if (plist-get payload :rules)
+        (mapc #'passepartout-rules--insert (plist-get payload :rules))
+      (insert "Nothing loosens what may happen, and no rule was learned.\n"))))
+
+(defun passepartout-rules--fetch ()
+  "Ask the core for the rules and draw them."
+  (passepartout-request
+   :rules nil
+   (lambda (payload)
+     (let ((buffer (get-buffer passepartout-rules--buffer-name)))
+       (when buffer
+         (with-current-buffer buffer
+           (passepartout-rules--draw payload)))))))
+
+;;;###autoload
+(defun passepartout-rules ()
+  "Show what may happen without asking, and what wants to."
+  (interactive)
+  (let ((buffer (passepartout-view-buffer passepartout-rules--buffer-name
+                                          'passepartout-view-mode)))
+    (with-current-buffer buffer
+      (setq passepartout-view--refresh #'passepartout-rules--fetch))
+    (pop-to-buffer buffer)
+    (passepartout-rules--fetch)))
+
+(provide 'passepartout-rules)
+;;; passepartout-rules.el ends here

@@ -1,0 +1,254 @@
+//! What the user confirmed that loosens: lines of `rules.org`, properties of headings, rules that were learned.
+//!
+//! It stands in records, which nothing moves: what a file says is compared with it each time, so that a line that
+//! somebody else wrote changes nothing.
+
+pub(super) mod learn;
+mod mandates;
+
+use crate::domain::action::Action;
+use crate::domain::audit::{Decision, Ruling};
+use crate::domain::gate::Gates;
+use crate::domain::id::TurnId;
+use crate::domain::label::Labels;
+use crate::domain::policy::learned::Learned;
+use crate::domain::policy::loosening::Loosening;
+use crate::domain::policy::tools::{Table, UnreadTable};
+use crate::domain::port::LogLevel;
+use crate::domain::scope::Level;
+use crate::domain::signal::{Body, Depth, Origin, Signal, Source};
+use crate::domain::skill::Skill;
+use crate::domain::skill::gate::ToolsGate;
+use crate::domain::tool::CONFIRM;
+use crate::domain::turn::{Commanded, Start};
+use crate::edge::engine::record::{Finished, kind};
+use crate::edge::engine::skilled::Setting;
+use crate::edge::engine::turns::channel;
+use crate::edge::engine::{Engine, audit};
+use crate::edge::rules_file;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+pub use learn::Replay;
+
+/// What stands in the place of a file for a rule that was learned.
+const LEARNED: &str = "(learned from your approvals)";
+
+/// What the store knows of what loosens.
+#[derive(Default)]
+pub(in crate::edge) struct Authority {
+    /// By hash: what was confirmed last, and whether it still is.
+    confirmed: BTreeMap<String, (Loosening, bool)>,
+    /// Rules that were learned, by name, with how often each was used.
+    learned: BTreeMap<String, (Learned, u32)>,
+}
+
+/// One line of the list of rules.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ruled {
+    /// Its name.
+    pub id: String,
+    /// `waiting`, `confirmed`, `withdrawn`, `offered` or `over`.
+    pub state: &'static str,
+    /// What it says.
+    pub text: String,
+    /// How often it was used, of a rule that was learned.
+    pub used: Option<u32>,
+}
+
+impl Engine {
+    /// Reads what the store knows of what loosens.
+    ///
+    /// # Errors
+    /// When the store cannot be read; then nothing of it counts.
+    pub(super) async fn load_authority(&self) -> Result<(), String> {
+        let mut known = Authority::default();
+        for record in self.archive.latest_each(kind::LOOSENING).await? {
+            let text = |name: &str| record.body[name].as_str().map(str::to_string);
+            let read = || Some([text("file")?, text("heading")?, text("name")?, text("value")?]);
+            let Some([file, heading, name, value]) = read() else { continue };
+            let loosening = Loosening { file, heading, name, value };
+            // A record that names something else than its key confirms nothing.
+            if loosening.hash() == record.key {
+                known.confirmed.insert(record.key, (loosening, record.body["state"] == "confirmed"));
+            }
+        }
+        for record in self.archive.latest_each(kind::RULE).await? {
+            if let Some(rule) = learn::read(&record.body).filter(|rule| rule.id() == record.key) {
+                known.learned.insert(record.key, (rule, 0));
+            }
+        }
+        for record in self.archive.latest_each(kind::USED).await? {
+            if let Some((_, used)) = known.learned.get_mut(&record.key) {
+                *used = record.body["used"].as_u64().and_then(|used| u32::try_from(used).ok()).unwrap_or(u32::MAX);
+            }
+        }
+        *self.authority.lock() = known;
+        for gap in self.rule_gaps() {
+            self.say(LogLevel::Error, &gap);
+        }
+        for waiting in self.levels().1 {
+            let text = format!(
+                "{} loosens, and does not count before you confirm it: M-x passepartout-rules",
+                waiting.words()
+            );
+            self.say(LogLevel::Warning, &text);
+        }
+        Ok(())
+    }
+
+    /// Returns whether the user confirmed exactly this, and did not take it back.
+    pub(super) fn is_confirmed(&self, loosening: &Loosening) -> bool {
+        self.authority.lock().confirmed.get(&loosening.hash()).is_some_and(|(_, counts)| *counts)
+    }
+
+    /// Returns the table of levels as it stands on the disk now.
+    pub(super) fn rules_table(&self) -> Table {
+        rules_file::read(&self.config.settings)
+    }
+
+    /// Returns the levels that count now, and which lines of the table wait for the user.
+    pub fn levels(&self) -> (BTreeMap<String, Level>, Vec<Loosening>) {
+        self.rules_table().over(&self.config.permissions, &self.toolbox, &|loosening| self.is_confirmed(loosening))
+    }
+
+    /// Returns which of the user's rules cannot be read, with what follows from it and the way out.
+    pub fn rule_gaps(&self) -> Vec<String> {
+        self.rules_table().gap().into_iter().collect()
+    }
+
+    /// Returns the gates as they are for a turn that begins now, perhaps under a skill: with a gate in place of rules
+    /// that cannot be read, and beside the rules that the user confirmed.
+    pub fn gates_now(&self, skill: Option<&Skill>) -> Gates {
+        let mut gates = self.gates.clone();
+        if let Some(gate) = skill.and_then(ToolsGate::new) {
+            gates = gates.and(Box::new(gate));
+        }
+        if let Some(gate) = UnreadTable::of(&self.rules_table()) {
+            gates = gates.and(Box::new(gate));
+        }
+        gates.with_rules(self.rules_in_force())
+    }
+
+    /// Returns everything that loosens or would: what waits for the user, what was confirmed, what was learned.
+    pub fn rules(&self) -> Vec<Ruled> {
+        let mut list = Vec::new();
+        let waiting = self.levels().1.into_iter().chain(self.waiting_mandates());
+        for loosening in waiting {
+            let (id, text) = (loosening.id(), loosening.words());
+            list.push(Ruled { id, state: "waiting", text, used: None });
+        }
+        let (now, authority) = (self.clock.now(), self.authority.lock());
+        for (loosening, counts) in authority.confirmed.values().filter(|(known, _)| known.file != LEARNED) {
+            if list.iter().any(|known| known.id == loosening.id()) {
+                continue;
+            }
+            let state = if *counts { "confirmed" } else { "withdrawn" };
+            list.push(Ruled { id: loosening.id(), state, text: loosening.words(), used: None });
+        }
+        for (id, (rule, used)) in &authority.learned {
+            let known = authority.confirmed.get(&learn::loosening(rule).hash()).map(|(_, counts)| *counts);
+            let state = match known {
+                _ if rule.until <= now || *used >= rule.uses => "over",
+                None => "offered",
+                Some(true) => "confirmed",
+                Some(false) => "withdrawn",
+            };
+            list.push(Ruled { id: id.clone(), state, text: rule.words(), used: Some(*used) });
+        }
+        list
+    }
+
+    /// Finds what a name of the list stands for.
+    fn named(&self, id: &str) -> Result<Loosening, String> {
+        let waiting = self.levels().1.into_iter().chain(self.waiting_mandates());
+        let authority = self.authority.lock();
+        let learned = authority.learned.values().map(|(rule, _)| (rule.id(), learn::loosening(rule)));
+        let confirmed = authority.confirmed.values().map(|(loosening, _)| (loosening.id(), loosening.clone()));
+        let mut all = waiting.map(|loosening| (loosening.id(), loosening)).chain(learned).chain(confirmed);
+        let found = all.find(|(name, _)| name.eq_ignore_ascii_case(id.trim())).map(|(_, loosening)| loosening);
+        found.ok_or_else(|| format!("there is no rule {id}; they are listed by: passepartout rules list"))
+    }
+
+    /// Shows what loosens as a flight plan, for the user to approve in Emacs.
+    ///
+    /// # Errors
+    /// When there is nothing of that name, it counts already, or the channel is not the user's Emacs.
+    pub async fn propose_rule(self: &Arc<Self>, origin: &Origin, id: &str, turn: TurnId) -> Result<Finished, String> {
+        if !origin.rights.approve || origin.source != Source::Emacs {
+            return Err("what loosens is confirmed in Emacs: M-x passepartout-rules".to_string());
+        }
+        let loosening = self.named(id)?;
+        if self.is_confirmed(&loosening) {
+            return Err(format!("{id} counts already"));
+        }
+        self.check_rule(&loosening).await?;
+        let args: Map<String, Value> = [
+            ("file", &loosening.file),
+            ("heading", &loosening.heading),
+            ("name", &loosening.name),
+            ("value", &loosening.value),
+        ]
+        .into_iter()
+        .map(|(name, value)| (name.to_string(), Value::String(value.clone())))
+        .collect();
+        let why = format!("You asked to confirm {}, which lets more happen without asking you.", loosening.id());
+        let action = Action::new(&self.toolbox, CONFIRM, args, Some(&why), Labels::USER).map_err(|wrong| wrong.0)?;
+        let _alone = self.alone(&origin.session).await;
+        let began = self.clock.now();
+        self.doings.begin(&turn, &origin.session, None);
+        let body = Body::UserCommand { line: format!("confirm {id}") };
+        let (depth, labels) = (Depth::outermost(), Labels::USER);
+        let signal = Signal { origin: origin.clone(), depth, turn: turn.clone(), at: began, labels, body };
+        let scope = self.scope(&origin.session, None, origin.rights.see_private);
+        let start = Start::Commanded(Box::new(Commanded { signal, action, approval: None }));
+        let (report, under) = self.run(start, None, &scope, &mut |_| {}).await;
+        let setting = Setting { project: Some(scope.project), under: Some(under) };
+        Ok(self.finish(turn, origin.session.clone(), began, format!("confirm {id}"), report, &setting).await)
+    }
+
+    /// Keeps what a human approved as a flight plan.
+    ///
+    /// # Errors
+    /// When a rule would open what was denied, or it could not be stored.
+    pub(crate) async fn keep_confirmed(&self, action: &Action) -> Result<String, String> {
+        let text = |name: &str| action.text(name).unwrap_or_default().to_string();
+        let [file, heading, name, value] = ["file", "heading", "name", "value"].map(text);
+        let loosening = Loosening { file, heading, name, value };
+        self.check_rule(&loosening).await?;
+        self.keep_loosening(&loosening, Ruling::Confirmed, "Emacs").await?;
+        Ok(format!("{} counts from now on; M-x passepartout-rules lists and withdraws it.", loosening.words()))
+    }
+
+    /// Takes back what was confirmed. It tightens, so every channel of a human may do it.
+    ///
+    /// # Errors
+    /// When nothing of that name was confirmed, or it could not be stored.
+    pub async fn withdraw_rule(&self, origin: &Origin, id: &str) -> Result<String, String> {
+        if !origin.rights.propose {
+            return Err("this channel may not change rules".to_string());
+        }
+        let loosening = self.named(id)?;
+        if !self.is_confirmed(&loosening) && loosening.file != LEARNED {
+            return Err(format!("{id} does not count, so there is nothing to withdraw"));
+        }
+        self.keep_loosening(&loosening, Ruling::Revoked, channel(origin.source)).await?;
+        Ok(format!("{} does not count any more.", loosening.words()))
+    }
+
+    async fn keep_loosening(&self, loosening: &Loosening, ruling: Ruling, channel: &str) -> Result<(), String> {
+        let counts = ruling == Ruling::Confirmed;
+        let state = if counts { "confirmed" } else { "withdrawn" };
+        let body = json!({
+            "file": loosening.file, "heading": loosening.heading, "name": loosening.name, "value": loosening.value,
+            "state": state,
+        });
+        let decision: Decision = Engine::of_human(ruling, loosening.words(), channel);
+        let record = (kind::LOOSENING, loosening.hash(), body);
+        self.append_all([record, audit::kept(&decision)].into_iter()).await?;
+        self.authority.lock().confirmed.insert(loosening.hash(), (loosening.clone(), counts));
+        self.say(LogLevel::Info, &format!("{} is {state}", loosening.words()));
+        Ok(())
+    }
+}

@@ -1,0 +1,106 @@
+//! What headings say of the work below them, read from memory as it is now.
+
+use crate::domain::action::Action;
+use crate::domain::gate::Facts;
+use crate::domain::id::NodeId;
+use crate::domain::memory::view::NodeRef;
+use crate::domain::policy::loosening::Loosening;
+use crate::domain::policy::mandate::{Ground, Mandate, NAMES, Said};
+use crate::domain::scope::{Level, Scope};
+use crate::edge::engine::Engine;
+use std::collections::{BTreeSet, HashSet};
+
+/// How many headings are looked through for what waits.
+const MOST: usize = 1_000;
+
+impl Engine {
+    /// Returns what holds for work on one heading: what its file says, then each heading down to it.
+    fn mandate_of(&self, node: &NodeRef) -> Mandate {
+        let local: BTreeSet<String> =
+            self.config.providers.iter().filter(|one| one.local).map(|one| one.name.to_ascii_lowercase()).collect();
+        let ground = Ground { toolbox: &self.toolbox, confirmed: &|it| self.is_confirmed(it), local: &local };
+        let mut mandate = Mandate::default();
+        let file: &str = node.file();
+        for name in NAMES {
+            if let Some(value) = node.card().file_property(name) {
+                mandate.take(&Said { file, heading: "", title: file, name, value }, &ground);
+            }
+        }
+        let mut chain: Vec<NodeRef> = node.ancestors().collect();
+        chain.reverse();
+        for above in chain.iter().chain([node]) {
+            for name in NAMES {
+                if let Some(value) = above.property(name) {
+                    let said = Said { file, heading: above.id().as_str(), title: above.title(), name, value };
+                    mandate.take(&said, &ground);
+                }
+            }
+        }
+        mandate
+    }
+
+    /// Returns what holds for everything that an action is about, together: of what it reads or changes as a whole, all
+    /// that its headings forbid.
+    pub(in crate::edge::engine) fn mandate_over(&self, action: &Action, facts: &Facts) -> Mandate {
+        let view = self.view();
+        let mut all: Option<Mandate> = None;
+        let mut add = |one: Mandate| {
+            all = Some(match all.take() {
+                Some(known) => known.intersection(&one),
+                None => one,
+            });
+        };
+        let mut known: HashSet<String> = HashSet::new();
+        for id in ["id", "parent"].iter().filter_map(|name| action.text(name)) {
+            if let Some(node) = view.get(&NodeId::new(id)) {
+                known.insert(node.file().to_string());
+                add(self.mandate_of(&node));
+            }
+        }
+        let paths = facts.paths.iter().map(|path| path.resolved.as_str());
+        let edits = facts.edits.iter().map(|edit| edit.file.as_str());
+        for file in paths.chain(edits).chain(facts.puts.iter().map(|put| put.file.as_str())) {
+            if !known.insert(file.to_string()) {
+                continue;
+            }
+            let Some(card) = view.card(file) else { continue };
+            for index in 0..card.len() {
+                let speaks = index == 0 || NAMES.iter().any(|name| card.property(index, name).is_some());
+                if let Some(node) = view.node(file, index).filter(|_| speaks) {
+                    add(self.mandate_of(&node));
+                }
+            }
+        }
+        let mandate = all.unwrap_or_default();
+        // Only what is judged by; what waits is listed elsewhere.
+        Mandate { waiting: Vec::new(), ..mandate }
+    }
+
+    /// Returns what holds for a turn that begins at a heading, by its id.
+    pub(in crate::edge::engine) fn mandate_at(&self, id: Option<&str>) -> Mandate {
+        let node = id.and_then(|id| self.view().get(&NodeId::new(id)));
+        node.map(|node| self.mandate_of(&node)).unwrap_or_default()
+    }
+
+    /// Returns a scope in which what a heading denies is denied.
+    pub(in crate::edge::engine) fn tightened(&self, mut scope: Scope, below: Option<&str>) -> Scope {
+        let mandate = self.mandate_at(below);
+        for tool in mandate.deny.into_keys() {
+            scope.permissions.retain(|name, _| !name.eq_ignore_ascii_case(&tool));
+            scope.permissions.insert(tool, Level::Deny);
+        }
+        scope
+    }
+
+    /// Returns what headings of memory say that loosens and was not confirmed.
+    pub(in crate::edge::engine) fn waiting_mandates(&self) -> Vec<Loosening> {
+        let view = self.view();
+        let mut found = BTreeSet::new();
+        for name in ["PP_ALLOW", "PP_BUDGET", "PP_MODEL"] {
+            for node in crate::domain::memory::query::with_property(&view, name, None).take(MOST) {
+                found.extend(self.mandate_of(&node).waiting);
+            }
+        }
+        found.into_iter().collect()
+    }
+}
