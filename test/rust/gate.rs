@@ -1,6 +1,7 @@
 //! The gates: tables of cases, properties, and the promises that nothing may break.
 
 mod cases;
+mod classes;
 mod command;
 mod privacy;
 mod properties;

@@ -201,6 +201,9 @@ pub struct Word {
     pub resolved: Vec<String>,
     /// Secret files that its pattern matches in the folder it names.
     pub matched: Vec<String>,
+    /// Where everything in it that is known only at run time comes from: the pipelines whose output it holds.
+    /// Empty when some of it may come from elsewhere.
+    pub from: Vec<usize>,
 }
 
 /// One path that an action names.

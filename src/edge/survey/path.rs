@@ -86,6 +86,11 @@ fn name_bytes(path: &Path, metadata: &Metadata) -> Option<[u8; 32]> {
 /// Takes the spellings of Org links, `file:` addresses, quoting and home off a path.
 fn plain(asked: &str, scope: &Scope) -> (String, PathForm) {
     let mut text = asked.trim_start_matches("[[").trim_end_matches("]]").to_string();
+    if asked.starts_with("[[")
+        && let Some((target, _)) = asked.trim_start_matches("[[").split_once("][")
+    {
+        text = target.to_string();
+    }
     let mut form = PathForm::Plain;
     if asked.chars().any(|c| deceives(c) || c == '\n' || c == '\t') || looks_alike(asked) {
         form = PathForm::Deceptive;

@@ -4,6 +4,7 @@
 //! kind that is not on the list, or text that the pre-check refuses makes the script unknown, and
 //! unknown asks. Nothing here judges, and nothing recurses on the input.
 
+mod variables;
 mod walk;
 mod word;
 

@@ -50,6 +50,10 @@ pub(super) fn folders(script: &ScriptFact, scope: &Scope) -> Vec<PathBuf> {
 
 fn resolve_word(roads: &Roads, word: &mut Word, folders: &[PathBuf], scope: &Scope, lookups: &mut usize) -> bool {
     let Word { value: Some(value), resolved, glob, matched, .. } = word else { return true };
+    if word.raw.starts_with("<(") {
+        // No file, but the other end of a pipe.
+        return true;
+    }
     let mut candidates: Vec<&str> = Vec::with_capacity(5);
     candidates_of(value, &mut candidates);
     for candidate in candidates {

@@ -8,6 +8,31 @@ use std::rc::Rc;
 /// The variables that are bound where a form stands.
 type Bound = Rc<Vec<String>>;
 
+/// Marks in a list of bound names: inside `let-alist`, and inside a buffer made for the purpose.
+const ALIST: &str = "(alist";
+const SCRATCH: &str = "(scratch";
+
+/// A variable that holds a function which was judged, and a function of the code's own.
+fn holder(name: &str) -> String {
+    format!("(held {name}")
+}
+fn local(name: &str) -> String {
+    format!("(local {name}")
+}
+
+fn is_bound(bound: &Bound, name: &str) -> bool {
+    bound.iter().any(|known| known == name || known.strip_prefix("(held ") == Some(name))
+}
+
+/// Whether the innermost binding of a variable holds a function that was judged.
+fn is_held(bound: &Bound, name: &str) -> bool {
+    bound
+        .iter()
+        .rev()
+        .find(|known| *known == name || known.strip_prefix("(held ") == Some(name))
+        .is_some_and(|known| known != name)
+}
+
 /// What is left to be walked.
 enum Task {
     /// A form that is evaluated.
@@ -34,6 +59,13 @@ pub fn walk(forms: &Forms) -> Vec<Found> {
         }
     }
     walker.found
+}
+
+/// Returns what is bound with some more names.
+fn with(bound: &Bound, names: impl IntoIterator<Item = String>) -> Bound {
+    let mut inner = bound.as_ref().clone();
+    inner.extend(names);
+    Rc::new(inner)
 }
 
 struct Walker<'a> {
@@ -85,7 +117,7 @@ impl<'a> Walker<'a> {
     }
 
     fn variable(&mut self, name: &str, bound: &Bound) {
-        let local = bound.iter().any(|known| known == name);
+        let local = is_bound(bound, name) || (name.starts_with('.') && bound.iter().any(|known| known == ALIST));
         // A name without a dash is a local by custom; Emacs's own variables have one.
         let free = !name.contains('-') || tables::READABLE.contains(&name);
         if !local && (!free || tables::harm(name).is_some() && !tables::READABLE.contains(&name)) {
@@ -111,7 +143,10 @@ impl<'a> Walker<'a> {
 
     fn callee(&mut self, form: usize, bound: Bound) {
         match self.node(form) {
-            Some(Node::Quote(inner) | Node::Function(inner)) => self.tasks.push(Task::Callee(*inner, bound)),
+            // `'name` is the function that everybody knows by it, whatever it is called here.
+            Some(Node::Quote(inner)) => self.tasks.push(Task::Callee(*inner, Rc::new(Vec::new()))),
+            Some(Node::Function(inner)) => self.tasks.push(Task::Callee(*inner, bound)),
+            Some(Node::Symbol(name)) if bound.iter().any(|known| *known == local(name)) => {}
             Some(Node::Symbol(name)) if tables::PURE.contains(&name.as_str()) => {}
             Some(Node::Symbol(name)) if tables::CALLERS.iter().any(|(caller, _)| caller == name) => {
                 self.unknown(format!("“{name}” would call what is known only at run time."));
@@ -145,7 +180,10 @@ impl<'a> Walker<'a> {
         let mut inner = bound.as_ref().clone();
         let names = items.get(1).and_then(|params| self.items(*params)).unwrap_or(&[]);
         for name in names {
-            inner.extend(self.symbol(*name).map(str::to_string));
+            match self.symbol(*name) {
+                Some(name) => inner.push(name.to_string()),
+                None => self.unknown("The arguments of a “lambda” are not plain names."),
+            }
         }
         self.values(items.get(2..).unwrap_or(&[]), &Rc::new(inner));
     }
@@ -160,14 +198,64 @@ impl<'a> Walker<'a> {
             }
             return self.values(args, &bound);
         };
+        if bound.iter().any(|known| *known == local(name)) {
+            return self.values(args, &bound);
+        }
+        if tables::EDITS.contains(&name) && bound.iter().any(|known| known == SCRATCH) {
+            return self.values(args, &bound);
+        }
         match name {
             "quote" => {}
+            "with-temp-buffer" => self.values(args, &with(&bound, [SCRATCH.to_string()])),
+            "let-alist" => {
+                self.values(args.get(..1).unwrap_or(&[]), &bound);
+                self.values(args.get(1..).unwrap_or(&[]), &with(&bound, [ALIST.to_string()]));
+            }
+            "named-let" => {
+                let name = args.first().and_then(|name| self.symbol(*name)).unwrap_or("");
+                self.let_form(args.get(1..).unwrap_or(&[]), bound, Some(local(name)));
+            }
+            "letrec" => {
+                let bindings = args.first().and_then(|list| self.items(*list)).unwrap_or(&[]);
+                let names = bindings.iter().filter_map(|binding| self.items(*binding)?.first().copied());
+                let names: Vec<String> = names.filter_map(|name| self.symbol(name)).map(holder).collect();
+                let known = with(&bound, names);
+                if self.binds_functions(bindings) {
+                    self.let_form(args, known, None);
+                } else {
+                    self.let_form(args, bound, None);
+                }
+            }
+            "cl-flet" | "cl-flet*" | "cl-labels" => self.local_functions(args, bound),
+            "cl-destructuring-bind" | "seq-let" | "map-let" | "cl-multiple-value-bind" => {
+                self.destructuring(args, bound)
+            }
+            "cl-case" | "cl-ecase" | "cl-typecase" | "cl-etypecase" => {
+                self.values(args.get(..1).unwrap_or(&[]), &bound);
+                for clause in args.get(1..).unwrap_or(&[]) {
+                    let body = self.items(*clause).and_then(|parts| parts.get(1..)).unwrap_or(&[]);
+                    self.values(body, &bound);
+                }
+            }
+            "cl-block" | "cl-return-from" => self.values(args.get(1..).unwrap_or(&[]), &bound),
+            "cl-do" | "cl-do*" => self.cl_do(args, bound),
+            "rx" => {
+                if self.mentions(args, &["eval", "regexp", "regex", "literal"]) {
+                    self.unknown("The “rx” form is made only at run time.");
+                }
+            }
+            "pcase-let" | "pcase-let*" => self.pcase_let(args, bound),
+            "pcase-dolist" => self.pcase_dolist(args, bound),
             "function" => self.tasks.extend(args.first().map(|inner| Task::Callee(*inner, bound))),
             "lambda" => self.lambda(items, bound),
-            "let" | "let*" | "if-let" | "if-let*" | "when-let" | "when-let*" | "and-let*" => self.let_form(args, bound),
+            "let" | "let*" | "if-let" | "if-let*" | "when-let" | "when-let*" | "and-let*" => {
+                self.let_form(args, bound, None);
+            }
             "setq" | "setf" | "cl-incf" | "cl-decf" | "incf" | "decf" | "cl-callf" => self.setq(name, args, bound),
             "push" | "pop" | "cl-pushnew" | "add-to-list" => self.place(name, args, bound),
-            "dolist" | "dotimes" | "dolist-with-progress-reporter" | "seq-doseq" => self.doing(args, bound),
+            "dolist" | "dotimes" | "cl-dolist" | "cl-dotimes" | "dolist-with-progress-reporter" | "seq-doseq" => {
+                self.doing(args, bound)
+            }
             "cond" => {
                 for clause in args {
                     match self.items(*clause) {
@@ -177,7 +265,7 @@ impl<'a> Walker<'a> {
                 }
             }
             "condition-case" => self.condition(args, bound),
-            "pcase" => self.pcase(args, bound),
+            "pcase" | "pcase-exhaustive" => self.pcase(args, bound),
             "cl-loop" => self.cl_loop(args, bound),
             _ if tables::CALLERS.iter().any(|(caller, _)| *caller == name) => self.caller(name, args, bound),
             _ if tables::PURE.contains(&name) || tables::PLAIN_FORMS.contains(&name) => {
@@ -209,7 +297,13 @@ impl<'a> Walker<'a> {
         for (n, arg) in args.iter().enumerate() {
             let called = tables::CALLERS.iter().any(|(caller, place)| *caller == name && *place == n);
             let text = name == "replace-regexp-in-string" && matches!(self.node(*arg), Some(Node::Text));
-            if called && !text {
+            if called && let Some(variable) = self.symbol(*arg) {
+                // A variable: what it holds is known only when the code put a judged function there.
+                if !is_held(&bound, variable) {
+                    self.unknown(format!("What “{name}” would call is known only at run time."));
+                    self.tasks.push(Task::Callee(*arg, bound.clone()));
+                }
+            } else if called && !text {
                 self.tasks.push(Task::Callee(*arg, bound.clone()));
             } else {
                 self.tasks.push(Task::Value(*arg, bound.clone()));
@@ -217,24 +311,103 @@ impl<'a> Walker<'a> {
         }
     }
 
-    fn let_form(&mut self, args: &[usize], bound: Bound) {
+    fn let_form(&mut self, args: &[usize], bound: Bound, own: Option<String>) {
         let mut inner = bound.as_ref().clone();
         let bindings = args.first().and_then(|list| self.items(*list)).unwrap_or(&[]);
         for binding in bindings {
             let (name, value) = match self.items(*binding) {
+                // `((test))` in `and-let*` binds nothing.
+                Some(parts) if parts.first().is_some_and(|first| self.symbol(*first).is_none()) => (None, parts),
                 Some(parts) => (parts.first().and_then(|name| self.symbol(*name)), parts.get(1..).unwrap_or(&[])),
                 None => (self.symbol(*binding), [].as_slice()),
             };
             let scope = Rc::new(inner.clone());
             self.values(value, &scope);
+            let function = matches!(value, [only] if self.is_function(*only));
             match name {
                 // Binding a variable of Emacs changes what its functions do.
                 Some(name) if name.contains('-') && tables::harm(name).is_some() => self.named(name),
+                Some(name) if function => inner.push(holder(name)),
                 Some(name) => inner.push(name.to_string()),
                 None => {}
             }
         }
+        inner.extend(own);
         self.values(args.get(1..).unwrap_or(&[]), &Rc::new(inner));
+    }
+
+    /// Whether a form is a function that is judged where it stands: `#'name`, `(lambda …)`.
+    fn is_function(&self, form: usize) -> bool {
+        match self.node(form) {
+            Some(Node::Function(_)) => true,
+            Some(Node::List(items)) => items.first().and_then(|head| self.symbol(*head)) == Some("lambda"),
+            _ => false,
+        }
+    }
+
+    fn binds_functions(&self, bindings: &[usize]) -> bool {
+        bindings.iter().all(|binding| matches!(self.items(*binding), Some([_, value]) if self.is_function(*value)))
+    }
+
+    /// `(cl-flet ((name (args) body…)) …)`: the bodies are judged, and the names are the code's own.
+    fn local_functions(&mut self, args: &[usize], bound: Bound) {
+        let bindings = args.first().and_then(|list| self.items(*list)).unwrap_or(&[]);
+        let name = |binding: &usize| self.items(*binding)?.first().and_then(|name| self.symbol(*name));
+        let names: Vec<String> = bindings.iter().filter_map(name).map(local).collect();
+        let inner = with(&bound, names);
+        for binding in bindings {
+            match self.items(*binding) {
+                Some([_, function]) => self.tasks.push(Task::Callee(*function, inner.clone())),
+                Some(parts) if parts.len() > 2 => self.lambda(parts, inner.clone()),
+                Some(_) | None => self.unknown("A local function is not understood."),
+            }
+        }
+        self.values(args.get(1..).unwrap_or(&[]), &inner);
+    }
+
+    /// `(cl-destructuring-bind (a (b c) &optional (d 1)) value …)`: names, and defaults that are plain.
+    fn destructuring(&mut self, args: &[usize], bound: Bound) {
+        let mut names = Vec::new();
+        for part in args.first().and_then(|list| self.items(*list)).unwrap_or(&[]) {
+            match self.items(*part) {
+                None => names.extend(self.symbol(*part).map(str::to_string)),
+                Some(parts) if parts.iter().all(|inner| self.items(*inner).is_none()) => {
+                    names.extend(parts.iter().filter_map(|inner| self.symbol(*inner)).map(str::to_string));
+                }
+                Some(_) => self.unknown("What is taken apart has defaults that are worked out."),
+            }
+        }
+        self.values(args.get(1..2).unwrap_or(&[]), &bound);
+        self.values(args.get(2..).unwrap_or(&[]), &with(&bound, names));
+    }
+
+    fn cl_do(&mut self, args: &[usize], bound: Bound) {
+        let bindings = args.first().and_then(|list| self.items(*list)).unwrap_or(&[]);
+        let name = |binding: &usize| {
+            self.items(*binding).map_or_else(|| self.symbol(*binding), |parts| self.symbol(*parts.first()?))
+        };
+        let inner = with(&bound, bindings.iter().filter_map(name).map(str::to_string));
+        for binding in bindings {
+            self.values(self.items(*binding).and_then(|parts| parts.get(1..)).unwrap_or(&[]), &inner);
+        }
+        self.values(args.get(1).and_then(|end| self.items(*end)).unwrap_or(&[]), &inner);
+        self.values(args.get(2..).unwrap_or(&[]), &inner);
+    }
+
+    /// Whether one of these names stands anywhere in some forms.
+    fn mentions(&self, forms: &[usize], names: &[&str]) -> bool {
+        let mut stack = forms.to_vec();
+        while let Some(form) = stack.pop() {
+            match self.node(form) {
+                Some(Node::Symbol(name)) if names.contains(&name.as_str()) => return true,
+                Some(Node::List(items) | Node::Vector(items)) => stack.extend(items),
+                Some(Node::Quote(inner) | Node::Function(inner) | Node::Backquote(inner) | Node::Unquote(inner)) => {
+                    stack.push(*inner)
+                }
+                Some(Node::Symbol(_) | Node::Constant | Node::Text) | None => {}
+            }
+        }
+        false
     }
 
     fn setq(&mut self, name: &str, args: &[usize], bound: Bound) {
@@ -266,10 +439,14 @@ impl<'a> Walker<'a> {
     /// Only what is bound here may be changed.
     fn target(&mut self, place: usize, bound: &Bound) {
         match self.symbol(place) {
-            Some(name) if bound.iter().any(|known| known == name) => {}
+            Some(name) if is_held(bound, name) => self.unknown(format!("“{name}” is given another function.")),
+            Some(name) if is_bound(bound, name) => {}
             Some(name) => {
                 let why = format!("It changes “{name}”, which is not its own.");
                 self.found.push(if tables::harm(name).is_some() { Found::Harmful(why) } else { Found::Unknown(why) });
+            }
+            None if self.own_place(place, bound) => {
+                self.values(self.items(place).and_then(|items| items.get(1..)).unwrap_or(&[]), bound);
             }
             None => {
                 self.unknown("It changes a place that is known only at run time.");
@@ -281,6 +458,16 @@ impl<'a> Walker<'a> {
                 }
             }
         }
+    }
+
+    /// Whether a place lies in a value that the code has bound itself.
+    fn own_place(&self, place: usize, bound: &Bound) -> bool {
+        let Some([head, args @ ..]) = self.items(place) else { return false };
+        let Some(name) = self.symbol(*head) else { return false };
+        let Some((_, at)) = tables::PLACES.iter().find(|(known, _)| *known == name) else { return false };
+        // What else they are given may be a function that they call.
+        args.len() <= 3
+            && args.get(*at).and_then(|value| self.symbol(*value)).is_some_and(|value| is_bound(bound, value))
     }
 
     fn doing(&mut self, args: &[usize], bound: Bound) {
@@ -305,19 +492,73 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Only patterns that call nothing are known: constants, quoted data, names, `_`.
     fn pcase(&mut self, args: &[usize], bound: Bound) {
         self.values(args.get(..1).unwrap_or(&[]), &bound);
         for clause in args.get(1..).unwrap_or(&[]) {
             let parts = self.items(*clause).unwrap_or(&[]);
-            let mut inner = bound.as_ref().clone();
-            match parts.first().and_then(|pattern| self.node(*pattern)) {
-                Some(Node::Symbol(name)) => inner.push(name.clone()),
-                Some(Node::Quote(_) | Node::Constant | Node::Text) => {}
+            let inner = self.pattern(parts.first().copied(), &bound);
+            self.values(parts.get(1..).unwrap_or(&[]), &inner);
+        }
+    }
+
+    fn pcase_let(&mut self, args: &[usize], bound: Bound) {
+        let mut inner = bound;
+        for binding in args.first().and_then(|list| self.items(*list)).unwrap_or(&[]) {
+            let parts = self.items(*binding).unwrap_or(&[]);
+            self.values(parts.get(1..).unwrap_or(&[]), &inner);
+            inner = self.pattern(parts.first().copied(), &inner);
+        }
+        self.values(args.get(1..).unwrap_or(&[]), &inner);
+    }
+
+    fn pcase_dolist(&mut self, args: &[usize], bound: Bound) {
+        let parts = args.first().and_then(|spec| self.items(*spec)).unwrap_or(&[]);
+        self.values(parts.get(1..).unwrap_or(&[]), &bound);
+        let inner = self.pattern(parts.first().copied(), &bound);
+        self.values(args.get(1..).unwrap_or(&[]), &inner);
+    }
+
+    /// Walks a pattern; returns what is bound behind it. What a pattern calls is judged like any other call.
+    fn pattern(&mut self, pattern: Option<usize>, bound: &Bound) -> Bound {
+        let (mut names, mut guards) = (Vec::new(), Vec::new());
+        // Whether a pattern stands inside a backquote, where it is data unless it is unquoted.
+        let mut stack: Vec<(usize, bool)> = pattern.into_iter().map(|pattern| (pattern, false)).collect();
+        if stack.is_empty() {
+            self.unknown("A pattern is missing.");
+        }
+        while let Some((form, data)) = stack.pop() {
+            match self.node(form) {
+                Some(Node::Unquote(inner)) if data => stack.push((*inner, false)),
+                Some(Node::List(items) | Node::Vector(items)) if data => {
+                    stack.extend(items.iter().map(|item| (*item, true)))
+                }
+                Some(Node::Symbol(_) | Node::Constant | Node::Text | Node::Quote(_)) if data => {}
+                Some(Node::Symbol(name)) => names.push(name.clone()),
+                Some(Node::Constant | Node::Text | Node::Quote(_)) => {}
+                Some(Node::Backquote(inner)) if !data => stack.push((*inner, true)),
+                Some(Node::List(items)) => match (items.first().and_then(|head| self.symbol(*head)), items.get(1..)) {
+                    (Some("and" | "or"), Some(rest)) => stack.extend(rest.iter().map(|item| (*item, false))),
+                    (Some("guard"), Some([test])) => guards.push(*test),
+                    (Some("pred"), Some([function])) => {
+                        let negated = self.items(*function).filter(|parts| {
+                            parts.len() == 2 && parts.first().and_then(|head| self.symbol(*head)) == Some("not")
+                        });
+                        let called = negated.and_then(|parts| parts.get(1)).unwrap_or(function);
+                        self.tasks.push(Task::Callee(*called, bound.clone()));
+                    }
+                    (Some("app"), Some([function, inner])) => {
+                        self.tasks.push(Task::Callee(*function, bound.clone()));
+                        stack.push((*inner, false));
+                    }
+                    (Some("cl-type"), Some([_])) => {}
+                    _ => self.unknown("A “pcase” pattern can call functions."),
+                },
                 _ => self.unknown("A “pcase” pattern can call functions."),
             }
-            self.values(parts.get(1..).unwrap_or(&[]), &Rc::new(inner));
         }
+        let inner = with(bound, names);
+        self.values(&guards, &inner);
+        inner
     }
 
     fn cl_loop(&mut self, args: &[usize], bound: Bound) {

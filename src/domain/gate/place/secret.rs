@@ -2,7 +2,7 @@
 
 use super::glob::{Patterns, matches};
 use super::is_below;
-use super::tables::{OPEN_NAMES, SECRET_HOME, SECRET_NAMES, SECRET_SYSTEM};
+use super::tables::{CERTIFICATES, COMMON_NAMES, OPEN_NAMES, SECRET_HOME, SECRET_NAMES, SECRET_SYSTEM};
 use crate::domain::scope::Scope;
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -57,10 +57,16 @@ pub fn secret_name(path: &str) -> Option<&'static str> {
     if parts().skip(1).any(|part| matches!(part, "private-keys-v1.d" | ".gnupg" | ".password-store")) {
         return Some("keys or passwords are kept there");
     }
+    let thrown_away = || {
+        let parts: Vec<&str> = parts().collect();
+        COMMON_NAMES.contains(&last) && matches!(parts.as_slice(), [_, "tmp"] | [_, "tmp", "var"])
+    };
+    let certificate = || CERTIFICATES.iter().any(|folder| lower.starts_with(folder)) && !lower.contains("..");
     let hit = plain_forms(last).iter().any(|form| !OPEN.fit(form) && NAMES.fit(form));
     let prose = || last.split_whitespace().count() > 3;
     let vendored = || parts().skip(1).any(|part| matches!(part, "node_modules" | "vendor" | "site-packages"));
-    (hit && !prose() && !vendored()).then_some("its name is that of a file with keys or passwords")
+    let spared = || (lower.starts_with('/') && thrown_away()) || certificate() || prose() || vendored();
+    (hit && !spared()).then_some("its name is that of a file with keys or passwords")
 }
 
 /// Returns whether an unquoted pattern could name a secret file that a plain `*` would not.
@@ -96,6 +102,10 @@ pub fn pattern_may_be_secret(pattern: &str) -> bool {
     ];
     lower.split('/').any(|part| {
         let special = part.contains(['*', '?', '[']);
+        if let Some(ending) = part.strip_prefix("*.").filter(|ending| !ending.contains(['*', '?', '['])) {
+            // `*.json` looks for a kind of file, `*.pem` for keys.
+            return secret_name(&format!("x.{ending}")).is_some() || secret_name(&format!(".{ending}")).is_some();
+        }
         // A bare `*` skips hidden files in a shell; `*.txt` names no secret of the list.
         special && part != "*" && part != "**" && samples.iter().any(|sample| matches(part, sample))
     })

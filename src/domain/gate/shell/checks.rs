@@ -125,7 +125,9 @@ pub(super) fn find(args: &[Word], appended: bool) -> Option<String> {
     while let Some(word) = args.get(at) {
         let Some(text) = word.value.as_deref() else { return Some(super::programs::at_run_time("find", word)) };
         let dashed = text.starts_with('-') || matches!(text, "!" | "(" | ")" | ",");
-        if !dashed || FIND_ALONE.contains(&text) {
+        // Brackets that stick to a word (`-prune)`) are no test that it knows: it refuses to run.
+        let stuck = text.len() > 1 && text.ends_with(')');
+        if !dashed || stuck || FIND_ALONE.contains(&text) {
             at += 1;
         } else if FIND_VALUED.contains(&text) || (text.starts_with("-newer") && text.len() == 8) {
             at += 2;
@@ -142,7 +144,10 @@ pub(super) fn getent(args: &[Word], _: bool) -> Option<String> {
         .then(|| "“getent” can show passwords.".to_string())
 }
 
-pub(super) fn test(args: &[Word], _: bool) -> Option<String> {
+pub(super) fn test(args: &[Word], appended: bool) -> Option<String> {
+    if appended {
+        return Some("What is tested is known only at run time.".to_string());
+    }
     let runs = |text: &str| matches!(text, "-v" | "-R") || text.contains("$(") || text.contains('`');
     args.iter()
         .filter_map(|word| value(Some(word)))
@@ -224,8 +229,8 @@ pub(super) fn jq(args: &[Word], appended: bool) -> Option<String> {
     let mut at = 0;
     while let Some(word) = args.get(at) {
         match value(Some(word)) {
-            // Two words follow: a name and a value.
-            Some("--arg" | "--argjson") => at += 3,
+            // Two words follow: a name, and a value or a file, which is judged with all other words.
+            Some("--arg" | "--argjson" | "--slurpfile" | "--rawfile") => at += 3,
             _ => {
                 kept.push(word.clone());
                 at += 1;
@@ -245,25 +250,17 @@ pub(super) fn unzip(args: &[Word], appended: bool) -> Option<String> {
     let listing = args.first().and_then(|word| value(Some(word))).is_some_and(|text| {
         text.strip_prefix('-').is_some_and(|letters| {
             !letters.is_empty()
-                && letters.chars().all(|c| matches!(c, 'l' | 'v' | 'Z' | '1' | 't' | 'q'))
-                && letters.contains(['l', 'v', 'Z', 't'])
+                && letters.chars().all(|c| matches!(c, 'l' | 'v' | 'Z' | '1' | 't' | 'q' | 'p'))
+                && letters.contains(['l', 'v', 'Z', 't', 'p'])
         })
     });
-    (!listing || appended).then(|| "“unzip” writes files.".to_string())
-}
-
-pub(super) fn lists_archive(args: &[Word], appended: bool) -> Option<String> {
-    let options = Options { short: "lv", valued: "", long: &["list", "verbose"], long_valued: &[] };
-    let lists = args
-        .iter()
-        .filter_map(|word| value(Some(word)))
-        .any(|text| text == "--list" || (text.starts_with('-') && !text.starts_with("--") && text.contains('l')));
-    (!lists || appended || operands(&options, args).is_none()).then(|| "It replaces files by packed ones.".to_string())
+    let folder = args.iter().filter_map(|word| value(Some(word))).skip(1).any(|text| text.starts_with('-'));
+    (!listing || folder || appended).then(|| "“unzip” writes files.".to_string())
 }
 
 const TAR: Options = Options {
-    short: "tvzjJZaPkpOhSR",
-    valued: "fCTXb",
+    short: "tvzjJZaPkpOhSRx",
+    valued: "fCb",
     long: &[
         "list",
         "verbose",
@@ -281,6 +278,8 @@ const TAR: Options = Options {
         "full-time",
         "utc",
         "numeric-owner",
+        "extract",
+        "to-stdout",
         "help",
         "version",
         "absolute-names",
@@ -295,19 +294,24 @@ pub(super) fn tar(args: &[Word], appended: bool) -> Option<String> {
     if let Some(first) = words.first_mut()
         && let Some(text) = first.value.clone().filter(|text| !text.starts_with('-'))
     {
-        if text.chars().any(|c| !"tvzjJZaf".contains(c)) || !text.contains('t') {
-            return odd;
-        }
         first.value = Some(format!("-{text}"));
     }
-    let lists = words.iter().filter_map(|word| value(Some(word))).any(|text| {
-        text == "--list"
-            || (text.starts_with('-')
-                && !text.starts_with("--")
-                && text.chars().take_while(|c| *c != 'f').any(|c| c == 't'))
-    });
-    let remote =
-        words.iter().filter_map(|word| value(Some(word))).any(|text| text.contains(':') && !text.contains('/'));
+    let asked = |letter: char, long: &str| {
+        words.iter().filter_map(|word| value(Some(word))).any(|text| {
+            text == long
+                || (text.starts_with('-')
+                    && !text.starts_with("--")
+                    && text.chars().take_while(|c| *c != 'f').any(|c| c == letter))
+        })
+    };
+    // What is unpacked to standard output changes nothing.
+    let unpacks = asked('x', "--extract");
+    let lists = asked('t', "--list") != unpacks && (!unpacks || asked('O', "--to-stdout"));
+    // What stands before a colon is a machine, where the archive is fetched from.
+    let remote = words
+        .iter()
+        .filter_map(|word| value(Some(word)))
+        .any(|text| text.split('/').next().is_some_and(|first| first.contains(':')));
     if operands(&TAR, &words).is_none() || !lists || remote || appended { odd } else { None }
 }
 

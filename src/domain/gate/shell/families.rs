@@ -25,7 +25,50 @@ pub(super) const FAMILIES: &[Family] = &[
         globals: NO_GLOBALS,
         refused: &[],
     },
-    Family { name: "go", reads: &["version", "help"], globals: NO_GLOBALS, refused: &[] },
+    Family {
+        name: "go",
+        reads: &["version", "help", "env", "list", "doc"],
+        globals: NO_GLOBALS,
+        // Settings that are written, programs that are started, code that is compiled.
+        refused: &[
+            "-w",
+            "-u",
+            "-exec",
+            "-toolexec",
+            "-modfile",
+            "-overlay",
+            "-export",
+            "-compiled",
+            "-mod",
+            "-C",
+            "-o",
+        ],
+    },
+    Family {
+        name: "dnf",
+        reads: &["list", "info", "search", "repolist", "provides", "repoquery", "history"],
+        globals: NO_GLOBALS,
+        refused: &["--setopt", "-c", "--config", "--installroot", "--repofrompath", "undo", "redo", "rollback"],
+    },
+    Family { name: "conda", reads: &["list", "info", "env list", "search"], globals: NO_GLOBALS, refused: &[] },
+    Family {
+        name: "apt-mark",
+        reads: &["showmanual", "showauto", "showhold"],
+        globals: NO_GLOBALS,
+        refused: &["-o", "-c"],
+    },
+    Family {
+        name: "loginctl",
+        reads: &["", "list-sessions", "list-users"],
+        globals: NO_GLOBALS,
+        refused: &["-H", "--host"],
+    },
+    Family {
+        name: "systemd-analyze",
+        reads: &["", "blame", "time", "critical-chain"],
+        globals: NO_GLOBALS,
+        refused: &["-H", "--host"],
+    },
     Family {
         name: "npm",
         reads: &[
@@ -57,7 +100,7 @@ pub(super) const FAMILIES: &[Family] = &[
             "get",
         ],
         globals: NO_GLOBALS,
-        refused: &["--script-shell", "--userconfig", "--globalconfig"],
+        refused: &["--script-shell", "--userconfig", "--globalconfig", "--registry"],
     },
     Family { name: "pnpm", reads: &["list", "ls", "why", "outdated"], globals: NO_GLOBALS, refused: &[] },
     Family {
@@ -207,7 +250,20 @@ pub(super) const FAMILIES: &[Family] = &[
             "events",
         ],
         globals: Options { short: "", valued: "n", long: &[], long_valued: &["namespace", "context"] },
-        refused: &["secret", "secrets", "--kubeconfig", "--server", "-s", "--token", "--as", "--raw"],
+        refused: &[
+            "secret",
+            "secrets",
+            "--kubeconfig",
+            "--server",
+            "-s",
+            "--token",
+            "--as",
+            "--raw",
+            "-f",
+            "--filename",
+            "-k",
+            "custom-columns-file",
+        ],
     },
     Family {
         name: "helm",
@@ -231,7 +287,7 @@ pub(super) const FAMILIES: &[Family] = &[
         name: "terraform",
         reads: &["version", "providers", "state list", "workspace list", "workspace show"],
         globals: NO_GLOBALS,
-        refused: &[],
+        refused: &["lock", "mirror"],
     },
     Family {
         name: "gh",
@@ -264,7 +320,7 @@ pub(super) const FAMILIES: &[Family] = &[
             "version",
         ],
         globals: NO_GLOBALS,
-        refused: &[],
+        refused: &["--web", "-w"],
     },
     Family {
         name: "glab",
@@ -275,6 +331,7 @@ pub(super) const FAMILIES: &[Family] = &[
     Family {
         name: "systemctl",
         reads: &[
+            "",
             "status",
             "is-active",
             "is-enabled",

@@ -37,9 +37,9 @@ const READS: &[&str] = &[
     "cherry",
     "range-diff",
     "get-tar-commit-id",
-    "help",
     "version",
     "var",
+    "check-mailmap",
     "stripspace",
     "patch-id",
     "verify-commit",
@@ -70,7 +70,8 @@ const REFUSED: &[&str] = &[
     "write-bitmap",
     "lost-found",
     "web",
-    "no-index",
+    "output-directory",
+    "write-tree",
     "file",
     "remote",
 ];
@@ -83,6 +84,7 @@ pub fn judge(args: &[Word], appended: bool) -> Option<String> {
     loop {
         match rest {
             ["-C", _, tail @ ..] => rest = tail,
+            ["-c", setting, tail @ ..] if looks_only(setting) => rest = tail,
             [
                 "--no-pager" | "-P" | "--no-optional-locks" | "--literal-pathspecs" | "--no-replace-objects",
                 tail @ ..,
@@ -107,6 +109,31 @@ pub fn judge(args: &[Word], appended: bool) -> Option<String> {
         return None;
     }
     Some(format!("“git {}” changes the repository or reaches out.", super::clip(sub)))
+}
+
+/// Settings that change only how output looks.
+fn looks_only(setting: &str) -> bool {
+    const NAMES: &[&str] = &[
+        "core.quotepath",
+        "log.date",
+        "log.decorate",
+        "log.showsignature",
+        "diff.renames",
+        "diff.renamelimit",
+        "diff.noprefix",
+        "diff.mnemonicprefix",
+        "diff.context",
+        "diff.algorithm",
+        "grep.linenumber",
+        "column.ui",
+        "status.short",
+        "status.branch",
+    ];
+    let Some((name, value)) = setting.split_once('=') else { return false };
+    let name = name.to_ascii_lowercase();
+    let no_pager =
+        (name == "core.pager" && value == "cat") || (name.starts_with("pager.") && matches!(value, "false" | "cat"));
+    no_pager || NAMES.contains(&name.as_str()) || name.starts_with("color.") || name.starts_with("advice.")
 }
 
 fn refused(sub: &str, text: &str) -> bool {
@@ -206,6 +233,10 @@ fn reads_with(sub: &str, tail: &[&str]) -> bool {
                 "get",
                 "list",
             ];
+            if let [name] = tail {
+                // A name alone is looked up.
+                return matches!(*name, "--list" | "-l" | "list") || (!name.starts_with('-') && name.contains('.'));
+            }
             let asks = ["--list", "-l", "--get", "--get-all", "--get-regexp", "--get-urlmatch", "get", "list"];
             let shows = tail.iter().any(|text| asks.contains(&text.split('=').next().unwrap_or(text)));
             shows
@@ -219,8 +250,15 @@ fn reads_with(sub: &str, tail: &[&str]) -> bool {
         "notes" => matches!(first, "list" | "show"),
         "bisect" => matches!(first, "log"),
         "lfs" => matches!(first, "ls-files" | "status" | "env"),
-        "symbolic-ref" => plain(&["--short", "HEAD", "-q", "--quiet"]),
-        "bundle" => first == "verify",
+        "symbolic-ref" => {
+            let names = tail.iter().filter(|text| !text.starts_with('-')).count();
+            names == 1 && tail.iter().all(|text| !text.starts_with('-') || ["--short", "-q", "--quiet"].contains(text))
+        }
+        "help" => tail.iter().all(|text| !text.starts_with('-') || ["-a", "-g", "--all", "--guides"].contains(text)),
+        "ls-remote" => first == "--get-url" && tail.len() <= 2,
+        "rerere" => matches!(first, "status" | "diff" | "remaining"),
+        "sparse-checkout" => first == "list",
+        "bundle" => matches!(first, "verify" | "list-heads"),
         "archive" => plain(&["--list", "-l"]) && !tail.is_empty(),
         _ => false,
     }

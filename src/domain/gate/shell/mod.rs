@@ -9,8 +9,10 @@ mod catastrophe;
 mod checks;
 mod families;
 mod git;
+mod names;
 mod options;
 mod programs;
+mod readers;
 mod runs;
 mod scripts;
 mod tables;
@@ -24,6 +26,7 @@ use unwrap::Inner;
 
 pub use programs::prepare;
 pub use runs::{Runs, runs};
+pub use tables::is_name;
 
 /// How bad a concern is. The order is by severity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -183,7 +186,9 @@ impl Look<'_> {
     fn command(&self, command: &CommandFact, concerns: &mut Vec<Concern>) {
         for (name, word) in &command.assignments {
             let bare = command.words.is_empty();
-            if !tables::harmless_variable(name, word.value.as_deref(), bare) {
+            // How one line is split into words is the affair of `read` alone.
+            let splits = name == "IFS" && value(command.words.first()) == Some("read");
+            if !splits && !tables::harmless_variable(name, word.value.as_deref(), bare) {
                 concerns.push(effect(Harm::Dangerous, format!("Setting {name} can change what programs do.")));
             }
             self.secrets(word, Harm::Unknown, concerns);
@@ -207,6 +212,9 @@ impl Look<'_> {
                 Some(unwrapped) => {
                     if let Some(why) = unwrapped.why {
                         concerns.push(effect(Harm::Dangerous, why));
+                    }
+                    if given.appended && unwrapped.inner.is_empty() {
+                        concerns.push(effect(Harm::Dangerous, "A program is started that is known only at run time."));
                     }
                     for inner in unwrapped.inner {
                         match inner {
@@ -266,6 +274,17 @@ impl Look<'_> {
             concerns.push(Concern { matter: Matter::Own, harm: Harm::Catastrophic, why });
         }
         let name = base_name(spelt);
+        let args = words.get(1..).unwrap_or(&[]);
+        if !given.appended && system_name(spelt) == Some(spelt) && programs::tells(name, args) && !self.shadows(name) {
+            // Its version or its help: the only argument is an option that ends it.
+            return;
+        }
+        if given.appended && unwrap::starts_others(name) {
+            concerns.push(effect(Harm::Dangerous, format!("“{name}” would start what is known only at run time.")));
+        }
+        if name == "read" && self.handed(given.command) {
+            concerns.push(effect(Harm::Unknown, "“read” is given text that is made only at run time."));
+        }
         let connects = tables::NETWORK.contains(&name);
         if connects {
             let why = format!("“{name}” connects to somewhere; there is no network in the confined shell.");
@@ -277,16 +296,32 @@ impl Look<'_> {
                 Harm::Dangerous,
                 format!("“{}” is a program of its own making, not the system's.", clip(spelt)),
             )],
-            Some(name) if self.script.functions.iter().any(|f| f == name) => Vec::new(),
-            Some(name) => programs::judge(name, words.get(1..).unwrap_or(&[]), given.appended),
+            Some(name) if self.shadows(name) => Vec::new(),
+            Some(name) => {
+                let listed = given.appended && self.lists_upstream(given.command);
+                programs::judge(name, &self.with_names(name, words, given.command), given.appended, listed)
+            }
         };
-        let consumes = programs::reads_content(name) || connects || tables::COPIES.contains(&name);
+        let consumes = (programs::reads_content(name) && !catalogue::PACKERS.contains(&name))
+            || connects
+            || tables::COPIES.contains(&name);
         self.arguments(name, words, given, consumes, concerns);
         if connects && self.feeds_secrets(given.command) {
             let why = format!("It would hand secrets or the environment to “{name}”.");
             concerns.push(Concern { matter: Matter::Leak, harm: Harm::Catastrophic, why });
         }
         concerns.extend(verdict);
+    }
+
+    fn shadows(&self, name: &str) -> bool {
+        self.script.functions.iter().any(|function| function == name)
+    }
+
+    /// Whether text that stands in the script is handed to a command.
+    fn handed(&self, command: &CommandFact) -> bool {
+        let here =
+            |redirect: &&RedirectFact| redirect.pipeline == command.pipeline && redirect.kind == RedirectKind::Here;
+        self.script.redirects.iter().any(|redirect| here(&redirect))
     }
 
     /// Judges the files that the arguments name.
@@ -415,19 +450,6 @@ impl Look<'_> {
             Some(why) => effect(Harm::Dangerous, format!("It writes “{}”: {why}.", clip(path))),
             None => effect(Harm::Moderate, format!("It writes “{}”.", clip(path))),
         }
-    }
-
-    /// Whether what stands before a command in its pipe hides names: decoders, literal text with escapes.
-    fn upstream_hides(&self, command: &CommandFact) -> bool {
-        self.upstream(command).any(|before| {
-            let name = value(before.words.first()).map(base_name).unwrap_or("?");
-            tables::DECODERS.contains(&name)
-                || before.words.iter().any(|w| {
-                    w.resolved.iter().any(|path| place::secret(path, self.scope).is_some())
-                        || value(Some(w))
-                            .is_some_and(|text| text.split_whitespace().any(|part| place::secret_name(part).is_some()))
-                })
-        })
     }
 
     /// Whether what stands before a command in its pipe reads secrets or the environment.

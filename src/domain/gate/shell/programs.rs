@@ -9,7 +9,9 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 /// Returns what speaks against a program with these arguments; nothing when it is known to read only.
-pub fn judge(name: &str, args: &[Word], appended: bool) -> Vec<Concern> {
+/// When `appended`, arguments that are not known stand behind these; `listed` says that they are at least names of
+/// files that some program found.
+pub fn judge(name: &str, args: &[Word], appended: bool, listed: bool) -> Vec<Concern> {
     if !appended && tells(name, args) {
         return Vec::new();
     }
@@ -29,6 +31,9 @@ pub fn judge(name: &str, args: &[Word], appended: bool) -> Vec<Concern> {
         (Flags::Any, Some(word)) if reads => Some(at_run_time(name, word)),
         (Flags::Any, _) => None,
         (Flags::But { .. }, Some(word)) if name != "printf" => Some(at_run_time(name, word)),
+        (Flags::But { .. }, _) if appended && !listed && program.operands != Operands::Text && name != "wc" => {
+            Some(format!("“{name}” would be given options that are known only at run time."))
+        }
         (Flags::But { short, long, valued }, _) => refused_option(name, args, short, long, valued),
         (Flags::Only(_, _), Some(word)) => Some(at_run_time(name, word)),
         (Flags::Only(options, most), None) => match operands(options, args) {
@@ -84,13 +89,27 @@ pub fn lists(name: &str) -> bool {
     lookup(name).is_some_and(|program| program.operands == Operands::Listed)
 }
 
+/// Returns whether a program may be given names that were found in place of operands: however many there are, they are
+/// files that it reads.
+pub fn takes_names(name: &str) -> bool {
+    lookup(name).is_some_and(|program| {
+        let one = matches!(program.flags, Flags::Only(_, most) if most < usize::MAX);
+        !one && program.operands != Operands::Text
+    })
+}
+
+/// Returns whether the first operand of a program is a pattern or a small program.
+pub fn is_pattern_reader(name: &str) -> bool {
+    lookup(name).is_some_and(|program| program.operands == Operands::PatternRead)
+}
+
 /// Returns the place of the word that is a pattern or a small program, where there is one.
 pub fn pattern_operand(name: &str, words: &[Word]) -> Option<usize> {
     lookup(name).filter(|program| program.operands == Operands::PatternRead)?;
     let given = |text: &str| {
         let letters = text.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
         letters.is_some_and(|letters| {
-            letters.contains(['e', 'f']) && !matches!(name, "awk" | "gawk" | "mawk" | "nawk" | "jq")
+            letters.contains(['e', 'f']) && !matches!(name, "awk" | "gawk" | "mawk" | "nawk" | "jq" | "gojq" | "yq")
         }) || ["--regexp", "--file", "--expression", "--files"].iter().any(|long| text.starts_with(long))
     };
     let texts = || words.iter().enumerate().skip(1).filter_map(|(n, word)| Some((n, value(Some(word))?)));
@@ -100,14 +119,13 @@ pub fn pattern_operand(name: &str, words: &[Word]) -> Option<usize> {
     texts().find(|(_, text)| !text.starts_with('-')).map(|(n, _)| n)
 }
 
-fn tells(name: &str, args: &[Word]) -> bool {
-    let known = TELLS.contains(&name) || lookup(name).is_some();
+/// Returns whether a program of the system is asked for nothing but its version, its help or its settings.
+pub fn tells(name: &str, args: &[Word]) -> bool {
     let [only] = args else { return false };
-    known
-        && (matches!(value(Some(only)), Some("--version" | "--help"))
-            || (TELLS.contains(&name)
-                && matches!(value(Some(only)), Some("-V" | "-h"))
-                && !matches!(name, "tmux" | "ssh" | "sh" | "bash" | "zsh" | "gpg" | "psql" | "mysql")))
+    let Some(text) = value(Some(only)) else { return false };
+    let plain = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "+-_.".contains(c));
+    (plain && matches!(text, "--version" | "--help"))
+        || TELLS.iter().any(|(names, words)| names.contains(&name) && words.contains(&text))
 }
 
 fn refused_option(name: &str, args: &[Word], short: &str, long: &[&str], valued: &str) -> Option<String> {

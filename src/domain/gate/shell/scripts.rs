@@ -5,8 +5,8 @@ use crate::domain::gate::facts::Word;
 use crate::domain::gate::shell::options::{Options, operands};
 
 const AWK: Options = Options {
-    short: "cPSs",
-    valued: "FvWbn",
+    short: "cPSsbnO",
+    valued: "Fv",
     long: &["csv", "posix", "traditional", "sandbox", "version", "help", "re-interval", "characters-as-bytes", "lint"],
     long_valued: &["field-separator", "assign"],
 };
@@ -17,16 +17,19 @@ pub fn awk(args: &[Word], appended: bool) -> Option<String> {
     if args.iter().any(|word| word.value.is_none()) {
         return odd("is known only at run time");
     }
+    if matches!(args, [word, version] if value(Some(word)) == Some("-W") && value(Some(version)) == Some("version")) {
+        return None;
+    }
     if args.len() == 1 && matches!(value(args.first()), Some("-V" | "-h" | "--version" | "--help")) {
         return None;
     }
     let Some(found) = operands(&AWK, args) else { return odd("has options that are not known to read only") };
     if found.is_empty() {
-        let tells = args.iter().any(|word| matches!(value(Some(word)), Some("-W" | "--version" | "--help")));
+        let tells = args.iter().any(|word| matches!(value(Some(word)), Some("--version" | "--help")));
         return if tells { None } else { odd("has no program") };
     }
     let program = found.first().and_then(|n| args.get(*n)).and_then(|word| value(Some(word))).unwrap_or("");
-    if appended && program.is_empty() {
+    if appended && (program.is_empty() || program.contains("{}")) {
         return odd("is known only at run time");
     }
     awk_program(program).and_then(odd)

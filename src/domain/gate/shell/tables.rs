@@ -104,16 +104,124 @@ const HARMLESS: &[&str] = &[
     "QUIET",
 ];
 
-/// Returns whether setting a variable changes nothing that runs. A bare assignment of a name in
-/// lower case is the script's own affair: where it is used, it counts as unknown.
+/// Returns whether setting a variable changes nothing that runs. A bare assignment of a name that no program looks at
+/// is the script's own affair: where it is used, what it holds is judged.
 pub fn harmless_variable(name: &str, value: Option<&str>, bare: bool) -> bool {
     // Locales, time zones and the like may name files: a value with a path in it is no mere setting.
     let plain = value.is_some_and(|value| !value.contains(['/', '%', '$', '`']));
     (plain && (HARMLESS.contains(&name) || name.starts_with("LC_")))
-        || (bare
-            && !name.is_empty()
-            && name.chars().all(|c| c.is_ascii_lowercase() || c == '_' || c.is_ascii_digit())
-            && !is_proxy(name))
+        || (PAGERS.contains(&name) && matches!(value, Some("cat" | "")))
+        || (SWITCHES.contains(&name) && matches!(value, Some("0" | "1")))
+        || (bare && is_name(name) && !is_proxy(name) && !means_something(name))
+}
+
+/// Variables that name a pager: `cat` is none.
+const PAGERS: &[&str] = &["GIT_PAGER", "PAGER", "MANPAGER", "SYSTEMD_PAGER"];
+
+/// Variables that turn something harmless on or off.
+const SWITCHES: &[&str] = &["GIT_OPTIONAL_LOCKS", "GIT_TERMINAL_PROMPT", "PYTHONUNBUFFERED", "HOMEBREW_NO_AUTO_UPDATE"];
+
+/// Returns whether a shell, or a program that it hands its environment to, looks at a variable of this name.
+/// A name in lower case is the script's own affair, but for those of zsh.
+fn means_something(name: &str) -> bool {
+    const OWN: &[&str] = &[
+        "IFS",
+        "ENV",
+        "HOME",
+        "OLDPWD",
+        "PWD",
+        "SHELL",
+        "SHELLOPTS",
+        "BASHOPTS",
+        "GLOBIGNORE",
+        "EXECIGNORE",
+        "FCEDIT",
+        "FIGNORE",
+        "FUNCNEST",
+        "HOSTFILE",
+        "INPUTRC",
+        "MAIL",
+        "MAILCHECK",
+        "OPTIND",
+        "POSIXLY_CORRECT",
+        "TIMEFORMAT",
+        "TMOUT",
+        "TMPDIR",
+        "LANG",
+        "LANGUAGE",
+        "PAGER",
+        "EDITOR",
+        "VISUAL",
+        "BROWSER",
+        "USER",
+        "LOGNAME",
+        "DISPLAY",
+        "TERM",
+        "PS0",
+        "PS1",
+        "PS2",
+        "PS3",
+        "PS4",
+        "UID",
+        "EUID",
+        "PPID",
+        "CC",
+        "CXX",
+        "MAKE",
+        "LESS",
+        "CLASSPATH",
+        "ZDOTDIR",
+        "TZ",
+        "FPATH",
+        "IGNOREEOF",
+    ];
+    const STARTS: &[&str] = &[
+        "BASH",
+        "LD_",
+        "DYLD_",
+        "LC_",
+        "GIT_",
+        "SSH_",
+        "GPG_",
+        "DBUS_",
+        "XDG_",
+        "PYTHON",
+        "PERL",
+        "RUBY",
+        "NODE_",
+        "NPM_",
+        "JAVA_",
+        "CARGO",
+        "RUST",
+        "GO",
+        "HIST",
+        "LESS",
+        "MAN",
+        "TERM",
+        "GCONV",
+        "MALLOC_",
+        "DOCKER_",
+        "KUBE",
+        "AWS_",
+        "TAR_",
+        "GREP_",
+        "PROMPT_",
+        "SUDO_",
+        "SYSTEMD_",
+        "EMACS",
+        "PASSEPARTOUT",
+    ];
+    const ENDS: &[&str] =
+        &["PATH", "_OPTIONS", "OPTS", "_OPTS", "_COMMAND", "FLAGS", "_PROXY", "_EDITOR", "_PAGER", "_WRAPPER"];
+    if !name.chars().any(|c| c.is_ascii_uppercase()) {
+        return matches!(
+            name,
+            "path" | "cdpath" | "fpath" | "manpath" | "module_path" | "precmd_functions" | "chpwd_functions"
+        );
+    }
+    OWN.contains(&name)
+        || STARTS.iter().any(|start| name.starts_with(start))
+        || ENDS.iter().any(|end| name.ends_with(end))
 }
 
 fn is_proxy(name: &str) -> bool {

@@ -109,6 +109,11 @@ pub fn unwrap(words: &[Word]) -> Option<Unwrapped<'_>> {
     Some(found)
 }
 
+/// Returns whether a program starts what it is given.
+pub fn starts_others(name: &str) -> bool {
+    WRAPPERS.iter().any(|wrapper| wrapper.name == name) || matches!(name, "env" | "xargs" | "find")
+}
+
 fn plain<'a>(wrapper: &Wrapper, args: &'a [Word], system: bool) -> Option<Unwrapped<'a>> {
     let first = args.first().and_then(|word| word.value.as_deref());
     if wrapper.name == "command" && matches!(first, Some("-v" | "-V")) {
@@ -139,6 +144,10 @@ fn odd(name: &str) -> Unwrapped<'static> {
 fn xargs(args: &[Word]) -> Unwrapped<'_> {
     match split(&XARGS, args) {
         None => odd("xargs"),
+        // Two dashes announce a program, and none follows.
+        Some(split) if split.rest.is_empty() && args.iter().any(|word| word.value.as_deref() == Some("--")) => {
+            odd("xargs")
+        }
         // Without a program it runs `echo`.
         Some(split) if split.rest.is_empty() => Unwrapped { inner: Vec::new(), why: None },
         Some(split) => Unwrapped { inner: vec![Inner::Argv { words: split.rest, appended: true }], why: None },

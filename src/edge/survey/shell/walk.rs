@@ -1,8 +1,10 @@
 //! Walks a parsed script: every command and redirection, wherever it stands.
 
 use super::Known;
-use super::word::{arithmetic_is_plain, expansion_is_plain};
+use super::variables::{Variable, Way, is_number, yields_number};
+use super::word::expansion_is_plain;
 use crate::domain::gate::facts::{CommandFact, RedirectFact, RedirectKind, ScriptFact, Word};
+use std::collections::BTreeMap;
 use tree_sitter::Node;
 
 /// The most commands of one text that are read.
@@ -10,7 +12,8 @@ const MAX_COMMANDS: usize = 2_000;
 
 /// Adds what stands in a parsed script to its facts.
 pub(super) fn walk(text: &str, known: &Known<'_>, script: &mut ScriptFact, root: Node<'_>) {
-    Walk { text, known, script, pipelines: 0, assigned: Vec::new() }.run(root);
+    Walk { text, known, script, pipelines: 0, variables: BTreeMap::new(), outputs: BTreeMap::new(), way: Way::new() }
+        .run(root);
 }
 
 /// Where a node stands.
@@ -24,14 +27,18 @@ pub(super) struct Walk<'a> {
     pub(super) text: &'a str,
     pub(super) known: &'a Known<'a>,
     script: &'a mut ScriptFact,
-    pipelines: usize,
-    /// Names that the script gives values: what is known from outside no longer holds.
-    pub(super) assigned: Vec<String>,
+    pub(super) pipelines: usize,
+    /// What the script gives its variables: what is known from outside no longer holds.
+    pub(super) variables: BTreeMap<String, Variable>,
+    /// The pipelines of substitutions, by their nodes.
+    pub(super) outputs: BTreeMap<usize, usize>,
+    /// What variables hold in the reading of a command that is being made.
+    pub(super) way: Way,
 }
 
 impl<'a> Walk<'a> {
     fn run(mut self, root: Node<'a>) {
-        self.collect_assigned(root);
+        self.collect(root);
         let mut stack: Vec<(Node<'a>, Option<Place>)> = vec![(root, None)];
         while let Some((node, place)) = stack.pop() {
             if self.script.commands.len() > MAX_COMMANDS {
@@ -41,23 +48,6 @@ impl<'a> Walk<'a> {
             self.visit(node, place, &mut stack);
         }
         self.script.commands.sort_by_key(|command| (command.pipeline, command.stage));
-    }
-
-    fn collect_assigned(&mut self, root: Node<'a>) {
-        let mut stack = vec![root];
-        while let Some(node) = stack.pop() {
-            if matches!(node.kind(), "variable_assignment" | "for_statement" | "declaration_command" | "unset_command")
-                && let Some(name) = named_children(node).into_iter().find(|child| child.kind() == "variable_name")
-            {
-                let name = self.slice(name).to_string();
-                self.assigned.push(name);
-            }
-            if node.kind() == "command_name" && matches!(self.slice(node), "cd" | "pushd" | "popd") {
-                // What follows may run in another folder: relative names are no longer known by `$PWD`.
-                self.assigned.push("PWD".to_string());
-            }
-            stack.extend(named_children(node));
-        }
     }
 
     fn visit(&mut self, node: Node<'a>, place: Option<Place>, stack: &mut Vec<(Node<'a>, Option<Place>)>) {
@@ -75,6 +65,7 @@ impl<'a> Walk<'a> {
                 if self.slice(node).starts_with("select") {
                     self.unknown("“select” waits for input.");
                 }
+                self.loop_name(node, place);
                 self.push(node, place, stack);
             }
             "function_definition" => {
@@ -98,8 +89,15 @@ impl<'a> Walk<'a> {
                 self.test(node);
                 self.push(node, place, stack);
             }
+            "c_style_for_statement" => {
+                let head = self.slice(node).split_once("))").map_or("", |(head, _)| head);
+                if !self.arithmetic_is_plain(head.trim_start_matches("for")) {
+                    self.unknown("Arithmetic on variables can run commands.");
+                }
+                self.push(node, place, stack);
+            }
             "arithmetic_expansion" => {
-                if !arithmetic_is_plain(self.slice(node)) {
+                if !self.arithmetic_is_plain(self.slice(node)) {
                     self.unknown("Arithmetic on variables can run commands.");
                 }
                 self.push(node, place, stack);
@@ -110,7 +108,14 @@ impl<'a> Walk<'a> {
                 }
                 self.push(node, place, stack);
             }
-            "command_substitution" | "process_substitution" => self.push(node, None, stack),
+            "command_substitution" => {
+                let pipeline = self.output(node);
+                self.push(node, Some(Place { pipeline, stage: 0 }), stack);
+            }
+            "process_substitution" => {
+                let place = self.outputs.get(&node.id()).map(|pipeline| Place { pipeline: *pipeline, stage: 0 });
+                self.push(node, place, stack);
+            }
             "string"
             | "concatenation"
             | "word"
@@ -132,6 +137,7 @@ impl<'a> Walk<'a> {
             | "test_operator"
             | "unary_expression"
             | "binary_expression"
+            | "postfix_expression"
             | "parenthesized_expression"
             | "heredoc_body"
             | "heredoc_start"
@@ -180,21 +186,28 @@ impl<'a> Walk<'a> {
 
     /// In `tr < file a b` the grammar gives the words behind the file to the redirection: they are arguments.
     fn redirected(&mut self, node: Node<'a>, place: Option<Place>, stack: &mut Vec<(Node<'a>, Option<Place>)>) {
-        let here = self.place(place);
+        let mut here = self.place(place);
         let children = named_children(node);
+        if let Some(feeder) = children.iter().find_map(|child| self.feeder(*child)) {
+            // `… < <(a | b)` is `a | b | …`.
+            self.outputs.insert(feeder.id(), here.pipeline);
+            here.stage += 16;
+        }
         let simple = children.iter().find(|child| child.kind() == "command");
-        let index = simple.map(|body| {
+        let before = self.script.commands.len();
+        if let Some(body) = simple {
             self.command(*body, Some(here), stack);
-            self.script.commands.len() - 1
-        });
+        }
         for child in children.iter().rev().filter(|child| child.kind() != "command") {
             let targets: Vec<Node<'a>> =
                 named_children(*child).into_iter().filter(|part| part.kind() != "file_descriptor").collect();
             if child.kind() == "file_redirect" && targets.len() > 1 {
                 let extra: Vec<Word> = targets.iter().skip(1).map(|target| self.word(*target)).collect();
-                match index.and_then(|index| self.script.commands.get_mut(index)) {
-                    Some(command) => command.words.extend(extra),
-                    None => self.unknown("A redirection has more than one target."),
+                match (simple, self.script.commands.get_mut(before..)) {
+                    (Some(_), Some(read)) => {
+                        read.iter_mut().for_each(|command| command.words.extend(extra.iter().cloned()))
+                    }
+                    (None, _) | (_, None) => self.unknown("A redirection has more than one target."),
                 }
             }
             stack.push((*child, Some(here)));
@@ -219,27 +232,63 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// Returns the process substitution whose output a redirection hands over.
+    fn feeder(&self, node: Node<'a>) -> Option<Node<'a>> {
+        let feeds = |child: &Node<'a>| child.kind() == "process_substitution" && self.slice(*child).starts_with("<(");
+        named_children(node).into_iter().find(feeds).filter(|_| node.kind() == "file_redirect")
+    }
+
+    /// A loop gives its variable values, as an assignment does.
+    fn loop_name(&mut self, node: Node<'a>, place: Option<Place>) {
+        let Some(name) = node.child_by_field_name("variable") else { return };
+        let (name, place) = (self.slice(name).to_string(), self.place(place));
+        let assignments = vec![(name, Word { value: Some(String::new()), ..Word::default() })];
+        let Place { pipeline, stage } = place;
+        self.script.commands.push(CommandFact { assignments, pipeline, stage, ..CommandFact::default() });
+    }
+
+    /// A command with variables that hold one of several texts is read in each of these ways.
     fn command(&mut self, node: Node<'a>, place: Option<Place>, stack: &mut Vec<(Node<'a>, Option<Place>)>) {
         let place = self.place(place);
-        let mut command = CommandFact { pipeline: place.pipeline, stage: place.stage, ..CommandFact::default() };
-        for child in named_children(node) {
+        let children = named_children(node);
+        for way in self.ways(&children) {
+            self.way = way;
+            let command = self.one_command(&children, place);
+            self.script.commands.push(command);
+        }
+        self.way = Way::new();
+        for child in children {
             match child.kind() {
-                "variable_assignment" => command.assignments.push(self.assignment(child)),
+                "file_redirect" | "heredoc_redirect" | "herestring_redirect" => stack.push((child, Some(place))),
+                "comment" => {}
+                // It holds for this command alone: what it substitutes is looked at, and it is no assignment of its own.
+                "variable_assignment" => named_children(child).into_iter().for_each(|part| substitutions(part, stack)),
+                _ => substitutions(child, stack),
+            }
+        }
+    }
+
+    fn one_command(&mut self, children: &[Node<'a>], place: Place) -> CommandFact {
+        let mut command = CommandFact { pipeline: place.pipeline, stage: place.stage, ..CommandFact::default() };
+        for child in children {
+            match child.kind() {
+                "variable_assignment" => command.assignments.push(self.assignment(*child)),
                 "command_name" => {
-                    for part in named_children(child) {
-                        command.words.push(self.word(part));
+                    for part in named_children(*child) {
+                        if !self.vanishes(part) {
+                            command.words.push(self.word(part));
+                        }
                     }
                 }
-                "file_redirect" | "heredoc_redirect" | "herestring_redirect" => {
-                    stack.push((child, Some(place)));
-                    continue;
-                }
-                "comment" => continue,
-                _ => command.words.push(self.word(child)),
+                "file_redirect" | "heredoc_redirect" | "herestring_redirect" | "comment" => {}
+                _ if self.vanishes(*child) => {}
+                _ => command.words.push(self.word(*child)),
             }
-            substitutions(child, stack);
         }
-        self.script.commands.push(command);
+        if command.words.first().and_then(|word| word.value.as_deref()) == Some("read") {
+            self.reads_from(&command.words, (place.stage > 0).then_some(place.pipeline));
+        }
+        command
     }
 
     fn declaration(&mut self, node: Node<'a>, place: Option<Place>, stack: &mut Vec<(Node<'a>, Option<Place>)>) {
@@ -289,7 +338,19 @@ impl<'a> Walk<'a> {
             .unwrap_or("");
         let targets: Vec<Node<'a>> =
             named_children(node).into_iter().filter(|child| child.kind() != "file_descriptor").collect();
-        let target = targets.first().map(|child| self.word(*child));
+        for way in self.ways(&targets) {
+            self.way = way;
+            let redirect = self.one_redirect(operator, targets.first().copied(), pipeline);
+            self.script.redirects.push(redirect);
+        }
+        self.way = Way::new();
+        for child in targets {
+            substitutions(child, stack);
+        }
+    }
+
+    fn one_redirect(&mut self, operator: &str, target: Option<Node<'a>>, pipeline: usize) -> RedirectFact {
+        let target = target.map(|child| self.word(child));
         let number = target.as_ref().and_then(|word| word.value.as_deref());
         let copies =
             number.is_some_and(|text| text == "-" || (!text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())));
@@ -299,20 +360,49 @@ impl<'a> Walk<'a> {
             ">&-" | "<&-" => RedirectKind::Copy,
             _ => RedirectKind::Write,
         };
-        self.script.redirects.push(RedirectFact { kind, target, pipeline });
-        for child in targets {
-            substitutions(child, stack);
-        }
+        RedirectFact { kind, target, pipeline }
     }
 
     fn test(&mut self, node: Node<'a>) {
         let text = self.slice(node);
-        let arithmetic = ["-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"];
-        let sums = text.starts_with("((") && !arithmetic_is_plain(text);
-        let compares = text.starts_with("[[") && text.split_whitespace().any(|word| arithmetic.contains(&word));
-        if sums || compares {
+        let sums = text.starts_with("((") && !self.arithmetic_is_plain(text);
+        let compares = text.starts_with("[[") && !self.comparisons_are_plain(node);
+        let names_variable = text.split_whitespace().any(|word| matches!(word, "-v" | "-R"));
+        if sums || compares || names_variable {
             self.unknown("Arithmetic on variables can run commands.");
         }
+    }
+
+    /// `[[ a -eq b ]]` works both sides out: they must be numbers.
+    fn comparisons_are_plain(&self, root: Node<'a>) -> bool {
+        const COMPARES: [&str; 6] = ["-eq", "-ne", "-lt", "-le", "-gt", "-ge"];
+        let seen = self.slice(root).split_whitespace().filter(|word| COMPARES.contains(word)).count();
+        let (mut plain, mut stack) = (0, vec![root]);
+        while let Some(node) = stack.pop() {
+            let mut cursor = node.walk();
+            let children: Vec<Node<'a>> = node.children(&mut cursor).collect();
+            for side in children.windows(3) {
+                if let [left, operator, right] = side
+                    && COMPARES.contains(&self.slice(*operator))
+                    && self.is_numeric_word(*left)
+                    && self.is_numeric_word(*right)
+                {
+                    plain += 1;
+                }
+            }
+            stack.extend(children);
+        }
+        plain == seen
+    }
+
+    fn is_numeric_word(&self, node: Node<'a>) -> bool {
+        let text = self.slice(node);
+        let text = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(text);
+        let name = text.strip_prefix('$').map(|name| name.trim_start_matches('{').trim_end_matches('}'));
+        is_number(text)
+            || matches!(text, "$#" | "$?")
+            || yields_number(text)
+            || name.is_some_and(|name| self.is_numeric(name))
     }
 }
 

@@ -1,5 +1,6 @@
 //! Reads one word of a script: what the program would be given, as far as that is known before anything runs.
 
+use super::variables::names;
 use super::walk::{Walk, named_children};
 use crate::domain::gate::facts::Word;
 use tree_sitter::Node;
@@ -11,41 +12,59 @@ impl<'a> Walk<'a> {
         let mut word = Word { raw, value: Some(String::new()), ..Word::default() };
         // Concatenations and strings hold leaves; an explicit stack keeps even odd trees from recursing.
         let mut stack = vec![(node, false)];
-        let (mut first, mut open) = (true, false);
+        let (mut first, mut open, mut lost) = (true, false, false);
         while let Some((node, quoted)) = stack.pop() {
             let text = self.slice(node);
             match node.kind() {
                 "concatenation" | "command_name" => {
                     if gaps(node, self.text) {
                         word.value = None;
+                        lost = true;
                     }
                     stack.extend(named_children(node).into_iter().rev().map(|child| (child, quoted)));
                 }
-                "string" => self.quoted(node, &mut word),
+                "string" => lost |= !self.quoted(node, &mut word),
                 "raw_string" => append(&mut word, Some(text.get(1..text.len().saturating_sub(1)).unwrap_or(""))),
-                "ansi_c_string" => append(&mut word, ansi_c(text).as_deref()),
+                "ansi_c_string" => {
+                    let plain = ansi_c(text);
+                    lost |= plain.is_none();
+                    append(&mut word, plain.as_deref());
+                }
                 "word" | "number" | "test_operator" | "variable_name" | "regex" | "special_variable_name" => {
                     let (plain, glob, braces) = unquote(text, &mut open);
                     word.glob |= glob;
                     let plain = if first { self.tilde(plain) } else { Some(plain) };
+                    lost |= braces;
                     append(&mut word, if braces { None } else { plain.as_deref() });
                 }
                 "extglob_pattern" => {
                     word.glob = true;
                     append(&mut word, Some(text));
                 }
-                "simple_expansion" | "expansion" => {
-                    let value = self.variable(text);
-                    append(&mut word, value.as_deref());
+                "simple_expansion" | "expansion" => lost |= !self.variable(text, false, &mut word),
+                "command_substitution" => {
+                    word.value = None;
+                    word.from.push(self.output(node));
                 }
-                _ => word.value = None,
+                "arithmetic_expansion" if self.arithmetic_is_plain(text) => append(&mut word, Some(NUMBER)),
+                // Its output is read like a file of this name.
+                "process_substitution" if text.starts_with("<(") => append(&mut word, Some(PIPED)),
+                _ => {
+                    word.value = None;
+                    lost = true;
+                }
             }
             first = false;
+        }
+        if lost {
+            word.from.clear();
         }
         word
     }
 
-    pub(super) fn quoted(&mut self, node: Node<'a>, word: &mut Word) {
+    /// Adds what stands in double quotes; says whether all of it is known, or at least where it comes from.
+    pub(super) fn quoted(&mut self, node: Node<'a>, word: &mut Word) -> bool {
+        let mut known = true;
         // The text between the children of a string belongs to it: tree-sitter leaves white space out.
         let mut at = node.start_byte() + 1;
         let end = node.end_byte().saturating_sub(1);
@@ -55,15 +74,23 @@ impl<'a> Walk<'a> {
             }
             let before = self.text.get(at..child.start_byte()).unwrap_or("");
             append(word, Some(&unescape_double(before)));
-            let value = match child.kind() {
-                "simple_expansion" | "expansion" => self.variable(self.slice(child)),
-                _ => None,
-            };
-            append(word, value.as_deref());
+            match child.kind() {
+                "simple_expansion" | "expansion" => known &= self.variable(self.slice(child), true, word),
+                "command_substitution" => {
+                    word.value = None;
+                    word.from.push(self.output(child));
+                }
+                "arithmetic_expansion" if self.arithmetic_is_plain(self.slice(child)) => append(word, Some(NUMBER)),
+                _ => {
+                    word.value = None;
+                    known = false;
+                }
+            }
             at = child.end_byte();
         }
         let rest = self.text.get(at..end).unwrap_or("");
         append(word, Some(&unescape_double(rest)));
+        known
     }
 
     /// Looks through the text of a node that belongs to none of its children.
@@ -104,18 +131,45 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn variable(&self, text: &str) -> Option<String> {
-        let name = text.trim_start_matches('$').trim_start_matches('{').trim_end_matches('}');
-        if self.assigned.iter().any(|assigned| assigned == name) {
-            return None;
-        }
-        match name {
-            "HOME" => Some(self.known.home.to_string()),
-            "PWD" => Some(self.known.folder.to_string()),
-            _ => None,
+    /// Adds what a variable holds; says whether that is known, or at least where it comes from.
+    fn variable(&self, text: &str, quoted: bool, word: &mut Word) -> bool {
+        match self.filled(text, quoted) {
+            Some((text, glob)) => {
+                word.glob |= glob;
+                append(word, Some(&text));
+                true
+            }
+            None if self.counts(text) => {
+                append(word, Some(NUMBER));
+                true
+            }
+            None => {
+                word.value = None;
+                let sources = self.sources(text);
+                word.from.extend(sources.into_iter().flatten());
+                sources.is_some()
+            }
         }
     }
+
+    /// Returns whether working out a sum runs nothing: numbers, and variables that hold numbers.
+    pub(super) fn arithmetic_is_plain(&self, text: &str) -> bool {
+        let inner = text.trim_start_matches('$');
+        !inner.contains(['`', '[', '{', '"', '\'', '\\'])
+            && !inner.contains("$(")
+            && inner.chars().all(|c| c.is_ascii())
+            && names(inner).all(|(name, _)| self.is_numeric(name))
+            && inner.match_indices('$').all(|(at, _)| {
+                inner.get(at + 1..).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_'))
+            })
+    }
 }
+
+/// What stands for a number that is worked out.
+const NUMBER: &str = "1";
+
+/// What a program is given for `<(…)`.
+const PIPED: &str = "/dev/fd/63";
 
 fn append(word: &mut Word, part: Option<&str>) {
     match (part, &mut word.value) {
@@ -225,11 +279,6 @@ fn ansi_c(text: &str) -> Option<String> {
         });
     }
     Some(plain)
-}
-
-pub(super) fn arithmetic_is_plain(text: &str) -> bool {
-    !text.chars().any(|c| c.is_alphabetic() || matches!(c, '_' | '`' | '=' | '['))
-        && !text.trim_start_matches('$').contains('$')
 }
 
 /// Allows `${name}`, `${#name}`, defaults and cuts; not assignment, indirection or prompt expansion.
