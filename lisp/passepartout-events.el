@@ -490,6 +490,8 @@ itself does not count, because the core is one for all of them."
        ,(mapcar #'expand-file-name
                 (default-value 'passepartout-untrusted-folders)))
      `(:trusted-remotes ,(default-value 'passepartout-trusted-remotes))
+     (let ((hours (default-value 'passepartout-plan-hours)))
+       (and (natnump hours) `(:plan-hours ,hours)))
      (and providers `(:providers ,providers))
      (let ((launcher (passepartout-module-launcher)))
        (and launcher `(:launcher ,launcher)))

@@ -66,10 +66,22 @@ goes, NEXT the byte at which that page begins, or nil when all of it is
 there, and then WHOLE is its hash.  ASKED is non-nil while a page is
 being fetched.  PART names what the last page was a part of; FACE is
 non-nil, the face of the last line, when that goes on in the next page.
-SINCE is when the plan was first displayed, SEEN how many characters
+LEVEL is the level of its heading: 2 of a step below the heading of its
+decision, else 1.  SINCE is when the plan was first displayed, SEEN how many characters
 from its beginning have been displayed, without a gap, and TOLD non-nil
 when the core knows that all of it has been displayed."
-  plan fill (next 0) whole asked part face since (seen 0) told)
+  plan fill (next 0) whole asked part face (level 1) since (seen 0) told)
+
+(cl-defstruct (passepartout-plan--group
+               (:constructor passepartout-plan--group-create)
+               (:copier nil))
+  "The heading of a decision that has several steps.
+KEY names the decision.  STEPS are its steps as they are listed below
+the heading: each the id of a plan and non-nil when it is checked."
+  key steps)
+
+(defvar passepartout-plan--unchecked nil
+  "The ids of the steps that an approval of their decision leaves out.")
 
 ;;;; Data
 
@@ -99,6 +111,33 @@ when the core knows that all of it has been displayed."
 (defun passepartout-plan-pending ()
   "Return the plans that wait."
   (passepartout-plan--known #'passepartout-plan--pending-p))
+
+(defun passepartout-plan--key (plan)
+  "Return what names the decision that PLAN is a step of, or nil."
+  (and (integerp (plist-get plan :step))
+       (list (plist-get plan :session) (plist-get plan :turn))))
+
+(defun passepartout-plan--steps (key)
+  "Return the plans that wait as steps of the decision KEY, in their order."
+  (and key
+       (sort (passepartout-plan--known
+              (lambda (plan)
+                (and (passepartout-plan--pending-p plan)
+                     (equal key (passepartout-plan--key plan)))))
+             (lambda (a b)
+               (< (plist-get a :step) (plist-get b :step))))))
+
+(defun passepartout-plan--grouped-p (plan)
+  "Return non-nil when PLAN stands below the heading of a decision."
+  (and (passepartout-plan--pending-p plan)
+       (cdr (passepartout-plan--steps (passepartout-plan--key plan)))))
+
+(defun passepartout-plan--checklist (key)
+  "Return the steps of the decision KEY, each as (ID . CHECKED)."
+  (mapcar (lambda (plan)
+            (let ((id (plist-get plan :id)))
+              (cons id (not (member id passepartout-plan--unchecked)))))
+          (passepartout-plan--steps key)))
 
 (defun passepartout-plan--store (plan)
   "Remember PLAN in the place of an older state of it."
@@ -143,8 +182,10 @@ Return non-nil when there are as many as are kept."
        (_ (format "%d plans wait for you.\n" count)))
      (substitute-command-keys
       "\\<passepartout-plan-mode-map>\\[passepartout-plan-approve] \
-approves, \\[passepartout-plan-deny] denies, \\[passepartout-plan-edit] \
-edits, \\[scroll-up-command] reads on, \\[quit-window] leaves.\n\n"))))
+approves, \\[passepartout-plan-deny] denies, \
+\\[passepartout-plan-deny-and-stop] denies and stops,\n\
+\\[passepartout-plan-edit] edits, \
+\\[scroll-up-command] reads on, \\[quit-window] leaves.\n\n"))))
 
 (defun passepartout-plan--footer (full)
   "Return what stands below the plans, of which there may be more when FULL."
@@ -166,40 +207,104 @@ edits, \\[scroll-up-command] reads on, \\[quit-window] leaves.\n\n"))))
       (or (car (member word passepartout-plan--keywords)) "STALE"))))
 
 (defun passepartout-plan--print (item)
-  "Insert ITEM, the entry of a plan, or the word above decided plans."
-  (if (eq item 'decided)
-      (insert (propertize "Decided" 'face 'passepartout-quiet) "\n\n")
-    (let* ((plan (passepartout-plan--entry-plan item))
-           (pending (passepartout-plan--pending-p plan))
-           (keyword (passepartout-plan--keyword plan)))
-      (insert (propertize "* " 'face 'passepartout-title)
-              (propertize keyword 'face
-                          (passepartout-view-face
-                           (if pending "pending" (downcase keyword))))
-              " "
-              (propertize (passepartout-view-line (plist-get plan :title))
-                          'face 'passepartout-title)
-              (propertize " :FLIGHT_PLAN:" 'face 'passepartout-quiet)
-              "\n")
-      (passepartout-plan--insert-line plan pending)
-      (if pending
-          (let ((fill (point)))
-            (insert (passepartout-plan--closing item) "\n")
-            (setf (passepartout-plan--entry-fill item) (copy-marker fill t)))
-        (let ((result (plist-get plan :result)))
-          (when result
-            (insert (propertize (passepartout-view-fixed result)
-                                'face 'passepartout-literal))))
-        (insert "\n")))))
+  "Insert ITEM: a plan, a decision, or the word above decided plans."
+  (cond ((eq item 'decided)
+         (insert (propertize "Decided" 'face 'passepartout-quiet) "\n\n"))
+        ((passepartout-plan--group-p item)
+         (passepartout-plan--print-group item))
+        (t (passepartout-plan--print-plan item))))
+
+(defun passepartout-plan--print-group (group)
+  "Insert the heading of the decision GROUP, and its checklist."
+  (let ((steps (passepartout-plan--group-steps group))
+        (number 0))
+    (insert (propertize "* " 'face 'passepartout-title)
+            (propertize "PLAN" 'face (passepartout-view-face "pending"))
+            (propertize (format " %d steps for one decision" (length steps))
+                        'face 'passepartout-title)
+            (propertize " :FLIGHT_PLAN:" 'face 'passepartout-quiet)
+            "\n"
+            (propertize
+             (substitute-command-keys
+              "\\<passepartout-plan-mode-map>Here \
+\\[passepartout-plan-approve] approves the checked steps, in this order; \
+\\[passepartout-plan-toggle-step] checks or unchecks\none.  \
+On a step below, keys are about that step alone.\n")
+             'face 'passepartout-quiet))
+    (dolist (step steps)
+      (let ((plan (passepartout-plan--find (car step))))
+        (insert (propertize
+                 (concat (format "- [%s] %d. " (if (cdr step) "X" " ")
+                                 (setq number (1+ number)))
+                         (passepartout-view-line (plist-get plan :title))
+                         (passepartout-plan--in-brackets plan))
+                 'passepartout-step (car step))
+                "\n")))
+    (insert "\n")))
+
+(defun passepartout-plan--in-brackets (plan)
+  "Return the badge of PLAN behind its title."
+  (let ((badge (plist-get plan :badge)))
+    (if badge (concat " (" (passepartout-plan--badge badge) ")") "")))
+
+(defun passepartout-plan--badge (badge)
+  "Return BADGE, which says whether a plan can be taken back, for display."
+  (propertize (passepartout-view-line badge 30)
+              'face (pcase badge
+                      ("changes nothing" 'passepartout-quiet)
+                      ("undoable" 'passepartout-good)
+                      ("undoable by git" 'passepartout-attention)
+                      (_ 'passepartout-bad))))
+
+(defun passepartout-plan--print-plan (entry)
+  "Insert the plan of ENTRY."
+  (let* ((plan (passepartout-plan--entry-plan entry))
+         (pending (passepartout-plan--pending-p plan))
+         (keyword (passepartout-plan--keyword plan))
+         (step (> (passepartout-plan--entry-level entry) 1)))
+    (insert (propertize (if step "** " "* ") 'face 'passepartout-title)
+            (propertize keyword 'face
+                        (passepartout-view-face
+                         (if pending "pending" (downcase keyword))))
+            " "
+            (propertize (passepartout-view-line (plist-get plan :title))
+                        'face 'passepartout-title)
+            (propertize (if step "" " :FLIGHT_PLAN:") 'face 'passepartout-quiet)
+            "\n")
+    (passepartout-plan--insert-line plan pending)
+    (if pending
+        (let ((fill (point)))
+          (insert (passepartout-plan--closing entry) "\n")
+          (setf (passepartout-plan--entry-fill entry) (copy-marker fill t)))
+      (let ((result (plist-get plan :result))
+            (differs (plist-get plan :differs)))
+        (when result
+          (insert (propertize (passepartout-view-fixed result)
+                              'face 'passepartout-literal)))
+        (when differs
+          (passepartout-plan--insert-difference differs)))
+      (insert "\n"))))
+
+(defun passepartout-plan--insert-difference (text)
+  "Insert TEXT, the difference between what a plan showed and what came."
+  (insert (propertize "What differs from what it showed"
+                      'face 'passepartout-subtitle)
+          "\n")
+  (dolist (line (split-string (passepartout-view-visible text) "\n"))
+    (let ((face (passepartout-plan--diff-face line)))
+      (insert (propertize (concat ": " line) 'face face) "\n"))))
 
 (defun passepartout-plan--insert-line (plan pending)
   "Insert the line below the heading of PLAN, which is PENDING or not."
-  (let ((quiet (lambda (text) (propertize text 'face 'passepartout-quiet))))
+  (let ((quiet (lambda (text) (propertize text 'face 'passepartout-quiet)))
+        (badge (plist-get plan :badge)))
     (insert (funcall quiet "Plan ")
             (passepartout-view-line (plist-get plan :id) 60)
             (funcall quiet ", tool ")
             (passepartout-view-line (plist-get plan :tool) 60))
     (when pending
+      (when badge
+        (insert (funcall quiet ", ") (passepartout-plan--badge badge)))
       (insert (funcall quiet ", waits since ")
               (passepartout-view-time (plist-get plan :created))
               (funcall quiet ", expires ")
@@ -253,6 +358,7 @@ edits, \\[scroll-up-command] reads on, \\[quit-window] leaves.\n\n"))))
     (:asked "Why you are asked")
     (:why "Why the agent wants it")
     (:diff "The change")
+    (:predicted "Tried in a copy of the project")
     (_ "Further")))
 
 (defun passepartout-plan--insert-text (entry text)
@@ -290,13 +396,17 @@ line of the text begins."
 
 (defun passepartout-plan--face (entry line)
   "Return the face of LINE of the part of ENTRY that is being inserted."
-  (if (not (eq (passepartout-plan--entry-part entry) :diff))
-      'passepartout-literal
-    (require 'diff-mode)
-    (cond ((string-prefix-p "+" line) 'diff-added)
-          ((string-prefix-p "-" line) 'diff-removed)
-          ((string-prefix-p "@" line) 'diff-hunk-header)
-          (t 'passepartout-literal))))
+  (if (memq (passepartout-plan--entry-part entry) '(:diff :predicted))
+      (passepartout-plan--diff-face line)
+    'passepartout-literal))
+
+(defun passepartout-plan--diff-face (line)
+  "Return the face of LINE of a difference."
+  (require 'diff-mode)
+  (cond ((string-prefix-p "+" line) 'diff-added)
+        ((string-prefix-p "-" line) 'diff-removed)
+        ((string-prefix-p "@" line) 'diff-hunk-header)
+        (t 'passepartout-literal)))
 
 (defun passepartout-plan--pieces (line)
   "Return LINE in pieces that are not too long."

@@ -97,6 +97,18 @@ It returns nil while the window is not drawn as it is now.")
       (setq node (ewoc-next passepartout-plan--ewoc node)))
     found))
 
+(defun passepartout-plan--group-node-at (position)
+  "Return the node of the heading of a decision at POSITION, or nil."
+  (let ((found nil))
+    (when passepartout-plan--nodes
+      (maphash (lambda (_id node)
+                 (when (and (passepartout-plan--group-p (ewoc-data node))
+                            (<= (ewoc-location node) position)
+                            (< position (passepartout-plan--node-end node)))
+                   (setq found node)))
+               passepartout-plan--nodes))
+    found))
+
 ;;;; What is displayed
 
 (defun passepartout-plan--look ()

@@ -26,8 +26,10 @@
 ;; read back: an approval carries the name of the plan and the hash of
 ;; what was shown here, nothing else.
 ;;
-;; \\`C-c C-c' approves, \\`C-c C-k' denies, \\`C-c C-e' edits, and no
-;; other key decides anything.  The buffer never appears by itself.  A
+;; \\`C-c C-c' approves, \\`C-c C-k' denies so that the agent may try
+;; otherwise, \\`C-c C-s' denies and stops it, \\`C-c C-e' edits, and no
+;; other key decides anything.  What an answer wants beside each other is
+;; one decision: a heading with a checklist, and each step below it.  The buffer never appears by itself.  A
 ;; plan cannot be approved before its end has been displayed, in the
 ;; second after it first appeared, after this buffer moved under your
 ;; hands, or while a part of it is folded away.
@@ -127,42 +129,129 @@ FULL is non-nil when older ones may have been left out."
       (ewoc-set-hf passepartout-plan--ewoc header footer)))
   (maphash (lambda (id node)
              (unless (passepartout-plan--drawn-p (ewoc-data node)
-                                                 (passepartout-plan--find id))
-               (passepartout-plan--remove id node)))
+                                                 (and (stringp id)
+                                                      (passepartout-plan--find
+                                                       id)))
+               (passepartout-plan--draw-anew id node)))
            passepartout-plan--nodes)
   (let ((label (passepartout-plan--node 'decided)))
     (dolist (plan (passepartout-plan--known))
       (unless (passepartout-plan--node (plist-get plan :id))
-        (let ((entry (passepartout-plan--entry-create :plan plan))
-              (pending (passepartout-plan--pending-p plan)))
+        (let* ((pending (passepartout-plan--pending-p plan))
+               (entry (passepartout-plan--entry-create
+                       :plan plan
+                       :level (if (passepartout-plan--grouped-p plan) 2 1))))
           (unless (or label pending)
             (setq label (ewoc-enter-last passepartout-plan--ewoc 'decided))
             (puthash 'decided label passepartout-plan--nodes))
           (puthash (plist-get plan :id)
-                   (cond ((not pending)
-                          (ewoc-enter-after passepartout-plan--ewoc
-                                            label entry))
-                         (label (ewoc-enter-before passepartout-plan--ewoc
-                                                   label entry))
-                         (t (ewoc-enter-last passepartout-plan--ewoc entry)))
+                   (if pending
+                       (passepartout-plan--enter-pending plan entry label)
+                     (ewoc-enter-after passepartout-plan--ewoc label entry))
                    passepartout-plan--nodes))))
     (when (and label (not (ewoc-next passepartout-plan--ewoc label)))
       (passepartout-plan--remove 'decided label))))
 
+(defun passepartout-plan--enter-pending (plan entry label)
+  "Insert ENTRY, that of PLAN, which waits, above LABEL when that is there.
+A step stands behind those before it; above the first stands the heading
+of their decision."
+  (let* ((key (and (> (passepartout-plan--entry-level entry) 1)
+                   (passepartout-plan--key plan)))
+         (behind (or (passepartout-plan--node-behind plan) label))
+         (head (and key (passepartout-plan--enter-group key behind)))
+         (before (and head (passepartout-plan--step-before plan head))))
+    (cond (before (ewoc-enter-after passepartout-plan--ewoc before entry))
+          (behind (ewoc-enter-before passepartout-plan--ewoc behind entry))
+          (t (ewoc-enter-last passepartout-plan--ewoc entry)))))
+
+(defun passepartout-plan--node-behind (plan)
+  "Return the node of what waits behind PLAN and is there already, or nil.
+A step of a decision that has ended but for it keeps its place so."
+  (let* ((waiting (passepartout-plan-pending))
+         (rest (cdr (memq plan waiting)))
+         ;; A decision stands where its first step came.
+         (keys (mapcar #'passepartout-plan--key
+                       (butlast waiting (length rest))))
+         (node nil))
+    (while (and rest (not node))
+      (let* ((next (pop rest))
+             (key (passepartout-plan--key next)))
+        (unless (and key (member key keys))
+          (setq node (or (passepartout-plan--node key)
+                         (passepartout-plan--node (plist-get next :id)))))))
+    node))
+
+(defun passepartout-plan--enter-group (key label)
+  "Return the node of the heading of the decision KEY.
+When there is none yet it comes above LABEL, or last without one."
+  (or (passepartout-plan--node key)
+      (let ((group (passepartout-plan--group-create
+                    :key key :steps (passepartout-plan--checklist key))))
+        ;; What stands below point may be another thing now.
+        (setq passepartout-plan--moved (funcall passepartout-plan--clock))
+        (puthash key
+                 (if label
+                     (ewoc-enter-before passepartout-plan--ewoc label group)
+                   (ewoc-enter-last passepartout-plan--ewoc group))
+                 passepartout-plan--nodes))))
+
+(defun passepartout-plan--step-before (plan head)
+  "Return the node behind which the step PLAN goes; HEAD is its decision's."
+  (let ((key (passepartout-plan--key plan))
+        (before head)
+        (node (ewoc-next passepartout-plan--ewoc head)))
+    (while (and node
+                (passepartout-plan--entry-p (ewoc-data node))
+                (let ((other (passepartout-plan--entry-plan (ewoc-data node))))
+                  (and (equal key (passepartout-plan--key other))
+                       (< (plist-get other :step) (plist-get plan :step)))))
+      (setq before node
+            node (ewoc-next passepartout-plan--ewoc node)))
+    before))
+
+(defun passepartout-plan--draw-anew (id node)
+  "Take NODE, of ID, out of the current buffer, where it is drawn anew.
+The heading of a decision of which several steps are left stays there."
+  (let* ((item (ewoc-data node))
+         (group (passepartout-plan--group-p item))
+         (steps (and group (passepartout-plan--checklist
+                            (passepartout-plan--group-key item)))))
+    (when group
+      (setq passepartout-plan--moved (funcall passepartout-plan--clock)))
+    (if (cdr steps)
+        (let ((at (and (equal node (passepartout-plan--group-node-at (point)))
+                       (- (point) (ewoc-location node)))))
+          (setf (passepartout-plan--group-steps item) steps)
+          (ewoc-invalidate passepartout-plan--ewoc node)
+          (when at
+            (goto-char (+ (ewoc-location node) at))))
+      (passepartout-plan--remove id node))))
+
 (defun passepartout-plan--remove (id node)
-  "Take NODE, of the plan ID, out of the current buffer."
+  "Take NODE, of the plan or decision ID, out of the current buffer."
   (ewoc-delete passepartout-plan--ewoc node)
   (remhash id passepartout-plan--nodes))
 
 (defun passepartout-plan--drawn-p (item plan)
-  "Return non-nil when ITEM, the data of a node, is PLAN as it stands."
-  (or (eq item 'decided)
-      (let ((drawn (passepartout-plan--entry-plan item)))
-        (and plan
-             (seq-every-p (lambda (key)
-                            (equal (plist-get drawn key)
-                                   (plist-get plan key)))
-                          '(:status :shown :title :result))))))
+  "Return non-nil when ITEM, the data of a node, is PLAN as it stands.
+Of the heading of a decision, PLAN is of no account."
+  (cond
+   ((eq item 'decided))
+   ((passepartout-plan--group-p item)
+    (let ((steps (passepartout-plan--checklist
+                  (passepartout-plan--group-key item))))
+      (and (cdr steps)
+           (equal steps (passepartout-plan--group-steps item)))))
+   (t
+    (let ((drawn (passepartout-plan--entry-plan item)))
+      (and plan
+           (eq (> (passepartout-plan--entry-level item) 1)
+               (and (passepartout-plan--grouped-p plan) t))
+           (seq-every-p (lambda (key)
+                          (equal (plist-get drawn key)
+                                 (plist-get plan key)))
+                        '(:status :shown :title :result :differs)))))))
 
 (defun passepartout-plan--places ()
   "Return what point and the windows of the current buffer are on.
@@ -228,12 +317,52 @@ All that fits of the plan is then in view."
                   (or (plist-get plan :status) "gone")))
     node))
 
+(defun passepartout-plan--chosen (&optional all)
+  "Return the nodes of the plans that a key at point is about.
+On the heading of a decision these are its checked steps, or ALL."
+  (let ((head (passepartout-plan--group-node-at (point))))
+    (if (not head)
+        (list (passepartout-plan--at-point))
+      (let ((ids (mapcar #'car
+                         (seq-filter (lambda (step) (or all (cdr step)))
+                                     (passepartout-plan--group-steps
+                                      (ewoc-data head))))))
+        (or (delq nil (mapcar #'passepartout-plan--node ids))
+            (user-error "No step is checked"))))))
+
 (defun passepartout-plan-approve ()
   "Approve the plan at point, exactly as it is shown, once.
-While a part of it has not been displayed yet, go there instead."
+On the heading of a decision approve its checked steps.  While a part of
+what is approved has not been displayed yet, go there instead."
   (interactive)
-  (let* ((node (passepartout-plan--at-point))
-         (entry (ewoc-data node))
+  (let ((nodes (passepartout-plan--chosen)))
+    (unless (seq-some #'passepartout-plan--not-yet nodes)
+      (let* ((entries (mapcar #'ewoc-data nodes))
+             (plans (mapcar #'passepartout-plan--entry-plan entries))
+             (steps (cl-mapcar (lambda (plan entry)
+                                 `(:plan ,(plist-get plan :id)
+                                   :shown ,(passepartout-plan--entry-whole
+                                            entry)))
+                               plans entries)))
+        (mapc #'passepartout-plan--tell-displayed entries)
+        (passepartout-send-event
+         :approval (if (cdr steps) `(:steps ,steps) (car steps))
+         (plist-get (car plans) :session))
+        (passepartout-plan--decided (mapcar (lambda (plan)
+                                              (plist-get plan :id))
+                                            plans)
+                                    "approved")
+        (message "Approved, and under way: %s"
+                 (if (cdr plans)
+                     (format "%d steps" (length plans))
+                   (passepartout-view-line (plist-get (car plans) :title)
+                                           60)))))))
+
+(defun passepartout-plan--not-yet (node)
+  "Return nil when the plan of NODE may be approved.
+Else signal why not, or go where it has to be looked at, say so and
+return non-nil."
+  (let* ((entry (ewoc-data node))
          (plan (passepartout-plan--entry-plan entry))
          (id (plist-get plan :id))
          (shown (plist-get plan :shown))
@@ -255,50 +384,99 @@ While a part of it has not been displayed yet, go there instead."
       (user-error "A part of the plan was hidden; look at it, then approve"))
      ((and (not (passepartout-plan--seen-p node)) (passepartout-plan--uncut))
       (user-error "Lines were cut off; look at the plan, then approve"))
-     ((passepartout-plan--too-early-p entry)
+     ((and (passepartout-plan--too-early-p entry)
+           ;; A step further down was not displayed at all yet.
+           (or (passepartout-plan--entry-since entry)
+               (= (passepartout-plan--entry-level entry) 1)))
       (passepartout-plan--look-soon)
-      (message "The plan has only just appeared; read it, then approve"))
+      (message "The plan has only just appeared; read it, then approve")
+      t)
      ((not (passepartout-plan--seen-p node))
       (passepartout-plan--read-on node)
       (message "%s" (substitute-command-keys "There is more of this plan \
 below; \\<passepartout-plan-mode-map>\\[passepartout-plan-approve] again \
-at its end approves")))
-     (t
-      (passepartout-plan--tell-displayed entry)
-      (passepartout-send-event :approval `(:plan ,id :shown ,whole)
-                               (plist-get plan :session))
-      (passepartout-plan--decided id "approved")
-      (message "Approved, and under way: %s"
-               (passepartout-view-line (plist-get plan :title) 60))))))
+at its end approves"))
+      t))))
 
-(defun passepartout-plan-deny (reason &optional id)
-  "Deny the plan ID, or the one at point; the agent is told the REASON.
-While the reason is typed another plan may come under point: the one
-that the question was about is denied, or none."
-  (interactive
-   (let ((plan (passepartout-plan--entry-plan
-                (ewoc-data (passepartout-plan--at-point)))))
-     (list (read-string (format "Deny “%s”, because (may be empty): "
-                                (passepartout-view-line
-                                 (plist-get plan :title) 40)))
-           (plist-get plan :id))))
-  (let* ((id (or id
-                 (plist-get (passepartout-plan--entry-plan
-                             (ewoc-data (passepartout-plan--at-point)))
-                            :id)))
-         (plan (passepartout-plan--find id)))
-    (unless (and plan (passepartout-plan--pending-p plan))
-      (user-error "That plan no longer waits, it is %s; nothing was denied"
-                  (or (plist-get plan :status) "gone")))
-    (passepartout-send-event :denial `(:plan ,id :reason ,reason)
-                             (plist-get plan :session))
-    (passepartout-plan--decided id "denied")
-    (message "Denied")))
+(defun passepartout-plan-toggle-step ()
+  "Check or uncheck the step at point: what an approval of all is about."
+  (interactive)
+  (let* ((id (or (get-text-property (point) 'passepartout-step)
+                 (let ((node (passepartout-plan--node-at (point))))
+                   (and node
+                        (> (passepartout-plan--entry-level (ewoc-data node)) 1)
+                        (plist-get (passepartout-plan--entry-plan
+                                    (ewoc-data node))
+                                   :id)))
+                 (user-error "There is no step of several here"))))
+    (setq passepartout-plan--unchecked
+          (if (member id passepartout-plan--unchecked)
+              (delete id passepartout-plan--unchecked)
+            (cons id passepartout-plan--unchecked)))
+    (passepartout-plan--redraw)
+    (message "Step %s is %s" id
+             (if (member id passepartout-plan--unchecked)
+                 "left out" "checked"))))
 
-(defun passepartout-plan--decided (id status)
-  "Show the plan ID with STATUS until the core has news of it."
-  (passepartout-plan--store
-   (plist-put (copy-sequence (passepartout-plan--find id)) :status status))
+(defun passepartout-plan--ask-why (what)
+  "Ask why the plans at point are denied; WHAT names that.
+Return the reason and their ids."
+  (let* ((plans (mapcar (lambda (node)
+                          (passepartout-plan--entry-plan (ewoc-data node)))
+                        (passepartout-plan--chosen t)))
+         (name (if (cdr plans)
+                   (format "%d steps" (length plans))
+                 (format "“%s”" (passepartout-view-line
+                                 (plist-get (car plans) :title) 40)))))
+    (list (read-string (format "%s %s, because (may be empty): " what name))
+          (mapcar (lambda (plan) (plist-get plan :id)) plans))))
+
+(defun passepartout-plan-deny (reason &optional ids)
+  "Deny the plans IDS, or the one at point; the agent is told the REASON.
+It may try otherwise then.  On the heading of a decision all its steps
+are denied.  While the reason is typed another plan may come under
+point: the one that the question was about is denied, or none."
+  (interactive (passepartout-plan--ask-why "Deny"))
+  (passepartout-plan--say-no reason ids nil)
+  (message "Denied"))
+
+(defun passepartout-plan-deny-and-stop (reason &optional ids)
+  "Deny the plans IDS, or the one at point, with REASON, and stop there.
+The agent is not asked again, and what waits beside them is denied too."
+  (interactive (passepartout-plan--ask-why "Deny and stop"))
+  (passepartout-plan--say-no reason ids t)
+  (message "Denied, and stopped there"))
+
+(defun passepartout-plan--say-no (reason ids stop)
+  "Deny the plans IDS, or the one at point, with REASON.
+Non-nil STOP ends the turn that wanted them."
+  (let* ((ids (or ids
+                  (mapcar (lambda (node)
+                            (plist-get (passepartout-plan--entry-plan
+                                        (ewoc-data node))
+                                       :id))
+                          (passepartout-plan--chosen t))))
+         (plans (mapcar #'passepartout-plan--find ids)))
+    (dolist (plan plans)
+      (unless (and plan (passepartout-plan--pending-p plan))
+        (user-error "That plan no longer waits, it is %s; nothing was denied"
+                    (or (plist-get plan :status) "gone"))))
+    (passepartout-send-event
+     :denial (append (if (cdr ids)
+                         `(:steps ,(mapcar (lambda (id) `(:plan ,id)) ids))
+                       `(:plan ,(car ids)))
+                     `(:reason ,reason)
+                     (and stop '(:stop t)))
+     (plist-get (car plans) :session))
+    (passepartout-plan--decided ids "denied")))
+
+(defun passepartout-plan--decided (ids status)
+  "Show the plans IDS with STATUS until the core has news of them."
+  (dolist (id ids)
+    (setq passepartout-plan--unchecked
+          (delete id passepartout-plan--unchecked))
+    (passepartout-plan--store
+     (plist-put (copy-sequence (passepartout-plan--find id)) :status status)))
   (setq passepartout-plan--moved (funcall passepartout-plan--clock))
   (passepartout-plan--redraw)
   (run-hooks 'passepartout-plan-changed-hook))
@@ -368,6 +546,8 @@ that the question was about is denied, or none."
     (set-keymap-parent map passepartout-view-mode-map)
     (define-key map (kbd "C-c C-c") #'passepartout-plan-approve)
     (define-key map (kbd "C-c C-k") #'passepartout-plan-deny)
+    (define-key map (kbd "C-c C-s") #'passepartout-plan-deny-and-stop)
+    (define-key map (kbd "C-c C-x C-b") #'passepartout-plan-toggle-step)
     (define-key map (kbd "C-c C-e") #'passepartout-plan-edit)
     (define-key map (kbd "RET") #'passepartout-plan-return)
     ;; Nothing is folded here by a key of ours.

@@ -188,6 +188,14 @@ may be of the model's making."
   :risky t
   :package-version '(passepartout . "0.1.0"))
 
+(defcustom passepartout-plan-hours nil
+  "Hours for which a flight plan waits for you before it expires.
+The value nil stands for what the variable PLAN_HOURS of the environment
+says, else for 24.  A change counts from the next start of the core (see
+`passepartout-restart')."
+  :type '(choice (const :tag "A day" nil) natnum)
+  :package-version '(passepartout . "0.1.0"))
+
 (defcustom passepartout-approval-delay 1.0
   "Seconds for which a plan that has just appeared cannot be approved.
 A key that was meant for something else then approves nothing."

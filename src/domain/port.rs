@@ -248,11 +248,13 @@ pub trait Journal: Send + Sync {
         parking: crate::domain::turn::Parking,
         conversation: &crate::domain::turn::Conversation,
     ) -> Result<crate::domain::gate::plan::FlightPlan, String>;
-    /// Stores what became of a plan that a human approved, as soon as that is known.
+    /// Stores what became of a plan that a human decided about, as soon as that is known, and what differs between what
+    /// it showed and what came; that is empty when nothing does, and for people only.
     async fn settled(
         &self,
         plan: &crate::domain::id::PlanId,
         status: crate::domain::gate::plan::PlanStatus,
+        differs: &str,
     ) -> Result<(), String>;
     /// Writes down that gates denied an action. What cannot be written is said; the denial stands.
     async fn refused(

@@ -130,6 +130,8 @@ pub struct Config {
     pub rule_threshold: u64,
     /// Most files of a project that are copied so.
     pub undo_files: usize,
+    /// How long a plan can be approved, in hours.
+    pub plan_hours: u32,
     /// Folders of skills beside the shipped ones.
     pub skill_directories: Vec<PathBuf>,
     /// The launcher, when it lies somewhere else than beside this program.
@@ -162,6 +164,7 @@ pub const READ: &[&str] = &[
     "UNDO_MAX_MB",
     "DISPATCHER_RULE_THRESHOLD",
     "UNDO_MAX_FILES",
+    "PLAN_HOURS",
     "OPENROUTER_API_KEY",
     "OPENAI_API_KEY",
     "ANTHROPIC_API_KEY",
@@ -308,6 +311,7 @@ impl Config {
             undo_bytes: 256 << 20,
             undo_files: 20_000,
             rule_threshold: 3,
+            plan_hours: 24,
             skill_directories: Vec::new(),
             launcher: None,
             shipped_skills: None,
@@ -350,6 +354,7 @@ impl Config {
         number("UNDO_MAX_MB", &mut |n| self.undo_bytes = n.min(1 << 20) << 20);
         number("DISPATCHER_RULE_THRESHOLD", &mut |n| self.rule_threshold = n);
         number("UNDO_MAX_FILES", &mut |n| self.undo_files = n.min(10_000_000) as usize);
+        number("PLAN_HOURS", &mut |n| self.plan_hours = hours(n));
         number("REQUEST_TIMEOUT", &mut |n| self.request_timeout = n.max(1));
         number("MEMORY_AUTO_SAVE_INTERVAL", &mut |n| self.auto_save = n);
         number("MEMORY_HISTORY_RETENTION", &mut |n| self.history_days = n.min(100_000) as u32);
@@ -420,6 +425,9 @@ impl Config {
         if let Some(n) = settings.count_at("memory-tokens") {
             self.memory_tokens = n;
         }
+        if let Some(n) = settings.count_at("plan-hours") {
+            self.plan_hours = hours(n as u64);
+        }
         if let Some(name) = settings.text_at("assistant") {
             self.assistant = name.to_string();
         }
@@ -449,6 +457,11 @@ impl Config {
         };
         if path.is_absolute() { path } else { std::env::current_dir().unwrap_or_default().join(path) }
     }
+}
+
+/// The life of a plan in hours: at least one, and at most a year.
+fn hours(number: u64) -> u32 {
+    number.clamp(1, 24 * 366) as u32
 }
 
 /// Returns a text with `$NAME` and `${NAME}` replaced; unknown names stay as they are.

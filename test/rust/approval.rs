@@ -2,7 +2,7 @@
 
 use jiff::{Timestamp, ToSpan};
 use passepartout::domain::action::Action;
-use passepartout::domain::gate::plan::{Approval, FlightPlan, PlanStatus, Refused};
+use passepartout::domain::gate::plan::{About, Approval, FlightPlan, PlanStatus, Refused};
 use passepartout::domain::gate::{Facts, Opinion, Reason, Trace, Verdict};
 use passepartout::domain::id::{PlanId, SessionId, TurnId};
 use passepartout::domain::label::Labels;
@@ -29,6 +29,7 @@ fn plan() -> FlightPlan {
         created: Timestamp::UNIX_EPOCH,
         expires: Timestamp::UNIX_EPOCH + 1.hour(),
         status: PlanStatus::Pending,
+        about: About::default(),
     }
 }
 

@@ -541,8 +541,8 @@ async fn only_a_human_and_only_what_was_shown() {
     let typed = engine.ask(typed, engine.new_turn(), &mut |_| {}).await;
     assert!(typed.report.text.contains("may not approve"));
     assert_eq!(status(&engine, &plan), PlanStatus::Pending);
-    home.clock.advance(24 * 8);
-    let late = home.approve(&engine, &plan).await.expect_err("a week is over");
+    home.clock.advance(25);
+    let late = home.approve(&engine, &plan).await.expect_err("a day is over");
     assert!(late.contains("expired"), "{late}");
     assert_eq!(status(&engine, &plan), PlanStatus::Expired);
     assert_eq!(home.read_file("home.org"), TILES);
@@ -671,7 +671,7 @@ async fn a_plan_that_can_no_longer_be_decided_about_holds_nothing_up() {
     let plans = engine.plans(false);
     let parked = home.deny(&engine, &plans[0], "no").await.expect("the denial counts");
     assert_eq!(parked.report.ending, Ending::Parked);
-    home.clock.advance(24 * 8);
+    home.clock.advance(25);
     let late = home.deny(&engine, &plans[1], "no").await;
     // A denial tightens: it may come late. Whatever it came to, the plan is not approved.
     assert!(late.is_ok() || status(&engine, &plans[1]) == PlanStatus::Expired);
@@ -759,7 +759,7 @@ async fn a_plan_without_its_conversation_can_be_denied_and_not_approved() {
     let trace = passepartout::domain::gate::Trace { action: action.hash(), opinions: Vec::new() };
     let (session, turn) = (origin().session, engine.new_turn());
     let (call, project) = ("c1".into(), home.project(""));
-    let parking = Parking { action, facts: Facts::default(), trace, session, turn, call, project };
+    let parking = Parking { action, facts: Facts::default(), trace, session, turn, call, project, step: 0 };
     let plan = engine.park(parking).await.expect("it is kept");
     let refused = home.approve(&engine, &plan).await.expect_err("it cannot go on");
     assert!(refused.contains("is not in the store, so it cannot go on"), "{refused}");

@@ -34,6 +34,7 @@ mod org_settings;
 mod owner;
 mod past_words;
 mod peers;
+mod plans;
 mod privacy;
 mod proof;
 mod provider;

@@ -4,7 +4,9 @@
 //! the strictest verdict wins; order decides display only.
 
 pub mod archivist;
+pub mod badge;
 pub mod clearance;
+pub mod differ;
 pub mod disclosure;
 pub mod dispatcher;
 pub mod facts;

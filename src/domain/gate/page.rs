@@ -99,7 +99,7 @@ fn cut(text: &str) -> &str {
 mod tests {
     use super::*;
     use crate::domain::action::Action;
-    use crate::domain::gate::plan::PlanStatus;
+    use crate::domain::gate::plan::{About, PlanStatus};
     use crate::domain::gate::{Facts, Opinion, Reason, Trace, Verdict};
     use crate::domain::id::{PlanId, SessionId, TurnId};
     use crate::domain::label::Labels;
@@ -126,6 +126,7 @@ mod tests {
             created: jiff::Timestamp::UNIX_EPOCH,
             expires: jiff::Timestamp::MAX,
             status: PlanStatus::Pending,
+            about: About::default(),
         }
     }
 

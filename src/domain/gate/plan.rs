@@ -1,6 +1,7 @@
 //! Flight plans: parked actions that wait for a human, and the approvals that release them.
 
 use crate::domain::action::Action;
+use crate::domain::gate::badge::Badge;
 use crate::domain::gate::{Trace, Verdict, page};
 use crate::domain::hash::ContentHasher;
 use crate::domain::id::{ActionHash, FactsHash, PlanId, SessionId, TurnId};
@@ -73,6 +74,27 @@ pub struct FlightPlan {
     pub expires: jiff::Timestamp,
     /// What has become of it.
     pub status: PlanStatus,
+    /// What is kept beside that.
+    pub about: About,
+}
+
+/// What is kept of a plan beside what it would do. Records of the first versions have none of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct About {
+    /// Whether what it does can be taken back.
+    pub badge: Badge,
+    /// Which step of its decision it is, from 0: plans of one turn are steps of one decision.
+    pub step: u32,
+    /// What it rests on beside what it shows, line by line: for saying what differs when it is stale.
+    pub basis: String,
+    /// What differs between what it showed and what came: for people, never for a model.
+    pub differs: String,
+}
+
+impl Default for About {
+    fn default() -> About {
+        About { badge: Badge::Irreversible, step: 0, basis: String::new(), differs: String::new() }
+    }
 }
 
 impl FlightPlan {

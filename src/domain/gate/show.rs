@@ -1,13 +1,44 @@
 //! Shows an action to a human who must judge it: exactly, with nothing folded and nothing that hides.
 
 use crate::domain::action::Action;
+use crate::domain::gate::badge::{Badge, badge};
+use crate::domain::gate::differ::basis;
 use crate::domain::gate::facts::{FileFact, PutFact, WallsFact};
+use crate::domain::gate::plan::FlightPlan;
 use crate::domain::gate::secret::mask_shown;
 use crate::domain::gate::{Facts, reach};
 use crate::domain::inert::exact;
-use crate::domain::tool::RESTORE;
+use crate::domain::tool::{Effect, RESTORE};
 use crate::domain::undo::Image;
 use serde_json::Value;
+
+/// An action as a human is shown it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shown {
+    /// What would happen.
+    pub body: String,
+    /// The diff of what would be edited.
+    pub diff: String,
+    /// What it rests on beside that.
+    pub basis: String,
+    /// Whether what it does can be taken back.
+    pub badge: Badge,
+}
+
+impl Shown {
+    /// Returns an action as a plan shows it.
+    pub fn of(plan: &FlightPlan) -> Shown {
+        let (body, diff, basis) = (plan.body.clone(), plan.diff.clone(), plan.about.basis.clone());
+        Shown { body, diff, basis, badge: plan.about.badge }
+    }
+}
+
+/// Returns all that is shown of an action with this effect.
+pub fn rendered(action: &Action, facts: &Facts, project: &str, effect: Option<Effect>) -> Shown {
+    let badge = badge(effect, facts);
+    let body = format!("Undo: {}\n{}", badge.name(), body(action, facts, project));
+    Shown { body, diff: diff(facts), basis: basis(facts), badge }
+}
 
 /// Returns what would happen, as text: tool, arguments, where a command runs, resolved paths.
 /// `project` is the root of the turn. It is shown and never read back.

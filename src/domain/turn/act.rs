@@ -1,21 +1,20 @@
-//! Acting: what is cleared is performed, what is asked about is parked, what a human decided is settled.
+//! Acting: what is cleared is performed, what is asked about is parked.
 
 use crate::domain::action::{Action, Observation, Outcome};
 use crate::domain::gate::clearance::Cleared;
-use crate::domain::gate::plan::{Approval, FlightPlan, PlanStatus};
 use crate::domain::gate::title::title;
 use crate::domain::gate::{Facts, Trace};
 use crate::domain::id::PlanId;
 use crate::domain::label::{Labels, Privacy, Trust};
 use crate::domain::outside::Piece;
 use crate::domain::port::{Call, LogLevel, Prompt};
-use crate::domain::signal::{Body, Signal};
-use crate::domain::tool::{CONFIRM, Effect, RESTORE};
+use crate::domain::signal::Signal;
+use crate::domain::tool::Effect;
 use crate::domain::turn::error::Fault;
 use crate::domain::turn::faults::panic_text;
 use crate::domain::turn::reason::{By, Judged, Refusal};
 use crate::domain::turn::report::{Contact, Ending};
-use crate::domain::turn::{Commanded, Decision, Desk, Flow, Parking, Turn, prompt, proposal};
+use crate::domain::turn::{Commanded, Desk, Flow, Parking, Turn, prompt, proposal};
 use futures_util::FutureExt;
 use serde_json::{Map, Value};
 use std::panic::AssertUnwindSafe;
@@ -175,56 +174,6 @@ impl Turn {
         }
     }
 
-    /// Carries out, or not, what a human decided; the conversation goes on when nothing waits any more.
-    pub(super) async fn settle(
-        &mut self,
-        signal: Signal,
-        plan: FlightPlan,
-        decision: Decision,
-        desk: &Desk<'_>,
-    ) -> Result<Flow, Fault> {
-        let beside = match &decision {
-            Decision::Denied(_) => Vec::new(),
-            Decision::Approved(_) => self.beside(&plan, desk).await,
-        };
-        let words = match decision {
-            Decision::Denied(reason) => {
-                let summary = plan.title.clone();
-                let words = proposal::denial(&reason);
-                self.deed(
-                    plan.action.tool().to_string(),
-                    summary,
-                    Some(plan.trace.clone()),
-                    words.clone(),
-                    Some(plan.id.clone()),
-                );
-                words
-            }
-            Decision::Approved(approval) => self.settle_approved(&plan, approval, desk).await?,
-        };
-        let contact = plan.action.tool() == CONTACT;
-        let denied_contact = contact && matches!(signal.body, Body::Denial { .. });
-        self.report.conversation.waiting.retain(|(_, id)| *id != plan.id);
-        if !contact {
-            let call = Call { id: plan.call.clone(), tool: plan.action.tool().to_string(), args: Map::new() };
-            self.result(&call, words);
-        } else if denied_contact {
-            self.report.notice = Some("Nothing was sent.".to_string());
-            return Ok(Flow::End(Ending::Answered));
-        }
-        if matches!(plan.action.tool(), RESTORE | CONFIRM) {
-            // Nobody asked a model, so none goes on with it.
-            self.report.notice = Some(self.report.deeds.last().map(|deed| deed.outcome.clone()).unwrap_or_default());
-            return Ok(Flow::End(Ending::Answered));
-        }
-        self.renew(beside, desk).await?;
-        if !self.report.conversation.waiting.is_empty() {
-            self.report.plans = self.report.conversation.waiting.iter().map(|(_, id)| id.clone()).collect();
-            return Ok(Flow::End(Ending::Parked));
-        }
-        Ok(self.go_on(signal))
-    }
-
     /// Carries out what a human's own command asks for: judged like any other act, and no model is told of it.
     pub(super) async fn command(&mut self, commanded: Commanded, desk: &Desk<'_>) -> Result<Flow, Fault> {
         let Commanded { action, approval, .. } = commanded;
@@ -267,64 +216,6 @@ impl Turn {
         }
     }
 
-    /// Judges an approved action anew on what holds now, and performs it when it is what was shown.
-    pub(super) async fn settle_approved(
-        &mut self,
-        plan: &FlightPlan,
-        approval: Approval,
-        desk: &Desk<'_>,
-    ) -> Result<String, Fault> {
-        let facts = desk.surveyor.survey(&plan.action, &self.scope(desk)).await;
-        let outcome = if self.is_other_contact(plan) {
-            self.stale(plan, "what would be sent is not what was shown, so nothing was sent. It is shown anew.")
-        } else if facts.hash() != plan.facts {
-            self.stale(plan, "what the plan was about has changed since it was shown, so nothing was done. Propose it again if it is still wanted.")
-        } else {
-            match self.judge(plan.action.clone(), desk, Some(approval)).await? {
-                Ok(Judged::Cleared(cleared)) => self.perform(cleared, Some(&plan.id), desk).await?,
-                Ok(Judged::Parked(_)) => {
-                    self.stale(plan, "it is judged otherwise now than when it was shown, so nothing was done.")
-                }
-                Err(Refusal { words, .. }) => {
-                    self.settled(plan, PlanStatus::Failed(words.clone()), desk).await;
-                    return Ok(words);
-                }
-            }
-        };
-        let words = proposal::outcome(&outcome);
-        if matches!(outcome, Outcome::Stale(_)) {
-            // What is sent is then put together anew, and shown anew.
-            self.report.conversation.contact = None;
-        }
-        let status = match outcome {
-            Outcome::Done(text) => PlanStatus::Done(text),
-            Outcome::Stale(text) => PlanStatus::Stale(text),
-            Outcome::Failed(_) | Outcome::Cancelled(_) => PlanStatus::Failed(words.clone()),
-        };
-        self.settled(plan, status, desk).await;
-        Ok(words)
-    }
-
-    /// Returns whether a plan is about a first contact, and what would be sent is not what it showed.
-    fn is_other_contact(&self, plan: &FlightPlan) -> bool {
-        let kept = self.report.conversation.contact.as_ref().map(|contact| prompt::shown(&contact.prompt));
-        plan.action.tool() == CONTACT && (kept.is_none() || kept.as_deref() != plan.action.text("sent"))
-    }
-
-    pub(super) fn stale(&mut self, plan: &FlightPlan, why: &str) -> Outcome {
-        let (tool, summary) = (plan.action.tool().to_string(), plan.title.clone());
-        self.deed(tool, summary, Some(plan.trace.clone()), format!("stale: {why}"), Some(plan.id.clone()));
-        Outcome::Stale(why.to_string())
-    }
-
-    /// Keeps what became of an approved plan before the model is asked again.
-    pub(super) async fn settled(&self, plan: &FlightPlan, status: PlanStatus, desk: &Desk<'_>) {
-        if let Err(why) = desk.journal.settled(&plan.id, status).await {
-            let text = format!("what came of plan {} could not be stored: {why}", plan.id);
-            desk.journal.log(LogLevel::Error, &text);
-        }
-    }
-
     pub(super) async fn park(
         &mut self,
         action: Action,
@@ -337,7 +228,9 @@ impl Turn {
         let tool = action.tool().to_string();
         let summary = title(&action, &facts);
         let project = desk.scope.project.clone();
-        let parking = Parking { action, facts, trace: trace.clone(), session, turn, call: call.clone(), project };
+        // Several of one answer are steps of one decision.
+        let step = u32::try_from(self.report.plans.len()).unwrap_or(u32::MAX);
+        let parking = Parking { action, facts, trace: trace.clone(), session, turn, call: call.clone(), project, step };
         let plan = desk
             .journal
             .park(parking)

@@ -2,21 +2,30 @@
 
 use crate::domain::action::Outcome;
 use crate::domain::gate::plan::{FlightPlan, PlanStatus};
+use crate::domain::id::PlanId;
 use crate::domain::port::{Call, LogLevel};
 use crate::domain::turn::act::CONTACT;
 use crate::domain::turn::error::Fault;
 use crate::domain::turn::reason::Judged;
-use crate::domain::turn::{Desk, Parking, Turn, proposal};
+use crate::domain::turn::{Decision, Desk, Parking, Turn, proposal};
 use serde_json::Map;
+use std::collections::VecDeque;
 
 impl Turn {
-    /// Returns the plans of the same answer that wait beside one and still hold as they were shown.
-    pub(super) async fn beside(&self, plan: &FlightPlan, desk: &Desk<'_>) -> Vec<FlightPlan> {
+    /// Returns the plans of the same answer that wait beside one, or were approved to follow it, and still hold as they
+    /// were shown.
+    pub(super) async fn beside(
+        &self,
+        plan: &FlightPlan,
+        rest: &VecDeque<(FlightPlan, Decision)>,
+        desk: &Desk<'_>,
+    ) -> Vec<FlightPlan> {
         let scope = self.scope(desk);
         let mut found = Vec::new();
         for (_, id) in self.report.conversation.waiting.iter().filter(|(_, id)| *id != plan.id) {
             let Some(other) = desk.journal.plan(id) else { continue };
-            let waits = other.status == PlanStatus::Pending && other.action.tool() != CONTACT;
+            let follows = other.status == PlanStatus::Approved && rest.iter().any(|(next, _)| next.id == other.id);
+            let waits = (other.status == PlanStatus::Pending || follows) && other.action.tool() != CONTACT;
             if waits && desk.surveyor.survey(&other.action, &scope).await.hash() == other.facts {
                 found.push(other);
             }
@@ -24,14 +33,15 @@ impl Turn {
         found
     }
 
-    /// Shows plans anew that held before an act and do not hold after it.
-    pub(super) async fn renew(&mut self, beside: Vec<FlightPlan>, desk: &Desk<'_>) -> Result<(), Fault> {
-        let mut renewed = Vec::new();
+    /// Shows plans anew that held before an act and do not hold after it; returns those that hold no longer.
+    pub(super) async fn renew(&mut self, beside: Vec<FlightPlan>, desk: &Desk<'_>) -> Result<Vec<PlanId>, Fault> {
+        let (mut renewed, mut gone) = (Vec::new(), Vec::new());
         for old in beside {
             let facts = desk.surveyor.survey(&old.action, &self.scope(desk)).await;
             if facts.hash() == old.facts {
                 continue;
             }
+            gone.push(old.id.clone());
             let (action, facts, trace) = match self.judge(old.action.clone(), desk, None).await? {
                 Ok(Judged::Parked(parked)) => *parked,
                 // A human waits for it already: it is not done behind their back, whatever the rules are by now.
@@ -45,7 +55,8 @@ impl Turn {
             };
             let (session, turn, call) = (old.session.clone(), old.turn.clone(), old.call.clone());
             let project = desk.scope.project.clone();
-            let parking = Parking { action, facts, trace: trace.clone(), session, turn, call, project };
+            let step = old.about.step;
+            let parking = Parking { action, facts, trace: trace.clone(), session, turn, call, project, step };
             match desk.journal.renew(&old, parking, &self.report.conversation).await {
                 Ok(new) => {
                     let waiting = &mut self.report.conversation.waiting;
@@ -67,7 +78,7 @@ impl Turn {
                 renewed.join(", ")
             ));
         }
-        Ok(())
+        Ok(gone)
     }
 
     /// Ends a plan that gates refuse after what was carried out before it.
@@ -75,7 +86,7 @@ impl Turn {
         let outcome =
             self.stale(old, "what was carried out before it changed what it is about, and now it is refused.");
         if let Outcome::Stale(text) = &outcome {
-            self.settled(old, PlanStatus::Stale(text.clone()), desk).await;
+            self.settled(old, PlanStatus::Stale(text.clone()), "", desk).await;
         }
         self.report.conversation.waiting.retain(|(_, id)| *id != old.id);
         let call = Call { id: old.call.clone(), tool: old.action.tool().to_string(), args: Map::new() };

@@ -12,6 +12,7 @@ pub mod prompt;
 pub mod proposal;
 mod reason;
 mod report;
+mod settle;
 
 pub use faults::panic_text;
 pub use report::{Contact, Conversation, Deed, Ending, TurnReport};
@@ -85,6 +86,8 @@ pub struct Parking {
     pub call: String,
     /// The root of the turn's project, in which a command would run.
     pub project: String,
+    /// Which step of its decision it is, from 0.
+    pub step: u32,
 }
 
 /// What sets a turn going.
@@ -100,14 +103,12 @@ pub enum Start {
     },
     /// A human's own command.
     Commanded(Box<Commanded>),
-    /// A human decided about a plan.
+    /// A human decided about steps of a plan.
     Decided {
         /// The signal.
         signal: Signal,
-        /// The plan.
-        plan: Box<FlightPlan>,
-        /// Yes, or no with a reason.
-        decision: Decision,
+        /// The steps in the order in which they are carried out, each with what was decided about it.
+        steps: Vec<(FlightPlan, Decision)>,
         /// The conversation that waited.
         conversation: Conversation,
     },
@@ -128,8 +129,10 @@ pub struct Commanded {
 pub enum Decision {
     /// Yes.
     Approved(Approval),
-    /// No, and why.
+    /// No, and why; the model may try otherwise.
     Denied(String),
+    /// No, and why; the model is not asked again, and what waits beside it is denied as well.
+    Stopped(String),
 }
 
 /// Whether a signal is reasoned about, or passes through.
@@ -188,7 +191,7 @@ enum Step {
     /// Ask the model.
     Reason(Signal),
     /// Carry out what a human decided.
-    Settle(Signal, Box<FlightPlan>, Decision),
+    Settle(Signal, Vec<(FlightPlan, Decision)>),
     /// Judge and carry out what a human's command asks for.
     Command(Box<Commanded>),
     /// Nothing is reasoned about it.
@@ -198,7 +201,7 @@ enum Step {
 impl Step {
     fn signal(&self) -> &Signal {
         match self {
-            Step::Reason(signal) | Step::Settle(signal, _, _) | Step::Pass(signal) => signal,
+            Step::Reason(signal) | Step::Settle(signal, _) | Step::Pass(signal) => signal,
             Step::Command(commanded) => &commanded.signal,
         }
     }
@@ -251,14 +254,14 @@ impl Turn {
                 }
                 (signal, begun, None)
             }
-            Start::Decided { mut signal, plan, decision, conversation } => {
+            Start::Decided { mut signal, steps, conversation } => {
                 signal.depth = conversation.depth;
-                (signal, conversation, Some((plan, decision)))
+                (signal, conversation, Some(steps))
             }
         };
         let report = TurnReport::of(conversation);
         let step = match settle {
-            Some((plan, decision)) => Step::Settle(signal.clone(), plan, decision),
+            Some(steps) => Step::Settle(signal.clone(), steps),
             None if is_reasoned(&signal.body) => Step::Reason(signal.clone()),
             None => Step::Pass(signal.clone()),
         };
@@ -279,7 +282,7 @@ impl Turn {
                 Ok(Flow::End(self.report.ending))
             }
             Step::Reason(signal) => self.reason(signal, desk, sink).await,
-            Step::Settle(signal, plan, decision) => self.settle(signal, *plan, decision, desk).await,
+            Step::Settle(signal, steps) => self.settle(signal, steps, desk).await,
             Step::Command(commanded) => self.command(*commanded, desk).await,
         };
         // Before anything else is streamed, and whatever became of the step: it was said.

@@ -6,6 +6,7 @@ use crate::domain::gate::{Facts, Trace, Verdict};
 use crate::domain::label::Privacy;
 use crate::domain::port::{Call, Completion};
 use crate::domain::sexp::reader::Sexp;
+use crate::domain::tool::Effect;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
@@ -141,6 +142,19 @@ pub fn outcome(outcome: &Outcome) -> String {
         Outcome::Failed(text) => format!("failed: {text}"),
         Outcome::Stale(text) => format!("stale: {text}"),
         Outcome::Cancelled(text) => format!("cancelled: {text}"),
+    }
+}
+
+/// Returns what is said of a command that ended by itself.
+pub fn exited(status: i32) -> String {
+    format!("Exit status {status}.")
+}
+
+/// Returns whether what follows an act may go on: it was done, and a command ended with status 0.
+pub fn went_well(effect: Option<Effect>, outcome: &Outcome) -> bool {
+    match outcome {
+        Outcome::Done(text) => effect != Some(Effect::Execute) || text.starts_with(&exited(0)),
+        Outcome::Failed(_) | Outcome::Stale(_) | Outcome::Cancelled(_) => false,
     }
 }
 

@@ -6,6 +6,7 @@ use crate::domain::gate::facts::WallsFact;
 use crate::domain::gate::reach::wanted;
 use crate::domain::label::{Labels, Privacy, Provenance, Trust};
 use crate::domain::scope::Scope;
+use crate::domain::turn::proposal::exited;
 use crate::edge::sandbox::{
     Ending, Launcher, Limits, Network, Output, Policy, RunReport, SandboxError, SecretTest, Stamps, Task, Walls,
     changed_files, newly_obeyed, run, run_reaching, stamps, walls,
@@ -179,7 +180,7 @@ async fn blocking<T: Send + 'static>(
 /// Returns what is said of a run, to the model and to the user.
 fn tell(report: &RunReport, limits: Limits) -> String {
     let mut text = match &report.ending {
-        Ending::Exit(code) => format!("Exit status {code}."),
+        Ending::Exit(code) => exited(*code),
         Ending::Signal(signal) => format!("Ended by signal {signal}."),
         Ending::TimedOut => {
             format!("Stopped after {} seconds, with everything that it had started.", limits.seconds)

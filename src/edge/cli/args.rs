@@ -258,6 +258,9 @@ pub enum Plans {
         plan: String,
         /// Why; the model is told.
         reason: Vec<String>,
+        /// Stop there: the model is not asked again, and what waits beside the plan is denied as well.
+        #[arg(long)]
+        stop: bool,
         /// Where things are.
         #[command(flatten)]
         place: Place,

@@ -180,7 +180,7 @@ fn not_beside(owner: Option<String>) -> Failure {
 fn elsewhere(id: &str, decided: &Decided) -> Failure {
     let (verb, why) = match decided {
         Decided::Approve { .. } => ("approve", "a plan is approved where it is shown"),
-        Decided::Deny { .. } => ("deny", "a plan is not decided about in a question"),
+        Decided::Deny { .. } | Decided::Stop { .. } => ("deny", "a plan is not decided about in a question"),
     };
     let id = if id.is_empty() { "PLAN".to_string() } else { crate::domain::inert::exact(id) };
     Failure { text: format!("{why}; use: passepartout plans {verb} {id}"), status: USAGE }

@@ -14,7 +14,8 @@ use std::sync::Arc;
 pub(super) fn run_plans(command: Plans, out: &mut dyn Write) -> Result<u8, Failure> {
     match command {
         Plans::List { place, all, json } => with_engine(&place, Keep::ToRead, async |engine| {
-            write!(out, "{}", plans::list(&engine.plans(all), json))?;
+            let listed = engine.plans(all).into_iter().map(|plan| (engine.step(&plan), plan)).collect::<Vec<_>>();
+            write!(out, "{}", plans::list(&listed, engine.clock.now(), json))?;
             Ok(DONE)
         }),
         Plans::Show { plan, place, json } => with_engine(&place, Keep::ToRead, async |engine| {
@@ -45,19 +46,21 @@ pub(super) fn run_plans(command: Plans, out: &mut dyn Write) -> Result<u8, Failu
                 decide(engine, &plan, Decided::Approve { shown: found.shown() }, &place, out).await
             })
         }
-        Plans::Deny { plan, reason, place } => {
+        Plans::Deny { plan, reason, stop, place } => {
+            let reason = reason.join(" ");
             plans::human_terminal()?;
             somewhere(&place)?;
             let denied = block_on(async {
                 let Some(mut owner) = owner(&place).await? else { return Ok(None) };
-                let turned = owner.deny(&plan, &reason.join(" ")).await?;
+                let turned = owner.deny(&plan, &reason, stop).await?;
                 print_turned(turned, &place, false, out).await.map(Some)
             })?;
             if let Some(status) = denied {
                 return Ok(status);
             }
             with_engine(&place, Keep::OnDiskOnly, async |engine| {
-                decide(engine, &plan, Decided::Deny { reason: reason.join(" ") }, &place, out).await
+                let decided = if stop { Decided::Stop { reason } } else { Decided::Deny { reason } };
+                decide(engine, &plan, decided, &place, out).await
             })
         }
     }

@@ -210,12 +210,13 @@ impl Owner {
         self.turn().await
     }
 
-    /// Denies a plan; waits for what came of it.
+    /// Denies a plan, and stops there if that is wanted; waits for what came of it.
     ///
     /// # Errors
     /// When the owner ended.
-    pub async fn deny(&mut self, plan: &str, reason: &str) -> Result<Turned, Failure> {
-        self.event("denial", Plist::new().text("plan", plan).text("reason", reason)).await?;
+    pub async fn deny(&mut self, plan: &str, reason: &str, stop: bool) -> Result<Turned, Failure> {
+        let denial = Plist::new().text("plan", plan).text("reason", reason).flag("stop", stop);
+        self.event("denial", denial).await?;
         self.turn().await
     }
 

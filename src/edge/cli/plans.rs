@@ -1,24 +1,51 @@
 //! Flight plans on a terminal: shown whole, approved only by a human whose terminal the agent did not start.
 
-use crate::domain::gate::plan::FlightPlan;
+use crate::domain::gate::plan::{FlightPlan, PlanStatus};
 use crate::domain::gate::show::field;
 use serde_json::{Value, json};
 use std::io::{BufRead, IsTerminal, Write};
 
-/// Returns the plans in lines, or as JSON.
-pub fn list(plans: &[FlightPlan], as_json: bool) -> String {
+/// A plan with which step of its decision it is, from 1, and how many steps that has.
+type Step = ((usize, usize), FlightPlan);
+
+/// Returns the plans in lines as they stand at a time, or as JSON.
+pub fn list(plans: &[Step], now: jiff::Timestamp, as_json: bool) -> String {
     if as_json {
-        return format!("{}\n", json!({ "plans": plans.iter().map(self::json).collect::<Vec<_>>() }));
+        return format!("{}\n", json!({ "plans": plans.iter().map(|(_, plan)| self::json(plan)).collect::<Vec<_>>() }));
     }
     if plans.is_empty() {
         return "No plan waits.\n".to_string();
     }
-    plans.iter().map(|plan| format!("{}  {:<9} {}\n", plan.id, plan.status.name(), plan.title)).collect()
+    plans.iter().map(|step| line(step, now)).collect()
+}
+
+fn line(((step, of), plan): &Step, now: jiff::Timestamp) -> String {
+    let mut text = format!("{}  {:<9} {}\n", plan.id, plan.status.name(), plan.title);
+    if plan.status == PlanStatus::Pending {
+        let which = if *of > 1 { format!("step {step} of {of}, ") } else { String::new() };
+        let (age, left) = (now.duration_since(plan.created), plan.expires.duration_since(now));
+        let (badge, age, left) = (plan.about.badge.name(), span(age), span(left));
+        text.push_str(&format!("         {which}{badge}, waits for {age}, expires in {left}\n"));
+    }
+    text
+}
+
+/// Returns a span of time in its largest unit.
+fn span(time: jiff::SignedDuration) -> String {
+    let minutes = time.as_mins().max(0);
+    match minutes {
+        0..60 => format!("{minutes} min"),
+        60..2880 => format!("{} h", minutes / 60),
+        _ => format!("{} days", minutes / 1440),
+    }
 }
 
 /// Returns everything of a plan that a human must see.
 pub fn whole(plan: &FlightPlan) -> String {
     let mut text = format!("Plan {} ({}): {}\n", plan.id, plan.status.name(), plan.title);
+    if plan.status == PlanStatus::Pending {
+        field(&mut text, "Expires", &plan.expires.strftime("%Y-%m-%d %H:%M UTC").to_string());
+    }
     // The model's words stand behind bars: a plan that they draw cannot pass for this one.
     field(&mut text, "Why", plan.action.explanation().as_str());
     for (gate, reason) in plan.asks() {
@@ -28,6 +55,12 @@ pub fn whole(plan: &FlightPlan) -> String {
     if !plan.diff.is_empty() {
         text.push_str("The change:\n");
         for line in plan.diff.lines() {
+            text.push_str(&format!("  | {line}\n"));
+        }
+    }
+    if !plan.about.differs.is_empty() {
+        text.push_str("What differs from what it showed:\n");
+        for line in crate::domain::inert::exact(&plan.about.differs).lines() {
             text.push_str(&format!("  | {line}\n"));
         }
     }
@@ -70,6 +103,7 @@ pub fn json(plan: &FlightPlan) -> Value {
     json!({
         "id": plan.id.0, "status": plan.status.name(), "title": plan.title, "tool": plan.action.tool(), "args": plan.action.args(),
         "why": plan.action.explanation().as_str(), "asked_by": plan.asks(), "body": plan.body, "diff": plan.diff,
+        "badge": plan.about.badge.name(), "step": plan.about.step, "differs": plan.about.differs,
         "shown": plan.shown(), "created": plan.created.to_string(), "expires": plan.expires.to_string(),
     })
 }
@@ -99,7 +133,7 @@ pub fn human_terminal() -> Result<(), String> {
 mod tests {
     use super::*;
     use crate::domain::action::Action;
-    use crate::domain::gate::plan::PlanStatus;
+    use crate::domain::gate::plan::About;
     use crate::domain::gate::{Facts, Opinion, Reason, Trace, Verdict};
     use crate::domain::id::{PlanId, SessionId, TurnId};
     use crate::domain::label::Labels;
@@ -127,6 +161,7 @@ mod tests {
             created: jiff::Timestamp::UNIX_EPOCH,
             expires: jiff::Timestamp::MAX,
             status: PlanStatus::Pending,
+            about: About::default(),
         };
         let shown = whole(&plan);
         assert!(shown.contains("  | Tool: read-file\n") && shown.contains("  | Tool: message\n"), "{shown}");

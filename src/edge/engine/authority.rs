@@ -197,7 +197,7 @@ impl Engine {
         let action = Action::new(&self.toolbox, CONFIRM, args, Some(&why), Labels::USER).map_err(|wrong| wrong.0)?;
         let _alone = self.alone(&origin.session).await;
         let began = self.clock.now();
-        self.doings.begin(&turn, &origin.session, None);
+        self.doings.begin(&turn, &origin.session, Vec::new());
         let body = Body::UserCommand { line: format!("confirm {id}") };
         let (depth, labels) = (Depth::outermost(), Labels::USER);
         let signal = Signal { origin: origin.clone(), depth, turn: turn.clone(), at: began, labels, body };

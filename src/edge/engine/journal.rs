@@ -3,8 +3,8 @@
 use crate::domain::action::{Action, Observation, Outcome};
 use crate::domain::audit::{Decision, Ruling};
 use crate::domain::gate::clearance::Cleared;
-use crate::domain::gate::plan::{FlightPlan, PlanStatus};
-use crate::domain::gate::show;
+use crate::domain::gate::plan::{About, FlightPlan, PlanStatus};
+use crate::domain::gate::show::{self, Shown};
 use crate::domain::gate::title::title;
 use crate::domain::gate::{Facts, Trace};
 use crate::domain::hash::ContentHasher;
@@ -23,9 +23,6 @@ use crate::edge::engine::turns::first_line;
 use crate::edge::engine::{Engine, Notice};
 use async_trait::async_trait;
 use serde_json::json;
-
-/// How long a plan can be approved.
-const PLAN_LIFE: jiff::SignedDuration = jiff::SignedDuration::from_hours(24 * 7);
 
 #[async_trait]
 impl Journal for Engine {
@@ -126,14 +123,14 @@ impl Journal for Engine {
         Ok(new)
     }
 
-    async fn settled(&self, plan: &PlanId, status: PlanStatus) -> Result<(), String> {
+    async fn settled(&self, plan: &PlanId, status: PlanStatus, differs: &str) -> Result<(), String> {
         let status = match status {
             PlanStatus::Done(words) => PlanStatus::Done(first_line(&words)),
             PlanStatus::Failed(words) => PlanStatus::Failed(first_line(&words)),
             other => other,
         };
         let said = format!("plan {plan} is {}", status.name());
-        self.set_status(plan, status).await?;
+        self.set_status_with(plan, status, None, Some(self.vault.mask(differs))).await?;
         self.say(LogLevel::Info, &said);
         Ok(())
     }
@@ -153,11 +150,14 @@ impl Engine {
     pub(super) fn plan_of(&self, parking: Parking) -> (FlightPlan, String) {
         let created = self.clock.now();
         let logged = proposal::logged(&parking.action, &parking.facts);
+        let effect = self.toolbox.get(parking.action.tool()).map(|tool| tool.effect);
+        let Shown { body, diff, basis, badge } = show::rendered(&parking.action, &parking.facts, &parking.project, effect);
+        let life = jiff::SignedDuration::from_hours(i64::from(self.config.plan_hours));
         let plan = FlightPlan {
             id: self.plan_id(&parking, created),
             title: title(&parking.action, &parking.facts),
-            body: show::body(&parking.action, &parking.facts, &parking.project),
-            diff: show::diff(&parking.facts),
+            body,
+            diff,
             facts: parking.facts.hash(),
             action: parking.action,
             trace: parking.trace,
@@ -165,8 +165,9 @@ impl Engine {
             turn: parking.turn,
             call: parking.call,
             created,
-            expires: created.checked_add(PLAN_LIFE).unwrap_or(jiff::Timestamp::MAX),
+            expires: created.checked_add(life).unwrap_or(jiff::Timestamp::MAX),
             status: PlanStatus::Pending,
+            about: About { badge, step: parking.step, basis, differs: String::new() },
         };
         (plan, logged)
     }
@@ -221,8 +222,20 @@ impl Engine {
         status: PlanStatus,
         by: Option<&Origin>,
     ) -> Result<FlightPlan, String> {
+        self.set_status_with(id, status, by, None).await
+    }
+
+    /// Stores a plan's new status and, when there is something to say of it, what differs from what it showed.
+    async fn set_status_with(
+        &self,
+        id: &PlanId,
+        status: PlanStatus,
+        by: Option<&Origin>,
+        differs: Option<String>,
+    ) -> Result<FlightPlan, String> {
         let mut plan = self.plans.lock().get(id).cloned().ok_or_else(|| format!("there is no plan {id}"))?;
         plan.status = status;
+        plan.about.differs = differs.unwrap_or(plan.about.differs);
         let ruled = self.ruled_on(&plan, by).await;
         self.append_all([(kind::PLAN, id.0.clone(), record::plan(&plan))].into_iter().chain(ruled)).await?;
         self.plans.lock().insert(id.clone(), plan.clone());

@@ -3,7 +3,9 @@
 use crate::domain::action::Action;
 use crate::domain::audit::Decision;
 use crate::domain::gate::clearance::{Judgement, judge};
-use crate::domain::gate::plan::{Approval, FlightPlan, PlanStatus};
+use crate::domain::gate::differ::differs;
+use crate::domain::gate::plan::{About, Approval, FlightPlan, PlanStatus};
+use crate::domain::gate::show::Shown;
 use crate::domain::gate::{Case, Facts};
 use crate::domain::id::{PlanId, SessionId, TurnId};
 use crate::domain::memory::store::NewRecord;
@@ -17,6 +19,7 @@ use crate::edge::engine::skilled::Setting;
 use crate::edge::engine::stopped::Settling;
 use crate::edge::engine::{Engine, Notice};
 use serde_json::{Map, Value};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 impl Engine {
@@ -86,8 +89,28 @@ impl Engine {
     pub fn plans(&self, all: bool) -> Vec<FlightPlan> {
         let mut plans: Vec<FlightPlan> =
             self.plans.lock().values().filter(|plan| all || plan.status == PlanStatus::Pending).cloned().collect();
-        plans.sort_by(|a, b| a.created.cmp(&b.created).then_with(|| a.id.cmp(&b.id)));
+        // Steps of one decision stay together and in their order, those that were shown anew among them.
+        let begun: HashMap<TurnId, jiff::Timestamp> = plans.iter().fold(HashMap::new(), |mut begun, plan| {
+            let first = begun.entry(plan.turn.clone()).or_insert(plan.created);
+            *first = plan.created.min(*first);
+            begun
+        });
+        let place = |plan: &FlightPlan| {
+            (begun.get(&plan.turn).copied().unwrap_or(plan.created), plan.turn.clone(), plan.about.step, plan.created)
+        };
+        plans.sort_by_cached_key(|plan| (place(plan), plan.id.clone()));
         plans
+    }
+
+    /// Returns which step of its decision a plan is, from 1, and how many there are; those that were replaced by another
+    /// do not count.
+    pub fn step(&self, plan: &FlightPlan) -> (usize, usize) {
+        let plans = self.plans.lock();
+        let of_it = plans.values().filter(|other| other.turn == plan.turn && other.session == plan.session);
+        let mut steps: Vec<u32> = of_it.map(|other| other.about.step).collect();
+        steps.sort_unstable();
+        steps.dedup();
+        (steps.iter().position(|step| *step == plan.about.step).map_or(1, |at| at + 1), steps.len().max(1))
     }
 
     /// Finds a plan by its name, without regard to case.
@@ -220,9 +243,10 @@ impl Engine {
 
     /// Gives calls of a conversation that wait for plans which can no longer be decided about their results:
     /// what is recorded of each plan. Returns whether one of them was begun.
-    pub(super) fn drop_ended(&self, conversation: &mut Conversation, deciding: &PlanId) -> bool {
+    pub(super) fn drop_ended(&self, conversation: &mut Conversation, deciding: &[PlanId]) -> bool {
         let plans = self.plans.lock();
-        let ended = |id: &PlanId| id != deciding && plans.get(id).is_none_or(|plan| plan.status != PlanStatus::Pending);
+        let ended =
+            |id: &PlanId| !deciding.contains(id) && plans.get(id).is_none_or(|plan| plan.status != PlanStatus::Pending);
         let mut begun = false;
         for (call, id) in conversation.waiting.iter().filter(|(_, id)| ended(id)) {
             let plan = plans.get(id);
@@ -288,7 +312,8 @@ impl Engine {
         };
         can_be_done(tool, &facts)?;
         let (session, turn, call) = (old.session.clone(), old.turn.clone(), old.call.clone());
-        let parking = Parking { action, facts, trace, session, turn, call, project: scope.project };
+        let step = old.about.step;
+        let parking = Parking { action, facts, trace, session, turn, call, project: scope.project, step };
         let replaced = old.id.clone();
         let new = self.replace(old, parking, conversation, &setting).await?;
         self.say(LogLevel::Info, &format!("plan {replaced} was edited: {} waits in its place", new.id));
@@ -310,8 +335,10 @@ impl Engine {
             *waiting = new.id.clone();
         }
         let replaced = PlanStatus::Replaced(new.id.clone());
-        let old = FlightPlan { status: replaced.clone(), ..old };
-        self.claim(&old.id, replaced, pending)?;
+        let about = About { differs: differs(&old, &Shown::of(&new)), ..old.about.clone() };
+        let before = old.status.clone();
+        let old = FlightPlan { status: replaced.clone(), about, ..old };
+        self.claim(&old.id, replaced, not_begun)?;
         // Other plans of the same answer wait in the same conversation.
         let conversations = conversation
             .waiting
@@ -323,9 +350,12 @@ impl Engine {
         let kept = plans.into_iter().chain(conversations).chain([asked]).chain(ruled);
         if let Err(why) = self.append_all(kept).await {
             if let Some(plan) = self.plans.lock().get_mut(&old.id) {
-                plan.status = PlanStatus::Pending;
+                plan.status = before;
             }
             return Err(why);
+        }
+        if let Some(plan) = self.plans.lock().get_mut(&old.id) {
+            plan.about = old.about.clone();
         }
         // The new one first: who shows that the old one was replaced can show by what.
         self.take_plan(&new, &logged);
@@ -429,6 +459,15 @@ fn may_be_done(status: &PlanStatus) -> bool {
         | PlanStatus::Stale(_)
         | PlanStatus::Expired
         | PlanStatus::Replaced(_) => false,
+    }
+}
+
+/// Whether something else may come in the place of a plan: it waits, or was approved as a step that was not begun yet.
+/// Who decides about a conversation, edits in it or goes on with it does so alone, so a step that was begun has ended.
+fn not_begun(plan: &FlightPlan) -> Result<(), String> {
+    match plan.status {
+        PlanStatus::Approved => Ok(()),
+        _ => pending(plan),
     }
 }
 

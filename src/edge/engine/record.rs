@@ -1,7 +1,8 @@
 //! What the store keeps of plans, conversations and turns, as JSON; the domain's types know nothing of it.
 
 use crate::domain::action::Action;
-use crate::domain::gate::plan::{FlightPlan, PlanStatus};
+use crate::domain::gate::badge::Badge;
+use crate::domain::gate::plan::{About, FlightPlan, PlanStatus};
 use crate::domain::gate::title::title;
 use crate::domain::gate::{Facts, Opinion, Reason, Trace, Verdict};
 use crate::domain::id::{ActionHash, FactsHash, NodeId, OperationId, PlanId, SessionId, TurnId};
@@ -235,6 +236,15 @@ struct PlanRecord {
     expires: String,
     status: String,
     words: String,
+    /// What follows is absent in records of the first versions.
+    #[serde(default)]
+    badge: String,
+    #[serde(default)]
+    step: u32,
+    #[serde(default)]
+    basis: String,
+    #[serde(default)]
+    differs: String,
 }
 
 /// Returns a plan for the store.
@@ -265,6 +275,10 @@ pub fn plan(plan: &FlightPlan) -> Value {
         expires: plan.expires.to_string(),
         status: plan.status.name().to_string(),
         words,
+        badge: plan.about.badge.name().to_string(),
+        step: plan.about.step,
+        basis: plan.about.basis.clone(),
+        differs: plan.about.differs.clone(),
     };
     serde_json::to_value(record).unwrap_or(Value::Null)
 }
@@ -299,6 +313,12 @@ pub fn read_plan(value: &Value, toolbox: &Toolbox) -> Option<FlightPlan> {
         created: record.created.parse().ok()?,
         expires: record.expires.parse().ok()?,
         status,
+        about: About {
+            badge: Badge::read(&record.badge),
+            step: record.step,
+            basis: record.basis,
+            differs: record.differs,
+        },
     })
 }
 

@@ -56,7 +56,8 @@ pub(in crate::edge) struct Doings(Mutex<HashMap<TurnId, Doing>>);
 
 struct Doing {
     session: SessionId,
-    settling: Option<Settling>,
+    /// The approved steps that it carries out, in their order.
+    settling: Vec<Settling>,
     /// Each with its action, while that is under way.
     deeds: Vec<(Option<ActionHash>, Deed)>,
     changed: Vec<String>,
@@ -66,8 +67,8 @@ struct Doing {
 }
 
 impl Doings {
-    /// Takes note of a turn that begins, perhaps with an approved plan.
-    pub(super) fn begin(&self, turn: &TurnId, session: &SessionId, settling: Option<Settling>) {
+    /// Takes note of a turn that begins, perhaps with approved steps of a plan.
+    pub(super) fn begin(&self, turn: &TurnId, session: &SessionId, settling: Vec<Settling>) {
         let (session, privacy) = (session.clone(), Privacy::Open);
         let approver = None;
         let doing = Doing { session, settling, deeds: Vec::new(), changed: Vec::new(), privacy, approver };
@@ -88,7 +89,7 @@ impl Doings {
         let deed = doing.deeds.iter().rfind(|(under_way, _)| *under_way == Some(action));
         let plan = deed.and_then(|(_, deed)| deed.plan.as_ref()).map(|plan| plan.0.clone());
         // Of a turn that goes on after an approved plan, the later acts were approved by nobody.
-        let approver = doing.approver.clone().filter(|_| plan.is_some() || doing.settling.is_none());
+        let approver = doing.approver.clone().filter(|_| plan.is_some() || doing.settling.is_empty());
         (doing.session.0.clone(), plan, approver)
     }
 
@@ -98,7 +99,7 @@ impl Doings {
         let Some(doing) = turns.get_mut(turn) else { return };
         let (action, facts) = (cleared.action(), cleared.facts());
         let hash = action.hash();
-        let settling = doing.settling.as_ref().filter(|settling| settling.action == hash && !settling.begun());
+        let settling = doing.settling.iter().find(|settling| settling.action == hash && !settling.begun());
         settling.inspect(|settling| settling.set_begun(true));
         let plan = settling.map(|settling| settling.plan.clone());
         let (tool, summary, trace) = (action.tool().to_string(), title(action, facts), Some(cleared.trace().clone()));
@@ -112,9 +113,8 @@ impl Doings {
         let Some(doing) = turns.get_mut(turn) else { return };
         if let Some(at) = doing.deeds.iter().rposition(|(under_way, _)| *under_way == Some(action)) {
             let (_, deed) = doing.deeds.remove(at);
-            if let Some(settling) =
-                doing.settling.as_ref().filter(|settling| deed.plan.as_ref() == Some(settling.plan()))
-            {
+            let of_plan = |settling: &&Settling| deed.plan.as_ref() == Some(settling.plan());
+            if let Some(settling) = doing.settling.iter().find(of_plan) {
                 settling.set_begun(false);
             }
         }
@@ -147,9 +147,7 @@ impl Doings {
     pub(super) fn end(&self, turn: &TurnId) -> TurnReport {
         let mut report = TurnReport::of(Conversation::empty());
         if let Some(doing) = self.0.lock().remove(turn) {
-            if let Some(settling) = doing.settling {
-                settling.set_begun(true);
-            }
+            doing.settling.iter().for_each(|settling| settling.set_begun(true));
             report.deeds = doing.deeds.into_iter().map(|(_, deed)| deed).collect();
             report.changed = doing.changed;
             report.conversation.labels = Labels { privacy: doing.privacy, ..report.conversation.labels };

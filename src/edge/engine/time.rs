@@ -298,7 +298,8 @@ impl Engine {
             }
         };
         let (session, turn, project) = (origin.session.clone(), self.new_turn(), scope.project.clone());
-        let (plan, _) = self.plan_of(Parking { action, facts, trace, session, turn, call: String::new(), project });
+        let (plan, _) =
+            self.plan_of(Parking { action, facts, trace, session, turn, call: String::new(), project, step: 0 });
         let text = page::parts(&plan)
             .iter()
             .filter(|(part, text)| *part != page::Part::Why && !text.is_empty())
@@ -320,7 +321,7 @@ impl Engine {
     ) -> Finished {
         let _alone = self.alone(&origin.session).await;
         let began = self.clock.now();
-        self.doings.begin(&turn, &origin.session, None);
+        self.doings.begin(&turn, &origin.session, Vec::new());
         if approval.is_some() {
             self.doings.approved_by(&turn, channel(origin.source));
         }

@@ -1,7 +1,7 @@
 //! Turns as clients start them: the user's words, and a human's decision about a plan.
 
 use crate::domain::gate::plan::FlightPlan;
-use crate::domain::id::{NodeId, SessionId, TurnId};
+use crate::domain::id::{NodeId, PlanId, SessionId, TurnId};
 use crate::domain::inert::exact;
 use crate::domain::label::{Labels, Privacy, Trust};
 use crate::domain::memory::store::NewRecord;
@@ -49,11 +49,26 @@ pub enum Decided {
         /// The hash.
         shown: String,
     },
-    /// No, and why.
+    /// No, and why; the model is told and may try otherwise.
     Deny {
         /// May be empty.
         reason: String,
     },
+    /// No, and why; the model is not asked again, and what waits beside it is denied as well.
+    Stop {
+        /// May be empty.
+        reason: String,
+    },
+}
+
+impl Decided {
+    /// Returns whether it is a no.
+    pub fn is_no(&self) -> bool {
+        match self {
+            Decided::Approve { .. } => false,
+            Decided::Deny { .. } | Decided::Stop { .. } => true,
+        }
+    }
 }
 
 impl Engine {
@@ -94,7 +109,7 @@ impl Engine {
             (false, true) => Outside::of_sources(Led::unknown().sources),
             (false, false) => self.outside_of(&ask.origin.session).await,
         };
-        self.doings.begin(&turn, &ask.origin.session, None);
+        self.doings.begin(&turn, &ask.origin.session, Vec::new());
         let history = self.fitting(ask.history, &ask.text);
         let scope = self.scope(&ask.origin.session, ask.folder.as_deref(), ask.origin.rights.see_private);
         let below = self.focus().map(|id| id.to_string());
@@ -111,7 +126,7 @@ impl Engine {
         self.finish(turn, ask.origin.session, began, asked, report, &setting).await
     }
 
-    /// Carries out a human's decision about a plan; the conversation goes on with what came of it.
+    /// Carries out a human's decision about a plan; see [`Engine::decide_steps`].
     ///
     /// # Errors
     /// When there is no such plan, or the decision does not count; nothing was changed then.
@@ -123,26 +138,50 @@ impl Engine {
         turn: TurnId,
         sink: Sink<'_>,
     ) -> Result<Finished, String> {
+        self.decide_steps(origin, vec![(id.to_string(), decided)], turn, sink).await
+    }
+
+    /// Carries out what a human decided about steps of one plan, in the order of the steps; the conversation goes on with
+    /// what came of it.
+    ///
+    /// # Errors
+    /// When there is no such step, they belong to different decisions, or a decision does not count; nothing was changed
+    /// then.
+    pub async fn decide_steps(
+        self: &Arc<Self>,
+        origin: &Origin,
+        steps: Vec<(String, Decided)>,
+        turn: TurnId,
+        sink: Sink<'_>,
+    ) -> Result<Finished, String> {
         let began = self.clock.now();
-        let unknown = || match id {
-            "" => "name the plan; the plans are listed by /plans".to_string(),
-            id => format!("there is no plan {id}; the plans are listed by /plans"),
+        let first = steps.first().map(|(id, _)| id.as_str()).unwrap_or_default();
+        let _alone = self.alone(&self.known(first)?.session).await;
+        let steps = self.steps_of(steps)?;
+        let plans: Vec<PlanId> = steps.iter().map(|(plan, _)| plan.id.clone()).collect();
+        let all_no = steps.iter().all(|(_, decided)| decided.is_no());
+        let Some(plan) = steps.first().map(|(plan, _)| plan.clone()) else {
+            return Err("name the plan; the plans are listed by /plans".to_string());
         };
-        let _alone = self.alone(&self.plan(id).ok_or_else(unknown)?.session).await;
-        let plan = self.plan(id).ok_or_else(unknown)?;
-        let (mut conversation, setting) = match (self.conversation(&plan).await, &decided) {
-            (Ok(kept), _) => kept,
+        let names: Vec<&str> = plans.iter().map(|id| id.0.as_str()).collect();
+        let names = names.join(", ");
+        let (mut conversation, setting) = match self.conversation(&plan).await {
+            Ok(kept) => kept,
             // What cannot go on can still be denied.
-            (Err(_), Decided::Deny { reason }) => {
-                self.deny(&plan, reason, origin).await?;
+            Err(_) if all_no => {
+                for (plan, decided) in &steps {
+                    if let Decided::Deny { reason } | Decided::Stop { reason } = decided {
+                        self.deny(plan, reason, origin).await?;
+                    }
+                }
                 let mut report = TurnReport::of(Conversation::empty());
                 report.notice = Some("Nothing was done.".to_string());
-                let asked = format!("denial {}", plan.id);
+                let asked = format!("denial {names}");
                 return Ok(self.finish(turn, plan.session, began, asked, report, &Setting::default()).await);
             }
-            (Err(why), Decided::Approve { .. }) => return Err(why),
+            Err(why) => return Err(why),
         };
-        if self.drop_ended(&mut conversation, &plan.id) && self.is_private(&plan.session).await {
+        if self.drop_ended(&mut conversation, &plans) && self.is_private(&plan.session).await {
             // What was done drew on who knows what, and its own labels ended with its turn.
             conversation.labels.privacy = Privacy::Private;
         }
@@ -156,29 +195,19 @@ impl Engine {
         if conversation.labels.privacy == Privacy::Private {
             self.mark_private(&plan.session);
         }
-        let scope = match (self.scope_of(&plan, setting.project.as_deref(), origin.rights.see_private), &decided) {
-            (Ok(scope), _) => scope,
+        let scope = match self.scope_of(&plan, setting.project.as_deref(), origin.rights.see_private) {
+            Ok(scope) => scope,
             // What is denied needs no project; what the model wants next is judged where nothing is.
-            (Err(_), Decided::Deny { .. }) => self.scope(&plan.session, None, origin.rights.see_private),
-            (Err(why), Decided::Approve { .. }) => return Err(why),
+            Err(_) if all_no => self.scope(&plan.session, None, origin.rights.see_private),
+            Err(why) => return Err(why),
         };
         let below = setting.under.as_ref().and_then(|under| under.below.as_deref());
         let scope = self.tightened(scope, below);
-        // Whatever becomes of the turn, an approved plan does not stay half decided: the guard sees to that.
-        let (decision, body, settling) = match decided {
-            Decided::Approve { shown } => {
-                let (approval, settling) = self.approve(&plan, &shown, origin).await?;
-                let body = Body::Approval { plan: plan.id.clone(), shown };
-                (Decision::Approved(approval), body, Some(settling))
-            }
-            Decided::Deny { reason } => {
-                self.deny(&plan, &reason, origin).await?;
-                (Decision::Denied(reason.clone()), Body::Denial { plan: plan.id.clone(), reason }, None)
-            }
-        };
-        let asked = format!("{} {}", body.sensor().name(), plan.id);
-        self.doings.begin(&turn, &plan.session, settling.as_ref().map(Unsettled::settling));
-        if settling.is_some() {
+        // Whatever becomes of the turn, no approved step stays half decided: the guards see to that.
+        let (decisions, body, unsettled) = self.take_decisions(origin, steps).await?;
+        let asked = format!("{} {names}", body.sensor().name());
+        self.doings.begin(&turn, &plan.session, unsettled.iter().map(Unsettled::settling).collect());
+        if !unsettled.is_empty() {
             self.doings.approved_by(&turn, channel(origin.source));
         }
         let signal = Signal {
@@ -189,15 +218,74 @@ impl Engine {
             labels: conversation.labels,
             body,
         };
-        let start = Start::Decided { signal, plan: Box::new(plan.clone()), decision, conversation };
-        let approved = settling.is_some();
+        let is_yes = |(_, decision): &&(FlightPlan, Decision)| matches!(decision, Decision::Approved(_));
+        let approved: Vec<FlightPlan> = decisions.iter().filter(is_yes).map(|(plan, _)| plan.clone()).collect();
+        let start = Start::Decided { signal, steps: decisions, conversation };
         let (mut report, under) = self.run(start, setting.under, &scope, sink).await;
-        drop(settling);
-        if approved && let Some(offer) = self.offer_rule(&plan).await {
-            report.notice = Some(report.notice.map_or(offer.clone(), |notice| format!("{notice}\n{offer}")));
+        drop(unsettled);
+        for plan in &approved {
+            if let Some(offer) = self.offer_rule(plan).await {
+                report.notice = Some(report.notice.map_or(offer.clone(), |notice| format!("{notice}\n{offer}")));
+            }
         }
         let setting = Setting { project: Some(scope.project), under: Some(under) };
         Ok(self.finish(turn, plan.session, began, asked, report, &setting).await)
+    }
+
+    fn known(&self, id: &str) -> Result<FlightPlan, String> {
+        self.plan(id).ok_or_else(|| match id {
+            "" => "name the plan; the plans are listed by /plans".to_string(),
+            id => format!("there is no plan {id}; the plans are listed by /plans"),
+        })
+    }
+
+    /// Returns the plans of decided steps in the order of the steps.
+    fn steps_of(&self, steps: Vec<(String, Decided)>) -> Result<Vec<(FlightPlan, Decided)>, String> {
+        let mut found: Vec<(FlightPlan, Decided)> = Vec::with_capacity(steps.len());
+        for (id, decided) in steps {
+            let plan = self.known(&id)?;
+            if let Some((other, _)) = found.first()
+                && (other.turn != plan.turn || other.session != plan.session)
+            {
+                return Err(format!("{} and {} are not steps of one plan; decide about each", other.id, plan.id));
+            }
+            if found.iter().any(|(other, _)| other.id == plan.id) {
+                return Err(format!("step {} is named twice; nothing was decided", plan.id));
+            }
+            found.push((plan, decided));
+        }
+        found.sort_by_key(|(plan, _)| plan.about.step);
+        Ok(found)
+    }
+
+    /// Makes decisions of what a human decided: first what is approved, each with an approval of its own, so that
+    /// nothing is denied when one of those does not count.
+    async fn take_decisions(
+        self: &Arc<Self>,
+        origin: &Origin,
+        steps: Vec<(FlightPlan, Decided)>,
+    ) -> Result<(Vec<(FlightPlan, Decision)>, Body, Vec<Unsettled>), String> {
+        let (mut taken, mut unsettled, mut body) = (Vec::new(), Vec::new(), None);
+        for (plan, decided) in &steps {
+            taken.push(match decided {
+                Decided::Approve { shown } => {
+                    let (approval, settling) = self.approve(plan, shown, origin).await?;
+                    unsettled.push(settling);
+                    body.get_or_insert(Body::Approval { plan: plan.id.clone(), shown: shown.clone() });
+                    Decision::Approved(approval)
+                }
+                Decided::Deny { reason } => Decision::Denied(reason.clone()),
+                Decided::Stop { reason } => Decision::Stopped(reason.clone()),
+            });
+        }
+        for (plan, decided) in &steps {
+            if let Decided::Deny { reason } | Decided::Stop { reason } = decided {
+                self.deny(plan, reason, origin).await?;
+                body.get_or_insert(Body::Denial { plan: plan.id.clone(), reason: reason.clone() });
+            }
+        }
+        let body = body.ok_or_else(|| "nothing was decided".to_string())?;
+        Ok((steps.into_iter().map(|(plan, _)| plan).zip(taken).collect(), body, unsettled))
     }
 
     /// Runs a turn: under what its conversation goes on under, or under the skill that its signal triggers.
@@ -444,7 +532,7 @@ impl Engine {
         Finished { turn, session, at: began, asked: first_line(&ask.text), seconds: 0.0, report }
     }
 
-    /// Reads `/approve PLAN` or `/deny PLAN REASON`; returns the plan's name as it was typed, and the decision.
+    /// Reads `/approve PLAN`, `/deny PLAN REASON` or `/stop PLAN REASON`; returns the plan's name as it was typed, and the decision.
     pub fn typed_decision<'a>(&self, text: &'a str) -> Option<(&'a str, Decided)> {
         let command = text.trim().strip_prefix('/')?;
         let (word, rest) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
@@ -456,6 +544,7 @@ impl Engine {
                 Some((id, Decided::Approve { shown }))
             }
             "deny" => Some((id, Decided::Deny { reason: reason.trim().to_string() })),
+            "stop" => Some((id, Decided::Stop { reason: reason.trim().to_string() })),
             _ => None,
         }
     }
@@ -552,7 +641,8 @@ const HELP: &str = "\
 - /plans lists the plans that wait
 - /files lists the files that the agent changed in this conversation
 - /approve PLAN carries out exactly what the plan shows, once
-- /deny PLAN REASON denies it; the model is told the reason
+- /deny PLAN REASON denies it; the model is told the reason and may try otherwise
+- /stop PLAN REASON denies it and all that waits beside it; the model is not asked again
 - /undo takes back what the agent changed last, /undo CHANGE one change; /redo does that again
 - /endorse ID or /endorse FILE: what that note says, which came from elsewhere, now counts as your own
 - /focus HEADING or /focus FOLDER narrows what the agent looks at; /unfocus takes that back; /focus says where it stands

@@ -33,9 +33,10 @@ enum Work {
     Ask(Box<Ask>),
     Decide {
         origin: Origin,
-        plan: String,
+        /// The steps that it is about, by plan.
+        plans: Vec<String>,
         /// `Err` when it does not count, and why.
-        decided: Result<Decided, String>,
+        decided: Result<Vec<(String, Decided)>, String>,
     },
     /// Says something of our own about what was typed here.
     Say(String),
@@ -147,7 +148,7 @@ impl Lanes {
         match elsewhere {
             Some((plan, decided)) => {
                 let id = plan.id.0;
-                self.decide(client, ask.origin, &id, Ok(decided));
+                self.decide(client, ask.origin, vec![id.clone()], Ok(vec![(id.clone(), decided)]));
                 let text = format!("{id} belongs to another conversation; what comes of it stands there.");
                 self.queue(client, here, Work::Say(text));
             }
@@ -161,9 +162,16 @@ impl Lanes {
     }
 
     /// Queues a human's decision, in the lane of the conversation that it belongs to.
-    pub(super) fn decide(&mut self, client: ClientId, origin: Origin, plan: &str, decided: Result<Decided, String>) {
-        let session = self.engine.plan(plan).map_or_else(|| origin.session.clone(), |plan| plan.session);
-        self.queue(client, session, Work::Decide { origin, plan: plan.to_string(), decided });
+    pub(super) fn decide(
+        &mut self,
+        client: ClientId,
+        origin: Origin,
+        plans: Vec<String>,
+        decided: Result<Vec<(String, Decided)>, String>,
+    ) {
+        let session = plans.first().and_then(|plan| self.engine.with_plan(plan, |plan| plan.session.clone()));
+        let session = session.unwrap_or_else(|| origin.session.clone());
+        self.queue(client, session, Work::Decide { origin, plans, decided });
     }
 
     /// Stops the running turn of a session when it is one of this client's.
@@ -226,7 +234,7 @@ impl Lanes {
         let hearers: Arc<[Arc<Channel>]> = hearers.into();
         let asked = match &work {
             Work::Ask(ask) => first_line(&ask.text),
-            Work::Decide { plan, .. } => format!("decision about {plan}"),
+            Work::Decide { plans, .. } => first_line(&format!("decision about {}", plans.join(", "))),
             Work::Say(_) => "a decision about a plan".to_string(),
         };
         let (name, began) = (engine.new_turn(), engine.clock.now());
@@ -278,8 +286,11 @@ impl Turn {
         let Turn { engine, session, name, .. } = self;
         let (follows, decided) = match &work {
             // Nothing is shown as decided because of what was typed.
-            Work::Ask(_) | Work::Say(_) => (None, None),
-            Work::Decide { plan, .. } => (engine.plan(plan).map(|plan| plan.turn.0), Some(plan.clone())),
+            Work::Ask(_) | Work::Say(_) => (None, Vec::new()),
+            Work::Decide { plans, .. } => {
+                let first = plans.first().and_then(|plan| engine.with_plan(plan, |plan| plan.turn.0.clone()));
+                (first, plans.clone())
+            }
         };
         let started =
             Plist::new().keyword("action", "turn-started").text("turn", name.0.as_str()).maybe("follows", follows);
@@ -288,8 +299,8 @@ impl Turn {
         let mut sink = |text: &str| self.stream(&stream.push(text));
         let result = match work {
             Work::Ask(ask) => Ok(engine.ask(*ask, name.clone(), &mut sink).await),
-            Work::Decide { origin, plan, decided: Ok(decided) } => {
-                engine.decide(&origin, &plan, decided, name.clone(), &mut sink).await
+            Work::Decide { origin, decided: Ok(decided), .. } => {
+                engine.decide_steps(&origin, decided, name.clone(), &mut sink).await
             }
             Work::Decide { decided: Err(why), .. } => Err(why),
             Work::Say(text) => {
@@ -305,7 +316,7 @@ impl Turn {
             Ok(finished) => self.done(&finished),
             Err(why) => {
                 // A client may show the decision already; it hears how the plan really stands.
-                if let Some(plan) = decided.and_then(|id| engine.plan(&id)) {
+                for plan in decided.iter().filter_map(|id| engine.plan(id)) {
                     let payload = Plist::new().keyword("action", "plan-changed").plist("plan", show::plan(&plan));
                     self.tell("event", payload);
                 }

@@ -239,6 +239,21 @@ async fn attend(engine: Arc<Engine>, registry: Arc<Clients>, ears: Ears, read: R
     Loop::new(engine, registry, inbox, read, Host::Command).hear(events).await;
 }
 
+/// A decision names at most so many steps.
+const STEPS: usize = 200;
+
+/// Returns the steps that a decision names, each with the hash that was shown.
+fn steps(payload: &Sexp) -> Vec<(String, String)> {
+    let step = |step: &Sexp| {
+        let text = |key: &str| step.text_at(key).unwrap_or("").to_string();
+        (text("plan"), text("shown"))
+    };
+    match payload.list_at("steps") {
+        [] => vec![step(payload)],
+        steps => steps.iter().take(STEPS).map(step).collect(),
+    }
+}
+
 impl Loop {
     fn new(
         engine: Arc<Engine>,
@@ -430,15 +445,25 @@ impl Loop {
             }
             Some("plan-displayed") => reading.lock().note_displayed(&self.engine, text("plan"), text("shown")),
             Some("approval") => {
-                let decided = match reading.lock().unseen(&self.engine, text("plan"), text("shown")) {
-                    Some(why) => Err(why),
-                    None => Ok(Decided::Approve { shown: text("shown").to_string() }),
+                let steps = steps(payload);
+                let unseen = {
+                    let reading = reading.lock();
+                    steps.iter().find_map(|(plan, shown)| reading.unseen(&self.engine, plan, shown))
                 };
-                self.lanes.decide(id, origin, text("plan"), decided);
+                let plans = steps.iter().map(|(plan, _)| plan.clone()).collect();
+                let approve = |(plan, shown)| (plan, Decided::Approve { shown });
+                let decided = unseen.map_or_else(|| Ok(steps.into_iter().map(approve).collect()), Err);
+                self.lanes.decide(id, origin, plans, decided);
             }
             Some("denial") => {
-                let decided = Decided::Deny { reason: text("reason").to_string() };
-                self.lanes.decide(id, origin, text("plan"), Ok(decided));
+                let (reason, stop) = (text("reason").to_string(), payload.flag_at("stop"));
+                let no = || match stop {
+                    true => Decided::Stop { reason: reason.clone() },
+                    false => Decided::Deny { reason: reason.clone() },
+                };
+                let plans: Vec<String> = steps(payload).into_iter().map(|(plan, _)| plan).collect();
+                let decided = plans.iter().map(|plan| (plan.clone(), no())).collect();
+                self.lanes.decide(id, origin, plans, Ok(decided));
             }
             Some("interrupt") => self.lanes.interrupt(id, &origin.session),
             Some("point-update") if editor => {

@@ -130,7 +130,7 @@ impl Reading {
                 }
                 Some((id, over)) => Some(format!("plan {id} no longer waits: it is {}", over.name())),
             },
-            Decided::Deny { .. } => None,
+            Decided::Deny { .. } | Decided::Stop { .. } => None,
         }
     }
 }

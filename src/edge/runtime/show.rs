@@ -72,12 +72,29 @@ pub fn plan(plan: &FlightPlan) -> Plist {
         .text("tool", plan.action.tool())
         .text("title", plan.title.as_str())
         .list("asked-by", asked)
+        .text("badge", plan.about.badge.name())
+        .int("step", i64::from(plan.about.step))
         .int("size", page::size(plan) as i64)
         .list("args", args)
         .text("created", plan.created.to_string())
         .text("expires", plan.expires.to_string())
         .maybe("result", result)
+        .maybe("differs", Some(&plan.about.differs).filter(|text| !text.is_empty()).map(|text| exact(&head(text))))
         .maybe("replaced-by", replaced_by)
+}
+
+/// Of what differs at most so many lines, and so many characters of each, go with a summary.
+const DIFFERING: usize = 40;
+
+/// Returns the first lines of a difference; the command line shows all of it.
+fn head(text: &str) -> String {
+    let mut lines = text.lines();
+    let mut head: Vec<String> = lines.by_ref().take(DIFFERING).map(clip).collect();
+    match lines.count() {
+        0 => {}
+        more => head.push(format!("… and {}: passepartout plans show", counted(more, "more line"))),
+    }
+    head.join("\n")
 }
 
 /// Returns one page of a plan's text, as `from` was named by the page before it, and where the next begins.
@@ -285,6 +302,7 @@ mod tests {
     use super::*;
     use crate::domain::action::Action;
     use crate::domain::gate::Facts;
+    use crate::domain::gate::plan::About;
     use crate::domain::id::{PlanId, SessionId, TurnId};
     use crate::domain::label::Labels;
     use crate::domain::tool::Toolbox;
@@ -308,6 +326,7 @@ mod tests {
             created: jiff::Timestamp::UNIX_EPOCH,
             expires: jiff::Timestamp::MAX,
             status: if n % 100 == 0 { PlanStatus::Pending } else { PlanStatus::Expired },
+            about: About::default(),
         });
         let sent: Vec<u32> = newest(plans.collect()).iter().filter_map(|plan| plan.id.0.parse().ok()).collect();
         assert_eq!(sent, [0, 100].into_iter().chain(150..200).collect::<Vec<_>>());

@@ -3,7 +3,7 @@
 use super::{World, check};
 use crate::support::soak::cases;
 use passepartout::domain::gate::clearance::{Judgement, ask_all, judge};
-use passepartout::domain::gate::plan::{Approval, FlightPlan, PlanStatus};
+use passepartout::domain::gate::plan::{About, Approval, FlightPlan, PlanStatus};
 use passepartout::domain::gate::{Case, Facts, Gate, Gates, Reason, Verdict, lisp, secret, shell};
 use passepartout::domain::id::{PlanId, SessionId, TurnId};
 use passepartout::domain::scope::Scope;
@@ -127,6 +127,7 @@ fn approval(world: &World, action: &passepartout::domain::action::Action, facts:
         created: now,
         expires: now + Duration::from_secs(60),
         status: PlanStatus::Pending,
+        about: About::default(),
     };
     let origin = Origin { source: Source::Cli, session: SessionId("s".into()), rights: Rights::HUMAN };
     Approval::new(&plan, &plan.shown(), &origin, now).unwrap()

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use passepartout::domain::action::{Action, Observation, Outcome};
 use passepartout::domain::gate::clearance::Cleared;
-use passepartout::domain::gate::plan::{Approval, FlightPlan, PlanStatus};
+use passepartout::domain::gate::plan::{About, Approval, FlightPlan, PlanStatus};
 use passepartout::domain::gate::title::title;
 use passepartout::domain::gate::{Case, Facts, Gate, Gates, Reason, Trace, Verdict};
 use passepartout::domain::id::{PlanId, SessionId, TurnId};
@@ -187,7 +187,7 @@ impl World {
         conversation: Conversation,
     ) -> (TurnReport, String) {
         let signal = signal(body);
-        self.start(Start::Decided { signal, plan: Box::new(plan), decision, conversation }).await
+        self.start(Start::Decided { signal, steps: vec![(plan, decision)], conversation }).await
     }
 
     pub async fn start(&self, start: Start) -> (TurnReport, String) {
@@ -363,6 +363,7 @@ impl Journal for World {
             created: at(),
             expires: jiff::Timestamp::MAX,
             status: PlanStatus::Pending,
+            about: About::default(),
         };
         plans.push(plan.clone());
         Ok(plan)
@@ -381,7 +382,7 @@ impl Journal for World {
         Ok(new)
     }
 
-    async fn settled(&self, plan: &PlanId, status: PlanStatus) -> Result<(), String> {
+    async fn settled(&self, plan: &PlanId, status: PlanStatus, _: &str) -> Result<(), String> {
         self.event(format!("plan {plan} {}", status.name()));
         Ok(())
     }

@@ -304,7 +304,7 @@ mod tests {
     /// Begins an act of a turn as the turn does, and says by whom it was approved.
     async fn begin(engine: &Engine, cleared: &Cleared) -> Act {
         let turn = engine.new_turn();
-        engine.doings.begin(&turn, &SessionId("s".to_string()), None);
+        engine.doings.begin(&turn, &SessionId("s".to_string()), Vec::new());
         engine.doings.approved_by(&turn, "emacs");
         engine.intent(&turn, cleared).await.expect("it is stored");
         (turn, cleared.action().hash())
