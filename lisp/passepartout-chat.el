@@ -88,6 +88,7 @@ Whichever buffer shows it, the answer is one of the chat itself."
 Put the text into a file and name the file"
                      (/ (string-bytes text) 1024)
                      (/ passepartout-events-text-limit 1024))))
+       (passepartout-chat--hide-token)
        (unless (passepartout-chat--role)
          (passepartout-chat--mark-asked))
        (let ((turn (passepartout-chat--turn-create :buffer (current-buffer))))
@@ -102,6 +103,23 @@ Put the text into a file and name the file"
           :project ,(passepartout-chat--project))
         session)
        (passepartout-chat--show-state)))))
+
+(defun passepartout-chat--hide-token ()
+  "Put dots in the place of a token in the question at point.
+It counts once, and no file has to keep it.  As many dots as it had
+characters come there, and undo knows nothing of it."
+  (let ((end (passepartout-chat--turn-end))
+        (case-fold-search t))
+    (save-excursion
+      (when (re-search-forward
+             "/\\(?:approve\\|deny\\|stop\\)[ \t]+\\([[:xdigit:]]\\{32\\}\\)\\>"
+             end t)
+        (let ((buffer-undo-list t)
+              (from (match-beginning 1))
+              (to (match-end 1)))
+          (goto-char to)
+          (insert (make-string (- to from) ?.))
+          (delete-region from to))))))
 
 (defun passepartout-chat--mark-asked ()
   "Give the heading at point the role of the user."

@@ -481,6 +481,28 @@ Non-nil STOP ends the turn that wanted them."
   (passepartout-plan--redraw)
   (run-hooks 'passepartout-plan-changed-hook))
 
+(defun passepartout-plan-token ()
+  "Show a token with which the plan at point is decided about by typing.
+The line /approve TOKEN counts once, in a chat of this Emacs.  The token
+is shown in the echo area and kept nowhere; each time it is another one."
+  (interactive)
+  (let* ((entry (ewoc-data (passepartout-plan--at-point)))
+         (plan (passepartout-plan--entry-plan entry)))
+    (passepartout-request
+     :plan-token `(:plan ,(plist-get plan :id)
+                   :shown ,(passepartout-plan--entry-whole entry))
+     (lambda (answer)
+       (let ((problem (plist-get answer :error))
+             ;; It stays out of the buffer of messages.
+             (message-log-max nil))
+         (message "%s"
+                  (if problem
+                      (passepartout-view-line problem)
+                    (format "In a chat: /approve %s"
+                            (passepartout-view-line
+                             (plist-get answer :token) 60))))))
+     (plist-get plan :session))))
+
 (defun passepartout-plan-return ()
   "Approve nothing, and say what does."
   (interactive)
@@ -553,6 +575,7 @@ Non-nil STOP ends the turn that wanted them."
     ;; Nothing is folded here by a key of ours.
     (define-key map (kbd "TAB") #'outline-next-visible-heading)
     (define-key map (kbd "c") #'passepartout-plan-chat)
+    (define-key map (kbd "C-c C-a") #'passepartout-plan-token)
     map)
   "Keys of the buffer of flight plans.")
 

@@ -706,5 +706,19 @@ Sources: [[id:abc-1][A x note]], [[file:/tmp/n.org::*B][B]]
     (should-not (local-variable-p 'org-confirm-babel-evaluate))
     (should-error (passepartout-chat-send) :type 'user-error)))
 
+(ert-deftest passepartout-chat-a-token-is-sent-and-not-kept ()
+  (passepartout-fake-with
+    (passepartout-chat-tests--open)
+    (let* ((token (make-string 32 ?a))
+           (sent (passepartout-chat-tests--ask
+                  (concat "/deny " token " not today"))))
+      (should (equal (plist-get sent :text)
+                     (concat "/deny " token " not today")))
+      (should-not (string-match-p token (passepartout-chat-tests--text)))
+      (should (string-match-p (concat "/deny " (make-string 32 ?.)
+                                      " not today")
+                              (passepartout-chat-tests--text)))
+      (should-not (string-match-p token (format "%S" buffer-undo-list))))))
+
 (provide 'passepartout-chat-tests)
 ;;; passepartout-chat-tests.el ends here

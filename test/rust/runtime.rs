@@ -444,6 +444,53 @@ fn an_approval_changes_the_file_on_disk_when_no_buffer_visits_it() {
 }
 
 #[test]
+fn a_token_decides_once_for_who_displayed_the_plan_and_stands_nowhere() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let server = FakeServer::start([mark_done(), says(&["It is done."])]);
+    let mut client = Client::start(&home, Some(&server), "\"fake\"");
+    let plan = parked(&mut client);
+    for displayed in [false, true] {
+        let answer = client.request("plan-token", named(&plan));
+        assert!(answer.text_at("token").is_none(), "it was not displayed");
+        assert!(answer.text_at("error").is_some_and(|why| why.contains("shown to its end")), "{answer}");
+        if !displayed {
+            // To fetch it is not to display it.
+            read_plan(&mut client, &plan);
+        }
+    }
+    display(&client, &plan);
+    let first = client.request("plan-token", named(&plan));
+    let second = client.request("plan-token", named(&plan));
+    let token = |answer: &Sexp| answer.text_at("token").expect("a token").to_string();
+    let (first, second) = (token(&first), token(&second));
+    let mut type_in = |line: &str| {
+        client.say(line);
+        let done = client.turn_done();
+        let said = client.streamed(done.text_at("turn").unwrap_or_default()).concat();
+        format!("{said}{}", done.text_at("text").unwrap_or_default())
+    };
+    for line in [format!("/approve {first}"), format!("/approve {}", "0".repeat(32))] {
+        let said = type_in(&line);
+        assert!(said.contains("nothing was decided") && !said.contains(&first), "{said}");
+        assert_eq!(home.read_file("home.org"), TILES);
+    }
+    assert!(type_in(&format!("/approve {second}")).contains("It is done."));
+    assert!(home.read_file("home.org").contains("** DONE Order tiles"));
+    let said = type_in(&format!("/approve {second}"));
+    assert!(said.contains("nothing was decided"), "{said}");
+    // Of what was heard only the answers to who asked for them hold a token; of what is kept nothing does.
+    let heard = client.heard.iter().filter(|m| m.to_string().contains(&first) || m.to_string().contains(&second));
+    assert!(heard.clone().all(|m| action(m) == Some("plan-token")), "{:?}", heard.collect::<Vec<_>>());
+    let asked: String = server.requests().iter().map(|request| request.json().to_string()).collect();
+    assert!(!asked.contains(&second), "no model hears of it");
+    drop(client);
+    for (path, bytes) in crate::support::engine::tree(home.folder.path()) {
+        let holds = |token: &str| bytes.windows(token.len()).any(|window| window == token.as_bytes());
+        assert!(!holds(&first) && !holds(&second), "{}", path.display());
+    }
+}
+
+#[test]
 fn a_decision_typed_in_another_chat_runs_in_the_conversation_of_its_plan() {
     let home = Home::new(&[("home.org", TILES)]);
     let server = FakeServer::start([mark_done(), says(&["It is done."])]);

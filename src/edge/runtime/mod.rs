@@ -19,6 +19,7 @@ mod requests;
 mod scans;
 pub mod show;
 mod status;
+mod token;
 mod uprooted;
 
 use crate::domain::id::{NodeId, SessionId, TurnId};
@@ -426,20 +427,24 @@ impl Loop {
         let text = |key: &str| payload.text_at(key).unwrap_or("");
         let Some(reading) = self.clients.get(&id).map(|client| client.reading.clone()) else { return };
         match payload.name_at("sensor") {
-            Some("user-input") => match reading.lock().typed_unseen(&self.engine, text("text")) {
-                Some(why) => self.lanes.say(id, origin.session, why),
-                None => {
+            Some("user-input") => match self.typed(&reading, &origin, text("text")) {
+                Err(why) => self.lanes.say(id, origin.session, why),
+                Ok(named) => {
                     self.look_where_it_is(id);
-                    self.lanes.ask(id, origin, payload);
+                    match named.as_deref().and_then(|line| line.strip_prefix('/')) {
+                        Some(line) => self.lanes.command(id, origin, line),
+                        None => self.lanes.ask(id, origin, payload),
+                    }
                 }
             },
             Some("user-command") => {
-                let line = text("line");
-                match reading.lock().typed_unseen(&self.engine, &format!("/{line}")) {
-                    Some(why) => self.lanes.say(id, origin.session, why),
-                    None => {
+                let line = format!("/{}", text("line"));
+                match self.typed(&reading, &origin, &line) {
+                    Err(why) => self.lanes.say(id, origin.session, why),
+                    Ok(named) => {
                         self.look_where_it_is(id);
-                        self.lanes.command(id, origin, line);
+                        let line = named.unwrap_or(line);
+                        self.lanes.command(id, origin, line.strip_prefix('/').unwrap_or(&line));
                     }
                 }
             }
@@ -479,6 +484,20 @@ impl Loop {
                     &format!("a client sent the sensor {name}, which is raised here only; it is ignored"),
                 );
             }
+        }
+    }
+
+    /// Looks at what was typed before anything else does: a token in it goes no further. Returns the line with the name
+    /// of the plan in the token's place, when there was one.
+    ///
+    /// # Errors
+    /// When it decides about a plan and does not count, with why.
+    fn typed(&self, reading: &parking_lot::Mutex<Reading>, origin: &Origin, text: &str) -> Result<Option<String>, String> {
+        let mut reading = reading.lock();
+        let named = reading.redeem(&self.engine, origin, text)?;
+        match reading.typed_unseen(&self.engine, named.as_deref().unwrap_or(text)) {
+            Some(why) => Err(why),
+            None => Ok(named),
         }
     }
 

@@ -8,10 +8,11 @@ use crate::domain::gate::plan::{FlightPlan, PlanStatus};
 use crate::domain::id::PlanId;
 use crate::domain::sexp::plist::Plist;
 use crate::domain::sexp::reader::Sexp;
-use crate::domain::signal::Origin;
+use crate::domain::signal::{Origin, Source};
 use crate::edge::engine::Engine;
 use crate::edge::engine::turns::Decided;
 use crate::edge::runtime::show;
+use crate::edge::runtime::token::{Tokens, Typed};
 use parking_lot::Mutex;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -26,6 +27,7 @@ pub(super) struct Reading {
     /// By the name of each; what was asked for longest ago is forgotten first.
     previews: VecDeque<(String, Progress)>,
     edit: Option<Edit>,
+    tokens: Tokens,
 }
 
 /// How many previews of one client are remembered.
@@ -118,6 +120,40 @@ impl Reading {
         (!displayed).then(|| format!("plan {id} has not been shown to its end; look at the rest of it first"))
     }
 
+    /// Makes a token for a plan that waits and that this client displayed to its end, when its channel may decide.
+    ///
+    /// # Errors
+    /// In words, when it did not, or may not.
+    fn token(&mut self, engine: &Engine, origin: &Origin, (id, shown): (&str, &str)) -> Result<String, String> {
+        if !(origin.rights.approve && words_may_decide(origin.source)) {
+            return Err("no plan is decided about by words typed in this channel".to_string());
+        }
+        let plan = waiting(engine, id, shown).ok_or_else(|| no_plan(id))?;
+        match self.unseen(engine, id, shown) {
+            Some(why) => Err(why),
+            None => self.tokens.issue(&plan, shown),
+        }
+    }
+
+    /// Takes the token out of a typed line, if there is one; returns the line with the name of its plan instead, or
+    /// `None` when there is none.
+    ///
+    /// # Errors
+    /// When the token does not count; the words do not repeat it.
+    pub(super) fn redeem(&mut self, engine: &Engine, origin: &Origin, text: &str) -> Result<Option<String>, String> {
+        match self.tokens.take(text) {
+            Typed::Plain => Ok(None),
+            Typed::Named { line, plan, shown } if words_may_decide(origin.source) => {
+                let holds = engine.with_plan(&plan.0, |plan| plan.shown() == shown) == Some(true);
+                let changed = || format!("plan {plan} has changed since its token was shown; look at it again");
+                holds.then_some(Some(line)).ok_or_else(changed)
+            }
+            Typed::Named { .. } | Typed::Unknown => Err("this token was not shown here, was used already, or an anew \
+                 shown plan has another one; nothing was decided"
+                .to_string()),
+        }
+    }
+
     /// Says why a typed approval does not count when its plan does not wait, or was not shown to its end.
     /// A plan that does not wait yet counts no more later, when what was typed has its turn.
     pub(super) fn typed_unseen(&self, engine: &Engine, text: &str) -> Option<String> {
@@ -133,6 +169,27 @@ impl Reading {
             Decided::Deny { .. } | Decided::Stop { .. } => None,
         }
     }
+}
+
+/// The channels in which a typed line may decide about a plan.
+fn words_may_decide(source: Source) -> bool {
+    match source {
+        Source::Emacs => true,
+        // A command has no prompt of ours, messengers and clients are not allowed yet, the rest is no human.
+        Source::Cli | Source::Client | Source::Gateway | Source::Clock | Source::System => false,
+    }
+}
+
+/// Answers with a token for a plan that this client displayed.
+pub(super) fn plan_token(
+    engine: &Engine,
+    origin: &Origin,
+    reading: &Mutex<Reading>,
+    payload: &Sexp,
+) -> Result<Plist, String> {
+    let text = |key: &str| payload.text_at(key).unwrap_or("");
+    let token = reading.lock().token(engine, origin, (text("plan"), text("shown")))?;
+    Ok(Plist::new().text("plan", text("plan")).text("token", token))
 }
 
 /// Returns the name of a plan that waits, when this is the hash of what is to be shown of it.

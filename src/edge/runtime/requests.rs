@@ -12,7 +12,7 @@ use crate::edge::engine::focus::Turnabout;
 use crate::edge::engine::query::{Answer, Manner};
 use crate::edge::peers::greeting::PROTOCOL;
 use crate::edge::runtime::clients::{ClientId, OWN};
-use crate::edge::runtime::reading::{edit_plan, no_plan, plan_page};
+use crate::edge::runtime::reading::{edit_plan, no_plan, plan_page, plan_token};
 use crate::edge::runtime::{Loop, past, show, status};
 use crate::edge::walk::canonical_name;
 use futures_util::FutureExt;
@@ -85,6 +85,7 @@ impl Loop {
                 match (action.as_str(), edited) {
                     ("edit-plan", Some(edited)) => edit_plan(&engine, &origin, edited).await,
                     ("plan-page", _) => plan_page(&engine, &reading, &payload),
+                    ("plan-token", _) => plan_token(&engine, &origin, &reading, &payload),
                     ("command", _) => command(&engine, &origin, &payload).await,
                     ("status", _) => Ok(status::now(&engine, busy, &health.lock(), focus.as_ref()).payload()),
                     ("org-settings", _) if own => org_settings(&engine, &payload).await,
