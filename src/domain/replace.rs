@@ -97,10 +97,10 @@ fn missing(text: &str, old: &str) -> Unreplaced {
     let first = wanted.iter().position(|line| !line.is_empty()).unwrap_or(0);
     let core: Range<usize> = first..wanted.iter().rposition(|line| !line.is_empty()).map_or(first, |last| last + 1);
     let core = wanted.get(core).unwrap_or_default();
-    if !core.is_empty() && !plain.is_empty() {
-        if let Some(at) = plain.windows(core.len()).position(|window| window == core) {
-            return Unreplaced::Missing { nearest: Some(at + 1), blanks: true };
-        }
+    if !core.is_empty()
+        && let Some(at) = plain.windows(core.len()).position(|window| window == core)
+    {
+        return Unreplaced::Missing { nearest: Some(at + 1), blanks: true };
     }
     // A part of one line, with other blanks in it.
     if let [wanted] = core

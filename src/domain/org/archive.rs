@@ -53,8 +53,7 @@ pub fn location(outline: &Outline, node: usize, file: &str) -> Result<Location, 
 
 fn wanted(outline: &Outline, node: usize) -> String {
     let mut at = node;
-    loop {
-        let Some(here) = outline.nodes.get(at) else { break };
+    while let Some(here) = outline.nodes.get(at) {
         if let Some(own) = outline.property(here, "ARCHIVE").filter(|own| !own.trim().is_empty()) {
             return own.trim().to_string();
         }
@@ -64,8 +63,8 @@ fn wanted(outline: &Outline, node: usize) -> String {
         at = here.parent as usize;
     }
     // Of several lines the last counts.
-    let lines = outline.text.lines().map(str::trim_start).filter(|line| starts_with_fold(line, "#+archive:"));
-    let said = lines.last().and_then(|line| line.get(10..)).map(str::trim).filter(|said| !said.is_empty());
+    let mut lines = outline.text.lines().rev().map(str::trim_start).filter(|line| starts_with_fold(line, "#+archive:"));
+    let said = lines.next().and_then(|line| line.get(10..)).map(str::trim).filter(|said| !said.is_empty());
     said.unwrap_or(USUAL).to_string()
 }
 
