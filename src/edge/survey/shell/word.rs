@@ -157,7 +157,7 @@ impl<'a> Walk<'a> {
         let inner = text.trim_start_matches('$');
         !inner.contains(['`', '[', '{', '"', '\'', '\\'])
             && !inner.contains("$(")
-            && inner.chars().all(|c| c.is_ascii())
+            && inner.is_ascii()
             && names(inner).all(|(name, _)| self.is_numeric(name))
             && inner.match_indices('$').all(|(at, _)| {
                 inner.get(at + 1..).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_'))
