@@ -102,7 +102,9 @@ fn commands(command: &clap::Command, path: &str, found: &mut BTreeMap<String, BT
         let path = format!("{path} {}", below.get_name()).trim().to_string();
         if below.has_subcommands() {
             commands(below, &path, found);
-            continue;
+            if below.is_subcommand_required_set() {
+                continue;
+            }
         }
         let arguments =
             below.get_arguments().filter(|argument| !["help", "version"].contains(&argument.get_id().as_str()));
