@@ -167,7 +167,7 @@ async fn check(
     let done =
         |plan: &FlightPlan| matches!(plan.status, PlanStatus::Done(_)) && plan.action.tool() != "contact-provider";
     assert!(!engine.plans(true).iter().any(done), "{name}: nobody approved anything");
-    for plan in waits {
+    if let Some(plan) = waits {
         assert_eq!(engine.plan(&plan).map(|plan| plan.status), Some(PlanStatus::Pending), "{name}: {plan}");
     }
 }

@@ -110,9 +110,7 @@ impl Mandate {
                 Ok(tokens) => {
                     let loosens = self.budget.is_some_and(|above| tokens > above);
                     let loosening = loosening();
-                    if !loosens {
-                        self.budget = Some(tokens);
-                    } else if confirmed(&loosening) {
+                    if !loosens || confirmed(&loosening) {
                         self.budget = Some(tokens);
                     } else {
                         self.waiting.push(loosening);

@@ -269,8 +269,8 @@ impl Engine {
         if entries.is_empty() {
             let turns = self.turns(200).await?;
             let of_it = |trace: &Trace| trace.action.to_hex() == named;
-            let deeds = turns.iter().flat_map(|turn| &turn.report.deeds);
-            let found = deeds.filter(|deed| deed.trace.as_ref().is_some_and(of_it)).next_back();
+            let mut deeds = turns.iter().flat_map(|turn| &turn.report.deeds);
+            let found = deeds.rfind(|deed| deed.trace.as_ref().is_some_and(of_it));
             let text = found.and_then(|deed| Some(let_pass(&deed.summary, &deed.tool, deed.trace.as_ref()?)));
             return text.ok_or_else(|| format!("no decision about {named} is in the store"));
         }

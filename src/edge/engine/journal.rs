@@ -151,7 +151,8 @@ impl Engine {
         let created = self.clock.now();
         let logged = proposal::logged(&parking.action, &parking.facts);
         let effect = self.toolbox.get(parking.action.tool()).map(|tool| tool.effect);
-        let Shown { body, diff, basis, badge } = show::rendered(&parking.action, &parking.facts, &parking.project, effect);
+        let Shown { body, diff, basis, badge } =
+            show::rendered(&parking.action, &parking.facts, &parking.project, effect);
         let life = jiff::SignedDuration::from_hours(i64::from(self.config.plan_hours));
         let plan = FlightPlan {
             id: self.plan_id(&parking, created),

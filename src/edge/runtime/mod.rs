@@ -492,7 +492,12 @@ impl Loop {
     ///
     /// # Errors
     /// When it decides about a plan and does not count, with why.
-    fn typed(&self, reading: &parking_lot::Mutex<Reading>, origin: &Origin, text: &str) -> Result<Option<String>, String> {
+    fn typed(
+        &self,
+        reading: &parking_lot::Mutex<Reading>,
+        origin: &Origin,
+        text: &str,
+    ) -> Result<Option<String>, String> {
         let mut reading = reading.lock();
         let named = reading.redeem(&self.engine, origin, text)?;
         match reading.typed_unseen(&self.engine, named.as_deref().unwrap_or(text)) {

@@ -48,7 +48,8 @@ impl Tokens {
     /// # Errors
     /// When the system gives no random bytes.
     pub(super) fn issue(&mut self, plan: &PlanId, shown: &str) -> Result<String, String> {
-        let token = random().map_err(|why| format!("the system gives no random bytes ({why}), so there is no token"))?;
+        let token =
+            random().map_err(|why| format!("the system gives no random bytes ({why}), so there is no token"))?;
         self.0.retain(|issued| issued.plan != *plan);
         if self.0.len() >= KEPT {
             self.0.remove(0);

@@ -320,7 +320,7 @@ pub(super) const FAMILIES: &[Family] = &[
             "version",
         ],
         globals: NO_GLOBALS,
-        refused: &["--web", "-w"],
+        refused: &[],
     },
     Family {
         name: "glab",

@@ -160,6 +160,7 @@ fn command(words: &[&str], glob: bool) -> Facts {
         glob,
         resolved: if text.starts_with('-') { Vec::new() } else { vec![format!("/p/{text}")] },
         matched: Vec::new(),
+        from: Vec::new(),
     };
     let command = CommandFact { words: words.iter().map(word).collect(), ..CommandFact::default() };
     let script = ScriptFact { text: words.join(" "), commands: vec![command], ..ScriptFact::default() };
