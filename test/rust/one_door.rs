@@ -497,13 +497,16 @@ fn actuators_are_called_by_the_turn_alone() {
         .filter(|(_, text)| text.contains(".perform(") || text.contains("::perform("))
         .map(|(name, _)| name)
         .collect();
-    assert_eq!(callers, ["domain/turn/act.rs", "edge/actuator/mod.rs"]);
+    assert_eq!(callers, ["domain/turn/act.rs", "domain/turn/settle.rs", "edge/actuator/mod.rs"]);
     let sources = sources();
     let text = |name: &str| sources.iter().find(|(n, _)| n == name).map(|(_, text)| text.clone()).expect("it is there");
     // The turn performs after the intent is stored, in one place.
     let turn = text("domain/turn/act.rs");
     assert_eq!(turn.matches("actuator.perform(").count(), 1);
     assert!(turn.find(".intent(").expect("an intent") < turn.find("actuator.perform(").expect("an act"));
+    // What settles an approved step has the turn perform it, by the function that stores the intent first.
+    let settle = text("domain/turn/settle.rs");
+    assert_eq!((settle.matches(".perform(").count(), settle.matches("self.perform(").count()), (1, 1));
     // Within the actuators it is the shell's part that is handed on, with the clearance.
     assert_eq!(text("edge/actuator/mod.rs").matches("shell.perform(cleared)").count(), 1);
     assert_eq!(text("edge/actuator/mod.rs").matches(".perform(").count(), 1);
