@@ -4,7 +4,9 @@ use crate::domain::editor::{Question, Row, Verb};
 use crate::domain::gate::clearance::Cleared;
 use crate::domain::gate::place;
 use crate::domain::label::{Labels, Privacy, Provenance, Trust};
+use crate::domain::outside::Piece;
 use crate::edge::actuator::{Actuators, Done, OWN};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// How many rows are asked for and shown.
@@ -36,6 +38,7 @@ impl Actuators {
         let (engine, scope) = (self.engine.clone(), cleared.scope().clone());
         let sorted = tokio::task::spawn_blocking(move || {
             let (mut lines, mut private, mut hidden) = (Vec::new(), false, false);
+            let mut outside: BTreeMap<String, Option<String>> = BTreeMap::new();
             for row in rows.into_iter().take(MOST) {
                 let inside = matches!(place::zone(&row.file, &scope), place::Zone::Project | place::Zone::Memex);
                 let named = row.file.starts_with('/');
@@ -50,20 +53,28 @@ impl Actuators {
                     }
                     private = true;
                 }
+                // What is no file is a buffer of the user's, and anything may stand in it.
+                let source = || match named {
+                    true => engine.source_of_file(&row.file, &scope),
+                    false => Some(row.file.clone()),
+                };
+                outside.entry(row.file.clone()).or_insert_with(source);
                 let at = if row.line > 0 { format!(":{}", row.line) } else { String::new() };
                 lines.push(format!("{}{at}: {}", row.file, row.text));
             }
             if hidden {
                 lines.push("What may not be read here is left out.".to_string());
             }
-            (lines, private)
+            (lines, private, outside)
         });
-        let Ok((mut lines, private)) = sorted.await else { return Done::failed("sorting the answer broke") };
+        let Ok((mut lines, private, outside)) = sorted.await else { return Done::failed("sorting the answer broke") };
         if lines.is_empty() {
             lines.push("Nothing was found.".to_string());
         }
         let privacy = if private { Privacy::Private } else { Privacy::Open };
-        Done::said(lines.join("\n"), Labels { provenance: Provenance::Tool, trust: Trust::Untrusted, privacy })
+        let said = lines.join("\n");
+        let outside = outside.into_values().flatten().map(|source| Piece::new(&source, &said, privacy)).collect();
+        Done::read(said, Labels { provenance: Provenance::Tool, trust: Trust::Kept, privacy }, outside)
     }
 }
 

@@ -30,7 +30,16 @@ impl Actuators {
         };
         let privacy = if private { Privacy::Private } else { Privacy::Open };
         match said {
-            Ok(text) => Done::said(text, Labels { provenance: Provenance::Tool, trust: Trust::Untrusted, privacy }),
+            Ok(text) => {
+                let labels = Labels { provenance: Provenance::Tool, trust: Trust::Kept, privacy };
+                let (engine, scope, said) = (self.engine.clone(), scope.clone(), text.clone());
+                let found = move || engine.outside_of_command(&scope, &said, privacy);
+                match tokio::task::spawn_blocking(found).await {
+                    Ok(outside) => Done::read(text, labels, outside),
+                    // What is not known of it is the worst.
+                    Err(_) => Done::said(text, Labels { trust: Trust::Untrusted, ..labels }),
+                }
+            }
             Err(why) => Done::failed(why),
         }
     }

@@ -6,8 +6,9 @@ use crate::domain::gate::clearance::Cleared;
 use crate::domain::gate::place;
 use crate::domain::label::{Labels, Privacy, Provenance, Trust};
 use crate::domain::org::decode::decode;
+use crate::domain::outside::Piece;
 use crate::domain::scope::Scope;
-use crate::edge::actuator::{Actuators, Done, OWN};
+use crate::edge::actuator::{Actuators, Done};
 use crate::edge::engine::Engine;
 use crate::edge::survey::open;
 use ignore::overrides::{Override, OverrideBuilder};
@@ -61,8 +62,8 @@ struct Found {
     lines: Vec<String>,
     /// The strictest label of what the lines are from.
     private: bool,
-    /// Whether all of it lies in the memex.
-    elsewhere: bool,
+    /// What of it came from outside.
+    outside: Vec<Piece>,
     /// What was left out, in sentences.
     notes: Vec<String>,
 }
@@ -107,13 +108,10 @@ impl Found {
         if self.lines.is_empty() {
             self.lines.push("Nothing was found.".to_string());
         }
-        let privacy = if self.private { Privacy::Private } else { Privacy::Open };
-        let labels = match self.elsewhere {
-            true => Labels { provenance: Provenance::File, trust: Trust::Untrusted, privacy },
-            false => Labels { provenance: Provenance::Note, trust: Trust::Kept, privacy },
-        };
+        let privacy = label(self.private);
         self.lines.extend(self.notes);
-        Done::said(self.lines.join("\n"), labels.join(OWN))
+        let labels = Labels { provenance: Provenance::File, trust: Trust::Kept, privacy };
+        Done::read(self.lines.join("\n"), labels, self.outside)
     }
 }
 
@@ -159,7 +157,10 @@ impl Look {
             let more = take(path, &metadata, found);
             if found.lines.len() > before {
                 found.private |= private;
-                found.elsewhere |= !self.scope.memex.iter().any(|root| place::is_below(name, root));
+                if let Some(source) = self.engine.source_of_place(name, &self.scope) {
+                    let lines = found.lines.get(before..).unwrap_or_default().join("\n");
+                    found.outside.push(Piece::new(&source, &lines, label(private)));
+                }
             }
             if !more {
                 break;
@@ -207,6 +208,7 @@ impl Look {
                 return false;
             }
             let Some(text) = text_of(path, metadata) else { return true };
+            let before = found.lines.len();
             for (number, line) in text.lines().enumerate() {
                 if !pattern.is_match(line) {
                     continue;
@@ -219,6 +221,11 @@ impl Look {
                 let more = if cut.len() < line.len() { "…" } else { "" };
                 found.lines.push(format!("{}:{}: {cut}{more}", self.shown(path), number + 1));
             }
+            if let Some(name) = path.to_str().filter(|_| found.lines.len() > before) {
+                // A note of the user may hold what was captured elsewhere.
+                let privacy = label(self.engine.is_private_now(name));
+                found.outside.extend(self.engine.outside_of_text(name, &text, privacy, &self.scope));
+            }
             true
         });
         if large > 0 {
@@ -229,6 +236,10 @@ impl Look {
         }
         found
     }
+}
+
+fn label(private: bool) -> Privacy {
+    if private { Privacy::Private } else { Privacy::Open }
 }
 
 fn is_inside(path: &str, scope: &Scope) -> bool {

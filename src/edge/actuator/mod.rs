@@ -259,10 +259,9 @@ impl Actuators {
             Ok(page) => {
                 let title = page.title.map(|title| format!("Title: {title}\n")).unwrap_or_default();
                 let text = format!("From {}\n{title}\n{}", page.url, page.text);
-                Done::said(
-                    text,
-                    Labels { provenance: Provenance::Web, trust: Trust::Untrusted, privacy: Privacy::Open },
-                )
+                let from = Piece::new(&format!("the page {}", page.url), &text, Privacy::Open);
+                let labels = Labels::untrusted(Provenance::Web, Privacy::Open);
+                Done { outside: vec![from], ..Done::said(text, labels) }
             }
             Err(why) => Done::failed(why),
         }

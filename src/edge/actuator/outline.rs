@@ -27,7 +27,7 @@ impl Actuators {
             return Done::failed("memory has no such heading or file; memory-search finds ids");
         };
         let mut privacy = Privacy::Open;
-        let mut lines = Vec::new();
+        let (mut lines, mut shown) = (Vec::new(), Vec::new());
         let seen = top.with_descendants().filter(|node| {
             node.privacy() <= may_see && node.level() > top.level() && node.level().saturating_sub(top.level()) <= depth
         });
@@ -38,11 +38,12 @@ impl Actuators {
             }
             privacy = privacy.max(node.privacy());
             lines.push(line(&node, top.level()));
+            shown.push(node);
         }
         if lines.is_empty() {
             lines.push("There is no heading below it.".to_string());
         }
-        Done::said(lines.join("\n"), note(privacy))
+        Done::read(lines.join("\n"), note(privacy), self.engine.outside_of_nodes(&shown))
     }
 
     /// Lists the files of memory. One with anything private in it is named only to who may see that.

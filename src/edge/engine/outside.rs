@@ -121,6 +121,21 @@ impl Engine {
         Some(format!("{} ({why})", self.short_name(file)))
     }
 
+    /// Returns how a file from outside is called, by where it lies alone: also one that is nobody's here.
+    pub(crate) fn source_of_place(&self, file: &str, scope: &Scope) -> Option<String> {
+        let own = matches!(zone(file, scope), Zone::Project | Zone::Memex);
+        let system = SYSTEM.iter().any(|root| crate::domain::gate::place::is_below(file, root));
+        self.source_by_place(file)
+            .or_else(|| (!own && !system).then(|| format!("{} (a file from elsewhere)", self.short_name(file))))
+    }
+
+    /// Returns where a file, or any node of it that memory has, came from, when it came from outside.
+    pub(crate) fn source_of_file(&self, file: &str, scope: &Scope) -> Option<String> {
+        let view = self.view();
+        let nodes = || view.node(file, 0)?.with_descendants().find_map(|node| self.source_of(&node));
+        self.source_of_place(file, scope).or_else(nodes)
+    }
+
     fn called(&self, file: &str, url: &str) -> String {
         format!("{} (SOURCE_URL {})", self.short_name(file), written::host(url))
     }
@@ -177,11 +192,7 @@ impl Engine {
                 return whole(format!("{} (made from {})", self.short_name(file), joined(sources)));
             }
         }
-        let own = matches!(zone(file, scope), Zone::Project | Zone::Memex);
-        let system = SYSTEM.iter().any(|root| crate::domain::gate::place::is_below(file, root));
-        let placed = self
-            .source_by_place(file)
-            .or_else(|| (!own && !system).then(|| format!("{} (a file from elsewhere)", self.short_name(file))));
+        let placed = self.source_of_place(file, scope);
         if !holds_notes(file) {
             return placed.map(whole).unwrap_or_default();
         }
