@@ -6,6 +6,7 @@
 mod assignment;
 mod formats;
 mod names;
+mod published;
 mod table;
 mod values;
 

@@ -2,8 +2,8 @@
 //!
 //! Shapes are those that the services publish. A shape that other texts may have too counts as likely.
 
-use super::Certainty;
 use super::values::{Counts, entropy, is_slug, is_uuid};
+use super::{Certainty, published};
 
 /// Which characters a token is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,6 +101,11 @@ fn any(_: &str) -> bool {
 
 fn varied(body: &str) -> bool {
     entropy(body) >= 2.9
+}
+
+/// Varied, and not one that everybody knows.
+fn kept(body: &str) -> bool {
+    varied(body) && !published::by_google(body)
 }
 
 /// Varied, and with digits: words of a language have none.
@@ -261,7 +266,7 @@ pub(super) const FORMATS: &[Format] = &[
     checked("Slack address", "hooks.slack.com/triggers/", Letters::Path, 30, any),
     checked("Discord address", "discord.com/api/webhooks/", Letters::Base64, 60, any),
     checked("Discord address", "discordapp.com/api/webhooks/", Letters::Base64, 60, any),
-    bounded("Google API key", "AIza", Letters::Url, 35, 35, varied),
+    bounded("Google API key", "AIza", Letters::Url, 35, 35, kept),
     checked("Google token", "ya29.", Letters::Dotted, 30, varied),
     format("Google client secret", "GOCSPX-", Letters::Url, 28, 28),
     checked("OpenAI key", "sk-", Letters::Url, 40, names_openai),
