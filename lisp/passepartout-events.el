@@ -490,6 +490,7 @@ itself does not count, because the core is one for all of them."
        ,(mapcar #'expand-file-name
                 (default-value 'passepartout-untrusted-folders)))
      `(:trusted-remotes ,(default-value 'passepartout-trusted-remotes))
+     `(:allowed-hosts ,(default-value 'passepartout-allowed-hosts))
      (let ((hours (default-value 'passepartout-plan-hours)))
        (and (natnump hours) `(:plan-hours ,hours)))
      (and providers `(:providers ,providers))

@@ -152,6 +152,15 @@ repository that your notes are kept in does not."
   :risky t
   :package-version '(passepartout . "0.1.0"))
 
+(defcustom passepartout-allowed-hosts nil
+  "Hosts whose pages the agent may fetch without asking you.
+\"example.org\" is that host alone, \".example.org\" all hosts below
+it; every other host asks.  What came from elsewhere, or from private
+notes, asks all the same."
+  :type '(repeat string)
+  :risky t
+  :package-version '(passepartout . "0.1.0"))
+
 (defcustom passepartout-module-file nil
   "File of the compiled module.
 The value nil looks beside the package, in the folders .build and

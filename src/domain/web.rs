@@ -82,6 +82,15 @@ pub fn is_allowed(host: &str, rules: &[String]) -> bool {
     })
 }
 
+/// Returns whether a text can be a rule for [`is_allowed`]: a host or a dot and a domain, in full.
+pub fn is_rule(rule: &str) -> bool {
+    let name = rule.trim().to_ascii_lowercase();
+    let host = name.strip_prefix('.').unwrap_or(&name);
+    // A bare top level, such as `.org`, would be everybody's.
+    let dotted = host.contains('.') || host.parse::<IpAddr>().is_ok();
+    dotted && host_of(&format!("https://{host}/")).is_ok_and(|read| read == host)
+}
+
 /// Returns why a number is not one of the public network; `None` when it is.
 pub fn inside(number: IpAddr) -> Option<&'static str> {
     match number {
@@ -187,6 +196,18 @@ mod tests {
             ("evillab.example", false),
         ] {
             assert_eq!(is_allowed(host, &rules), allowed, "{host}");
+        }
+    }
+
+    #[test]
+    fn only_hosts_and_domains_are_rules() {
+        for rule in ["example.org", ".lab.example", "Example.org", "example.org:8080", "192.0.2.7"] {
+            assert!(is_rule(rule), "{rule}");
+        }
+        for rule in
+            ["", ".", "*", "*.example.org", "org", ".org", "https://example.org", "example.org/a", "a b.org", ".."]
+        {
+            assert!(!is_rule(rule), "{rule}");
         }
     }
 

@@ -102,6 +102,8 @@ pub struct Config {
     pub untrusted_folders: Vec<PathBuf>,
     /// Remotes of git repositories that are the user's own, or beginnings of them.
     pub trusted_remotes: Vec<String>,
+    /// Hosts whose pages may be fetched without a question: `example.org` that one, `.example.org` all below it.
+    pub allowed_hosts: Vec<String>,
     /// How Org files are read; a core that runs may have been told of newer ones.
     pub org: OrgSettings,
     /// The agent's name.
@@ -153,6 +155,7 @@ pub const READ: &[&str] = &[
     "PRIVACY_FILTER_TAGS",
     "UNTRUSTED_DIRS",
     "TRUSTED_REMOTES",
+    "ALLOWED_HOSTS",
     "CONTEXT_MAX_TOKENS",
     "CONTEXT_LOG_LIMIT",
     "DEADLINE_WARNING_MINUTES",
@@ -297,6 +300,7 @@ impl Config {
             private_tags: vec!["private".to_string()],
             untrusted_folders: Vec::new(),
             trusted_remotes: Vec::new(),
+            allowed_hosts: Vec::new(),
             org: OrgSettings::default(),
             assistant: "Passepartout".to_string(),
             memory_tokens: 4_000,
@@ -343,6 +347,9 @@ impl Config {
         if let Some(remotes) = list("TRUSTED_REMOTES") {
             self.trusted_remotes = remotes;
         }
+        if let Some(hosts) = list("ALLOWED_HOSTS") {
+            self.allow_hosts(hosts);
+        }
         let mut number = |name: &str, into: &mut dyn FnMut(u64)| match text(name).map(str::parse::<u64>) {
             None => {}
             Some(Ok(value)) => into(value),
@@ -378,6 +385,19 @@ impl Config {
         }
     }
 
+    /// Takes in rules about hosts; one that could never name a host is a notice.
+    fn allow_hosts(&mut self, rules: Vec<String>) {
+        for rule in rules {
+            match crate::domain::web::is_rule(&rule) {
+                true => self.allowed_hosts.push(rule),
+                false => self.notices.push(format!(
+                    "The allowed host “{}” is none: write example.org for one host, .example.org for all below it.",
+                    crate::domain::inert::exact(&rule)
+                )),
+            }
+        }
+    }
+
     /// Takes the settings that Emacs sent; see `docs/PROTOCOL.org`. What cannot be read is a notice.
     pub fn take_settings(&mut self, settings: &Sexp) {
         let folders =
@@ -408,6 +428,7 @@ impl Config {
         // Beside what the environment names: one of the two may know more.
         self.untrusted_folders.extend(untrusted);
         self.trusted_remotes.extend(names("trusted-remotes"));
+        self.allow_hosts(names("allowed-hosts"));
         for entry in settings.list_at("permissions") {
             if let Some((tool, level)) = pair(entry) {
                 match Level::parse(&level) {

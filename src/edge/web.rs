@@ -118,17 +118,30 @@ async fn pinned(url: &Url, reach: Reach) -> Result<Client, String> {
 fn turned(at: &Url, response: &Response, host: &str) -> Result<Url, String> {
     let to = response.headers().get(LOCATION).and_then(|to| to.to_str().ok());
     let to = to.and_then(|to| at.join(to).ok()).ok_or_else(|| format!("{host} sends one nowhere"))?;
+    stays(at, &to, host)?;
+    parsed(to.as_str(), host)
+}
+
+/// Makes sure that one address leads on from another on the same host.
+fn stays(at: &Url, to: &Url, host: &str) -> Result<(), String> {
     let name = host_of(to.as_str()).map_err(|why| format!("{host} sends one to what is no address: {why}"))?;
-    if !same_host(&name, host, to.scheme()) {
-        return Err(format!("{host} sends one to another host: {to}. Fetch that, if it is wanted"));
+    // Letter for letter, a dot at its end included: the numbers that were looked up are kept under that name.
+    if !same_host(&name, host, to.scheme()) || to.host_str() != at.host_str() {
+        return Err(format!("{host} sends one to another host: {}. Fetch that, if it is wanted", cut(to.as_str())));
     }
     if at.scheme() == "https" && to.scheme() != "https" {
         return Err(format!("{host} sends one from https to http"));
     }
     if to.port_or_known_default() != at.port_or_known_default() {
-        return Err(format!("{host} sends one to another port: {to}"));
+        return Err(format!("{host} sends one to another port: {}", cut(to.as_str())));
     }
-    parsed(to.as_str(), host)
+    Ok(())
+}
+
+/// Returns the beginning of what a server said, for an error.
+fn cut(text: &str) -> String {
+    let cut: String = text.chars().take(120).collect();
+    if cut.len() < text.len() { format!("{cut}…") } else { cut }
 }
 
 async fn read(url: Url, mut response: Response) -> Result<Page, String> {
@@ -137,7 +150,7 @@ async fn read(url: Url, mut response: Response) -> Result<Page, String> {
     let html = matches!(media.as_str(), "text/html" | "application/xhtml+xml");
     if !html && !media.starts_with("text/") {
         let media = if media.is_empty() { "of no kind that it names" } else { &media };
-        return Err(format!("only HTML and text are fetched, and {url} is {media}"));
+        return Err(format!("only HTML and text are fetched, and {url} is {}", cut(media)));
     }
     let mut bytes = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(|error| said(&error))? {
@@ -212,4 +225,27 @@ fn said(error: &reqwest::Error) -> String {
         behind = cause.source();
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_stays_on_a_host_only_under_the_very_name_that_was_looked_up() {
+        let at = Url::parse("https://example.org/a").expect("an address");
+        for (to, stays_there) in [
+            ("https://example.org/b", true),
+            ("https://EXAMPLE.org/b", true),
+            ("https://example.org:443/b", true),
+            // The same host to a reader, and another name to whoever looks it up.
+            ("https://example.org./b", false),
+            ("https://www.example.org/b", false),
+            ("https://example.org:444/b", false),
+            ("http://example.org/b", false),
+        ] {
+            let to = Url::parse(to).expect("an address");
+            assert_eq!(stays(&at, &to, "example.org").is_ok(), stays_there, "{to}");
+        }
+    }
 }

@@ -65,6 +65,9 @@ impl Table {
         let mut table = Table { file: file.to_string(), ..Table::default() };
         let mut columns: Option<Option<(usize, usize)>> = None;
         let mut heading = String::new();
+        if text.replace("\r\n", "\n").contains('\r') {
+            table.bad(1, "its lines end as on old Macs, so its rows cannot be told apart; save it with Unix line ends");
+        }
         for (line, text) in text.lines().enumerate().map(|(at, text)| (at + 1, text)) {
             let stars = text.bytes().take_while(|byte| *byte == b'*').count();
             if stars > 0 && text.as_bytes().get(stars) == Some(&b' ') {
@@ -161,6 +164,10 @@ impl Table {
             let known = set.iter().find(|(name, _)| name.eq_ignore_ascii_case(row.tool));
             let base = known.map_or_else(|| default_level(tool), |(_, level)| *level);
             let loosens = strictness(row.level) < strictness(base);
+            if loosens && known.is_some_and(|(_, level)| *level == Level::Deny) {
+                // What the user denies in Emacs is denied, whatever was confirmed before.
+                continue;
+            }
             let loosening = self.loosening(row);
             if loosens && !confirmed(&loosening) {
                 waiting.push(loosening);
@@ -276,8 +283,10 @@ mod tests {
             let (levels, waiting) = table.over(&set, &toolbox, &|_| yes);
             for tool in toolbox.all() {
                 let wanted = rows.get(tool.name).map(|level| strictness(*level));
+                let denied = set.iter().any(|(name, l)| name.eq_ignore_ascii_case(tool.name) && *l == Level::Deny);
                 let expected = match (wanted, yes) {
-                    (Some(wanted), true) => wanted,
+                    (Some(wanted), true) if !denied => wanted,
+                    (Some(_), true) => of(&set, tool),
                     (Some(wanted), false) => wanted.max(of(&set, tool)),
                     (None, _) => of(&set, tool),
                 };

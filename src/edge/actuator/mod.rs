@@ -16,6 +16,7 @@ pub mod write;
 use crate::domain::action::{Action, Observation, Outcome};
 use crate::domain::context::rank::search;
 use crate::domain::gate::clearance::Cleared;
+use crate::domain::gate::reach::wanted;
 use crate::domain::id::{NodeId, TurnId};
 use crate::domain::label::{Labels, Privacy, Provenance, Trust};
 use crate::domain::memory::view::NodeRef;
@@ -197,9 +198,17 @@ impl Actuators {
             Outcome::Failed(_) | Outcome::Stale(_) | Outcome::Cancelled(_) => String::new(),
         };
         let (engine, scope, privacy) = (self.engine.clone(), cleared.scope().clone(), labels.privacy);
+        // What a host sent may stand in all that the command said and wrote, whoever's the project is.
+        let hosts: Vec<String> = match wanted(cleared.action().args()) {
+            Ok(hosts) => hosts.iter().map(ToString::to_string).collect(),
+            Err(_) => vec!["hosts that cannot be read".to_string()],
+        };
+        let sent = (!hosts.is_empty())
+            .then(|| Piece::new(&format!("what a command fetched from {}", hosts.join(", ")), &said, privacy));
         let found = tokio::task::spawn_blocking(move || engine.outside_of_command(&scope, &said, privacy)).await;
         match found {
-            Ok(outside) => {
+            Ok(mut outside) => {
+                outside.extend(sent);
                 let kept = Labels { trust: Trust::Kept, ..labels };
                 let labels = if outside.is_empty() { kept } else { labels };
                 Done { outcome, labels, outside, changed }
@@ -263,7 +272,12 @@ impl Actuators {
                 let labels = Labels::untrusted(Provenance::Web, Privacy::Open);
                 Done { outside: vec![from], ..Done::said(text, labels) }
             }
-            Err(why) => Done::failed(why),
+            Err(why) => {
+                // It may quote what the server said.
+                let from = Piece::new("a page that could not be fetched", &why, Privacy::Open);
+                let labels = Labels::untrusted(Provenance::Web, Privacy::Open);
+                Done { labels, outside: vec![from], ..Done::failed(why) }
+            }
         }
     }
 

@@ -5,8 +5,10 @@ use crate::domain::gate::clearance::Cleared;
 use crate::domain::id::NodeId;
 use crate::domain::label::Privacy;
 use crate::domain::memory::view::NodeRef;
+use crate::domain::outside::Piece;
 use crate::domain::query::run::Hit;
 use crate::domain::query::show::Row;
+use crate::domain::scope::Scope;
 use crate::edge::actuator::{Actuators, Done, may_see, note};
 
 /// How many headings or files are shown at once.
@@ -21,7 +23,7 @@ impl Actuators {
         let top = match (action.text("id").filter(|id| !id.is_empty()), cleared.facts().paths.first()) {
             (Some(id), _) => view.get(&NodeId::new(id)),
             (None, Some(path)) => view.node(&path.resolved, 0),
-            (None, None) => return self.files(may_see),
+            (None, None) => return self.files(may_see, cleared.scope()),
         };
         let Some(top) = top.filter(|top| top.privacy() <= may_see) else {
             return Done::failed("memory has no such heading or file; memory-search finds ids");
@@ -47,22 +49,27 @@ impl Actuators {
     }
 
     /// Lists the files of memory. One with anything private in it is named only to who may see that.
-    fn files(&self, may_see: Privacy) -> Done {
+    fn files(&self, may_see: Privacy, scope: &Scope) -> Done {
         let view = self.engine.view_in_sight();
         let mut privacy = Privacy::Open;
-        let mut lines = Vec::new();
+        let (mut lines, mut outside) = (Vec::new(), Vec::new());
         for card in view.cards().filter(|card| card.strictest() <= may_see) {
             if lines.len() == MOST {
                 lines.push(format!("Only the first {MOST} are shown."));
                 break;
             }
             privacy = privacy.max(card.strictest());
-            lines.push(format!("- {} ({})", card.file, counted(card.headings(), "heading")));
+            let line = format!("- {} ({})", card.file, counted(card.headings(), "heading"));
+            // A name is text, too.
+            if let Some(source) = self.engine.source_of_place(&card.file, scope) {
+                outside.push(Piece::new(&source, &line, card.strictest()));
+            }
+            lines.push(line);
         }
         if lines.is_empty() {
             lines.push("Memory has no file.".to_string());
         }
-        Done::said(lines.join("\n"), note(privacy))
+        Done::read(lines.join("\n"), note(privacy), outside)
     }
 }
 

@@ -188,7 +188,7 @@ pub(super) fn gate(place: &Place, out: &mut dyn Write) -> Result<u8, Failure> {
         private_tags: config.private_tags.clone(),
         self_build: config.self_build,
         see_private: true,
-        hosts: Vec::new(),
+        hosts: config.allowed_hosts.clone(),
     };
     let mut judge = |gates: &Gates, look: &dyn Fn(&Action, &Scope) -> Facts, permissions: BTreeMap<String, Level>| {
         GateCommand { gates, look, scope: Scope { permissions, ..scope.clone() } }

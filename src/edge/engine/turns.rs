@@ -605,7 +605,7 @@ impl Engine {
             private_tags: config.private_tags.clone(),
             self_build: config.self_build,
             see_private,
-            hosts: Vec::new(),
+            hosts: config.allowed_hosts.clone(),
         }
     }
 

@@ -642,3 +642,33 @@ fn the_vault_is_found_in_every_disguise() {
     assert_eq!(world.verdict("org-add-heading", tags), "deny");
     check(&world, "message", "text", "pass", &["a battery and a horse", "abc1"]);
 }
+
+#[test]
+fn a_page_is_fetched_unasked_from_a_host_that_the_user_named_alone() {
+    use passepartout::domain::label::{Labels, Privacy, Trust};
+    let mut world = World::new();
+    let judged = |world: &World, url: &str, labels: Labels| {
+        let args = json!({"url": url}).as_object().cloned().unwrap();
+        let toolbox = passepartout::domain::tool::Toolbox::builtin();
+        let action =
+            passepartout::domain::action::Action::new(&toolbox, "fetch-url", args, Some("A test asks."), labels)
+                .unwrap();
+        let facts = world.facts(&action);
+        let trace = passepartout::domain::gate::clearance::ask_all(&world.gates, &world.case(&action, &facts));
+        trace.strictest().unwrap().verdict.name()
+    };
+    assert_eq!(judged(&world, "https://example.org/a", Labels::MODEL), "ask");
+    world.scope.hosts = vec!["example.org".to_string()];
+    for (url, verdict) in [
+        ("https://example.org/a", "pass"),
+        ("https://www.example.org/a", "ask"),
+        ("https://example.org.evil.example/", "ask"),
+        ("https://evil.example/?example.org", "ask"),
+    ] {
+        assert_eq!(judged(&world, url, Labels::MODEL), verdict, "{url}");
+    }
+    let private = Labels { privacy: Privacy::Private, ..Labels::MODEL };
+    let outside = Labels { trust: Trust::Untrusted, ..Labels::MODEL };
+    assert_eq!(judged(&world, "https://example.org/a", private), "deny", "an address can carry what notes say");
+    assert_eq!(judged(&world, "https://example.org/a", outside), "ask", "text from outside may have named it");
+}

@@ -207,6 +207,39 @@ fn what_variables_and_substitutions_hide_does_not_pass() {
 }
 
 #[test]
+fn read_in_any_other_spelling_or_without_a_name_asks() {
+    let world = World::new();
+    for script in [
+        "f=ls; command read f < list.txt; $f",
+        "REPLY=ls; read < list.txt; $REPLY",
+        "x=1; for i in 1 2; do echo $((x)); \\read x < list.txt; done",
+        "x=1; builtin read x < list.txt; [[ $x -eq 1 ]]",
+        "x=README.md; command read x < list.txt; sort $x",
+        "x=1; time read x < list.txt; echo $((x))",
+        "x=1; 'read' x < list.txt; echo $((x))",
+        "x=1; \"read\" x < list.txt; echo $((x))",
+        "x=1; command -p read x < list.txt; echo $((x))",
+    ] {
+        assert_eq!(world.verdict("shell", json!({"command": script})), "ask", "{script}");
+    }
+    for script in ["while read -r line; do echo \"$line\"; done < list.txt", "grep read list.txt", "echo read"] {
+        assert_eq!(world.verdict("shell", json!({"command": script})), "pass", "{script}");
+    }
+}
+
+#[test]
+fn reads_below_a_home_ask_also_from_within() {
+    let world = World::new();
+    for script in ["cd && cat notes.txt", "cd ~ && cat notes.txt", "cd ~; cat *", "pushd ~; cat foo", "cd ~; cat $(ls)"]
+    {
+        assert_eq!(world.verdict("shell", json!({"command": script})), "ask", "{script}");
+    }
+    for script in ["cd src && cat a.txt", "cd ~ && ls"] {
+        assert_eq!(world.verdict("shell", json!({"command": script})), "pass", "{script}");
+    }
+}
+
+#[test]
 fn prose_in_arguments_is_no_command() {
     let world = World::new();
     let cases = [

@@ -287,7 +287,9 @@ impl Look<'_> {
         }
         let connects = tables::NETWORK.contains(&name);
         if connects {
-            let why = format!("“{name}” connects to somewhere; there is no network in the confined shell.");
+            let why = format!(
+                "“{name}” connects to somewhere; without named hosts there is no network in the confined shell."
+            );
             concerns.push(Concern { matter: Matter::Network, harm: Harm::Moderate, why });
         }
         let verdict = match system_name(spelt) {
@@ -364,18 +366,24 @@ impl Look<'_> {
         if reads
             && !listing
             && self.wanders()
-            && words.iter().skip(1).any(|w| value(Some(w)).is_some_and(|v| !v.starts_with(['/', '-'])))
+            && words.iter().skip(1).any(|w| value(Some(w)).is_none_or(|v| !v.starts_with(['/', '-'])))
         {
-            concerns
-                .push(effect(Harm::Unknown, "It changes to a folder that is known only at run time, and reads there."));
+            concerns.push(effect(
+                Harm::Unknown,
+                "It changes to a folder that is known only at run time, or in somebody's home, and reads there.",
+            ));
         }
     }
 
-    /// Whether the script changes to a folder that is not known.
+    /// Whether the script changes to a folder that is not known, or to one whose files are not read unasked.
     fn wanders(&self) -> bool {
+        let shut = |path: &String| matches!(place::zone(path, self.scope), Zone::Home | Zone::Memex | Zone::Own);
         self.script.commands.iter().any(|command| {
             matches!(value(command.words.first()), Some("cd" | "pushd"))
-                && command.words.get(1).is_some_and(|word| word.value.is_none() || word.glob)
+                && command
+                    .words
+                    .get(1)
+                    .is_none_or(|word| word.value.is_none() || word.glob || word.resolved.iter().any(shut))
         })
     }
 

@@ -30,7 +30,16 @@ impl Engine {
         chain.reverse();
         for above in chain.iter().chain([node]) {
             for name in NAMES {
-                if let Some(value) = above.property(name) {
+                let added = |key: &str| key.strip_prefix(name).is_some_and(|rest| matches!(rest, "" | "+"));
+                let values: Vec<&str> =
+                    above.properties().filter(|(key, _)| added(key)).map(|(_, value)| value).collect();
+                if values.len() > 1 && name != "PP_DENY" {
+                    let place = above.title();
+                    mandate.wrong.push(format!("{file}: {place}: {name} stands there more than once"));
+                    continue;
+                }
+                // Of what forbids, every line counts.
+                for value in values {
                     let said = Said { file, heading: above.id().as_str(), title: above.title(), name, value };
                     mandate.take(&said, &ground);
                 }

@@ -285,10 +285,30 @@ impl<'a> Walk<'a> {
                 _ => command.words.push(self.word(*child)),
             }
         }
-        if command.words.first().and_then(|word| word.value.as_deref()) == Some("read") {
-            self.reads_from(&command.words, (place.stage > 0).then_some(place.pipeline));
-        }
+        self.fills_variables(&command.words, place);
         command
+    }
+
+    /// Notes what `read` fills. Spelt otherwise than as a bare word with names behind it, it would fill variables that
+    /// were taken for known when the script was looked through.
+    fn fills_variables(&mut self, words: &[Word], place: Place) {
+        let text = |word: &Word| word.value.clone().unwrap_or_default();
+        let prefixes = ["command", "builtin", "time", "exec", "coproc"];
+        let behind = words.iter().take_while(|word| {
+            let text = text(word);
+            prefixes.contains(&text.as_str()) || text.starts_with('-') && word.raw == text
+        });
+        let behind = behind.count();
+        let Some(program) = words.get(behind) else { return };
+        if text(program) != "read" {
+            return;
+        }
+        let named = words.iter().skip(behind + 1).any(|word| !text(word).starts_with('-'));
+        if behind == 0 && program.raw == "read" && named {
+            self.reads_from(words, (place.stage > 0).then_some(place.pipeline));
+        } else {
+            self.unknown("It reads into variables in a way that is not judged.");
+        }
     }
 
     fn declaration(&mut self, node: Node<'a>, place: Option<Place>, stack: &mut Vec<(Node<'a>, Option<Place>)>) {
