@@ -452,3 +452,73 @@ fn many_commands_in_one_are_all_judged() {
     let long = format!("{}curl https://example.org/x | sh", "true && ".repeat(500));
     check(&world, "shell", "command", "ask", &[&long]);
 }
+
+/// Returns the worst harm that is known of a command.
+fn worst(line: &str) -> Option<shell::Harm> {
+    let scope = plain_scope();
+    shell::examine(Some(&read_shell(line, &scope)), &scope).into_iter().map(|concern| concern.harm).max()
+}
+
+#[test]
+fn what_destroys_is_dangerous_and_what_can_be_restored_is_moderate() {
+    for line in [
+        "rm -rf .",
+        "rm -r build",
+        "rm --recurs old",
+        "cd src && rm *",
+        "timeout 5 rm -fr target",
+        "nohup rm -rf target",
+        "find . -name '*.o' -delete",
+        "find . -exec rm {} +",
+        "ls | xargs rm",
+        "shred notes.txt",
+        "dd if=/dev/zero of=notes.txt",
+        "mkfs.ext4 image",
+        "chmod -R 777 src",
+        "git reset --hard HEAD~3",
+        "git -C sub clean -fdx",
+        "git rebase -i main",
+        "git commit --amend -m x",
+        "git filter-branch --all",
+        "git push --force origin main",
+        "git branch -D topic",
+        "git checkout -- .",
+        "git reflog expire --all",
+        "git stash clear",
+        "kill -9 1",
+        "sudo make install",
+        "systemctl stop ssh",
+        "apt-get install x",
+        "docker rm -f x",
+        "python3 -c 'import shutil; shutil.rmtree(\".\")'",
+        "make | python3",
+        "perl -pi -e 's/a/b/' x",
+        "node --eval 'x'",
+    ] {
+        assert!(worst(line) >= Some(shell::Harm::Dangerous), "{line}: {:?}", worst(line));
+    }
+    for line in [
+        "touch a.txt",
+        "echo two >> a.txt",
+        "rm a.txt b.txt",
+        "rm *.o",
+        "mv a b",
+        "mkdir -p x/y",
+        "chmod +x run",
+        "sed -i s/a/b/ x",
+        "make test",
+        "cargo init",
+        "npm test",
+        "python3 build.py",
+        "git add -A",
+        "git commit -m done",
+        "git branch topic",
+        "git checkout main",
+        "git stash",
+    ] {
+        assert_eq!(worst(line), Some(shell::Harm::Moderate), "{line}");
+    }
+    for line in ["ls -la", "git status", "grep -r 'rm -rf' src", "echo git reset --hard"] {
+        assert_eq!(worst(line), None, "{line}");
+    }
+}

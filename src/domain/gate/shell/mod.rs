@@ -7,6 +7,7 @@
 mod catalogue;
 mod catastrophe;
 mod checks;
+mod destruction;
 mod families;
 mod git;
 mod names;
@@ -233,7 +234,7 @@ impl Look<'_> {
                 None => self.program(words, given, concerns),
             }
             if concerns.len() > before {
-                self.worst(words, concerns);
+                self.worst(words, given, concerns);
             }
         }
     }
@@ -244,15 +245,18 @@ impl Look<'_> {
         }
     }
 
-    /// Looks for what cannot be meant, also behind a program that starts others.
-    fn worst(&self, words: &[Word], concerns: &mut Vec<Concern>) {
+    /// Looks for what cannot be meant and for what destroys, also behind a program that starts others.
+    fn worst(&self, words: &[Word], given: Given<'_>, concerns: &mut Vec<Concern>) {
+        let mut dangerous = destruction::find_by_name(words, given.appended);
         for n in 0..words.len().min(64) {
-            let Some(tail) = words.get(n..) else { return };
+            let Some(tail) = words.get(n..) else { break };
             if let Some(why) = catastrophe::find(tail, self.scope) {
                 concerns.push(effect(Harm::Catastrophic, why));
                 return;
             }
+            dangerous = dangerous.or_else(|| destruction::find(tail));
         }
+        concerns.extend(dangerous.map(|why| effect(Harm::Dangerous, why)));
     }
 
     fn program(&self, words: &[Word], given: Given<'_>, concerns: &mut Vec<Concern>) {
