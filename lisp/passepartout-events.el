@@ -493,6 +493,8 @@ itself does not count, because the core is one for all of them."
      `(:allowed-hosts ,(default-value 'passepartout-allowed-hosts))
      (let ((hours (default-value 'passepartout-plan-hours)))
        (and (natnump hours) `(:plan-hours ,hours)))
+     ;; While it is not switched off here the environment counts.
+     (and (not (default-value 'passepartout-dry-run)) '(:dry-run nil))
      (and providers `(:providers ,providers))
      (let ((launcher (passepartout-module-launcher)))
        (and launcher `(:launcher ,launcher)))

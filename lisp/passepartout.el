@@ -205,6 +205,14 @@ says, else for 24.  A change counts from the next start of the core (see
   :type '(choice (const :tag "A day" nil) natnum)
   :package-version '(passepartout . "0.1.0"))
 
+(defcustom passepartout-dry-run t
+  "Whether a command that waits for you is tried out in a copy first.
+The copy of its project is thrown away; there is no network in it and
+nothing secret.  What came of it stands in the flight plan.  A change
+counts from the next start of the core (see `passepartout-restart')."
+  :type 'boolean
+  :package-version '(passepartout . "0.1.0"))
+
 (defcustom passepartout-approval-delay 1.0
   "Seconds for which a plan that has just appeared cannot be approved.
 A key that was meant for something else then approves nothing."

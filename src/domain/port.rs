@@ -2,7 +2,8 @@
 
 use crate::domain::action::{Action, Observation};
 use crate::domain::gate::Facts;
-use crate::domain::gate::clearance::Cleared;
+use crate::domain::gate::clearance::{Cleared, Rehearsal};
+use crate::domain::gate::plan::Tried;
 use crate::domain::id::TurnId;
 use crate::domain::label::{Labels, Privacy};
 use crate::domain::outside::{Outside, Piece};
@@ -178,6 +179,13 @@ pub trait Actuator: Send + Sync {
     /// Performs a cleared action of a turn, once. Refuses when the facts no longer hold.
     /// Failure is an observation, not an error.
     async fn perform(&self, turn: &TurnId, cleared: Cleared) -> Observation;
+    /// Tries a command out in a throw-away copy of its project, for at most so many milliseconds, with secrets masked in
+    /// what it says; returns how many it took as well. It says why when it does not. Dropping the future ends it.
+    async fn rehearse(&self, rehearsal: Rehearsal, most: u64) -> (Tried, u64);
+    /// Returns text with the secrets in it masked, as people are shown what a trial said.
+    fn masked(&self, text: &str) -> String;
+    /// Returns the name of the bytes of each of these files, in hexadecimal; `None` for what is no file.
+    async fn contents(&self, files: &[String]) -> Vec<Option<String>>;
 }
 
 /// Counts tokens of text, for budgets.

@@ -134,6 +134,8 @@ pub struct Config {
     pub undo_files: usize,
     /// How long a plan can be approved, in hours.
     pub plan_hours: u32,
+    /// Whether a command that waits is tried out in a copy of its project first.
+    pub dry_run: bool,
     /// Folders of skills beside the shipped ones.
     pub skill_directories: Vec<PathBuf>,
     /// The launcher, when it lies somewhere else than beside this program.
@@ -168,6 +170,7 @@ pub const READ: &[&str] = &[
     "DISPATCHER_RULE_THRESHOLD",
     "UNDO_MAX_FILES",
     "PLAN_HOURS",
+    "DRY_RUN",
     "OPENROUTER_API_KEY",
     "OPENAI_API_KEY",
     "ANTHROPIC_API_KEY",
@@ -316,6 +319,7 @@ impl Config {
             undo_files: 20_000,
             rule_threshold: 3,
             plan_hours: 24,
+            dry_run: true,
             skill_directories: Vec::new(),
             launcher: None,
             shipped_skills: None,
@@ -366,6 +370,7 @@ impl Config {
         number("MEMORY_AUTO_SAVE_INTERVAL", &mut |n| self.auto_save = n);
         number("MEMORY_HISTORY_RETENTION", &mut |n| self.history_days = n.min(100_000) as u32);
         self.save_on_exit = !text("MEMORY_SAVE_ON_EXIT").is_some_and(|v| v.eq_ignore_ascii_case("false"));
+        self.dry_run = !text("DRY_RUN").is_some_and(|v| v.eq_ignore_ascii_case("false"));
         self.self_build = text("SELF_BUILD_MODE").is_some_and(|v| v.eq_ignore_ascii_case("true"));
         for (variable, name, kind) in [
             ("OLLAMA_HOST", "ollama", "ollama"),
@@ -445,6 +450,9 @@ impl Config {
         }
         if let Some(n) = settings.count_at("memory-tokens") {
             self.memory_tokens = n;
+        }
+        if settings.get("dry-run").is_some() {
+            self.dry_run = settings.flag_at("dry-run");
         }
         if let Some(n) = settings.count_at("plan-hours") {
             self.plan_hours = hours(n as u64);

@@ -170,6 +170,7 @@ fn the_defaults_in_the_manual_are_those_of_the_code() {
         ("MEMORY_SAVE_ON_EXIT", config.save_on_exit.to_string()),
         ("MEMORY_HISTORY_RETENTION", config.history_days.to_string()),
         ("PLAN_HOURS", config.plan_hours.to_string()),
+        ("DRY_RUN", config.dry_run.to_string()),
         ("SELF_BUILD_MODE", config.self_build.to_string()),
     ];
     for (name, default) in real {
@@ -447,15 +448,18 @@ fn sources(folder: &str) -> Vec<(String, String)> {
 fn a_clearance_is_closed() {
     // That no other file makes one is a test beside those of the turn; this is what makes it true.
     let text = read("src/domain/gate/clearance.rs");
-    let (before, behind) = text.split_once("pub struct Cleared {").expect("the clearance stands in its file");
-    let fields = behind.split('}').next().unwrap_or_default();
-    assert!(!fields.contains("pub"), "a field of the clearance is open:{fields}");
-    let derives = before.lines().rev().take_while(|line| !line.is_empty()).collect::<Vec<_>>().join("\n");
-    for way in ["Clone", "Copy", "Default", "Deserialize"] {
-        assert!(
-            !derives.contains(way) && !text.contains(&format!("{way} for Cleared")),
-            "a clearance can be made by {way}"
-        );
+    for kind in ["Cleared", "Rehearsal"] {
+        let start = format!("pub struct {kind} {{");
+        let (before, behind) = text.split_once(&start).expect("the clearance stands in its file");
+        let fields = behind.split('}').next().unwrap_or_default();
+        assert!(!fields.contains("pub"), "a field of {kind} is open:{fields}");
+        let derives = before.lines().rev().take_while(|line| !line.is_empty()).collect::<Vec<_>>().join("\n");
+        for way in ["Clone", "Copy", "Default", "Deserialize"] {
+            assert!(
+                !derives.contains(way) && !text.contains(&format!("{way} for {kind}")),
+                "a {kind} can be made by {way}"
+            );
+        }
     }
     assert!(
         !text.contains("\nmod ") && !text.contains("\npub mod "),
@@ -466,6 +470,7 @@ fn a_clearance_is_closed() {
         port.contains("fn perform(&self, turn: &TurnId, cleared: Cleared)"),
         "an actuator takes a clearance, by value"
     );
+    assert!(port.contains("fn rehearse(&self, rehearsal: Rehearsal, "), "what tries takes leave to try, by value");
 }
 
 #[test]

@@ -106,7 +106,7 @@ fn users() -> Vec<Option<u32>> {
 }
 
 /// Whether this kernel can confine at all; says so when it cannot.
-fn possible() -> bool {
+pub(crate) fn possible() -> bool {
     let world = World::new(None);
     let (code, _, errors) = world.bash(&world.policy(), "true");
     if code == 125 && errors.contains("namespaces") {

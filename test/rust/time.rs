@@ -242,7 +242,8 @@ async fn what_is_too_large_to_be_undone_is_said_before_it_runs() {
     assert_eq!(asked.report.ending, Ending::Parked);
     let plan = waiting(&engine);
     assert!(plan.body.contains("not undoable: ") && plan.body.contains("UNDO_MAX_FILES"), "{}", plan.body);
-    assert!(plan.title.ends_with("(not undoable)"), "{}", plan.title);
+    assert_eq!(plan.about.badge, passepartout::domain::gate::badge::Badge::Irreversible);
+    assert!(!plan.title.contains("undoable"), "the badge says it once: {}", plan.title);
     assert!(asked.report.deeds.iter().any(|deed| deed.summary.ends_with("(not undoable)")), "{:?}", asked.report.deeds);
 }
 

@@ -5,8 +5,10 @@
 
 use crate::domain::action::Action;
 use crate::domain::gate::plan::{Approval, asks};
-use crate::domain::gate::{Case, Facts, Gates, Opinion, Reason, Trace, Verdict, secret};
+use crate::domain::gate::shell::{self, Harm, Matter};
+use crate::domain::gate::{Case, Facts, Gates, Opinion, Reason, Trace, Verdict, reach, secret};
 use crate::domain::scope::Scope;
+use crate::domain::tool::Effect;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// An action that may happen now, once.
@@ -44,6 +46,60 @@ impl Cleared {
     pub fn trace(&self) -> &Trace {
         &self.trace
     }
+}
+
+/// Leave to try a command out, once, in a throw-away copy of its project, for the human who decides about it.
+/// It clears no act: what performs takes a [`Cleared`], and what tries takes nothing else than this.
+#[derive(Debug)]
+pub struct Rehearsal {
+    command: String,
+    scope: Scope,
+}
+
+impl Rehearsal {
+    /// Returns the command.
+    pub fn command(&self) -> &str {
+        &self.command
+    }
+
+    /// Returns what the turn may see and touch.
+    pub fn scope(&self) -> &Scope {
+        &self.scope
+    }
+}
+
+/// Returns leave to try a command out that gates ask about and none denies, when all that speaks against it is known and
+/// moderate.
+///
+/// # Errors
+/// Why it may not be tried, in words.
+pub fn may_rehearse(case: &Case<'_>, trace: &Trace) -> Result<Rehearsal, &'static str> {
+    if case.tool.effect != Effect::Execute || trace.action != case.action.hash() {
+        return Err("it is no command that was judged");
+    }
+    if trace.strictest().map(|opinion| opinion.verdict.severity()) != Some(1) {
+        return Err("a gate denies it, or none asks");
+    }
+    if !case.facts.unknown.is_empty() {
+        return Err("not all that it touches could be found out");
+    }
+    let concerns = shell::examine(case.facts.shell.as_ref(), case.scope);
+    let beyond = |matter| matches!(matter, Matter::Own | Matter::Network | Matter::Leak | Matter::Secret);
+    let hosts = reach::wanted(case.action.args());
+    if hosts.is_err() || hosts.is_ok_and(|hosts| !hosts.is_empty()) || concerns.iter().any(|c| beyond(c.matter)) {
+        return Err("it reaches for the network, secrets or the agent itself, and none of these is in a copy");
+    }
+    for concern in &concerns {
+        match concern.harm {
+            Harm::Moderate => {}
+            Harm::Unknown => return Err("not all that it may do is known, so it is not even tried"),
+            Harm::Dangerous | Harm::Catastrophic => {
+                return Err("it may do more than moderate harm, so it is not even tried");
+            }
+        }
+    }
+    let command = case.action.text("command").ok_or("there is no command")?.to_string();
+    Ok(Rehearsal { command, scope: case.scope.clone() })
 }
 
 /// What judging came to.

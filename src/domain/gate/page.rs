@@ -20,6 +20,8 @@ pub enum Part {
     Why,
     /// The diff of what would be edited.
     Diff,
+    /// What came of trying a command out in a copy.
+    Predicted,
 }
 
 impl Part {
@@ -30,6 +32,7 @@ impl Part {
             Part::Asked => "asked",
             Part::Why => "why",
             Part::Diff => "diff",
+            Part::Predicted => "predicted",
         }
     }
 }
@@ -46,7 +49,7 @@ pub struct Page {
 }
 
 /// Returns the parts of a plan's text. The body is never empty; the others may be.
-pub fn parts(plan: &FlightPlan) -> [(Part, Cow<'_, str>); 4] {
+pub fn parts(plan: &FlightPlan) -> [(Part, Cow<'_, str>); 5] {
     let mut asked = String::new();
     for (gate, reason) in plan.asks() {
         field(&mut asked, &gate, &reason);
@@ -56,6 +59,7 @@ pub fn parts(plan: &FlightPlan) -> [(Part, Cow<'_, str>); 4] {
         (Part::Asked, Cow::Owned(asked)),
         (Part::Why, Cow::Owned(shown(plan.action.explanation().as_str()))),
         (Part::Diff, Cow::Borrowed(plan.diff.as_str())),
+        (Part::Predicted, Cow::Borrowed(plan.about.tried.as_ref().map_or("", |tried| tried.text.as_str()))),
     ]
 }
 

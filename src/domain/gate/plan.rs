@@ -89,11 +89,46 @@ pub struct About {
     pub basis: String,
     /// What differs between what it showed and what came: for people, never for a model.
     pub differs: String,
+    /// What came of trying a command out in a copy: for people, never for a model.
+    pub tried: Option<Tried>,
+}
+
+/// What came of trying a command out in a throw-away copy of its project.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tried {
+    /// Whether it was tried.
+    pub ran: bool,
+    /// All of it as it is shown; when it was not tried, why not.
+    pub text: String,
+    /// How it ended and what it said, as [`Tried::heard`] keeps it.
+    pub said: String,
+    /// The files of the project that it would change, each with the name of its bytes after that; `None` when it would
+    /// be gone.
+    pub files: Vec<(String, Option<String>)>,
+}
+
+/// So many characters of what a command said are kept and compared.
+const HEARD: usize = 16_000;
+
+impl Tried {
+    /// Returns as much of what a command said as is kept of a trial, and compared with what came.
+    pub fn heard(said: &str) -> String {
+        match said.char_indices().nth(HEARD) {
+            None => said.to_string(),
+            Some((at, _)) => format!("{}…", said.get(..at).unwrap_or("")),
+        }
+    }
+
+    /// Returns that a command was not tried, and why.
+    pub fn not(why: &str) -> Tried {
+        let text = format!("Not predicted: {}.\n", why.trim_end_matches('.'));
+        Tried { ran: false, text, said: String::new(), files: Vec::new() }
+    }
 }
 
 impl Default for About {
     fn default() -> About {
-        About { badge: Badge::Irreversible, step: 0, basis: String::new(), differs: String::new() }
+        About { badge: Badge::Irreversible, step: 0, basis: String::new(), differs: String::new(), tried: None }
     }
 }
 

@@ -9,7 +9,7 @@ use crate::domain::tool::{CONFIRM, RESTORE};
 
 /// What a title quotes is cut after so many characters.
 const QUOTED: usize = 60;
-/// What is said behind a command whose changes could not be taken back.
+/// What the trace says behind a command whose changes cannot be taken back; a plan has a badge for that.
 const NOT_UNDOABLE: &str = " (not undoable)";
 /// A title is cut after so many characters.
 const LONGEST: usize = 160;
@@ -122,9 +122,8 @@ pub fn title(action: &Action, facts: &Facts) -> String {
             format!("Write {} ({size})", path(given("path").unwrap_or("?")))
         }
         "shell" => {
-            let end = if facts.not_undoable.is_some() { NOT_UNDOABLE } else { "" };
-            let most = LONGEST.saturating_sub("Run: ".len() + end.len() + 1);
-            format!("Run: {}{end}", clip(&plain_long(given("command").unwrap_or("")), most))
+            let most = LONGEST.saturating_sub("Run: ".len() + NOT_UNDOABLE.len() + 1);
+            format!("Run: {}", clip(&plain_long(given("command").unwrap_or("")), most))
         }
         RESTORE => {
             let count = facts.edits.len() + facts.puts.len();
@@ -149,6 +148,12 @@ pub fn title(action: &Action, facts: &Facts) -> String {
         other => plain(other),
     };
     clip(&words, LONGEST)
+}
+
+/// Returns what an action does as the trace tells it: its title, and whether what a command does cannot be taken back.
+pub fn told(action: &Action, facts: &Facts) -> String {
+    let end = if action.tool() == "shell" && facts.not_undoable.is_some() { NOT_UNDOABLE } else { "" };
+    format!("{}{end}", title(action, facts))
 }
 
 /// Returns text of others between quotation marks of ours, of which it has none itself.

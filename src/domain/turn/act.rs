@@ -2,7 +2,8 @@
 
 use crate::domain::action::{Action, Observation, Outcome};
 use crate::domain::gate::clearance::Cleared;
-use crate::domain::gate::title::title;
+use crate::domain::gate::plan::Tried;
+use crate::domain::gate::title::told;
 use crate::domain::gate::{Facts, Trace};
 use crate::domain::id::PlanId;
 use crate::domain::label::{Labels, Privacy, Trust};
@@ -34,6 +35,7 @@ impl Turn {
         let mut outcomes = Vec::new();
         // Whether what the later calls were judged on may have changed by an earlier one.
         let mut moved = false;
+        let mut parked = Vec::new();
         for (call, judged) in calls.iter().zip(judged) {
             let judged = match judged {
                 judged if !moved => judged,
@@ -46,11 +48,8 @@ impl Turn {
                 },
             };
             match judged {
-                Judged::Parked(parked) => {
-                    let (action, facts, trace) = *parked;
-                    self.park(action, facts, trace, call.id.clone(), desk).await?;
-                }
-                Judged::Cleared(_) if !self.report.plans.is_empty() => {
+                Judged::Parked(waits) => parked.push((call.id.clone(), *waits)),
+                Judged::Cleared(_) if !parked.is_empty() => {
                     self.result(
                         call,
                         "Not carried out yet: an earlier call of this answer waits for the user.".to_string(),
@@ -63,6 +62,14 @@ impl Turn {
                     outcomes.push((call.tool.clone(), outcome));
                 }
             }
+        }
+        // All are tried before one is parked: a turn that is stopped meanwhile leaves no plan, and all appear together.
+        let mut tried = Vec::new();
+        for (_, (action, facts, trace)) in &parked {
+            tried.push(self.rehearse(action, facts, trace, desk).await);
+        }
+        for ((call, (action, facts, trace)), tried) in parked.into_iter().zip(tried) {
+            self.park(action, facts, trace, call, tried, desk).await?;
         }
         if !self.report.plans.is_empty() {
             self.report.conversation.depth = signal.depth;
@@ -99,7 +106,7 @@ impl Turn {
             Fault::Pipeline(format!("the store could not keep the intent, so nothing was done ({why})"))
         })?;
         let tool = cleared.action().tool().to_string();
-        let summary = title(cleared.action(), cleared.facts());
+        let summary = told(cleared.action(), cleared.facts());
         let logged = proposal::logged(cleared.action(), cleared.facts());
         let trace = cleared.trace().clone();
         let effect = desk.toolbox.get(&tool).map(|tool| tool.effect);
@@ -161,7 +168,7 @@ impl Turn {
                 let (action, facts, trace) = *parked;
                 let nodes = (desk.briefing)(Privacy::Open).nodes;
                 self.report.conversation.contact = Some(Box::new(Contact { prompt, nodes }));
-                self.park(action, facts, trace, String::new(), desk).await?;
+                self.park(action, facts, trace, String::new(), None, desk).await?;
                 Ok(Flow::End(Ending::Parked))
             }
             Ok(Judged::Cleared(cleared)) => {
@@ -192,7 +199,8 @@ impl Turn {
             }
             Ok(Judged::Parked(parked)) => {
                 let (action, facts, trace) = *parked;
-                self.park(action, facts, trace, String::new(), desk).await?;
+                let tried = self.rehearse(&action, &facts, &trace, desk).await;
+                self.park(action, facts, trace, String::new(), tried, desk).await?;
                 Ok(Flow::End(Ending::Parked))
             }
             Err(Refusal { words, .. }) => {
@@ -222,15 +230,17 @@ impl Turn {
         facts: Facts,
         trace: Trace,
         call: String,
+        tried: Option<Tried>,
         desk: &Desk<'_>,
     ) -> Result<(), Fault> {
         let (session, turn) = (self.signal.origin.session.clone(), self.signal.turn.clone());
         let tool = action.tool().to_string();
-        let summary = title(&action, &facts);
+        let summary = told(&action, &facts);
         let project = desk.scope.project.clone();
         // Several of one answer are steps of one decision.
         let step = u32::try_from(self.report.plans.len()).unwrap_or(u32::MAX);
-        let parking = Parking { action, facts, trace: trace.clone(), session, turn, call: call.clone(), project, step };
+        let (asked, call_id) = (trace.clone(), call.clone());
+        let parking = Parking { action, facts, trace: asked, session, turn, call: call_id, project, step, tried };
         let plan = desk
             .journal
             .park(parking)

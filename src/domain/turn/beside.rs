@@ -56,7 +56,8 @@ impl Turn {
             let (session, turn, call) = (old.session.clone(), old.turn.clone(), old.call.clone());
             let project = desk.scope.project.clone();
             let step = old.about.step;
-            let parking = Parking { action, facts, trace: trace.clone(), session, turn, call, project, step };
+            let tried = self.rehearse(&action, &facts, &trace, desk).await;
+            let parking = Parking { action, facts, trace: trace.clone(), session, turn, call, project, step, tried };
             match desk.journal.renew(&old, parking, &self.report.conversation).await {
                 Ok(new) => {
                     let waiting = &mut self.report.conversation.waiting;

@@ -11,14 +11,16 @@ mod fit;
 pub mod prompt;
 pub mod proposal;
 mod reason;
+mod rehearse;
 mod report;
 mod settle;
 
 pub use faults::panic_text;
+pub use rehearse::TRYING;
 pub use report::{Contact, Conversation, Deed, Ending, TurnReport};
 
 use crate::domain::action::Action;
-use crate::domain::gate::plan::{Approval, FlightPlan};
+use crate::domain::gate::plan::{Approval, FlightPlan, Tried};
 use crate::domain::gate::{Facts, Gates, Trace};
 use crate::domain::id::{SessionId, TurnId};
 use crate::domain::label::{Privacy, Trust};
@@ -88,6 +90,8 @@ pub struct Parking {
     pub project: String,
     /// Which step of its decision it is, from 0.
     pub step: u32,
+    /// What came of trying it out; `None` for what is no command.
+    pub tried: Option<Tried>,
 }
 
 /// What sets a turn going.
@@ -223,6 +227,8 @@ struct Turn {
     said: Vec<String>,
     /// Whether a fault has ended it; what follows only says so.
     failed: bool,
+    /// How many milliseconds are left for trying commands out.
+    trying: u64,
 }
 
 impl Turn {
@@ -269,7 +275,7 @@ impl Turn {
     }
 
     fn new(signal: Signal, report: TurnReport) -> Turn {
-        Turn { signal, report, tries: 0, acted: false, said: Vec::new(), failed: false }
+        Turn { signal, report, tries: 0, acted: false, said: Vec::new(), failed: false, trying: TRYING }
     }
 
     async fn step(&mut self, step: Step, desk: &Desk<'_>, sink: Sink<'_>) -> Result<Flow, Fault> {

@@ -138,7 +138,13 @@ impl Turn {
             self.stale(plan, "what the plan was about has changed since it was shown, so nothing was done. Propose it again if it is still wanted.")
         } else {
             match self.judge(plan.action.clone(), desk, Some(approval)).await? {
-                Ok(Judged::Cleared(cleared)) => self.perform(cleared, Some(&plan.id), desk).await?,
+                Ok(Judged::Cleared(cleared)) => {
+                    let known = self.report.changed.len();
+                    let outcome = self.perform(cleared, Some(&plan.id), desk).await?;
+                    let changed = self.report.changed.get(known..).unwrap_or_default().to_vec();
+                    differing = self.beside_reality(plan, &outcome, &changed, desk).await;
+                    outcome
+                }
                 Ok(Judged::Parked(parked)) => {
                     let (_, _, trace) = *parked;
                     differing = objections(plan, &trace);

@@ -9,19 +9,22 @@ mod look;
 mod outline;
 pub mod put;
 pub mod read;
+pub(super) mod rehearse;
 mod restore;
 pub mod shell;
 pub mod write;
 
 use crate::domain::action::{Action, Observation, Outcome};
 use crate::domain::context::rank::search;
-use crate::domain::gate::clearance::Cleared;
+use crate::domain::gate::clearance::{Cleared, Rehearsal};
+use crate::domain::gate::plan::Tried;
 use crate::domain::gate::reach::wanted;
+use crate::domain::gate::show::shown;
 use crate::domain::id::{NodeId, TurnId};
 use crate::domain::label::{Labels, Privacy, Provenance, Trust};
 use crate::domain::memory::view::NodeRef;
 use crate::domain::outside::Piece;
-use crate::domain::port::Actuator;
+use crate::domain::port::{Actuator, LogLevel};
 use crate::domain::query::parse::is_plain;
 use crate::domain::query::run::Hit;
 use crate::domain::query::show::{Row, ended};
@@ -31,7 +34,7 @@ use crate::edge::engine::changes::Act;
 use crate::edge::engine::query::Manner;
 use async_trait::async_trait;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How much of a file or subtree is read at once, in bytes.
 const READ_LIMIT: usize = 64 * 1024;
@@ -93,6 +96,36 @@ impl Actuator for Actuators {
             Outcome::Cancelled(text) => Outcome::Cancelled(self.masked(&text)),
         };
         Observation { action, outcome, labels: done.labels, outside: done.outside, changed: done.changed }
+    }
+
+    async fn rehearse(&self, rehearsal: Rehearsal, most: u64) -> (Tried, u64) {
+        if !self.engine.config.dry_run {
+            return (Tried::not("trying commands out is switched off (DRY_RUN)"), 0);
+        }
+        let (began, most) = (Instant::now(), Duration::from_millis(most));
+        let tried = match &self.engine.shell {
+            Err(why) => Tried::not(&format!("commands cannot be confined here ({why})")),
+            Ok(shell) => {
+                let below = rehearse::folder(&self.engine.config);
+                let trial = shell.rehearse(&rehearsal, &below, most);
+                let tried = rehearse::within(most, trial).await.unwrap_or_else(|why| Tried::not(&why));
+                let what = if tried.ran { "was tried in a copy of its project" } else { "was not tried" };
+                self.engine.say(LogLevel::Info, &format!("a command that waits {what}"));
+                // Masked before anything is cut or escaped.
+                Tried { text: shown(&self.masked(&tried.text)), said: Tried::heard(&self.masked(&tried.said)), ..tried }
+            }
+        };
+        (tried, u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX))
+    }
+
+    fn masked(&self, text: &str) -> String {
+        crate::domain::gate::secret::mask(&self.engine.mask(text)).0
+    }
+
+    async fn contents(&self, files: &[String]) -> Vec<Option<String>> {
+        let files = files.to_vec();
+        let look = move || files.iter().map(|file| rehearse::content(std::path::Path::new(file))).collect();
+        tokio::task::spawn_blocking(look).await.unwrap_or_default()
     }
 }
 
@@ -296,10 +329,6 @@ impl Actuators {
             Ok(()) => Done::said(format!("{name} may be asked from now on."), OWN),
             Err(why) => Done::failed(why),
         }
-    }
-
-    fn masked(&self, text: &str) -> String {
-        crate::domain::gate::secret::mask(&self.engine.mask(text)).0
     }
 }
 

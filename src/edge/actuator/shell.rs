@@ -1,20 +1,23 @@
 //! Carries out `shell`: a command in the project, confined, with its outcome as text.
 
 use crate::domain::action::{Observation, Outcome};
-use crate::domain::gate::clearance::Cleared;
+use crate::domain::gate::clearance::{Cleared, Rehearsal};
 use crate::domain::gate::facts::WallsFact;
+use crate::domain::gate::plan::Tried;
 use crate::domain::gate::reach::wanted;
 use crate::domain::label::{Labels, Privacy, Provenance, Trust};
 use crate::domain::scope::Scope;
 use crate::domain::turn::proposal::exited;
+use crate::edge::actuator::rehearse::{self, GivenUp};
 use crate::edge::sandbox::{
     Ending, Launcher, Limits, Network, Output, Policy, RunReport, SandboxError, SecretTest, Stamps, Task, Walls,
     changed_files, newly_obeyed, run, run_reaching, stamps, walls,
 };
 use crate::edge::survey::Confinement;
 use async_trait::async_trait;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use tokio::sync::OnceCell;
 
 /// Runs commands under one launcher.
@@ -131,6 +134,44 @@ impl Shell {
         let limits = Limits { seconds: self.limits.seconds.min(LOOKING), output };
         let report = run(&self.launcher, &policy, Task::Bash(line), limits).await?;
         Ok((report, policy.private))
+    }
+
+    /// Tries a command out in a throw-away copy of its project, which is made below a folder of ours; copying and running
+    /// take no longer than `most` together.
+    ///
+    /// # Errors
+    /// Why it was not tried, in words.
+    pub(super) async fn rehearse(&self, rehearsal: &Rehearsal, below: &Path, most: Duration) -> Result<Tried, String> {
+        let project = rehearsal.scope().project.clone();
+        if rehearsal.command().contains(&project) {
+            return Err("it names its project by its whole path, which a copy has not".to_string());
+        }
+        let (scope, secret, below) = (rehearsal.scope().clone(), self.secret.clone(), below.to_path_buf());
+        let (began, given_up) = (Instant::now(), GivenUp::default());
+        let flag = given_up.flag();
+        let make = move || {
+            let (copy, policy) = rehearse::copy(&scope, &secret, &below, &flag).map_err(SandboxError::Policy)?;
+            let before = stamps(&copy.folder)?;
+            Ok((copy, policy, before))
+        };
+        let (copy, policy, before) = blocking(make).await.map_err(|why| why.to_string())?;
+        let left = most.saturating_sub(began.elapsed()).as_secs();
+        if left == 0 {
+            return Err("copying its project took too long".to_string());
+        }
+        let limits = Limits { seconds: left.min(rehearse::LIMITS.seconds), ..rehearse::LIMITS };
+        let running = run(&self.launcher, &policy, Task::Bash(rehearsal.command()), limits);
+        let report = tokio::select! {
+            report = running => report.map_err(|why| why.to_string())?,
+            () = rehearse::grown(&copy) => return Err("it would write more than 100 MB".to_string()),
+        };
+        let said = tell(&report, limits);
+        let look = move || {
+            let tried = rehearse::looked_at(&copy, &before, Path::new(&project), &said);
+            copy.remove();
+            tried
+        };
+        blocking(look).await.map_err(|why| why.to_string())
     }
 
     async fn run(&self, cleared: &Cleared, command: &str) -> Result<Ran, SandboxError> {

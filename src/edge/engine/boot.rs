@@ -197,6 +197,9 @@ pub async fn start_found(boot: Boot, opened: Opened, stop: Arc<AtomicBool>) -> R
     for notice in engine.config.notices.clone() {
         engine.say(LogLevel::Warning, &notice);
     }
+    // What a crash left of trials; nobody waits for it.
+    let trials = crate::edge::actuator::rehearse::folder(&engine.config);
+    drop(tokio::task::spawn_blocking(move || crate::edge::actuator::rehearse::sweep(&trials)));
     engine.load_plans().await?;
     engine.load_marks().await?;
     engine.load_authority().await?;

@@ -11,7 +11,7 @@ pub use kept::{change_json, read_change};
 
 use crate::domain::action::{Action, Observation, Outcome};
 use crate::domain::gate::clearance::Cleared;
-use crate::domain::gate::title::title;
+use crate::domain::gate::title::told;
 use crate::domain::id::{ActionHash, TurnId};
 use crate::domain::memory::store::{Content, content_name};
 use crate::domain::org::scan::MAX_BYTES;
@@ -127,7 +127,7 @@ impl Engine {
             turn: turn.0.clone(),
             session,
             tool: action.tool().to_string(),
-            summary: self.vault.mask(&title(action, facts)),
+            summary: self.vault.mask(&told(action, facts)),
             plan,
             approver,
             of: self.not_left(texts(action, "changes"), &facts.left).await,

@@ -168,7 +168,7 @@ impl Engine {
             created,
             expires: created.checked_add(life).unwrap_or(jiff::Timestamp::MAX),
             status: PlanStatus::Pending,
-            about: About { badge, step: parking.step, basis, differs: String::new() },
+            about: About { badge, step: parking.step, basis, differs: String::new(), tried: parking.tried },
         };
         (plan, logged)
     }

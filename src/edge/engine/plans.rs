@@ -2,17 +2,18 @@
 
 use crate::domain::action::Action;
 use crate::domain::audit::Decision;
-use crate::domain::gate::clearance::{Judgement, judge};
+use crate::domain::gate::clearance::{Judgement, judge, may_rehearse};
 use crate::domain::gate::differ::differs;
-use crate::domain::gate::plan::{About, Approval, FlightPlan, PlanStatus};
+use crate::domain::gate::plan::{About, Approval, FlightPlan, PlanStatus, Tried};
 use crate::domain::gate::show::Shown;
 use crate::domain::gate::{Case, Facts};
 use crate::domain::id::{PlanId, SessionId, TurnId};
 use crate::domain::memory::store::NewRecord;
-use crate::domain::port::{Journal, LogLevel, Message};
+use crate::domain::port::{Actuator, Journal, LogLevel, Message};
 use crate::domain::signal::Origin;
 use crate::domain::tool::{Effect, Tool};
-use crate::domain::turn::{Conversation, Parking, proposal};
+use crate::domain::turn::{Conversation, Parking, TRYING, proposal};
+use crate::edge::actuator::Actuators;
 use crate::edge::engine::audit;
 use crate::edge::engine::record::{self, kind};
 use crate::edge::engine::skilled::Setting;
@@ -311,9 +312,18 @@ impl Engine {
             }
         };
         can_be_done(tool, &facts)?;
+        let tried = match may_rehearse(&Case { action: &action, tool, scope: &scope, facts: &facts, set_off }, &trace) {
+            _ if tool.effect != Effect::Execute => None,
+            Err(why) => Some(Tried::not(why)),
+            Ok(rehearsal) => match self.me.upgrade() {
+                Some(engine) => Some(Actuators::new(engine).rehearse(rehearsal, TRYING).await.0),
+                None => Some(Tried::not("the program is ending")),
+            },
+        };
         let (session, turn, call) = (old.session.clone(), old.turn.clone(), old.call.clone());
         let step = old.about.step;
-        let parking = Parking { action, facts, trace, session, turn, call, project: scope.project, step };
+        let parking =
+            Parking { action, facts, trace, session, turn, call, project: scope.project.clone(), step, tried };
         let replaced = old.id.clone();
         let new = self.replace(old, parking, conversation, &setting).await?;
         self.say(LogLevel::Info, &format!("plan {replaced} was edited: {} waits in its place", new.id));

@@ -2,7 +2,7 @@
 
 use crate::domain::action::Action;
 use crate::domain::gate::badge::Badge;
-use crate::domain::gate::plan::{About, FlightPlan, PlanStatus};
+use crate::domain::gate::plan::{About, FlightPlan, PlanStatus, Tried};
 use crate::domain::gate::title::title;
 use crate::domain::gate::{Facts, Opinion, Reason, Trace, Verdict};
 use crate::domain::id::{ActionHash, FactsHash, NodeId, OperationId, PlanId, SessionId, TurnId};
@@ -245,6 +245,16 @@ struct PlanRecord {
     basis: String,
     #[serde(default)]
     differs: String,
+    #[serde(default)]
+    tried: Option<TriedRecord>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct TriedRecord {
+    ran: bool,
+    text: String,
+    said: String,
+    files: Vec<(String, Option<String>)>,
 }
 
 /// Returns a plan for the store.
@@ -279,6 +289,7 @@ pub fn plan(plan: &FlightPlan) -> Value {
         step: plan.about.step,
         basis: plan.about.basis.clone(),
         differs: plan.about.differs.clone(),
+        tried: plan.about.tried.clone().map(|Tried { ran, text, said, files }| TriedRecord { ran, text, said, files }),
     };
     serde_json::to_value(record).unwrap_or(Value::Null)
 }
@@ -318,6 +329,7 @@ pub fn read_plan(value: &Value, toolbox: &Toolbox) -> Option<FlightPlan> {
             step: record.step,
             basis: record.basis,
             differs: record.differs,
+            tried: record.tried.map(|TriedRecord { ran, text, said, files }| Tried { ran, text, said, files }),
         },
     })
 }

@@ -298,8 +298,17 @@ impl Engine {
             }
         };
         let (session, turn, project) = (origin.session.clone(), self.new_turn(), scope.project.clone());
-        let (plan, _) =
-            self.plan_of(Parking { action, facts, trace, session, turn, call: String::new(), project, step: 0 });
+        let (plan, _) = self.plan_of(Parking {
+            action,
+            facts,
+            trace,
+            session,
+            turn,
+            call: String::new(),
+            project,
+            step: 0,
+            tried: None,
+        });
         let text = page::parts(&plan)
             .iter()
             .filter(|(part, text)| *part != page::Part::Why && !text.is_empty())
