@@ -7,6 +7,25 @@ use crate::domain::outside::{Led, Outside, Piece};
 use crate::domain::tool::{Kind, Param, Tool, Toolbox};
 use serde_json::{Map, Value};
 
+/// Returns every text in an argument, at any depth, the names of fields included.
+pub fn texts(value: &Value) -> Vec<&str> {
+    let (mut found, mut stack) = (Vec::new(), vec![value]);
+    while let Some(value) = stack.pop() {
+        match value {
+            Value::String(text) => found.push(text.as_str()),
+            Value::Array(items) => stack.extend(items),
+            Value::Object(map) => {
+                for (key, value) in map {
+                    found.push(key);
+                    stack.push(value);
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+    found
+}
+
 /// Where an action is carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Target {

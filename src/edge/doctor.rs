@@ -5,6 +5,7 @@ use crate::domain::port::Locality;
 use crate::edge::clock::local;
 use crate::edge::config::Config;
 use crate::edge::engine::Engine;
+use crate::edge::engine::quotations::QuotationsRead;
 use crate::edge::store::verify::last_result;
 use crate::edge::store::{DiskStore, owner_of, witness};
 use std::path::Path;
@@ -79,6 +80,7 @@ pub async fn examine(engine: &Arc<Engine>, providers: bool) -> Vec<Check> {
     checks.push(rules(engine));
     checks.push(confinement(engine).await);
     checks.push(copies(engine).await);
+    checks.push(privacy(engine));
     checks.push(models(engine, providers));
     checks.extend(panics(engine));
     if providers {
@@ -296,6 +298,32 @@ fn rules(engine: &Engine) -> Check {
         waiting => {
             let detail = format!("{} that would loosen wait for you and do not count", counted(waiting, "line"));
             Check::good("rules", "Rules", format!("{detail}; M-x passepartout-rules shows them"))
+        }
+    }
+}
+
+/// Says what is private, how much of it is known by its words, and how often which tag kept something back.
+fn privacy(engine: &Engine) -> Check {
+    let tags = match engine.config.private_tags.as_slice() {
+        [] => "no tag makes notes private".to_string(),
+        tags => format!("private by {}", tags.join(", ")),
+    };
+    let QuotationsRead { files, waiting, left_out } = engine.quotations_read();
+    let mut known = format!("something is private in {}", counted(files, "file"));
+    if waiting > 0 {
+        known.push_str(&format!(", of which {waiting} are not read for quotations yet"));
+    }
+    let kept: Vec<String> = engine.kept_back().into_iter().map(|(tag, count)| format!("{tag} {count}")).collect();
+    let kept = if kept.is_empty() { "nothing".to_string() } else { kept.join(", ") };
+    let detail = format!("{tags}; {known}; kept back since the start: {kept}");
+    match left_out {
+        0 => Check::good("privacy", "Privacy", detail),
+        more => {
+            let detail =
+                format!("{detail}; {} cannot be known again by words, for lack of room", counted(more, "file"));
+            let repair = "Quotations of those files are not found; all else of privacy holds. Make fewer notes private, \
+                          or keep large ones outside the memex.";
+            Check::bad("privacy", "Privacy", State::Degraded, detail, repair)
         }
     }
 }

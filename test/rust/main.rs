@@ -39,6 +39,7 @@ mod privacy;
 mod proof;
 mod provider;
 mod query;
+mod quotations;
 mod recall;
 mod rules;
 mod runtime;

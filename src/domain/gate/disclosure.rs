@@ -76,6 +76,31 @@ pub fn opened(edits: &[EditFact], private_tags: &[String]) -> Result<Vec<String>
     Ok(places(&after, &|piece| open(&new, piece) > open(&old, piece)))
 }
 
+/// Returns what would stand in open places and stood in none before: the name of each place, and its new text as one
+/// piece.
+///
+/// # Errors
+/// When a text is too large to be read as Org.
+pub fn newly_open(edits: &[EditFact], private_tags: &[String]) -> Result<Vec<(String, String)>, TooLarge> {
+    let (before, after) = (befores(edits, private_tags)?, afters(edits, private_tags)?);
+    let (old, new) = (counts(&before), counts(&after));
+    let open = |counts: &HashMap<&str, Count>, piece: &str| counts.get(piece).map_or(0, |count| count.open);
+    let opens = |piece: &str| open(&new, piece) > open(&old, piece);
+    let mut found = Vec::new();
+    for side in &after {
+        let places = standing(side, &opens);
+        for (node, place) in places.into_iter().enumerate().filter(|(node, _)| !side.is_private(*node)) {
+            let pieces: Vec<&str> = side.pieces(node).collect();
+            let (first, last) =
+                (pieces.iter().position(|piece| opens(piece)), pieces.iter().rposition(|piece| opens(piece)));
+            // A line between new ones may stand elsewhere already; the passage goes through it.
+            let Some(text) = first.zip(last).and_then(|(first, last)| pieces.get(first..=last)) else { continue };
+            found.push((side.name(place), text.join("\n")));
+        }
+    }
+    Ok(found)
+}
+
 fn befores(edits: &[EditFact], private_tags: &[String]) -> Result<Vec<Side>, TooLarge> {
     sides(edits.iter().filter_map(|edit| Some((edit, edit.before.as_ref()?, edit.by_setup.before))), private_tags)
 }
@@ -186,19 +211,26 @@ fn highest(before: &[Side], loosens: &dyn Fn(&str) -> bool) -> Vec<String> {
 fn places(after: &[Side], opens: &dyn Fn(&str) -> bool) -> Vec<String> {
     let mut found = Vec::new();
     for side in after {
-        // For each node the nearest one, itself or above, whose title is not new. Parents stand before their children.
-        let mut places: Vec<usize> = Vec::with_capacity(side.outline.nodes.len());
-        for (node, heading) in side.outline.nodes.iter().enumerate() {
-            let is_new = node > 0 && opens(side.outline.slice(&heading.title).trim());
-            let above = side.parent(node).and_then(|parent| places.get(parent).copied());
-            let place = above.filter(|_| is_new).unwrap_or(node);
-            places.push(place);
+        let places = standing(side, opens);
+        for (node, place) in places.into_iter().enumerate() {
             if !side.is_private(node) && side.pieces(node).any(opens) {
                 found.push((side, place));
             }
         }
     }
     names(found.into_iter())
+}
+
+/// Returns for each node the nearest one, itself or above, whose title is not new.
+fn standing(side: &Side, opens: &dyn Fn(&str) -> bool) -> Vec<usize> {
+    // Parents stand before their children.
+    let mut places: Vec<usize> = Vec::with_capacity(side.outline.nodes.len());
+    for (node, heading) in side.outline.nodes.iter().enumerate() {
+        let is_new = node > 0 && opens(side.outline.slice(&heading.title).trim());
+        let above = side.parent(node).and_then(|parent| places.get(parent).copied());
+        places.push(above.filter(|_| is_new).unwrap_or(node));
+    }
+    places
 }
 
 fn names<'a>(nodes: impl Iterator<Item = (&'a Side, usize)>) -> Vec<String> {

@@ -46,8 +46,28 @@ pub struct Facts {
     pub walls: Option<WallsFact>,
     /// What the headings say above what it is about: `:PP_DENY:` and its like, together.
     pub mandate: Mandate,
+    /// Where the action would put or send the words of private notes. It decides by its places alone.
+    pub quotes: Vec<QuoteFact>,
     /// Why what the action does to files could not be undone; `None` when it could, or when it changes none.
     pub not_undoable: Option<String>,
+}
+
+/// Words of a private note in what an action would write or send.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QuoteFact {
+    /// The argument, or the heading or file, that would hold them.
+    pub place: String,
+    /// The note that they stand in, for people: it is never said to a model, and not part of [`Facts::hash`].
+    pub note: QuotedNote,
+}
+
+/// A private note whose words stand elsewhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QuotedNote {
+    /// Its title.
+    pub title: String,
+    /// The tag that makes it private, for counting.
+    pub tag: String,
 }
 
 /// What a commit would hold, on what, and what it leaves out.
@@ -320,6 +340,14 @@ impl Facts {
         hasher.number(self.mandate.wrong.len() as u64);
     }
 
+    /// Returns how private an action is by what it reads, writes and quotes, for records of it.
+    pub fn strictest(&self) -> Privacy {
+        match self.quotes.is_empty() {
+            true => self.privacy.unwrap_or(Privacy::Open),
+            false => Privacy::Private,
+        }
+    }
+
     /// Returns the name of exactly these facts, as far as they decide what would happen.
     pub fn hash(&self) -> FactsHash {
         let mut hasher = ContentHasher::new("facts");
@@ -365,6 +393,9 @@ impl Facts {
         }
         if self.own_note {
             hasher.text("own note");
+        }
+        for quote in &self.quotes {
+            hasher.text("quote").text(&quote.place);
         }
         self.hash_mandate(&mut hasher);
         self.hash_shell(&mut hasher);

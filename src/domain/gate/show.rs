@@ -46,6 +46,7 @@ pub fn body(action: &Action, facts: &Facts, project: &str) -> String {
     let mut out = format!("Tool: {}\n", action.tool());
     if action.tool() == RESTORE {
         restored(&mut out, action, facts);
+        quotes(&mut out, facts);
         return out;
     }
     for (name, value) in action.args() {
@@ -94,6 +95,7 @@ pub fn body(action: &Action, facts: &Facts, project: &str) -> String {
             field(&mut out, "stays uncommitted", left);
         }
     }
+    quotes(&mut out, facts);
     for doubt in &facts.doubts {
         field(&mut out, "mind", doubt);
     }
@@ -105,6 +107,13 @@ pub fn body(action: &Action, facts: &Facts, project: &str) -> String {
         field(&mut out, "not found out", unknown);
     }
     out
+}
+
+/// Names the private notes whose words stand in it. Only people are shown this.
+fn quotes(out: &mut String, facts: &Facts) {
+    for quote in &facts.quotes {
+        field(out, "quotes a private note", &format!("“{}” in {}", quote.note.title, quote.place));
+    }
 }
 
 /// Writes what taking changes back would do, file by file, and what it would leave.

@@ -48,6 +48,14 @@ pub struct PrivacyOptions {
     pub tags: Vec<String>,
 }
 
+impl PrivacyOptions {
+    /// Returns the first of these options' tags that is among some tags, as it is written without marks.
+    pub fn tag_among(&self, tags: &[&str]) -> Option<String> {
+        let wanted = self.tags.iter().map(|tag| plain_tag(tag)).filter(|tag| !tag.is_empty());
+        wanted.into_iter().find(|wanted| tags.iter().any(|tag| plain_tag(tag) == *wanted))
+    }
+}
+
 /// How much of a document had to be worked out; the rest was taken over from the one before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Anew {

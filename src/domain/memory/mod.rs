@@ -15,6 +15,7 @@ mod names;
 mod node;
 pub mod operation;
 pub mod query;
+pub mod quotation;
 pub mod shape;
 pub mod shelf;
 pub mod sight;

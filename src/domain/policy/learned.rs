@@ -282,7 +282,8 @@ pub fn answerable(case: &Case<'_>, trace: &Trace) -> bool {
         && facts.vault.is_empty()
         && facts.not_undoable.is_none()
         && facts.doubts.is_empty()
-        && facts.puts.is_empty();
+        && facts.puts.is_empty()
+        && facts.quotes.is_empty();
     let private = case.action.labels().privacy.max(facts.privacy.unwrap_or(Privacy::Open)) == Privacy::Private;
     asked && harmless && !private && case.action.labels().trust != Trust::Untrusted
 }

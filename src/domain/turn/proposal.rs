@@ -96,7 +96,7 @@ fn argument(value: &Sexp) -> Value {
 /// or file, but none of the text.
 pub fn logged(action: &Action, facts: &Facts) -> String {
     // A model reads the log: words that text from outside may have put in an action's mouth stay out of it as well.
-    match (action.labels().privacy.max(facts.privacy.unwrap_or(Privacy::Open)), action.led()) {
+    match (action.labels().privacy.max(facts.strictest()), action.led()) {
         (Privacy::Open, None) => title(action, facts),
         (Privacy::Private, _) | (Privacy::Open, Some(_)) => bare(action),
     }

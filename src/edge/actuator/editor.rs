@@ -48,6 +48,7 @@ impl Actuators {
                 }
                 if named && engine.is_private_now(&row.file) {
                     if !scope.see_private {
+                        engine.count_file(&row.file);
                         hidden = true;
                         continue;
                     }

@@ -150,6 +150,7 @@ impl Look {
             }
             let private = self.engine.is_private_now(name);
             if private && !self.scope.see_private {
+                self.engine.count_file(name);
                 hidden = true;
                 continue;
             }

@@ -267,6 +267,9 @@ impl Actuators {
                 Err(error) => return Done::failed(format!("the query cannot be read: {error}")),
             }
         };
+        if may_see == Privacy::Open {
+            self.engine.count_unfound(&view, text, limit, is_plain(text));
+        }
         let mut privacy = Privacy::Open;
         let mut lines: Vec<String> =
             filling.map(|so_far| format!("There may be more: {so_far}.")).into_iter().collect();
@@ -291,6 +294,9 @@ impl Actuators {
             return Done::failed(format!("there is no heading with the id {id}; memory-search finds ids"));
         };
         let (text, privacy) = subtree(&node, may_see(cleared));
+        if may_see(cleared) == Privacy::Open {
+            self.engine.count_nodes(&node.with_descendants().collect::<Vec<_>>());
+        }
         let below: Vec<NodeRef> = node.with_descendants().filter(|below| below.privacy() <= may_see(cleared)).collect();
         Done::read(clipped(&text), note(privacy), self.engine.outside_of_nodes(&below))
     }

@@ -53,7 +53,13 @@ pub(super) fn run_doctor(place: &Place, wanted: &Wanted, out: &mut dyn Write) ->
                 .iter()
                 .map(|c| serde_json::json!({"name": c.name, "title": c.title, "state": c.state.name(), "detail": c.detail, "repair": c.repair, "fix": c.fix}))
                 .collect();
-            writeln!(out, "{}", serde_json::json!({"verdict": verdict.name(), "checks": checks}))?;
+            let kept_back: serde_json::Map<String, serde_json::Value> =
+                engine.kept_back().into_iter().map(|(tag, count)| (tag, count.into())).collect();
+            writeln!(
+                out,
+                "{}",
+                serde_json::json!({"verdict": verdict.name(), "checks": checks, "kept_back": kept_back})
+            )?;
         } else {
             for check in &checks {
                 writeln!(out, "{:<10} {:<19} {}", check.state.name(), check.title, exact(&check.detail))?;

@@ -117,7 +117,7 @@ fn ruled(status: &PlanStatus) -> Option<(Ruling, Decider)> {
 impl Engine {
     /// Returns a decision of the gates about an action.
     pub(super) fn of_gates(&self, ruling: Ruling, action: &Action, facts: &Facts, trace: &Trace) -> Decision {
-        let private = action.labels().privacy.max(facts.privacy.unwrap_or(Privacy::Open)) == Privacy::Private;
+        let private = action.labels().privacy.max(facts.strictest()) == Privacy::Private;
         let secret = !facts.vault.is_empty() || self.holds_secret(action);
         let bare = private || secret;
         let mask = |text: &str| secret::mask(&self.vault.mask(text)).0;
@@ -147,6 +147,7 @@ impl Engine {
 
     /// Returns what is stored of an action that was parked as a plan.
     pub(super) fn asked_of(&self, parking: &Parking) -> Decision {
+        self.count_quotes(&parking.facts);
         let decision = self.of_gates(Ruling::Asked, &parking.action, &parking.facts, &parking.trace);
         let (turn, session) = (Some(parking.turn.clone()), Some(parking.session.clone()));
         let seen = self.seen_of(&parking.action, &parking.facts, &parking.trace, &parking.project);

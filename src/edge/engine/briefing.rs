@@ -1,5 +1,6 @@
 //! What the model is told beside the conversation, assembled once a turn for each audience.
 
+use crate::domain::context::reason::Reason;
 use crate::domain::context::{Audience, Request, assemble};
 use crate::domain::id::NodeId;
 use crate::domain::label::Privacy;
@@ -7,7 +8,10 @@ use crate::domain::outside::Piece;
 use crate::domain::turn::prompt::Briefing;
 use crate::edge::engine::Engine;
 use parking_lot::Mutex;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+
+/// So many private notes at most are counted as left out of one slice of memory.
+const LOOKED_FOR: usize = 20;
 
 /// The briefings of one turn, from one snapshot of memory.
 pub struct Briefings<'a> {
@@ -17,6 +21,8 @@ pub struct Briefings<'a> {
     mandates: Vec<String>,
     now: jiff::civil::DateTime,
     made: Mutex<HashMap<Privacy, Briefing>>,
+    /// What was left out as private for a reader elsewhere, until it is counted.
+    left_out: Mutex<Option<BTreeSet<NodeId>>>,
 }
 
 impl<'a> Briefings<'a> {
@@ -28,18 +34,33 @@ impl<'a> Briefings<'a> {
         mandates: Vec<String>,
         now: jiff::civil::DateTime,
     ) -> Briefings<'a> {
-        Briefings { engine, typed, skill, mandates, now, made: Mutex::new(HashMap::new()) }
+        let (made, left_out) = (Mutex::default(), Mutex::default());
+        Briefings { engine, typed, skill, mandates, now, made, left_out }
     }
 
     /// Returns what a reader may be told who may see texts up to a label.
     pub fn get(&self, may_see: Privacy) -> Briefing {
         let mut made = self.made.lock();
-        let make = || Briefing {
-            mandates: self.mandates.clone(),
-            skill: self.skill.clone(),
-            ..self.engine.briefing(&self.typed, self.now, may_see)
-        };
+        let make = || Briefing { mandates: self.mandates.clone(), skill: self.skill.clone(), ..self.briefing(may_see) };
         made.entry(may_see).or_insert_with(make).clone()
+    }
+
+    /// Counts what was left out for a reader elsewhere, once in a turn, as one would be sent the rest.
+    pub fn count_left_out(&self) {
+        let Some(mut left_out) = self.left_out.lock().take() else { return };
+        // Most of what is private is never considered: it is what a search by somebody here finds beside the rest.
+        let view = self.engine.view_in_sight();
+        left_out.extend(self.engine.unfound(&view, &self.typed, LOOKED_FOR, true).iter().map(|node| node.id().clone()));
+        let nodes: Vec<_> = left_out.iter().filter_map(|id| view.get(id)).collect();
+        self.engine.count_nodes(&nodes);
+    }
+
+    fn briefing(&self, may_see: Privacy) -> Briefing {
+        let (briefing, left_out) = self.engine.briefing(&self.typed, self.now, may_see);
+        if may_see == Privacy::Open {
+            *self.left_out.lock() = Some(left_out);
+        }
+        briefing
     }
 }
 
@@ -82,7 +103,7 @@ impl Engine {
         self.outside_of_nodes(&nodes)
     }
 
-    fn briefing(&self, typed: &str, now: jiff::civil::DateTime, may_see: Privacy) -> Briefing {
+    fn briefing(&self, typed: &str, now: jiff::civil::DateTime, may_see: Privacy) -> (Briefing, BTreeSet<NodeId>) {
         let focus = self.focus();
         let context = self.context(Some(typed), focus.as_ref(), now, may_see, self.memory_budget());
         let log = match may_see {
@@ -90,7 +111,7 @@ impl Engine {
             Privacy::Open => Vec::new(),
             Privacy::Private => self.log_lines(self.config.log_lines).into_iter().map(|line| line.text).collect(),
         };
-        Briefing {
+        let briefing = Briefing {
             name: self.config.assistant.clone(),
             memory: self.vault.mask(&context.text),
             privacy: (!context.nodes.is_empty()).then_some(context.privacy),
@@ -99,6 +120,8 @@ impl Engine {
             log,
             mandates: Vec::new(),
             skill: None,
-        }
+        };
+        let private = context.dropped.into_iter().filter(|(_, reason)| *reason == Reason::Private);
+        (briefing, private.map(|(id, _)| id).collect())
     }
 }

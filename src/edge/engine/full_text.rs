@@ -185,6 +185,7 @@ impl Engine {
         // Joining larger segments is not for whoever brings a change.
         let busy = index.in_memory(IN_MEMORY).is_some() || index.crowd(usize::MAX).is_some();
         *self.index.write() = index;
+        self.quotations_follow(changed, gone, at_once);
         if !at_once {
             let total = self.view().len();
             self.say_filling(Some(Filling { done: total.saturating_sub(changed.len()), total }));
@@ -250,6 +251,7 @@ impl Engine {
     /// Does what is to be done for the index.
     fn fill_once(&self) {
         self.mend();
+        self.fill_quotations();
         let (missing, view, edition) = {
             let _order = self.changing.lock();
             let view = self.view();

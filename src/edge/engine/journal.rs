@@ -136,6 +136,8 @@ impl Journal for Engine {
     }
 
     async fn refused(&self, session: &SessionId, turn: &TurnId, action: &Action, facts: &Facts, trace: &Trace) {
+        self.count_refused(action, facts, trace);
+        self.count_quotes(facts);
         let decision = self.of_gates(Ruling::Refused, action, facts, trace);
         self.keep_refusal(session, turn, decision).await;
     }

@@ -18,6 +18,7 @@ pub mod full_text;
 pub mod head;
 pub mod intents;
 pub mod journal;
+pub mod kept_back;
 pub mod memory;
 pub mod model;
 pub mod org;
@@ -26,6 +27,7 @@ pub mod past;
 pub mod planner;
 pub mod plans;
 pub mod query;
+pub mod quotations;
 pub mod record;
 pub mod restore;
 pub mod rollback;
@@ -143,6 +145,10 @@ pub struct Engine {
     pub(super) memory: Mutex<Memory>,
     pub(super) index: RwLock<Index>,
     pub(super) full_text: full_text::FullText,
+    /// Which words stand in private notes.
+    pub(super) quoting: quotations::Quoting,
+    /// How often each private tag kept something back since the start.
+    pub(super) kept_back: Mutex<kept_back::Counts>,
     /// Itself, for its threads.
     pub(super) me: std::sync::Weak<Engine>,
     pub(super) tokens: Arc<dyn CountTokens>,
@@ -229,6 +235,8 @@ impl Engine {
             memory: Mutex::new(parts.memory),
             index: RwLock::default(),
             full_text: parts.full_text,
+            quoting: Default::default(),
+            kept_back: Mutex::default(),
             me: me.clone(),
             tokens: parts.tokens,
             vault: parts.vault,
@@ -273,6 +281,7 @@ impl Engine {
             serial: std::sync::atomic::AtomicU64::new(0),
         });
         engine.start_full_text();
+        engine.start_quotations();
         engine
     }
 

@@ -10,6 +10,7 @@ use crate::domain::port::{
 use crate::domain::recall::answer::Narrowed;
 use crate::domain::turn::prompt::tokens;
 use crate::edge::engine::Engine;
+use crate::edge::engine::briefing::Briefings;
 use crate::edge::engine::record::kind;
 use crate::edge::provider::cascade::{Cascade, Permit};
 use crate::edge::provider::http::{Clients, Limits, Timeouts};
@@ -33,6 +34,10 @@ pub struct TurnModel<'a> {
     pub models: Option<BTreeSet<String>>,
     /// The most tokens of a prompt.
     pub max_tokens: usize,
+    /// What of memory the models are told.
+    pub briefings: &'a Briefings<'a>,
+    /// Whether whoever asks may be told the titles of private notes.
+    pub names_private: bool,
 }
 
 /// Returns what a confirmation of a provider is bound to: its name and where it is.
@@ -53,7 +58,10 @@ impl Model for TurnModel<'_> {
         let private = AtomicBool::new(false);
         let outside = Mutex::new(Outside::default());
         let watched = |locality: Locality| {
-            let made = prompt(locality);
+            let made = self.unquoted(prompt(locality), locality);
+            if locality == Locality::Remote {
+                self.briefings.count_left_out();
+            }
             let given = locality == Locality::Local && made.privacy == Privacy::Private;
             private.store(given, Ordering::Relaxed);
             *outside.lock() = match locality {
@@ -110,6 +118,22 @@ impl Model for TurnModel<'_> {
 }
 
 impl TurnModel<'_> {
+    /// Returns a prompt as private as what it quotes: then only a model that runs here may have it.
+    fn unquoted(&self, prompt: Prompt, locality: Locality) -> Prompt {
+        let quoted = match (locality, prompt.privacy) {
+            // The built-in provider reads what was typed alone, and sends nothing.
+            (Locality::Builtin, _) | (_, Privacy::Private) => None,
+            (Locality::Local | Locality::Remote, Privacy::Open) => self.engine.quotation_of(&prompt),
+        };
+        let Some(note) = quoted else { return prompt };
+        if !self.engine.is_known_private(&self.session) {
+            self.engine.count_tags([note.tag]);
+        }
+        self.engine.mark_private(&self.session);
+        self.engine.tell_quotation(&self.session, self.names_private.then_some(note.title.as_str()));
+        Prompt { privacy: Privacy::Private, ..prompt }
+    }
+
     fn outside_of(&self, sources: &[NodeId]) -> Vec<crate::domain::outside::Piece> {
         let view = self.engine.view();
         let nodes: Vec<_> = sources.iter().filter_map(|id| view.get(id)).collect();

@@ -3,7 +3,7 @@
 use crate::domain::action::Action;
 use crate::domain::count::counted;
 use crate::domain::gate::Facts;
-use crate::domain::gate::facts::{BySetup, EditFact, PathFact};
+use crate::domain::gate::facts::{BySetup, EditFact, PathFact, QuotedNote};
 use crate::domain::gate::place::holds_notes;
 use crate::domain::gate::plan::{FlightPlan, PlanStatus};
 use crate::domain::id::NodeId;
@@ -66,6 +66,14 @@ impl Whereabouts for Lookout {
         let known = engine.view().card(path).map(|card| card.strictest());
         // Memory may be behind, and does not know every file: the text that would be read decides as well.
         if holds_notes(path) { known.max(engine.privacy_now(path)) } else { known }
+    }
+
+    fn knows_quotations(&self) -> bool {
+        self.engine().is_some_and(|engine| engine.knows_quotations())
+    }
+
+    fn quotation(&self, text: &str) -> Option<QuotedNote> {
+        self.engine()?.quotation(text)
     }
 
     fn source_of_node(&self, id: &str) -> Option<String> {

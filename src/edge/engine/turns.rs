@@ -327,7 +327,6 @@ impl Engine {
         let mandate = self.mandate_at(below.as_deref());
         let budget = mandate.budget.and_then(|tokens| usize::try_from(tokens).ok()).unwrap_or(usize::MAX);
         let max_tokens = self.config.context_tokens.min(budget);
-        let model = TurnModel { engine: self, session, models: mandate.models, max_tokens };
         let skill = match under {
             Some(under) => under.skill.map(|bound| self.bound(&bound)),
             None => triggered(&self.skills.skills, &facts).cloned(),
@@ -340,6 +339,8 @@ impl Engine {
         mandates.extend(self.focus_mandates());
         let prompt = skill.and_then(|skill| skill.prompt.clone());
         let briefings = Briefings::new(self, typed.clone(), prompt, mandates, now);
+        let (models, names_private) = (mandate.models, scope.see_private);
+        let model = TurnModel { engine: self, session, models, max_tokens, briefings: &briefings, names_private };
         let mut report = {
             let desk = Desk {
                 gates: &gates,
@@ -385,7 +386,8 @@ impl Engine {
         }
         let seconds = self.clock.now().duration_since(at).as_secs_f64();
         let conversation = report.conversation.clone();
-        let finished = Finished { turn: turn.clone(), session: session.clone(), at, asked, seconds, report };
+        let untold = self.untold_quotation(&session);
+        let mut finished = Finished { turn: turn.clone(), session: session.clone(), at, asked, seconds, report };
         let mut keep = vec![(kind::TURN, turn.0.clone(), record::turn(&finished))];
         if finished.report.ending == Ending::Parked {
             for plan in &finished.report.plans {
@@ -410,6 +412,12 @@ impl Engine {
         // Not before: who stops the turn while this is stored is told all the same what it did.
         self.doings.end(&turn);
         self.report_changed(&finished.report.changed);
+        if let Some(told) = untold {
+            // It names a note: the user is told, and no record.
+            let notice = finished.report.notice.get_or_insert_default();
+            notice.push_str(if notice.is_empty() { "" } else { "\n" });
+            notice.push_str(&told);
+        }
         finished
     }
 

@@ -13,14 +13,18 @@ mod words;
 pub use roads::Roads;
 pub use vault::{NoVault, VaultScan};
 
-use crate::domain::action::Action;
-use crate::domain::gate::facts::{CommitFact, EditFact, Facts, PathFact, PutFact, ScriptFact, ShellFact, WallsFact};
+use crate::domain::action::{Action, texts};
+use crate::domain::gate::disclosure::newly_open;
+use crate::domain::gate::facts::{
+    BySetup, CommitFact, CommitFile, EditFact, Facts, PathFact, PutFact, QuoteFact, QuotedNote, ScriptFact, ShellFact,
+    WallsFact,
+};
 use crate::domain::gate::shell as judge;
 use crate::domain::label::Privacy;
 use crate::domain::policy::mandate::Mandate;
 use crate::domain::port::Surveyor;
 use crate::domain::scope::Scope;
-use crate::domain::tool::{Effect, Tool, Toolbox};
+use crate::domain::tool::{Class, Effect, Tool, Toolbox};
 use async_trait::async_trait;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -73,6 +77,10 @@ pub trait Whereabouts: Send + Sync {
     fn title_of_node(&self, id: &str) -> Option<String>;
     /// Returns how private a file is as a whole; `None` when it is not part of memory.
     fn privacy_of_file(&self, path: &str) -> Option<Privacy>;
+    /// Returns whether the words of any private note are known.
+    fn knows_quotations(&self) -> bool;
+    /// Returns a private note whose words stand in a text.
+    fn quotation(&self, text: &str) -> Option<QuotedNote>;
     /// Returns where a node's text came from, when it came from outside.
     fn source_of_node(&self, id: &str) -> Option<String>;
     /// Returns whether a buffer of the user's Emacs visits a file.
@@ -106,6 +114,14 @@ impl Whereabouts for Nowhere {
     }
 
     fn privacy_of_file(&self, _: &str) -> Option<Privacy> {
+        None
+    }
+
+    fn knows_quotations(&self) -> bool {
+        false
+    }
+
+    fn quotation(&self, _: &str) -> Option<QuotedNote> {
         None
     }
 
@@ -180,6 +196,7 @@ impl Survey {
             | Effect::Fetch
             | Effect::Custom(_) => {}
         }
+        self.quotes(action, tool, scope, &mut facts);
         facts.mandate = self.whereabouts.mandate(action, &facts);
         facts
     }
@@ -218,6 +235,50 @@ impl Survey {
         let own = |id: &&str| self.whereabouts.source_of_node(id).as_ref() == Some(source);
         // A file that is named may be anywhere in it, and what moves is not only an edit of where it comes from.
         tool.effect == Effect::EditOrg && paths.is_empty() && !nodes.is_empty() && nodes.iter().all(own)
+    }
+
+    /// Looks for words of private notes in what would stand openly, and in what would leave.
+    fn quotes(&self, action: &Action, tool: &Tool, scope: &Scope, facts: &mut Facts) {
+        if !self.whereabouts.knows_quotations() {
+            return;
+        }
+        let found = match tool.effect {
+            Effect::EditOrg | Effect::WriteFile => {
+                let edits: Vec<EditFact> = facts.edits.iter().chain(&facts.put_texts).cloned().collect();
+                self.quotes_in_edits(&edits, scope)
+            }
+            Effect::Commit => {
+                let files = facts.commit.iter().flat_map(|commit| &commit.files);
+                let edits: Vec<EditFact> = files.filter_map(committed).collect();
+                self.quotes_in_edits(&edits, scope)
+            }
+            Effect::Reply | Effect::Execute | Effect::Evaluate | Effect::Send | Effect::Fetch => {
+                Ok(self.quotes_in_arguments(action))
+            }
+            Effect::Custom(Class::Write | Class::Execute | Class::Network) => Ok(self.quotes_in_arguments(action)),
+            Effect::ReadMemory | Effect::ReadFile | Effect::ReadEditor | Effect::ShowInEditor => Ok(Vec::new()),
+            Effect::Custom(Class::Pure | Class::Read) => Ok(Vec::new()),
+        };
+        match found {
+            Ok(quotes) => facts.quotes = quotes,
+            Err(why) => facts.unknown.push(why),
+        }
+    }
+
+    fn quotes_in_arguments(&self, action: &Action) -> Vec<QuoteFact> {
+        let quote = |(name, value): (&String, &Value)| {
+            let note = texts(value).into_iter().find_map(|text| self.whereabouts.quotation(text))?;
+            Some(QuoteFact { place: name.clone(), note })
+        };
+        action.args().iter().filter_map(quote).collect()
+    }
+
+    fn quotes_in_edits(&self, edits: &[EditFact], scope: &Scope) -> Result<Vec<QuoteFact>, String> {
+        let opened = newly_open(edits, &scope.private_tags)
+            .map_err(|error| format!("Whether it quotes a private note was not found out: {error}."))?;
+        let quote =
+            |(place, text): (String, String)| Some(QuoteFact { note: self.whereabouts.quotation(&text)?, place });
+        Ok(opened.into_iter().filter_map(quote).collect())
     }
 
     fn predict(&self, action: &Action, tool: &Tool, scope: &Scope, facts: &mut Facts) {
@@ -262,6 +323,12 @@ impl Surveyor for Survey {
             Err(_) => unknown("Finding out what this would touch took too long."),
         }
     }
+}
+
+/// Returns one file of a commit as an edit of it; `None` when it goes.
+fn committed(file: &CommitFile) -> Option<EditFact> {
+    let (before, after) = (file.before.clone(), file.after.clone()?);
+    Some(EditFact { file: file.path.clone(), before, after, diff: String::new(), by_setup: BySetup::default() })
 }
 
 fn unknown(why: &str) -> Facts {

@@ -3,7 +3,7 @@
 use super::World;
 use passepartout::domain::action::Action;
 use passepartout::domain::gate::disclosure;
-use passepartout::domain::gate::facts::{BySetup, EditFact};
+use passepartout::domain::gate::facts::{BySetup, EditFact, QuoteFact, QuotedNote};
 use passepartout::domain::gate::{Facts, clearance::ask_all};
 use passepartout::domain::label::{Labels, Privacy, Provenance};
 use passepartout::domain::org::edit::{Edit, EditOptions, apply, extract, splices};
@@ -113,6 +113,29 @@ fn a_text_that_is_put_whole_counts_like_an_edit_and_taking_back_always_asks() {
     assert!(verdict == "ask" && why.contains("privacy tags: “A” would no longer be private."), "{why}");
     let (verdict, why) = judged("restore", args, Labels::USER, Facts::default(), true);
     assert_eq!((verdict, &*why), ("ask", "high impact: It takes back what was done to files."));
+}
+
+#[test]
+fn words_of_a_private_note_ask_or_deny_by_where_they_would_go() {
+    let note = || QuotedNote { title: "Salary".into(), tag: "private".into() };
+    let quotes = || Facts {
+        quotes: vec![QuoteFact { place: "Work".into(), note: note() }],
+        edits: vec![edit("n.org", "* Work\n", "* Work\nNew.\n")],
+        ..Facts::default()
+    };
+    let add = json!({"title": "Raise", "parent": "x"});
+    let asks = "privacy text: Words of a private note stand in it, and “Work” is not private.";
+    let said = |tool: &str, args: &Value, facts: Facts| judged(tool, args.clone(), Labels::USER, facts, true);
+    assert_eq!(said("org-add-heading", &add, quotes()), ("ask", asks.to_string()));
+    let (verdict, why) = said("fetch-url", &json!({"url": "https://example.org/?q=x"}), quotes());
+    assert!(verdict == "deny" && why.contains("would leave the machine"), "{why}");
+    let (verdict, why) = said("message", &json!({"text": "x", "to": "ann"}), quotes());
+    assert!(verdict == "deny" && why.contains("goes to somebody else"), "{why}");
+    assert_eq!(said("message", &json!({"text": "x"}), quotes()).0, "pass");
+    // The note is named to nobody who reads reasons, and what is quoted is as private as the note.
+    assert!(!why.contains("Salary"));
+    assert_eq!((quotes().strictest(), Facts::default().strictest()), (Privacy::Private, Privacy::Open));
+    assert_ne!(quotes().hash(), Facts { quotes: Vec::new(), ..quotes() }.hash());
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::Evidence;
 use crate::domain::gate::disclosure::{loosened, opened, quoted};
 use crate::domain::gate::facts::EditFact;
 use crate::domain::gate::secret::Certainty;
-use crate::domain::gate::{Case, Reason, Verdict};
+use crate::domain::gate::{Case, Reason, Verdict, reach};
 use crate::domain::label::{Privacy, Provenance};
 use crate::domain::tool::{Class, Effect, is_user};
 
@@ -140,9 +140,53 @@ fn brings_words(case: &Case<'_>) -> bool {
     case.action.args().iter().any(|(name, value)| !names(name) && (value.is_string() || value.is_array()))
 }
 
-/// Asks when a text that goes out carries a privacy tag: it was copied from a private note.
+/// Denies when a text that goes out carries a privacy tag or words of a private note; asks before such words stand
+/// openly.
 pub(super) fn privacy_text(evidence: &Evidence<'_>) -> Verdict {
+    tagged(evidence.case).stricter(quotation(evidence))
+}
+
+/// Judges by the words of private notes, whoever brought them. The note is named in the plan, which no model reads.
+fn quotation(evidence: &Evidence<'_>) -> Verdict {
     let case = evidence.case;
+    if case.facts.quotes.is_empty() {
+        return Verdict::pass();
+    }
+    let deny = |where_to: &str| {
+        let way = "Leave the quotation out.";
+        Verdict::Deny(Reason::instead(format!("Words of a private note stand in it, and it {where_to}."), way))
+    };
+    let ask = |why: &str| Verdict::Ask(Reason::new(format!("Words of a private note stand in it, and {why}.")));
+    match case.tool.effect {
+        Effect::Send | Effect::Fetch | Effect::Custom(Class::Network) => deny("would leave the machine"),
+        Effect::Reply if is_outward(case) => deny("goes to somebody else"),
+        Effect::Execute if reaches_hosts(case) => deny("would reach the network"),
+        // What only reads writes nothing down.
+        Effect::Execute if evidence.concerns.is_empty() => Verdict::pass(),
+        Effect::Execute | Effect::Custom(Class::Write | Class::Execute) => ask("what it writes is not kept private"),
+        Effect::EditOrg | Effect::WriteFile | Effect::Commit => {
+            let mut places: Vec<String> = case.facts.quotes.iter().map(|quote| quote.place.clone()).collect();
+            places.dedup();
+            ask(&format!("{} is not private", quoted(&places)))
+        }
+        Effect::Evaluate if !evidence.lisp.is_empty() => ask("what it does with them is not known"),
+        Effect::Reply
+        | Effect::Evaluate
+        | Effect::ReadMemory
+        | Effect::ReadFile
+        | Effect::ReadEditor
+        | Effect::ShowInEditor
+        | Effect::Custom(Class::Pure | Class::Read) => Verdict::pass(),
+    }
+}
+
+/// Returns whether a command names hosts, or cannot say which.
+fn reaches_hosts(case: &Case<'_>) -> bool {
+    reach::wanted(case.action.args()).map_or(true, |hosts| !hosts.is_empty())
+}
+
+/// Denies when a text that goes out carries a privacy tag: it was copied from a private note.
+fn tagged(case: &Case<'_>) -> Verdict {
     if !(case.tool.effect.class() == Class::Network || is_outward(case)) {
         return Verdict::pass();
     }

@@ -1,0 +1,175 @@
+//! How the hashes of private notes follow memory, and who is told which note a text quotes.
+//!
+//! Small changes are taken at once, with the full-text index; the rest is read by its thread. What is not read yet is
+//! not found, and the doctor says how much that is.
+
+use crate::domain::gate::facts::QuotedNote;
+use crate::domain::id::SessionId;
+use crate::domain::label::Privacy;
+use crate::domain::memory::card::Card;
+use crate::domain::memory::document::Document;
+use crate::domain::memory::quotation::{Prints, Quotations, node_with};
+use crate::domain::port::{Message, Prompt};
+use crate::edge::engine::Engine;
+use crate::edge::engine::kept_back::BY_PROPERTY;
+use parking_lot::{Mutex, RwLock};
+use serde_json::Value;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// After a start so many headings are read at once, before anything is asked.
+const AT_START: usize = 2_000;
+
+/// What is known of private notes' words, and what is to be told about it.
+#[derive(Default)]
+pub(in crate::edge) struct Quoting {
+    known: RwLock<Quotations>,
+    /// By conversation: the note that its words stand in, until the user is told.
+    untold: Mutex<HashMap<SessionId, String>>,
+}
+
+/// How many private notes are read for quotations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QuotationsRead {
+    /// Files with something private.
+    pub files: usize,
+    /// Of these, the ones that are not read yet.
+    pub waiting: usize,
+    /// Of these, the ones that there is no room for.
+    pub left_out: usize,
+}
+
+fn is_private(card: &Card) -> bool {
+    card.strictest() == Privacy::Private
+}
+
+impl Engine {
+    /// Lets what is known follow a change of memory. The caller holds the lock of changes.
+    pub(super) fn quotations_follow(&self, changed: &[Arc<Document>], gone: &[&str], at_once: bool) {
+        let private = |document: &&Arc<Document>| document.privacy.contains(&Privacy::Private);
+        let prints: Vec<Prints> = match at_once {
+            true => changed.iter().filter(private).map(|document| Prints::of(document)).collect(),
+            false => Vec::new(),
+        };
+        let mut known = self.quoting.known.write();
+        gone.iter().for_each(|file| known.forget(file));
+        for document in changed.iter().filter(|document| !private(document)) {
+            known.forget(&document.file);
+        }
+        // What a large change left of a file stays known until it has been read anew.
+        prints.into_iter().for_each(|prints| known.take(prints));
+    }
+
+    /// Reads what is missing after a start: little of it at once, much in the background.
+    pub(super) fn start_quotations(&self) {
+        let view = self.view();
+        let headings: usize = view.cards().filter(|card| is_private(card)).map(|card| card.len()).sum();
+        match headings {
+            0 => {}
+            1..=AT_START => self.fill_quotations(),
+            _ => self.fill_soon(),
+        }
+    }
+
+    /// Reads the private notes that are not known as memory has them, and forgets what is none any more.
+    pub(super) fn fill_quotations(&self) {
+        let view = self.view();
+        let missing: Vec<Arc<str>> = {
+            let known = self.quoting.known.read();
+            view.cards().filter(|card| is_private(card) && !known.knows(card)).map(|card| card.file.clone()).collect()
+        };
+        for file in missing {
+            if self.stop.load(Ordering::Relaxed) {
+                return;
+            }
+            let Some(document) = view.document(&file) else { continue };
+            let prints = Prints::of(&document);
+            let _order = self.changing.lock();
+            // What changed meanwhile was taken by whoever changed it, or is read the next time.
+            if self.view().card(&file).is_some_and(|card| prints.are_of(card)) {
+                self.quoting.known.write().take(prints);
+            }
+        }
+        let _order = self.changing.lock();
+        let view = self.view();
+        let mut known = self.quoting.known.write();
+        let stale = |file: &&Arc<str>| !view.card(file).is_some_and(|card| is_private(card));
+        let gone: Vec<Arc<str>> = known.files().filter(stale).cloned().collect();
+        gone.iter().for_each(|file| known.forget(file));
+    }
+
+    /// Returns how many private notes are read for quotations.
+    pub fn quotations_read(&self) -> QuotationsRead {
+        let view = self.view();
+        let known = self.quoting.known.read();
+        let private: Vec<&Arc<Card>> = view.cards().filter(|card| is_private(card)).collect();
+        let waiting = private.iter().filter(|card| !known.knows(card)).count();
+        QuotationsRead { files: private.len(), waiting, left_out: known.left_out() }
+    }
+
+    /// Returns whether the words of any private note are known.
+    pub(super) fn knows_quotations(&self) -> bool {
+        !self.quoting.known.read().is_empty()
+    }
+
+    /// Returns a private note whose words stand in a text. Its title is for the user, never for a model.
+    pub(super) fn quotation(&self, text: &str) -> Option<QuotedNote> {
+        let (row, files) = {
+            let known = self.quoting.known.read();
+            let row = known.quoted(text)?;
+            (row, known.files_with(row).into_iter().cloned().collect::<Vec<_>>())
+        };
+        let view = self.view();
+        let found = files.iter().find_map(|file| {
+            let document = view.document(file)?;
+            let index = node_with(&document, row)?;
+            Some(QuotedNote { title: title(&document, index)?, tag: self.tag_of(document.card(), index) })
+        });
+        // It was known a moment ago, so it is private, whatever it was called.
+        let nameless = || QuotedNote { title: "without a title".to_string(), tag: BY_PROPERTY.to_string() };
+        Some(found.unwrap_or_else(nameless))
+    }
+
+    /// Returns a private note whose words stand in what a prompt holds beside the slice of memory, which
+    /// is chosen by its labels.
+    pub(super) fn quotation_of(&self, prompt: &Prompt) -> Option<QuotedNote> {
+        if !self.knows_quotations() {
+            return None;
+        }
+        prompt.messages.iter().find_map(|message| match message {
+            Message::Text { text, .. } | Message::Result { text, .. } => self.quotation(text),
+            Message::Calls { text, calls } => self.quotation(text).or_else(|| {
+                calls.iter().find_map(|call| call.args.values().find_map(|value| self.quotation_in(value)))
+            }),
+        })
+    }
+
+    /// Looks through the texts of an argument.
+    fn quotation_in(&self, value: &Value) -> Option<QuotedNote> {
+        crate::domain::action::texts(value).into_iter().find_map(|text| self.quotation(text))
+    }
+
+    /// Has the user told at the end of the turn which note the words of a conversation stand in.
+    pub(super) fn tell_quotation(&self, session: &SessionId, title: Option<&str>) {
+        let note = title.map_or("a private note".to_string(), |title| format!("the private note “{title}”"));
+        let said = format!(
+            "Words of this conversation stand in {note}, so it counts as private, and only models that run here are \
+             asked."
+        );
+        self.quoting.untold.lock().insert(session.clone(), said);
+    }
+
+    /// Returns what the user is to be told of quotations in a conversation; once.
+    pub(super) fn untold_quotation(&self, session: &SessionId) -> Option<String> {
+        self.quoting.untold.lock().remove(session)
+    }
+}
+
+/// Returns the title of a node for a sentence; above the first heading, the file's name.
+fn title(document: &Document, index: usize) -> Option<String> {
+    let node = document.outline.nodes.get(index)?;
+    let title = document.outline.slice(&node.title).trim();
+    let title = if index == 0 || title.is_empty() { document.file.rsplit('/').next()? } else { title };
+    Some(title.chars().filter(|c| !c.is_control()).take(80).collect())
+}

@@ -1,0 +1,261 @@
+//! Words of private notes that stand elsewhere: what is found, what is not, and what becomes of it in whole turns.
+
+use crate::support::engine::{Home, ask, provide, waiting};
+use crate::support::fake_server::{Dialect, FakeServer, Reply};
+use passepartout::domain::label::Privacy;
+use passepartout::domain::memory::document::{Document, PrivacyOptions};
+use passepartout::domain::memory::quotation::{FOUND, Prints, Quotations, ROW, node_with};
+use passepartout::domain::org::scan::{ScanOptions, scan};
+use passepartout::domain::turn::Ending;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+const DIAGNOSIS: &str = "The specialist said on Tuesday that the growth behind the left ear is harmless after all.";
+
+fn document(name: &str, text: &str) -> Document {
+    Document::build(name, scan(text.into(), &ScanOptions::default()).unwrap(), &PrivacyOptions::default())
+}
+
+fn known(text: &str) -> Quotations {
+    let mut known = Quotations::default();
+    known.take(Prints::of(&document("n.org", text)));
+    known
+}
+
+#[test]
+fn a_passage_is_known_however_it_is_set_and_little_else_is() {
+    let notes = format!(
+        "* Health :private:\n:PROPERTIES:\n:ID: 0b7c1f4e-aaaa-bbbb-cccc-123456789012\n:END:\n\
+         CLOCK: [2026-03-02 Mon 09:00]--[2026-03-02 Mon 10:00] =>  1:00\n- State \"DONE\" from \"TODO\" [2026-03-02 Mon 10:00]\n\
+         {DIAGNOSIS}\n昨日の検査の結果は思ったよりもずっと良かったので、家族にはまだ何も言わないことにした。\n\
+         * Open\nMilk and bread and butter and cheese and eggs and apples and pears.\n"
+    );
+    let known = known(&notes);
+    for (text, found) in [
+        (DIAGNOSIS.to_string(), true),
+        (DIAGNOSIS.to_uppercase(), true),
+        (DIAGNOSIS.replace(' ', "\n> "), true),
+        (DIAGNOSIS.replace(' ', ", *").replace("growth", "gro\u{200b}wth"), true),
+        (format!("She wrote: “{DIAGNOSIS}” And so on."), true),
+        ("growth behind the left ear is harmless after all".to_string(), true),
+        ("検査の結果は思ったよりもずっと良かったので、\n家族にはまだ何も言わない".to_string(), true),
+        // Fewer words than a row, other words, what stands openly, and what Org writes everywhere.
+        ("The specialist said on Tuesday that".to_string(), false),
+        ("The doctor told me on Tuesday the growth at the left ear was harmless".to_string(), false),
+        ("Milk and bread and butter and cheese and eggs and apples and pears.".to_string(), false),
+        ("CLOCK: [2026-03-02 Mon 09:00]--[2026-03-02 Mon 10:00] =>  1:00".to_string(), false),
+        ("- State \"DONE\" from \"TODO\" [2026-03-02 Mon 10:00]".to_string(), false),
+        ("検査の結果は良かった".to_string(), false),
+        (String::new(), false),
+    ] {
+        assert_eq!(known.quoted(&text).is_some(), found, "{text}");
+    }
+    let row = known.quoted(DIAGNOSIS).unwrap();
+    assert_eq!(known.files_with(row).iter().map(|file| &***file).collect::<Vec<_>>(), ["n.org"]);
+    assert_eq!(node_with(&document("n.org", &notes), row), Some(1));
+}
+
+#[test]
+fn what_is_no_longer_private_or_gone_is_no_longer_known() {
+    let (private, open) = (format!("* A :private:\n{DIAGNOSIS}\n"), format!("* A\n{DIAGNOSIS}\n"));
+    let mut known = known(&private);
+    let card = document("n.org", &private).card().clone();
+    assert!(known.knows(&card) && known.quoted(DIAGNOSIS).is_some());
+    // The same words in two files, and one of them goes.
+    known.take(Prints::of(&document("m.org", &private)));
+    known.forget("n.org");
+    assert!(known.quoted(DIAGNOSIS).is_some());
+    known.take(Prints::of(&document("m.org", &open)));
+    assert!(known.quoted(DIAGNOSIS).is_none() && known.is_empty());
+    assert!(!known.knows(&card));
+}
+
+/// Sets words anew: their case, and what stands between them.
+fn set_anew(words: &[String], marks: &[u8]) -> String {
+    const BETWEEN: [&str; 6] = [" ", "\n", ", ", " — ", ".\n  ", " *"];
+    let mut out = String::new();
+    for (at, word) in words.iter().enumerate() {
+        let mark = usize::from(marks[at % marks.len()]);
+        out.push_str(&if mark % 3 == 0 { word.to_uppercase() } else { word.clone() });
+        out.push_str(BETWEEN[mark % BETWEEN.len()]);
+    }
+    out
+}
+
+proptest! {
+    #[test]
+    fn any_passage_that_is_long_enough_is_found(
+        words in prop::collection::vec("[a-zäöéж]{1,8}", FOUND..60),
+        at in any::<prop::sample::Index>(),
+        length in FOUND..40,
+        marks in prop::collection::vec(any::<u8>(), 1..20),
+        before in "[a-z ,.\n]{0,80}",
+    ) {
+        let text = format!("* Note :private:\n{}\n", words.join(" "));
+        let begin = at.index(words.len() - FOUND + 1);
+        let passage = &words[begin..(begin + length).min(words.len())];
+        let elsewhere = format!("{before}\n{}", set_anew(passage, &marks));
+        prop_assert!(known(&text).quoted(&elsewhere).is_some(), "{elsewhere}");
+    }
+
+    #[test]
+    fn a_text_of_other_words_is_never_taken_for_one(
+        words in prop::collection::vec("[a-z]{1,8}", 0..60),
+        others in prop::collection::vec("[A-Z]{1,8}[0-9]", 0..200),
+        shared in 0..ROW,
+    ) {
+        let known = known(&format!("* Note :private:\n{}\n", words.join(" ")));
+        let quoted = words.get(..shared).unwrap_or_default().join(" ");
+        let others = others.join(" ");
+        let elsewhere = format!("{others} {quoted} {others}");
+        prop_assert!(known.quoted(&elsewhere).is_none());
+    }
+}
+
+fn home() -> Home {
+    let health = format!(
+        "* Health :private:\n** Doctor\n:PROPERTIES:\n:ID: doctor\n:END:\n{DIAGNOSIS}\n\
+         * Shopping\n:PROPERTIES:\n:ID: shopping\n:END:\nMilk.\n"
+    );
+    Home::new(&[("health.org", &health)])
+}
+
+fn call(tool: &str, mut args: Value) -> Reply {
+    args["explanation"] = json!("The user asked for exactly this.");
+    Reply::answer(Dialect::OpenAi, &[], &[("c1", tool, args)])
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_quotation_in_a_prompt_goes_to_no_model_elsewhere_and_the_user_learns_of_which_note() {
+    let home = home();
+    let server = FakeServer::start([]);
+    let engine = home.served(&server, &["fake"], false).await;
+    let text = format!("translate into French, please: {}", DIAGNOSIS.to_lowercase().replace(' ', "  "));
+    let (finished, _) = home.ask(&engine, &text).await;
+    // No question whether the provider may have it: it may not.
+    assert_eq!(finished.report.ending, Ending::Failed, "{:?}", finished.report.notice);
+    assert!(finished.report.plans.is_empty());
+    let notice = finished.report.notice.clone().unwrap_or_default();
+    assert!(notice.contains("stand in the private note “Doctor”"), "{notice}");
+    assert!(engine.is_known_private(&finished.session));
+    for line in engine.log_lines(1000) {
+        assert!(!line.text.contains("Doctor") && !line.text.contains("specialist"), "{}", line.text);
+    }
+    assert!(server.requests().is_empty(), "nothing was sent");
+    engine.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_quotation_that_a_tool_read_in_an_open_file_makes_the_conversation_private() {
+    let home = home();
+    std::fs::write(home.project("letter.txt"), format!("Dear Ann,\n{}\n", DIAGNOSIS.replace(" the ", "\nthe ")))
+        .unwrap();
+    let server = FakeServer::start([
+        call("read-file", json!({"path": home.project("letter.txt")})),
+        Reply::answer(Dialect::OpenAi, &["It is a letter."], &[]),
+    ]);
+    let engine = home.served(&server, &["fake"], true).await;
+    let (finished, _) = home.ask(&engine, "what does the letter say?").await;
+    assert_eq!(finished.report.ending, Ending::Answered, "{:?}", finished.report.notice);
+    assert_eq!(finished.report.conversation.labels.privacy, Privacy::Private);
+    engine.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_quotation_asks_before_it_stands_openly_and_only_the_plan_names_the_note() {
+    let home = home();
+    let add = |parent: &str| json!({"title": "News", "parent": parent, "body": DIAGNOSIS});
+    let server = FakeServer::start([]);
+    let engine = home.served(&server, &["fake"], true).await;
+    for (tool, args, asks) in [
+        ("org-add-heading", add("shopping"), Some("“Shopping”")),
+        ("org-add-heading", add("doctor"), None),
+        ("write-file", json!({"path": home.project("note.txt"), "content": DIAGNOSIS}), Some("“note.txt”")),
+        ("write-file", json!({"path": home.project("note.txt"), "content": "The specialist said no."}), None),
+    ] {
+        server.push(call(tool, args.clone()));
+        let (finished, _) = home.ask(&engine, "write that down").await;
+        assert_eq!(finished.report.ending, Ending::Parked, "{:?}", finished.report.notice);
+        let plan = waiting(&engine);
+        let reasons = plan.asks().into_iter().map(|(_, why)| why).collect::<Vec<_>>().join("\n");
+        match asks {
+            Some(place) => {
+                let why = format!("privacy text: Words of a private note stand in it, and {place} is not private.");
+                assert!(reasons.contains(&why), "{reasons}");
+                assert!(!reasons.contains("Doctor"), "{reasons}");
+                assert!(plan.body.contains("quotes a private note: “Doctor” in"), "{}", plan.body);
+            }
+            None => {
+                assert!(!reasons.contains("privacy text"), "{args}: {reasons}");
+                assert!(!plan.body.contains("quotes a private note"), "{}", plan.body);
+            }
+        }
+        server.push(Reply::answer(Dialect::OpenAi, &["As you like."], &[]));
+        home.deny(&engine, &plan, "no").await.expect("the denial counts");
+    }
+    for line in engine.log_lines(1000) {
+        assert!(!line.text.contains("specialist said on"), "{}", line.text);
+    }
+    engine.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_known_follows_memory_and_is_there_after_a_start() {
+    let home = home();
+    let engine = home.engine().await;
+    home.read(&engine).await;
+    engine.wait_until_filled();
+    let read = engine.quotations_read();
+    assert_eq!((read.files, read.waiting, read.left_out), (1, 0, 0));
+    engine.close().await;
+    // A start reads texts from the store.
+    let engine = home.engine().await;
+    engine.wait_until_filled();
+    let read = engine.quotations_read();
+    assert_eq!((read.files, read.waiting, read.left_out), (1, 0, 0));
+    std::fs::remove_file(home.file("health.org")).unwrap();
+    home.read(&engine).await;
+    assert_eq!(engine.quotations_read().files, 0);
+    engine.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_each_tag_kept_back_is_counted_and_no_note_is_named() {
+    let home = Home::new(&[
+        ("ear.org", &format!("* Ear :private:\n{DIAGNOSIS}\n")),
+        ("tooth.org", "* Tooth :@health:\nThe dentist found nothing.\n"),
+        ("pay.org", "* Pay\n:PROPERTIES:\n:PRIVACY: private\n:END:\nIt is enough.\n* Garden\nTulips.\n"),
+    ]);
+    let server = FakeServer::start([]);
+    let set = |config: &mut passepartout::edge::config::Config| {
+        config.private_tags = vec!["private".to_string(), "@health".to_string()];
+        provide(config, &[("fake", &server, false)], &["fake"]);
+    };
+    let engine = home.engine_with(set).await;
+    home.read(&engine).await;
+    assert_eq!(engine.kept_back(), []);
+    let before = privacy_line(&engine).await;
+    assert!(before.ends_with("something is private in 3 files; kept back since the start: nothing"), "{before}");
+    // The slice of memory for a model elsewhere leaves them out, before anybody is asked whether it may go there.
+    let (finished, _) = home.ask(&engine, "what do my notes say of ear, tooth, pay and garden?").await;
+    assert_eq!(finished.report.ending, Ending::Parked, "{:?}", finished.report.notice);
+    let counts = engine.kept_back();
+    let tags: Vec<&str> = counts.iter().map(|(tag, _)| tag.as_str()).collect();
+    assert_eq!(tags, ["a property or keyword", "health", "private"], "{counts:?}");
+    // A quotation counts once more for its tag, and only once for a conversation.
+    let private = |counts: &[(String, u64)]| counts.iter().find(|(tag, _)| tag == "private").map_or(0, |(_, n)| *n);
+    let mut asked = ask(DIAGNOSIS);
+    asked.origin.session = passepartout::domain::id::SessionId("another".to_string());
+    let turn = engine.new_turn();
+    let _ = engine.ask(asked, turn, &mut |_: &str| {}).await;
+    assert!(private(&engine.kept_back()) > private(&counts), "{:?}", engine.kept_back());
+    let after = privacy_line(&engine).await;
+    assert!(after.contains("kept back since the start: a property or keyword "), "{after}");
+    assert!(!["Ear", "Tooth", "Pay", "specialist"].iter().any(|word| after.contains(word)), "{after}");
+    engine.close().await;
+}
+
+async fn privacy_line(engine: &std::sync::Arc<passepartout::edge::engine::Engine>) -> String {
+    let checks = passepartout::edge::doctor::examine(engine, false).await;
+    checks.into_iter().find(|check| check.name == "privacy").map(|check| check.detail).unwrap_or_default()
+}
