@@ -1,6 +1,6 @@
 //! Words of private notes that stand elsewhere: what is found, what is not, and what becomes of it in whole turns.
 
-use crate::support::engine::{Home, ask, provide, waiting};
+use crate::support::engine::{Home, ask, provide, tree, waiting};
 use crate::support::fake_server::{Dialect, FakeServer, Reply};
 use passepartout::domain::label::Privacy;
 use passepartout::domain::memory::document::{Document, PrivacyOptions};
@@ -143,6 +143,11 @@ async fn a_quotation_in_a_prompt_goes_to_no_model_elsewhere_and_the_user_learns_
     }
     assert!(server.requests().is_empty(), "nothing was sent");
     engine.close().await;
+    // What the user is told of the note stands in no record of the turn.
+    let kept = tree(&home.store()).into_iter().map(|(_, bytes)| String::from_utf8_lossy(&bytes).into_owned());
+    let records: Vec<String> = kept.filter(|text| text.contains("translate into French")).collect();
+    assert!(!records.is_empty(), "the records can be read as text, so that this test bites");
+    assert!(records.iter().all(|text| !text.contains("stand in the private note")));
 }
 
 #[tokio::test(flavor = "multi_thread")]
