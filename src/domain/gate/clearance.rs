@@ -7,6 +7,7 @@ use crate::domain::action::Action;
 use crate::domain::gate::plan::{Approval, asks};
 use crate::domain::gate::shell::{self, Harm, Matter};
 use crate::domain::gate::{Case, Facts, Gates, Opinion, Reason, Trace, Verdict, reach, secret};
+use crate::domain::label::Trust;
 use crate::domain::scope::Scope;
 use crate::domain::tool::Effect;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -82,6 +83,9 @@ pub fn may_rehearse(case: &Case<'_>, trace: &Trace) -> Result<Rehearsal, &'stati
     }
     if !case.facts.unknown.is_empty() {
         return Err("not all that it touches could be found out");
+    }
+    if case.action.labels().trust == Trust::Untrusted {
+        return Err("text from outside is part of this turn and may have led to it, so it is not even tried");
     }
     let concerns = shell::examine(case.facts.shell.as_ref(), case.scope);
     let beyond = |matter| matches!(matter, Matter::Own | Matter::Network | Matter::Leak | Matter::Secret);
