@@ -34,3 +34,4 @@ pub mod walk;
 pub mod watch;
 pub mod web;
 pub mod wire;
+pub mod worker;

@@ -5,6 +5,7 @@
 #![allow(unsafe_code)] // few calls of libc that the standard library lacks; each says why it is sound
 
 mod collect;
+mod kept;
 mod launcher;
 mod notes;
 mod policy;
@@ -14,6 +15,8 @@ mod reach;
 mod spawner;
 mod walls;
 
+pub use kept::Alive;
+pub(in crate::edge) use kept::{Said, keep};
 pub use launcher::Launcher;
 pub use policy::{Policy, SecretTest, Stamps, changed_files, newly_obeyed, stamps};
 pub(crate) use probe::Folder;

@@ -55,3 +55,4 @@ mod tools;
 mod turn;
 mod undo;
 mod wire;
+mod worker;

@@ -477,3 +477,23 @@ async fn a_commit_holds_what_the_agent_changed_and_nothing_else() {
     let told = world.call("git-commit", json!({"message": "Again"})).await;
     assert!(told.contains("nothing that was changed in this conversation is left"), "{told}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lisp_is_evaluated_in_a_worker_of_the_conversation() {
+    let world = World::new(&[], true, &[]).await;
+    let told = world.call("eval-lisp", json!({"code": "(mapcar #'1+ '(1 2))"})).await;
+    if told.contains("cannot be confined") || told == "parked" {
+        return skipped(format_args!("Lisp cannot be confined without asking: {told}"));
+    }
+    assert_eq!(told, "Value: (2 3)");
+    assert_eq!(
+        world.call("eval-lisp", json!({"code": "(car \"a\")"})).await.lines().next(),
+        Some("Error: Wrong type argument: listp, \"a\" (wrong-type-argument)")
+    );
+    // What is not known to be pure asks, and is evaluated once it is approved; the next call finds it.
+    assert_eq!(world.call("eval-lisp", json!({"code": "(setq garden 3)"})).await, "parked");
+    world.home.approve(&world.engine, &world.plan()).await.expect("it is approved");
+    assert_eq!(world.engine.lisp_workers(), 1);
+    world.engine.close().await;
+    assert_eq!(world.engine.lisp_workers(), 0);
+}

@@ -35,6 +35,8 @@ pub fn run(policy: &Policy, status: &Status) -> Result<i32, String> {
     sys::new_session();
     sys::block_waited();
     let scratch = Scratch::make()?;
+    let at_home = policy.bare.then(|| Policy { project: scratch.0.join("home"), ..policy.clone() });
+    let policy = at_home.as_ref().unwrap_or(policy);
     let code = match sys::fork().map_err(|e| format!("no process could be started: {e}"))? {
         Fork::Child => sys::leave(confined(policy, status, &scratch.0).unwrap_or_else(|missing| {
             status.refused(&missing);

@@ -54,7 +54,7 @@ fn prepare(policy: &Policy, alive: &OwnedFd) -> Result<(Vec<String>, OwnedFd), S
     sys::enter(&processes).map_err(|e| format!("the processes inside could not be watched: {e}"))?;
     // A bound that holds for root too, where the kernel has it (6.14 and later); the watch bounds the rest.
     let _ = fs::write("sys/kernel/pid_max", policy.limits.processes.max(301).to_string());
-    root::seal()?;
+    root::seal(policy)?;
     lock::give_up_privileges(policy.walls)?;
     lock::filter_calls(policy)?;
     sys::hide_self().map_err(|e| format!("this process could not be hidden: {e}"))?;
@@ -93,6 +93,9 @@ pub fn command(policy: &Policy, status: &Status, notes: &[String], scratch: &Pat
         lock::restrict_paths(policy)?;
     }
     lock::bound(&policy.limits)?;
+    if policy.bare {
+        lock::forbid_processes()?;
+    }
     sys::reset_signals();
     status.confined(notes);
     match &policy.task {

@@ -49,6 +49,12 @@ pub fn filter_calls(policy: &Policy) -> Result<(), String> {
     Ok(())
 }
 
+/// Takes from this process that it could start another; what it executes stays alone.
+pub fn forbid_processes() -> Result<(), String> {
+    let program = seccomp::alone()?;
+    seccompiler::apply_filter(&program).map_err(|e| format!("the kernel takes no seccomp filter: {e}"))
+}
+
 /// Restricts paths with Landlock: a second wall behind the new root, which knows no user and no mount.
 pub fn restrict_paths(policy: &Policy) -> Result<(), String> {
     let told = |e: landlock::RulesetError| {
@@ -85,7 +91,7 @@ fn rules(policy: &Policy) -> Result<RulesetCreated, landlock::RulesetError> {
     }
     rules = allow(rules, Path::new("/proc"), AccessFs::ReadFile | AccessFs::ReadDir)?;
     rules = allow(rules, Path::new("/dev"), AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::ReadDir)?;
-    rules = allow(rules, Path::new("/tmp"), own)?;
+    rules = allow(rules, Path::new("/tmp"), if policy.bare { read } else { own })?;
     for path in &policy.read {
         rules = allow(rules, path, read)?;
     }
@@ -120,7 +126,7 @@ pub fn restrict_alone(policy: &Policy, scratch: &Path) -> Result<(), String> {
     for name in root::DEVICES {
         grants.add(&Path::new("/dev").join(name), AccessFs::ReadFile | AccessFs::WriteFile)?;
     }
-    grants.add(scratch, own)?;
+    grants.add(scratch, if policy.bare { read } else { own })?;
     for path in &policy.read {
         grants.around(path, read, read, policy)?;
     }

@@ -71,6 +71,8 @@ pub struct Policy {
     pub proxy: bool,
     /// Whether the project can be written.
     pub writable: bool,
+    /// Whether there is no project, nothing that can be written, and no process but the command itself.
+    pub bare: bool,
     /// More folders that can be read.
     pub read: Vec<PathBuf>,
     /// Paths that must not be there at all.
@@ -95,6 +97,9 @@ pub struct Policy {
 pub const SYSTEM: &[&str] =
     &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store"];
 
+/// Where the command is at home; nothing of the host's is there.
+pub const HOME: &str = "/tmp/home";
+
 /// Places that the new root makes for itself; nothing may be mounted over them or stand for them.
 const RESERVED: &[&str] = &["/", "/dev", "/etc", "/proc", "/sys", "/run", "/tmp", "/var", "/var/tmp"];
 
@@ -108,6 +113,7 @@ impl Policy {
             project: PathBuf::new(),
             proxy: false,
             writable: true,
+            bare: false,
             read: Vec::new(),
             hide: Vec::new(),
             mask: Vec::new(),
@@ -136,6 +142,7 @@ impl Policy {
                 "--probe" => policy.task = Task::Probe,
                 "--proxy" => policy.proxy = true,
                 "--read-only" => policy.writable = false,
+                "--bare" => policy.bare = true,
                 "--keep-stdin" => policy.stdin = Stdin::Keep,
                 _ => policy.option(&name, args.next().ok_or_else(|| format!("{name} needs a value"))?)?,
             }
@@ -167,7 +174,16 @@ impl Policy {
         Ok(())
     }
 
-    fn checked(self) -> Result<Policy, String> {
+    fn checked(mut self) -> Result<Policy, String> {
+        if self.bare {
+            let opened = !self.project.as_os_str().is_empty() || !self.read.is_empty() || self.proxy;
+            if opened {
+                return Err("--bare excludes --project, --read and --proxy".to_string());
+            }
+            // An empty folder of its own, to stand in.
+            self.project = PathBuf::from(HOME);
+            self.writable = false;
+        }
         if self.project.as_os_str().is_empty() {
             return Err("--project DIR is missing".to_string());
         }
@@ -253,6 +269,9 @@ mod tests {
             ("--project /p --parent 7 --walls none -- x", "no option --walls"),
             ("--project /p --parent 7 --status fd -- x", "no option --status"),
             ("--project /p --parent 7 --proxy -- x", "needs --status stdin"),
+            ("--bare --project /p --parent 7 -- x", "excludes"),
+            ("--bare --read /p --parent 7 -- x", "excludes"),
+            ("--bare --proxy --status stdin --parent 7 -- x", "excludes"),
             ("--project /p --parent 7 --keep-stdin --status stdin -- x", "exclude each other"),
         ];
         for (line, why) in cases {

@@ -149,9 +149,14 @@ pub fn cover_proc() -> Result<(), String> {
 }
 
 /// Takes the host's root away and closes the new one. Nothing of the host can be mounted after this.
-pub fn seal() -> Result<(), String> {
+pub fn seal(policy: &Policy) -> Result<(), String> {
     sys::detach(Path::new("/host")).map_err(|e| format!("the host's root could not be taken away: {e}"))?;
     fs::remove_dir("/host").map_err(|e| format!("the host's root is still there: {e}"))?;
+    if policy.bare {
+        let scratch = sys::name(Path::new("/tmp")).map_err(|e| format!("there is no /tmp: {e}"))?;
+        sys::set_attributes(&scratch, CLOSED | libc::MOUNT_ATTR_NOEXEC, Reach::Alone)
+            .map_err(|e| format!("/tmp could not be closed: {e}"))?;
+    }
     let root = sys::name(Path::new("/")).map_err(|e| format!("the new root is not there: {e}"))?;
     sys::set_attributes(&root, CLOSED, Reach::Alone).map_err(|e| format!("the new root could not be closed: {e}"))
 }
@@ -172,7 +177,9 @@ fn collect(policy: &Policy) -> Result<Vec<(PathBuf, Layer)>, String> {
         layers.push((path.clone(), Layer::Tree(copy(path, CLOSED)?)));
     }
     let access = if policy.writable { SAFE } else { CLOSED };
-    layers.push((policy.project.clone(), Layer::Tree(copy(&policy.project, access)?)));
+    if !policy.bare {
+        layers.push((policy.project.clone(), Layer::Tree(copy(&policy.project, access)?)));
+    }
     for path in held(policy) {
         layers.push((path.clone(), Layer::Tree(copy(&path, access)?)));
     }

@@ -22,6 +22,7 @@ pub fn run(policy: &Policy) -> i32 {
         }
     };
     let why = match (policy.walls, policy.proxy, &policy.task) {
+        _ if policy.bare => "a program without a project is not run on macOS",
         (Walls::All, _, _) => "macOS has no namespaces",
         (Walls::Fewer, true, _) => "hosts cannot be reached without a network namespace",
         (Walls::Fewer, false, Task::Probe) => "nothing is tried on macOS",

@@ -206,6 +206,20 @@ pub fn programs(proxy: bool, walls: Walls) -> Result<Vec<BpfProgram>, String> {
     Ok(programs)
 }
 
+/// Returns a filter by which no other process is started; threads are. The other filters say that there is no `clone3`.
+pub fn alone() -> Result<BpfProgram, String> {
+    let told = |e: seccompiler::BackendError| format!("no filter of system calls could be made: {e}");
+    let arch = TargetArch::try_from(std::env::consts::ARCH).map_err(told)?;
+    let process = condition(0, SeccompCmpOp::MaskedEq(libc::CLONE_THREAD as u64), 0)
+        .and_then(|condition| SeccompRule::new(vec![condition]))
+        .map_err(told)?;
+    let mut rules: Rules = BTreeMap::from([(libc::SYS_clone, vec![process])]);
+    #[cfg(target_arch = "x86_64")]
+    rules.extend([(libc::SYS_fork, Vec::new()), (libc::SYS_vfork, Vec::new())]);
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, SeccompAction::Errno(libc::EPERM as u32), arch);
+    filter.and_then(BpfProgram::try_from).map_err(told)
+}
+
 /// Returns a filter by which calls with higher numbers than the last known do not exist.
 fn newer_calls() -> BpfProgram {
     let step = |code: u32, jt: u8, k: u32| sock_filter { code: code as u16, jt, jf: 0, k };

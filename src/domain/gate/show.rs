@@ -66,9 +66,11 @@ pub fn body(action: &Action, facts: &Facts, project: &str) -> String {
         if action.args().get(reach::ARGUMENT).and_then(Value::as_array).is_some_and(|hosts| !hosts.is_empty()) {
             field(&mut out, "network", "these hosts alone, through a proxy; a program that does not use it has none");
         }
-        if let Some(WallsFact::Fewer(missing)) = &facts.walls {
-            field(&mut out, "runs without namespaces", missing);
-        }
+    }
+    if matches!(action.tool(), "shell" | "eval-lisp")
+        && let Some(WallsFact::Fewer(missing)) = &facts.walls
+    {
+        field(&mut out, "runs without namespaces", missing);
     }
     for file in facts.shell.iter().flat_map(|shell| &shell.files).filter(|file| file.runs) {
         carried_out(&mut out, file);

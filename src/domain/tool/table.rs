@@ -436,14 +436,15 @@ pub(super) const TOOLS: &[Tool] = &[
     },
     Tool {
         name: "eval-lisp",
-        summary: "Evaluate Emacs Lisp in the confined worker.",
+        summary: "Evaluate Emacs Lisp in an Emacs of its own, which keeps what you define until it has been idle; confined: no files, \
+                  no processes, no network, and not the user's Emacs.",
         params: &[need("code", "the Lisp")],
         effect: Effect::Evaluate,
         target: Target::Emacs,
         paths: &[],
         hosts: &[],
         limits: Limits::USUAL,
-        offered: false,
+        offered: true,
     },
     Tool {
         name: RESTORE,

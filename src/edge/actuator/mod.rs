@@ -5,6 +5,7 @@ mod edit;
 mod editor;
 mod git;
 mod kept;
+mod lisp;
 mod look;
 mod outline;
 pub mod put;
@@ -212,7 +213,7 @@ impl Actuators {
                 (Ok(_), None) => Done::failed("BUG: a command would not be alone in its project"),
                 (Err(why), _) => Done::failed(format!("commands cannot be confined here, so none is run: {why}")),
             },
-            Effect::Evaluate => Done::failed("Lisp is not evaluated in this version; see docs/SHORTCOMINGS.org"),
+            Effect::Evaluate => self.evaluate(cleared).await,
             Effect::Send if action.tool() == CONFIRM => self.confirm_rule(action).await,
             Effect::Send => self.confirm(action).await,
             Effect::Fetch => self.fetch(action).await,

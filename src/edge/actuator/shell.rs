@@ -67,6 +67,11 @@ impl Shell {
         Shell { launcher, secret, limits, network, walls: Arc::default() }
     }
 
+    /// Returns the launcher, for what is to run under the same one.
+    pub fn launcher(&self) -> &Launcher {
+        &self.launcher
+    }
+
     /// Makes it take a machine's walls for these, for tests on machines that have others.
     pub fn within(self, walls: WallsFact) -> Shell {
         Shell { walls: Arc::new(OnceCell::new_with(Some(walls))), ..self }

@@ -60,6 +60,7 @@ use crate::edge::provider::cascade::Cascade;
 use crate::edge::secret::Vault;
 use crate::edge::setup_files::SetupFiles;
 use crate::edge::skills::Loaded;
+use crate::edge::worker::{WorkerLimits, Workers};
 use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -164,6 +165,8 @@ pub struct Engine {
     /// Held by whoever changes memory, until its index has followed.
     pub(super) changing: Mutex<()>,
     pub(crate) shell: Result<Shell, String>,
+    /// Evaluates Lisp; or why not.
+    pub(crate) workers: Result<Workers, String>,
     pub(super) problems: Mutex<Vec<Problem>>,
     pub(super) stop: std::sync::atomic::AtomicBool,
     /// The memex was read to its end since the start.
@@ -247,6 +250,11 @@ impl Engine {
             store_trouble: parts.store_trouble,
             beside: parts.beside,
             changing: Mutex::default(),
+            workers: parts
+                .shell
+                .as_ref()
+                .map_err(Clone::clone)
+                .map(|shell| Workers::new(shell.launcher().clone(), WorkerLimits::USUAL)),
             shell: parts.shell,
             problems: Mutex::default(),
             stop: Default::default(),
@@ -373,6 +381,9 @@ impl Engine {
     /// Stores what waits and closes the store; nothing can be stored after that.
     pub async fn close(&self) {
         self.stop();
+        if let Ok(workers) = &self.workers {
+            workers.end_all().await;
+        }
         self.archive.close().await;
         if let Some(me) = self.me.upgrade() {
             // Behind the store: what is acknowledged there must not wait for what can be made again.
@@ -431,6 +442,11 @@ impl Engine {
             (None, None) if report.holds() => Ok(format!("tried {} ways out, all shut", report.checks.len())),
             (None, None) => Err("nothing could be tried".to_string()),
         }
+    }
+
+    /// Returns how many Lisp workers are alive and wait for a call.
+    pub fn lisp_workers(&self) -> usize {
+        self.workers.as_ref().map_or(0, |workers| workers.processes().len())
     }
 
     /// Tells background work to end.

@@ -309,7 +309,9 @@ impl Surveyor for Survey {
         let (survey, action, scope) = (self.clone(), action.clone(), scope.clone());
         let patience = self.patience;
         let looking = tokio::task::spawn_blocking(move || survey.look(&action, &scope));
-        let runs = Toolbox::builtin().get(action_tool).is_some_and(|tool| tool.effect == Effect::Execute);
+        let runs = Toolbox::builtin()
+            .get(action_tool)
+            .is_some_and(|tool| matches!(tool.effect, Effect::Execute | Effect::Evaluate));
         let both = async {
             let walls = match &self.confinement {
                 Some(confinement) if runs => Some(confinement.walls().await),

@@ -73,14 +73,14 @@ pub(super) fn high_impact(evidence: &Evidence<'_>) -> Verdict {
     let case = evidence.case;
     let mut why: Vec<String> = case.facts.unknown.clone();
     match &case.facts.walls {
-        Some(WallsFact::Nothing(missing)) if case.tool.effect == Effect::Execute => {
+        Some(WallsFact::Nothing(missing)) if matches!(case.tool.effect, Effect::Execute | Effect::Evaluate) => {
             let text = format!("Commands cannot be confined on this machine: {missing}.");
             return Verdict::Deny(Reason::instead(
                 text,
                 "The user can ask the doctor what to do: passepartout doctor.",
             ));
         }
-        Some(WallsFact::Fewer(missing)) if case.tool.effect == Effect::Execute => {
+        Some(WallsFact::Fewer(missing)) if matches!(case.tool.effect, Effect::Execute | Effect::Evaluate) => {
             if reach::wanted(case.action.args()).is_ok_and(|hosts| !hosts.is_empty()) {
                 let text = format!("Hosts can be reached only from namespaces, and there are none: {missing}.");
                 return Verdict::Deny(Reason::instead(text, "Do without the network."));

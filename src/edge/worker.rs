@@ -1,0 +1,350 @@
+//! Keeps the Lisp workers: one confined Emacs for each owner, spoken to in lines, started anew whenever one breaks.
+
+mod base64;
+
+use crate::domain::id::SessionId;
+use crate::domain::label::Privacy;
+use crate::domain::sexp::reader::Sexp;
+use crate::edge::sandbox::{Alive, Launcher, Said, SandboxError, Walls, keep};
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+/// What every worker runs. It is the same each time, and nothing of it comes from a model.
+const LOOP: &str = include_str!("worker/loop.el");
+/// Folders of the system that the launcher shows; an Emacs elsewhere is not started.
+const SYSTEM: &[&str] = &["/usr", "/bin", "/nix/store", "/gnu/store"];
+/// Where the system's Emacs is looked for.
+const PLACES: &[&str] = &[
+    "/usr/bin/emacs",
+    "/usr/local/bin/emacs",
+    "/bin/emacs",
+    "/usr/bin/emacs-nox",
+    "/run/current-system/sw/bin/emacs",
+    "/run/current-system/profile/bin/emacs",
+];
+/// Most bytes that one worker may say in answer to one call.
+const MOST_SAID: usize = 4 << 20;
+
+/// Whom a worker belongs to. What one keeps in its worker, no other sees.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Owner {
+    /// A conversation.
+    Session(SessionId),
+    /// A skill, by its name.
+    Skill(String),
+}
+
+/// How much workers may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WorkerLimits {
+    /// How long one call may take.
+    pub call: Duration,
+    /// How long a worker that nobody calls stays.
+    pub idle: Duration,
+    /// Most workers that are alive at once; the one that was called longest ago ends for another.
+    pub alive: usize,
+    /// Bytes of memory of one worker.
+    pub memory: u64,
+    /// Most characters of each text that is given back.
+    pub characters: usize,
+}
+
+impl WorkerLimits {
+    /// 30 seconds a call, five minutes idle, four alive, 512 MiB each, 100,000 characters.
+    pub const USUAL: WorkerLimits = WorkerLimits {
+        call: Duration::from_secs(30),
+        idle: Duration::from_secs(300),
+        alive: 4,
+        memory: 512 << 20,
+        characters: 100_000,
+    };
+}
+
+/// How a call ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Evaluated {
+    /// With this value, printed.
+    Value(String),
+    /// With this error, in Emacs's words.
+    Error(String),
+    /// It took too long; the worker was ended, and with it what it kept.
+    TimedOut,
+    /// The worker ended by itself, or grew beyond its limits; with it went what it kept.
+    Gone,
+    /// The worker answered what no worker answers and was ended, and with it what it kept.
+    Broken,
+}
+
+/// What a call came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// How it ended.
+    pub ended: Evaluated,
+    /// What it printed: by `princ` and its like, then what went past that to standard output, then messages.
+    pub printed: String,
+    /// The strictest label of all that this worker was told since it started.
+    pub privacy: Privacy,
+}
+
+/// Returns where an Emacs is that lies in a folder of the system, or what is missing.
+pub type Finder = Arc<dyn Fn() -> Result<PathBuf, String> + Send + Sync>;
+
+struct Live {
+    alive: Alive,
+    privacy: Privacy,
+}
+
+/// The place of one owner: held while a call of that owner goes on.
+#[derive(Default)]
+struct Slot {
+    live: tokio::sync::Mutex<Option<Live>>,
+    /// Counts calls over all owners: who was called last has the largest.
+    called: AtomicU64,
+}
+
+/// All workers of an engine. Dropping it ends them.
+pub struct Workers {
+    launcher: Launcher,
+    limits: WorkerLimits,
+    finder: Finder,
+    slots: Mutex<BTreeMap<Owner, Arc<Slot>>>,
+    calls: AtomicU64,
+}
+
+impl Workers {
+    /// Makes workers; none is started before the first call.
+    pub fn new(launcher: Launcher, limits: WorkerLimits) -> Workers {
+        Workers::with(launcher, limits, Arc::new(system_emacs))
+    }
+
+    /// As [`Workers::new`], with another way to find Emacs.
+    pub fn with(launcher: Launcher, limits: WorkerLimits, finder: Finder) -> Workers {
+        Workers { launcher, limits, finder, slots: Mutex::default(), calls: AtomicU64::new(0) }
+    }
+
+    /// Evaluates Lisp in the worker of an owner, and starts that first where there is none.
+    ///
+    /// Dropping the future ends the worker and what it does.
+    ///
+    /// # Errors
+    /// When nothing was evaluated: there is no Emacs, or it cannot be confined.
+    pub async fn evaluate(
+        &self,
+        owner: &Owner,
+        walls: Walls,
+        code: &str,
+        privacy: Privacy,
+    ) -> Result<Answer, SandboxError> {
+        let (slot, surplus) = self.slot(owner);
+        for other in surplus {
+            end(&other).await;
+        }
+        let mut place = slot.live.lock().await;
+        // Taken out, so that a call that is cut short leaves nothing behind that would answer the next one.
+        let live = match place.take() {
+            Some(live) => live,
+            None => Live { alive: self.start(walls).await?, privacy: Privacy::Open },
+        };
+        let mut live = Live { privacy: live.privacy.max(privacy), ..live };
+        let kept = live.privacy;
+        let mark = mark()?;
+        let said = tokio::time::timeout(self.limits.call, self.call(&mut live.alive, &mark, code)).await;
+        let (ended, printed) = match said {
+            Ok(Some((Some((ended, output)), beside))) => {
+                *place = Some(live);
+                (ended, [output, beside].concat())
+            }
+            Ok(Some((None, beside))) => {
+                live.alive.end().await;
+                (Evaluated::Broken, beside)
+            }
+            Ok(None) => {
+                if let Some(missing) = live.alive.end().await {
+                    return Err(SandboxError::Unconfined(missing));
+                }
+                (Evaluated::Gone, String::new())
+            }
+            Err(_) => {
+                live.alive.end().await;
+                (Evaluated::TimedOut, String::new())
+            }
+        };
+        drop(place);
+        self.end_when_idle(&slot);
+        Ok(Answer { ended, printed: clip(&printed, self.limits.characters), privacy: kept })
+    }
+
+    /// Ends all workers and waits until they are gone.
+    pub async fn end_all(&self) {
+        let slots = std::mem::take(&mut *self.slots.lock());
+        for slot in slots.values() {
+            end(slot).await;
+        }
+    }
+
+    /// Returns the processes that launched what is alive and is not called at the moment, for tests and the doctor.
+    pub fn processes(&self) -> Vec<u32> {
+        let slots = self.slots.lock();
+        let live = slots.values().filter_map(|slot| slot.live.try_lock().ok()?.as_ref()?.alive.id());
+        live.collect()
+    }
+
+    /// Returns the slot of an owner, and those that must end for it.
+    fn slot(&self, owner: &Owner) -> (Arc<Slot>, Vec<Arc<Slot>>) {
+        let mut slots = self.slots.lock();
+        let slot = slots.entry(owner.clone()).or_default().clone();
+        slot.called.store(self.calls.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
+        let mut surplus = Vec::new();
+        while slots.len() > self.limits.alive.max(1) {
+            let oldest = slots.iter().min_by_key(|(_, slot)| slot.called.load(Ordering::Relaxed));
+            let Some(oldest) = oldest.map(|(owner, _)| owner.clone()) else { break };
+            surplus.extend(slots.remove(&oldest));
+        }
+        (slot, surplus)
+    }
+
+    async fn start(&self, walls: Walls) -> Result<Alive, SandboxError> {
+        let emacs = (self.finder)().map_err(SandboxError::Policy)?;
+        let arguments = ["--batch", "-Q", "--eval", LOOP.trim()];
+        keep(&self.launcher, walls, self.limits.memory, &emacs, &arguments).await
+    }
+
+    /// Asks, and listens until the line that begins with the mark is whole. `None` when the worker ended; no reply
+    /// when there were too many bytes, or when the reply is none.
+    async fn call(&self, alive: &mut Alive, mark: &str, code: &str) -> Option<(Option<(Evaluated, String)>, String)> {
+        let request = format!("{mark} {}\n", base64::encode(code.as_bytes()));
+        // One that ended cannot be told; what it said last tells that it ended.
+        let _ = alive.say(request.as_bytes()).await;
+        let (mut output, mut errors) = (Vec::new(), Vec::new());
+        let begin = format!("\n{mark} ");
+        loop {
+            match alive.next().await {
+                Said::Errors(bytes) => errors.extend(bytes),
+                Said::Output(bytes) => output.extend(bytes),
+                Said::Ended => return None,
+            }
+            let beside = |stray: &[u8], errors: &[u8]| {
+                let texts = [stray, errors].map(|bytes| String::from_utf8_lossy(bytes).trim().to_string());
+                texts.into_iter().filter(|text| !text.is_empty()).map(|text| format!("\n{text}")).collect::<String>()
+            };
+            if output.len() + errors.len() > MOST_SAID {
+                return Some((None, beside(&[], &errors)));
+            }
+            let Some(at) = memchr::memmem::find(&output, begin.as_bytes()) else { continue };
+            let rest = output.get(at + begin.len()..).unwrap_or_default();
+            let Some(length) = memchr::memchr(b'\n', rest) else { continue };
+            errors.extend(alive.left());
+            // Nobody says anything more once it has answered: what did would answer the next call.
+            let reply = if length + 1 == rest.len() { rest.get(..length).and_then(read) } else { None };
+            return Some((reply, beside(output.get(..at).unwrap_or_default(), &errors)));
+        }
+    }
+
+    fn end_when_idle(&self, slot: &Arc<Slot>) {
+        let (slot, idle): (Weak<Slot>, Duration) = (Arc::downgrade(slot), self.limits.idle);
+        let Some(called) = slot.upgrade().map(|slot| slot.called.load(Ordering::Relaxed)) else { return };
+        tokio::spawn(async move {
+            tokio::time::sleep(idle).await;
+            if let Some(slot) = slot.upgrade().filter(|slot| slot.called.load(Ordering::Relaxed) == called) {
+                end(&slot).await;
+            }
+        });
+    }
+}
+
+async fn end(slot: &Slot) {
+    let live = slot.live.lock().await.take();
+    if let Some(live) = live {
+        live.alive.end().await;
+    }
+}
+
+/// Reads a reply; `None` when it is none.
+fn read(bytes: &[u8]) -> Option<(Evaluated, String)> {
+    let reply = Sexp::read(std::str::from_utf8(bytes).ok()?).ok()?;
+    let text = |key: &str| {
+        let bytes = base64::decode(reply.text_at(key)?)?;
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    };
+    let (said, output) = (text("text")?, text("output")?);
+    match reply.name_at("status")? {
+        "value" => Some((Evaluated::Value(said), output)),
+        "error" => Some((Evaluated::Error(said), output)),
+        _ => None,
+    }
+}
+
+/// Returns a text that nobody can know who was called before.
+fn mark() -> Result<String, std::io::Error> {
+    let mut bytes = [0u8; 16];
+    std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+fn clip(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        None => text.to_string(),
+        Some((at, _)) => format!("{}\n[the rest is left out]", text.get(..at).unwrap_or("")),
+    }
+}
+
+/// Returns the Emacs that this program runs in, when it is one of the system, or else the system's.
+///
+/// # Errors
+/// In words, when there is none.
+pub fn system_emacs() -> Result<PathBuf, String> {
+    let own = std::env::current_exe()
+        .ok()
+        .filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("emacs")));
+    let found = own.into_iter().chain(PLACES.iter().map(PathBuf::from)).find_map(|path| of_system(&path));
+    found.ok_or_else(|| {
+        format!(
+            "there is no Emacs in a folder of the system ({}); install one with the system's package manager",
+            PLACES.get(..3).unwrap_or_default().join(", ")
+        )
+    })
+}
+
+/// Returns where a file really is, if that is in a folder of the system.
+fn of_system(path: &Path) -> Option<PathBuf> {
+    let real = path.canonicalize().ok()?;
+    (real.is_file() && SYSTEM.iter().any(|folder| real.starts_with(folder))).then_some(real)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_reply_is_not_taken_for_one() {
+        let good = format!("(:status value :text \"{}\" :output \"\")", base64::encode(b"3"));
+        assert_eq!(read(good.as_bytes()), Some((Evaluated::Value("3".to_string()), String::new())));
+        for bad in [
+            "",
+            "nil",
+            "(:status value)",
+            "(:status value :text 3 :output \"\")",
+            "(:status other :text \"\" :output \"\")",
+            "(:status value :text \"?\" :output \"\")",
+            "#.(id)",
+            "((((",
+        ] {
+            assert_eq!(read(bad.as_bytes()), None, "{bad}");
+        }
+        assert_eq!(read(&[0xff]), None);
+    }
+
+    #[test]
+    fn only_an_emacs_of_the_system_is_one() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mine = folder.path().join("emacs");
+        std::fs::write(&mine, "").expect("a file");
+        assert_eq!(of_system(&mine), None);
+        assert_eq!(of_system(Path::new("/usr/bin/../..").join("etc/passwd").as_path()), None);
+    }
+}
