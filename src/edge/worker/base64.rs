@@ -17,7 +17,7 @@ pub(super) fn encode(bytes: &[u8]) -> String {
 
 /// Returns what stands in base64; `None` when it is none.
 pub(super) fn decode(text: &str) -> Option<Vec<u8>> {
-    if text.len() % 4 != 0 {
+    if !text.len().is_multiple_of(4) {
         return None;
     }
     let letters = text.strip_suffix("==").or_else(|| text.strip_suffix('=')).unwrap_or(text);
