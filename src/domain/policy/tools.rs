@@ -283,7 +283,8 @@ mod tests {
             let (levels, waiting) = table.over(&set, &toolbox, &|_| yes);
             for tool in toolbox.all() {
                 let wanted = rows.get(tool.name).map(|level| strictness(*level));
-                let denied = set.iter().any(|(name, l)| name.eq_ignore_ascii_case(tool.name) && *l == Level::Deny);
+                let known = set.iter().find(|(name, _)| name.eq_ignore_ascii_case(tool.name));
+                let denied = known.is_some_and(|(_, level)| *level == Level::Deny);
                 let expected = match (wanted, yes) {
                     (Some(wanted), true) if !denied => wanted,
                     (Some(_), true) => of(&set, tool),
