@@ -34,6 +34,7 @@
 
 (require 'passepartout)
 (require 'passepartout-events)
+(require 'passepartout-sense)
 (require 'passepartout-verbs)
 (eval-when-compile (require 'cl-lib))
 
@@ -130,7 +131,10 @@ the text that the buffer has in this state."
                 (widen)
                 (or (passepartout-act--refusal (plist-get payload :tick))
                     (passepartout-act--apply
-                     (plist-get payload :edits))))))))
+                     (plist-get payload :edits))
+                    ;; Before the answer: what the core knows of the
+                    ;; buffer is never older than what it did to it.
+                    (progn (passepartout-sense-send) nil)))))))
     (passepartout-reply request (if problem
                                     (list :ok nil :text problem)
                                   '(:ok t)))))

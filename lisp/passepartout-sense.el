@@ -273,6 +273,10 @@ Only the widened size matters, so it may be called in any restriction."
       (with-current-buffer buffer
         (passepartout-sense--flush)))))
 
+(defun passepartout-sense-send ()
+  "Send now what has changed in the current buffer, when it is mirrored."
+  (passepartout-sense--flush))
+
 (defun passepartout-sense--flush ()
   "Send what has changed in the current buffer."
   (let* ((mirror passepartout-sense--mirror)

@@ -169,9 +169,8 @@ Larch for the deck.
                  (let ((shown (get-buffer passepartout-memory--text-name)))
                    (and shown
                         (with-current-buffer shown
-                          (string-match-p
-                           "^: Oil the winch\n\\(?:: .*by hand.*\n\\)?: .*by you"
-                           (buffer-string)))))))))))
+                          (string-match-p "^: Oil the winch\n: .*by you"
+                                          (buffer-string)))))))))))
 
 (defun passepartout-surface-tests--add-and-wait (notes)
   "Have a heading added to the buffer NOTES, and wait until it is there."

@@ -15,6 +15,7 @@ use crate::edge::engine::{Engine, Notice};
 use crate::edge::ingest::{IngestReport, Known, Parts, ingest_in_parts};
 use crate::edge::org_file::read_text;
 use crate::edge::walk::{canonical_name, is_listed};
+use std::cell::Cell;
 use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 use std::sync::Arc;
@@ -255,18 +256,22 @@ impl Engine {
     /// # Errors
     /// When it is too large to be read; memory keeps what it had.
     pub fn take_text(&self, file: &str, text: Arc<str>, cause: &str) -> Result<(), String> {
-        self.take_wanted(file, text, cause, &|| true)
+        self.take_where(file, text, cause, &|_| true)
     }
 
-    /// Takes a text when it is still wanted once it has been read.
-    fn take_wanted(&self, file: &str, text: Arc<str>, cause: &str, wanted: &dyn Fn() -> bool) -> Result<(), String> {
+    /// Takes a text when it is still wanted once it has been read, over what memory holds by then.
+    fn take_where(
+        &self,
+        file: &str,
+        text: Arc<str>,
+        cause: &str,
+        wanted: &dyn Fn(Option<ObjectHash>) -> bool,
+    ) -> Result<(), String> {
         let _org = self.hold_org();
         let document = self.build(file, text)?.changed_at(Some(self.clock.now()));
-        if wanted() {
-            // A buffer may have been closed meanwhile.
-            let belongs = |_: &View, file: &str| self.belongs(file);
-            self.change_memory_where(vec![Arc::new(document)], &[], Vec::new(), cause, file, &belongs);
-        }
+        // Asked while nobody else moves memory. A buffer may have been closed meanwhile.
+        let still = |view: &View, file: &str| wanted(view.card(file).map(|card| card.root())) && self.belongs(file);
+        self.change_memory_where(vec![Arc::new(document)], &[], Vec::new(), cause, file, &still);
         Ok(())
     }
 
@@ -293,7 +298,29 @@ impl Engine {
     /// # Errors
     /// When the text cannot be read; memory keeps what it had.
     pub fn take_buffer(&self, file: &str, text: Arc<str>, wanted: &dyn Fn() -> bool) -> Result<(), String> {
-        self.take_wanted(file, text, BUFFER, wanted)
+        self.take_where(file, text, BUFFER, &|_| wanted())
+    }
+
+    /// Does the same with the text that a buffer had when memory held `held` of its file; returns whether memory still
+    /// did. Where it has gone on since, by an act of ours or from the disk, the text may be the one of before: nothing is
+    /// taken, and the buffer is to be looked at again.
+    ///
+    /// # Errors
+    /// As [`Engine::take_buffer`].
+    pub fn take_buffer_over(
+        &self,
+        file: &str,
+        held: Option<ObjectHash>,
+        text: Arc<str>,
+        wanted: &dyn Fn() -> bool,
+    ) -> Result<bool, String> {
+        let moved = Cell::new(false);
+        let still = |now: Option<ObjectHash>| {
+            moved.set(now != held);
+            now == held && wanted()
+        };
+        self.take_where(file, text, BUFFER, &still)?;
+        Ok(!moved.get())
     }
 
     /// Returns whether the memex was read to its end since this started.

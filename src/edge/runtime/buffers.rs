@@ -19,10 +19,11 @@ use std::sync::Arc;
 
 /// Returns what reads files and buffers into the memory of an engine.
 pub(super) fn read(engine: Arc<Engine>) -> Read {
-    let disk = engine.clone();
+    let (disk, held) = (engine.clone(), engine.clone());
     Read {
         disk: Arc::new(move |file| on_disk(&disk, file)),
-        take: Arc::new(move |file, text, wanted| engine.take_buffer(file, text, wanted)),
+        held: Arc::new(move |file| held.held(file)),
+        take: Arc::new(move |file, held, text, wanted| engine.take_buffer_over(file, held, text, wanted)),
     }
 }
 
@@ -137,6 +138,7 @@ impl Loop {
 
     /// Takes note that a file was read; the point may be in a heading that was not known before.
     pub(super) fn scanned(&mut self, file: String, scanned: Scanned) {
+        let behind = matches!(scanned.taken, Ok(false));
         if let Err(why) = scanned.taken {
             self.engine.say(LogLevel::Warning, &why);
         }
@@ -147,7 +149,7 @@ impl Loop {
         if let Some((client, typed)) = lost {
             self.resync(client, &typed);
         }
-        if self.scans.ended(&file) {
+        if self.scans.ended(&file, behind) {
             return self.rested(file);
         }
         let there = |client: &Client| client.point.as_ref().is_some_and(|(at, _)| *at == file);
@@ -223,15 +225,16 @@ mod tests {
                 told.lock().recv_timeout(PATIENCE).expect("the test goes on");
             });
             let (before, disk) = (hold.clone(), Arc::new(parking_lot::Mutex::new(String::new())));
-            let found = disk.clone();
+            let (found, known) = (disk.clone(), engine.clone());
             let read = Read {
                 disk: Arc::new(move |_| {
                     before("the disk");
                     Ok(Some(OnDisk { text: found.lock().as_str().into(), modified: Some(7) }))
                 }),
-                take: Arc::new(move |file, text, wanted| {
+                held: Arc::new(move |file| known.held(file)),
+                take: Arc::new(move |file, held, text, wanted| {
                     hold(&text);
-                    reader.take_buffer(file, text, wanted)
+                    reader.take_buffer_over(file, held, text, wanted)
                 }),
             };
             tokio::spawn(listen(engine.clone(), clients, ears, read));
@@ -320,6 +323,29 @@ mod tests {
         held.wait(":focus-title \"Newer\"").await;
         assert_eq!(held.engine.view().headings(), 2);
         assert_eq!(held.engine.head().0, 1, "one operation");
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_text_of_before_an_act_is_not_taken_over_what_the_act_made() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (_server, url) = mute();
+        let held = Held::start(folder.path(), url).await;
+        held.write("* Old\n");
+        assert_eq!(held.reading().await, "* Old\n");
+        held.go_on.send(()).expect("it waits");
+        held.wait(":headings 1").await;
+        held.event(
+            "(:sensor :buffer-update :file \"/notes/big.org\" :part :change :beg 2 :end 5 :text \"Odd\" :size 6)",
+        );
+        assert_eq!(held.reading().await, "* Odd\n");
+        // An act changes the buffer while its text of before is read; memory has the act's text before the loop hears.
+        held.engine.take_text("/notes/big.org", "* Done\n".into(), "an act").expect("it is taken");
+        held.go_on.send(()).expect("it waits");
+        // The buffer is looked at once more, over what the act made.
+        assert_eq!(held.reading().await, "* Odd\n");
+        let text = || held.engine.view().document("/notes/big.org").expect("it is in memory").outline.text.to_string();
+        assert_eq!(text(), "* Done\n", "the act's text stands");
+        held.go_on.send(()).expect("it waits");
     }
 
     #[tokio::test(flavor = "multi_thread")]

@@ -2,6 +2,7 @@
 //!
 //! The loop hears of a change, of a rest in typing, and of the end of a reading; it waits for none of them.
 
+use crate::domain::id::ObjectHash;
 use crate::edge::runtime::Event;
 use crate::edge::runtime::mirror::{Job, OnDisk, Outcome};
 use std::collections::HashMap;
@@ -15,13 +16,18 @@ const REST: Duration = Duration::from_millis(10);
 
 /// Reads a file as it is on disk; `None` when it is gone. It may take long. An error is words for the user.
 pub(super) type Disk = Arc<dyn Fn(&str) -> Result<Option<OnDisk>, String> + Send + Sync>;
-/// Reads a text into memory, unless it is no longer wanted by then. It may take long. An error is words for the user.
-pub(super) type Take = Arc<dyn Fn(&str, Arc<str>, &dyn Fn() -> bool) -> Result<(), String> + Send + Sync>;
+/// Returns which text of a file memory holds.
+pub(super) type Held = Arc<dyn Fn(&str) -> Option<ObjectHash> + Send + Sync>;
+/// Reads the text of a buffer into memory over what that held when the text was taken, unless it is no longer wanted by
+/// then; returns whether memory still held that. It may take long. An error is words for the user.
+pub(super) type Take =
+    Arc<dyn Fn(&str, Option<ObjectHash>, Arc<str>, &dyn Fn() -> bool) -> Result<bool, String> + Send + Sync>;
 
 /// What takes long.
 #[derive(Clone)]
 pub(super) struct Read {
     pub(super) disk: Disk,
+    pub(super) held: Held,
     pub(super) take: Take,
 }
 
@@ -29,14 +35,14 @@ pub(super) struct Read {
 pub(super) struct Scanned {
     /// What became of the mirror's job; `None` when that broke.
     pub(super) outcome: Option<Outcome>,
-    /// An error is words for the user.
-    pub(super) taken: Result<(), String>,
+    /// Whether memory still held what it did when the text was taken. An error is words for the user.
+    pub(super) taken: Result<bool, String>,
 }
 
 impl Read {
-    fn run(&self, file: &str, job: Job, wanted: &dyn Fn() -> bool) -> Scanned {
+    fn run(&self, file: &str, held: Option<ObjectHash>, job: Job, wanted: &dyn Fn() -> bool) -> Scanned {
         let (text, outcome) = job.text(|| (self.disk)(file));
-        let take = |text: Option<Arc<str>>| text.map_or(Ok(()), |text| (self.take)(file, text, wanted));
+        let take = |text: Option<Arc<str>>| text.map_or(Ok(true), |text| (self.take)(file, held, text, wanted));
         Scanned { outcome: Some(outcome), taken: text.and_then(take) }
     }
 }
@@ -95,11 +101,12 @@ impl Scans {
         }
         state.running = true;
         let (read, inbox, job) = (self.read.clone(), self.inbox.clone(), job());
+        let held = (read.held)(&file);
         let (newest, version) = (state.version.clone(), state.version.load(Ordering::Relaxed));
         tokio::spawn(async move {
             let name = file.clone();
             let wanted = move || newest.load(Ordering::Relaxed) == version;
-            let scanned = tokio::task::spawn_blocking(move || read.run(&name, job, &wanted)).await;
+            let scanned = tokio::task::spawn_blocking(move || read.run(&name, held, job, &wanted)).await;
             let scanned = scanned.unwrap_or_else(|_| Scanned {
                 outcome: None,
                 taken: Err(format!("{file}: reading it broke; memory keeps what it had")),
@@ -108,11 +115,12 @@ impl Scans {
         });
     }
 
-    /// A reading has ended; returns whether the file must be read once more, as [`Scans::rested`] does.
-    pub(super) fn ended(&mut self, file: &str) -> bool {
+    /// A reading has ended, `behind` what memory holds by now or not; returns whether the file must be read once more, as
+    /// [`Scans::rested`] does.
+    pub(super) fn ended(&mut self, file: &str, behind: bool) -> bool {
         let Some(state) = self.files.get_mut(file) else { return false };
         state.running = false;
-        let again = std::mem::take(&mut state.again);
+        let again = std::mem::take(&mut state.again) || behind && !state.resting;
         if !again && !state.resting {
             self.files.remove(file);
         }
