@@ -358,7 +358,7 @@ On a step below, keys are about that step alone.\n")
     (:asked "Why you are asked")
     (:why "Why the agent wants it")
     (:diff "The change")
-    (:predicted "Tried in a copy of the project")
+    (:predicted "Tried out, and nothing of it kept")
     (_ "Further")))
 
 (defun passepartout-plan--insert-text (entry text)

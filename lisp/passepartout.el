@@ -206,7 +206,7 @@ says, else for 24.  A change counts from the next start of the core (see
   :package-version '(passepartout . "0.1.0"))
 
 (defcustom passepartout-dry-run t
-  "Whether a command that waits for you is tried out in a copy first.
+  "Whether a command that waits for you is tried out first.
 The copy of its project is thrown away; there is no network in it and
 nothing secret.  What came of it stands in the flight plan.  A change
 counts from the next start of the core (see `passepartout-restart')."

@@ -134,7 +134,7 @@ pub struct Config {
     pub undo_files: usize,
     /// How long a plan can be approved, in hours.
     pub plan_hours: u32,
-    /// Whether a command that waits is tried out in a copy of its project first.
+    /// Whether a command that waits is tried out first, with nothing of it kept.
     pub dry_run: bool,
     /// Folders of skills beside the shipped ones.
     pub skill_directories: Vec<PathBuf>,

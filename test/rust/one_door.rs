@@ -77,9 +77,14 @@ fn world(home: &Home) -> Vec<(PathBuf, Vec<u8>)> {
 #[track_caller]
 fn nothing_uncleared(name: &str, finished: &Finished) {
     for deed in &finished.report.deeds {
-        // A command was tried in a copy, for the human who decides: that the world stands is looked at after it.
+        // A command was tried out, for the human who decides: that the world stands is looked at after it.
         if deed.tool == "dry run" {
-            assert!(deed.outcome.starts_with("tried in a copy"), "{name}: {} came to {}", deed.summary, deed.outcome);
+            assert!(
+                deed.outcome.starts_with("tried out, and nothing of it kept"),
+                "{name}: {} came to {}",
+                deed.summary,
+                deed.outcome
+            );
             assert!(!deed.outcome.contains("CANARYKEY"), "{name}: {}", deed.outcome);
             continue;
         }

@@ -1,6 +1,7 @@
 //! What a confined command can do, tried as the user who runs the tests, and as root also as an ordinary one.
 
 mod reach;
+mod trial;
 mod walls;
 
 use crate::support::skip::skipped;

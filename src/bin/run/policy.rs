@@ -71,6 +71,8 @@ pub struct Policy {
     pub proxy: bool,
     /// Whether the project can be written.
     pub writable: bool,
+    /// A folder with empty folders `up` and `work`. What is written in the project goes to `up`, and the project stays.
+    pub layer: Option<PathBuf>,
     /// Whether there is no project, nothing that can be written, and no process but the command itself.
     pub bare: bool,
     /// More folders that can be read.
@@ -113,6 +115,7 @@ impl Policy {
             project: PathBuf::new(),
             proxy: false,
             writable: true,
+            layer: None,
             bare: false,
             read: Vec::new(),
             hide: Vec::new(),
@@ -154,6 +157,7 @@ impl Policy {
         match name {
             "--project" => self.project = plain(name, value)?,
             "--read" => self.read.push(plain(name, value)?),
+            "--layer" => self.layer = Some(plain(name, value)?),
             "--hide" => self.hide.push(plain(name, value)?),
             "--mask" => self.mask.push(plain(name, value)?),
             "--protect" => self.protect.push(plain(name, value)?),
@@ -183,6 +187,9 @@ impl Policy {
             // An empty folder of its own, to stand in.
             self.project = PathBuf::from(HOME);
             self.writable = false;
+        }
+        if self.layer.is_some() && (self.bare || self.walls == Walls::Fewer) {
+            return Err("--layer excludes --bare and fewer walls".to_string());
         }
         if self.project.as_os_str().is_empty() {
             return Err("--project DIR is missing".to_string());
@@ -272,6 +279,9 @@ mod tests {
             ("--bare --project /p --parent 7 -- x", "excludes"),
             ("--bare --read /p --parent 7 -- x", "excludes"),
             ("--bare --proxy --status stdin --parent 7 -- x", "excludes"),
+            ("--bare --layer /l --parent 7 -- x", "--layer excludes"),
+            ("--project /p --layer /l --walls fewer --parent 7 -- x", "--layer excludes"),
+            ("--project /p --layer l --parent 7 -- x", "not an absolute path"),
             ("--project /p --parent 7 --keep-stdin --status stdin -- x", "exclude each other"),
         ];
         for (line, why) in cases {

@@ -74,6 +74,8 @@ const DEVICE: u64 = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_RDONLY | libc::MO
 enum Layer {
     /// A copy of what the host has there.
     Tree(OwnedFd),
+    /// A copy of what the layers below show there, with these attributes.
+    Again(u64),
     /// A link.
     Link(PathBuf),
     /// Nothing: an empty folder or a file that cannot be read covers what the layers below show there.
@@ -178,14 +180,15 @@ fn collect(policy: &Policy) -> Result<Vec<(PathBuf, Layer)>, String> {
     }
     let access = if policy.writable { SAFE } else { CLOSED };
     if !policy.bare {
-        layers.push((policy.project.clone(), Layer::Tree(copy(&policy.project, access)?)));
+        layers.push((policy.project.clone(), Layer::Tree(project(policy, access)?)));
     }
     for path in held(policy) {
-        layers.push((path.clone(), Layer::Tree(copy(&path, access)?)));
+        let layer = inner(policy, &path, access)?;
+        layers.push((path, layer));
     }
     for path in &policy.protect {
         match sys::name(path) {
-            Ok(_) => layers.push((path.clone(), Layer::Tree(copy(path, CLOSED)?))),
+            Ok(_) => layers.push((path.clone(), inner(policy, path, CLOSED)?)),
             Err(e) if e.kind() == ErrorKind::NotFound => {}
             Err(e) => return Err(format!("{} cannot be protected: {e}", path.display())),
         }
@@ -199,6 +202,30 @@ fn collect(policy: &Policy) -> Result<Vec<(PathBuf, Layer)>, String> {
     layers.extend(policy.mask.iter().filter(shown).map(|path| (path.clone(), Layer::Masked)));
     layers.sort_by_key(|(path, layer)| (path.components().count(), matches!(layer, Layer::Nothing | Layer::Masked)));
     Ok(layers)
+}
+
+/// Returns the project, or a layer over it.
+fn project(policy: &Policy, access: u64) -> Result<OwnedFd, String> {
+    let Some(folder) = &policy.layer else { return copy(&policy.project, access) };
+    let told = |e: std::io::Error| format!("no layer over {} could be made: {e}", policy.project.display());
+    let [lower, upper, work] = [policy.project.clone(), folder.join("up"), folder.join("work")];
+    let tree = sys::layered(
+        &sys::name(&lower).map_err(told)?,
+        &sys::name(&upper).map_err(told)?,
+        &sys::name(&work).map_err(told)?,
+    )
+    .map_err(told)?;
+    sys::set_attributes(&tree, access, Reach::Below).map_err(told)?;
+    Ok(tree)
+}
+
+/// Returns what is shown at a path inside the project: the host's own, or, under a layer, what the layer shows. The
+/// host's would be written to past the layer.
+fn inner(policy: &Policy, path: &Path, attributes: u64) -> Result<Layer, String> {
+    match policy.layer {
+        Some(_) => Ok(Layer::Again(attributes)),
+        None => copy(path, attributes).map(Layer::Tree),
+    }
 }
 
 /// Returns the folders of the project in which something is protected. Each becomes a mount of its own, because what
@@ -255,6 +282,7 @@ fn enter_empty_root() -> Result<(), String> {
 fn apply(path: &Path, layer: &Layer, nothing: &OwnedFd) -> Result<(), String> {
     match layer {
         Layer::Link(target) => make_link(target, path),
+        Layer::Again(attributes) => put(&copy(path, *attributes)?, path),
         Layer::Tree(tree) => {
             let file = fs::File::from(tree.try_clone().map_err(|e| format!("{}: {e}", path.display()))?);
             let folder = file.metadata().map_err(|e| format!("{}: {e}", path.display()))?.is_dir();

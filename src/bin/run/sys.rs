@@ -245,6 +245,24 @@ pub fn memory_folder(bytes: u64, files: u64, mode: u32) -> Result<OwnedFd> {
     mounted(&context, libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV)
 }
 
+/// Returns a layer over a folder, mounted nowhere yet: what is written there goes to `upper`, and `work` is the kernel's.
+/// All three are open for naming only; `upper` and `work` are empty folders of one file system.
+pub fn layered(lower: &OwnedFd, upper: &OwnedFd, work: &OwnedFd) -> Result<OwnedFd> {
+    let context = file_system(c"overlay")?;
+    for (key, folder) in [(c"lowerdir", lower), (c"upperdir", upper), (c"workdir", work)] {
+        // By its descriptor: a path could lead elsewhere by now, and has letters that mean something there.
+        let path = text(Path::new(&format!("/proc/self/fd/{}", folder.as_raw_fd())))?;
+        let set = libc::FSCONFIG_SET_STRING;
+        // SAFETY: the descriptor is open and both texts end with NUL.
+        done(unsafe { libc::syscall(libc::SYS_fsconfig, context.as_raw_fd(), set, key.as_ptr(), path.as_ptr(), 0) })?;
+    }
+    // The notes that the kernel makes of what was removed are such as a user may make.
+    let (flag, null) = (libc::FSCONFIG_SET_FLAG, std::ptr::null::<libc::c_char>());
+    // SAFETY: the descriptor is open, the text ends with NUL, and null stands for "no value".
+    done(unsafe { libc::syscall(libc::SYS_fsconfig, context.as_raw_fd(), flag, c"userxattr".as_ptr(), null, 0) })?;
+    mounted(&context, libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV)
+}
+
 fn file_system(kind: &CStr) -> Result<OwnedFd> {
     // SAFETY: the text ends with NUL; the answer is a fresh descriptor.
     unsafe {

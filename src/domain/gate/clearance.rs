@@ -91,7 +91,7 @@ pub fn may_rehearse(case: &Case<'_>, trace: &Trace) -> Result<Rehearsal, &'stati
     let beyond = |matter| matches!(matter, Matter::Own | Matter::Network | Matter::Leak | Matter::Secret);
     let hosts = reach::wanted(case.action.args());
     if hosts.is_err() || hosts.is_ok_and(|hosts| !hosts.is_empty()) || concerns.iter().any(|c| beyond(c.matter)) {
-        return Err("it reaches for the network, secrets or the agent itself, and none of these is in a copy");
+        return Err("it reaches for the network, secrets or the agent itself, and none of these is there in a trial");
     }
     for concern in &concerns {
         match concern.harm {

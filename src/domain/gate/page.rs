@@ -20,7 +20,7 @@ pub enum Part {
     Why,
     /// The diff of what would be edited.
     Diff,
-    /// What came of trying a command out in a copy.
+    /// What came of trying a command out.
     Predicted,
 }
 

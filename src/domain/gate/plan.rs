@@ -89,7 +89,7 @@ pub struct About {
     pub basis: String,
     /// What differs between what it showed and what came: for people, never for a model.
     pub differs: String,
-    /// What came of trying a command out in a copy: for people, never for a model.
+    /// What came of trying a command out: for people, never for a model.
     pub tried: Option<Tried>,
 }
 

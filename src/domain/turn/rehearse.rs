@@ -1,4 +1,4 @@
-//! Trying a command out before a human decides about it: in a copy, and for the human alone.
+//! Trying a command out before a human decides about it: where nothing of it is kept, and for the human alone.
 
 use crate::domain::action::{Action, Outcome};
 use crate::domain::gate::clearance::may_rehearse;
@@ -47,7 +47,7 @@ impl Turn {
         };
         if tried.ran {
             let files = crate::domain::count::counted(tried.files.len(), "file");
-            let outcome = format!("tried in a copy, which would change {files}; the plan shows it");
+            let outcome = format!("tried out, and nothing of it kept; it would change {files}, and the plan shows it");
             self.deed("dry run".to_string(), title(action, facts), Some(trace.clone()), outcome, None);
         }
         Some(tried)

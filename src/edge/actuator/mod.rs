@@ -5,6 +5,7 @@ mod edit;
 mod editor;
 mod git;
 mod kept;
+mod layer;
 mod lisp;
 mod look;
 mod outline;
@@ -110,7 +111,7 @@ impl Actuator for Actuators {
                 let below = rehearse::folder(&self.engine.config);
                 let trial = shell.rehearse(&rehearsal, &below, most);
                 let tried = rehearse::within(most, trial).await.unwrap_or_else(|why| Tried::not(&why));
-                let what = if tried.ran { "was tried in a copy of its project" } else { "was not tried" };
+                let what = if tried.ran { "was tried out, and nothing of it kept" } else { "was not tried" };
                 self.engine.say(LogLevel::Info, &format!("a command that waits {what}"));
                 // Masked before anything is cut or escaped.
                 Tried { text: shown(&self.masked(&tried.text)), said: Tried::heard(&self.masked(&tried.said)), ..tried }

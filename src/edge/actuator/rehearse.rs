@@ -1,12 +1,14 @@
-//! Tries a command out in a throw-away copy of its project: no network, no secrets, ten seconds, and nothing is kept.
+//! Tries a command out over its project, in a throw-away layer or else a copy: no network, no secrets, ten seconds, and
+//! nothing is kept.
 //!
 //! What it says and would change is for the human who decides about it.
 
 use crate::domain::gate::differ::difference;
 use crate::domain::gate::plan::Tried;
 use crate::domain::scope::Scope;
+use crate::edge::actuator::layer;
 use crate::edge::config::Config;
-use crate::edge::sandbox::{Limits, Policy, SandboxError, SecretTest, changed_files, stamps};
+use crate::edge::sandbox::{Limits, Policy, SandboxError, SecretTest, Stamps, changed_files, stamps};
 use std::io::Read;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -22,7 +24,7 @@ const LOOKING: Duration = Duration::from_secs(3);
 const COPIED: u64 = 200 << 20;
 /// Most files of a project that is copied.
 const FILES: usize = 20_000;
-/// How many bytes a command that is tried may add to the copy.
+/// How many bytes a command that is tried may write.
 const WRITTEN: u64 = 100 << 20;
 /// How often it is looked how many those are.
 const LOOK: Duration = Duration::from_millis(250);
@@ -32,16 +34,16 @@ const SHOWN: usize = 12;
 const SHOWN_BYTES: u64 = 64 * 1024;
 /// So many characters of what it said are shown.
 const SAID: usize = 8_000;
-/// A copy that is older than this is nobody's any more.
+/// What is older than this is nobody's any more.
 const OLD: Duration = Duration::from_secs(3600);
 
-/// Returns the folder below which copies are made.
+/// Returns the folder below which commands are tried.
 pub(in crate::edge) fn folder(config: &Config) -> PathBuf {
     config.cache.join("dry-run")
 }
 
 /// Tries a command out for at most so long, copying included, with a little more for looking at what it did.
-/// Dropping the future ends the command, and the copy goes.
+/// Dropping the future ends the command, and what it wrote goes.
 ///
 /// # Errors
 /// Why it was not tried, in words.
@@ -49,27 +51,30 @@ pub(super) async fn within(
     most: Duration,
     trial: impl Future<Output = Result<Tried, String>>,
 ) -> Result<Tried, String> {
-    let late = |_| Err(format!("copying its project and trying it took more than {} seconds", most.as_secs().max(1)));
+    let late = |_| Err(format!("trying it took more than {} seconds", most.as_secs().max(1)));
     tokio::time::timeout(most + LOOKING, trial).await.unwrap_or_else(late)
 }
 
-/// A copy of a project; it goes when this does.
-pub(super) struct Copy {
-    /// Where it is.
-    pub(super) folder: PathBuf,
+/// A folder of ours in which a command is tried; it goes when this does.
+struct Room {
+    folder: PathBuf,
+    /// How many bytes we put there.
     bytes: u64,
     gone: bool,
 }
 
-impl Copy {
-    /// Takes the copy away. Blocks.
-    pub(super) fn remove(mut self) {
-        remove(&self.folder);
-        self.gone = true;
+impl Room {
+    fn make(below: &Path, project: &Path) -> Result<Room, String> {
+        let name = blake3::hash(format!("{:?} {}", SystemTime::now(), project.display()).as_bytes()).to_hex();
+        let folder = below.join(format!("{}-{}", std::process::id(), name.get(..16).unwrap_or("trial")));
+        new_folder(&folder)?;
+        // The launcher follows no links.
+        let folder = folder.canonicalize().map_err(|error| format!("{}: {error}", folder.display()))?;
+        Ok(Room { folder, bytes: 0, gone: false })
     }
 }
 
-impl Drop for Copy {
+impl Drop for Room {
     fn drop(&mut self) {
         if self.gone {
             return;
@@ -78,6 +83,107 @@ impl Drop for Copy {
         let folder = self.folder.clone();
         let _ = std::thread::Builder::new().name("dry-run".to_string()).spawn(move || remove(&folder));
     }
+}
+
+fn new_folder(folder: &Path) -> Result<(), String> {
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
+    made.map_err(|error| format!("{}: {error}", folder.display()))
+}
+
+/// How a project is kept as it is while a command is tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kept {
+    /// The command writes into a layer over it.
+    Layered,
+    /// The command works on a copy, without what it may not see.
+    Copied,
+}
+
+/// Where a command is tried; nothing of it is left when this goes.
+pub(super) struct Ground {
+    room: Room,
+    /// What the command may see and write.
+    pub(super) policy: Policy,
+    project: PathBuf,
+    /// The copy as it was; `None` for a layer.
+    before: Option<Stamps>,
+}
+
+impl Ground {
+    /// Makes the ground for a command of a scope below a folder of ours. Blocks.
+    ///
+    /// # Errors
+    /// In words, when the project cannot be looked at, or is too large to be copied, or it was given up.
+    pub(super) fn make(
+        scope: &Scope,
+        secret: &SecretTest,
+        below: &Path,
+        kept: Kept,
+        given_up: &AtomicBool,
+    ) -> Result<Ground, String> {
+        let policy = Policy::for_scope(scope, secret).map_err(|why| why.to_string())?;
+        let project = policy.project.clone();
+        let mut room = Room::make(below, &project)?;
+        if kept == Kept::Layered {
+            for name in [layer::WRITTEN, layer::WORK] {
+                new_folder(&room.folder.join(name))?;
+            }
+            let policy = Policy { layer: Some(room.folder.clone()), disk: WRITTEN, ..policy };
+            return Ok(Ground { room, policy, project, before: None });
+        }
+        copy(&mut room, &policy, given_up)?;
+        let folder = room.folder.clone();
+        let protect = policy.protect.iter().filter_map(|path| Some(folder.join(path.strip_prefix(&project).ok()?)));
+        let protect = protect.filter(|path| path.exists()).collect();
+        let hide = policy.hide.iter().filter(|path| !path.starts_with(&project)).cloned().collect();
+        let before = Some(stamps(&folder).map_err(|why| why.to_string())?);
+        let policy = Policy { project: folder, mask: Vec::new(), hide, protect, disk: WRITTEN, ..policy };
+        Ok(Ground { room, policy, project, before })
+    }
+
+    /// Waits until a command has written too much.
+    pub(super) async fn grown(&self) {
+        loop {
+            tokio::time::sleep(LOOK).await;
+            let folder = self.room.folder.clone();
+            let size = tokio::task::spawn_blocking(move || size(&folder)).await.unwrap_or(u64::MAX);
+            if size > self.room.bytes.saturating_add(WRITTEN) {
+                return;
+            }
+        }
+    }
+
+    /// Returns what a command that said this did, and takes the ground away: in words for the human, and file by file by
+    /// the names that these have in the project. Blocks.
+    pub(super) fn looked_at(mut self, said: &str) -> Result<Tried, SandboxError> {
+        let tried = self.changes().map(|changed| told(&changed, said));
+        remove(&self.room.folder);
+        self.room.gone = true;
+        tried
+    }
+
+    /// Returns the files that are not as they were.
+    fn changes(&self) -> Result<Vec<Change>, SandboxError> {
+        let Some(before) = &self.before else {
+            return Ok(layer::changes(&self.room.folder.join(layer::WRITTEN), &self.project)?);
+        };
+        let files = changed_files(before, &stamps(&self.room.folder)?);
+        let change = |file: String| {
+            let now = PathBuf::from(file);
+            let real = self.project.join(now.strip_prefix(&self.room.folder).unwrap_or(&now));
+            Change { real, now: now.symlink_metadata().is_ok().then_some(now) }
+        };
+        Ok(files.into_iter().map(change).collect())
+    }
+}
+
+/// A file that a command would make, change or remove.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Change {
+    /// Where it stands in the project.
+    pub(super) real: PathBuf,
+    /// Where it stands as the command left it; `None` when the command removed it.
+    pub(super) now: Option<PathBuf>,
 }
 
 /// Takes a folder away, also one in which a command took rights away, or that is still being written to.
@@ -121,26 +227,14 @@ impl Drop for GivenUp {
     }
 }
 
-/// Makes a copy of the project of a scope below a folder of ours, without what a command may not see, and the policy for
-/// a command in it. Blocks.
-///
-/// # Errors
-/// In words, when it is too large or cannot be copied, or was given up.
-pub(super) fn copy(
-    scope: &Scope,
-    secret: &SecretTest,
-    below: &Path,
-    given_up: &AtomicBool,
-) -> Result<(Copy, Policy), String> {
-    let policy = Policy::for_scope(scope, secret).map_err(|why| why.to_string())?;
-    let project = policy.project.clone();
-    let name = blake3::hash(format!("{:?} {}", SystemTime::now(), project.display()).as_bytes()).to_hex();
-    let folder = below.join(format!("{}-{}", std::process::id(), name.get(..16).unwrap_or("copy")));
+/// Copies a project into a room, without what a command may not see. Blocks.
+fn copy(room: &mut Room, policy: &Policy, given_up: &AtomicBool) -> Result<(), String> {
     let failed = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(|error| failed(&folder, error))?;
-    let mut copy = Copy { folder: folder.clone(), bytes: 0, gone: false };
-    let hidden = |path: &Path| policy.mask.iter().chain(&policy.hide).any(|closed| path.starts_with(closed));
-    let (mut folders, mut files) = (vec![project.clone()], 0usize);
+    // Most projects lie below a home, which is hidden itself.
+    let closed: Vec<&PathBuf> =
+        policy.mask.iter().chain(&policy.hide).filter(|closed| closed.starts_with(&policy.project)).collect();
+    let hidden = |path: &Path| closed.iter().any(|closed| path.starts_with(closed));
+    let (mut folders, mut files) = (vec![policy.project.clone()], 0usize);
     while let Some(from) = folders.pop() {
         for entry in std::fs::read_dir(&from).into_iter().flatten().flatten() {
             let path = entry.path();
@@ -150,11 +244,11 @@ pub(super) fn copy(
             if given_up.load(Ordering::Relaxed) {
                 return Err("it was given up".to_string());
             }
-            let (Ok(about), Ok(rest)) = (entry.metadata(), path.strip_prefix(&project)) else { continue };
-            let to = folder.join(rest);
+            let (Ok(about), Ok(rest)) = (entry.metadata(), path.strip_prefix(&policy.project)) else { continue };
+            let to = room.folder.join(rest);
             files += 1;
-            copy.bytes = copy.bytes.saturating_add(if about.is_file() { about.len() } else { 0 });
-            if copy.bytes > COPIED || files > FILES {
+            room.bytes = room.bytes.saturating_add(if about.is_file() { about.len() } else { 0 });
+            if room.bytes > COPIED || files > FILES {
                 return Err(format!("the project holds more than {} MB or {FILES} files", COPIED >> 20));
             }
             if about.is_dir() {
@@ -168,11 +262,7 @@ pub(super) fn copy(
             }
         }
     }
-    let protect = policy.protect.iter().filter_map(|path| Some(folder.join(path.strip_prefix(&project).ok()?)));
-    let protect = protect.filter(|path| path.exists()).collect();
-    let hide = policy.hide.iter().filter(|path| !path.starts_with(&project)).cloned().collect();
-    let policy = Policy { project: folder, mask: Vec::new(), hide, protect, disk: WRITTEN, ..policy };
-    Ok((copy, policy))
+    Ok(())
 }
 
 /// Copies a file that is no link, also not by now: a link could lead to what is hidden.
@@ -189,7 +279,7 @@ fn copy_file(from: &Path, to: &Path) -> std::io::Result<()> {
     target.set_permissions(about.permissions())
 }
 
-/// Takes copies away that a program left which ended, by its death or a crash. Blocks.
+/// Takes away what a program left which ended, by its death or a crash. Blocks.
 pub(in crate::edge) fn sweep(below: &Path) {
     for entry in std::fs::read_dir(below).into_iter().flatten().flatten() {
         let age = entry.metadata().and_then(|about| about.modified()).ok().and_then(|at| at.elapsed().ok());
@@ -200,18 +290,6 @@ pub(in crate::edge) fn sweep(below: &Path) {
         let ended = process.is_none_or(|number| lists && !Path::new(&format!("/proc/{number}")).exists());
         if ended || age.is_some_and(|age| age > OLD) {
             remove(&entry.path());
-        }
-    }
-}
-
-/// Waits until a command has added too much to a copy.
-pub(super) async fn grown(copy: &Copy) {
-    loop {
-        tokio::time::sleep(LOOK).await;
-        let folder = copy.folder.clone();
-        let size = tokio::task::spawn_blocking(move || size(&folder)).await.unwrap_or(u64::MAX);
-        if size > copy.bytes.saturating_add(WRITTEN) {
-            return;
         }
     }
 }
@@ -230,29 +308,19 @@ fn size(folder: &Path) -> u64 {
     total
 }
 
-/// Returns what a command did to a copy: in words for the human, and file by file by the names that these have in the
-/// project. Blocks.
-pub(super) fn looked_at(
-    copy: &Copy,
-    before: &crate::edge::sandbox::Stamps,
-    project: &Path,
-    said: &str,
-) -> Result<Tried, SandboxError> {
-    let after = stamps(&copy.folder)?;
-    let changed = changed_files(before, &after);
+/// Returns what came of a trial.
+fn told(changed: &[Change], said: &str) -> Tried {
     let short: String = said.chars().take(SAID).collect();
     let cut = if short.len() < said.len() { "\n… and more, which is not shown." } else { "" };
-    let mut text = format!("In a copy of the project, without a network and without secrets:\n{short}{cut}\n");
+    let mut text = format!("Without a network and without secrets; nothing of it was kept:\n{short}{cut}\n");
     let mut files = Vec::new();
     if changed.is_empty() {
         text.push_str("It changed no file.\n");
     }
-    for (at, file) in changed.iter().enumerate() {
-        let path = Path::new(file);
-        let real = project.join(path.strip_prefix(&copy.folder).unwrap_or(path));
+    for (at, Change { real, now }) in changed.iter().enumerate() {
         let name = real.display().to_string();
         if at < SHOWN {
-            match (read(&real), read(path)) {
+            match (read(real), now.as_deref().map_or_else(|| Some(String::new()), read)) {
                 (Some(then), Some(now)) => {
                     text.push_str(&difference(&name, &then, &now).replacen(", as it was shown", ", as it is", 1));
                 }
@@ -261,9 +329,9 @@ pub(super) fn looked_at(
         } else {
             text.push_str(&format!("{name}: changed as well\n"));
         }
-        files.push((name, content(path)));
+        files.push((name, now.as_deref().and_then(content)));
     }
-    Ok(Tried { ran: true, text, said: said.to_string(), files })
+    Tried { ran: true, text, said: said.to_string(), files }
 }
 
 /// Returns a short text; what is not there is an empty one.

@@ -8,7 +8,7 @@ use crate::domain::gate::reach::wanted;
 use crate::domain::label::{Labels, Privacy, Provenance, Trust};
 use crate::domain::scope::Scope;
 use crate::domain::turn::proposal::exited;
-use crate::edge::actuator::rehearse::{self, GivenUp};
+use crate::edge::actuator::rehearse::{self, GivenUp, Ground, Kept};
 use crate::edge::sandbox::{
     Ending, Launcher, Limits, Network, Output, Policy, RunReport, SandboxError, SecretTest, Stamps, Task, Walls,
     changed_files, newly_obeyed, run, run_reaching, stamps, walls,
@@ -29,6 +29,8 @@ pub struct Shell {
     network: Network,
     /// What confines here, once it was found out.
     walls: Arc<OnceCell<WallsFact>>,
+    /// Whether commands are tried in a layer where one can be made.
+    layers: bool,
 }
 
 /// What is said of a run from which private notes were hidden.
@@ -64,7 +66,7 @@ impl Shell {
 
     /// Makes a shell whose commands reach the hosts of their plans by way of this network.
     pub fn with_network(launcher: Launcher, secret: SecretTest, limits: Limits, network: Network) -> Shell {
-        Shell { launcher, secret, limits, network, walls: Arc::default() }
+        Shell { launcher, secret, limits, network, walls: Arc::default(), layers: true }
     }
 
     /// Returns the launcher, for what is to run under the same one.
@@ -75,6 +77,11 @@ impl Shell {
     /// Makes it take a machine's walls for these, for tests on machines that have others.
     pub fn within(self, walls: WallsFact) -> Shell {
         Shell { walls: Arc::new(OnceCell::new_with(Some(walls))), ..self }
+    }
+
+    /// Makes it try commands in a copy, as where no layer can be made, for tests on machines that make them.
+    pub fn copying(self) -> Shell {
+        Shell { layers: false, ..self }
     }
 
     /// Runs the command of a cleared `shell` action. Dropping the future ends the command and all it started.
@@ -141,42 +148,53 @@ impl Shell {
         Ok((report, policy.private))
     }
 
-    /// Tries a command out in a throw-away copy of its project, which is made below a folder of ours; copying and running
-    /// take no longer than `most` together.
+    /// Tries a command out in a throw-away layer over its project, or in a copy where none can be made; either is made
+    /// below a folder of ours, and making it and running take no longer than `most` together.
     ///
     /// # Errors
     /// Why it was not tried, in words.
-    pub(super) async fn rehearse(&self, rehearsal: &Rehearsal, below: &Path, most: Duration) -> Result<Tried, String> {
-        let project = rehearsal.scope().project.clone();
-        if rehearsal.command().contains(&project) {
+    pub async fn rehearse(&self, rehearsal: &Rehearsal, below: &Path, most: Duration) -> Result<Tried, String> {
+        let began = Instant::now();
+        // Not every kernel and file system can be layered; then there is no command that was begun.
+        if self.layers
+            && let Ok(tried) = self.tried(rehearsal, below, Kept::Layered, most).await?
+        {
+            return Ok(tried);
+        }
+        if rehearsal.command().contains(&rehearsal.scope().project) {
             return Err("it names its project by its whole path, which a copy has not".to_string());
         }
+        self.tried(rehearsal, below, Kept::Copied, most.saturating_sub(began.elapsed())).await?
+    }
+
+    /// Tries a command on one ground; the inner error says why the launcher did not begin it.
+    async fn tried(
+        &self,
+        rehearsal: &Rehearsal,
+        below: &Path,
+        kept: Kept,
+        most: Duration,
+    ) -> Result<Result<Tried, String>, String> {
         let (scope, secret, below) = (rehearsal.scope().clone(), self.secret.clone(), below.to_path_buf());
         let (began, given_up) = (Instant::now(), GivenUp::default());
         let flag = given_up.flag();
-        let make = move || {
-            let (copy, policy) = rehearse::copy(&scope, &secret, &below, &flag).map_err(SandboxError::Policy)?;
-            let before = stamps(&copy.folder)?;
-            Ok((copy, policy, before))
-        };
-        let (copy, policy, before) = blocking(make).await.map_err(|why| why.to_string())?;
+        let make = move || Ground::make(&scope, &secret, &below, kept, &flag).map_err(SandboxError::Policy);
+        let ground = blocking(make).await.map_err(|why| why.to_string())?;
         let left = most.saturating_sub(began.elapsed()).as_secs();
         if left == 0 {
-            return Err("copying its project took too long".to_string());
+            return Err("looking at its project took too long".to_string());
         }
         let limits = Limits { seconds: left.min(rehearse::LIMITS.seconds), ..rehearse::LIMITS };
-        let running = run(&self.launcher, &policy, Task::Bash(rehearsal.command()), limits);
+        let running = run(&self.launcher, &ground.policy, Task::Bash(rehearsal.command()), limits);
         let report = tokio::select! {
-            report = running => report.map_err(|why| why.to_string())?,
-            () = rehearse::grown(&copy) => return Err("it would write more than 100 MB".to_string()),
+            report = running => match report {
+                Ok(report) => report,
+                Err(why) => return Ok(Err(why.to_string())),
+            },
+            () = ground.grown() => return Err("it would write more than 100 MB".to_string()),
         };
         let said = tell(&report, limits);
-        let look = move || {
-            let tried = rehearse::looked_at(&copy, &before, Path::new(&project), &said);
-            copy.remove();
-            tried
-        };
-        blocking(look).await.map_err(|why| why.to_string())
+        blocking(move || ground.looked_at(&said)).await.map(Ok).map_err(|why| why.to_string())
     }
 
     async fn run(&self, cleared: &Cleared, command: &str) -> Result<Ran, SandboxError> {

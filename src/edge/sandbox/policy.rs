@@ -43,6 +43,9 @@ pub struct Policy {
     pub walls: Walls,
     /// The folder in which it runs, canonical; the only one that it can write besides its own `/tmp`.
     pub project: PathBuf,
+    /// A folder with empty folders `up` and `work`: what the command writes in the project goes to `up`, and the project
+    /// stays as it is.
+    pub layer: Option<PathBuf>,
     /// More folders that it can read, canonical.
     pub read: Vec<PathBuf>,
     /// Paths that must not be there.
@@ -70,6 +73,7 @@ impl Policy {
         Policy {
             walls: Walls::All,
             project,
+            layer: None,
             read: Vec::new(),
             hide: Vec::new(),
             mask: Vec::new(),
@@ -153,6 +157,9 @@ impl Policy {
             ("--limit-disk", self.disk),
             ("--parent", u64::from(parent)),
         ];
+        if let Some(layer) = &self.layer {
+            words.extend(["--layer".into(), layer.clone().into()]);
+        }
         if self.walls == Walls::Fewer {
             words.extend(["--walls", "fewer"].map(OsString::from));
         }
@@ -232,7 +239,8 @@ pub fn newly_obeyed(before: &Stamps, after: &Stamps) -> Vec<String> {
 pub fn changed_files(before: &Stamps, after: &Stamps) -> Vec<String> {
     let gits = |path: &Path| path.components().any(|part| part.as_os_str() == ".git");
     let made = after.iter().filter(|(path, stamp)| before.get(*path) != Some(*stamp));
-    let gone = before.iter().filter(|(path, _)| !after.contains_key(*path));
+    // A folder in the place of a file took the file away.
+    let gone = before.iter().filter(|(path, _)| after.get(*path).is_none_or(|stamp| stamp.folder));
     let mut files: Vec<String> = made
         .chain(gone)
         .filter(|(path, stamp)| !stamp.folder && !gits(path))

@@ -1,5 +1,5 @@
 //! What destroys more than a glance takes in: trees, disks, the history of a repository, the system. It is asked about
-//! like other changes, and is dangerous: so it is not even tried out in a copy.
+//! like other changes, and is dangerous: so it is not even tried out.
 
 use super::{base_name, clip, value};
 use crate::domain::gate::facts::Word;

@@ -1,0 +1,103 @@
+//! Commands that are tried out before a human decides: what is found of them, and that the project stays as it was.
+
+use super::*;
+use passepartout::domain::gate::clearance::{Rehearsal, may_rehearse};
+use passepartout::domain::gate::standard::standard;
+use passepartout::domain::port::Surveyor;
+use passepartout::edge::survey::{NoVault, Nowhere, Survey};
+use std::path::PathBuf;
+
+/// Returns leave to try a command.
+async fn rehearsal(world: &World, command: &str) -> Rehearsal {
+    let (toolbox, scope) = (Toolbox::builtin(), scope(world));
+    let args = serde_json::json!({ "command": command }).as_object().unwrap().clone();
+    let action =
+        Action::new(&toolbox, "shell", args, Some("It is tried before anybody decides."), Labels::MODEL).unwrap();
+    let survey = Survey::new(Arc::new(NoVault), Arc::new(Nowhere), None, Duration::from_secs(10));
+    let facts = survey.survey(&action, &scope).await;
+    let (tool, set_off) = (toolbox.get("shell").unwrap(), Sensor::UserInput);
+    let case = Case { action: &action, tool, scope: &scope, facts: &facts, set_off };
+    match judge(&standard(Vec::new()), case, None) {
+        Judgement::Parked(trace) => {
+            let case = Case { action: &action, tool, scope: &scope, facts: &facts, set_off };
+            may_rehearse(&case, &trace).unwrap()
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Returns every file below a folder with its bytes.
+fn bytes(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let (mut found, mut folders) = (BTreeMap::new(), vec![folder.to_path_buf()]);
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap().flatten() {
+            match entry.path().is_dir() {
+                true => folders.push(entry.path()),
+                false => drop(found.insert(entry.path(), fs::read(entry.path()).unwrap())),
+            }
+        }
+    }
+    found
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_layer_and_a_copy_tell_the_same_and_leave_the_project_as_it_was() {
+    if !possible() {
+        return;
+    }
+    let world = World::new(None);
+    let project = world.project();
+    for (name, text) in [
+        ("kept.txt", "hunter3"),
+        ("a.txt", "1"),
+        ("b.txt", "1"),
+        ("guarded/.envrc", "1"),
+        ("guarded/deep/old", "1"),
+        ("plain/deep/c", "1"),
+    ] {
+        fs::create_dir_all(project.join(name).parent().unwrap()).unwrap();
+        fs::write(project.join(name), text).unwrap();
+    }
+    let before = bytes(&project);
+    let command = "echo x > guarded/new; echo y > guarded/deep/old; mv plain/deep moved; rm a.txt; mkdir a.txt; \
+                   echo q > a.txt/inside; touch b.txt; cat kept.txt";
+    let expected = [
+        ("a.txt", false),
+        ("a.txt/inside", true),
+        ("guarded/deep/old", true),
+        ("guarded/new", true),
+        ("moved/c", true),
+        ("plain/deep/c", false),
+    ];
+    let below = tempfile::tempdir().unwrap();
+    let shell = || {
+        Shell::new(
+            Launcher::at(&world.path("run")).unwrap(),
+            Arc::new(|path| path.ends_with("kept.txt")),
+            Limits::USUAL,
+        )
+    };
+    for (kept, shell) in [("layer", shell()), ("copy", shell().copying())] {
+        let trial = rehearsal(&world, command).await;
+        let tried = shell.rehearse(&trial, below.path(), Duration::from_secs(60)).await.unwrap();
+        assert!(tried.ran, "{kept}: {}", tried.text);
+        let name = |file: &str| Path::new(file).strip_prefix(&project).unwrap().display().to_string();
+        // What was touched counts as changed in a copy alone: there is nothing to compare it with.
+        let files: Vec<(String, bool)> = tried
+            .files
+            .iter()
+            .map(|(file, now)| (name(file), now.is_some()))
+            .filter(|(file, _)| file != "b.txt")
+            .collect();
+        assert_eq!(files, expected.map(|(file, there)| (file.to_string(), there)), "{kept}: {}", tried.text);
+        assert!(!tried.text.contains("hunter3"), "{kept}: {}", tried.text);
+        assert_eq!(bytes(&project), before, "{kept}");
+        assert_eq!(fs::read_dir(below.path()).unwrap().count(), 0, "{kept}: what it wrote has gone");
+    }
+    // A layer stands in the place of the project itself, and a copy does not.
+    let whole = rehearsal(&world, &format!("touch {}", project.join("new.txt").display())).await;
+    let tried = shell().rehearse(&whole, below.path(), Duration::from_secs(60)).await.unwrap();
+    assert_eq!(tried.files.len(), 1, "{}", tried.text);
+    let why = shell().copying().rehearse(&whole, below.path(), Duration::from_secs(60)).await.unwrap_err();
+    assert!(why.contains("whole path"), "{why}");
+}
