@@ -35,13 +35,15 @@
 (require 'passepartout)
 (require 'passepartout-events)
 (require 'passepartout-sense)
+(require 'passepartout-tools)
 (require 'passepartout-verbs)
 (eval-when-compile (require 'cl-lib))
 
 (defconst passepartout-act--verbs
   '((:buffer-state . passepartout-act--state)
     (:buffer-edit . passepartout-act--edit)
-    (:editor-verb . passepartout-verbs-answer))
+    (:editor-verb . passepartout-verbs-answer)
+    (:own-tool . passepartout-tools-answer))
   "What the core may ask, and the function that answers.")
 
 (defun passepartout-act--handle (payload _meta)

@@ -83,6 +83,17 @@ pub struct Action {
     explanation: Explanation,
     labels: Labels,
     led: Led,
+    /// Names the declaration of a tool of the user's own that it was made for; `None` for a builtin tool.
+    definition: Option<[u8; 32]>,
+}
+
+/// A tool's name and, for one of the user's own, the name of its declaration, as a store kept them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptTool {
+    /// The tool's name.
+    pub name: String,
+    /// Names the declaration.
+    pub definition: [u8; 32],
 }
 
 /// What an unknown tool, a missing argument or a wrong type is told. It goes back to the model.
@@ -111,7 +122,27 @@ impl Action {
         check_args(found, &args)?;
         // Untrusted labels without a source are from somewhere.
         let led = if labels.trust == Trust::Untrusted { Led::unknown() } else { Led::default() };
-        Ok(Action { target: found.target, tool: found.name.to_string(), args, explanation, labels, led })
+        let definition = toolbox.definition(found.name);
+        Ok(Action { target: found.target, tool: found.name.to_string(), args, explanation, labels, led, definition })
+    }
+
+    /// Builds again what was proposed for a tool of the user's own, as a store kept it. The arguments were checked when
+    /// it was proposed. Whether the tool is still declared so is found out before it is judged.
+    ///
+    /// # Errors
+    /// When the explanation is empty.
+    pub fn kept(
+        tool: KeptTool,
+        args: Map<String, Value>,
+        explanation: &str,
+        labels: Labels,
+    ) -> Result<Action, Malformed> {
+        let KeptTool { name, definition } = tool;
+        let explanation = Explanation::new(explanation)
+            .ok_or_else(|| Malformed(format!("{name}: what was kept of it has no explanation")))?;
+        let led = if labels.trust == Trust::Untrusted { Led::unknown() } else { Led::default() };
+        let definition = Some(definition);
+        Ok(Action { target: Target::Emacs, tool: name, args, explanation, labels, led, definition })
     }
 
     /// Builds what a model proposed in a conversation, with what text from outside may have led to it.
@@ -148,6 +179,11 @@ impl Action {
         &self.tool
     }
 
+    /// Returns the name of the declaration that it was made for, of a tool of the user's own.
+    pub fn definition(&self) -> Option<[u8; 32]> {
+        self.definition
+    }
+
     /// Returns the arguments.
     pub fn args(&self) -> &Map<String, Value> {
         &self.args
@@ -178,6 +214,9 @@ impl Action {
         let mut hasher = ContentHasher::new("action");
         hasher.text(self.target.name()).text(&self.tool).text(self.explanation.as_str());
         hasher.json(&Value::Object(self.args.clone()));
+        if let Some(definition) = &self.definition {
+            hasher.text("declared").bytes(definition);
+        }
         ActionHash::new(hasher.finish())
     }
 }

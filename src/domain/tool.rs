@@ -1,8 +1,11 @@
-//! What can be called: what a tool declares, and the closed set of them.
+//! What can be called: what a tool declares, the closed table of builtin ones, and those of the user's own beside it.
 
+pub mod own;
 mod table;
 
 use crate::domain::action::Target;
+use own::Own;
+use std::sync::Arc;
 use table::TOOLS;
 
 /// The five classes of effect, by which permissions and people speak of tools.
@@ -191,33 +194,87 @@ pub const RESTORE: &str = "restore";
 /// The tool by which the user confirms what loosens; only a human's own command reaches it, and only Emacs approves it.
 pub const CONFIRM: &str = "confirm-rule";
 
-/// The tools of this session; a closed set.
-#[derive(Clone, Copy, Debug)]
-pub struct Toolbox(&'static [Tool]);
+/// How the user's rules name a tool of their own: it may be declared at another time, or not in this session.
+pub const OWN_PREFIX: &str = "own:";
+
+/// What a word of the user's rules names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Named {
+    /// A builtin tool.
+    Builtin(&'static Tool),
+    /// A tool of the user's own by its bare name, whether it is declared now or not.
+    Own(String),
+    /// Nothing.
+    Nothing,
+}
+
+/// The tools of this session: the closed table, and those that the user's Emacs declared.
+#[derive(Clone, Debug, Default)]
+pub struct Toolbox {
+    own: Arc<[Own]>,
+}
 
 impl Toolbox {
     /// Returns every tool of this program.
-    pub const fn builtin() -> Toolbox {
-        Toolbox(TOOLS)
+    pub fn builtin() -> Toolbox {
+        Toolbox::default()
+    }
+
+    /// Returns the same with a tool of the user's own, in place of one of that name that they declared before.
+    /// The name of a builtin one cannot be taken: [`own::Definition::read`] refuses it.
+    pub fn with(&self, own: Own) -> Toolbox {
+        let name = own.tool().name;
+        let kept = self.own.iter().filter(|known| known.tool().name != name).cloned();
+        Toolbox { own: kept.chain([own]).collect() }
+    }
+
+    /// Returns the same without a tool of the user's own.
+    pub fn without(&self, name: &str) -> Toolbox {
+        Toolbox { own: self.own.iter().filter(|known| known.tool().name != name).cloned().collect() }
+    }
+
+    /// Returns the tools of the user's own, in the order in which they were declared.
+    pub fn own(&self) -> &[Own] {
+        &self.own
+    }
+
+    /// Returns the name of exactly this declaration of a tool of the user's own; `None` for what is none of them.
+    pub fn definition(&self, name: &str) -> Option<[u8; 32]> {
+        self.own.iter().find(|known| known.tool().name == name).map(Own::definition)
     }
 
     /// Finds a tool by its name, exactly.
     pub fn get(&self, name: &str) -> Option<&'static Tool> {
-        self.0.iter().find(|tool| tool.name == name)
+        self.all().find(|tool| tool.name == name)
+    }
+
+    /// Returns what a word of the user's rules names, without regard to case.
+    pub fn named(word: &str) -> Named {
+        if let Some(name) = word.get(..OWN_PREFIX.len()).filter(|prefix| prefix.eq_ignore_ascii_case(OWN_PREFIX)) {
+            let name = word.get(name.len()..).unwrap_or("").to_ascii_lowercase();
+            return if own::is_name(&name) && !is_builtin(&name) { Named::Own(name) } else { Named::Nothing };
+        }
+        let found = TOOLS.iter().find(|tool| tool.name.eq_ignore_ascii_case(word));
+        found.map_or(Named::Nothing, Named::Builtin)
     }
 
     /// Returns the tools that models are told of.
     pub fn offered(&self) -> impl Iterator<Item = &'static Tool> {
-        self.0.iter().filter(|tool| tool.offered)
+        self.all().filter(|tool| tool.offered)
     }
 
     /// Returns every tool.
     pub fn all(&self) -> impl Iterator<Item = &'static Tool> {
-        self.0.iter()
+        TOOLS.iter().chain(self.own.iter().map(Own::tool))
     }
 
     /// Returns the names that models are told of.
     pub fn names(&self) -> Vec<&'static str> {
         self.offered().map(|tool| tool.name).collect()
     }
+}
+
+/// Returns whether a name is that of a builtin tool, without regard to case.
+fn is_builtin(name: &str) -> bool {
+    TOOLS.iter().any(|tool| tool.name.eq_ignore_ascii_case(name))
 }

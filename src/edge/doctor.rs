@@ -78,6 +78,7 @@ pub async fn examine(engine: &Arc<Engine>, providers: bool) -> Vec<Check> {
     let mut checks = vec![store(engine).await, memex(engine), project(engine), settings(engine)];
     checks.push(skills(engine));
     checks.push(rules(engine));
+    checks.extend(own_tools(engine));
     checks.push(confinement(engine).await);
     checks.push(copies(engine).await);
     checks.push(privacy(engine));
@@ -300,6 +301,14 @@ fn rules(engine: &Engine) -> Check {
             Check::good("rules", "Rules", format!("{detail}; M-x passepartout-rules shows them"))
         }
     }
+}
+
+/// Lists the tools that the user's Emacs declared, if there are any.
+fn own_tools(engine: &Engine) -> Option<Check> {
+    let toolbox = engine.toolbox();
+    let names: Vec<String> =
+        toolbox.own().iter().map(|own| format!("{} ({})", own.tool().name, own.tool().effect.class().name())).collect();
+    (!names.is_empty()).then(|| Check::good("tools", "Tools of your own", names.join(", ")))
 }
 
 /// Says what is private, how much of it is known by its words, and how often which tag kept something back.

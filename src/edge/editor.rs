@@ -1,7 +1,9 @@
 //! What the core asks of the user's editor: the text of an open buffer, and an edit of it.
 
 use crate::domain::editor::{Question, Row};
+use crate::domain::tool::Limits;
 use async_trait::async_trait;
+use serde_json::{Map, Value};
 use std::sync::Arc;
 
 /// A file that is open in the user's editor.
@@ -41,6 +43,34 @@ pub trait Editor: Send + Sync {
     async fn ask(&self, _question: &Question) -> Result<Vec<Row>, String> {
         Err("there is no Emacs to ask: this works where one is connected".to_string())
     }
+    /// Calls a tool that the user's Emacs declared, and waits for what it answers as long as the call says.
+    async fn call(&self, _call: &Call) -> Result<String, Unanswered> {
+        Err(Unanswered::Not("the Emacs that declared the tool is not there".to_string()))
+    }
+}
+
+/// One call of a tool of the user's own.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Call {
+    /// The tool's name.
+    pub tool: String,
+    /// What Emacs calls the declaration that the call was judged by.
+    pub mark: String,
+    /// The arguments, checked.
+    pub args: Map<String, Value>,
+    /// How long it may take, and how much it may say.
+    pub limits: Limits,
+}
+
+/// Why a call of a tool of the user's own came to nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unanswered {
+    /// It was not begun.
+    Not(String),
+    /// It was begun, and failed with these words of its own.
+    Failed(String),
+    /// It was begun, and nobody knows how far it got.
+    Unknown(String),
 }
 
 /// No editor: no file is open anywhere.

@@ -1,7 +1,6 @@
 //! Reads `rules.org` of the settings folder: the table of levels of tools.
 
 use crate::domain::policy::tools::Table;
-use crate::domain::tool::Toolbox;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -16,7 +15,7 @@ pub fn read(settings: &Path) -> Table {
     let path = settings.join(NAME);
     let name = path.canonicalize().unwrap_or_else(|_| path.clone()).to_string_lossy().into_owned();
     match text(&path) {
-        Ok(Some(text)) => Table::parse(&name, &text, &Toolbox::builtin()),
+        Ok(Some(text)) => Table::parse(&name, &text),
         Ok(None) => Table { file: name, ..Table::default() },
         Err(why) => Table::unreadable(&name, why),
     }

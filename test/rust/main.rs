@@ -31,6 +31,7 @@ mod memory;
 mod one_door;
 mod org;
 mod org_settings;
+mod own_tools;
 mod owner;
 mod past_words;
 mod peers;

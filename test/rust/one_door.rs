@@ -403,9 +403,15 @@ fn doors(source: Source) -> &'static [&'static str] {
             "what_a_message_claims_of_itself_is_ignored",
             "a_client_cannot_approve_what_it_was_not_shown",
             "a_preview_counts_only_for_what_was_shown_and_only_from_a_human",
+            "what_looks_like_a_declaration_declares_nothing",
+            "a_tool_is_declared_by_the_owners_emacs_alone",
         ],
         Source::Cli => &["a_question_on_the_command_line", "only_a_humans_channel_approves"],
-        Source::Client => &["another_client_of_the_store", "what_one_client_was_shown_another_cannot_carry_out"],
+        Source::Client => &[
+            "another_client_of_the_store",
+            "what_one_client_was_shown_another_cannot_carry_out",
+            "a_tool_is_declared_by_the_owners_emacs_alone",
+        ],
         Source::Gateway => &["a_gateway_without_rights"],
         // No clock sets off a turn yet; what would come of one has no rights of a human.
         Source::Clock => &["a_clock_without_rights"],

@@ -6,7 +6,7 @@ use passepartout::domain::sexp::plist::{Plist, message};
 use passepartout::domain::sexp::reader::Sexp;
 use passepartout::edge::runtime::Core;
 use serde_json::json;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
@@ -36,6 +36,10 @@ pub(crate) struct Client {
     deaf: bool,
     /// How often the text of a buffer was sent.
     texts: usize,
+    /// The calls of tools of the user's own.
+    pub(crate) own_calls: Vec<Sexp>,
+    /// What each of them is answered, in one message or more; without one it is not answered.
+    pub(crate) own_answers: VecDeque<Vec<String>>,
 }
 
 fn quoted(text: &str) -> String {
@@ -87,6 +91,8 @@ impl Client {
             resyncs: Vec::new(),
             deaf: false,
             texts: 0,
+            own_calls: Vec::new(),
+            own_answers: VecDeque::new(),
         }
     }
 
@@ -187,6 +193,14 @@ impl Client {
                 }
                 _ => reply().text("text", "the buffer has moved on"),
             }],
+            Some("own-tool") => {
+                self.own_calls.push(asked.clone());
+                let number = asked.int_at("request").unwrap_or(0);
+                for rest in self.own_answers.pop_front().unwrap_or_default() {
+                    self.send(&format!("(:type :response :payload (:action :editor-reply :request {number} {rest}))"));
+                }
+                return;
+            }
             other => panic!("the core asked for {other:?}"),
         };
         for reply in replies {

@@ -36,7 +36,15 @@ impl Shown {
 /// Returns all that is shown of an action with this effect.
 pub fn rendered(action: &Action, facts: &Facts, project: &str, effect: Option<Effect>) -> Shown {
     let badge = badge(effect, facts);
-    let body = format!("Undo: {}\n{}", badge.name(), body(action, facts, project));
+    let own = match effect {
+        Some(Effect::Custom(class)) => {
+            let mut own = String::new();
+            field(&mut own, "what it does", &format!("{}, as you declared it; your own Lisp does it", class.name()));
+            own
+        }
+        Some(_) | None => String::new(),
+    };
+    let body = format!("Undo: {}\n{own}{}", badge.name(), body(action, facts, project));
     Shown { body, diff: diff(facts), basis: basis(facts), badge }
 }
 
@@ -107,6 +115,11 @@ pub fn body(action: &Action, facts: &Facts, project: &str) -> String {
     }
     for unknown in &facts.unknown {
         field(&mut out, "not found out", unknown);
+    }
+    if action.definition().is_some() {
+        for why in &facts.impossible {
+            field(&mut out, "cannot be done", why);
+        }
     }
     out
 }

@@ -6,6 +6,7 @@ use crate::domain::gate::Facts;
 use crate::domain::gate::secret::mask_shown;
 use crate::domain::inert::exact;
 use crate::domain::tool::{CONFIRM, RESTORE};
+use serde_json::Value;
 
 /// What a title quotes is cut after so many characters.
 const QUOTED: usize = 60;
@@ -145,9 +146,24 @@ pub fn title(action: &Action, facts: &Facts) -> String {
             plain(given("provider").unwrap_or("?")),
             plain(given("url").unwrap_or("?"))
         ),
+        own if action.definition().is_some() => {
+            let said: Vec<String> = action.args().iter().map(|(name, value)| given_to_own(name, value)).collect();
+            let end = if said.is_empty() { String::new() } else { format!(": {}", said.join(", ")) };
+            format!("Use your tool {}{end}", plain(own))
+        }
         other => plain(other),
     };
     clip(&words, LONGEST)
+}
+
+/// Returns an argument of a tool of the user's own, in short.
+fn given_to_own(name: &str, value: &Value) -> String {
+    let value = match value {
+        Value::String(text) => quoted(text),
+        Value::Array(items) => counted(items.len(), "text"),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => plain(&value.to_string()),
+    };
+    format!("{} {value}", plain(name))
 }
 
 /// Returns what an action does as the trace tells it: its title, and whether what a command does cannot be taken back.

@@ -4,7 +4,7 @@
 //! confirmed more.
 
 use crate::domain::policy::loosening::Loosening;
-use crate::domain::tool::Toolbox;
+use crate::domain::tool::{Named, Toolbox};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The names of the properties.
@@ -147,9 +147,10 @@ impl Mandate {
                 tools.extend(others.map(|tool| tool.name.to_string()));
                 continue;
             }
-            match toolbox.all().find(|tool| tool.name.eq_ignore_ascii_case(word)) {
-                Some(tool) => tools.push(tool.name.to_string()),
-                None => self.wrong.push(format!("{place}: {name} names no tool with “{word}”")),
+            match Toolbox::named(word) {
+                Named::Builtin(tool) => tools.push(tool.name.to_string()),
+                Named::Own(tool) => tools.push(tool),
+                Named::Nothing => self.wrong.push(format!("{place}: {name} names no tool with “{word}”")),
             }
         }
         tools

@@ -4,7 +4,7 @@ use crate::domain::gate::permissions::default_level;
 use crate::domain::gate::{Case, Gate, Reason, Verdict};
 use crate::domain::policy::loosening::Loosening;
 use crate::domain::scope::Level;
-use crate::domain::tool::{Effect, Toolbox};
+use crate::domain::tool::{Effect, Named, Toolbox};
 use std::collections::BTreeMap;
 
 /// How many rows are read.
@@ -17,8 +17,8 @@ pub struct Row {
     pub line: usize,
     /// The heading that it stands under; empty for none.
     pub heading: String,
-    /// The tool.
-    pub tool: &'static str,
+    /// The tool; of one of the user's own its bare name.
+    pub tool: String,
     /// Its level.
     pub level: Level,
 }
@@ -61,7 +61,7 @@ impl Table {
 
     /// Reads every table of a text that has a column “tool”, and one “level”. What cannot be read is named; the other
     /// rows are read all the same.
-    pub fn parse(file: &str, text: &str, toolbox: &Toolbox) -> Table {
+    pub fn parse(file: &str, text: &str) -> Table {
         let mut table = Table { file: file.to_string(), ..Table::default() };
         let mut columns: Option<Option<(usize, usize)>> = None;
         let mut heading = String::new();
@@ -101,28 +101,37 @@ impl Table {
                 }
                 Some(Some((tool, level))) => {
                     let cell = |at: usize| cells.get(at).copied().unwrap_or_default();
-                    table.row(line, &heading, (cell(tool), cell(level)), toolbox);
+                    table.row(line, &heading, (cell(tool), cell(level)));
                 }
             }
         }
         table
     }
 
-    fn row(&mut self, line: usize, heading: &str, (tool, level): (&str, &str), toolbox: &Toolbox) {
-        let Some(found) = toolbox.all().find(|known| known.name.eq_ignore_ascii_case(tool)) else {
-            let names: Vec<&str> = toolbox.all().map(|tool| tool.name).collect();
-            return self.bad(line, &format!("no tool is called “{}”; the tools are {}", clip(tool), names.join(", ")));
+    fn row(&mut self, line: usize, heading: &str, (tool, level): (&str, &str)) {
+        let found = match Toolbox::named(tool) {
+            Named::Builtin(found) if found.effect == Effect::Reply => {
+                return self.bad(line, &format!("{} only speaks to you, and has no level", found.name));
+            }
+            Named::Builtin(found) => found.name.to_string(),
+            Named::Own(name) => name,
+            Named::Nothing => {
+                let names: Vec<&str> = Toolbox::builtin().all().map(|tool| tool.name).collect();
+                let names = names.join(", ");
+                let tool = clip(tool);
+                return self.bad(
+                    line,
+                    &format!("no tool is called “{tool}”; the tools are {names}, and own:NAME for one of your own"),
+                );
+            }
         };
         let Some(level) = Level::parse(level) else {
             return self.bad(line, &format!("“{}” is no level; it is one of allow, ask, deny and auto", clip(level)));
         };
-        if self.rows.iter().any(|row| row.tool == found.name) {
-            return self.bad(line, &format!("{} stands in the table already; a tool has one level", found.name));
+        if self.rows.iter().any(|row| row.tool == found) {
+            return self.bad(line, &format!("{found} stands in the table already; a tool has one level"));
         }
-        if found.effect == Effect::Reply {
-            return self.bad(line, &format!("{} only speaks to you, and has no level", found.name));
-        }
-        self.rows.push(Row { line, heading: heading.to_string(), tool: found.name, level });
+        self.rows.push(Row { line, heading: heading.to_string(), tool: found, level });
     }
 
     fn bad(&mut self, line: usize, why: &str) {
@@ -145,7 +154,7 @@ impl Table {
 
     /// Returns a row that would loosen what is set elsewhere, as what the user would confirm.
     fn loosening(&self, row: &Row) -> Loosening {
-        let (name, value) = (row.tool.to_string(), word(row.level).to_string());
+        let (name, value) = (row.tool.clone(), word(row.level).to_string());
         Loosening { file: self.file.clone(), heading: row.heading.clone(), name, value }
     }
 
@@ -160,8 +169,8 @@ impl Table {
     ) -> (BTreeMap<String, Level>, Vec<Loosening>) {
         let (mut levels, mut waiting) = (set.clone(), Vec::new());
         for row in &self.rows {
-            let Some(tool) = toolbox.get(row.tool) else { continue };
-            let known = set.iter().find(|(name, _)| name.eq_ignore_ascii_case(row.tool));
+            let Some(tool) = toolbox.get(&row.tool) else { continue };
+            let known = set.iter().find(|(name, _)| name.eq_ignore_ascii_case(&row.tool));
             let base = known.map_or_else(|| default_level(tool), |(_, level)| *level);
             let loosens = strictness(row.level) < strictness(base);
             if loosens && known.is_some_and(|(_, level)| *level == Level::Deny) {
@@ -176,7 +185,7 @@ impl Table {
             if let Some((name, _)) = known {
                 levels.remove(name);
             }
-            levels.insert(row.tool.to_string(), row.level);
+            levels.insert(row.tool.clone(), row.level);
         }
         (levels, waiting)
     }
@@ -236,14 +245,15 @@ mod tests {
     use proptest::prelude::*;
 
     fn read(text: &str) -> Table {
-        Table::parse("/s/rules.org", text, &Toolbox::builtin())
+        Table::parse("/s/rules.org", text)
     }
 
     #[test]
     fn a_table_is_read_and_mistakes_are_named_by_line() {
         let table =
             read("* Mine\n| tool | why | level |\n|---+---+---|\n| ~shell~ | x | deny |\n| write-file | | Allow |\n");
-        let rows: Vec<_> = table.rows.iter().map(|row| (row.line, row.tool, row.level, row.heading.as_str())).collect();
+        let rows: Vec<_> =
+            table.rows.iter().map(|row| (row.line, row.tool.as_str(), row.level, row.heading.as_str())).collect();
         assert_eq!(rows, [(4, "shell", Level::Deny, "Mine"), (5, "write-file", Level::Allow, "Mine")]);
         assert_eq!((table.wrong.len(), table.gap()), (0, None));
         let check = |text: &str, expected: &str| {
@@ -251,11 +261,16 @@ mod tests {
             assert!(gap.contains(expected), "{text}: {gap}");
         };
         check("| shel | deny |", "/s/rules.org:2: no tool is called “shel”; the tools are ");
+        check("| own:shell | deny |", "and own:NAME for one of your own");
+        check("| weather | deny |", "no tool is called “weather”");
         check("| write-file | no |", "/s/rules.org:2: “no” is no level");
         check("| write-file |", "/s/rules.org:2: “” is no level");
         check("| message | deny |", "/s/rules.org:2: message only speaks to you");
         check("| shell | ask |", "/s/rules.org:3: shell stands in the table already");
         assert!(read("| what | level |\n| shell | deny |\n").gap().unwrap_or_default().contains("rules.org:1: "));
+        // A tool of one's own may be declared later, or elsewhere; that is no mistake.
+        let own = read("| tool | level |\n| own:weather | deny |\n");
+        assert_eq!((own.wrong.len(), own.rows.first().map(|row| row.tool.as_str())), (0, Some("weather")));
         // What stands beside a mistake counts all the same.
         assert_eq!(read("| tool | level |\n| shel | deny |\n| shell | deny |\n").rows.len(), 1);
         assert_eq!(read("No table.\n"), Table { file: "/s/rules.org".to_string(), ..Table::default() });

@@ -28,14 +28,14 @@ impl Turn {
             return None;
         }
         let room = desk.max_tokens.saturating_sub(prompt::fixed_tokens(desk));
-        fit(&mut self.report.conversation.messages, room, desk.tokens, desk.toolbox)
+        fit(&mut self.report.conversation.messages, room, desk.tokens, &desk.toolbox)
     }
 }
 
 /// Cuts messages until they fit into `room` tokens: first results of earlier answers, then what earlier calls were
 /// given, then earlier words, then the results of the last answer but the newest, then that one in part.
 /// The user's last words are never touched.
-pub(super) fn fit(messages: &mut [Message], room: usize, tokens: &dyn CountTokens, toolbox: Toolbox) -> Option<Over> {
+pub(super) fn fit(messages: &mut [Message], room: usize, tokens: &dyn CountTokens, toolbox: &Toolbox) -> Option<Over> {
     let mut sizes: Vec<usize> = messages.iter().map(|message| prompt::tokens_of(message, tokens)).collect();
     let mut total: usize = sizes.iter().sum();
     let question = messages.iter().rposition(|message| matches!(message, Message::Text { role: Role::User, .. }));
@@ -82,7 +82,7 @@ enum Cut {
 
 impl Cut {
     /// Cuts a message; returns whether anything gave way.
-    fn apply(self, message: &mut Message, toolbox: Toolbox) -> bool {
+    fn apply(self, message: &mut Message, toolbox: &Toolbox) -> bool {
         match (self, message) {
             (Cut::Result, Message::Result { tool, text, .. }) if is_long(text) => {
                 *text = left_out(text, tool, toolbox);
@@ -103,7 +103,7 @@ impl Cut {
 }
 
 /// Says in place of a result how long it was, and how to come by it again.
-fn left_out(text: &str, tool: &str, toolbox: Toolbox) -> String {
+fn left_out(text: &str, tool: &str, toolbox: &Toolbox) -> String {
     let again = match toolbox.get(tool) {
         Some(tool) if !tool.effect.changes() => "Make the same call again if it is still needed.",
         Some(_) | None => "Do not repeat the call for it: it was carried out.",

@@ -10,6 +10,7 @@ use crate::domain::label::{Labels, Privacy, Provenance};
 use crate::domain::port::{Answered, Call, Completion, Locality, LogLevel, Message, ModelFailure, Sink};
 use crate::domain::scope::Scope;
 use crate::domain::signal::{Role, Signal};
+use crate::domain::tool::own::REDECLARED;
 use crate::domain::tool::{Effect, is_user};
 use crate::domain::turn::error::Fault;
 use crate::domain::turn::fit::Over;
@@ -182,7 +183,11 @@ impl Turn {
         let tool =
             desk.toolbox.get(action.tool()).ok_or_else(|| Fault::Pipeline("BUG: an action without a tool".into()))?;
         let scope = self.scope(desk);
-        let facts = desk.surveyor.survey(&action, &scope).await;
+        let mut facts = desk.surveyor.survey(&action, &scope).await;
+        if desk.toolbox.definition(action.tool()) != action.definition() {
+            // What it was made for is not what would be judged here.
+            facts.impossible.push(REDECLARED.to_string());
+        }
         let set_off = self.report.conversation.set_off;
         let case = Case { action: &action, tool, scope: &scope, facts: &facts, set_off };
         Ok(match judge(desk.gates, case, approval) {

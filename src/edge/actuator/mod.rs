@@ -9,6 +9,7 @@ mod layer;
 mod lisp;
 mod look;
 mod outline;
+mod own;
 pub mod put;
 pub mod read;
 pub(super) mod rehearse;
@@ -137,7 +138,7 @@ impl Actuators {
     /// A write is never cut off in the middle, and a command is ended by its launcher, which knows what it started.
     async fn within_limits(&self, act: &Act, cleared: &Cleared) -> Done {
         let name = cleared.action().tool();
-        let Some(tool) = self.engine.toolbox.get(name) else {
+        let Some(tool) = self.engine.toolbox().get(name) else {
             return Done::failed(format!("there is no tool {name}"));
         };
         let limits = tool.limits;
@@ -150,6 +151,8 @@ impl Actuators {
             return Done::said(text, labels);
         }
         let mut done = match tool.effect.class() {
+            // Emacs is given that time, and what did not answer in it says so itself.
+            _ if matches!(tool.effect, Effect::Custom(_)) => self.act(act, cleared).await,
             Class::Pure | Class::Read | Class::Network => {
                 let acting = self.act(act, cleared);
                 match tokio::time::timeout(Duration::from_secs(limits.seconds), acting).await {
@@ -176,7 +179,7 @@ impl Actuators {
 
     async fn act(&self, act: &Act, cleared: &Cleared) -> Done {
         let action = cleared.action();
-        let Some(tool) = self.engine.toolbox.get(action.tool()) else {
+        let Some(tool) = self.engine.toolbox().get(action.tool()) else {
             return Done::failed(format!("there is no tool {}", action.tool()));
         };
         // Nobody else changes its project from here on: what is found out now holds when a command runs.
@@ -220,7 +223,7 @@ impl Actuators {
             Effect::Fetch => self.fetch(action).await,
             Effect::ReadEditor | Effect::ShowInEditor => self.ask_editor(cleared).await,
             Effect::Commit => self.commit(cleared).await,
-            Effect::Custom(_) => Done::failed(format!("BUG: nothing carries out {}", action.tool())),
+            Effect::Custom(class) => self.call_own(cleared, class).await,
         }
     }
 

@@ -110,7 +110,7 @@ impl Engine {
 
     /// Returns the levels that count now, and which lines of the table wait for the user.
     pub fn levels(&self) -> (BTreeMap<String, Level>, Vec<Loosening>) {
-        self.rules_table().over(&self.config.permissions, &self.toolbox, &|loosening| self.is_confirmed(loosening))
+        self.rules_table().over(&self.config.permissions, &self.toolbox(), &|loosening| self.is_confirmed(loosening))
     }
 
     /// Returns which of the user's rules cannot be read, with what follows from it and the way out.
@@ -194,7 +194,7 @@ impl Engine {
         .map(|(name, value)| (name.to_string(), Value::String(value.clone())))
         .collect();
         let why = format!("You asked to confirm {}, which lets more happen without asking you.", loosening.id());
-        let action = Action::new(&self.toolbox, CONFIRM, args, Some(&why), Labels::USER).map_err(|wrong| wrong.0)?;
+        let action = Action::new(&self.toolbox(), CONFIRM, args, Some(&why), Labels::USER).map_err(|wrong| wrong.0)?;
         let _alone = self.alone(&origin.session).await;
         let began = self.clock.now();
         self.doings.begin(&turn, &origin.session, Vec::new());

@@ -100,7 +100,7 @@ impl Engine {
     /// When it could not be kept: then the act must not happen.
     pub(super) async fn begin_change(&self, turn: &TurnId, cleared: &Cleared) -> Result<Value, String> {
         let (action, facts) = (cleared.action(), cleared.facts());
-        let Some(tool) = self.toolbox.get(action.tool()).filter(|tool| tool.effect.changes()) else {
+        let Some(tool) = self.toolbox().get(action.tool()).filter(|tool| tool.effect.changes()) else {
             return Ok(Value::Null);
         };
         if !matches!(tool.effect, Effect::EditOrg | Effect::WriteFile | Effect::Execute) {

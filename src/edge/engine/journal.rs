@@ -152,7 +152,7 @@ impl Engine {
     pub(super) fn plan_of(&self, parking: Parking) -> (FlightPlan, String) {
         let created = self.clock.now();
         let logged = proposal::logged(&parking.action, &parking.facts);
-        let effect = self.toolbox.get(parking.action.tool()).map(|tool| tool.effect);
+        let effect = self.toolbox().get(parking.action.tool()).map(|tool| tool.effect);
         let Shown { body, diff, basis, badge } =
             show::rendered(&parking.action, &parking.facts, &parking.project, effect);
         let life = jiff::SignedDuration::from_hours(i64::from(self.config.plan_hours));

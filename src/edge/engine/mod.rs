@@ -23,6 +23,7 @@ pub mod memory;
 pub mod model;
 pub mod org;
 pub mod outside;
+mod own_tools;
 pub mod past;
 pub mod planner;
 pub mod plans;
@@ -132,8 +133,8 @@ pub struct Parts {
 pub struct Engine {
     /// Settings.
     pub config: Config,
-    /// Tools.
-    pub toolbox: Toolbox,
+    /// Tools, those of the user's own among them.
+    pub(super) tools: RwLock<Toolbox>,
     /// The clock.
     pub clock: Arc<dyn Clock>,
     /// The user's editor.
@@ -228,7 +229,7 @@ impl Engine {
         let origins = parts.config.places();
         let engine = Arc::new_cyclic(|me| Engine {
             config: parts.config,
-            toolbox: Toolbox::builtin(),
+            tools: RwLock::default(),
             clock: parts.clock,
             editor: parts.editor,
             setups: parts.setups,

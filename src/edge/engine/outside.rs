@@ -270,7 +270,7 @@ impl Engine {
     ) -> Result<Vec<(&'static str, String, Value)>, String> {
         let action = cleared.action();
         let led = action.led().map(|led| led.sources.clone()).unwrap_or_default();
-        let effect = self.toolbox.get(action.tool()).map(|tool| tool.effect);
+        let effect = self.toolbox().get(action.tool()).map(|tool| tool.effect);
         if effect == Some(Effect::Execute) {
             let project = cleared.scope().project.clone();
             self.led_acts.lock().insert((turn.clone(), action.hash()), (led, project));

@@ -19,7 +19,7 @@ use crate::domain::org::scan::scan;
 use crate::domain::org::timestamp::Timestamp;
 use crate::domain::policy::mandate::Mandate;
 use crate::domain::scope::Scope;
-use crate::domain::tool::{Effect, RESTORE, Tool};
+use crate::domain::tool::{Effect, RESTORE, Tool, Toolbox};
 use crate::edge::engine::Engine;
 use crate::edge::survey::{EditPlanner, Predicted, Whereabouts};
 use jiff::civil::DateTime;
@@ -44,6 +44,10 @@ impl Lookout {
 }
 
 impl Whereabouts for Lookout {
+    fn toolbox(&self) -> Toolbox {
+        self.engine().map_or_else(Toolbox::builtin, |engine| engine.toolbox())
+    }
+
     fn mandate(&self, action: &Action, facts: &Facts) -> Mandate {
         match self.engine() {
             Some(engine) => engine.mandate_over(action, facts),

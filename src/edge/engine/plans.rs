@@ -30,7 +30,7 @@ impl Engine {
     /// When the store cannot be read.
     pub async fn load_plans(&self) -> Result<(), String> {
         for record in self.archive.latest_each(kind::PLAN).await? {
-            match record::read_plan(&record.body, &self.toolbox) {
+            match record::read_plan(&record.body, &self.toolbox()) {
                 Some(plan) => {
                     self.plans.lock().insert(plan.id.clone(), plan);
                 }
@@ -293,13 +293,14 @@ impl Engine {
         let old = self.plan(id).ok_or_else(unknown)?;
         pending(&old)?;
         let why = Some(old.action.explanation().as_str());
-        let action = Action::new(&self.toolbox, old.action.tool(), args, why, old.action.labels()).map_err(|m| m.0)?;
+        let toolbox = self.toolbox();
+        let action = Action::new(&toolbox, old.action.tool(), args, why, old.action.labels()).map_err(|m| m.0)?;
         // Whoever edits it, what led to it stays what it was.
         let action = action.led_by(old.action.led().cloned().unwrap_or_default());
         let (conversation, setting) = self.conversation(&old).await?;
         let scope = self.scope_of(&old, setting.project.as_deref(), conversation.local && origin.rights.see_private)?;
         let facts = self.surveyor.survey(&action, &scope).await;
-        let tool = self.toolbox.get(action.tool()).ok_or_else(|| "BUG: an action without a tool".to_string())?;
+        let tool = toolbox.get(action.tool()).ok_or_else(|| "BUG: an action without a tool".to_string())?;
         let set_off = conversation.set_off;
         let case = Case { action: &action, tool, scope: &scope, facts: &facts, set_off };
         let skill = setting.under.as_ref().and_then(|under| under.skill.as_ref()).map(|bound| self.bound(bound));

@@ -1,6 +1,6 @@
 //! What the store keeps of plans, conversations and turns, as JSON; the domain's types know nothing of it.
 
-use crate::domain::action::Action;
+use crate::domain::action::{Action, KeptTool};
 use crate::domain::gate::badge::Badge;
 use crate::domain::gate::plan::{About, FlightPlan, PlanStatus, Tried};
 use crate::domain::gate::title::title;
@@ -225,6 +225,9 @@ struct PlanRecord {
     /// Absent where nothing came from outside.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     led: Option<LedRecord>,
+    /// The declaration of a tool of the user's own; absent for a builtin one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    declared: Option<String>,
     facts: String,
     body: String,
     diff: String,
@@ -274,6 +277,7 @@ pub fn plan(plan: &FlightPlan) -> Value {
         explanation: plan.action.explanation().as_str().to_string(),
         labels: LabelsRecord::of(plan.action.labels()),
         led: plan.action.led().map(LedRecord::of),
+        declared: plan.action.definition().map(|name| blake3::Hash::from_bytes(name).to_hex().to_string()),
         facts: plan.facts.to_hex(),
         body: plan.body.clone(),
         diff: plan.diff.clone(),
@@ -298,7 +302,15 @@ pub fn plan(plan: &FlightPlan) -> Value {
 pub fn read_plan(value: &Value, toolbox: &Toolbox) -> Option<FlightPlan> {
     let record: PlanRecord = serde_json::from_value(value.clone()).ok()?;
     let labels = record.labels.read();
-    let action = Action::new(toolbox, &record.tool, record.args, Some(&record.explanation), labels).ok()?;
+    let action = match record.declared {
+        None => Action::new(toolbox, &record.tool, record.args, Some(&record.explanation), labels).ok()?,
+        // Emacs declares its tools after the start, and perhaps not this one.
+        Some(name) => {
+            let definition = *blake3::Hash::from_hex(name).ok()?.as_bytes();
+            let tool = KeptTool { name: record.tool, definition };
+            Action::kept(tool, record.args, &record.explanation, labels).ok()?
+        }
+    };
     let action = action.led_by(record.led.map(LedRecord::read).unwrap_or_default());
     let status = match record.status.as_str() {
         "pending" => PlanStatus::Pending,

@@ -286,7 +286,7 @@ impl Engine {
         let scope = self.scope(&origin.session, None, origin.rights.see_private);
         let facts = self.surveyor.survey(&action, &scope).await;
         something(&facts)?;
-        let tool = self.toolbox.get(action.tool()).ok_or_else(|| "BUG: an action without a tool".to_string())?;
+        let tool = self.toolbox().get(action.tool()).ok_or_else(|| "BUG: an action without a tool".to_string())?;
         let set_off = wish.body().sensor();
         let case = Case { action: &action, tool, scope: &scope, facts: &facts, set_off };
         let trace = match judge(&self.gates_now(None), case, None) {

@@ -332,7 +332,8 @@ impl Engine {
             None => triggered(&self.skills.skills, &facts).cloned(),
         };
         let skill = skill.as_ref();
-        let offered = offered(&self.toolbox, skill);
+        let toolbox = self.toolbox();
+        let offered = offered(&toolbox, skill);
         // A skill that lists its tools narrows the gates of its own turns.
         let gates = self.gates_now(skill);
         let mut mandates = mandates(&self.skills.skills, &facts);
@@ -344,7 +345,7 @@ impl Engine {
         let mut report = {
             let desk = Desk {
                 gates: &gates,
-                toolbox: self.toolbox,
+                toolbox: toolbox.clone(),
                 offered: &offered,
                 scope,
                 model: &model,

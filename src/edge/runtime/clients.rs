@@ -6,7 +6,7 @@ use crate::domain::editor::{Question, Row};
 use crate::domain::id::SessionId;
 use crate::domain::sexp::plist::Plist;
 use crate::domain::signal::{Origin, Rights, Source};
-use crate::edge::editor::{Buffer, Editor, Splice};
+use crate::edge::editor::{Buffer, Call, Editor, Splice, Unanswered};
 use crate::edge::peers::pulse;
 use crate::edge::runtime::Letter;
 use crate::edge::runtime::editor::{EmacsEditor, Seen};
@@ -301,6 +301,14 @@ impl Editor for Clients {
         channel.editor.verb(question).await
     }
 
+    async fn call(&self, call: &Call) -> Result<String, Unanswered> {
+        // Nobody else declared it.
+        match self.get(OWN) {
+            Some(own) => own.editor.call(call).await,
+            None => Err(Unanswered::Not("the Emacs that declared the tool is not there".to_string())),
+        }
+    }
+
     async fn edit(&self, file: &str, tick: i64, splices: Vec<Splice>) -> Result<(), String> {
         let client = ClientId::try_from(tick >> TICK_BITS).ok().and_then(|id| self.get(id));
         let channel = client.ok_or_else(|| format!("the Emacs that had {file} open has gone; nothing was changed"))?;
@@ -406,6 +414,19 @@ mod tests {
         let why = clients.edit("/f.org", buffer.tick, Vec::new()).await.expect_err("it has gone");
         assert!(why.contains("nothing was changed"), "{why}");
         assert!(clients.edit("/f.org", -1, Vec::new()).await.is_err());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_tool_of_the_users_own_is_called_in_the_owners_emacs_and_nowhere_else() {
+        let clients = Arc::new(Clients::default());
+        let other = emacs(&clients, 3, Some(":ok t :text \"of another\""));
+        let limits = crate::domain::tool::Limits::USUAL;
+        let call = Call { tool: "mine".to_string(), mark: String::new(), args: Default::default(), limits };
+        let why = clients.call(&call).await.expect_err("who declared it is not there");
+        assert_eq!(why, Unanswered::Not("the Emacs that declared the tool is not there".to_string()));
+        emacs(&clients, OWN, Some(":ok t :text \"its own\""));
+        assert_eq!(clients.call(&call).await, Ok("its own".to_string()));
+        assert!(other.outbox.receive(1 << 20).is_empty());
     }
 
     #[test]

@@ -1,11 +1,13 @@
 //! Asks Emacs, over the protocol, for the text of a buffer or an edit of it.
 
+use crate::domain::action::texts;
 use crate::domain::editor::{self, Row};
 use crate::domain::sexp::plist::Plist;
 use crate::domain::sexp::reader::Sexp;
-use crate::edge::editor::{Buffer, Splice};
+use crate::edge::editor::{Buffer, Call, Splice, Unanswered as CallUnanswered};
 use crate::edge::runtime::outbox::Outbox;
 use parking_lot::Mutex;
+use serde_json::Value;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,6 +18,9 @@ use tokio::sync::oneshot;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How many texts of buffers are kept, so that one that has not changed does not travel again.
 const KEPT: usize = 4;
+
+/// How many bytes of text a tool of the user's own is called with at most: Emacs reads them at one go.
+const CALLED_WITH: usize = 256 * 1024;
 
 /// How many questions this process has asked, over all connections.
 static ASKED: AtomicU64 = AtomicU64::new(0);
@@ -31,7 +36,10 @@ fn next_number() -> u64 {
 
 struct Waiting {
     text: String,
-    answer: oneshot::Sender<(Sexp, String)>,
+    /// How many bytes the text may have; what comes beyond is not kept, and the answer says so.
+    most: usize,
+    over: bool,
+    answer: oneshot::Sender<(Sexp, Option<String>)>,
 }
 
 /// Emacs, at the other end of an outbox.
@@ -60,24 +68,39 @@ impl EmacsEditor {
         let Some(number) = payload.int_at("request").and_then(|n| u64::try_from(n).ok()) else { return };
         let mut waiting = self.waiting.lock();
         if let Some(entry) = waiting.get_mut(&number) {
-            entry.text.push_str(payload.text_at("text").unwrap_or(""));
+            let text = payload.text_at("text").unwrap_or("");
+            entry.over |= entry.text.len().saturating_add(text.len()) > entry.most;
+            if !entry.over {
+                entry.text.push_str(text);
+            }
         }
         if !payload.flag_at("more")
             && let Some(entry) = waiting.remove(&number)
         {
             // Who no longer waits does not need the answer.
-            let _ = entry.answer.send((payload.clone(), entry.text));
+            let _ = entry.answer.send((payload.clone(), (!entry.over).then_some(entry.text)));
         }
     }
 
     async fn ask(&self, payload: Plist) -> Result<(Sexp, String), Unanswered> {
+        let (answer, text) = self.ask_within(payload, PATIENCE, usize::MAX).await?;
+        Ok((answer, text.unwrap_or_default()))
+    }
+
+    /// Asks, and takes a text of at most so many bytes; there is none when more came.
+    async fn ask_within(
+        &self,
+        payload: Plist,
+        patience: Duration,
+        most: usize,
+    ) -> Result<(Sexp, Option<String>), Unanswered> {
         let number = next_number();
         let (answer, mut coming) = oneshot::channel();
-        self.waiting.lock().insert(number, Waiting { text: String::new(), answer });
+        self.waiting.lock().insert(number, Waiting { text: String::new(), most, over: false, answer });
         // A turn may be stopped while it waits here: then nothing is left behind.
         let _question = Question { editor: self, number };
         self.outbox.ask(number, payload.int("request", number as i64));
-        if let Ok(Ok(answer)) = tokio::time::timeout(PATIENCE, &mut coming).await {
+        if let Ok(Ok(answer)) = tokio::time::timeout(patience, &mut coming).await {
             return Ok(answer);
         }
         let unanswered = if self.give_up(number) { Unanswered::Withdrawn } else { Unanswered::Taken };
@@ -205,6 +228,48 @@ impl EmacsEditor {
         Ok(answer.list_at("rows").iter().filter_map(row).take(question.limit).collect())
     }
 
+    /// Calls a tool of the user's own, as [`crate::edge::editor::Editor::call`] says. What it answers a second time, or
+    /// too late, answers nothing.
+    pub async fn call(&self, call: &Call) -> Result<String, CallUnanswered> {
+        let Call { tool, mark, args, limits } = call;
+        let size: usize = args.values().flat_map(texts).map(str::len).sum();
+        if size > CALLED_WITH {
+            let why =
+                format!("its arguments have {size} bytes; a tool of your own is called with {CALLED_WITH} at most");
+            return Err(CallUnanswered::Not(why));
+        }
+        let args = args.iter().map(|(name, value)| Sexp::list([Sexp::text(name.as_str()), sexp_of(value)]));
+        let payload = Plist::new()
+            .keyword("action", "own-tool")
+            .text("tool", tool.as_str())
+            .text("mark", mark.as_str())
+            .list("args", args)
+            .int("characters", limits.characters as i64);
+        let seconds = limits.seconds;
+        // Four bytes a character, and what it says of what it left out.
+        let most = limits.characters.saturating_mul(4).saturating_add(1_000);
+        let answered = self.ask_within(payload, Duration::from_secs(seconds), most).await;
+        let (answer, text) = answered.map_err(|unanswered| match unanswered {
+            Unanswered::Withdrawn => CallUnanswered::Not(format!(
+                "Emacs was busy for {seconds} seconds, so {tool} was not begun; try again when it is idle"
+            )),
+            Unanswered::Taken => CallUnanswered::Unknown(format!(
+                "{tool} did not answer within {seconds} seconds; what it did until then is not known"
+            )),
+        })?;
+        let Some(text) = text else {
+            let most = limits.characters;
+            return Err(CallUnanswered::Unknown(format!(
+                "{tool} answered far more than its {most} characters; none of it is kept"
+            )));
+        };
+        match (answer.flag_at("ok"), answer.flag_at("begun")) {
+            (true, _) => Ok(text),
+            (false, true) => Err(CallUnanswered::Failed(text)),
+            (false, false) => Err(CallUnanswered::Not(text)),
+        }
+    }
+
     /// Edits an open buffer, as [`crate::edge::editor::Editor::edit`] says.
     pub async fn edit(&self, file: &str, tick: i64, splices: Vec<Splice>) -> Result<(), String> {
         let edits = splices
@@ -225,6 +290,17 @@ impl EmacsEditor {
         } else {
             Err(if text.is_empty() { "Emacs refused the edit".to_string() } else { text })
         }
+    }
+}
+
+/// Returns an argument as Emacs reads it. What an argument never is, since they are checked, is nil.
+fn sexp_of(value: &Value) -> Sexp {
+    match value {
+        Value::String(text) => Sexp::text(text.as_str()),
+        Value::Bool(truth) => Sexp::flag(*truth),
+        Value::Number(number) => number.as_i64().map_or(Sexp::Nil, Sexp::int),
+        Value::Array(items) => Sexp::list(items.iter().filter_map(Value::as_str).map(Sexp::text)),
+        Value::Null | Value::Object(_) => Sexp::Nil,
     }
 }
 
@@ -278,6 +354,75 @@ mod tests {
         assert!(edited.is_err(), "nobody has answered it: {edited:?}");
         let fixnum = 1_i64 << 61;
         assert!(late.iter().all(|number| (0..fixnum).contains(number)), "{late:?}");
+    }
+
+    fn weather(seconds: u64) -> Call {
+        let args = serde_json::json!({ "town": "Lisbon", "days": 3, "loud": true, "tags": ["a", "b"], "none": null });
+        Call {
+            tool: "weather".to_string(),
+            mark: "a".repeat(64),
+            args: args.as_object().cloned().expect("an object"),
+            limits: crate::domain::tool::Limits { seconds, characters: 100 },
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_that_is_never_answered_ends_in_its_time_and_says_whether_it_was_begun() {
+        for taken in [false, true] {
+            let editor = editor();
+            let other = editor.clone();
+            let take = async move { if taken { other.outbox.receive(1 << 20).concat() } else { String::new() } };
+            let (call, began) = (weather(7), tokio::time::Instant::now());
+            let (answer, asked) = tokio::join!(editor.call(&call), take);
+            assert_eq!(began.elapsed(), Duration::from_secs(7));
+            match answer.expect_err("nobody answered") {
+                CallUnanswered::Not(why) => assert!(!taken && why.contains("was not begun"), "{why}"),
+                CallUnanswered::Unknown(why) => assert!(taken && why.contains("is not known"), "{why}"),
+                CallUnanswered::Failed(why) => panic!("{why}"),
+            }
+            let args = "((\"town\" \"Lisbon\") (\"days\" 3) (\"loud\" t) (\"tags\" (\"a\" \"b\")) (\"none\" nil))";
+            assert_eq!(asked.contains(args), taken, "{asked}");
+            assert!(editor.outbox.receive(1 << 20).is_empty(), "nothing is begun later");
+            assert!(editor.waiting.lock().is_empty());
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn of_a_call_the_first_answer_counts_and_one_that_is_far_too_long_is_not_kept() {
+        let long = format!(":ok t :text \"{}\" :more t", "x".repeat(1_000));
+        let [one, two, much] = [":ok t :text \"rain\"", ":ok t :text \"sun\"", long.as_str()];
+        for (replies, expected) in [
+            (vec![one, two], Ok("rain")),
+            (vec![much, much, one], Err("far more than its 100 characters")),
+            (vec![much, much, much, two], Err("far more")),
+            (vec![":ok nil :begun t :text \"it broke\""], Err("it broke")),
+            (vec![":ok nil :text \"Emacs has no tool weather any more\""], Err("no tool weather")),
+        ] {
+            let editor = editor();
+            let other = editor.clone();
+            let answer = async {
+                let asked = Sexp::read(&other.outbox.receive(1 << 20).concat()).expect("a question");
+                let number = asked.get("payload").and_then(|payload| payload.int_at("request")).expect("its number");
+                for rest in &replies {
+                    let reply = format!("(:action :editor-reply :request {number} {rest})");
+                    other.reply(&Sexp::read(&reply).expect("it can be read"));
+                }
+            };
+            let call = weather(7);
+            let (found, ()) = tokio::join!(editor.call(&call), answer);
+            match (found, expected) {
+                (Ok(text), Ok(expected)) => assert_eq!(text, expected),
+                (Err(why), Err(expected)) => assert!(format!("{why:?}").contains(expected), "{why:?}"),
+                (found, expected) => panic!("{found:?}, not {expected:?}"),
+            }
+            assert!(editor.waiting.lock().is_empty());
+        }
+        let editor = editor();
+        let mut call = weather(7);
+        call.args.insert("town".to_string(), Value::String("x".repeat(CALLED_WITH + 1)));
+        let why = editor.call(&call).await.expect_err("it is too long");
+        assert!(matches!(&why, CallUnanswered::Not(why) if why.contains("at most")), "{why:?}");
+        assert!(editor.outbox.receive(1 << 20).is_empty());
     }
 
     #[tokio::test(start_paused = true)]

@@ -12,6 +12,7 @@ use crate::edge::engine::focus::Turnabout;
 use crate::edge::engine::query::{Answer, Manner};
 use crate::edge::peers::greeting::PROTOCOL;
 use crate::edge::runtime::clients::{ClientId, OWN};
+use crate::edge::runtime::hall::Host;
 use crate::edge::runtime::reading::{edit_plan, no_plan, plan_page, plan_token};
 use crate::edge::runtime::{Loop, past, show, status};
 use crate::edge::walk::canonical_name;
@@ -22,6 +23,9 @@ use tokio::sync::OwnedSemaphorePermit;
 
 /// What is said of an answer that could not be put together.
 const BROKE: &str = "answering this broke; the log says where";
+/// What is said of a tool that another than the owner's Emacs declares.
+const ELSEWHERE: &str = "tools of your own are those of the Emacs that owns the store, so those of this one are not used; \
+                         they are when it owns the store";
 /// How many plans can be asked for by name at once.
 const NAMED: usize = 200;
 
@@ -77,11 +81,19 @@ impl Loop {
         // In the order in which the slices came, so here and not beside the loop.
         let edited =
             (payload.name_at("action") == Some("edit-plan")).then(|| client.reading.lock().take_edit(&payload));
+        // In order, too: what is asked behind a declaration already has the tool.
+        let declared = matches!(payload.name_at("action"), Some("define-tool" | "undefine-tool")).then(|| {
+            let may = own && self.host == Host::Emacs;
+            own_tool(&engine, may, &payload)
+        });
         let reading = client.reading.clone();
         let under_way = self.begin_answer();
         self.answers.spawn(async move {
             let action = payload.name_at("action").unwrap_or("").to_string();
             let answer = AssertUnwindSafe(async {
+                if let Some(declared) = declared {
+                    return declared;
+                }
                 match (action.as_str(), edited) {
                     ("edit-plan", Some(edited)) => edit_plan(&engine, &origin, edited).await,
                     ("plan-page", _) => plan_page(&engine, &reading, &payload),
@@ -111,6 +123,19 @@ impl Loop {
             drop((seat, under_way));
         });
     }
+}
+
+/// Declares a tool of the user's own, or takes it away. Only the Emacs that the core runs in may: what it declares is
+/// called there.
+fn own_tool(engine: &Engine, may: bool, payload: &Sexp) -> Result<Plist, String> {
+    if !may {
+        return Err(ELSEWHERE.to_string());
+    }
+    match payload.name_at("action") {
+        Some("define-tool") => engine.define_tool(payload),
+        Some(_) | None => engine.undefine_tool(payload.text_at("name").unwrap_or("")),
+    }
+    .map(|text| Plist::new().text("text", text))
 }
 
 /// Takes Org's settings as they are now in the Emacs that the core runs in.

@@ -24,7 +24,7 @@ use crate::domain::label::Privacy;
 use crate::domain::policy::mandate::Mandate;
 use crate::domain::port::Surveyor;
 use crate::domain::scope::Scope;
-use crate::domain::tool::{Class, Effect, Tool, Toolbox};
+use crate::domain::tool::{Class, Effect, Tool, Toolbox, own};
 use async_trait::async_trait;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -71,6 +71,8 @@ pub struct Predicted {
 
 /// Knows what the files and nodes of the user are: how private, and whether Emacs visits them.
 pub trait Whereabouts: Send + Sync {
+    /// Returns the tools that there are now, those of the user's own among them.
+    fn toolbox(&self) -> Toolbox;
     /// Returns how private a node is; `None` when there is no such node.
     fn privacy_of_node(&self, id: &str) -> Option<Privacy>;
     /// Returns the title of a node; `None` when there is no such node.
@@ -101,6 +103,10 @@ pub trait Confinement: Send + Sync {
 pub struct Nowhere;
 
 impl Whereabouts for Nowhere {
+    fn toolbox(&self) -> Toolbox {
+        Toolbox::builtin()
+    }
+
     fn mandate(&self, _: &Action, _: &Facts) -> Mandate {
         Mandate::default()
     }
@@ -163,10 +169,14 @@ impl Survey {
     /// Looks now, on this thread. It reads the disk and may take a while on a slow one.
     pub fn look(&self, action: &Action, scope: &Scope) -> Facts {
         let mut facts = Facts::default();
-        let Some(tool) = Toolbox::builtin().get(action.tool()) else {
+        let toolbox = self.whereabouts.toolbox();
+        let Some(tool) = toolbox.get(action.tool()) else {
             facts.unknown.push("There is no such tool.".to_string());
             return facts;
         };
+        if toolbox.definition(action.tool()) != action.definition() {
+            facts.impossible.push(own::REDECLARED.to_string());
+        }
         let roads = Roads::default();
         self.paths(&roads, action, tool, scope, &mut facts);
         self.nodes(action, tool, &mut facts);
@@ -309,6 +319,7 @@ impl Surveyor for Survey {
         let (survey, action, scope) = (self.clone(), action.clone(), scope.clone());
         let patience = self.patience;
         let looking = tokio::task::spawn_blocking(move || survey.look(&action, &scope));
+        // What is confined is builtin.
         let runs = Toolbox::builtin()
             .get(action_tool)
             .is_some_and(|tool| matches!(tool.effect, Effect::Execute | Effect::Evaluate));

@@ -1,12 +1,14 @@
 //! Checks on what an action does: commands, connections, and what cannot easily be taken back.
 
 use super::Evidence;
+use crate::domain::action::texts;
 use crate::domain::gate::facts::{EditFact, WallsFact};
 use crate::domain::gate::lisp::Found;
 use crate::domain::gate::place::{self, Zone};
 use crate::domain::gate::shell::{Concern, Harm, Matter};
-use crate::domain::gate::{Reason, Verdict, reach};
+use crate::domain::gate::{Case, Reason, Verdict, reach};
 use crate::domain::label::{Privacy, Provenance};
+use crate::domain::scope::Level;
 use crate::domain::tool::{CONFIRM, Class, Effect, RESTORE};
 use crate::domain::web;
 
@@ -19,7 +21,7 @@ pub(super) fn shell_safety(evidence: &Evidence<'_>) -> Verdict {
 pub(super) fn exfiltration(evidence: &Evidence<'_>) -> Verdict {
     let connects =
         verdict(evidence.concerns.iter().filter(|concern| matches!(concern.matter, Matter::Network | Matter::Leak)));
-    match reaches(evidence) {
+    match reaches(evidence).or_else(|| own_reaches(evidence)) {
         Some(reaches) if reaches.severity() > connects.severity() => reaches,
         Some(Verdict::Ask(reaches)) => match connects {
             // Both are said: what connects, and which hosts it would find.
@@ -54,6 +56,41 @@ fn reaches(evidence: &Evidence<'_>) -> Option<Verdict> {
         why.push_str(" Text from outside is part of this turn and may have named them.");
     }
     Some(Verdict::Ask(Reason::new(why)))
+}
+
+/// Asks about the hosts that a tool of the user's own is given and no rule of theirs names, and about one that sends
+/// something and names no host, unless they allowed it by its name.
+fn own_reaches(evidence: &Evidence<'_>) -> Option<Verdict> {
+    let case = evidence.case;
+    let Effect::Custom(class) = case.tool.effect else { return None };
+    let named = case.tool.hosts.iter().filter_map(|name| case.action.args().get(*name)).flat_map(texts);
+    let (mut any, mut why) = (false, Vec::new());
+    for text in named {
+        any = true;
+        why.extend(asked_host(text, &case.scope.hosts));
+    }
+    if class == Class::Network && !any && !is_allowed(case) {
+        why.push("Something may leave this machine, and nothing says which host would learn of it.".to_string());
+    }
+    why.dedup();
+    (!why.is_empty()).then(|| Verdict::Ask(Reason::new(why.join(" "))))
+}
+
+/// Returns whether the user set the tool's level to allow.
+fn is_allowed(case: &Case<'_>) -> bool {
+    let set = case.scope.permissions.iter().find(|(tool, _)| tool.eq_ignore_ascii_case(case.tool.name));
+    set.is_some_and(|(_, level)| *level == Level::Allow)
+}
+
+/// Returns why a host would have to be asked about, given as an address or by its name; `None` when a rule names it.
+fn asked_host(text: &str, rules: &[String]) -> Option<String> {
+    let text = text.trim();
+    let address = if text.contains("://") { text.to_string() } else { format!("https://{text}") };
+    match web::host_of(&address) {
+        Ok(host) if web::is_allowed(&host, rules) => None,
+        Ok(host) => Some(format!("{host} would learn that this was asked for.")),
+        Err(words) => Some(format!("Which host would be asked is not clear: {words}.")),
+    }
 }
 
 fn verdict<'a>(concerns: impl Iterator<Item = &'a Concern>) -> Verdict {
@@ -125,8 +162,7 @@ pub(super) fn high_impact(evidence: &Evidence<'_>) -> Verdict {
         Effect::Send => why.push("Something would leave this machine.".to_string()),
         Effect::Commit => why.push("A commit stays in the history of the project.".to_string()),
         Effect::Fetch => why.extend(fetched(evidence)),
-        Effect::Custom(Class::Network) => why.push("Something may leave this machine.".to_string()),
-        Effect::Custom(Class::Write) => {
+        Effect::Custom(Class::Write | Class::Execute) => {
             why.extend(case.facts.paths.iter().filter_map(|path| written(evidence, &path.resolved)));
         }
         Effect::Reply
@@ -135,7 +171,7 @@ pub(super) fn high_impact(evidence: &Evidence<'_>) -> Verdict {
         | Effect::ReadEditor
         | Effect::ShowInEditor
         | Effect::Execute
-        | Effect::Custom(Class::Pure | Class::Read | Class::Execute) => {}
+        | Effect::Custom(Class::Pure | Class::Read | Class::Network) => {}
     }
     why.dedup();
     if why.is_empty() {
@@ -150,11 +186,10 @@ fn fetched(evidence: &Evidence<'_>) -> Vec<String> {
     let asked = case.tool.hosts.iter().filter_map(|name| case.action.text(name));
     let mut why = Vec::new();
     for text in asked {
-        match web::host_of(text) {
-            Ok(host) if web::is_allowed(&host, &case.scope.hosts) => {}
-            Ok(host) => why.push(format!("{host} would learn that this was asked for.")),
-            Err(words) => why.push(format!("Which host would be asked is not clear: {words}.")),
-        }
+        why.extend(match web::host_of(text) {
+            Ok(_) => asked_host(text, &case.scope.hosts),
+            Err(words) => Some(format!("Which host would be asked is not clear: {words}.")),
+        });
     }
     why
 }

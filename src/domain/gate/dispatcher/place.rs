@@ -94,7 +94,8 @@ pub(super) fn self_build(evidence: &Evidence<'_>) -> Verdict {
     if let Some(concern) = evidence.concerns.iter().find(|concern| concern.matter == Matter::Own) {
         return Verdict::Deny(Reason::new(concern.why.clone()));
     }
-    let writes = matches!(case.tool.effect, Effect::WriteFile | Effect::EditOrg | Effect::Custom(Class::Write));
+    let writes =
+        matches!(case.tool.effect, Effect::WriteFile | Effect::EditOrg | Effect::Custom(Class::Write | Class::Execute));
     let touched = case
         .facts
         .paths

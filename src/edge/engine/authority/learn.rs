@@ -101,7 +101,7 @@ impl Engine {
     ) -> Option<Seen> {
         let session = crate::domain::id::SessionId(String::new());
         let scope = crate::domain::scope::Scope { project: project.to_string(), ..self.scope(&session, None, false) };
-        let tool = self.toolbox.get(action.tool())?;
+        let tool = self.toolbox().get(action.tool())?;
         let case = Case { action, tool, scope: &scope, facts, set_off: Sensor::UserInput };
         answerable(&case, trace).then(|| seen(action, tool, &scope, facts)).flatten()
     }
@@ -241,7 +241,7 @@ impl Engine {
             let args = args.as_object().cloned().unwrap_or_default();
             let why = Some("A canary that no rule may let pass.");
             let (Ok(action), Some(found)) =
-                (Action::new(&self.toolbox, tool, args, why, Labels::USER), self.toolbox.get(tool))
+                (Action::new(&self.toolbox(), tool, args, why, Labels::USER), self.toolbox().get(tool))
             else {
                 continue;
             };

@@ -18,7 +18,7 @@ impl Engine {
     fn mandate_of(&self, node: &NodeRef) -> Mandate {
         let local: BTreeSet<String> =
             self.config.providers.iter().filter(|one| one.local).map(|one| one.name.to_ascii_lowercase()).collect();
-        let ground = Ground { toolbox: &self.toolbox, confirmed: &|it| self.is_confirmed(it), local: &local };
+        let ground = Ground { toolbox: &self.toolbox(), confirmed: &|it| self.is_confirmed(it), local: &local };
         let mut mandate = Mandate::default();
         let file: &str = node.file();
         for name in NAMES {

@@ -114,7 +114,7 @@ impl Engine {
             args.insert("to".into(), Value::String(to.0.to_string()));
         }
         let why = format!("You asked to {} this.", wish.kind().name());
-        Action::new(&self.toolbox, RESTORE, args, Some(&why), Labels::USER).map_err(|malformed| malformed.0)
+        Action::new(&self.toolbox(), RESTORE, args, Some(&why), Labels::USER).map_err(|malformed| malformed.0)
     }
 
     /// Marks the changes of which something is left as it is.

@@ -1,0 +1,50 @@
+//! Carries out a tool of the user's own: their Emacs is asked, and what it answers is labelled by what it was given.
+
+use crate::domain::action::Outcome;
+use crate::domain::gate::clearance::Cleared;
+use crate::domain::label::{Labels, Privacy, Provenance, Trust};
+use crate::domain::outside::Piece;
+use crate::domain::tool::Class;
+use crate::domain::tool::own::REDECLARED;
+use crate::edge::actuator::{Actuators, Done, OWN};
+use crate::edge::editor::{Call, Unanswered};
+
+impl Actuators {
+    /// Calls it. What it says is as private as what led to the call and as the files that it was given; it is from
+    /// outside when its effect is network, or when one of those files is.
+    pub(super) async fn call_own(&self, cleared: &Cleared, class: Class) -> Done {
+        let (action, facts) = (cleared.action(), cleared.facts());
+        let toolbox = self.engine.toolbox();
+        let own = toolbox.own().iter().find(|own| Some(own.definition()) == action.definition());
+        let Some(own) = own else {
+            // It went between the survey and now.
+            let outcome = Outcome::Stale(REDECLARED.to_string());
+            return Done { outcome, labels: OWN, outside: Vec::new(), changed: Vec::new() };
+        };
+        let (tool, args) = (action.tool().to_string(), action.args().clone());
+        let call = Call { tool, mark: own.mark().to_string(), args, limits: own.tool().limits };
+        let outcome = match self.engine.editor.call(&call).await {
+            Ok(text) => Outcome::Done(text),
+            // These words are ours.
+            Err(Unanswered::Not(why) | Unanswered::Unknown(why)) => return Done::failed(why),
+            Err(Unanswered::Failed(why)) => Outcome::Failed(why),
+        };
+        let said = match &outcome {
+            Outcome::Done(text) | Outcome::Failed(text) => text.clone(),
+            Outcome::Stale(_) | Outcome::Cancelled(_) => String::new(),
+        };
+        let privacy = action.labels().privacy.max(facts.privacy.unwrap_or(Privacy::Open));
+        let sent = (class == Class::Network).then(|| format!("what your tool {} answered", call.tool));
+        let files: Vec<String> = facts.paths.iter().map(|path| path.resolved.clone()).collect();
+        let (engine, scope) = (self.engine.clone(), cleared.scope().clone());
+        let sources = tokio::task::spawn_blocking(move || {
+            files.iter().filter_map(|file| engine.source_of_file(file, &scope)).collect::<Vec<_>>()
+        });
+        let Ok(sources) = sources.await else { return Done::failed("finding out where its files came from broke") };
+        let outside: Vec<Piece> =
+            sources.into_iter().chain(sent).map(|source| Piece::new(&source, &said, privacy)).collect();
+        let trust = if outside.is_empty() { Trust::Kept } else { Trust::Untrusted };
+        let labels = Labels { provenance: Provenance::Tool, trust, privacy };
+        Done { outcome, labels, outside, changed: Vec::new() }
+    }
+}
