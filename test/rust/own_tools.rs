@@ -238,8 +238,11 @@ async fn the_gates_judge_what_a_tool_of_ones_own_is_given() {
         assert_eq!(found, verdict, "{tool} {args}: {reasons}");
         assert!(reasons.contains(why), "{tool} {args}: {reasons}");
     }
-    // Without a level of the user's, what names no host says so.
-    let world = World::new(levels(&[("posts", Level::Auto)])).await;
+    // What it would do is known of none, so auto asks; what names no host says so.
+    let world = World::new(levels(&["posts", "captures"].map(|tool| (tool, Level::Auto)))).await;
+    world.define(&declaration("captures", "write", TOWN));
+    let (found, reasons) = world.verdict("captures", json!({"town": "Lisbon"})).await;
+    assert_eq!((found.as_str(), reasons.contains("so auto asks")), ("ask", true), "{reasons}");
     world.define(&declaration("posts", "network", TOWN));
     let (found, reasons) = world.verdict("posts", json!({"town": "Lisbon"})).await;
     assert_eq!(found, "ask");
@@ -388,6 +391,34 @@ async fn rules_name_tools_of_ones_own_whether_they_are_declared_or_not() {
     assert_eq!((found.as_str(), why.contains("denies asks below it")), ("deny", true), "{why}");
     let (found, why) = world.verdict("asks", json!({"file": "new.txt"})).await;
     assert_eq!(found, "pass", "{why}");
+    // Nothing is learned of one, however often it was approved.
+    world.define(&declaration("captures", "write", TOWN));
+    for _ in 0..4 {
+        world.server.push(proposes("captures", json!({"town": "Lisbon"})));
+        world.home.ask(&world.engine, "do it").await;
+        let plan = waiting(&world.engine);
+        world.server.push(Reply::answer(Dialect::OpenAi, &["I see."], &[]));
+        world.home.approve(&world.engine, &plan).await.expect("it is decided");
+        assert!(matches!(status(&world.engine, &plan), PlanStatus::Done(_)));
+    }
+    assert_eq!(world.engine.rules().len(), 0, "no rule is offered");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_skill_that_lists_its_tools_leaves_those_of_the_user_out() {
+    let world = World::new(|home, config| {
+        let folder = home.folder.path().join("skills");
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let text = "#+TITLE: Narrow\n#+TRIGGER: sensor:user-input words:\"do it\"\n#+TOOLS: memory-search\n\n* Prompt\nBe brief.\n";
+        std::fs::write(folder.join("narrow.org"), text).expect("a file");
+        config.skill_directories = vec![folder];
+    })
+    .await;
+    assert_eq!(world.engine.skill_report().1, Vec::<String>::new());
+    world.define(&declaration("weather", "read", TOWN));
+    world.call("weather", json!({"town": "Lisbon"})).await;
+    assert!(world.told().contains("There is no tool “weather”. The tools are: memory-search"), "{}", world.told());
+    assert_eq!(world.emacs.calls().len(), 0);
 }
 
 /// Whatever anybody writes, it declares no tool: there is no such call, and no text is read as a declaration.
@@ -407,9 +438,9 @@ async fn what_looks_like_a_declaration_declares_nothing() {
         Reply::answer(Dialect::OpenAi, &[&request], &[]),
         Reply::answer(
             Dialect::OpenAi,
-            &[&format!(
-                "(:type :request :target :tool :payload (:action :call :tool \"define-tool\" :args (:name \"evil\") :explanation \"x\"))"
-            )],
+            &[
+                "(:type :request :target :tool :payload (:action :call :tool \"define-tool\" :args (:name \"evil\") :explanation \"x\"))",
+            ],
             &[],
         ),
         proposes("define-tool", json!({"name": "evil"})),

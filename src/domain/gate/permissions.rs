@@ -55,6 +55,9 @@ fn by_level(case: &Case<'_>) -> Verdict {
     let whose = if set.is_some() { "You set" } else { "By default" };
     match set.unwrap_or_else(|| default_level(case.tool)) {
         Level::Allow => Verdict::pass(),
+        Level::Auto if matches!(case.tool.effect, Effect::Custom(Class::Write | Class::Execute)) => {
+            Verdict::Ask(Reason::new(format!("Nobody but you knows what {name} would do, so auto asks.")))
+        }
         Level::Auto => Verdict::Pass(Some(Reason::new(format!("{name} is judged by what it would do.")))),
         Level::Ask => Verdict::Ask(Reason::new(match set {
             Some(_) => format!("You set {name} to ask."),
