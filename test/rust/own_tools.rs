@@ -2,16 +2,17 @@
 
 use crate::peers::join;
 use crate::runtime::{Client, action, says, text};
-use crate::support::engine::{Home, ask, provide, status, waiting};
+use crate::support::engine::{Home, ask, origin, provide, status, waiting};
 use crate::support::fake_server::{Dialect, FakeServer, Reply};
 use async_trait::async_trait;
 use passepartout::domain::gate::badge::Badge;
 use passepartout::domain::gate::plan::PlanStatus;
+use passepartout::domain::id::SessionId;
 use passepartout::domain::label::{Privacy, Trust};
 use passepartout::domain::scope::Level;
 use passepartout::domain::sexp::plist::Plist;
 use passepartout::domain::sexp::reader::Sexp;
-use passepartout::domain::signal::{Role, Said};
+use passepartout::domain::signal::{Origin, Role, Said};
 use passepartout::edge::config::Config;
 use passepartout::edge::editor::{Buffer, Call, Editor, Splice, Unanswered};
 use passepartout::edge::engine::Engine;
@@ -29,6 +30,8 @@ const DIARY: &str = "* Diary :private:\nThe doctor said that it is nothing.\n";
 struct Own {
     answers: Mutex<VecDeque<Result<String, Unanswered>>>,
     calls: Mutex<Vec<Call>>,
+    /// The file that the next call writes, and its text.
+    writes: Mutex<Option<(String, String)>>,
 }
 
 impl Own {
@@ -49,6 +52,9 @@ impl Editor for Own {
 
     async fn call(&self, call: &Call) -> Result<String, Unanswered> {
         self.calls.lock().expect("not poisoned").push(call.clone());
+        if let Some((file, text)) = self.writes.lock().expect("not poisoned").take() {
+            std::fs::write(file, text).expect("it can be written");
+        }
         self.answers.lock().expect("not poisoned").pop_front().unwrap_or_else(|| Ok("It will rain.".to_string()))
     }
 }
@@ -283,6 +289,39 @@ async fn what_a_tool_of_ones_own_answers_carries_the_labels_of_what_it_was_given
     let plan = waiting(&world.engine);
     let asks = plan.asks();
     assert!(asks.iter().any(|(_, why)| why.contains("what your tool weather answered")), "{asks:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_tool_of_ones_own_writes_is_as_weak_as_what_led_to_it() {
+    let world = World::new(levels(&[("weather", Level::Allow)])).await;
+    world.define(&declaration("weather", "network", TOWN));
+    world.define(&declaration("saves", "write", FILE));
+    let (forecast, other) = (world.home.project("forecast.txt"), world.home.project("other.txt"));
+    std::fs::write(&other, "as it was").expect("a file");
+    for (file, led, changes) in [("forecast.txt", true, true), ("other.txt", true, false), ("new.txt", false, true)] {
+        let session = |name: &str| Origin { session: SessionId(format!("{name} {file}")), ..origin() };
+        if led {
+            world.server.push(proposes("weather", json!({"town": "Lisbon"})));
+        }
+        world.server.push(proposes("saves", json!({"file": file})));
+        let asked = Ask { origin: session("first"), ..ask("do it") };
+        world.engine.ask(asked, world.engine.new_turn(), &mut |_| {}).await;
+        if changes {
+            let text = format!("A text that is long enough to be told from every other: {file}.");
+            *world.emacs.writes.lock().expect("not poisoned") = Some((world.home.project(file), text));
+        }
+        world.server.push(Reply::answer(Dialect::OpenAi, &["I see."], &[]));
+        let done = world.home.approve(&world.engine, &waiting(&world.engine)).await.expect("it is decided");
+        assert_eq!(done.report.changed, if changes { vec![world.home.project(file)] } else { vec![] }, "{file}");
+        // Another conversation reads it.
+        world.server.push(proposes("read-file", json!({"path": file})));
+        world.server.push(Reply::answer(Dialect::OpenAi, &["I see."], &[]));
+        let asked = Ask { origin: session("second"), ..ask("read it") };
+        let read = world.engine.ask(asked, world.engine.new_turn(), &mut |_| {}).await;
+        let untrusted = read.report.conversation.labels.trust == Trust::Untrusted;
+        assert_eq!(untrusted, led && changes, "{file}");
+    }
+    assert!(std::path::Path::new(&forecast).exists());
 }
 
 #[tokio::test(flavor = "multi_thread")]

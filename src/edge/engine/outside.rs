@@ -19,7 +19,7 @@ use crate::domain::outside::{Outside, Piece};
 use crate::domain::port::LogLevel;
 use crate::domain::scope::Scope;
 use crate::domain::signal::Origin;
-use crate::domain::tool::Effect;
+use crate::domain::tool::{Class, Effect};
 use crate::edge::engine::Engine;
 use crate::edge::engine::record::kind;
 use crate::edge::engine::turns::channel;
@@ -271,7 +271,8 @@ impl Engine {
         let action = cleared.action();
         let led = action.led().map(|led| led.sources.clone()).unwrap_or_default();
         let effect = self.toolbox().get(action.tool()).map(|tool| tool.effect);
-        if effect == Some(Effect::Execute) {
+        // What these change is known only when they have ended.
+        if matches!(effect, Some(Effect::Execute | Effect::Custom(Class::Write | Class::Execute))) {
             let project = cleared.scope().project.clone();
             self.led_acts.lock().insert((turn.clone(), action.hash()), (led, project));
             return Ok(Vec::new());
@@ -309,7 +310,7 @@ impl Engine {
         records
     }
 
-    /// Returns the marks of what a command left, when it was led from outside or read what came from there.
+    /// Returns the marks of what a command or a tool of the user's own left, when it was led from outside or read what came from there.
     pub(super) async fn marks_after(
         self: &Arc<Self>,
         turn: &TurnId,
