@@ -20,7 +20,6 @@
 ;; along with this program.  If not, see <https://www.gnu.org/licenses/>.
 
 ;;; Commentary:
-;;; Commentary:
 
 ;; `passepartout-define-tool' gives the agent a tool that you wrote in
 ;; Lisp.  Call it in your init file.  The core judges each call by what
