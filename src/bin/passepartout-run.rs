@@ -18,6 +18,9 @@
 #[path = "run/alone.rs"]
 mod alone;
 #[cfg(target_os = "linux")]
+#[path = "run/filter.rs"]
+mod filter;
+#[cfg(target_os = "linux")]
 #[path = "run/first.rs"]
 mod first;
 #[cfg(target_os = "linux")]
@@ -80,10 +83,11 @@ fn main() {
         policy::Walls::Fewer => alone::run(&policy, &status),
     };
     match ran {
-        Ok(code) => std::process::exit(code),
+        // Nothing is left to be written or ended here.
+        Ok(code) => sys::leave(code),
         Err(missing) => {
             status.refused(&missing);
-            std::process::exit(REFUSED);
+            sys::leave(REFUSED);
         }
     }
 }

@@ -35,7 +35,7 @@ pub fn run(policy: &Policy, status: &Status) -> Result<i32, String> {
     sys::new_session();
     sys::block_waited();
     let scratch = Scratch::make()?;
-    let at_home = policy.bare.then(|| Policy { project: scratch.0.join("home"), ..policy.clone() });
+    let at_home = policy.bare.then(|| Policy { project: scratch.0.clone(), ..policy.clone() });
     let policy = at_home.as_ref().unwrap_or(policy);
     let code = match sys::fork().map_err(|e| format!("no process could be started: {e}"))? {
         Fork::Child => sys::leave(confined(policy, status, &scratch.0).unwrap_or_else(|missing| {
@@ -54,7 +54,7 @@ fn confined(policy: &Policy, status: &Status, scratch: &Path) -> Result<i32, Str
     lock::give_up_privileges(policy.walls)?;
     lock::restrict_alone(policy, scratch)?;
     lock::filter_calls(policy)?;
-    command(policy, status, &[], scratch)
+    command(policy, status, &[], scratch, scratch)
 }
 
 /// Looks after what runs, until the command ends, is told to end, or grows beyond its limits.
@@ -116,13 +116,13 @@ fn below() -> BTreeSet<i32> {
     found
 }
 
-/// A folder for what the command writes that is of no use later; it goes with the launcher.
+/// A folder for what the command writes that is of no use later, where it is at home as well; it goes with the launcher.
 struct Scratch(PathBuf);
 
 impl Scratch {
     fn make() -> Result<Scratch, String> {
         let path = Path::new("/tmp").join(format!("passepartout-{}-{:x}", sys::own(), sys::chance()));
-        let made = fs::DirBuilder::new().mode(0o700).create(&path).and_then(|()| fs::create_dir(path.join("home")));
+        let made = fs::DirBuilder::new().mode(0o700).create(&path);
         made.map_err(|e| format!("there is no folder for scratch: {e}"))?;
         Ok(Scratch(path))
     }

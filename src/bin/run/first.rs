@@ -1,6 +1,6 @@
 //! The first process: pid 1 of the new namespace. When it ends, the kernel ends all that is in there.
 
-use crate::policy::{Limits, Policy, Stdin, Task, Walls};
+use crate::policy::{HOME, Limits, Policy, Stdin, Task, Walls};
 use crate::status::Status;
 use crate::sys::{self, Ended, Fork};
 use crate::{REFUSED, lock, net, probe, root};
@@ -63,7 +63,7 @@ fn prepare(policy: &Policy, alive: &OwnedFd) -> Result<(Vec<String>, OwnedFd), S
 
 fn start(policy: &Policy, status: &Status, notes: &[String], processes: &OwnedFd) -> Result<i32, String> {
     match sys::fork().map_err(|e| format!("no process could be started: {e}"))? {
-        Fork::Child => sys::leave(match command(policy, status, notes, Path::new("/tmp")) {
+        Fork::Child => sys::leave(match command(policy, status, notes, Path::new("/tmp"), Path::new(HOME)) {
             Ok(code) => code,
             Err(missing) => {
                 status.refused(&missing);
@@ -79,8 +79,8 @@ fn start(policy: &Policy, status: &Status, notes: &[String], processes: &OwnedFd
 
 /// Becomes the command. Returns only when that fails, or with the probe's result.
 ///
-/// `scratch` is where it may write what is of no use later.
-pub fn command(policy: &Policy, status: &Status, notes: &[String], scratch: &Path) -> Result<i32, String> {
+/// `scratch` is where it may write what is of no use later, and `home` where it is at home.
+pub fn command(policy: &Policy, status: &Status, notes: &[String], scratch: &Path, home: &Path) -> Result<i32, String> {
     std::env::set_current_dir(&policy.project)
         .map_err(|e| format!("{} cannot be entered: {e}", policy.project.display()))?;
     if policy.stdin == Stdin::Null {
@@ -96,7 +96,7 @@ pub fn command(policy: &Policy, status: &Status, notes: &[String], scratch: &Pat
     if policy.bare {
         lock::forbid_processes()?;
     }
-    sys::reset_signals();
+    sys::open_signals();
     status.confined(notes);
     match &policy.task {
         Task::Probe => Ok(probe::run(policy)),
@@ -106,7 +106,7 @@ pub fn command(policy: &Policy, status: &Status, notes: &[String], scratch: &Pat
             };
             let mut command = Command::new(program);
             command.args(arguments).env_clear().envs(ENVIRONMENT.iter().copied());
-            command.env("HOME", scratch.join("home")).env("TMPDIR", scratch);
+            command.env("HOME", home).env("TMPDIR", scratch);
             if policy.proxy {
                 command.envs(net::ENVIRONMENT.iter().copied());
             }

@@ -41,17 +41,15 @@ pub fn give_up_privileges(walls: Walls) -> Result<(), String> {
     sys::drop_capabilities().map_err(told)
 }
 
-/// Installs the filters of system calls; with a proxy, connections over TCP are left.
+/// Installs the filter of system calls; with a proxy, connections over TCP are left.
 pub fn filter_calls(policy: &Policy) -> Result<(), String> {
-    for program in seccomp::programs(policy.proxy, policy.walls)? {
-        seccompiler::apply_filter(&program).map_err(|e| format!("the kernel takes no seccomp filter: {e}"))?;
-    }
-    Ok(())
+    let program = seccomp::program(policy.proxy, policy.walls);
+    seccompiler::apply_filter(&program).map_err(|e| format!("the kernel takes no seccomp filter: {e}"))
 }
 
 /// Takes from this process that it could start another; what it executes stays alone.
 pub fn forbid_processes() -> Result<(), String> {
-    let program = seccomp::alone()?;
+    let program = seccomp::alone();
     seccompiler::apply_filter(&program).map_err(|e| format!("the kernel takes no seccomp filter: {e}"))
 }
 
@@ -117,11 +115,9 @@ pub fn restrict_alone(policy: &Policy, scratch: &Path) -> Result<(), String> {
     let mut grants = Grants { rules, count: 0 };
     let etc = root::ETC.iter().map(|name| Path::new("/etc").join(name));
     for path in SYSTEM.iter().map(PathBuf::from).chain(etc) {
-        // A link of the system leads to a place of the system, which has a rule of its own.
-        if path.symlink_metadata().is_ok_and(|about| !about.is_symlink()) {
-            // A file of /etc that this user may not even name stays away.
-            let _ = grants.add(&path, read);
-        }
+        // A link of the system is not followed: it leads to a place of the system, which has a rule of its own. A file
+        // of /etc that this user may not even name stays away.
+        let _ = grants.add(&path, read);
     }
     for name in root::DEVICES {
         grants.add(&Path::new("/dev").join(name), AccessFs::ReadFile | AccessFs::WriteFile)?;
@@ -160,8 +156,12 @@ impl Grants {
             return Err("the project has too many places around what must stay hidden".to_string());
         }
         let name = sys::name(path).map_err(|e| told(&e))?;
-        let about = path.symlink_metadata().map_err(|e| told(&e))?;
-        let access = if about.is_dir() { access } else { access & AccessFs::from_file(ABI::V6) };
+        let name = std::fs::File::from(name);
+        let access = if name.metadata().map_err(|e| told(&e))?.is_dir() {
+            access
+        } else {
+            access & AccessFs::from_file(ABI::V6)
+        };
         (&mut self.rules).add_rule(PathBeneath::new(name, access)).map_err(|e| told(&e))?;
         Ok(())
     }

@@ -9,7 +9,7 @@ use crate::sys::{self, Reach};
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::ErrorKind;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
@@ -73,7 +73,7 @@ const DEVICE: u64 = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_RDONLY | libc::MO
 /// What is put at one path of the new root.
 enum Layer {
     /// A copy of what the host has there.
-    Tree(OwnedFd),
+    Tree(fs::File),
     /// A copy of what the layers below show there, with these attributes.
     Again(u64),
     /// A link.
@@ -140,12 +140,7 @@ const TELLING: &[&str] = &[
 pub fn cover_proc() -> Result<(), String> {
     let nothing = sys::name(Path::new(NOTHING)).map_err(|e| format!("no empty file is there: {e}"))?;
     for name in TELLING {
-        let path = Path::new("/proc").join(name);
-        match fs::symlink_metadata(&path) {
-            Ok(about) if about.is_dir() => cover(&path, &Layer::Nothing, &nothing)?,
-            Ok(_) => cover(&path, &Layer::Masked, &nothing)?,
-            Err(_) => {}
-        }
+        cover(&Path::new("/proc").join(name), &Layer::Nothing, &nothing)?;
     }
     Ok(())
 }
@@ -205,7 +200,7 @@ fn collect(policy: &Policy) -> Result<Vec<(PathBuf, Layer)>, String> {
 }
 
 /// Returns the project, or a layer over it.
-fn project(policy: &Policy, access: u64) -> Result<OwnedFd, String> {
+fn project(policy: &Policy, access: u64) -> Result<fs::File, String> {
     let Some(folder) = &policy.layer else { return copy(&policy.project, access) };
     let told = |e: std::io::Error| format!("no layer over {} could be made: {e}", policy.project.display());
     let [lower, upper, work] = [policy.project.clone(), folder.join("up"), folder.join("work")];
@@ -216,7 +211,7 @@ fn project(policy: &Policy, access: u64) -> Result<OwnedFd, String> {
     )
     .map_err(told)?;
     sys::set_attributes(&tree, access, Reach::Below).map_err(told)?;
-    Ok(tree)
+    Ok(fs::File::from(tree))
 }
 
 /// Returns what is shown at a path inside the project: the host's own, or, under a layer, what the layer shows. The
@@ -241,12 +236,18 @@ fn held(policy: &Policy) -> BTreeSet<PathBuf> {
 
 /// Returns what stands at a system path; nothing when the host has none.
 fn system(path: &Path) -> Result<Option<Layer>, String> {
-    let Ok(found) = fs::symlink_metadata(path) else { return Ok(None) };
-    if found.file_type().is_symlink() {
-        let target = fs::read_link(path).map_err(|e| format!("{}: {e}", path.display()))?;
-        return Ok(Some(Layer::Link(target)));
+    let named = sys::name(path);
+    match named.as_ref().map_err(std::io::Error::raw_os_error) {
+        Err(Some(libc::ENOENT | libc::ENOTDIR | libc::EACCES)) => return Ok(None),
+        Err(Some(libc::ELOOP)) => {
+            // The last part is a link, or one before it.
+            if let Ok(target) = fs::read_link(path) {
+                return Ok(Some(Layer::Link(target)));
+            }
+        }
+        Ok(_) | Err(_) => {}
     }
-    match copy(path, CLOSED) {
+    match copy_named(path, named, CLOSED) {
         Ok(tree) => Ok(Some(Layer::Tree(tree))),
         // A file of /etc that this user may not even name, or behind a link: it stays away.
         Err(_) if path.starts_with("/etc") => Ok(None),
@@ -254,15 +255,20 @@ fn system(path: &Path) -> Result<Option<Layer>, String> {
     }
 }
 
-fn copy(path: &Path, attributes: u64) -> Result<OwnedFd, String> {
-    let name = sys::name(path).map_err(|e| match e.raw_os_error() {
+fn copy(path: &Path, attributes: u64) -> Result<fs::File, String> {
+    copy_named(path, sys::name(path), attributes)
+}
+
+/// Copies what was opened by its path, if it was.
+fn copy_named(path: &Path, named: std::io::Result<OwnedFd>, attributes: u64) -> Result<fs::File, String> {
+    let name = named.map_err(|e| match e.raw_os_error() {
         Some(libc::ELOOP) => format!("{} has a symbolic link in it; name the place itself", path.display()),
         _ => format!("{} cannot be opened: {e}", path.display()),
     })?;
     let tree = sys::copy_tree(&name).map_err(|e| format!("{} cannot be shown inside: {e}", path.display()))?;
     sys::set_attributes(&tree, attributes, Reach::Below)
         .map_err(|e| format!("{} cannot be closed against writing: {e}", path.display()))?;
-    Ok(tree)
+    Ok(fs::File::from(tree))
 }
 
 /// Puts an empty folder in memory in the place of the root; the host's stands at `/host` for a while.
@@ -284,8 +290,7 @@ fn apply(path: &Path, layer: &Layer, nothing: &OwnedFd) -> Result<(), String> {
         Layer::Link(target) => make_link(target, path),
         Layer::Again(attributes) => put(&copy(path, *attributes)?, path),
         Layer::Tree(tree) => {
-            let file = fs::File::from(tree.try_clone().map_err(|e| format!("{}: {e}", path.display()))?);
-            let folder = file.metadata().map_err(|e| format!("{}: {e}", path.display()))?.is_dir();
+            let folder = tree.metadata().map_err(|e| format!("{}: {e}", path.display()))?.is_dir();
             if folder {
                 make_folder(path)?
             } else {
@@ -305,7 +310,8 @@ fn cover(path: &Path, layer: &Layer, nothing: &OwnedFd) -> Result<(), String> {
         Err(e) if matches!(e.raw_os_error(), Some(libc::ENOENT | libc::ENOTDIR)) => return Ok(()),
         Err(e) => return Err(told(e)),
     };
-    let found = fs::File::from(place.try_clone().map_err(told)?).metadata().map_err(told)?;
+    let place = fs::File::from(place);
+    let found = place.metadata().map_err(told)?;
     match layer {
         // Left open for the folders that lead to a project in it; seen from inside, it is empty.
         Layer::Nothing if found.is_dir() => sys::attach(&memory(1 << 20, 0o711)?, &place).map_err(told),
@@ -334,7 +340,7 @@ fn memory(bytes: u64, mode: u32) -> Result<OwnedFd, String> {
     sys::memory_folder(bytes, files, mode).map_err(|e| format!("no folder in memory could be made: {e}"))
 }
 
-fn put(tree: &OwnedFd, at: &Path) -> Result<(), String> {
+fn put(tree: &impl AsRawFd, at: &Path) -> Result<(), String> {
     sys::name(at)
         .and_then(|place| sys::attach(tree, &place))
         .map_err(|e| format!("{} cannot be placed: {e}", at.display()))
@@ -345,13 +351,15 @@ fn make_folder(path: &Path) -> Result<(), String> {
 }
 
 fn make_file(path: &Path) -> Result<(), String> {
+    let made = || fs::OpenOptions::new().write(true).create_new(true).open(path);
+    // Mostly its folder is there, and it is not.
+    if made().is_ok() || fs::symlink_metadata(path).is_ok() {
+        return Ok(());
+    }
     if let Some(folder) = path.parent() {
         make_folder(folder)?;
     }
-    if fs::symlink_metadata(path).is_ok() {
-        return Ok(());
-    }
-    fs::write(path, "").map_err(|e| format!("{} cannot be made: {e}", path.display()))
+    made().map(drop).map_err(|e| format!("{} cannot be made: {e}", path.display()))
 }
 
 fn make_link(target: &Path, path: &Path) -> Result<(), String> {

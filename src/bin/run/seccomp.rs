@@ -1,13 +1,11 @@
 //! Which system calls are refused. What is newer than this list is refused too.
 
+use crate::filter::{self, Condition, Fate, Fates, Test};
 use crate::policy::Walls;
-use seccompiler::{
-    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
-    TargetArch, sock_filter,
-};
-use std::collections::BTreeMap;
+use seccompiler::BpfProgram;
 
-type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+/// Lists of conditions: a call is refused when all of one list hold, and always when there is no list.
+type When = Vec<Vec<Condition>>;
 
 /// The highest call that was looked at: `mseal`, which x86-64 and aarch64 number alike. Those after it do not
 /// exist for the command; neither do the calls of the x32 interface, whose numbers are far higher.
@@ -146,22 +144,8 @@ const OF_PROCESSES: &[(libc::c_long, u8)] = &[
     (libc::SYS_sched_setattr, 0),
 ];
 
-fn shared() -> Result<Rules, seccompiler::BackendError> {
-    const SET_FLAGS: [u64; 2] = [0x4008_6602, 0x401c_5820];
-    const USER: u64 = 2; // who, for `setpriority`: all processes of a user
-    let mut rules: Rules = SHARED.iter().map(|call| (*call, Vec::new())).collect();
-    for (call, argument) in OF_PROCESSES {
-        rules.insert(*call, vec![SeccompRule::new(vec![condition(*argument, SeccompCmpOp::Ne, 0)?])?]);
-    }
-    let of_user = SeccompRule::new(vec![condition(0, SeccompCmpOp::Eq, USER)?])?;
-    rules.entry(libc::SYS_setpriority).or_default().push(of_user);
-    let flags = SET_FLAGS.iter().map(|code| SeccompRule::new(vec![condition(1, SeccompCmpOp::Eq, *code)?]));
-    rules.insert(libc::SYS_ioctl, flags.collect::<Result<_, _>>()?);
-    Ok(rules)
-}
-
 /// The bits by which a file lends its owner's or group's rights to whoever runs it, on this machine for ever after.
-const PRIVILEGED: &[u64] = &[libc::S_ISUID as u64, libc::S_ISGID as u64];
+const PRIVILEGED: [u32; 2] = [libc::S_ISUID, libc::S_ISGID];
 
 /// Calls that set a file's mode: number of the argument.
 const MODES: &[(libc::c_long, u8)] = &[
@@ -184,138 +168,167 @@ const OPENS: &[(libc::c_long, u8, u8)] = &[
     (libc::SYS_open, 1, 2),
 ];
 
-/// Returns the filters, each to be installed.
+/// Returns the filter of all commands.
 ///
 /// With a proxy, a process may make sockets of TCP and connect them: its network namespace has one peer.
 ///
 /// Without namespaces more is refused: what they would have kept apart.
-pub fn programs(proxy: bool, walls: Walls) -> Result<Vec<BpfProgram>, String> {
-    let told = |e: seccompiler::BackendError| format!("no filter of system calls could be made: {e}");
-    let arch = TargetArch::try_from(std::env::consts::ARCH).map_err(told)?;
-    let absent: Rules = ABSENT.iter().map(|call| (*call, Vec::new())).collect();
-    let mut programs = vec![newer_calls()];
-    for (rules, error) in [(absent, libc::ENOSYS), (refused(proxy).map_err(told)?, libc::EPERM)] {
-        let filter = SeccompFilter::new(rules, SeccompAction::Allow, SeccompAction::Errno(error as u32), arch);
-        programs.push(filter.and_then(BpfProgram::try_from).map_err(told)?);
-    }
-    if walls == Walls::Fewer {
-        let rules = shared().map_err(told)?;
-        let filter = SeccompFilter::new(rules, SeccompAction::Allow, SeccompAction::Errno(libc::EPERM as u32), arch);
-        programs.push(filter.and_then(BpfProgram::try_from).map_err(told)?);
-    }
-    Ok(programs)
+pub fn program(proxy: bool, walls: Walls) -> BpfProgram {
+    filter::program(&fates(proxy, walls), LAST_KNOWN, libc::ENOSYS)
 }
 
-/// Returns a filter by which no other process is started; threads are. The other filters say that there is no `clone3`.
-pub fn alone() -> Result<BpfProgram, String> {
-    let told = |e: seccompiler::BackendError| format!("no filter of system calls could be made: {e}");
-    let arch = TargetArch::try_from(std::env::consts::ARCH).map_err(told)?;
-    let process = condition(0, SeccompCmpOp::MaskedEq(libc::CLONE_THREAD as u64), 0)
-        .and_then(|condition| SeccompRule::new(vec![condition]))
-        .map_err(told)?;
-    let mut rules: Rules = BTreeMap::from([(libc::SYS_clone, vec![process])]);
+/// Returns a filter by which no other process is started; threads are. The other filter says that there is no `clone3`.
+pub fn alone() -> BpfProgram {
+    let mut fates = Fates::new();
+    refuse(&mut fates, libc::SYS_clone, vec![vec![(0, Test::OtherUnder(THREAD, THREAD))]]);
     #[cfg(target_arch = "x86_64")]
-    rules.extend([(libc::SYS_fork, Vec::new()), (libc::SYS_vfork, Vec::new())]);
-    let filter = SeccompFilter::new(rules, SeccompAction::Allow, SeccompAction::Errno(libc::EPERM as u32), arch);
-    filter.and_then(BpfProgram::try_from).map_err(told)
-}
-
-/// Returns a filter by which calls with higher numbers than the last known do not exist.
-fn newer_calls() -> BpfProgram {
-    let step = |code: u32, jt: u8, k: u32| sock_filter { code: code as u16, jt, jf: 0, k };
-    vec![
-        step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0), // the call's number
-        step(libc::BPF_JMP | libc::BPF_JGT | libc::BPF_K, 1, LAST_KNOWN),
-        step(libc::BPF_RET | libc::BPF_K, 0, libc::SECCOMP_RET_ALLOW),
-        step(libc::BPF_RET | libc::BPF_K, 0, libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32),
-    ]
-}
-
-fn refused(proxy: bool) -> Result<Rules, seccompiler::BackendError> {
-    let mut rules: Rules = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
-    if proxy {
-        rules.remove(&libc::SYS_connect);
-        rules.insert(libc::SYS_socket, other_than_tcp()?);
+    for call in [libc::SYS_fork, libc::SYS_vfork] {
+        refuse(&mut fates, call, When::new());
     }
-    rules.insert(libc::SYS_socketpair, socket_pairs()?);
-    rules.insert(libc::SYS_clone, new_namespaces()?);
-    rules.insert(libc::SYS_personality, personalities()?);
-    rules.insert(libc::SYS_ioctl, taking_terminals()?);
+    filter::program(&fates, LAST_KNOWN, libc::ENOSYS)
+}
+
+/// What `clone` is told when it is to make a thread.
+const THREAD: u32 = libc::CLONE_THREAD as u32;
+
+fn fates(proxy: bool, walls: Walls) -> Fates {
+    let mut fates: Fates = ABSENT.iter().map(|call| (*call, Fate::Error(libc::ENOSYS))).collect();
+    refused(&mut fates, proxy);
+    match walls {
+        Walls::All => {}
+        Walls::Fewer => shared(&mut fates),
+    }
+    fates
+}
+
+/// Adds to what is refused. What is refused already stays so.
+fn refuse(fates: &mut Fates, call: libc::c_long, when: When) {
+    let fate = match (fates.remove(&call), when) {
+        (Some(Fate::Error(error)), _) => Fate::Error(error),
+        (_, when) if when.is_empty() => Fate::Error(libc::EPERM),
+        (Some(Fate::ErrorWhen(_, mut before)), when) => {
+            before.extend(when);
+            Fate::ErrorWhen(libc::EPERM, before)
+        }
+        (None, when) => Fate::ErrorWhen(libc::EPERM, when),
+    };
+    fates.insert(call, fate);
+}
+
+fn refused(fates: &mut Fates, proxy: bool) {
+    for call in REFUSED {
+        match *call {
+            libc::SYS_connect if proxy => {}
+            libc::SYS_socket if proxy => refuse(fates, *call, other_than_tcp()),
+            call => refuse(fates, call, When::new()),
+        }
+    }
+    refuse(fates, libc::SYS_socketpair, socket_pairs());
+    refuse(fates, libc::SYS_clone, vec![vec![(0, Test::Has(NAMESPACES))]]);
+    refuse(fates, libc::SYS_personality, personalities());
+    refuse(fates, libc::SYS_ioctl, taking_terminals());
     for (call, mode) in MODES {
-        let each = PRIVILEGED.iter().map(|bit| SeccompRule::new(vec![has(*mode, *bit)?]));
-        rules.insert(*call, each.collect::<Result<_, _>>()?);
+        refuse(fates, *call, PRIVILEGED.map(|bit| vec![(*mode, Test::Has(bit))]).to_vec());
     }
     for (call, flags, mode) in OPENS {
-        let mut each = Vec::new();
-        for makes in [libc::O_CREAT as u64, (libc::O_TMPFILE & !libc::O_DIRECTORY) as u64] {
-            for bit in PRIVILEGED {
-                each.push(SeccompRule::new(vec![has(*flags, makes)?, has(*mode, *bit)?])?);
-            }
+        for makes in [libc::O_CREAT, libc::O_TMPFILE & !libc::O_DIRECTORY] {
+            let each = PRIVILEGED.map(|bit| vec![(*flags, Test::Has(makes as u32)), (*mode, Test::Has(bit))]);
+            refuse(fates, *call, each.to_vec());
         }
-        rules.insert(*call, each);
     }
-    Ok(rules)
+}
+
+fn shared(fates: &mut Fates) {
+    const SET_FLAGS: [u32; 2] = [0x4008_6602, 0x401c_5820];
+    const USER: u32 = 2; // who, for `setpriority`: all processes of a user
+    for call in SHARED {
+        refuse(fates, *call, When::new());
+    }
+    for (call, argument) in OF_PROCESSES {
+        refuse(fates, *call, vec![vec![(*argument, Test::Not(0))]]);
+    }
+    refuse(fates, libc::SYS_setpriority, vec![vec![(0, Test::Is(USER))]]);
+    refuse(fates, libc::SYS_ioctl, SET_FLAGS.map(|code| vec![(1, Test::Is(code))]).to_vec());
 }
 
 /// Every socket but those of TCP, over either protocol.
-fn other_than_tcp() -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
-    let is_not = |argument: u8, value: i32| condition(argument, SeccompCmpOp::Ne, value as u64);
-    let mut rules = vec![
-        SeccompRule::new(vec![is_not(0, libc::AF_INET)?, is_not(0, libc::AF_INET6)?])?,
-        SeccompRule::new(vec![is_not(2, 0)?, is_not(2, libc::IPPROTO_TCP)?])?,
-    ];
-    for kind in (0..=KIND).filter(|kind| *kind != libc::SOCK_STREAM as u64) {
-        rules.push(SeccompRule::new(vec![condition(1, SeccompCmpOp::MaskedEq(KIND), kind)?])?);
-    }
-    Ok(rules)
+fn other_than_tcp() -> When {
+    let is_not = |argument: u8, value: i32| (argument, Test::Not(value as u32));
+    vec![
+        vec![is_not(0, libc::AF_INET), is_not(0, libc::AF_INET6)],
+        vec![is_not(2, 0), is_not(2, libc::IPPROTO_TCP)],
+        vec![(1, Test::OtherUnder(KIND, libc::SOCK_STREAM as u32))],
+    ]
 }
 
 /// The bits of a socket's type; its flags stand above them.
-const KIND: u64 = 0xf;
+const KIND: u32 = 0xf;
 
 /// A pair of connected stream sockets reaches nobody; any other kind could be sent from by name.
-fn socket_pairs() -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
-    let mut rules = vec![SeccompRule::new(vec![condition(0, SeccompCmpOp::Ne, libc::AF_UNIX as u64)?])?];
-    for kind in (0..=KIND).filter(|kind| *kind != libc::SOCK_STREAM as u64) {
-        rules.push(SeccompRule::new(vec![condition(1, SeccompCmpOp::MaskedEq(KIND), kind)?])?);
-    }
-    Ok(rules)
+fn socket_pairs() -> When {
+    vec![vec![(0, Test::Not(libc::AF_UNIX as u32))], vec![(1, Test::OtherUnder(KIND, libc::SOCK_STREAM as u32))]]
 }
 
-fn new_namespaces() -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
-    let flags = [
-        libc::CLONE_NEWUSER,
-        libc::CLONE_NEWNS,
-        libc::CLONE_NEWPID,
-        libc::CLONE_NEWNET,
-        libc::CLONE_NEWIPC,
-        libc::CLONE_NEWUTS,
-        libc::CLONE_NEWCGROUP,
-    ];
-    flags.iter().map(|flag| SeccompRule::new(vec![has(0, *flag as u32 as u64)?])).collect()
-}
+/// Any of the bits that ask for a namespace.
+const NAMESPACES: u32 = (libc::CLONE_NEWUSER
+    | libc::CLONE_NEWNS
+    | libc::CLONE_NEWPID
+    | libc::CLONE_NEWNET
+    | libc::CLONE_NEWIPC
+    | libc::CLONE_NEWUTS
+    | libc::CLONE_NEWCGROUP) as u32;
 
 /// The plain one, asking for the current one, and the one that debuggers and tests like.
-fn personalities() -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
-    const UNSHUFFLED: u64 = 0x0004_0000;
-    let others: Result<Vec<_>, _> =
-        [0, 0xffff_ffff, UNSHUFFLED].iter().map(|kind| condition(0, SeccompCmpOp::Ne, *kind)).collect();
-    Ok(vec![SeccompRule::new(others?)?])
+fn personalities() -> When {
+    const UNSHUFFLED: u32 = 0x0004_0000;
+    vec![[0, u32::MAX, UNSHUFFLED].map(|kind| (0, Test::Not(kind))).to_vec()]
 }
 
 /// Typing into a terminal, pasting into a console, and taking a terminal for one's own.
-fn taking_terminals() -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
-    const TIOCLINUX: u64 = 0x541c;
-    [libc::TIOCSTI, TIOCLINUX, libc::TIOCSCTTY, libc::TIOCCONS, libc::TIOCSETD]
-        .iter()
-        .map(|code| SeccompRule::new(vec![condition(1, SeccompCmpOp::Eq, *code)?]))
-        .collect()
+fn taking_terminals() -> When {
+    const TIOCLINUX: u32 = 0x541c;
+    [libc::TIOCSTI as u32, TIOCLINUX, libc::TIOCSCTTY as u32, libc::TIOCCONS as u32, libc::TIOCSETD as u32]
+        .map(|code| vec![(1, Test::Is(code))])
+        .to_vec()
 }
 
-fn has(argument: u8, bit: u64) -> Result<SeccompCondition, seccompiler::BackendError> {
-    condition(argument, SeccompCmpOp::MaskedEq(bit), bit)
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn condition(argument: u8, operation: SeccompCmpOp, value: u64) -> Result<SeccompCondition, seccompiler::BackendError> {
-    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operation, value)
+    /// What the filters say of a call, in the order of the cases' arguments.
+    fn fate(proxy: bool, walls: Walls, call: libc::c_long) -> Option<Fate> {
+        fates(proxy, walls).remove(&call)
+    }
+
+    #[test]
+    fn every_list_is_in_the_filter() {
+        for walls in [Walls::All, Walls::Fewer] {
+            for call in REFUSED {
+                assert_eq!(fate(false, walls, *call), Some(Fate::Error(libc::EPERM)), "{call}");
+            }
+            for call in ABSENT {
+                assert_eq!(fate(true, walls, *call), Some(Fate::Error(libc::ENOSYS)), "{call}");
+            }
+            for call in [libc::SYS_read, libc::SYS_write, libc::SYS_execve, libc::SYS_exit_group] {
+                assert_eq!(fate(true, walls, call), None, "{call}");
+            }
+        }
+        for call in SHARED {
+            assert_eq!(fate(false, Walls::Fewer, *call), Some(Fate::Error(libc::EPERM)), "{call}");
+        }
+        assert_eq!(fate(true, Walls::All, libc::SYS_connect), None);
+        assert_eq!(fate(true, Walls::All, libc::SYS_socket), Some(Fate::ErrorWhen(libc::EPERM, other_than_tcp())));
+        assert_eq!(fate(true, Walls::All, libc::SYS_bind), Some(Fate::Error(libc::EPERM)));
+        let Some(Fate::ErrorWhen(_, ioctl)) = fate(false, Walls::Fewer, libc::SYS_ioctl) else { panic!("conditions") };
+        assert_eq!(ioctl.len(), taking_terminals().len() + 2);
+    }
+
+    #[test]
+    fn the_programs_say_what_the_lists_say() {
+        for (proxy, walls) in [(false, Walls::All), (true, Walls::All), (false, Walls::Fewer)] {
+            filter::tests::check(&fates(proxy, walls), LAST_KNOWN);
+        }
+        assert!(program(true, Walls::All).len() < 512, "a short program is a fast start");
+    }
 }

@@ -39,13 +39,19 @@ fn text(path: &Path) -> Result<CString> {
 /// Opens all signals and gives each its default effect: hosts such as Emacs block and ignore some,
 /// and both are inherited.
 pub fn reset_signals() {
-    // SAFETY: the set is initialised before use, and no handler of ours is ever installed.
+    for signal in 1..=64 {
+        // SAFETY: no handler of ours is ever installed.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
+    open_signals();
+}
+
+/// Opens all signals, those as well that were blocked to be waited for.
+pub fn open_signals() {
+    // SAFETY: the set is initialised before use.
     unsafe {
         let mut none: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&mut none);
-        for signal in 1..=64 {
-            libc::signal(signal, libc::SIG_DFL);
-        }
         libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());
     }
 }
@@ -341,7 +347,7 @@ pub fn set_attributes(tree: &OwnedFd, attributes: u64, reach: Reach) -> Result<(
 }
 
 /// Puts a detached tree at a place.
-pub fn attach(tree: &OwnedFd, place: &OwnedFd) -> Result<()> {
+pub fn attach(tree: &impl AsRawFd, place: &impl AsRawFd) -> Result<()> {
     let flags = libc::MOVE_MOUNT_F_EMPTY_PATH | libc::MOVE_MOUNT_T_EMPTY_PATH;
     // SAFETY: both descriptors are open and named by empty paths.
     done(unsafe {
