@@ -213,7 +213,7 @@ impl Action {
     pub fn hash(&self) -> ActionHash {
         let mut hasher = ContentHasher::new("action");
         hasher.text(self.target.name()).text(&self.tool).text(self.explanation.as_str());
-        hasher.json(&Value::Object(self.args.clone()));
+        hasher.json_map(&self.args);
         if let Some(definition) = &self.definition {
             hasher.text("declared").bytes(definition);
         }

@@ -118,6 +118,17 @@ impl ContentHasher {
         self
     }
 
+    /// Adds a JSON object, as [`ContentHasher::json`] does.
+    pub fn json_map(&mut self, map: &serde_json::Map<String, serde_json::Value>) -> &mut Self {
+        self.number(5).number(map.len() as u64);
+        let mut entries: Vec<_> = map.iter().collect();
+        entries.sort_by(|a, b| a.0.cmp(b.0));
+        for (key, value) in entries {
+            self.text(key).json(value);
+        }
+        self
+    }
+
     /// Returns the hash of what was added until now.
     pub fn finish(&self) -> [u8; 32] {
         match &self.stream {

@@ -4,6 +4,9 @@ use crate::domain::action::Action;
 use crate::domain::gate::place;
 use crate::domain::gate::{Case, Gate, Reason, Verdict};
 use serde_json::Value;
+use std::borrow::Cow;
+use std::cell::OnceCell;
+use std::ops::Range;
 
 /// What a rule says of an action that it matches. There is no pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -107,28 +110,88 @@ impl Rule {
         if self.pattern == Pattern::Always {
             return true;
         }
-        let args = action
-            .args()
-            .iter()
-            .filter(|(name, _)| self.argument.as_ref().is_none_or(|wanted| wanted.eq_ignore_ascii_case(name)));
+        let args = action.args().iter().filter(|(name, _)| self.looks_at(name));
         args.flat_map(|(_, value)| texts(value)).any(|text| self.pattern.fits(&text))
     }
 
+    fn looks_at(&self, argument: &str) -> bool {
+        self.argument.as_ref().is_none_or(|wanted| wanted.eq_ignore_ascii_case(argument))
+    }
+
     /// Returns whether the rule speaks of a case: of the action as it is spelled, or of a path as it was resolved.
-    fn reaches(&self, case: &Case<'_>) -> bool {
-        let tool = self.tool == "*" || self.tool.eq_ignore_ascii_case(case.action.tool());
-        let named = |name: &str| self.argument.as_ref().is_none_or(|wanted| wanted.eq_ignore_ascii_case(name));
-        let mut paths = case.facts.paths.iter().filter(|path| named(&path.arg));
-        self.applies(case.action) || (tool && paths.any(|path| self.pattern.fits(&path.resolved)))
+    fn reaches<'a>(&self, case: &'a Case<'_>, spelt: &OnceCell<Vec<Spelt<'a>>>) -> bool {
+        if self.tool != "*" && !self.tool.eq_ignore_ascii_case(case.action.tool()) {
+            return false;
+        }
+        let spelt = || spelt.get_or_init(|| spellings(case));
+        self.pattern == Pattern::Always
+            || spelt().iter().any(|text| self.looks_at(text.argument) && self.pattern.fits_in(text))
     }
 }
 
-fn texts(value: &Value) -> Vec<String> {
+/// A text of a case, and how it reads in small letters. All rules look at the same, so it is made once.
+struct Spelt<'a> {
+    argument: &'a str,
+    small: String,
+    /// With single spaces between its words, where that is another text.
+    single: Option<String>,
+    /// The words, of this and of the other: made when a pattern asks for them.
+    words: OnceCell<Vec<Range<usize>>>,
+}
+
+impl<'a> Spelt<'a> {
+    fn new(argument: &'a str, text: &str) -> Spelt<'a> {
+        let single = (!is_single(text)).then(|| text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase());
+        Spelt { argument, small: text.to_lowercase(), single, words: OnceCell::new() }
+    }
+
+    /// The words are the same with single spaces: what parts words parts them there as well.
+    fn words(&self) -> &[Range<usize>] {
+        self.words.get_or_init(|| word_ranges(&self.small))
+    }
+}
+
+/// Returns whether a text has single spaces between its words, and no other white space.
+fn is_single(text: &str) -> bool {
+    let mut before = ' ';
+    for c in text.chars() {
+        if c.is_whitespace() && (c != ' ' || before == ' ') {
+            return false;
+        }
+        before = c;
+    }
+    text.is_empty() || before != ' '
+}
+
+fn word_ranges(text: &str) -> Vec<Range<usize>> {
+    let mut ranges = Vec::new();
+    let mut start = None;
+    for (at, c) in text.char_indices() {
+        match (start, c.is_alphanumeric() || matches!(c, '_' | '-')) {
+            (None, true) => start = Some(at),
+            (Some(from), false) => {
+                ranges.push(from..at);
+                start = None;
+            }
+            (None, false) | (Some(_), true) => {}
+        }
+    }
+    ranges.extend(start.map(|from| from..text.len()));
+    ranges
+}
+
+fn spellings<'a>(case: &'a Case<'_>) -> Vec<Spelt<'a>> {
+    let args = case.action.args().iter();
+    let args = args.flat_map(|(name, value)| texts(value).into_iter().map(move |text| Spelt::new(name, &text)));
+    args.chain(case.facts.paths.iter().map(|path| Spelt::new(&path.arg, &path.resolved))).collect()
+}
+
+fn texts(value: &Value) -> Vec<Cow<'_, str>> {
     match value {
-        Value::String(text) => vec![text.clone()],
-        Value::Array(items) => items.iter().filter_map(Value::as_str).map(str::to_string).collect(),
-        Value::Number(number) => vec![number.to_string()],
-        Value::Bool(flag) => vec![flag.to_string()],
+        Value::String(text) => vec![Cow::Borrowed(text)],
+        Value::Array(items) => items.iter().filter_map(Value::as_str).map(Cow::Borrowed).collect(),
+        Value::Number(number) => vec![Cow::Owned(number.to_string())],
+        Value::Bool(flag) => vec![Cow::Owned(flag.to_string())],
         Value::Null | Value::Object(_) => Vec::new(),
     }
 }
@@ -136,26 +199,30 @@ fn texts(value: &Value) -> Vec<String> {
 impl Pattern {
     /// Returns whether a text fits, as it stands or with single spaces between its words.
     pub fn fits(&self, text: &str) -> bool {
-        let single = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        self.fits_exactly(text) || (single != text && self.fits_exactly(&single))
+        self.fits_in(&Spelt::new("", text))
     }
 
-    fn fits_exactly(&self, text: &str) -> bool {
-        let lower = text.to_lowercase();
+    fn fits_in(&self, text: &Spelt<'_>) -> bool {
+        let either = |fits: &dyn Fn(&str) -> bool| fits(&text.small) || text.single.as_deref().is_some_and(fits);
         match self {
             Pattern::Always => true,
-            Pattern::Contains(part) => lower.contains(&part.to_lowercase()),
-            Pattern::Begins(part) => lower.starts_with(&part.to_lowercase()),
-            Pattern::Glob(pattern) => place::matches(&pattern.to_lowercase(), &lower),
+            Pattern::Contains(part) => {
+                let part = part.to_lowercase();
+                either(&|text| text.contains(&part))
+            }
+            Pattern::Begins(part) => {
+                let part = part.to_lowercase();
+                either(&|text| text.starts_with(&part))
+            }
+            Pattern::Glob(pattern) => {
+                let pattern = pattern.to_lowercase();
+                either(&|text| place::matches(&pattern, text))
+            }
             Pattern::Words(words) => {
-                let found: Vec<&str> = lower
-                    .split(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-')))
-                    .filter(|w| !w.is_empty())
-                    .collect();
                 let wanted: Vec<String> = words.iter().map(|word| word.to_lowercase()).collect();
-                found
-                    .windows(wanted.len().max(1))
-                    .any(|window| window.iter().zip(&wanted).all(|(a, b)| *a == b.as_str()))
+                let word = |range: &Range<usize>| text.small.get(range.clone());
+                let is = |(range, wanted): (&Range<usize>, &String)| word(range) == Some(wanted.as_str());
+                text.words().windows(wanted.len().max(1)).any(|window| window.iter().zip(&wanted).all(is))
             }
         }
     }
@@ -189,7 +256,8 @@ impl Gate for Rules {
 
     fn judge(&self, case: &Case<'_>) -> Verdict {
         let mut verdict = Verdict::pass();
-        for rule in self.rules.iter().filter(|rule| rule.reaches(case)) {
+        let spelt = OnceCell::new();
+        for rule in self.rules.iter().filter(|rule| rule.reaches(case, &spelt)) {
             let reason = Reason::new(rule.reason.clone());
             verdict = verdict.stricter(match rule.ruling {
                 Ruling::Ask => Verdict::Ask(reason),

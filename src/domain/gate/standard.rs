@@ -20,6 +20,7 @@ pub fn standard(rules: Vec<Rules>) -> Gates {
     crate::domain::gate::secret::prepare();
     crate::domain::gate::place::prepare();
     crate::domain::gate::shell::prepare();
+    crate::domain::gate::lisp::prepare();
     let mut gates: Vec<Box<dyn Gate>> = vec![
         Box::new(Permissions),
         Box::new(Vault),

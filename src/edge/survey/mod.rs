@@ -368,6 +368,7 @@ pub fn read_shell_by(roads: &Roads, command: &str, scope: &Scope) -> ShellFact {
     let mut waiting = vec![Waiting::Text(command.to_string())];
     let mut seen = BTreeSet::new();
     let (mut lookups, mut file_lookups) = (0, 0);
+    let (patience, file_patience) = (shell::Patience::default(), shell::Patience::of_files());
     while let Some(next) = waiting.pop() {
         if scripts.len() >= MAX_SCRIPTS {
             // What is not in the list counts as not parsed, and asks.
@@ -376,15 +377,17 @@ pub fn read_shell_by(roads: &Roads, command: &str, scope: &Scope) -> ShellFact {
         let script = match next {
             Waiting::Text(text) if scripts.iter().any(|script| script.text == text) => continue,
             Waiting::Text(text) => {
-                let mut script = shell::read(&text, &known);
+                let mut script = shell::read(&text, &known, &patience);
                 words::resolve_words(roads, &mut script, scope, &mut lookups);
                 script
             }
             Waiting::File(path) if !seen.insert(path.clone()) => continue,
-            Waiting::File(path) => match script_file(roads, &path, scope, &known, &mut file_lookups) {
-                Some(script) => script,
-                None => continue,
-            },
+            Waiting::File(path) => {
+                match script_file(roads, &path, scope, (&known, &file_patience), &mut file_lookups) {
+                    Some(script) => script,
+                    None => continue,
+                }
+            }
         };
         let files = script.commands.iter().filter_map(|command| judge::script_file(command)?.resolved.first());
         waiting.extend(files.map(|path| Waiting::File(path.clone())));
@@ -404,7 +407,7 @@ fn script_file(
     roads: &Roads,
     path: &str,
     scope: &Scope,
-    known: &shell::Known<'_>,
+    (known, patience): (&shell::Known<'_>, &shell::Patience),
     lookups: &mut usize,
 ) -> Option<ScriptFact> {
     let file = open::file(std::path::Path::new(path)).ok()?;
@@ -418,7 +421,7 @@ fn script_file(
     if shebang.starts_with("#!") && !shebang.contains("sh") {
         return None;
     }
-    let mut script = shell::read(&text, known);
+    let mut script = shell::read(&text, known, patience);
     words::resolve_words(roads, &mut script, scope, lookups);
     let hash = blake3::hash(text.as_bytes()).to_hex();
     script.text = format!("{path} {hash}");

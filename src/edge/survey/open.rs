@@ -28,6 +28,14 @@ pub fn folder(path: &Path) -> Result<File> {
     without_links(path, libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NOFOLLOW)
 }
 
+/// Returns whether a path leads to something and has no link anywhere in it, its end included.
+pub fn is_without_links(path: &Path) -> bool {
+    #[cfg(target_os = "linux")]
+    return at_once(path, libc::O_PATH).is_ok(); // With O_NOFOLLOW, a link at the end would be opened itself.
+    #[cfg(not(target_os = "linux"))]
+    return false;
+}
+
 /// Returns which object of the file system something is, and when it was last changed.
 pub fn identity(metadata: &Metadata) -> Identity {
     let modified = i128::from(metadata.mtime()) * 1_000_000_000 + i128::from(metadata.mtime_nsec());

@@ -79,7 +79,7 @@ fn name_bytes(path: &Path, metadata: &Metadata) -> Option<[u8; 32]> {
     let file = open::file(path).ok()?;
     let same = file.metadata().is_ok_and(|now| (now.dev(), now.ino()) == (metadata.dev(), metadata.ino()));
     let mut hasher = blake3::Hasher::new();
-    std::io::copy(&mut file.take(MAX_HASHED + 1), &mut hasher).ok().filter(|_| same)?;
+    hasher.update_reader(file.take(MAX_HASHED + 1)).ok().filter(|_| same)?;
     Some(*hasher.finalize().as_bytes())
 }
 

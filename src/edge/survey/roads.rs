@@ -2,6 +2,7 @@
 //!
 //! A survey makes one and throws it away. Nothing of it is kept for the next, so that facts are what is true now.
 
+use super::open;
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -15,6 +16,8 @@ use std::rc::Rc;
 const MAX_LINKS: usize = 40;
 /// The most parts of one path, those of its links included.
 const MAX_PARTS: usize = 4_096;
+/// From how many parts on one question about the whole path is cheaper than one about each.
+const WORTH_IT: usize = 3;
 /// The most entries of a folder that are listed.
 const MAX_ENTRIES: usize = 4_096;
 
@@ -31,12 +34,21 @@ enum Stand {
     Closed,
 }
 
+/// One name in a folder.
+pub struct Entry {
+    /// The name.
+    pub name: OsString,
+    /// Whether it is known to be no link.
+    pub plain: bool,
+}
+
 /// The places that one survey has looked at.
 #[derive(Default)]
 pub struct Roads {
     known: RefCell<HashMap<Vec<u8>, Stand>>,
-    starts: RefCell<HashMap<PathBuf, Option<Rc<[u8]>>>>,
-    listed: RefCell<HashMap<PathBuf, Rc<[OsString]>>>,
+    /// Folders from which names were followed, and where they lead: few, so they are searched one by one.
+    starts: RefCell<Vec<(PathBuf, Option<Rc<[u8]>>)>>,
+    listed: RefCell<HashMap<PathBuf, Rc<[Entry]>>>,
     looks: Cell<usize>,
 }
 
@@ -53,7 +65,22 @@ impl Roads {
         if !bytes.starts_with(b"/") {
             return self.resolve(&std::env::current_dir().ok()?.join(path));
         }
+        if self.is_canonical(path) {
+            return Some(as_stored(path.to_path_buf()));
+        }
         self.walk(Vec::with_capacity(bytes.len() + 16), bytes).map(into_path).map(as_stored)
+    }
+
+    /// Returns whether one question tells that a path of several parts is there and has no link in it. When it does not,
+    /// the way is walked.
+    fn is_canonical(&self, path: &Path) -> bool {
+        let bytes = path.as_os_str().as_bytes();
+        let parts = || bytes.get(1..).unwrap_or(&[]).split(|b| *b == b'/');
+        if parts().take(WORTH_IT).count() < WORTH_IT || parts().any(|part| matches!(part, b"" | b"." | b"..")) {
+            return false;
+        }
+        self.looks.set(self.looks.get() + 1);
+        open::is_without_links(path)
     }
 
     /// As [`Roads::resolve`], of a name in a folder; the folder itself is followed once.
@@ -61,12 +88,12 @@ impl Roads {
         if name.starts_with('/') {
             return self.resolve(Path::new(name));
         }
-        let known = self.starts.borrow().get(folder).cloned();
+        let known = self.starts.borrow().iter().find(|(start, _)| start == folder).map(|(_, at)| at.clone());
         let start = match known {
             Some(start) => start,
             None => {
                 let start = self.resolve(folder).map(|path| Rc::from(path.as_os_str().as_bytes()));
-                self.starts.borrow_mut().insert(folder.to_path_buf(), start.clone());
+                self.starts.borrow_mut().push((folder.to_path_buf(), start.clone()));
                 start
             }
         }?;
@@ -81,13 +108,18 @@ impl Roads {
     }
 
     /// Returns the names in a folder, so many at most; none when it cannot be listed.
-    pub fn names(&self, folder: &Path) -> Rc<[OsString]> {
+    pub fn names(&self, folder: &Path) -> Rc<[Entry]> {
         if let Some(names) = self.listed.borrow().get(folder) {
             return names.clone();
         }
         self.looks.set(self.looks.get() + 1);
         let entries = std::fs::read_dir(folder).into_iter().flatten().take(MAX_ENTRIES).flatten();
-        let names: Rc<[OsString]> = entries.map(|entry| entry.file_name()).collect();
+        let names: Rc<[Entry]> = entries
+            .map(|entry| Entry {
+                plain: entry.file_type().is_ok_and(|kind| !kind.is_symlink()),
+                name: entry.file_name(),
+            })
+            .collect();
         self.listed.borrow_mut().insert(folder.to_path_buf(), names.clone());
         names
     }

@@ -9,9 +9,8 @@ mod walk;
 mod word;
 
 use crate::domain::gate::facts::ScriptFact;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
-use std::time::{Duration, Instant};
 use tree_sitter::{ParseOptions, Parser};
 use walk::walk;
 
@@ -19,8 +18,15 @@ use walk::walk;
 pub const MAX_LENGTH: usize = 16 * 1024;
 /// The deepest nesting of brackets that is read.
 const MAX_NESTING: usize = 64;
-/// How long one text may be parsed.
-const BUDGET: Duration = Duration::from_millis(50);
+/// How many steps of the parser, in hundreds, all texts of one action may take together. They are counted and not timed,
+/// so that no verdict depends on how busy the machine is. Clear syntax takes one for a hundred bytes.
+const EFFORT: u32 = 60;
+/// The same for the script files that it runs.
+const FILES_EFFORT: u32 = 180;
+/// How much a hundred steps count in a text that is not clear: each of them tries much at once.
+const UNCLEAR: u32 = 16;
+/// How many commands all texts of one action may hold together.
+const COMMANDS: u32 = 600;
 
 thread_local! {
     static PARSER: RefCell<Option<Parser>> = const { RefCell::new(None) };
@@ -34,15 +40,44 @@ pub struct Known<'a> {
     pub folder: &'a str,
 }
 
+/// What the reading of one action's texts may still cost.
+#[derive(Debug)]
+pub struct Patience {
+    /// Hundreds of steps of the parser.
+    steps: Cell<u32>,
+    /// Commands.
+    commands: Cell<u32>,
+}
+
+impl Default for Patience {
+    fn default() -> Patience {
+        Patience { steps: Cell::new(EFFORT), commands: Cell::new(COMMANDS) }
+    }
+}
+
+impl Patience {
+    /// Returns what the reading of script files may cost.
+    pub fn of_files() -> Patience {
+        Patience { steps: Cell::new(FILES_EFFORT), ..Patience::default() }
+    }
+}
+
+/// Takes so much from what is left, and returns whether there was as much.
+fn take(left: &Cell<u32>, much: u32) -> bool {
+    let fits = left.get().checked_sub(much);
+    left.set(fits.unwrap_or(0));
+    fits.is_some()
+}
+
 /// Reads shell text into facts. Words carry no resolved paths yet.
-pub fn read(text: &str, known: &Known<'_>) -> ScriptFact {
+pub fn read(text: &str, known: &Known<'_>, patience: &Patience) -> ScriptFact {
     let mut script = ScriptFact { text: text.to_string(), ..ScriptFact::default() };
     if let Some(why) = refuse(text) {
         script.unknown.push(why);
         return script;
     }
-    match parse(text) {
-        None => script.unknown.push("The command could not be parsed in time.".to_string()),
+    match parse(text, patience) {
+        None => script.unknown.push("The command is too tangled to be parsed.".to_string()),
         Some(tree) if tree.root_node().has_error() => {
             script.unknown.push("The command is not clear shell syntax.".to_string());
             walk(text, known, &mut script, tree.root_node());
@@ -50,6 +85,14 @@ pub fn read(text: &str, known: &Known<'_>) -> ScriptFact {
         Some(tree) => {
             walk(text, known, &mut script, tree.root_node());
         }
+    }
+    let room = patience.commands.get();
+    let parts = script.commands.len().max(script.redirects.len());
+    if !take(&patience.commands, u32::try_from(parts).unwrap_or(u32::MAX)) {
+        // What is judged all the same may deny; nothing of it can pass.
+        script.commands.truncate(room as usize);
+        script.redirects.truncate(room as usize);
+        script.unknown.push("The command has too many parts.".to_string());
     }
     script
 }
@@ -87,7 +130,7 @@ pub fn deceives(c: char) -> bool {
             | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffc}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-fn parse(text: &str) -> Option<tree_sitter::Tree> {
+fn parse(text: &str, patience: &Patience) -> Option<tree_sitter::Tree> {
     PARSER.with(|cell| {
         let mut slot = cell.try_borrow_mut().ok()?;
         if slot.is_none() {
@@ -96,9 +139,13 @@ fn parse(text: &str) -> Option<tree_sitter::Tree> {
             *slot = Some(parser);
         }
         let parser = slot.as_mut()?;
-        let start = Instant::now();
-        let mut late = |_: &tree_sitter::ParseState| {
-            if start.elapsed() > BUDGET { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if patience.steps.get() == 0 {
+            return None;
+        }
+        // The parser asks after each hundred of its steps.
+        let mut late = |state: &tree_sitter::ParseState| {
+            let much = if state.has_error() { UNCLEAR } else { 1 };
+            if take(&patience.steps, much) { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         };
         let bytes = text.as_bytes();
         let tree = parser.parse_with_options(
@@ -118,7 +165,7 @@ mod tests {
     use super::*;
 
     fn words(text: &str) -> Vec<Vec<Option<String>>> {
-        let script = read(text, &Known { home: "/home/u", folder: "/work" });
+        let script = read(text, &Known { home: "/home/u", folder: "/work" }, &Patience::default());
         assert!(script.unknown.is_empty(), "{text}: {:?}", script.unknown);
         script.commands.into_iter().map(|c| c.words.into_iter().map(|w| w.value).collect()).collect()
     }
@@ -175,7 +222,26 @@ mod tests {
             &long,
             &deep,
         ] {
-            assert!(!read(text, &known).unknown.is_empty(), "{text:.40}");
+            assert!(!read(text, &known, &Patience::default()).unknown.is_empty(), "{text:.40}");
         }
+    }
+
+    #[test]
+    fn what_an_action_may_cost_is_counted_over_all_its_texts() {
+        let known = Known { home: "/home/u", folder: "/work" };
+        let tangled = "a|".repeat(8_000) + "a";
+        let many = "true; ".repeat(700);
+        for (text, why) in [(&tangled, "too tangled"), (&many, "too many parts")] {
+            let script = read(text, &known, &Patience::default());
+            assert!(script.unknown.iter().any(|told| told.contains(why)), "{:?}", script.unknown);
+            assert!(script.commands.len() <= COMMANDS as usize);
+        }
+        let fine = "true; ".repeat(250);
+        let patience = Patience::default();
+        assert!(read(&fine, &known, &patience).unknown.is_empty());
+        assert!(read(&fine, &known, &patience).unknown.is_empty());
+        assert!(!read(&fine, &known, &patience).unknown.is_empty(), "the third is one too many");
+        assert!(!read(&tangled, &known, &patience).unknown.is_empty());
+        assert!(!read("true", &known, &patience).unknown.is_empty(), "nothing is left after what was too tangled");
     }
 }

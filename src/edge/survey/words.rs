@@ -1,7 +1,7 @@
 //! Gives the words of a parsed command the paths that they may mean.
 
 use super::path::{expand_home, lexical};
-use super::roads::Roads;
+use super::roads::{Entry, Roads};
 use crate::domain::gate::facts::{ScriptFact, Word};
 use crate::domain::gate::place;
 use crate::domain::scope::Scope;
@@ -10,6 +10,8 @@ use std::path::PathBuf;
 
 /// The most words of one command that are looked up; more make it unknown.
 const MAX_LOOKUPS: usize = 600;
+/// How many names in a folder are compared with a pattern for the time of one lookup.
+const NAMES_A_LOOKUP: usize = 64;
 
 /// Resolves the words of a script. Relative names count in the project and in every folder that
 /// the script changes to.
@@ -78,9 +80,9 @@ fn resolve_word(roads: &Roads, word: &mut Word, folders: &[PathBuf], scope: &Sco
         }
     }
     if *glob {
-        *matched = matching(roads, value, folders, scope);
+        *matched = matching(roads, value, folders, scope, lookups);
     }
-    true
+    *lookups <= MAX_LOOKUPS
 }
 
 /// Gathers what in a word may be a path: all of it, and what stands behind a sign or an option's letter.
@@ -102,22 +104,32 @@ fn may_be_path(text: &str) -> bool {
 }
 
 /// Returns the secret files that a pattern in the last part of a name matches.
-fn matching(roads: &Roads, value: &str, folders: &[PathBuf], scope: &Scope) -> Vec<String> {
+fn matching(roads: &Roads, value: &str, folders: &[PathBuf], scope: &Scope, lookups: &mut usize) -> Vec<String> {
     let (folder, pattern) = value.rsplit_once('/').unwrap_or((".", value));
     if folder.contains(['*', '?', '[']) {
         return Vec::new();
     }
     let mut found = Vec::new();
     for base in folders {
+        if *lookups > MAX_LOOKUPS {
+            break;
+        }
         let full = base.join(expand_home(if folder.is_empty() { "/" } else { folder }, scope));
-        for name in roads.names(&full).iter() {
+        let names = roads.names(&full);
+        // Names in a folder are not asked the disk for one by one, but a large folder is not for nothing.
+        *lookups += names.len() / NAMES_A_LOOKUP;
+        let mut at: Option<PathBuf> = None;
+        for Entry { name, plain } in names.iter() {
             let text = name.to_string_lossy();
             let hidden = text.starts_with('.') && !pattern.starts_with('.');
             if hidden || found.len() >= 8 || !place::matches(pattern, &text) {
                 continue;
             }
-            let entry = full.join(name);
-            let path = roads.resolve(&entry).unwrap_or(entry).to_string_lossy().into_owned();
+            // Of what is no link, only the folder must be followed, and that once.
+            let folder = at.get_or_insert_with(|| roads.resolve(&full).unwrap_or_else(|| full.clone()));
+            let entry = folder.join(name);
+            let entry = if *plain { entry } else { roads.resolve(&entry).unwrap_or(entry) };
+            let path = entry.to_string_lossy().into_owned();
             if place::secret(&path, scope).is_some() {
                 found.push(path);
             }

@@ -7,6 +7,7 @@ mod tables;
 mod walk;
 
 pub use read::{Unreadable, read};
+pub use tables::prepare;
 
 /// What speaks against a piece of Lisp.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,6 +3,8 @@
 use super::Found;
 use super::read::{Forms, Node};
 use super::tables;
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::rc::Rc;
 
 /// The variables that are bound where a form stands.
@@ -47,9 +49,11 @@ enum Task {
 pub fn walk(forms: &Forms) -> Vec<Found> {
     let start: Bound = Rc::new(Vec::new());
     let tasks = forms.top.iter().rev().map(|form| Task::Value(*form, start.clone())).collect();
-    let mut walker = Walker { forms, tasks, found: Vec::new() };
+    let mut walker = Walker { forms, tasks, found: Vec::new(), effort: 0, harms: RefCell::default() };
     while let Some(task) = walker.tasks.pop() {
-        if walker.found.len() > 32 {
+        let (Task::Value(_, bound) | Task::Callee(_, bound) | Task::Template(_, bound)) = &task;
+        walker.effort += bound.len() / 2;
+        if walker.found.len() > 32 || walker.is_spent() {
             break;
         }
         match task {
@@ -58,8 +62,14 @@ pub fn walk(forms: &Forms) -> Vec<Found> {
             Task::Template(form, bound) => walker.template(form, bound),
         }
     }
+    if walker.is_spent() {
+        walker.unknown("It binds so many names at once that it cannot be followed.");
+    }
     walker.found
 }
+
+/// How many names may be passed on to inner forms, beside a few for each form.
+const EFFORT: usize = 100_000;
 
 /// Returns what is bound with some more names.
 fn with(bound: &Bound, names: impl IntoIterator<Item = String>) -> Bound {
@@ -72,9 +82,22 @@ struct Walker<'a> {
     forms: &'a Forms,
     tasks: Vec<Task>,
     found: Vec<Found>,
+    /// How many names were passed on to inner forms: what would take the square of the text's length ends in time.
+    effort: usize,
+    /// What names are known to reach for.
+    harms: RefCell<HashMap<&'a str, Option<&'static str>>>,
 }
 
 impl<'a> Walker<'a> {
+    fn is_spent(&self) -> bool {
+        self.effort > EFFORT.saturating_add(self.forms.nodes.len().saturating_mul(8))
+    }
+
+    /// Returns what a name reaches for; each name is looked up once.
+    fn harm(&self, name: &'a str) -> Option<&'static str> {
+        *self.harms.borrow_mut().entry(name).or_insert_with(|| tables::harm(name))
+    }
+
     fn node(&self, index: usize) -> Option<&'a Node> {
         self.forms.nodes.get(index)
     }
@@ -97,9 +120,9 @@ impl<'a> Walker<'a> {
         self.found.push(Found::Unknown(why.into()));
     }
 
-    fn named(&mut self, name: &str) {
+    fn named(&mut self, name: &'a str) {
         let shown: String = name.chars().take(60).collect();
-        self.found.push(match tables::harm(name) {
+        self.found.push(match self.harm(name) {
             Some(what) => Found::Harmful(format!("“{shown}” reaches for {what}.")),
             None => Found::Unknown(format!("“{shown}” is not among the functions that are known to be pure.")),
         });
@@ -116,12 +139,12 @@ impl<'a> Walker<'a> {
         }
     }
 
-    fn variable(&mut self, name: &str, bound: &Bound) {
+    fn variable(&mut self, name: &'a str, bound: &Bound) {
         let local = is_bound(bound, name) || (name.starts_with('.') && bound.iter().any(|known| known == ALIST));
         // A name without a dash is a local by custom; Emacs's own variables have one.
-        let free = !name.contains('-') || tables::READABLE.contains(&name);
-        if !local && (!free || tables::harm(name).is_some() && !tables::READABLE.contains(&name)) {
-            match tables::harm(name) {
+        let free = !name.contains('-') || tables::READABLE.has(name);
+        if !local && (!free || self.harm(name).is_some() && !tables::READABLE.has(name)) {
+            match self.harm(name) {
                 Some(what) => self.found.push(Found::Harmful(format!("The variable “{name}” reaches for {what}."))),
                 None => self.unknown(format!("The variable “{name}” is not bound here.")),
             }
@@ -147,7 +170,7 @@ impl<'a> Walker<'a> {
             Some(Node::Quote(inner)) => self.tasks.push(Task::Callee(*inner, Rc::new(Vec::new()))),
             Some(Node::Function(inner)) => self.tasks.push(Task::Callee(*inner, bound)),
             Some(Node::Symbol(name)) if bound.iter().any(|known| *known == local(name)) => {}
-            Some(Node::Symbol(name)) if tables::PURE.contains(&name.as_str()) => {}
+            Some(Node::Symbol(name)) if tables::PURE.has(name) => {}
             Some(Node::Symbol(name)) if tables::CALLERS.iter().any(|(caller, _)| caller == name) => {
                 self.unknown(format!("“{name}” would call what is known only at run time."));
             }
@@ -268,7 +291,7 @@ impl<'a> Walker<'a> {
             "pcase" | "pcase-exhaustive" => self.pcase(args, bound),
             "cl-loop" => self.cl_loop(args, bound),
             _ if tables::CALLERS.iter().any(|(caller, _)| *caller == name) => self.caller(name, args, bound),
-            _ if tables::PURE.contains(&name) || tables::PLAIN_FORMS.contains(&name) => {
+            _ if tables::PURE.has(name) || tables::PLAIN_FORMS.has(name) => {
                 self.keyword_callees(args, &bound);
                 self.values(args, &bound);
             }
@@ -285,7 +308,7 @@ impl<'a> Walker<'a> {
         for pair in args.windows(2) {
             if let [word, next] = pair
                 && matches!(self.node(*word), Some(Node::Constant))
-                && matches!(self.node(*next), Some(Node::Quote(inner)) if self.symbol(*inner).is_some_and(|name| tables::harm(name).is_some()))
+                && matches!(self.node(*next), Some(Node::Quote(inner)) if self.symbol(*inner).is_some_and(|name| self.harm(name).is_some()))
             {
                 self.tasks.push(Task::Callee(*next, bound.clone()));
             }
@@ -321,12 +344,16 @@ impl<'a> Walker<'a> {
                 Some(parts) => (parts.first().and_then(|name| self.symbol(*name)), parts.get(1..).unwrap_or(&[])),
                 None => (self.symbol(*binding), [].as_slice()),
             };
+            self.effort += inner.len();
+            if self.is_spent() {
+                return;
+            }
             let scope = Rc::new(inner.clone());
             self.values(value, &scope);
             let function = matches!(value, [only] if self.is_function(*only));
             match name {
                 // Binding a variable of Emacs changes what its functions do.
-                Some(name) if name.contains('-') && tables::harm(name).is_some() => self.named(name),
+                Some(name) if name.contains('-') && self.harm(name).is_some() => self.named(name),
                 Some(name) if function => inner.push(holder(name)),
                 Some(name) => inner.push(name.to_string()),
                 None => {}
@@ -443,7 +470,7 @@ impl<'a> Walker<'a> {
             Some(name) if is_bound(bound, name) => {}
             Some(name) => {
                 let why = format!("It changes “{name}”, which is not its own.");
-                self.found.push(if tables::harm(name).is_some() { Found::Harmful(why) } else { Found::Unknown(why) });
+                self.found.push(if self.harm(name).is_some() { Found::Harmful(why) } else { Found::Unknown(why) });
             }
             None if self.own_place(place, bound) => {
                 self.values(self.items(place).and_then(|items| items.get(1..)).unwrap_or(&[]), bound);
@@ -452,7 +479,7 @@ impl<'a> Walker<'a> {
                 self.unknown("It changes a place that is known only at run time.");
                 let inner = self.items(place).unwrap_or(&[]);
                 if let Some(name) = inner.first().and_then(|head| self.symbol(*head))
-                    && tables::harm(name).is_some()
+                    && self.harm(name).is_some()
                 {
                     self.named(name);
                 }
@@ -496,6 +523,10 @@ impl<'a> Walker<'a> {
         self.values(args.get(..1).unwrap_or(&[]), &bound);
         for clause in args.get(1..).unwrap_or(&[]) {
             let parts = self.items(*clause).unwrap_or(&[]);
+            self.effort += bound.len();
+            if self.is_spent() {
+                return;
+            }
             let inner = self.pattern(parts.first().copied(), &bound);
             self.values(parts.get(1..).unwrap_or(&[]), &inner);
         }

@@ -99,10 +99,16 @@ impl Patterns {
 
     /// Returns whether a name in small letters fits one of the patterns.
     pub(super) fn fit(&self, name: &str) -> bool {
+        let (first, last) = (name.as_bytes().first(), name.as_bytes().last());
+        // One letter tells most apart, for less than a comparison of texts.
         self.exact.contains(name)
-            || self.ends.iter().any(|end| name.ends_with(end.as_str()))
-            || self.starts.iter().any(|start| name.starts_with(start.as_str()))
-            || self.others.iter().any(|pattern| matches(pattern, name))
+            || self.ends.iter().any(|end| end.as_bytes().last() == last && name.ends_with(end.as_str()))
+            || self.starts.iter().any(|start| start.as_bytes().first() == first && name.starts_with(start.as_str()))
+            || self.others.iter().any(|pattern| {
+                let open = |letter: Option<&u8>| matches!(letter, Some(b'*' | b'?' | b'[' | b']'));
+                let (begin, end) = (pattern.as_bytes().first(), pattern.as_bytes().last());
+                (begin == first || open(begin)) && (end == last || open(end)) && matches(pattern, name)
+            })
     }
 }
 

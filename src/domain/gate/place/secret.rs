@@ -5,12 +5,13 @@ use super::is_below;
 use super::tables::{CERTIFICATES, COMMON_NAMES, OPEN_NAMES, SECRET_HOME, SECRET_NAMES, SECRET_SYSTEM};
 use crate::domain::scope::Scope;
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 static NAMES: LazyLock<Patterns> = LazyLock::new(|| Patterns::new(SECRET_NAMES));
 static OPEN: LazyLock<Patterns> = LazyLock::new(|| Patterns::new(OPEN_NAMES));
-static HOME: LazyLock<Vec<String>> = LazyLock::new(|| SECRET_HOME.iter().map(|p| p.to_lowercase()).collect());
-static SYSTEM: LazyLock<Vec<String>> = LazyLock::new(|| SECRET_SYSTEM.iter().map(|p| p.to_lowercase()).collect());
+static HOME: LazyLock<Places> = LazyLock::new(|| Places::new(SECRET_HOME));
+static SYSTEM: LazyLock<Places> = LazyLock::new(|| Places::new(SECRET_SYSTEM));
 
 /// Builds the tables now, so that no verdict pays for them.
 pub(super) fn prepare() {
@@ -35,12 +36,12 @@ pub fn secret(path: &str, scope: &Scope) -> Option<&'static str> {
         return Some("it belongs to Passepartout itself");
     }
     let lower = small(path);
-    if SYSTEM.iter().any(|pattern| matches_place(pattern, &lower)) {
+    if SYSTEM.fit(&lower) {
         return Some("the system keeps secrets there");
     }
     let in_home = lower.strip_prefix(&*small(&scope.home)).or_else(|| of_any_home(&lower));
     if let Some(rest) = in_home.map(|rest| rest.trim_start_matches('/'))
-        && HOME.iter().any(|pattern| matches_place(pattern, rest))
+        && HOME.fit(rest)
     {
         return Some("keys, passwords or private data are kept there");
     }
@@ -122,12 +123,35 @@ fn of_any_home(lower: &str) -> Option<&str> {
     })
 }
 
-fn matches_place(pattern: &str, path: &str) -> bool {
-    // Most patterns differ in the second letter already: the first is a slash or a dot.
-    let second = pattern.as_bytes().get(1);
-    if second != path.as_bytes().get(1) && !pattern.get(..2).is_some_and(|head| head.contains(['*', '?', '['])) {
-        return false;
+/// Patterns of places, by their second letter: most differ in it already, for the first is a slash or a dot.
+struct Places {
+    by_second: BTreeMap<u8, Vec<String>>,
+    /// Those that begin with any letter.
+    others: Vec<String>,
+}
+
+impl Places {
+    fn new(patterns: &[&str]) -> Places {
+        let mut places = Places { by_second: BTreeMap::new(), others: Vec::new() };
+        for pattern in patterns.iter().map(|pattern| pattern.to_lowercase()) {
+            match pattern.as_bytes() {
+                [first, second, ..] if ![first, second].iter().any(|b| matches!(b, b'*' | b'?' | b'[')) => {
+                    places.by_second.entry(*second).or_default().push(pattern);
+                }
+                _ => places.others.push(pattern),
+            }
+        }
+        places
     }
+
+    /// Returns whether a path in small letters is one of the places, or lies in one.
+    fn fit(&self, path: &str) -> bool {
+        let second = path.as_bytes().get(1).and_then(|second| self.by_second.get(second));
+        second.into_iter().flatten().chain(&self.others).any(|pattern| matches_place(pattern, path))
+    }
+}
+
+fn matches_place(pattern: &str, path: &str) -> bool {
     match pattern.strip_suffix('/') {
         Some(folder) if folder.contains('*') => {
             let depth = folder.bytes().filter(|b| *b == b'/').count();
@@ -154,7 +178,9 @@ pub(super) fn plain_forms(name: &str) -> Vec<&str> {
             if !forms.contains(&form) {
                 forms.push(form);
             }
-            let Some(shorter) = BACKUP_SUFFIXES.iter().find_map(|suffix| form.strip_suffix(suffix)) else { break };
+            let last = form.as_bytes().last();
+            let mut suffixes = BACKUP_SUFFIXES.iter().filter(|suffix| suffix.as_bytes().last() == last);
+            let Some(shorter) = suffixes.find_map(|suffix| form.strip_suffix(suffix)) else { break };
             form = shorter;
         }
     }

@@ -1,6 +1,6 @@
 //! Secrets by where they stand: assignments to telling names, passwords in addresses, headers and options.
 
-use super::names::{Says, plain, says};
+use super::names::{Says, may_tell, plain, says};
 use super::values::{
     Counts, entropy, is_file, is_identifier, is_kept_elsewhere, is_numbered_slug, is_placeholder, is_random, is_slug,
     is_uuid, one_letter,
@@ -387,6 +387,9 @@ impl<'a> Scan<'a> {
         }
         let left = self.before(at, 48);
         let word = last_word(left);
+        if !may_tell(word) {
+            return;
+        }
         let name = plain(word);
         let identified = name == "by" && left.len() >= 14 && left.to_ascii_lowercase().ends_with("identified by");
         let password = identified || matches!(name.as_str(), "password" | "passwd");

@@ -192,8 +192,42 @@ pub(super) fn plain(name: &str) -> String {
     plain
 }
 
+/// The last two letters of all endings that tell, one bit for each pair: most words end in none of them.
+static PAIRS: [u32; 32] = {
+    let mut pairs = [0u32; 32];
+    let mut n = 0;
+    while n < ENDINGS.len() {
+        pairs = with_pair(pairs, ENDINGS[n].0.as_bytes());
+        n += 1;
+    }
+    n = 0;
+    while n < BEHIND.len() {
+        pairs = with_pair(pairs, BEHIND[n].as_bytes());
+        n += 1;
+    }
+    with_pair(pairs, b"by")
+};
+
+const fn with_pair(mut pairs: [u32; 32], word: &[u8]) -> [u32; 32] {
+    let (last, before) = (word[word.len() - 1], word[word.len() - 2]);
+    pairs[(last & 31) as usize] |= 1 << (before & 31);
+    pairs
+}
+
+/// Returns whether a word may tell something, by its last two letters; `false` is certain. “By” counts, as in “identified
+/// by”.
+pub(super) fn may_tell(word: &str) -> bool {
+    let letters = word.bytes().rev().filter(u8::is_ascii_alphanumeric);
+    let mut letters = letters.skip_while(u8::is_ascii_digit);
+    let (Some(last), Some(before)) = (letters.next(), letters.next()) else { return false };
+    PAIRS.get(usize::from(last & 31)).is_some_and(|befores| befores & 1 << (before & 31) != 0)
+}
+
 /// Returns what a plain name says of the values under it; `None` when it says nothing.
 pub(super) fn says(name: &str) -> Option<Says> {
+    if !may_tell(name) {
+        return None;
+    }
     ending(name).or_else(|| {
         let behind = BEHIND.iter().find(|behind| name.ends_with(**behind))?;
         let before = name.get(..name.len() - behind.len())?;
@@ -209,8 +243,11 @@ fn ending(name: &str) -> Option<Says> {
     ) {
         return None;
     }
-    let (_, says) = ENDINGS.iter().filter(|(end, _)| name.ends_with(end)).max_by_key(|(end, _)| end.len())?;
-    let open = OPEN.iter().any(|end| name.ends_with(end));
+    // The last two letters tell most apart, for less than a comparison of texts.
+    let tail = name.as_bytes().last_chunk::<2>();
+    let ends = |end: &&str| end.as_bytes().last_chunk() == tail && name.ends_with(*end);
+    let (_, says) = ENDINGS.iter().filter(|(end, _)| ends(end)).max_by_key(|(end, _)| end.len())?;
+    let open = OPEN.iter().any(|end| ends(end));
     let told = open || name.contains("public") || name.contains("checksum") || name.contains("fingerprint");
     (!told).then_some(*says)
 }
