@@ -239,7 +239,8 @@ and scroll are yours."
 (defun passepartout-chat--close (turn private)
   "Fold what stands below the answer of TURN; mark it when it is PRIVATE."
   (when private
-    (passepartout-chat--mark-private (passepartout-chat--turn-at turn)))
+    (passepartout-chat--mark-private (passepartout-chat--turn-at turn)
+                                     private))
   (org-with-wide-buffer
    (goto-char (passepartout-chat--turn-at turn))
    (let ((end (point)))
@@ -248,13 +249,16 @@ and scroll are yours."
   (set-marker (passepartout-chat--turn-from turn) nil)
   (set-marker (passepartout-chat--turn-at turn) nil))
 
-(defun passepartout-chat--mark-private (position)
-  "Mark the question whose answer is at POSITION as private.
+(defun passepartout-chat--mark-private (position private)
+  "Mark the question whose answer is at POSITION as PRIVATE.
+PRIVATE is \"ask\" or \"warn\"; anything else blocks.
 A chat that lies in the memex is then private there as well."
   (org-with-wide-buffer
    (goto-char position)
    (when (passepartout-chat--to-turn)
-     (org-entry-put nil "PRIVACY" "private")
+     (org-entry-put nil "PRIVACY" (if (member private '("ask" "warn"))
+                                      private
+                                    "private"))
      (passepartout-chat--hide-roles (point) position))))
 
 (defun passepartout-chat--stopped (payload _meta)

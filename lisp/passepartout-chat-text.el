@@ -154,7 +154,11 @@ no model was asked: none is told."
                     (setq known (cons turn (passepartout-chat--turn-private-p
                                             turn))))
                   (push `(:role ,(intern (concat ":" role)) :text ,text
-                          ,@(and (or whole (cdr known)) '(:private t)))
+                          ,@(let ((tier (passepartout-chat--strictest
+                                         (list whole (cdr known)))))
+                              (and tier
+                                   `(:private ,(passepartout-chat--tier-said
+                                                tier)))))
                         history)
                   (setq open t)))
               (when (equal role "user")
@@ -188,71 +192,95 @@ no model was asked: none is told."
 ;; conversation, and on another machine.
 
 (defconst passepartout-chat--private-property
-  "^[ \t]*:\\(?:PP_\\)?PRIVACY\\+*:[ \t]+\\(?:.*[ \t]\\)?\"*private\"*\\(?:[ \t].*\\)?$"
-  "What makes a heading private, and all below it.")
+  "^[ \t]*:\\(\\(?:PP_\\)?PRIVACY\\)\\+*:[ \t]+\\(.*\\)$"
+  "What may make a heading private, and all below it.")
 
 (defconst passepartout-chat--private-keyword
-  "^[ \t]*#\\+PROPERTY:[ \t]*\\(?:PP_\\)?PRIVACY\\+*[ \t]+\\(?:.*[ \t]\\)?\"*private\"*\\(?:[ \t].*\\)?$"
-  "What makes a whole file private.")
+  "^[ \t]*#\\+PROPERTY:[ \t]*\\(\\(?:PP_\\)?PRIVACY\\)\\+*[ \t]+\\(.*\\)$"
+  "What may make a whole file private.")
 
-(defun passepartout-chat--private-tag-p (tags)
-  "Return non-nil when one of TAGS, a list of strings, is private."
-  (let ((plain (lambda (tag)
-                 (downcase (string-trim tag "[@: \t]+" "[: \t]+")))))
-    (seq-intersection
-     (mapcar plain (or passepartout-private-tags '("private")))
-     (mapcar plain tags))))
+(defun passepartout-chat--strictest (tiers)
+  "Return the strictest of TIERS: block, ask, warn, or nil."
+  (seq-find (lambda (tier) (memq tier tiers)) '(block ask warn)))
+
+(defun passepartout-chat--tier-of-value (key value)
+  "Return the tier that VALUE of the property KEY says, or nil.
+PP_PRIVACY is ours: whatever it says but open blocks."
+  (passepartout-chat--strictest
+   (mapcar (lambda (word)
+             (pcase (downcase (string-trim word "\"+" "\"+"))
+               ((or "private" "block") 'block)
+               ("ask" 'ask)
+               ("warn" 'warn)
+               ((or "" "open" "nil") nil)
+               (_ (and (string-prefix-p "PP_" (upcase key)) 'block))))
+           (split-string value "[ \t]+" t))))
+
+(defun passepartout-chat--tier-of-tags (tags)
+  "Return the tier of the strictest of TAGS, a list of strings, or nil."
+  (let* ((plain (lambda (tag)
+                  (downcase (string-trim tag "[@: \t]+" "[: \t]+"))))
+         (tags (mapcar plain tags)))
+    (passepartout-chat--strictest
+     (mapcar (lambda (entry)
+               (and (member (funcall plain (car entry)) tags) (cdr entry)))
+             (or (passepartout-private-tiers) '(("private" . block)))))))
 
 (defun passepartout-chat--private-in-p (beg end)
-  "Return non-nil when a heading between BEG and END says that it is private.
-What stands before the first heading speaks for the whole file."
+  "Return how private the strictest heading between BEG and END says it is.
+That is a tier, or nil.  What stands before the first heading speaks
+for the whole file."
   (save-excursion
     (let ((case-fold-search t)
           (found nil))
       (goto-char beg)
-      (while (and (not found)
-                  (re-search-forward passepartout-chat--private-property
-                                     end t))
-        (let ((line (match-beginning 0)))
-          (if (save-excursion (goto-char line) (org-before-first-heading-p))
-              (setq found t)
-            (let ((drawer (save-excursion
-                            (goto-char line)
-                            (org-back-to-heading t)
-                            (org-get-property-block))))
-              (setq found (and drawer (<= (car drawer) line (cdr drawer)))))
-            ;; A heading has no other drawer of properties.
-            (unless (or found (re-search-forward "^\\*+ " end t))
-              (goto-char end)))))
+      (while (re-search-forward passepartout-chat--private-property end t)
+        (let ((line (match-beginning 0))
+              (tier (passepartout-chat--tier-of-value
+                     (match-string-no-properties 1)
+                     (match-string-no-properties 2))))
+          (when tier
+            (if (save-excursion (goto-char line) (org-before-first-heading-p))
+                (push tier found)
+              (let ((drawer (save-excursion
+                              (goto-char line)
+                              (org-back-to-heading t)
+                              (org-get-property-block))))
+                (if (and drawer (<= (car drawer) line (cdr drawer)))
+                    (push tier found)
+                  ;; A heading has no other drawer of properties.
+                  (unless (re-search-forward "^\\*+ " end t)
+                    (goto-char end))))))))
       (goto-char beg)
-      (while (and (not found)
-                  (re-search-forward
-                   "^\\*+ .*?[ \t]:\\([[:alnum:]_@#%:]+\\):[ \t]*$" end t))
-        (setq found (passepartout-chat--private-tag-p
-                     (split-string (match-string-no-properties 1) ":" t))))
-      found)))
+      (while (re-search-forward
+              "^\\*+ .*?[ \t]:\\([[:alnum:]_@#%:]+\\):[ \t]*$" end t)
+        (push (passepartout-chat--tier-of-tags
+               (split-string (match-string-no-properties 1) ":" t))
+              found))
+      (passepartout-chat--strictest found))))
 
 (defun passepartout-chat--file-private-p ()
-  "Return non-nil when lines of this file make all of it private."
+  "Return how private lines of this file make all of it: a tier, or nil."
   (org-with-wide-buffer
-   (let ((case-fold-search t)
-         (first (progn (goto-char (point-min))
-                       (if (re-search-forward "^\\*+ " nil t)
-                           (match-beginning 0)
-                         (point-max))))
-         (found (or (passepartout-chat--private-tag-p
-                     (mapcar #'substring-no-properties org-file-tags))
-                    (progn
-                      (goto-char (point-min))
-                      (re-search-forward passepartout-chat--private-keyword
-                                         nil t)))))
+   (let* ((case-fold-search t)
+          (first (progn (goto-char (point-min))
+                        (if (re-search-forward "^\\*+ " nil t)
+                            (match-beginning 0)
+                          (point-max))))
+          (found (list (passepartout-chat--tier-of-tags
+                        (mapcar #'substring-no-properties org-file-tags)))))
      (goto-char (point-min))
-     (while (and (not found)
-                 (re-search-forward "^[ \t]*#\\+FILETAGS:\\(.*\\)$" nil t))
-       (setq found (passepartout-chat--private-tag-p
-                    (split-string (match-string-no-properties 1)
-                                  "[: \t]+" t))))
-     (or found (passepartout-chat--private-in-p (point-min) first)))))
+     (while (re-search-forward passepartout-chat--private-keyword nil t)
+       (push (passepartout-chat--tier-of-value (match-string-no-properties 1)
+                                               (match-string-no-properties 2))
+             found))
+     (goto-char (point-min))
+     (while (re-search-forward "^[ \t]*#\\+FILETAGS:\\(.*\\)$" nil t)
+       (push (passepartout-chat--tier-of-tags
+              (split-string (match-string-no-properties 1) "[: \t]+" t))
+             found))
+     (push (passepartout-chat--private-in-p (point-min) first) found)
+     (passepartout-chat--strictest found))))
 
 (defun passepartout-chat--set-up-p ()
   "Return non-nil when this file names a setup file of this machine.
@@ -274,10 +302,11 @@ The addresses that are fetched from others are those of the core."
      found)))
 
 (defun passepartout-chat--whole-private-p ()
-  "Return non-nil when this chat is private as a whole.
-A chat reads no setup file, so one that it names may say so."
-  (or (passepartout-chat--file-private-p)
-      (passepartout-chat--set-up-p)))
+  "Return how private this chat is as a whole: a tier, or nil.
+A chat reads no setup file, so one that it names may say that it is."
+  (if (passepartout-chat--set-up-p)
+      'block
+    (passepartout-chat--file-private-p)))
 
 (defun passepartout-chat--turn-start ()
   "Return the beginning of the turn that point is in, or of its heading."
@@ -286,18 +315,26 @@ A chat reads no setup file, so one that it names may say so."
         (line-beginning-position))))
 
 (defun passepartout-chat--turn-private-p (start)
-  "Return non-nil when something in the turn that begins at START is private."
+  "Return how private the strictest thing in the turn at START is, or nil."
   (save-excursion
     (goto-char start)
     (passepartout-chat--private-in-p start (passepartout-chat--turn-end))))
 
 (defun passepartout-chat--private-p ()
-  "Return non-nil when the conversation up to the turn at point is private.
+  "Return how private the conversation up to the turn at point is, or nil.
 A turn that is too old to be sent counts as well: later ones may have
 drawn on it."
-  (or (passepartout-chat--whole-private-p)
-      (passepartout-chat--private-in-p (point-min)
-                                       (passepartout-chat--turn-end))))
+  (passepartout-chat--strictest
+   (list (passepartout-chat--whole-private-p)
+         (passepartout-chat--private-in-p (point-min)
+                                          (passepartout-chat--turn-end)))))
+
+(defun passepartout-chat--tier-said (tier)
+  "Return what the core is told of TIER; nil of none."
+  (pcase tier
+    ('nil nil)
+    ('block t)
+    (_ (symbol-name tier))))
 
 ;;;; The drawers below the answers
 

@@ -98,7 +98,7 @@ Put the text into a file and name the file"
         :user-input
         `(:text ,text
           :history ,history
-          :private ,(and private t)
+          :private ,(passepartout-chat--tier-said private)
           :file ,(and buffer-file-name (expand-file-name buffer-file-name))
           :project ,(passepartout-chat--project))
         session)

@@ -485,7 +485,9 @@ itself does not count, because the core is one for all of them."
             ,(mapcar (lambda (entry)
                        (cons (car entry) (format "%s" (cdr entry))))
                      permissions)))
-     `(:private-tags ,(default-value 'passepartout-private-tags))
+     `(:private-tags
+       ,(mapcar (lambda (entry) (cons (car entry) (symbol-name (cdr entry))))
+                (passepartout-private-tiers)))
      `(:untrusted-folders
        ,(mapcar #'expand-file-name
                 (default-value 'passepartout-untrusted-folders)))

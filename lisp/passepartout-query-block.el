@@ -168,25 +168,32 @@ OPEN says that it is for a note that is not private."
 ;;;; Filling
 
 (defun passepartout-query-block--private-p ()
-  "Return non-nil when point is in a file or below a heading that is private."
-  (or (passepartout-chat--file-private-p)
-      (org-with-wide-buffer
-       (let ((going (not (org-before-first-heading-p))) (found nil))
-         (when going (org-back-to-heading t))
-         (while (and going (not found))
-           (setq found (passepartout-chat--private-in-p
-                        (point) (save-excursion (outline-next-heading)
-                                                (point)))
-                 going (org-up-heading-safe)))
-         found))))
+  "Return how private the file and the headings above point are: a tier, or nil."
+  (org-with-wide-buffer
+   (let ((going (not (org-before-first-heading-p)))
+         (found (list (passepartout-chat--file-private-p))))
+     (when going (org-back-to-heading t))
+     (while going
+       (push (passepartout-chat--private-in-p
+              (point) (save-excursion (outline-next-heading) (point)))
+             found)
+       (setq going (org-up-heading-safe)))
+     (passepartout-chat--strictest found))))
+
+(defun passepartout-query-block--tier ()
+  "Return the word for how private the place of point is, or nil."
+  (let ((tier (passepartout-query-block--private-p)))
+    (and tier (symbol-name tier))))
 
 (defun passepartout-query-block--for ()
   "Return for what the core is asked at point: the note and how private it is."
-  (if (passepartout-query-block--private-p)
-      `(:for :private-note
-        ,@(and buffer-file-name
-               `(:file ,buffer-file-name :byte ,(1- (position-bytes (point))))))
-    '(:for :note)))
+  (let ((tier (passepartout-query-block--private-p)))
+    (if tier
+        `(:for :private-note :tier ,(symbol-name tier)
+          ,@(and buffer-file-name
+                 `(:file ,buffer-file-name
+                   :byte ,(1- (position-bytes (point))))))
+      '(:for :note))))
 
 (defun passepartout-query-block--bounds (marker)
   "Return the region between the lines of the block at MARKER, or nil."
@@ -202,8 +209,8 @@ OPEN says that it is for a note that is not private."
 (defun passepartout-query-block--fill (marker line params private payload)
   "Fill the block at MARKER by PARAMS with PAYLOAD.
 LINE is the line that it began with when the core was asked, and PRIVATE
-says that its note was private then: when it is open now, the core is
-asked again, as private headings count in what it said."
+says how private its note was then, or nil: when it is otherwise now,
+the core is asked again, as private headings count in what it said."
   (let ((buffer (marker-buffer marker)))
     (when (buffer-live-p buffer)
       (with-current-buffer buffer
@@ -218,7 +225,9 @@ asked again, as private headings count in what it said."
                 (when (plist-get payload :held-back)
                   (message "Private headings fit, too; they do not come into \
 an open note"))
-                (if (and private (not (passepartout-query-block--private-p)))
+                (if (and private
+                         (not (equal private
+                                     (passepartout-query-block--tier))))
                     (passepartout-query-block--ask params (copy-marker marker))
                   (passepartout-query-block--replace
                    bounds (passepartout-query-block--body
@@ -285,7 +294,7 @@ Private headings are among it only when PRIVATE says that the note is."
               ,@for)
      (lambda (payload)
        (passepartout-query-block--fill
-        start line params (eq (plist-get for :for) :private-note) payload)))))
+        start line params (plist-get for :tier) payload)))))
 
 ;;;###autoload
 (defun org-dblock-write:passepartout-query (params)

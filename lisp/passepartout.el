@@ -130,10 +130,37 @@ gates decide.  A tool that is not named keeps its default."
   :package-version '(passepartout . "0.1.0"))
 
 (defcustom passepartout-private-tags '("private")
-  "Tags whose notes never reach a provider that is not local."
-  :type '(repeat string)
+  "Tags that make notes private, and how private.
+Each entry is a TAG, whose notes never reach a provider that is not
+local, or (TAG . TIER).  TIER block says the same; ask keeps the notes
+back, too, until you let them go in a conversation; warn sends them,
+and says and counts each time that it did.  The strictest tag of a
+heading and of those above it counts."
+  :type '(repeat (choice (string :tag "Tag that blocks")
+                         (cons :tag "Tag with a tier"
+                               (string :tag "Tag")
+                               (choice (const block) (const ask)
+                                       (const warn)))))
   :risky t
   :package-version '(passepartout . "0.1.0"))
+
+(defun passepartout-private-tiers ()
+  "Return `passepartout-private-tags' as an alist of tags and tiers.
+What is neither a tag nor a tag with a tier is an error."
+  (let ((tags (default-value 'passepartout-private-tags)))
+    (unless (listp tags)
+      (user-error "Customize `passepartout-private-tags': it is a list of \
+tags, not %S" tags))
+    (mapcar
+     (lambda (entry)
+       (pcase entry
+         ((pred stringp) (cons entry 'block))
+         (`(,(and (pred stringp) tag) . ,(and (or 'block 'ask 'warn) tier))
+          (cons tag tier))
+         (_ (user-error "Customize `passepartout-private-tags': %S is no tag; \
+write \"tag\", or (\"tag\" . block), ask or warn in the place of block"
+                        entry))))
+     tags)))
 
 (defcustom passepartout-untrusted-folders nil
   "Folders whose files came from elsewhere: downloads, captured pages.

@@ -113,7 +113,7 @@ impl Outside {
         let said = matching::repeated(args, &self.pieces).map(|found| Said {
             source: found.piece.source.clone(),
             // A sentence of a private note stays out of reasons: they are kept, and told to whoever asks.
-            sentence: (found.piece.privacy == Privacy::Open).then(|| quoted(found.sentence)),
+            sentence: (!found.piece.privacy.is_kept()).then(|| quoted(found.sentence)),
         });
         Led { sources: self.sources.to_vec(), said }
     }

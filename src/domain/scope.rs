@@ -1,6 +1,7 @@
 //! What a turn may see and touch: roots, permissions, privacy tags.
 
 use crate::domain::id::SessionId;
+use crate::domain::label::{Privacy, PrivacyTag};
 use std::collections::BTreeMap;
 
 /// How the permissions gate treats a tool.
@@ -44,12 +45,12 @@ pub struct Scope {
     pub own: Vec<String>,
     /// Levels that the user set, by tool; built-in defaults stand behind them.
     pub permissions: BTreeMap<String, Level>,
-    /// Tags that make a node private, lower case, without `@` stripped.
-    pub private_tags: Vec<String>,
+    /// Tags that make a node private, as they were set, each with how private.
+    pub private_tags: Vec<PrivacyTag>,
     /// Whether the agent may write its own program and skills (asks; otherwise denied).
     pub self_build: bool,
-    /// Whether private nodes may be read: not on behalf of a model that is not local.
-    pub see_private: bool,
+    /// The most private that may be read on behalf of whoever asks.
+    pub may_see: Privacy,
     /// Hosts that network tools may name without being asked about.
     pub hosts: Vec<String>,
 }

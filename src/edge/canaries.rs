@@ -156,9 +156,10 @@ fn told(title: &'static str, trace: &Trace) -> Check {
 /// Reads a private note into a memory of its own, by the user's tags, and looks for it in what a model elsewhere gets.
 async fn private_note(engine: &Arc<Engine>, aviary: &Aviary) -> Check {
     let title = "A private note";
-    let Some(tag) = engine.config.private_tags.first().cloned() else {
+    let Some(tag) = engine.config.private_tags.iter().find(|tag| tag.tier == Privacy::Private) else {
         return untried(title, "no tag is set that makes a note private");
     };
+    let tag = tag.tag.as_str();
     let note = format!("* Songs :{}:\nThe {SONG} sings.\n", tag.trim_matches(':'));
     let memex = aviary.base.join("memex");
     if let Err(why) = std::fs::write(memex.join("songs.org"), note) {
@@ -185,7 +186,7 @@ async fn private_note(engine: &Arc<Engine>, aviary: &Aviary) -> Check {
     }
     let now = jiff::Zoned::now().datetime();
     let given = |may_see| small.context(Some(SONG), None, now, may_see, 4_000).text;
-    let (here, elsewhere) = (given(Privacy::Private), given(Privacy::Open));
+    let (here, elsewhere) = (given(Privacy::Private), given(Privacy::Ask));
     small.close().await;
     if elsewhere.contains("canary") || elsewhere.contains("Songs") {
         return open(title, format!("a note with the tag “{tag}” is in what a model elsewhere is given"));

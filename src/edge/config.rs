@@ -3,6 +3,7 @@
 //! What wins, first to last: options of the command line or of Emacs, the environment, the `.env` file, the default.
 //! `docs/manual.org` has the table of every name.
 
+use crate::domain::label::PrivacyTag;
 use crate::domain::org::property::Inheritance;
 use crate::domain::scope::Level;
 use crate::domain::sexp::reader::Sexp;
@@ -96,8 +97,8 @@ pub struct Config {
     pub providers: Vec<ProviderSetting>,
     /// Levels by tool.
     pub permissions: BTreeMap<String, Level>,
-    /// Tags that make a node private.
-    pub private_tags: Vec<String>,
+    /// Tags that make a node private, each with how private.
+    pub private_tags: Vec<PrivacyTag>,
     /// Folders whose files came from elsewhere.
     pub untrusted_folders: Vec<PathBuf>,
     /// Remotes of git repositories that are the user's own, or beginnings of them.
@@ -300,7 +301,7 @@ impl Config {
             cascade: None,
             providers: Vec::new(),
             permissions: BTreeMap::new(),
-            private_tags: vec!["private".to_string()],
+            private_tags: vec!["private".into()],
             untrusted_folders: Vec::new(),
             trusted_remotes: Vec::new(),
             allowed_hosts: Vec::new(),
@@ -341,8 +342,10 @@ impl Config {
             self.assistant = name.to_string();
         }
         self.cascade = list("PROVIDER_CASCADE");
-        if let Some(tags) = list("PRIVACY_FILTER_TAGS") {
-            self.private_tags = tags;
+        let tags: Option<Vec<String>> = list("PRIVACY_FILTER_TAGS");
+        if let Some(tags) = tags {
+            self.private_tags.clear();
+            tags.iter().for_each(|tag| self.take_private_tag(PrivacyTag::read(tag)));
         }
         if let Some(folders) = text("UNTRUSTED_DIRS") {
             let named = folders.split(':').map(str::trim).filter(|folder| !folder.is_empty());
@@ -390,6 +393,11 @@ impl Config {
         }
     }
 
+    fn take_private_tag(&mut self, (tag, wrong): (PrivacyTag, Option<String>)) {
+        self.private_tags.push(tag);
+        self.notices.extend(wrong);
+    }
+
     /// Takes in rules about hosts; one that could never name a host is a notice.
     fn allow_hosts(&mut self, rules: Vec<String>) {
         for rule in rules {
@@ -428,7 +436,16 @@ impl Config {
             self.cascade = Some(names("cascade"));
         }
         if settings.get("private-tags").is_some() {
-            self.private_tags = names("private-tags");
+            self.private_tags.clear();
+            for entry in settings.list_at("private-tags") {
+                match (entry.as_name(), pair(entry)) {
+                    (Some(tag), _) => self.private_tags.push(tag.into()),
+                    (None, Some((tag, tier))) => self.take_private_tag(PrivacyTag::of(&tag, &tier)),
+                    (None, None) => self.notices.push(
+                        "A private tag is ignored: write a tag, or (TAG . TIER) with block, ask or warn.".to_string(),
+                    ),
+                }
+            }
         }
         // Beside what the environment names: one of the two may know more.
         self.untrusted_folders.extend(untrusted);

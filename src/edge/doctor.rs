@@ -1,6 +1,7 @@
 //! The doctor: what works, what does not, and how to repair it. Local checks use no network.
 
 use crate::domain::count::counted;
+use crate::domain::label::{Privacy, PrivacyTag};
 use crate::domain::port::Locality;
 use crate::edge::clock::local;
 use crate::edge::config::Config;
@@ -313,9 +314,13 @@ fn own_tools(engine: &Engine) -> Option<Check> {
 
 /// Says what is private, how much of it is known by its words, and how often which tag kept something back.
 fn privacy(engine: &Engine) -> Check {
+    let named = |tag: &PrivacyTag| match tag.tier {
+        Privacy::Private => tag.tag.clone(),
+        tier @ (Privacy::Open | Privacy::Warn | Privacy::Ask) => format!("{} ({})", tag.tag, tier.word()),
+    };
     let tags = match engine.config.private_tags.as_slice() {
         [] => "no tag makes notes private".to_string(),
-        tags => format!("private by {}", tags.join(", ")),
+        tags => format!("private by {}", tags.iter().map(named).collect::<Vec<_>>().join(", ")),
     };
     let QuotationsRead { files, waiting, left_out } = engine.quotations_read();
     let mut known = format!("something is private in {}", counted(files, "file"));
@@ -324,7 +329,9 @@ fn privacy(engine: &Engine) -> Check {
     }
     let kept: Vec<String> = engine.kept_back().into_iter().map(|(tag, count)| format!("{tag} {count}")).collect();
     let kept = if kept.is_empty() { "nothing".to_string() } else { kept.join(", ") };
-    let detail = format!("{tags}; {known}; kept back since the start: {kept}");
+    let sent: Vec<String> = engine.sent_marked().into_iter().map(|(tag, count)| format!("{tag} {count}")).collect();
+    let sent = if sent.is_empty() { String::new() } else { format!("; sent though marked: {}", sent.join(", ")) };
+    let detail = format!("{tags}; {known}; kept back since the start: {kept}{sent}");
     match left_out {
         0 => Check::good("privacy", "Privacy", detail),
         more => {

@@ -18,7 +18,7 @@ mod walls;
 pub use kept::Alive;
 pub(in crate::edge) use kept::{Said, keep};
 pub use launcher::Launcher;
-pub use policy::{Policy, SecretTest, Stamps, changed_files, newly_obeyed, stamps};
+pub use policy::{Notes, Policy, SecretTest, Stamps, changed_files, newly_obeyed, stamps};
 pub(crate) use probe::Folder;
 pub use probe::{Check, ConfinementReport, probe};
 pub use proxy::Asked;

@@ -8,7 +8,7 @@ use crate::domain::gate::place::secret_name;
 use crate::domain::hash::ContentHasher;
 use crate::domain::id::ObjectHash;
 use crate::domain::label::Privacy;
-use crate::domain::memory::document::{PrivacyOptions, privacy, private_by_lines};
+use crate::domain::memory::document::{PrivacyOptions, privacy, privacy_by_lines};
 use crate::domain::org::decode::decode;
 use crate::domain::org::scan::{ScanOptions, scan};
 use crate::domain::org::setup::{SetupText, SetupTexts, Setups, is_elsewhere};
@@ -208,24 +208,28 @@ impl SetupFiles {
             return Err(too_large());
         }
         let text = decode(&bytes).map_err(|why| why.to_string())?.text;
-        let private = self.is_private(&text)?;
+        let privacy = self.privacy_of(&text)?;
         let hash = ObjectHash::new(ContentHasher::new("setup").text(&text).finish());
-        Ok(SetupText { text, hash, private })
+        Ok(SetupText { text, hash, privacy })
     }
 
-    /// Returns whether whatever names a file of this text would be private by that.
-    pub fn makes_private(&self, text: &Arc<str>) -> bool {
-        text.len() as u64 > MAX_BYTES || self.is_private(text).unwrap_or(true)
+    /// Returns how private whatever names a file of this text would be by that.
+    pub fn makes_private(&self, text: &Arc<str>) -> Privacy {
+        match text.len() as u64 > MAX_BYTES {
+            true => Privacy::Private,
+            false => self.privacy_of(text).unwrap_or(Privacy::Private),
+        }
     }
 
-    /// Returns whether a text is private by its own lines; the error says why it may not be read for settings.
-    fn is_private(&self, text: &Arc<str>) -> Result<bool, String> {
+    /// Returns how private a text is by its own lines; the error says why it may not be read for settings.
+    fn privacy_of(&self, text: &Arc<str>) -> Result<Privacy, String> {
         let outline = scan(text.clone(), &ScanOptions::default()).map_err(|why| why.to_string())?;
-        let private = private_by_lines(&outline, &self.privacy);
-        if !private && privacy(&outline, &self.privacy).contains(&Privacy::Private) {
+        let by_lines = privacy_by_lines(&outline, &self.privacy);
+        // What a heading keeps must not turn up, by a line of it, at headings that keep less.
+        if privacy(&outline, &self.privacy).into_iter().any(|one| one.is_kept() && one > by_lines) {
             return Err("it holds private notes; keep settings in a file without them".to_owned());
         }
-        Ok(private)
+        Ok(by_lines)
     }
 }
 

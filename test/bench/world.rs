@@ -93,7 +93,7 @@ impl World {
             permissions: Default::default(),
             private_tags: vec!["private".into()],
             self_build: false,
-            see_private: true,
+            may_see: passepartout::domain::label::Privacy::Private,
             hosts: Vec::new(),
         };
         let text: Arc<str> = texts.concat().into();

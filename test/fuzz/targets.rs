@@ -275,7 +275,7 @@ static SCOPE: LazyLock<Scope> = LazyLock::new(|| Scope {
     permissions: Default::default(),
     private_tags: vec!["private".into()],
     self_build: false,
-    see_private: true,
+    may_see: passepartout::domain::label::Privacy::Private,
     hosts: Vec::new(),
 });
 static SURVEY: LazyLock<Survey> =

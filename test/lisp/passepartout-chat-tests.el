@@ -263,6 +263,12 @@ Sources: [[id:abc-1][A x note]], [[file:/tmp/n.org::*B][B]]
            (":END:\n" "Q1" ":privacy: Private\n" "" t t)
            (":END:\n" "Q1" ":PP_PRIVACY+: shared \"private\"\n" "" t t)
            (":END:\n" "Q1" ":PRIVACY: unprivate\n" "" nil nil)
+           (":END:\n" "Q1" ":PRIVACY: ask\n" "" "ask" "ask")
+           (":END:\n" "Q1 :private:" ":PRIVACY: warn\n" "" t t)
+           (":END:\n#+PROPERTY: PP_PRIVACY warn\n" "Q1" ":PP_PRIVACY: ask\n"
+            "" "ask" "ask")
+           (":END:\n" "Q1" ":PP_PRIVACY: hush\n" "" t t)
+           (":END:\n" "Q1" ":PP_PRIVACY: open\n" "" nil nil)
            (":END:\n" "Q1" "" ":PRIVACY: private\n" nil nil)
            (":END:\n" "Q1 :work:Private:" "" "" t t)
            (":END:\n" "Q1 :@private:" "" "" t t)
@@ -301,6 +307,18 @@ Sources: [[id:abc-1][A x note]], [[file:/tmp/n.org::*B][B]]
               (set-buffer-modified-p nil)
               (kill-buffer)))
           (delete-file file))))))
+
+(ert-deftest passepartout-chat-a-turn-is-marked-with-its-tier ()
+  (dolist (case '(("ask" "ask") ("warn" "warn") (t "private")
+                  ("else" "private")))
+    (passepartout-fake-with
+      (let ((session (passepartout-chat-tests--open)))
+        (passepartout-chat-tests--ask "Q1")
+        (passepartout-chat-tests--answer session "t1" '("A1")
+                                         :private (car case))
+        (goto-char (point-min))
+        (search-forward "* Q1")
+        (should (equal (cadr case) (org-entry-get nil "PRIVACY")))))))
 
 (ert-deftest passepartout-chat-a-chat-stays-private-beyond-what-is-sent ()
   (passepartout-fake-with

@@ -225,6 +225,28 @@
                        '("AREA" "KIND")))
         (should-not (plist-member settings :keys))))))
 
+(ert-deftest passepartout-events-private-tags-have-tiers-and-mistakes-a-way-out ()
+  (pcase-dolist
+      (`(,tags ,told)
+       '((nil nil)
+         (("private") (("private" . "block")))
+         (("private" ("journal" . ask) ("work" . warn) ("diary" . block))
+          (("private" . "block") ("journal" . "ask") ("work" . "warn")
+           ("diary" . "block")))))
+    (let ((passepartout-private-tags tags))
+      (should (equal told
+                     (mapcar (lambda (entry)
+                               (cons (car entry) (symbol-name (cdr entry))))
+                             (passepartout-private-tiers))))))
+  (dolist (wrong '((("work" . shout)) (("work" . "ask")) (work) ((1 . ask))
+                   "private"))
+    (let* ((passepartout-private-tags wrong)
+           (error (should-error (passepartout-private-tiers)
+                                :type 'user-error)))
+      (should (string-match-p "Customize `passepartout-private-tags'"
+                              (cadr error)))))
+  (should-not (get 'passepartout-private-tags 'safe-local-variable)))
+
 (ert-deftest passepartout-events-orgs-new-settings-are-told-and-nothing-is-stopped ()
   (let ((org-todo-keywords '((sequence "TODO" "DONE")))
         (org-use-property-inheritance nil)

@@ -238,7 +238,13 @@ fn a_card_keeps_what_holds_of_the_whole_file_and_what_set_it_up() {
         "#+PROPERTY: a 1\n#+PROPERTY: A+ 2\n#+CATEGORY: first\n#+CATEGORY: last\n* h\n:PROPERTIES:\n:A+: 3\n:END:\n";
     let mut outline = scan(text.into(), &ScanOptions::default()).expect("it is small");
     let hash = Some(ObjectHash::new([7; 32]));
-    let setup = |path: &str, hash| SetupUse { path: path.into(), hash, line: 1, problem: None, private: false };
+    let setup = |path: &str, hash| SetupUse {
+        path: path.into(),
+        hash,
+        line: 1,
+        problem: None,
+        privacy: passepartout::domain::label::Privacy::Open,
+    };
     outline.setups = vec![setup("/m/base.org", hash), setup("/m/gone.org", None)];
     let document = Document::build("n.org", outline, &PrivacyOptions::default());
     let card = Card::of(&document);
@@ -558,7 +564,7 @@ mod stored {
         let before = filled(folder.path());
         let answers = all(before.nodes());
         let mut private = Shape::default();
-        private.privacy.tags.push("secret".to_string());
+        private.privacy.tags.push("secret".into());
         let (store, loaded) = load(folder.path(), &private);
         let labels =
             |view: &View| view.nodes().filter(|n| n.privacy() > passepartout::domain::label::Privacy::Open).count();

@@ -47,7 +47,7 @@ fn request(max_tokens: usize) -> Request<'static> {
         focus: None,
         query: None,
         max_tokens,
-        audience: Audience::Remote,
+        audience: Audience::Remote(passepartout::domain::label::Privacy::ELSEWHERE),
         now: now(),
         deadline_minutes: 60,
         project_tag: "project",

@@ -1203,7 +1203,10 @@ async fn a_conversation_whose_command_could_read_private_notes_stays_private() {
         for plan in engine.plans(false) {
             home.approve(&engine, &plan).await.expect("the approval counts");
         }
-        assert!(engine.is_known_private(&origin().session), "{command}");
+        assert!(
+            (engine.known_privacy(&origin().session) == passepartout::domain::label::Privacy::Private),
+            "{command}"
+        );
         engine.close().await;
         std::fs::remove_dir_all(home.store()).unwrap();
     }
@@ -1229,7 +1232,10 @@ async fn without_its_store_a_conversation_that_went_before_is_taken_for_private(
     let said = Said { role: Role::Assistant, text: format!("The result is {CANARY}."), privacy: Privacy::Open };
     let finished = engine.ask(Ask { history: vec![said], ..ask("go on") }, engine.new_turn(), &mut |_| {}).await;
     assert!(finished.report.notice.as_deref().is_some_and(|n| n.contains("never leave this machine")));
-    assert!(engine.plans(false).is_empty() && engine.is_known_private(&origin().session));
+    assert!(
+        engine.plans(false).is_empty()
+            && (engine.known_privacy(&origin().session) == passepartout::domain::label::Privacy::Private)
+    );
     let other = Origin { session: SessionId("other".to_string()), ..origin() };
     let finished = engine.ask(Ask { origin: other, ..ask("hello") }, engine.new_turn(), &mut |_| {}).await;
     assert_eq!(finished.report.ending, Ending::Parked, "a new conversation is not: {:?}", finished.report.notice);

@@ -69,7 +69,7 @@ impl World {
             permissions: Default::default(),
             private_tags: vec!["private".into()],
             self_build: false,
-            see_private: true,
+            may_see: passepartout::domain::label::Privacy::Private,
             hosts: Vec::new(),
         };
         let survey = Survey::new(Arc::new(NoVault), Arc::new(Nowhere), None, Duration::from_secs(10));

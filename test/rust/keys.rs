@@ -320,7 +320,7 @@ async fn keys_outlive_the_program_and_follow_a_renamed_file() {
     assert_eq!(found(&first, "a.org::*A#2").as_deref(), Some("A"));
     first.close().await;
     for tags in [["private"], ["secret"]] {
-        let again = home.engine_with(|config| config.private_tags = tags.map(str::to_string).to_vec()).await;
+        let again = home.engine_with(|config| config.private_tags = tags.map(Into::into).to_vec()).await;
         assert_eq!(found(&again, "a.org::*A/B").as_deref(), Some("B"), "{tags:?}");
         assert_eq!(found(&again, "a.org::*A").as_deref(), Some("Z"), "{tags:?}");
         again.close().await;

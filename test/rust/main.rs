@@ -51,6 +51,7 @@ mod store;
 mod support;
 mod survive;
 mod takeover;
+mod tiers;
 mod time;
 mod tools;
 mod turn;

@@ -510,7 +510,7 @@ fn world_of<'a>(world: &World<'a>) -> World<'a> {
 #[test]
 fn a_hint_for_a_label_of_its_own_names_nothing_private() {
     let view = view(&[("/m/a.org", "* Open :garden:\n* Hidden :crypt:secretplan:\n** Below :onlyhere:\n")]);
-    let privacy = PrivacyOptions { tags: vec!["crypt".to_string()] };
+    let privacy = PrivacyOptions { tags: vec!["crypt".into()] };
     let text = view.text("/m/a.org").expect("a text");
     let outline = scan(text, &ScanOptions::default()).expect("a short text");
     let view = view.with(Arc::new(Document::build("/m/a.org", outline, &privacy)));

@@ -50,9 +50,10 @@ fn a_passage_is_known_however_it_is_set_and_little_else_is() {
     ] {
         assert_eq!(known.quoted(&text).is_some(), found, "{text}");
     }
-    let row = known.quoted(DIAGNOSIS).unwrap();
-    assert_eq!(known.files_with(row).iter().map(|file| &***file).collect::<Vec<_>>(), ["n.org"]);
-    assert_eq!(node_with(&document("n.org", &notes), row), Some(1));
+    let (row, privacy) = known.quoted(DIAGNOSIS).unwrap();
+    assert_eq!(privacy, Privacy::Private);
+    assert_eq!(known.files_with(row, privacy).iter().map(|file| &***file).collect::<Vec<_>>(), ["n.org"]);
+    assert_eq!(node_with(&document("n.org", &notes), row, privacy), Some(1));
 }
 
 #[test]
@@ -137,7 +138,7 @@ async fn a_quotation_in_a_prompt_goes_to_no_model_elsewhere_and_the_user_learns_
     assert!(finished.report.plans.is_empty());
     let notice = finished.report.notice.clone().unwrap_or_default();
     assert!(notice.contains("stand in the private note “Doctor”"), "{notice}");
-    assert!(engine.is_known_private(&finished.session));
+    assert_eq!(engine.known_privacy(&finished.session), Privacy::Private);
     for line in engine.log_lines(1000) {
         assert!(!line.text.contains("Doctor") && !line.text.contains("specialist"), "{}", line.text);
     }
@@ -233,7 +234,7 @@ async fn what_each_tag_kept_back_is_counted_and_no_note_is_named() {
     ]);
     let server = FakeServer::start([]);
     let set = |config: &mut passepartout::edge::config::Config| {
-        config.private_tags = vec!["private".to_string(), "@health".to_string()];
+        config.private_tags = vec!["private".into(), "@health".into()];
         provide(config, &[("fake", &server, false)], &["fake"]);
     };
     let engine = home.engine_with(set).await;

@@ -499,9 +499,9 @@ fn scope(world: &World) -> Scope {
         home: text("home"),
         own: vec![text("home/store")],
         permissions: BTreeMap::new(),
-        private_tags: vec!["private".to_string()],
+        private_tags: vec!["private".into()],
         self_build: false,
-        see_private: true,
+        may_see: passepartout::domain::label::Privacy::Private,
         hosts: Vec::new(),
     }
 }

@@ -347,7 +347,7 @@ async fn a_turn_that_was_stopped_after_a_private_act_leaves_its_conversation_pri
     let server = FakeServer::start([calls(&[read]), calls(&[mark("c2", "DONE")])]);
     let (engine, finished) = stopped_in_the_act(&home, &server, &slow).await;
     assert_eq!(finished.report.conversation.labels.privacy, Privacy::Private);
-    assert!(engine.is_known_private(&origin().session));
+    assert!((engine.known_privacy(&origin().session) == passepartout::domain::label::Privacy::Private));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -247,7 +247,7 @@ fn scope() -> Scope {
         permissions: BTreeMap::new(),
         private_tags: Vec::new(),
         self_build: false,
-        see_private: false,
+        may_see: passepartout::domain::label::Privacy::ELSEWHERE,
         hosts: Vec::new(),
     }
 }

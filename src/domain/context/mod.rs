@@ -42,8 +42,8 @@ use std::sync::Arc;
 pub enum Audience {
     /// A reader on this machine; private nodes may be in it.
     Local,
-    /// Any other reader.
-    Remote,
+    /// Any other reader, and the most private that one may see.
+    Remote(Privacy),
 }
 
 /// How a node is written. The order is by fullness.
@@ -130,7 +130,7 @@ impl Audience {
     pub fn clearance(self) -> Privacy {
         match self {
             Audience::Local => Privacy::Private,
-            Audience::Remote => Privacy::Open,
+            Audience::Remote(privacy) => privacy,
         }
     }
 }

@@ -4,10 +4,11 @@
 //! "no action without gates" and "one clearance, one act" hold at compile time.
 
 use crate::domain::action::Action;
+use crate::domain::gate::dispatcher::shows_what_asks;
 use crate::domain::gate::plan::{Approval, asks};
 use crate::domain::gate::shell::{self, Harm, Matter};
 use crate::domain::gate::{Case, Facts, Gates, Opinion, Reason, Trace, Verdict, reach, secret};
-use crate::domain::label::Trust;
+use crate::domain::label::{Privacy, Trust};
 use crate::domain::scope::Scope;
 use crate::domain::tool::Effect;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,6 +21,7 @@ pub struct Cleared {
     scope: Scope,
     trace: Trace,
     rule: Option<String>,
+    lets_in: bool,
 }
 
 impl Cleared {
@@ -46,6 +48,11 @@ impl Cleared {
     /// Returns what the gates said.
     pub fn trace(&self) -> &Trace {
         &self.trace
+    }
+
+    /// Returns whether a human approved that a model elsewhere is shown what asks first. The scope lets it be seen then.
+    pub fn lets_in(&self) -> bool {
+        self.lets_in
     }
 }
 
@@ -126,22 +133,27 @@ pub enum Judgement {
 pub fn judge(gates: &Gates, case: Case<'_>, approval: Option<Approval>) -> Judgement {
     let trace = ask_all(gates, &case);
     let verdict = trace.strictest().map(|opinion| opinion.verdict.severity());
-    let cleared = |trace: Trace, rule: Option<String>| {
+    let cleared = |trace: Trace, rule: Option<String>, lets_in: bool| {
+        let may_see = if lets_in { Privacy::Ask } else { case.scope.may_see };
         Judgement::Cleared(Box::new(Cleared {
             action: case.action.clone(),
             facts: case.facts.clone(),
-            scope: case.scope.clone(),
+            scope: Scope { may_see, ..case.scope.clone() },
             trace,
             rule,
+            lets_in,
         }))
     };
     match verdict {
-        Some(0) => cleared(trace, None),
+        Some(0) => cleared(trace, None, false),
         Some(1) => match approval {
-            Some(approval) if covers(&approval, &case, &trace) => cleared(trace, None),
+            Some(approval) if covers(&approval, &case, &trace) => {
+                let lets_in = shows_what_asks(&case);
+                cleared(trace, None, lets_in)
+            }
             Some(_) => Judgement::Parked(trace),
             None => match answered(gates, &case, &trace) {
-                Some(rule) => cleared(trace, Some(rule)),
+                Some(rule) => cleared(trace, Some(rule), false),
                 None => Judgement::Parked(trace),
             },
         },

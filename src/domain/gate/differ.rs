@@ -49,6 +49,8 @@ pub fn basis(facts: &Facts) -> String {
         match facts.privacy {
             None => "not known",
             Some(Privacy::Open) => "open",
+            Some(Privacy::Warn) => "warn",
+            Some(Privacy::Ask) => "ask",
             Some(Privacy::Private) => "private",
         }
     ));

@@ -1,15 +1,18 @@
-//! What an edit does to privacy: which private text would no longer be private, and which open places get new text.
+//! What an edit does to privacy: which text would be less private, and which places get text that is new there.
 //!
 //! Judged from the outlines before and after, with everything that a heading inherits, not from tags in the text.
 
 use crate::domain::gate::facts::EditFact;
-use crate::domain::label::Privacy;
+use crate::domain::label::{Privacy, PrivacyTag};
 use crate::domain::memory::document::{PrivacyOptions, privacy};
 use crate::domain::org::is_org;
 use crate::domain::org::outline::Outline;
 use crate::domain::org::scan::{ScanOptions, TooLarge, scan};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
+
+/// The tiers that text can lose, least first.
+const TIERS: [Privacy; 3] = [Privacy::Warn, Privacy::Ask, Privacy::Private];
 
 /// One side of one edit.
 struct Side {
@@ -19,14 +22,35 @@ struct Side {
     privacy: Option<Vec<Privacy>>,
 }
 
-/// How often a piece of text stands in private and in open places.
+/// How often a piece of text stands in places of each tier.
 #[derive(Clone, Copy, Default)]
 struct Count {
-    private: usize,
-    open: usize,
+    /// In the order of [`Privacy`].
+    at: [usize; 4],
 }
 
-/// Returns the highest headings whose text was private before and would stand in an open place, by their titles;
+impl Count {
+    fn below(&self, tier: Privacy) -> usize {
+        self.at.iter().take(tier as usize).sum()
+    }
+
+    fn from(&self, tier: Privacy) -> usize {
+        self.at.iter().skip(tier as usize).sum()
+    }
+}
+
+/// What an edit would make less private.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loosened {
+    /// The highest headings, by their titles, and files.
+    pub names: Vec<String>,
+    /// How private the most private of those headings is now.
+    pub was: Privacy,
+    /// Whether something of it would not be private at all.
+    pub opens: bool,
+}
+
+/// Returns the highest headings whose text was private before and would stand in a less private place, by their titles;
 /// a file by its name for what stands above its first heading, or when a setup file would no longer make it private.
 ///
 /// All edits are taken together: a heading may leave one file for another. A file that is no Org file keeps nothing
@@ -35,24 +59,31 @@ struct Count {
 ///
 /// # Errors
 /// When a text is too large to be read as Org.
-pub fn loosened(edits: &[EditFact], private_tags: &[String]) -> Result<Vec<String>, TooLarge> {
+pub fn loosened(edits: &[EditFact], private_tags: &[PrivacyTag]) -> Result<Loosened, TooLarge> {
     let before = befores(edits, private_tags)?;
     // What is set up keeps its text, so that nothing of it stands in the edits.
     let mut names: Vec<String> = Vec::new();
     let opened = edits.iter().flat_map(|edit| &edit.by_setup.opens);
     opened.for_each(|file| add(&mut names, readable(file.rsplit('/').next().unwrap_or(file))));
-    if !before.iter().any(|side| (0..side.outline.nodes.len()).any(|node| side.is_private(node))) {
-        return Ok(names);
+    let mut lost = Loosened { opens: !names.is_empty(), names, was: Privacy::Open };
+    if !before.iter().any(|side| (0..side.outline.nodes.len()).any(|node| side.tier(node) > Privacy::Open)) {
+        return Ok(lost);
     }
     let after = afters(edits, private_tags)?;
     let (old, new) = (counts(&before), counts(&after));
     let count = |counts: &HashMap<&str, Count>, piece: &str| counts.get(piece).copied().unwrap_or_default();
-    let found = highest(&before, &|piece| {
+    let loses = |piece: &str, tier: Privacy| {
         let (old, new) = (count(&old, piece), count(&new, piece));
-        new.open > old.open && new.private < old.private
-    });
-    found.into_iter().for_each(|name| add(&mut names, name));
-    Ok(names)
+        new.below(tier) > old.below(tier) && new.from(tier) < old.from(tier)
+    };
+    let found = highest(&before, &|piece, is| TIERS.into_iter().any(|tier| tier <= is && loses(piece, tier)));
+    for (side, node) in found {
+        lost.was = lost.was.max(side.tier(node));
+        add(&mut lost.names, side.name(node));
+    }
+    let pieces = before.iter().flat_map(|side| (0..side.outline.nodes.len()).flat_map(|node| side.pieces(node)));
+    lost.opens |= pieces.into_iter().any(|piece| loses(piece, Privacy::Warn));
+    Ok(lost)
 }
 
 fn add(names: &mut Vec<String>, name: String) {
@@ -65,70 +96,84 @@ fn readable(name: &str) -> String {
     name.chars().filter(|c| !c.is_control()).take(80).collect()
 }
 
-/// Returns the open headings and files that would get text which stood in no open place before.
+/// Returns the headings and files less private than a tier that would get text which stood in no such place before.
 ///
 /// # Errors
 /// When a text is too large to be read as Org.
-pub fn opened(edits: &[EditFact], private_tags: &[String]) -> Result<Vec<String>, TooLarge> {
+pub fn opened(edits: &[EditFact], private_tags: &[PrivacyTag], tier: Privacy) -> Result<Vec<String>, TooLarge> {
     let (before, after) = (befores(edits, private_tags)?, afters(edits, private_tags)?);
     let (old, new) = (counts(&before), counts(&after));
-    let open = |counts: &HashMap<&str, Count>, piece: &str| counts.get(piece).map_or(0, |count| count.open);
-    Ok(places(&after, &|piece| open(&new, piece) > open(&old, piece)))
+    let below = |counts: &HashMap<&str, Count>, piece: &str| counts.get(piece).map_or(0, |count| count.below(tier));
+    Ok(places(&after, tier, &|piece| below(&new, piece) > below(&old, piece)))
 }
 
-/// Returns what would stand in open places and stood in none before: the name of each place, and its new text as one
-/// piece.
+/// A text that would stand where it was not before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewlyOpen {
+    /// The name of the place.
+    pub place: String,
+    /// The new text there, as one piece.
+    pub text: String,
+    /// The place is less private than this.
+    pub below: Privacy,
+}
+
+/// Returns what would stand in places less private than each tier that is kept, and stood in none of them before.
 ///
 /// # Errors
 /// When a text is too large to be read as Org.
-pub fn newly_open(edits: &[EditFact], private_tags: &[String]) -> Result<Vec<(String, String)>, TooLarge> {
+pub fn newly_open(edits: &[EditFact], private_tags: &[PrivacyTag]) -> Result<Vec<NewlyOpen>, TooLarge> {
     let (before, after) = (befores(edits, private_tags)?, afters(edits, private_tags)?);
     let (old, new) = (counts(&before), counts(&after));
-    let open = |counts: &HashMap<&str, Count>, piece: &str| counts.get(piece).map_or(0, |count| count.open);
-    let opens = |piece: &str| open(&new, piece) > open(&old, piece);
     let mut found = Vec::new();
-    for side in &after {
-        let places = standing(side, &opens);
-        for (node, place) in places.into_iter().enumerate().filter(|(node, _)| !side.is_private(*node)) {
-            let pieces: Vec<&str> = side.pieces(node).collect();
-            let (first, last) =
-                (pieces.iter().position(|piece| opens(piece)), pieces.iter().rposition(|piece| opens(piece)));
-            // A line between new ones may stand elsewhere already; the passage goes through it.
-            let Some(text) = first.zip(last).and_then(|(first, last)| pieces.get(first..=last)) else { continue };
-            found.push((side.name(place), text.join("\n")));
+    for tier in TIERS.into_iter().filter(|tier| tier.is_kept()) {
+        let below = |counts: &HashMap<&str, Count>, piece: &str| counts.get(piece).map_or(0, |count| count.below(tier));
+        let opens = |piece: &str| below(&new, piece) > below(&old, piece);
+        for side in &after {
+            let places = standing(side, &opens);
+            for (node, place) in places.into_iter().enumerate().filter(|(node, _)| side.tier(*node) < tier) {
+                let pieces: Vec<&str> = side.pieces(node).collect();
+                let (first, last) =
+                    (pieces.iter().position(|piece| opens(piece)), pieces.iter().rposition(|piece| opens(piece)));
+                // A line between new ones may stand elsewhere already; the passage goes through it.
+                let Some(text) = first.zip(last).and_then(|(first, last)| pieces.get(first..=last)) else { continue };
+                found.push(NewlyOpen { place: side.name(place), text: text.join("\n"), below: tier });
+            }
         }
     }
     Ok(found)
 }
 
-fn befores(edits: &[EditFact], private_tags: &[String]) -> Result<Vec<Side>, TooLarge> {
+fn befores(edits: &[EditFact], private_tags: &[PrivacyTag]) -> Result<Vec<Side>, TooLarge> {
     sides(edits.iter().filter_map(|edit| Some((edit, edit.before.as_ref()?, edit.by_setup.before))), private_tags)
 }
 
-fn afters(edits: &[EditFact], private_tags: &[String]) -> Result<Vec<Side>, TooLarge> {
+fn afters(edits: &[EditFact], private_tags: &[PrivacyTag]) -> Result<Vec<Side>, TooLarge> {
     sides(edits.iter().map(|edit| (edit, &edit.after, edit.by_setup.after)), private_tags)
 }
 
 fn sides<'a>(
-    texts: impl Iterator<Item = (&'a EditFact, &'a Arc<str>, bool)>,
-    private_tags: &[String],
+    texts: impl Iterator<Item = (&'a EditFact, &'a Arc<str>, Privacy)>,
+    private_tags: &[PrivacyTag],
 ) -> Result<Vec<Side>, TooLarge> {
     let options = PrivacyOptions { tags: private_tags.to_vec() };
-    texts.map(|(edit, text, private)| Side::read(edit, text, private, &options)).collect()
+    texts.map(|(edit, text, least)| Side::read(edit, text, least, &options)).collect()
 }
 
 impl Side {
-    fn read(edit: &EditFact, text: &Arc<str>, private: bool, options: &PrivacyOptions) -> Result<Side, TooLarge> {
+    /// Reads a text of which every node is at least so private as `least`.
+    fn read(edit: &EditFact, text: &Arc<str>, least: Privacy, options: &PrivacyOptions) -> Result<Side, TooLarge> {
         let outline = scan(text.clone(), &ScanOptions::default())?;
-        let privacy = is_org(&edit.file).then(|| match private {
-            true => vec![Privacy::Private; outline.nodes.len()],
-            false => privacy(&outline, options),
-        });
+        let privacy = is_org(&edit.file)
+            .then(|| privacy(&outline, options).into_iter().map(|own| own.max(least)).collect::<Vec<_>>());
         Ok(Side { file: edit.file.clone(), outline, privacy })
     }
 
-    fn is_private(&self, node: usize) -> bool {
-        self.privacy.as_ref().is_some_and(|privacy| privacy.get(node) == Some(&Privacy::Private))
+    fn tier(&self, node: usize) -> Privacy {
+        match &self.privacy {
+            Some(privacy) => privacy.get(node).copied().unwrap_or(Privacy::Private),
+            None => Privacy::Open,
+        }
     }
 
     fn parent(&self, node: usize) -> Option<usize> {
@@ -152,12 +197,17 @@ impl Side {
     }
 }
 
-/// Returns whether a line is more than structure: marks of drawers and blocks and rules say nothing.
+/// Returns whether a line is more than structure: marks of drawers and blocks and rules say nothing, and neither does
+/// what only says how private something is.
 fn says_something(piece: &str) -> bool {
     let lower = piece.get(..8).map(str::to_ascii_lowercase).unwrap_or_default();
     let drawer = piece.starts_with(':') && piece.ends_with(':') && !piece.contains(char::is_whitespace);
     let block = lower.starts_with("#+end_") || lower == "#+begin_" && piece.split_whitespace().count() < 3;
-    piece.chars().any(char::is_alphanumeric) && !drawer && !block
+    let upper = piece.get(..24.min(piece.len())).map(str::to_ascii_uppercase).unwrap_or_default();
+    let mark = [":PRIVACY", ":PP_PRIVACY"]
+        .iter()
+        .any(|mark| upper.strip_prefix(mark).is_some_and(|rest| rest.starts_with(':') || rest.starts_with("+:")));
+    piece.chars().any(char::is_alphanumeric) && !drawer && !block && !mark
 }
 
 fn counts(sides: &[Side]) -> HashMap<&str, Count> {
@@ -166,9 +216,8 @@ fn counts(sides: &[Side]) -> HashMap<&str, Count> {
         for node in 0..side.outline.nodes.len() {
             for piece in side.pieces(node) {
                 let count = counts.entry(piece).or_default();
-                match side.is_private(node) {
-                    true => count.private += 1,
-                    false => count.open += 1,
+                if let Some(count) = count.at.get_mut(side.tier(node) as usize) {
+                    *count += 1;
                 }
             }
         }
@@ -176,12 +225,12 @@ fn counts(sides: &[Side]) -> HashMap<&str, Count> {
     counts
 }
 
-/// Names the highest private nodes that hold a piece which becomes open.
-fn highest(before: &[Side], loosens: &dyn Fn(&str) -> bool) -> Vec<String> {
+/// Returns the highest private nodes that hold a piece which becomes less private than they are.
+fn highest<'a>(before: &'a [Side], loosens: &dyn Fn(&str, Privacy) -> bool) -> Vec<(&'a Side, usize)> {
     let mut holders: HashMap<&str, Vec<(usize, usize)>> = HashMap::new();
     for (at, side) in before.iter().enumerate() {
-        for node in (0..side.outline.nodes.len()).filter(|node| side.is_private(*node)) {
-            for piece in side.pieces(node).filter(|piece| loosens(piece)) {
+        for node in (0..side.outline.nodes.len()).filter(|node| side.tier(*node) > Privacy::Open) {
+            for piece in side.pieces(node).filter(|piece| loosens(piece, side.tier(node))) {
                 holders.entry(piece).or_default().push((at, node));
             }
         }
@@ -204,16 +253,17 @@ fn highest(before: &[Side], loosens: &dyn Fn(&str) -> bool) -> Vec<String> {
             }
         }
     }
-    names(named.into_iter())
+    named
 }
 
-/// Names the open nodes that get a piece which stood in no open place; of a new heading, the place that it goes to.
-fn places(after: &[Side], opens: &dyn Fn(&str) -> bool) -> Vec<String> {
+/// Names the nodes below a tier that get a piece which stood in no such place; of a new heading, the place that it goes
+/// to.
+fn places(after: &[Side], tier: Privacy, opens: &dyn Fn(&str) -> bool) -> Vec<String> {
     let mut found = Vec::new();
     for side in after {
         let places = standing(side, opens);
         for (node, place) in places.into_iter().enumerate() {
-            if !side.is_private(node) && side.pieces(node).any(opens) {
+            if side.tier(node) < tier && side.pieces(node).any(opens) {
                 found.push((side, place));
             }
         }

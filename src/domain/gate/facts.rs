@@ -46,7 +46,7 @@ pub struct Facts {
     pub walls: Option<WallsFact>,
     /// What the headings say above what it is about: `:PP_DENY:` and its like, together.
     pub mandate: Mandate,
-    /// Where the action would put or send the words of private notes. It decides by its places alone.
+    /// Where the action would put or send the words of private notes. It decides by its places and tiers alone.
     pub quotes: Vec<QuoteFact>,
     /// Why what the action does to files could not be undone; `None` when it could, or when it changes none.
     pub not_undoable: Option<String>,
@@ -68,6 +68,8 @@ pub struct QuotedNote {
     pub title: String,
     /// The tag that makes it private, for counting.
     pub tag: String,
+    /// How private it is.
+    pub privacy: Privacy,
 }
 
 /// What a commit would hold, on what, and what it leaves out.
@@ -313,16 +315,23 @@ pub struct EditFact {
     pub by_setup: BySetup,
 }
 
-/// Whether lines such as `#+FILETAGS` of a file's setup files make all of it private, and what it does as one itself.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// How private lines such as `#+FILETAGS` of a file's setup files make all of it, and what it does as one itself. The
+/// default is that there are none.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BySetup {
     /// As it was.
-    pub before: bool,
+    pub before: Privacy,
     /// As it would be.
-    pub after: bool,
+    pub after: Privacy,
     /// Where the file is a setup file itself: what it made private and would no longer do so, by name. The list is
     /// bounded, and its last entry says how many more there are.
     pub opens: Vec<String>,
+}
+
+impl Default for BySetup {
+    fn default() -> Self {
+        BySetup { before: Privacy::Open, after: Privacy::Open, opens: Vec::new() }
+    }
 }
 
 impl Facts {
@@ -342,10 +351,8 @@ impl Facts {
 
     /// Returns how private an action is by what it reads, writes and quotes, for records of it.
     pub fn strictest(&self) -> Privacy {
-        match self.quotes.is_empty() {
-            true => self.privacy.unwrap_or(Privacy::Open),
-            false => Privacy::Private,
-        }
+        let quoted = self.quotes.iter().map(|quote| quote.note.privacy).max();
+        self.privacy.max(quoted).unwrap_or(Privacy::Open)
     }
 
     /// Returns the name of exactly these facts, as far as they decide what would happen.
@@ -373,6 +380,8 @@ impl Facts {
             None => 0,
             Some(Privacy::Open) => 1,
             Some(Privacy::Private) => 2,
+            Some(Privacy::Ask) => 3,
+            Some(Privacy::Warn) => 4,
         });
         hasher.number(self.unknown.len() as u64);
         for unknown in &self.unknown {
@@ -396,6 +405,9 @@ impl Facts {
         }
         for quote in &self.quotes {
             hasher.text("quote").text(&quote.place);
+            if quote.note.privacy != Privacy::Private {
+                hasher.text(quote.note.privacy.word());
+            }
         }
         self.hash_mandate(&mut hasher);
         self.hash_shell(&mut hasher);
@@ -416,7 +428,7 @@ impl Facts {
     fn hash_setup(&self, hasher: &mut ContentHasher) {
         for edit in self.edits.iter().chain(&self.put_texts).filter(|edit| edit.by_setup != BySetup::default()) {
             let BySetup { before, after, opens } = &edit.by_setup;
-            hasher.text("setup").text(&edit.file).number(u64::from(*before)).number(u64::from(*after));
+            hasher.text("setup").text(&edit.file).number(*before as u64).number(*after as u64);
             hasher.number(opens.len() as u64);
             for file in opens {
                 hasher.text(file);

@@ -51,7 +51,9 @@ const DATED: u32 = 1 << 29;
 /// The section holds a link to an id.
 const LINKING: u32 = 1 << 28;
 const COMMENTED: u32 = 1 << 30;
-const PRIVATE: u32 = 1 << 31;
+/// How private it is, in two bits: [`Privacy`] in its order.
+const PRIVACY: u32 = 0b11 << PRIVACY_AT;
+const PRIVACY_AT: u32 = 26;
 const PRIORITY: u32 = (1 << 21) - 1;
 
 /// A keyword of a heading, such as TODO.
@@ -304,8 +306,10 @@ impl Card {
 
     /// Returns how private a node is, of itself or by what it stands in.
     pub fn privacy(&self, index: usize) -> Privacy {
-        match self.slot(index) {
-            Some(slot) if slot.mark & PRIVATE == 0 => Privacy::Open,
+        match self.slot(index).map(|slot| (slot.mark & PRIVACY) >> PRIVACY_AT) {
+            Some(0) => Privacy::Open,
+            Some(1) => Privacy::Warn,
+            Some(2) => Privacy::Ask,
             // What is not there is shown to nobody.
             Some(_) | None => Privacy::Private,
         }

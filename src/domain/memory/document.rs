@@ -3,7 +3,7 @@
 //! Built from an outline in one pass; knows no disk and no clock.
 
 use crate::domain::id::{NodeId, ObjectHash};
-use crate::domain::label::Privacy;
+use crate::domain::label::{Privacy, PrivacyTag};
 use crate::domain::memory::card::Card;
 use crate::domain::memory::digest::{Digests, Reuse};
 use crate::domain::memory::kin::{self, Hashed, Sketched};
@@ -44,15 +44,23 @@ pub struct Document {
 /// What makes a node private, beside its `PRIVACY` property.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PrivacyOptions {
-    /// Tags, whole and without regard to case or a leading `@`.
-    pub tags: Vec<String>,
+    /// Tags, whole and without regard to case or a leading `@`; the strictest of several counts.
+    pub tags: Vec<PrivacyTag>,
 }
 
 impl PrivacyOptions {
-    /// Returns the first of these options' tags that is among some tags, as it is written without marks.
-    pub fn tag_among(&self, tags: &[&str]) -> Option<String> {
-        let wanted = self.tags.iter().map(|tag| plain_tag(tag)).filter(|tag| !tag.is_empty());
-        wanted.into_iter().find(|wanted| tags.iter().any(|tag| plain_tag(tag) == *wanted))
+    /// Returns the first of the strictest of these options' tags that are among some tags, as it is written without
+    /// marks, with its tier.
+    pub fn tag_among(&self, tags: &[&str]) -> Option<(String, Privacy)> {
+        let wanted = Tiers::of(self).0.into_iter();
+        let among = wanted.filter(|(wanted, _)| tags.iter().any(|tag| plain_tag(tag) == *wanted));
+        // Of equal ones the first: `max_by_key` takes the last.
+        among.rev().max_by_key(|(_, tier)| *tier)
+    }
+
+    /// Returns how private tags make what carries them.
+    pub fn of_tags(&self, tags: &[&str]) -> Privacy {
+        Tiers::of(self).of_tags(tags)
     }
 }
 
@@ -69,7 +77,7 @@ pub struct Anew {
 
 impl Default for PrivacyOptions {
     fn default() -> Self {
-        PrivacyOptions { tags: vec!["private".to_string()] }
+        PrivacyOptions { tags: vec!["private".into()] }
     }
 }
 
@@ -242,76 +250,98 @@ fn names_after(card: &Card, outline: &Outline) -> (Names, usize) {
     (Names::after(&card.file, outline, carried), named)
 }
 
-/// Returns each node's privacy: its own tags and properties, or those of anything above it.
+/// Returns each node's privacy: the strictest of its own tags and properties, and of anything above it.
 pub fn privacy(outline: &Outline, options: &PrivacyOptions) -> Vec<Privacy> {
-    let wanted: Vec<String> = options.tags.iter().map(|tag| plain_tag(tag)).filter(|tag| !tag.is_empty()).collect();
-    let private_tag = |tag: &str| {
-        let bare = tag.trim_start_matches('@');
-        match bare.is_ascii() {
-            // Nearly every tag of every file comes here: without an allocation.
-            true => wanted.iter().any(|wanted| wanted.eq_ignore_ascii_case(bare)),
-            false => wanted.contains(&plain_tag(tag)),
-        }
-    };
-    let whole_file = outline.filetags.iter().any(|tag| private_tag(tag))
-        || outline.properties.iter().any(private_property)
-        || outline.setups.iter().any(|setup| setup.private)
-        || private_keyword(&outline.text);
-    let mut privacy = Vec::with_capacity(outline.nodes.len());
+    let tiers = Tiers::of(options);
+    let whole_file = tiers.of_lines(outline);
+    let mut privacy: Vec<Privacy> = Vec::with_capacity(outline.nodes.len());
     for (index, node) in outline.nodes.iter().enumerate() {
-        let own = node.tags.iter().any(|tag| private_tag(tag)) || node.properties.iter().any(private_property);
+        let own = tiers.of_tags(&node.tags).max(of_properties(&node.properties));
         let inherited = match index {
-            0 if whole_file => Privacy::Private,
-            0 => Privacy::Open,
+            0 => whole_file,
             _ => privacy.get(node.parent as usize).copied().unwrap_or(Privacy::Private),
         };
-        privacy.push(if own { Privacy::Private } else { inherited });
+        privacy.push(own.max(inherited));
     }
     privacy
 }
 
-/// Returns whether lines such as `#+FILETAGS`, in a file or its setup files, make all of it private: what reads such a
-/// file for its settings becomes private, too. A setup file that could not be read does so as well.
-pub fn private_by_lines(outline: &Outline, options: &PrivacyOptions) -> bool {
-    let wanted: Vec<String> = options.tags.iter().map(|tag| plain_tag(tag)).filter(|tag| !tag.is_empty()).collect();
-    outline.filetags.iter().any(|tag| wanted.contains(&plain_tag(tag)))
-        || outline.properties.iter().any(private_property)
-        || outline.setups.iter().any(|setup| setup.private)
-        || private_keyword(&outline.text)
+/// Returns how private lines such as `#+FILETAGS`, in a file or its setup files, make all of it: what reads such a file
+/// for its settings becomes as private. A setup file that could not be read is the strictest.
+pub fn privacy_by_lines(outline: &Outline, options: &PrivacyOptions) -> Privacy {
+    Tiers::of(options).of_lines(outline)
+}
+
+/// The tags that make private, without marks and in lower case.
+struct Tiers(Vec<(String, Privacy)>);
+
+impl Tiers {
+    fn of(options: &PrivacyOptions) -> Tiers {
+        let tags = options.tags.iter().map(|tag| (plain_tag(&tag.tag), tag.tier));
+        Tiers(tags.filter(|(tag, _)| !tag.is_empty()).collect())
+    }
+
+    fn of_tag(&self, tag: &str) -> Privacy {
+        let bare = tag.trim_start_matches('@');
+        // Nearly every tag of every file comes here: without an allocation, where it is ASCII.
+        let plain = if bare.is_ascii() { None } else { Some(plain_tag(tag)) };
+        let is = |wanted: &str| plain.as_ref().map_or(wanted.eq_ignore_ascii_case(bare), |plain| wanted == plain);
+        let tiers = self.0.iter().filter(|(wanted, _)| is(wanted)).map(|(_, tier)| *tier);
+        tiers.max().unwrap_or(Privacy::Open)
+    }
+
+    fn of_tags<T: AsRef<str>>(&self, tags: &[T]) -> Privacy {
+        tags.iter().map(|tag| self.of_tag(tag.as_ref())).max().unwrap_or(Privacy::Open)
+    }
+
+    fn of_lines(&self, outline: &Outline) -> Privacy {
+        let setups = outline.setups.iter().map(|setup| setup.privacy).max().unwrap_or(Privacy::Open);
+        let lines = self.of_tags(&outline.filetags).max(of_properties(&outline.properties));
+        setups.max(lines).max(of_keywords(&outline.text))
+    }
 }
 
 fn plain_tag(tag: &str) -> String {
     tag.trim().trim_matches(':').trim_start_matches('@').to_lowercase()
 }
 
-fn private_property((key, value): &(Box<str>, Box<str>)) -> bool {
-    is_privacy(key.trim_end_matches('+')) && says_private(value)
+fn of_properties(properties: &[(Box<str>, Box<str>)]) -> Privacy {
+    let tiers = properties.iter().map(|(key, value)| of_property(key, value.split_whitespace()));
+    tiers.max().unwrap_or(Privacy::Open)
 }
 
-fn is_privacy(key: &str) -> bool {
-    key.eq_ignore_ascii_case("PRIVACY") || key.eq_ignore_ascii_case("PP_PRIVACY")
-}
-
-fn says_private(value: &str) -> bool {
-    value.split_whitespace().any(|word| word.trim_matches('"').eq_ignore_ascii_case("private"))
+/// Returns what a property makes private. `PP_PRIVACY` is ours, so that whatever it says but `open` is meant to; of
+/// `PRIVACY`, which others may use for something else, only our words count.
+fn of_property<'a>(key: &str, words: impl Iterator<Item = &'a str>) -> Privacy {
+    let key = key.trim_end_matches('+');
+    let unknown = match () {
+        () if key.eq_ignore_ascii_case("PP_PRIVACY") => Privacy::Private,
+        () if key.eq_ignore_ascii_case("PRIVACY") => Privacy::Open,
+        () => return Privacy::Open,
+    };
+    let open = |word: &str| matches!(word.trim_matches('"').to_ascii_lowercase().as_str(), "" | "open" | "nil");
+    let tier = |word: &str| if open(word) { Privacy::Open } else { Privacy::tier(word).unwrap_or(unknown) };
+    words.map(tier).max().unwrap_or(Privacy::Open)
 }
 
 /// How much of a `#+PROPERTY` line is read, in bytes.
 const MAX_PROPERTY_LINE: usize = 512;
 
-/// Returns whether a `#+PROPERTY: PRIVACY private` line stands anywhere in a file; it holds for all of it.
-fn private_keyword(text: &str) -> bool {
+/// Returns how private lines such as `#+PROPERTY: PRIVACY private` make a file, wherever in it they stand.
+fn of_keywords(text: &str) -> Privacy {
     let bytes = text.as_bytes();
-    memchr::memmem::find_iter(bytes, b"#+").any(|at| {
-        let rest = &bytes[at + 2..];
+    let tier = |at: usize| {
+        let rest = bytes.get(at + 2..).unwrap_or_default();
         let rest = &rest[..rest.len().min(MAX_PROPERTY_LINE)];
-        let Some((keyword, rest)) = rest.split_at_checked("property:".len()) else { return false };
+        let Some((keyword, rest)) = rest.split_at_checked("property:".len()) else { return Privacy::Open };
         if !keyword.eq_ignore_ascii_case(b"property:") {
-            return false;
+            return Privacy::Open;
         }
         let begins_line = bytes[..at].iter().rev().find(|b| !matches!(b, b' ' | b'\t')).is_none_or(|b| *b == b'\n');
         let line = String::from_utf8_lossy(rest.split(|b| matches!(b, b'\n' | b'\r')).next().unwrap_or_default());
         let mut words = line.split_whitespace();
-        begins_line && words.next().is_some_and(|key| is_privacy(key.trim_end_matches('+'))) && words.any(says_private)
-    })
+        let key = words.next().filter(|_| begins_line);
+        key.map_or(Privacy::Open, |key| of_property(key, words))
+    };
+    memchr::memmem::find_iter(bytes, b"#+").map(tier).max().unwrap_or(Privacy::Open)
 }

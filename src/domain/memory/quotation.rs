@@ -26,6 +26,9 @@ const WITH_LETTERS: usize = 4;
 /// The most hashes that are kept, 8 bytes for the file and some 20 in the table for each.
 const MOST: usize = 1 << 20;
 
+/// The tiers of which words are looked for, strictest first. What only warns may be quoted.
+const TIERS: [Privacy; 2] = [Privacy::Private, Privacy::Ask];
+
 /// The hashes of one file's private nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prints {
@@ -33,8 +36,8 @@ pub struct Prints {
     root: ObjectHash,
     /// Which nodes were private: the same text says something else when a setup file has changed.
     private: u64,
-    /// Sorted, each once.
-    rows: Box<[u64]>,
+    /// For each of [`TIERS`]: sorted, each once.
+    rows: [Box<[u64]>; 2],
     left_out: bool,
 }
 
@@ -42,8 +45,8 @@ pub struct Prints {
 #[derive(Debug, Default)]
 pub struct Quotations {
     files: HashMap<Arc<str>, Prints>,
-    /// In how many files each stands.
-    rows: HashMap<u64, u32, BuildHasherDefault<Plain>>,
+    /// For each of [`TIERS`]: in how many files each stands.
+    rows: [HashMap<u64, u32, BuildHasherDefault<Plain>>; 2],
     kept: usize,
 }
 
@@ -70,17 +73,24 @@ impl Hasher for Plain {
 impl Prints {
     /// Makes the hashes of a document's private nodes, in time linear in its text.
     pub fn of(document: &Document) -> Prints {
-        let mut rows = Vec::new();
-        let nodes = document.outline.nodes.iter().zip(&document.privacy);
-        for (node, _) in nodes.filter(|(_, privacy)| **privacy == Privacy::Private) {
-            let said = said(&document.outline, node);
-            keep_some(rows_of(&said, Script::Spaced), &mut rows);
-            keep_some(rows_of(&said, Script::Unspaced), &mut rows);
-        }
-        rows.sort_unstable();
-        rows.dedup();
+        let rows = TIERS.map(|tier| {
+            let mut rows = Vec::new();
+            let nodes = document.outline.nodes.iter().zip(&document.privacy);
+            for (node, _) in nodes.filter(|(_, privacy)| **privacy == tier) {
+                let said = said(&document.outline, node);
+                keep_some(rows_of(&said, Script::Spaced), &mut rows);
+                keep_some(rows_of(&said, Script::Unspaced), &mut rows);
+            }
+            rows.sort_unstable();
+            rows.dedup();
+            rows.into()
+        });
         let (file, root, private) = (document.file.clone(), document.root(), which(document.card()));
-        Prints { file, root, private, rows: rows.into(), left_out: false }
+        Prints { file, root, private, rows, left_out: false }
+    }
+
+    fn count(&self) -> usize {
+        self.rows.iter().map(|rows| rows.len()).sum()
     }
 
     /// Returns whether they are those of a card's text.
@@ -92,21 +102,23 @@ impl Prints {
 impl Quotations {
     /// Returns whether nothing private is known.
     pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
+        self.rows.iter().all(HashMap::is_empty)
     }
 
     /// Takes the hashes of a file in the place of those that it had. Beyond [`MOST`] hashes those of a file are left out.
     pub fn take(&mut self, prints: Prints) {
         self.forget(&prints.file);
-        let fits = self.kept.saturating_add(prints.rows.len()) <= MOST;
+        let fits = self.kept.saturating_add(prints.count()) <= MOST;
         let prints = match fits {
             true => prints,
-            false => Prints { rows: Box::default(), left_out: true, ..prints },
+            false => Prints { rows: Default::default(), left_out: true, ..prints },
         };
-        self.kept += prints.rows.len();
-        for row in &prints.rows {
-            let files = self.rows.entry(*row).or_default();
-            *files = files.saturating_add(1);
+        self.kept += prints.count();
+        for (known, rows) in self.rows.iter_mut().zip(&prints.rows) {
+            for row in rows {
+                let files = known.entry(*row).or_default();
+                *files = files.saturating_add(1);
+            }
         }
         self.files.insert(prints.file.clone(), prints);
     }
@@ -114,12 +126,14 @@ impl Quotations {
     /// Forgets a file.
     pub fn forget(&mut self, file: &str) {
         let Some(prints) = self.files.remove(file) else { return };
-        self.kept = self.kept.saturating_sub(prints.rows.len());
-        for row in &prints.rows {
-            if let Some(files) = self.rows.get_mut(row) {
-                *files = files.saturating_sub(1);
-                if *files == 0 {
-                    self.rows.remove(row);
+        self.kept = self.kept.saturating_sub(prints.count());
+        for (known, rows) in self.rows.iter_mut().zip(&prints.rows) {
+            for row in rows {
+                if let Some(files) = known.get_mut(row) {
+                    *files = files.saturating_sub(1);
+                    if *files == 0 {
+                        known.remove(row);
+                    }
                 }
             }
         }
@@ -140,28 +154,32 @@ impl Quotations {
         self.files.values().filter(|prints| prints.left_out).count()
     }
 
-    /// Returns the first row of a text that stands in a private note. It takes time linear in the text.
-    pub fn quoted(&self, text: &str) -> Option<u64> {
-        if self.is_empty() {
-            return None;
-        }
-        let known = |row: &u64| self.rows.contains_key(row);
-        rows_of(text, Script::Spaced).find(known).or_else(|| rows_of(text, Script::Unspaced).find(known))
+    /// Returns the first row of a text that stands in a private note, of the most private ones, and how private they are.
+    /// It takes time linear in the text.
+    pub fn quoted(&self, text: &str) -> Option<(u64, Privacy)> {
+        self.rows.iter().zip(TIERS).filter(|(rows, _)| !rows.is_empty()).find_map(|(rows, tier)| {
+            let known = |row: &u64| rows.contains_key(row);
+            let found =
+                rows_of(text, Script::Spaced).find(known).or_else(|| rows_of(text, Script::Unspaced).find(known));
+            found.map(|row| (row, tier))
+        })
     }
 
-    /// Returns the files in which a row stands, by name.
-    pub fn files_with(&self, row: u64) -> Vec<&Arc<str>> {
-        let with = |prints: &&Prints| prints.rows.binary_search(&row).is_ok();
+    /// Returns the files in which a row stands in a note of a tier, by name.
+    pub fn files_with(&self, row: u64, tier: Privacy) -> Vec<&Arc<str>> {
+        let with = |prints: &&Prints| {
+            prints.rows.iter().zip(TIERS).any(|(rows, of)| of == tier && rows.binary_search(&row).is_ok())
+        };
         let mut files: Vec<&Arc<str>> = self.files.values().filter(with).map(|prints| &prints.file).collect();
         files.sort_unstable();
         files
     }
 }
 
-/// Returns which private node of a document a row stands in.
-pub fn node_with(document: &Document, row: u64) -> Option<usize> {
+/// Returns which node of a document, of a tier, a row stands in.
+pub fn node_with(document: &Document, row: u64, tier: Privacy) -> Option<usize> {
     let holds = |index: &usize| {
-        let private = document.privacy.get(*index) == Some(&Privacy::Private);
+        let private = document.privacy.get(*index) == Some(&tier);
         let said = document.outline.nodes.get(*index).filter(|_| private).map(|node| said(&document.outline, node));
         said.is_some_and(|said| {
             [Script::Spaced, Script::Unspaced]
@@ -172,10 +190,11 @@ pub fn node_with(document: &Document, row: u64) -> Option<usize> {
     (0..document.outline.nodes.len()).find(holds)
 }
 
-/// Names which nodes of a card are private.
+/// Names which nodes of a card are private, and how.
 fn which(card: &Card) -> u64 {
-    let private = (0..card.len()).filter(|index| card.privacy(*index) == Privacy::Private);
-    private.fold(card.len() as u64, |name, index| mixed(name ^ index as u64))
+    let tiers = (0..card.len()).map(|index| (index, card.privacy(index)));
+    let private = tiers.filter(|(_, tier)| tier.is_kept());
+    private.fold(card.len() as u64, |name, (index, tier)| mixed(name ^ (index as u64) << 2 ^ tier as u64))
 }
 
 /// Returns what a node says: its title and its own text, without the lines that Org writes and that stand everywhere.

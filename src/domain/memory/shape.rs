@@ -33,7 +33,7 @@ impl Shape {
         let ScanOptions { sequences, setups: _ } = &self.scan;
         // In whichever order a client lists them, the same tags make the same cards.
         let PrivacyOptions { tags } = &self.privacy;
-        let tags = &tags.iter().cloned().collect::<BTreeSet<_>>().into_iter().collect();
+        let tags = &tags.iter().map(ToString::to_string).collect::<BTreeSet<_>>().into_iter().collect();
         let mut hasher = ContentHasher::new("shape");
         hasher.number(card::VERSION.into()).text(env!("CARGO_PKG_VERSION"));
         for list in [sequences, tags] {
@@ -49,14 +49,16 @@ impl Shape {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::label::PrivacyTag;
 
     #[test]
     fn the_same_private_tags_in_another_order_are_the_same_shape() {
         let shape = |tags: &[&str]| {
-            let tags = tags.iter().map(|tag| tag.to_string()).collect();
+            let tags = tags.iter().map(|tag| PrivacyTag::read(tag).0).collect();
             Shape { privacy: PrivacyOptions { tags }, ..Shape::default() }.name()
         };
         assert_eq!(shape(&["private", "diary"]), shape(&["diary", "private", "diary"]));
         assert_ne!(shape(&["private"]), shape(&["private", "diary"]));
+        assert_ne!(shape(&["private", "diary"]), shape(&["private", "diary=ask"]));
     }
 }

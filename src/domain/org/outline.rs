@@ -1,6 +1,7 @@
 //! One Org file as Org sees it: a flat list of nodes in file order, as ranges into its text.
 
 use crate::domain::id::ObjectHash;
+use crate::domain::label::Privacy;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -44,8 +45,8 @@ pub struct SetupUse {
     pub line: u32,
     /// Why it does not count, or not everywhere, for people.
     pub problem: Option<Box<str>>,
-    /// Whether it makes the whole file private: by its own lines, or as what it says could not be read.
-    pub private: bool,
+    /// How private it makes the whole file: by its own lines, or as what it says could not be read.
+    pub privacy: Privacy,
 }
 
 /// A keyword such as TODO.

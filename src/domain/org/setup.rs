@@ -6,6 +6,7 @@ use super::outline::SetupUse;
 use super::scan;
 use super::settings::{Kind, Line, Statement, value};
 use crate::domain::id::ObjectHash;
+use crate::domain::label::Privacy;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,8 +31,8 @@ pub struct SetupText {
     pub text: Arc<str>,
     /// What names this text; whoever was shaped by it is shaped anew when it is another one.
     pub hash: ObjectHash,
-    /// Whether its own lines make it private; then whatever names it is private as a whole, whatever later lines say.
-    pub private: bool,
+    /// How private its own lines make it; whatever names it is as private as a whole, whatever later lines say.
+    pub privacy: Privacy,
 }
 
 /// Hands in the texts of setup files. It may block, and is asked by several threads.
@@ -183,9 +184,10 @@ impl Reading<'_> {
                 let problem = read.as_ref().err().map(|why| why.as_str().into());
                 let hash = read.as_ref().ok().map(|setup| setup.hash);
                 // What could not be read may say that all is private.
-                let private = read.as_ref().map_or(local, |setup| setup.private);
+                let unread = if local { Privacy::Private } else { Privacy::Open };
+                let privacy = read.as_ref().map_or(unread, |setup| setup.privacy);
                 let path = path.as_str().into();
-                gathered.uses.push(SetupUse { path, hash, line: (self.line)(), problem, private });
+                gathered.uses.push(SetupUse { path, hash, line: (self.line)(), problem, privacy });
                 read
             }
         };
@@ -197,7 +199,7 @@ impl Reading<'_> {
             let known = gathered.uses.iter_mut().find(|known| *known.path == *path);
             if let Some(known) = known.filter(|known| known.problem.is_none()) {
                 known.problem = Some("too many setup files, or too long or too deep ones, lead to it".into());
-                known.private = true;
+                known.privacy = Privacy::Private;
             }
             return;
         }

@@ -284,7 +284,7 @@ pub fn answerable(case: &Case<'_>, trace: &Trace) -> bool {
         && facts.doubts.is_empty()
         && facts.puts.is_empty()
         && facts.quotes.is_empty();
-    let private = case.action.labels().privacy.max(facts.privacy.unwrap_or(Privacy::Open)) == Privacy::Private;
+    let private = case.action.labels().privacy.max(facts.privacy.unwrap_or(Privacy::Open)).is_kept();
     asked && harmless && !private && case.action.labels().trust != Trust::Untrusted
 }
 

@@ -449,6 +449,6 @@ pub fn keys(ready: &Ready, inheritance: &Inheritance) -> Option<Vec<Key>> {
 pub fn is_private(privacy: Privacy) -> bool {
     match privacy {
         Privacy::Open => false,
-        Privacy::Private => true,
+        Privacy::Warn | Privacy::Ask | Privacy::Private => true,
     }
 }

@@ -12,7 +12,7 @@ use crate::domain::query::begin::{Begin, With, begin, nodes};
 use crate::domain::query::best::best;
 use crate::domain::query::check::{Judge, Know};
 use crate::domain::query::order::order;
-use crate::domain::query::plan::{Check, Plan, Ready, Text, is_private};
+use crate::domain::query::plan::{Check, Plan, Ready, Text};
 use crate::domain::query::snippet::{Marker, Snippet};
 use crate::domain::query::source;
 use crate::domain::query::text::{self, Places, Reader};
@@ -248,7 +248,7 @@ fn is_counted(judge: &Judge<'_>, begin: &Begin<'_>) -> bool {
     let [Check::One(ready)] = judge.plan.parts() else { return false };
     let one = matches!(&begin.with, With::Keys(keys) if keys.len() == 1);
     let held = matches!(ready.as_ref(), Ready::Todo(_) | Ready::Tag(_));
-    one && held && judge.world.view.sight().is_all() && is_private(judge.world.clearance)
+    one && held && judge.world.view.sight().is_all() && judge.world.clearance == Privacy::Private
 }
 
 /// Returns the first nodes by day where that is the order, when they are found before everything was looked at.

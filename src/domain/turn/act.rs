@@ -8,7 +8,7 @@ use crate::domain::gate::{Facts, Trace};
 use crate::domain::id::PlanId;
 use crate::domain::label::{Labels, Privacy, Trust};
 use crate::domain::outside::Piece;
-use crate::domain::port::{Call, LogLevel, Prompt};
+use crate::domain::port::{Call, Locality, LogLevel, Prompt};
 use crate::domain::signal::Signal;
 use crate::domain::tool::Effect;
 use crate::domain::turn::error::Fault;
@@ -166,7 +166,7 @@ impl Turn {
         match self.judge(action, desk, None).await? {
             Ok(Judged::Parked(parked)) => {
                 let (action, facts, trace) = *parked;
-                let nodes = (desk.briefing)(Privacy::Open).nodes;
+                let nodes = (desk.briefing)(prompt::may_see(desk, Locality::Remote)).nodes;
                 self.report.conversation.contact = Some(Box::new(Contact { prompt, nodes }));
                 self.park(action, facts, trace, String::new(), None, desk).await?;
                 Ok(Flow::End(Ending::Parked))

@@ -59,6 +59,8 @@ pub struct Desk<'a> {
     pub journal: &'a dyn Journal,
     /// What the model is told beside the conversation.
     pub briefing: &'a (dyn Fn(Privacy) -> prompt::Briefing + Send + Sync),
+    /// The most private that a model which is not local may be given now, in this conversation.
+    pub elsewhere: &'a (dyn Fn() -> Privacy + Send + Sync),
     /// What a skill chose for faults; without one a fault aborts.
     pub on_error: &'a (dyn Fn(&Fault) -> Resolution + Send + Sync),
     /// The wall clock of the user when the turn began.

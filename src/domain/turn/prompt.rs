@@ -19,6 +19,8 @@ pub struct Briefing {
     pub privacy: Option<Privacy>,
     /// The nodes that stand in it, in full or by title.
     pub nodes: Vec<NodeId>,
+    /// Of these, the titles of those that are private in any way, where a model elsewhere is told of them.
+    pub marked: Vec<String>,
     /// What of that slice came from outside.
     pub outside: Vec<Piece>,
     /// The last lines of the log.
@@ -53,10 +55,10 @@ pub(super) fn outside(desk: &Desk<'_>, locality: Locality) -> Vec<Piece> {
     (desk.briefing)(may_see(desk, locality)).outside
 }
 
-fn may_see(desk: &Desk<'_>, locality: Locality) -> Privacy {
+pub(super) fn may_see(desk: &Desk<'_>, locality: Locality) -> Privacy {
     match locality {
-        Locality::Builtin | Locality::Local if desk.scope.see_private => Privacy::Private,
-        Locality::Builtin | Locality::Local | Locality::Remote => Privacy::Open,
+        Locality::Builtin | Locality::Local => desk.scope.may_see,
+        Locality::Remote => desk.scope.may_see.min((desk.elsewhere)()),
     }
 }
 

@@ -97,8 +97,8 @@ fn argument(value: &Sexp) -> Value {
 pub fn logged(action: &Action, facts: &Facts) -> String {
     // A model reads the log: words that text from outside may have put in an action's mouth stay out of it as well.
     match (action.labels().privacy.max(facts.strictest()), action.led()) {
-        (Privacy::Open, None) => title(action, facts),
-        (Privacy::Private, _) | (Privacy::Open, Some(_)) => bare(action),
+        (Privacy::Open | Privacy::Warn, None) => title(action, facts),
+        (Privacy::Ask | Privacy::Private, _) | (Privacy::Open | Privacy::Warn, Some(_)) => bare(action),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::domain::action::{Action, Malformed, clip, no_such_tool};
 use crate::domain::gate::clearance::{Cleared, Judgement, judge};
+use crate::domain::gate::disclosure::quoted;
 use crate::domain::gate::plan::Approval;
 use crate::domain::gate::title::title;
 use crate::domain::gate::{Case, Facts, Trace, Verdict};
@@ -14,7 +15,7 @@ use crate::domain::tool::own::REDECLARED;
 use crate::domain::tool::{Effect, is_user};
 use crate::domain::turn::error::Fault;
 use crate::domain::turn::fit::Over;
-use crate::domain::turn::report::Ending;
+use crate::domain::turn::report::{Deed, Ending};
 use crate::domain::turn::{Desk, Flow, Turn, prompt, proposal};
 use serde_json::Value;
 
@@ -41,6 +42,9 @@ pub(super) enum By {
     /// Nobody: it is no action at all.
     Form { raw: String },
 }
+
+/// What stands in the place of a tool where notes were sent with a prompt.
+const MARKED: &str = "context";
 
 /// How much of a call that cannot be read is kept with the fault, in characters.
 const RAW: usize = 200;
@@ -100,6 +104,9 @@ impl Turn {
                 conversation.labels.privacy = conversation.labels.privacy.max(privacy);
                 conversation.take_outside(&read);
                 conversation.local = locality != Locality::Remote;
+                if locality == Locality::Remote {
+                    self.tell_marked(desk);
+                }
                 let usage = completion.usage.unwrap_or_default();
                 self.report.usage.input += usage.input;
                 self.report.usage.output += usage.output;
@@ -116,6 +123,17 @@ impl Turn {
                 self.contact(provider, url, *prompt, desk).await.map(Err)
             }
         }
+    }
+
+    /// Says in the trace which notes that are private in any way a model elsewhere was sent.
+    fn tell_marked(&mut self, desk: &Desk<'_>) {
+        let marked = (desk.briefing)(prompt::may_see(desk, Locality::Remote)).marked;
+        let known = |deed: &Deed| deed.tool == MARKED;
+        if marked.is_empty() || self.report.deeds.iter().any(known) {
+            return;
+        }
+        let summary = format!("{} went to a model elsewhere, as their tags warn or you let them", quoted(&marked));
+        self.deed(MARKED.to_string(), summary, None, "sent, and counted".to_string(), None);
     }
 
     /// Judges every call of an answer, whose texts have these labels. `Err` says that one was rejected; every call then
@@ -170,7 +188,11 @@ impl Turn {
 
     /// Returns the turn's scope, narrowed to what the model that proposes may see.
     pub(super) fn scope(&self, desk: &Desk<'_>) -> Scope {
-        Scope { see_private: desk.scope.see_private && self.report.conversation.local, ..desk.scope.clone() }
+        let may_see = match self.report.conversation.local {
+            true => desk.scope.may_see,
+            false => desk.scope.may_see.min((desk.elsewhere)()),
+        };
+        Scope { may_see, ..desk.scope.clone() }
     }
 
     /// Surveys and judges one action. `Err` is the rejection.
@@ -199,10 +221,8 @@ impl Turn {
                 let gate = denied.map_or_else(|| "the gates".to_string(), |opinion| opinion.gate.clone());
                 let by = By::Gate { gate, action: action.hash() };
                 // What gates say of private notes is as private as they are.
-                if scope.see_private {
-                    let labels = &mut self.report.conversation.labels;
-                    labels.privacy = labels.privacy.max(facts.privacy.unwrap_or(Privacy::Open));
-                }
+                let labels = &mut self.report.conversation.labels;
+                labels.privacy = labels.privacy.max(facts.privacy.unwrap_or(Privacy::Open).min(scope.may_see));
                 let summary = title(&action, &facts);
                 let logged = proposal::logged(&action, &facts);
                 desk.journal.log(LogLevel::Warning, &format!("refused: {logged}"));

@@ -37,7 +37,7 @@ impl Actuators {
     async fn rows(&self, rows: Vec<Row>, cleared: &Cleared) -> Done {
         let (engine, scope) = (self.engine.clone(), cleared.scope().clone());
         let sorted = tokio::task::spawn_blocking(move || {
-            let (mut lines, mut private, mut hidden) = (Vec::new(), false, false);
+            let (mut lines, mut strictest, mut hidden) = (Vec::new(), Privacy::Open, false);
             let mut outside: BTreeMap<String, Option<String>> = BTreeMap::new();
             for row in rows.into_iter().take(MOST) {
                 let inside = matches!(place::zone(&row.file, &scope), place::Zone::Project | place::Zone::Memex);
@@ -46,14 +46,13 @@ impl Actuators {
                     hidden = true;
                     continue;
                 }
-                if named && engine.is_private_now(&row.file) {
-                    if !scope.see_private {
-                        engine.count_file(&row.file);
-                        hidden = true;
-                        continue;
-                    }
-                    private = true;
+                let privacy = if named { engine.privacy_here(&row.file) } else { Privacy::Open };
+                if privacy > scope.may_see {
+                    engine.count_file(&row.file);
+                    hidden = true;
+                    continue;
                 }
+                strictest = strictest.max(privacy);
                 // What is no file is a buffer of the user's, and anything may stand in it.
                 let source = || match named {
                     true => engine.source_of_file(&row.file, &scope),
@@ -66,13 +65,12 @@ impl Actuators {
             if hidden {
                 lines.push("What may not be read here is left out.".to_string());
             }
-            (lines, private, outside)
+            (lines, strictest, outside)
         });
-        let Ok((mut lines, private, outside)) = sorted.await else { return Done::failed("sorting the answer broke") };
+        let Ok((mut lines, privacy, outside)) = sorted.await else { return Done::failed("sorting the answer broke") };
         if lines.is_empty() {
             lines.push("Nothing was found.".to_string());
         }
-        let privacy = if private { Privacy::Private } else { Privacy::Open };
         let said = lines.join("\n");
         let outside = outside.into_values().flatten().map(|source| Piece::new(&source, &said, privacy)).collect();
         Done::read(said, Labels { provenance: Provenance::Tool, trust: Trust::Kept, privacy }, outside)

@@ -22,13 +22,12 @@ impl Actuators {
             Ok(path) => path.unwrap_or_else(|| ".".to_string()),
             Err(why) => return Done::failed(why),
         };
-        let mut private = false;
+        let mut privacy = Privacy::Open;
         let said = match action.tool() {
-            "git-status" => self.git_status(scope, &mut private).await,
-            "git-log" => self.git_log(action, scope, &path, &mut private).await,
-            _ => self.git_diff(action, scope, &path, &mut private).await,
+            "git-status" => self.git_status(scope, &mut privacy).await,
+            "git-log" => self.git_log(action, scope, &path, &mut privacy).await,
+            _ => self.git_diff(action, scope, &path, &mut privacy).await,
         };
-        let privacy = if private { Privacy::Private } else { Privacy::Open };
         match said {
             Ok(text) => {
                 let labels = Labels { provenance: Provenance::Tool, trust: Trust::Kept, privacy };
@@ -44,9 +43,9 @@ impl Actuators {
         }
     }
 
-    async fn git_status(&self, scope: &Scope, private: &mut bool) -> Result<String, String> {
+    async fn git_status(&self, scope: &Scope, privacy: &mut Privacy) -> Result<String, String> {
         let line = format!("{GIT} status --porcelain=v1 --branch --no-renames --ignore-submodules=all -z");
-        let out = self.run_git(scope, &line, private).await?;
+        let out = self.run_git(scope, &line, privacy).await?;
         let shown = |entry: &&str| entry.starts_with("## ") || !is_secret(entry.get(3..).unwrap_or(entry));
         let lines: Vec<&str> = out.split('\0').filter(|entry| !entry.is_empty()).filter(shown).collect();
         let more = lines.len().saturating_sub(MOST_FILES);
@@ -59,17 +58,29 @@ impl Actuators {
         Ok(text)
     }
 
-    async fn git_log(&self, action: &Action, scope: &Scope, path: &str, private: &mut bool) -> Result<String, String> {
+    async fn git_log(
+        &self,
+        action: &Action,
+        scope: &Scope,
+        path: &str,
+        privacy: &mut Privacy,
+    ) -> Result<String, String> {
         let limit = action.args().get("limit").and_then(|limit| limit.as_u64()).unwrap_or(20).clamp(1, 200);
         let line = format!(
             "{GIT} log --max-count={limit} --no-show-signature --date=short --format='%h %ad %an: %s' -- {}",
             quoted(path)
         );
-        let out = self.run_git(scope, &line, private).await?;
+        let out = self.run_git(scope, &line, privacy).await?;
         Ok(if out.trim().is_empty() { "There is no commit.".to_string() } else { out })
     }
 
-    async fn git_diff(&self, action: &Action, scope: &Scope, path: &str, private: &mut bool) -> Result<String, String> {
+    async fn git_diff(
+        &self,
+        action: &Action,
+        scope: &Scope,
+        path: &str,
+        privacy: &mut Privacy,
+    ) -> Result<String, String> {
         let staged = action.args().get("staged").and_then(|staged| staged.as_bool()).unwrap_or(false);
         let since = action.text("since").map(str::trim).filter(|since| !since.is_empty());
         let against = match (staged, since) {
@@ -80,7 +91,7 @@ impl Actuators {
         };
         let plain = "diff --no-ext-diff --no-textconv --no-renames --no-relative --ignore-submodules=all";
         let names = format!("{GIT} {plain} --name-only -z {against} -- {}", quoted(path));
-        let names = self.run_git(scope, &names, private).await?;
+        let names = self.run_git(scope, &names, privacy).await?;
         let open: Vec<&str> = names.split('\0').filter(|name| !name.is_empty() && !is_secret(name)).collect();
         if open.is_empty() {
             return Ok("Nothing has changed there.".to_string());
@@ -88,22 +99,20 @@ impl Actuators {
         // Names come from the top of the repository, wherever in it the project is.
         let shown = open.get(..open.len().min(MOST_FILES)).unwrap_or_default();
         let words: Vec<String> = shown.iter().map(|name| quoted(&format!(":(top,literal){name}"))).collect();
-        let text = self.run_git(scope, &format!("{GIT} {plain} {against} -- {}", words.join(" ")), private).await?;
+        let text = self.run_git(scope, &format!("{GIT} {plain} {against} -- {}", words.join(" ")), privacy).await?;
         Ok(match open.len() - shown.len() {
             0 => text,
             more => format!("{text}\n{more} more files are not shown; name a path."),
         })
     }
 
-    async fn run_git(&self, scope: &Scope, line: &str, private: &mut bool) -> Result<String, String> {
+    async fn run_git(&self, scope: &Scope, line: &str, privacy: &mut Privacy) -> Result<String, String> {
         let shell = self.engine.shell.as_ref().map_err(|why| format!("git cannot be confined here: {why}"))?;
-        let (report, has_private) = shell.look(scope, line).await.map_err(|why| format!("git was not run: {why}"))?;
-        if has_private && scope.see_private {
-            *private = true;
-        }
+        let (report, notes) = shell.look(scope, line).await.map_err(|why| format!("git was not run: {why}"))?;
+        *privacy = (*privacy).max(notes.shown);
         match report.ending {
             Ending::Exit(0) => Ok(report.stdout.text),
-            _ if has_private && !scope.see_private => {
+            _ if notes.hidden => {
                 Err("private notes stand in this project, so its history is hidden from a model elsewhere".to_string())
             }
             _ => Err(format!("git could not say: {}", report.stderr.text.trim())),

@@ -51,7 +51,7 @@ impl Kept {
         let mut hasher = ContentHasher::new("question of a turn");
         hasher.text(tool.name).json(&Value::Object(action.args().clone()));
         hasher.bytes(cleared.facts().hash().as_bytes()).bytes(memory.as_bytes());
-        hasher.number(u64::from(cleared.scope().see_private)).text(&cleared.scope().project);
+        hasher.number(cleared.scope().may_see as u64).text(&cleared.scope().project);
         Some(hasher.finish())
     }
 

@@ -57,11 +57,10 @@ impl Drop for Stop {
 }
 
 /// What a walk came to.
-#[derive(Default)]
 struct Found {
     lines: Vec<String>,
     /// The strictest label of what the lines are from.
-    private: bool,
+    privacy: Privacy,
     /// What of it came from outside.
     outside: Vec<Piece>,
     /// What was left out, in sentences.
@@ -103,12 +102,19 @@ impl Actuators {
     }
 }
 
+impl Default for Found {
+    fn default() -> Self {
+        let (lines, outside, notes) = Default::default();
+        Found { lines, privacy: Privacy::Open, outside, notes }
+    }
+}
+
 impl Found {
     fn done(mut self) -> Done {
         if self.lines.is_empty() {
             self.lines.push("Nothing was found.".to_string());
         }
-        let privacy = label(self.private);
+        let privacy = self.privacy;
         self.lines.extend(self.notes);
         let labels = Labels { provenance: Provenance::File, trust: Trust::Kept, privacy };
         Done::read(self.lines.join("\n"), labels, self.outside)
@@ -148,8 +154,8 @@ impl Look {
             if !metadata.is_file() || place::secret(name, &self.scope).is_some() {
                 continue;
             }
-            let private = self.engine.is_private_now(name);
-            if private && !self.scope.see_private {
+            let privacy = self.engine.privacy_here(name);
+            if privacy > self.scope.may_see {
                 self.engine.count_file(name);
                 hidden = true;
                 continue;
@@ -157,10 +163,10 @@ impl Look {
             let before = found.lines.len();
             let more = take(path, &metadata, found);
             if found.lines.len() > before {
-                found.private |= private;
+                found.privacy = found.privacy.max(privacy);
                 if let Some(source) = self.engine.source_of_place(name, &self.scope) {
                     let lines = found.lines.get(before..).unwrap_or_default().join("\n");
-                    found.outside.push(Piece::new(&source, &lines, label(private)));
+                    found.outside.push(Piece::new(&source, &lines, privacy));
                 }
             }
             if !more {
@@ -224,7 +230,7 @@ impl Look {
             }
             if let Some(name) = path.to_str().filter(|_| found.lines.len() > before) {
                 // A note of the user may hold what was captured elsewhere.
-                let privacy = label(self.engine.is_private_now(name));
+                let privacy = self.engine.privacy_here(name);
                 found.outside.extend(self.engine.outside_of_text(name, &text, privacy, &self.scope));
             }
             true
@@ -237,10 +243,6 @@ impl Look {
         }
         found
     }
-}
-
-fn label(private: bool) -> Privacy {
-    if private { Privacy::Private } else { Privacy::Open }
 }
 
 fn is_inside(path: &str, scope: &Scope) -> bool {

@@ -192,6 +192,9 @@ impl Actuators {
             let text = "what it is about changed after it was judged; nothing was done".to_string();
             return Done { outcome: Outcome::Stale(text), labels: OWN, outside: Vec::new(), changed: Vec::new() };
         }
+        if let Err(why) = self.engine.shared_by(&act.0, cleared).await {
+            return Done::failed(format!("that it may be shown could not be kept, so it is not ({why})"));
+        }
         match tool.effect {
             Effect::Reply if is_user(action.text("to")) => Done::said("The user was shown it.".to_string(), OWN),
             Effect::Reply => Done::failed("in this version messages go to the user only; nothing was sent"),
@@ -272,7 +275,8 @@ impl Actuators {
                 Err(error) => return Done::failed(format!("the query cannot be read: {error}")),
             }
         };
-        if may_see == Privacy::Open {
+        if may_see < Privacy::Private {
+            self.engine.count_sent(&nodes);
             self.engine.count_unfound(&view, text, limit, is_plain(text));
         }
         let mut privacy = Privacy::Open;
@@ -299,10 +303,13 @@ impl Actuators {
             return Done::failed(format!("there is no heading with the id {id}; memory-search finds ids"));
         };
         let (text, privacy) = subtree(&node, may_see(cleared));
-        if may_see(cleared) == Privacy::Open {
-            self.engine.count_nodes(&node.with_descendants().collect::<Vec<_>>());
-        }
         let below: Vec<NodeRef> = node.with_descendants().filter(|below| below.privacy() <= may_see(cleared)).collect();
+        if may_see(cleared) < Privacy::Private {
+            let hidden: Vec<NodeRef> =
+                node.with_descendants().filter(|below| below.privacy() > may_see(cleared)).collect();
+            self.engine.count_nodes(&hidden);
+            self.engine.count_sent(&below);
+        }
         Done::read(clipped(&text), note(privacy), self.engine.outside_of_nodes(&below))
     }
 
@@ -344,7 +351,7 @@ impl Actuators {
 }
 
 fn may_see(cleared: &Cleared) -> Privacy {
-    if cleared.scope().see_private { Privacy::Private } else { Privacy::Open }
+    cleared.scope().may_see
 }
 
 fn note(privacy: Privacy) -> Labels {

@@ -10,7 +10,7 @@ use crate::domain::scope::Scope;
 use crate::domain::turn::proposal::exited;
 use crate::edge::actuator::rehearse::{self, GivenUp, Ground, Kept};
 use crate::edge::sandbox::{
-    Ending, Launcher, Limits, Network, Output, Policy, RunReport, SandboxError, SecretTest, Stamps, Task, Walls,
+    Ending, Launcher, Limits, Network, Notes, Output, Policy, RunReport, SandboxError, SecretTest, Stamps, Task, Walls,
     changed_files, newly_obeyed, run, run_reaching, stamps, walls,
 };
 use crate::edge::survey::Confinement;
@@ -52,10 +52,8 @@ struct Ran {
     changed: Vec<String>,
     /// What it made that other programs obey.
     obeyed: Vec<String>,
-    /// Whether private notes stood in its project.
-    private: bool,
-    /// Whether it could read them.
-    saw_private: bool,
+    /// What it could read of the private notes of its project.
+    notes: Notes,
 }
 
 impl Shell {
@@ -99,11 +97,10 @@ impl Shell {
                     if !ran.obeyed.is_empty() {
                         said.push_str(&format!("\n{OBEYED} {}", ran.obeyed.join(", ")));
                     }
-                    match (ran.private, ran.saw_private) {
-                        (false, _) => {}
-                        // What a command read is not known; it could read this.
-                        (true, true) => privacy = Privacy::Private,
-                        (true, false) => said.push_str(HIDDEN),
+                    // What a command read is not known; it could read this.
+                    privacy = privacy.max(ran.notes.shown);
+                    if ran.notes.hidden {
+                        said.push_str(HIDDEN);
                     }
                     (Outcome::Done(said), ran.changed)
                 }
@@ -119,7 +116,7 @@ impl Shell {
     ///
     /// # Errors
     /// When it could not be confined; then nothing was run.
-    pub(super) async fn look(&self, scope: &Scope, line: &str) -> Result<(RunReport, bool), SandboxError> {
+    pub(super) async fn look(&self, scope: &Scope, line: &str) -> Result<(RunReport, Notes), SandboxError> {
         self.look_within(scope, line, self.limits.output).await
     }
 
@@ -128,7 +125,7 @@ impl Shell {
         &self,
         scope: &Scope,
         line: &str,
-    ) -> Result<(RunReport, bool), SandboxError> {
+    ) -> Result<(RunReport, Notes), SandboxError> {
         self.look_within(scope, line, MOST_LOOKED_AT).await
     }
 
@@ -139,13 +136,13 @@ impl Shell {
         run(&self.launcher, &policy, Task::Bash(line), self.limits).await
     }
 
-    async fn look_within(&self, scope: &Scope, line: &str, output: usize) -> Result<(RunReport, bool), SandboxError> {
+    async fn look_within(&self, scope: &Scope, line: &str, output: usize) -> Result<(RunReport, Notes), SandboxError> {
         let (scope, secret) = (scope.clone(), self.secret.clone());
         let mut policy = blocking(move || Policy::for_scope(&scope, &secret)).await?;
         policy.protect = vec![policy.project.clone()];
         let limits = Limits { seconds: self.limits.seconds.min(LOOKING), output };
         let report = run(&self.launcher, &policy, Task::Bash(line), limits).await?;
-        Ok((report, policy.private))
+        Ok((report, policy.notes))
     }
 
     /// Tries a command out in a throw-away layer over its project, or in a copy where none can be made; either is made
@@ -205,8 +202,9 @@ impl Shell {
         };
         let (mut scope, secret) = (cleared.scope().clone(), self.secret.clone());
         // What is private stays on this machine, whoever the model is: what can be read could be sent.
-        scope.see_private &= reach.is_none();
-        let scope_saw = scope.see_private;
+        if reach.is_some() {
+            scope.may_see = scope.may_see.min(Privacy::ELSEWHERE);
+        }
         let mut policy = blocking(move || Policy::for_scope(&scope, &secret)).await?;
         policy.walls = match &cleared.facts().walls {
             // Only what was judged and shown runs with fewer.
@@ -219,7 +217,7 @@ impl Shell {
         // The command may have made more files than can be looked at; that takes nothing from its outcome.
         let after = look(policy.project.clone()).await.unwrap_or_else(|_| before.clone());
         let (changed, obeyed) = (changed_files(&before, &after), newly_obeyed(&before, &after));
-        Ok(Ran { report, changed, obeyed, private: policy.private, saw_private: scope_saw })
+        Ok(Ran { report, changed, obeyed, notes: policy.notes })
     }
 }
 

@@ -4,6 +4,7 @@ use crate::domain::context::lexical::Index;
 use crate::domain::context::{self, Audience, Context, Rendered, Request};
 use crate::domain::id::NodeId;
 use crate::domain::inert::exact;
+use crate::domain::label::Privacy;
 use crate::domain::memory::view::View;
 use crate::domain::port::CountTokens;
 use crate::edge::cli::args::Place;
@@ -67,7 +68,7 @@ impl ContextEngine {
             view,
             tokens,
             max_tokens: 4_000,
-            audience: Audience::Remote,
+            audience: Audience::Remote(Privacy::ELSEWHERE),
             now,
             deadline_minutes: 60,
             project_tag: "project".to_string(),

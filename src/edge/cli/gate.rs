@@ -108,7 +108,8 @@ impl GateCommand<'_> {
         }
         let mut scope = self.scope.clone();
         if let Some(value) = see_private {
-            scope.see_private = value.as_bool().ok_or("“see_private” must be true or false")?;
+            let see = value.as_bool().ok_or("“see_private” must be true or false")?;
+            scope.may_see = if see { Privacy::Private } else { Privacy::ELSEWHERE };
         }
         if let Some(project) = project {
             scope.project = canonical(project);
@@ -162,6 +163,8 @@ fn labels(value: Option<&Value>) -> Result<Labels, String> {
             ("trust", "kept") => labels.trust = Trust::Kept,
             ("trust", "own") => labels.trust = Trust::Own,
             ("privacy", "open") => labels.privacy = Privacy::Open,
+            ("privacy", "warn") => labels.privacy = Privacy::Warn,
+            ("privacy", "ask") => labels.privacy = Privacy::Ask,
             ("privacy", "private") => labels.privacy = Privacy::Private,
             (name, word) => return Err(format!("the label “{name}” has no value “{word}”")),
         }
@@ -187,7 +190,7 @@ pub(super) fn gate(place: &Place, out: &mut dyn Write) -> Result<u8, Failure> {
         permissions: config.permissions.clone(),
         private_tags: config.private_tags.clone(),
         self_build: config.self_build,
-        see_private: true,
+        may_see: Privacy::Private,
         hosts: config.allowed_hosts.clone(),
     };
     let mut judge = |gates: &Gates, look: &dyn Fn(&Action, &Scope) -> Facts, permissions: BTreeMap<String, Level>| {

@@ -2,6 +2,7 @@
 
 use crate::domain::id::SessionId;
 use crate::domain::inert::exact;
+use crate::domain::label::PrivacyTag;
 use crate::domain::port::LogLevel;
 use crate::domain::signal::{Origin, Rights, Source};
 use crate::edge::cli::args::Place;
@@ -40,7 +41,7 @@ pub(super) fn settled(place: &Place) -> Config {
     if config.directories.is_empty() {
         let known = known_memex(&config.store);
         config.directories = known.directories;
-        let more: Vec<String> =
+        let more: Vec<PrivacyTag> =
             known.private_tags.into_iter().filter(|tag| !config.private_tags.contains(tag)).collect();
         config.private_tags.extend(more);
         config.untrusted_folders.extend(known.untrusted_folders);

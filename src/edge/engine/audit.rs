@@ -8,7 +8,6 @@ use crate::domain::gate::clearance::Cleared;
 use crate::domain::gate::plan::{FlightPlan, PlanStatus};
 use crate::domain::gate::{Facts, Trace, secret};
 use crate::domain::id::{ActionHash, FactsHash, PlanId, SessionId, TurnId};
-use crate::domain::label::Privacy;
 use crate::domain::memory::store::Record;
 use crate::domain::port::LogLevel;
 use crate::domain::signal::Origin;
@@ -117,7 +116,7 @@ fn ruled(status: &PlanStatus) -> Option<(Ruling, Decider)> {
 impl Engine {
     /// Returns a decision of the gates about an action.
     pub(super) fn of_gates(&self, ruling: Ruling, action: &Action, facts: &Facts, trace: &Trace) -> Decision {
-        let private = action.labels().privacy.max(facts.strictest()) == Privacy::Private;
+        let private = action.labels().privacy.max(facts.strictest()).is_kept();
         let secret = !facts.vault.is_empty() || self.holds_secret(action);
         let bare = private || secret;
         let mask = |text: &str| secret::mask(&self.vault.mask(text)).0;

@@ -23,6 +23,8 @@ pub struct Briefings<'a> {
     made: Mutex<HashMap<Privacy, Briefing>>,
     /// What was left out as private for a reader elsewhere, until it is counted.
     left_out: Mutex<Option<BTreeSet<NodeId>>>,
+    /// Whether what was sent though it is marked was counted.
+    counted: std::sync::atomic::AtomicBool,
 }
 
 impl<'a> Briefings<'a> {
@@ -34,8 +36,8 @@ impl<'a> Briefings<'a> {
         mandates: Vec<String>,
         now: jiff::civil::DateTime,
     ) -> Briefings<'a> {
-        let (made, left_out) = (Mutex::default(), Mutex::default());
-        Briefings { engine, typed, skill, mandates, now, made, left_out }
+        let (made, left_out, counted) = (Mutex::default(), Mutex::default(), Default::default());
+        Briefings { engine, typed, skill, mandates, now, made, left_out, counted }
     }
 
     /// Returns what a reader may be told who may see texts up to a label.
@@ -45,19 +47,32 @@ impl<'a> Briefings<'a> {
         made.entry(may_see).or_insert_with(make).clone()
     }
 
-    /// Counts what was left out for a reader elsewhere, once in a turn, as one would be sent the rest.
-    pub fn count_left_out(&self) {
-        let Some(mut left_out) = self.left_out.lock().take() else { return };
+    /// Counts what was left out for a reader elsewhere, once in a turn, as one would be sent the rest. Returns the titles
+    /// of what was left out only as the user wants to be asked about it.
+    pub fn count_left_out(&self) -> Vec<String> {
+        let Some(mut left_out) = self.left_out.lock().take() else { return Vec::new() };
         // Most of what is private is never considered: it is what a search by somebody here finds beside the rest.
         let view = self.engine.view_in_sight();
         left_out.extend(self.engine.unfound(&view, &self.typed, LOOKED_FOR, true).iter().map(|node| node.id().clone()));
         let nodes: Vec<_> = left_out.iter().filter_map(|id| view.get(id)).collect();
         self.engine.count_nodes(&nodes);
+        let asks = nodes.iter().filter(|node| node.privacy() == Privacy::Ask);
+        asks.map(|node| node.title().to_string()).collect()
+    }
+
+    /// Counts what a reader elsewhere was sent though it is marked, once in a turn.
+    pub fn count_marked(&self, may_see: Privacy) {
+        let nodes = self.get(may_see).nodes;
+        if self.counted.swap(true, std::sync::atomic::Ordering::Relaxed) {
+            return;
+        }
+        let view = self.engine.view_in_sight();
+        self.engine.count_sent(&nodes.iter().filter_map(|id| view.get(id)).collect::<Vec<_>>());
     }
 
     fn briefing(&self, may_see: Privacy) -> Briefing {
         let (briefing, left_out) = self.engine.briefing(&self.typed, self.now, may_see);
-        if may_see == Privacy::Open {
+        if may_see < Privacy::Private {
             *self.left_out.lock() = Some(left_out);
         }
         briefing
@@ -81,7 +96,7 @@ impl Engine {
             max_tokens,
             audience: match may_see {
                 Privacy::Private => Audience::Local,
-                Privacy::Open => Audience::Remote,
+                Privacy::Open | Privacy::Warn | Privacy::Ask => Audience::Remote(may_see),
             },
             now,
             deadline_minutes: i64::from(self.config.deadline_minutes),
@@ -96,6 +111,16 @@ impl Engine {
         self.focus_budget().unwrap_or(self.config.memory_tokens).min(self.config.context_tokens / 2)
     }
 
+    /// Returns the titles of what is private in any way in a slice of memory for a reader who may not see everything.
+    fn marked(&self, context: &crate::domain::context::Context, may_see: Privacy) -> Vec<String> {
+        if may_see == Privacy::Private || context.privacy == Privacy::Open {
+            return Vec::new();
+        }
+        let view = self.view();
+        let nodes = context.nodes.iter().filter_map(|node| view.get(&node.id));
+        nodes.filter(|node| node.privacy() > Privacy::Open).map(|node| node.title().to_string()).collect()
+    }
+
     /// Returns what of a slice of memory came from outside.
     fn outside_of_context(&self, context: &crate::domain::context::Context) -> Vec<Piece> {
         let view = self.view();
@@ -108,7 +133,7 @@ impl Engine {
         let context = self.context(Some(typed), focus.as_ref(), now, may_see, self.memory_budget());
         let log = match may_see {
             // Lines of the log name notes: they stay here.
-            Privacy::Open => Vec::new(),
+            Privacy::Open | Privacy::Warn | Privacy::Ask => Vec::new(),
             Privacy::Private => self.log_lines(self.config.log_lines).into_iter().map(|line| line.text).collect(),
         };
         let briefing = Briefing {
@@ -117,6 +142,7 @@ impl Engine {
             privacy: (!context.nodes.is_empty()).then_some(context.privacy),
             outside: self.outside_of_context(&context),
             nodes: context.nodes.iter().map(|node| node.id.clone()).collect(),
+            marked: self.marked(&context, may_see),
             log,
             mandates: Vec::new(),
             skill: None,

@@ -4,6 +4,7 @@ use crate::domain::action::Action;
 use crate::domain::gate::facts::{EditFact, PathFact};
 use crate::domain::gate::place;
 use crate::domain::label::Privacy;
+use crate::domain::memory::document::PrivacyOptions;
 use crate::domain::org::archive::{Location, beginning, context, location};
 use crate::domain::org::clock::Clocked;
 use crate::domain::org::edit::{Edit, EditOptions, NewHeading, apply, clocked_in, clocked_out, extract, splices};
@@ -95,8 +96,8 @@ impl Engine {
                 // What the file says goes back to the model: only of a file that it may read unasked.
                 let inside = matches!(place::zone(file, scope), place::Zone::Project | place::Zone::Memex);
                 let open = place::secret(file, scope).is_none() && inside && path.links < 2;
-                let private = whereabouts.privacy_of_file(file) == Some(Privacy::Private);
-                let shown = (open && (scope.see_private || !private)).then_some(&*before);
+                let privacy = whereabouts.privacy_of_file(file).unwrap_or(Privacy::Open);
+                let shown = (open && privacy <= scope.may_see).then_some(&*before);
                 let masked = shown.map(|text| crate::domain::gate::secret::mask(text).0);
                 Err(format!("{file}: {}", why.words(old, masked.as_deref())))
             }
@@ -179,7 +180,7 @@ impl Engine {
                 if !running || (*card.file == *here.file && index == here.index) {
                     continue;
                 }
-                let hidden = !scope.see_private && card.privacy(index) == Privacy::Private;
+                let hidden = card.privacy(index) > scope.may_see;
                 let named = outline.nodes.get(index).map(|node| outline.slice(&node.title)).unwrap_or("");
                 said.push(match hidden {
                     true => "A clock is running already, at a private heading.".to_string(),
@@ -243,11 +244,10 @@ impl Engine {
 
     /// Returns the own tags of a heading with those that it inherits and that make it private; `None` without any.
     fn private_tags_of(&self, at: &Located, scope: &Scope) -> Option<Vec<String>> {
-        let plain = |tag: &str| tag.trim_start_matches('@').to_lowercase();
         let node = at.outline.nodes.get(at.index)?;
         let own: Vec<String> = node.tags.iter().map(|tag| tag.to_string()).collect();
-        let marks =
-            |tag: &&str| scope.private_tags.iter().any(|private| plain(private.trim_matches(':')) == plain(tag));
+        let options = PrivacyOptions { tags: scope.private_tags.clone() };
+        let marks = |tag: &&str| options.of_tags(&[tag]) > Privacy::Open;
         let inherited = at.outline.all_tags(node.parent as usize).into_iter().filter(marks);
         let mut all = own.clone();
         for tag in inherited {

@@ -123,14 +123,13 @@ impl Engine {
     /// Runs git, which only looks; returns all that it said.
     async fn git_text(&self, scope: &Scope, line: &str) -> Result<String, String> {
         let shell = self.shell.as_ref().map_err(|why| format!("git cannot be confined here: {why}"))?;
-        let (report, private) =
-            shell.look_at_all(scope, line).await.map_err(|why| format!("git was not run: {why}"))?;
+        let (report, notes) = shell.look_at_all(scope, line).await.map_err(|why| format!("git was not run: {why}"))?;
         if report.stdout.truncated || report.stdout.text.contains('\u{fffd}') {
             return Err("what git has is too large, or no text".to_string());
         }
         match report.ending {
             crate::edge::sandbox::Ending::Exit(0) => Ok(report.stdout.text),
-            _ if private && !scope.see_private => {
+            _ if notes.hidden => {
                 Err("private notes stand in this project, so its history is hidden from a model elsewhere".to_string())
             }
             _ => Err(format!("git could not say: {}", report.stderr.text.trim())),

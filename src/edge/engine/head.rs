@@ -346,7 +346,7 @@ fn keep_private(mut way: Way, view: &View, engine: &Engine) -> Result<Way, Strin
         };
         let (by_memory, by_disk) = (edit(now), edit(disk));
         let opens =
-            |edit: &EditFact| loosened(std::slice::from_ref(edit), tags).map_or(true, |names| !names.is_empty());
+            |edit: &EditFact| loosened(std::slice::from_ref(edit), tags).map_or(true, |lost| !lost.names.is_empty());
         if step.text.is_some() && (opens(&by_memory) || opens(&by_disk)) {
             way.left.push(format!("{}: something in it would no longer be private", step.file));
             continue;
@@ -356,7 +356,7 @@ fn keep_private(mut way: Way, view: &View, engine: &Engine) -> Result<Way, Strin
     }
     // A heading that went from one file to another opens in neither alone.
     match loosened(&edits, tags) {
-        Ok(names) if names.is_empty() => Ok(way),
+        Ok(lost) if lost.names.is_empty() => Ok(way),
         Ok(_) | Err(_) => Err("a heading that went from one file to another would no longer be private; \
                                go back to a later operation, or take the changes of files back"
             .to_string()),

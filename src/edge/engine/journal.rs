@@ -74,7 +74,7 @@ impl Journal for Engine {
             self.mark_outside(&SessionId(session), &outside);
         }
         if let Some(session) = self.doings.ended(turn, observation) {
-            self.mark_private(&session);
+            self.mark_private(&session, observation.labels.privacy);
         }
         let word = match &observation.outcome {
             Outcome::Done(_) => "done",

@@ -18,10 +18,13 @@ pub const BY_PROPERTY: &str = "a property or keyword";
 pub(in crate::edge) type Counts = BTreeMap<String, u64>;
 
 impl Engine {
-    /// Returns the tag that makes a private node private, or [`BY_PROPERTY`].
+    /// Returns the tag that makes a node as private as it is, or [`BY_PROPERTY`].
     pub(super) fn tag_of(&self, card: &Card, index: usize) -> String {
         let tags = card.all_tags(index);
-        self.privacy_options().tag_among(&tags).unwrap_or_else(|| BY_PROPERTY.to_string())
+        let found = self.privacy_options().tag_among(&tags);
+        // A property may be stricter than every tag.
+        let tag = found.filter(|(_, tier)| *tier >= card.privacy(index)).map(|(tag, _)| tag);
+        tag.unwrap_or_else(|| BY_PROPERTY.to_string())
     }
 
     /// Counts that something was kept back because of each of these tags.
@@ -35,8 +38,19 @@ impl Engine {
 
     /// Counts the private ones of some nodes as kept back.
     pub(crate) fn count_nodes<'a>(&self, nodes: impl IntoIterator<Item = &'a NodeRef>) {
-        let private = nodes.into_iter().filter(|node| node.privacy() == Privacy::Private);
+        let private = nodes.into_iter().filter(|node| node.privacy().is_kept());
         self.count_tags(private.map(|node| self.tag_of(node.card(), node.index)).collect::<Vec<_>>());
+    }
+
+    /// Counts those of some nodes that went to a model elsewhere though they are marked: as tags warn, or the user let them.
+    pub(crate) fn count_sent<'a>(&self, nodes: impl IntoIterator<Item = &'a NodeRef>) {
+        let marked = nodes.into_iter().filter(|node| node.privacy() > Privacy::Open);
+        let tags: Vec<String> = marked.map(|node| self.tag_of(node.card(), node.index)).collect();
+        let mut counts = self.sent.lock();
+        for tag in tags {
+            let count = counts.entry(tag).or_default();
+            *count = count.saturating_add(1);
+        }
     }
 
     /// Counts a file as kept back, once for each tag that makes something in it private.
@@ -44,7 +58,7 @@ impl Engine {
         let view = self.view();
         let tags: BTreeSet<String> = match view.card(file) {
             Some(card) => {
-                let private = (0..card.len()).filter(|index| card.privacy(*index) == Privacy::Private);
+                let private = (0..card.len()).filter(|index| card.privacy(*index).is_kept());
                 private.map(|index| self.tag_of(card, index)).collect()
             }
             None => BTreeSet::new(),
@@ -69,7 +83,7 @@ impl Engine {
             answer.map_or_else(|_| Vec::new(), |answer| answer.found.hits.into_iter().map(|hit| hit.node).collect())
         };
         nodes.truncate(limit);
-        nodes.retain(|node| node.privacy() == Privacy::Private);
+        nodes.retain(|node| node.privacy().is_kept());
         nodes
     }
 
@@ -79,11 +93,11 @@ impl Engine {
             Verdict::Deny(reason) => reason.text.lines().any(|line| line.starts_with("privacy tags: ")),
             Verdict::Pass(_) | Verdict::Ask(_) => false,
         });
-        if denied && facts.privacy == Some(Privacy::Private) {
+        if denied && facts.privacy.is_some_and(Privacy::is_kept) {
             let view = self.view();
             let nodes = ["id", "parent"].iter().filter_map(|name| view.get(&NodeId::new(action.text(name)?)));
             self.count_nodes(&nodes.collect::<Vec<_>>());
-            let private = |file: &&str| self.is_private_now(file);
+            let private = |file: &&str| self.privacy_here(file).is_kept();
             let files: BTreeSet<&str> = facts.paths.iter().map(|path| path.resolved.as_str()).filter(private).collect();
             files.into_iter().for_each(|file| self.count_file(file));
         }
@@ -92,6 +106,11 @@ impl Engine {
     /// Counts an act that asked or was refused because it quotes private notes.
     pub(super) fn count_quotes(&self, facts: &Facts) {
         self.count_tags(facts.quotes.iter().map(|quote| quote.note.tag.clone()));
+    }
+
+    /// Returns how often notes with each tag went to a model elsewhere since the start, by name.
+    pub fn sent_marked(&self) -> Vec<(String, u64)> {
+        self.sent.lock().iter().map(|(tag, count)| (tag.clone(), *count)).collect()
     }
 
     /// Returns how often each tag kept something back since the start, by name.

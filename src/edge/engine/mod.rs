@@ -32,6 +32,7 @@ pub mod quotations;
 pub mod record;
 pub mod restore;
 pub mod rollback;
+mod share;
 pub mod skilled;
 pub mod stopped;
 pub mod time;
@@ -151,6 +152,8 @@ pub struct Engine {
     pub(super) quoting: quotations::Quoting,
     /// How often each private tag kept something back since the start.
     pub(super) kept_back: Mutex<kept_back::Counts>,
+    /// How often notes that are marked were sent all the same, by tag.
+    pub(super) sent: Mutex<kept_back::Counts>,
     /// Itself, for its threads.
     pub(super) me: std::sync::Weak<Engine>,
     pub(super) tokens: Arc<dyn CountTokens>,
@@ -187,8 +190,12 @@ pub struct Engine {
     pub(super) previewing: time::Previewing,
     /// Held by whatever goes on in a conversation; see [`Engine::alone`].
     pub(super) lanes: Mutex<HashMap<SessionId, std::sync::Weak<tokio::sync::Mutex<()>>>>,
-    /// Conversations of this session of the program that drew on something private.
-    pub(super) private: Mutex<std::collections::HashSet<SessionId>>,
+    /// Conversations of this session of the program that drew on something private: how private.
+    pub(super) private: Mutex<HashMap<SessionId, crate::domain::label::Privacy>>,
+    /// Conversations in which the user lets what asks go to models elsewhere.
+    pub(super) shared: Mutex<std::collections::HashSet<SessionId>>,
+    /// Conversations in which it was said that something was left out.
+    pub(super) told: Mutex<std::collections::HashSet<SessionId>>,
     /// What conversations of this session of the program read from outside.
     pub(super) outside: Mutex<HashMap<SessionId, crate::domain::outside::Outside>>,
     /// Which texts are made from text from outside.
@@ -241,6 +248,7 @@ impl Engine {
             full_text: parts.full_text,
             quoting: Default::default(),
             kept_back: Mutex::default(),
+            sent: Mutex::default(),
             me: me.clone(),
             tokens: parts.tokens,
             vault: parts.vault,
@@ -269,6 +277,8 @@ impl Engine {
             previewing: Default::default(),
             lanes: Mutex::default(),
             private: Mutex::default(),
+            shared: Mutex::default(),
+            told: Mutex::default(),
             outside: Mutex::default(),
             marks: RwLock::default(),
             led_acts: Mutex::default(),

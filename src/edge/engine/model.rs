@@ -21,7 +21,6 @@ use crate::edge::provider::served::Served;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
 /// The cascade as one turn sees it.
@@ -40,6 +39,10 @@ pub struct TurnModel<'a> {
     pub names_private: bool,
 }
 
+/// Why a conversation that drew on what asks goes to no model elsewhere.
+const ASKS: &str = "the conversation holds notes that you want to be asked about; /share lets them go to models \
+                    elsewhere in this conversation, or use a model that runs here";
+
 /// Returns what a confirmation of a provider is bound to: its name and where it is.
 pub fn contact(name: &str, url: &str) -> String {
     format!("{name} {url}")
@@ -55,15 +58,21 @@ impl Model for TurnModel<'_> {
         let cascade = self.engine.cascade.read().clone();
         // Read each time: the user may have confirmed one since the turn began.
         let confirmed = self.engine.confirmed(&cascade).await;
-        let private = AtomicBool::new(false);
+        let given = Mutex::new(Privacy::Open);
+        let shared = self.engine.is_shared(&self.session);
         let outside = Mutex::new(Outside::default());
         let watched = |locality: Locality| {
             let made = self.unquoted(prompt(locality), locality);
             if locality == Locality::Remote {
-                self.briefings.count_left_out();
+                let asks = self.briefings.count_left_out();
+                if made.privacy < Privacy::Private {
+                    self.engine.tell_left_out(&self.session, &asks, self.names_private);
+                }
             }
-            let given = locality == Locality::Local && made.privacy == Privacy::Private;
-            private.store(given, Ordering::Relaxed);
+            *given.lock() = match locality {
+                Locality::Builtin => Privacy::Open,
+                Locality::Local | Locality::Remote => made.privacy,
+            };
             *outside.lock() = match locality {
                 Locality::Builtin => Outside::default(),
                 Locality::Local | Locality::Remote => made.outside.clone(),
@@ -72,8 +81,8 @@ impl Model for TurnModel<'_> {
         };
         let mut marking = |text: &str| {
             // Half an answer stays in the chat, whatever becomes of the other half.
-            if private.load(Ordering::Relaxed) && !text.is_empty() {
-                self.engine.mark_private(&self.session);
+            if !text.is_empty() {
+                self.engine.mark_private(&self.session, *given.lock());
             }
             let read = std::mem::take(&mut *outside.lock());
             if !read.is_empty() {
@@ -96,6 +105,7 @@ impl Model for TurnModel<'_> {
             Locality::Local | Locality::Remote if let Some(why) = left_out(provider) => Permit::Withheld(why),
             Locality::Local | Locality::Remote if let Some(why) = too_long(prompt) => Permit::Withheld(why),
             Locality::Builtin | Locality::Local => Permit::Granted,
+            Locality::Remote if prompt.privacy.is_kept() && !shared => Permit::Withheld(ASKS.to_string()),
             Locality::Remote if confirmed.contains(&contact(provider.name(), &provider.url())) => Permit::Granted,
             Locality::Remote => Permit::Confirm,
         };
@@ -106,8 +116,9 @@ impl Model for TurnModel<'_> {
             Locality::Builtin => self.privacy_of(&reply.completion.sources),
             Locality::Local | Locality::Remote => reply.privacy,
         };
-        if privacy == Privacy::Private {
-            self.engine.mark_private(&self.session);
+        self.engine.mark_private(&self.session, privacy);
+        if reply.locality == Locality::Remote {
+            self.briefings.count_marked(if shared { Privacy::Ask } else { Privacy::ELSEWHERE });
         }
         let outside = match reply.locality {
             Locality::Builtin => self.outside_of(&reply.completion.sources),
@@ -123,15 +134,20 @@ impl TurnModel<'_> {
         let quoted = match (locality, prompt.privacy) {
             // The built-in provider reads what was typed alone, and sends nothing.
             (Locality::Builtin, _) | (_, Privacy::Private) => None,
-            (Locality::Local | Locality::Remote, Privacy::Open) => self.engine.quotation_of(&prompt),
+            (Locality::Local | Locality::Remote, Privacy::Open | Privacy::Warn | Privacy::Ask) => {
+                self.engine.quotation_of(&prompt)
+            }
         };
-        let Some(note) = quoted else { return prompt };
-        if !self.engine.is_known_private(&self.session) {
+        let Some(note) = quoted.filter(|note| note.privacy > prompt.privacy) else { return prompt };
+        if self.engine.known_privacy(&self.session) < note.privacy {
             self.engine.count_tags([note.tag]);
         }
-        self.engine.mark_private(&self.session);
-        self.engine.tell_quotation(&self.session, self.names_private.then_some(note.title.as_str()));
-        Prompt { privacy: Privacy::Private, ..prompt }
+        self.engine.mark_private(&self.session, note.privacy);
+        if note.privacy == Privacy::Private || !self.engine.is_shared(&self.session) {
+            let title = self.names_private.then_some(note.title.as_str());
+            self.engine.tell_quotation(&self.session, title, note.privacy);
+        }
+        Prompt { privacy: note.privacy, ..prompt }
     }
 
     fn outside_of(&self, sources: &[NodeId]) -> Vec<crate::domain::outside::Piece> {

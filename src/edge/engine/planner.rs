@@ -9,7 +9,7 @@ use crate::domain::gate::plan::{FlightPlan, PlanStatus};
 use crate::domain::id::NodeId;
 use crate::domain::label::Privacy;
 use crate::domain::memory::card::Card;
-use crate::domain::memory::document::private_by_lines;
+use crate::domain::memory::document::privacy_by_lines;
 use crate::domain::memory::query::shaped_by;
 use crate::domain::memory::view::NodeRef;
 use crate::domain::org::edit::{Edit, EditOptions, NewHeading, Planning, apply, extract, splices};
@@ -178,18 +178,21 @@ impl Engine {
         Some(self.privacy_of_text(file, text))
     }
 
-    /// Whether anything in a file is private, as memory knows it or as it stands on disk. It reads the disk.
-    pub(crate) fn is_private_now(&self, file: &str) -> bool {
+    /// Returns how private a file is as a whole, as memory knows it or as it stands on disk, whichever is stricter. It
+    /// reads the disk.
+    pub(crate) fn privacy_here(&self, file: &str) -> Privacy {
         if !holds_notes(file) {
-            return false;
+            return Privacy::Open;
         }
-        if self.view().card(file).map(|card| card.strictest()) == Some(Privacy::Private) {
-            return true;
+        let known = self.view().card(file).map_or(Privacy::Open, |card| card.strictest());
+        if known == Privacy::Private {
+            return known;
         }
-        match crate::edge::org_file::read_text(Path::new(file)) {
-            Ok(decoded) => self.privacy_of_text(file, decoded.text) == Privacy::Private,
-            Err(_) => !is_missing(file),
-        }
+        known.max(match crate::edge::org_file::read_text(Path::new(file)) {
+            Ok(decoded) => self.privacy_of_text(file, decoded.text),
+            Err(_) if is_missing(file) => Privacy::Open,
+            Err(_) => Privacy::Private,
+        })
     }
 
     /// Returns how private an Org text is as a whole; one that cannot be scanned is private.
@@ -202,12 +205,16 @@ impl Engine {
     pub(super) fn by_setup(&self, edit: &EditFact) -> BySetup {
         let private = |text: &Arc<str>| {
             let outline = scan(text.clone(), &self.scan_options_of(&edit.file));
-            outline
-                .is_ok_and(|outline| !outline.setups.is_empty() && private_by_lines(&outline, &self.privacy_options()))
+            let set_up = outline.ok().filter(|outline| !outline.setups.is_empty());
+            set_up.map_or(Privacy::Open, |outline| privacy_by_lines(&outline, &self.privacy_options()))
         };
         let opens = self.opens_by_setup(edit);
         match is_org(&edit.file) {
-            true => BySetup { before: edit.before.as_ref().is_some_and(private), after: private(&edit.after), opens },
+            true => BySetup {
+                before: edit.before.as_ref().map_or(Privacy::Open, private),
+                after: private(&edit.after),
+                opens,
+            },
             false => BySetup { opens, ..BySetup::default() },
         }
     }
@@ -222,10 +229,11 @@ impl Engine {
         // One that is not there makes private what names it, as one does that cannot be read.
         let private = |text: &Arc<str>| {
             let outline = scan(text.clone(), &self.scan_options_of(&edit.file));
-            let by_others = outline.map_or(true, |outline| outline.setups.iter().any(|setup| setup.private));
-            by_others || self.setups.makes_private(text)
+            let by_others = outline
+                .map_or(Some(Privacy::Private), |outline| outline.setups.iter().map(|setup| setup.privacy).max());
+            self.setups.makes_private(text).max(by_others.unwrap_or(Privacy::Open))
         };
-        if found.is_empty() || private(&edit.after) || !edit.before.as_ref().is_none_or(private) {
+        if found.is_empty() || private(&edit.after) >= edit.before.as_ref().map_or(Privacy::Private, private) {
             return Vec::new();
         }
         let mut opens: Vec<String> = found.iter().take(OPENS_NAMED).map(|file| file.to_string()).collect();

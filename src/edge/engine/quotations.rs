@@ -25,7 +25,7 @@ const AT_START: usize = 2_000;
 #[derive(Default)]
 pub(in crate::edge) struct Quoting {
     known: RwLock<Quotations>,
-    /// By conversation: the note that its words stand in, until the user is told.
+    /// By conversation: the note that its words stand in, or what was left out, until the user is told.
     untold: Mutex<HashMap<SessionId, String>>,
 }
 
@@ -40,14 +40,15 @@ pub struct QuotationsRead {
     pub left_out: usize,
 }
 
+/// Whether words of it are looked for: it may leave only if the user says so, if at all.
 fn is_private(card: &Card) -> bool {
-    card.strictest() == Privacy::Private
+    card.strictest().is_kept()
 }
 
 impl Engine {
     /// Lets what is known follow a change of memory. The caller holds the lock of changes.
     pub(super) fn quotations_follow(&self, changed: &[Arc<Document>], gone: &[&str], at_once: bool) {
-        let private = |document: &&Arc<Document>| document.privacy.contains(&Privacy::Private);
+        let private = |document: &&Arc<Document>| document.privacy.iter().any(|privacy| privacy.is_kept());
         let prints: Vec<Prints> = match at_once {
             true => changed.iter().filter(private).map(|document| Prints::of(document)).collect(),
             false => Vec::new(),
@@ -113,21 +114,21 @@ impl Engine {
         !self.quoting.known.read().is_empty()
     }
 
-    /// Returns a private note whose words stand in a text. Its title is for the user, never for a model.
+    /// Returns the most private note whose words stand in a text. Its title is for the user, never for a model.
     pub(super) fn quotation(&self, text: &str) -> Option<QuotedNote> {
-        let (row, files) = {
+        let (row, privacy, files) = {
             let known = self.quoting.known.read();
-            let row = known.quoted(text)?;
-            (row, known.files_with(row).into_iter().cloned().collect::<Vec<_>>())
+            let (row, privacy) = known.quoted(text)?;
+            (row, privacy, known.files_with(row, privacy).into_iter().cloned().collect::<Vec<_>>())
         };
         let view = self.view();
         let found = files.iter().find_map(|file| {
             let document = view.document(file)?;
-            let index = node_with(&document, row)?;
-            Some(QuotedNote { title: title(&document, index)?, tag: self.tag_of(document.card(), index) })
+            let index = node_with(&document, row, privacy)?;
+            Some(QuotedNote { title: title(&document, index)?, tag: self.tag_of(document.card(), index), privacy })
         });
         // It was known a moment ago, so it is private, whatever it was called.
-        let nameless = || QuotedNote { title: "without a title".to_string(), tag: BY_PROPERTY.to_string() };
+        let nameless = || QuotedNote { title: "without a title".to_string(), tag: BY_PROPERTY.to_string(), privacy };
         Some(found.unwrap_or_else(nameless))
     }
 
@@ -137,26 +138,45 @@ impl Engine {
         if !self.knows_quotations() {
             return None;
         }
-        prompt.messages.iter().find_map(|message| match message {
-            Message::Text { text, .. } | Message::Result { text, .. } => self.quotation(text),
-            Message::Calls { text, calls } => self.quotation(text).or_else(|| {
-                calls.iter().find_map(|call| call.args.values().find_map(|value| self.quotation_in(value)))
-            }),
-        })
+        let mut found: Vec<QuotedNote> = Vec::new();
+        for message in &prompt.messages {
+            match message {
+                Message::Text { text, .. } | Message::Result { text, .. } => found.extend(self.quotation(text)),
+                Message::Calls { text, calls } => {
+                    found.extend(self.quotation(text));
+                    let args = calls.iter().flat_map(|call| call.args.values());
+                    found.extend(args.filter_map(|value| self.quotation_in(value)));
+                }
+            }
+            if found.last().is_some_and(|note| note.privacy == Privacy::Private) {
+                break;
+            }
+        }
+        found.into_iter().max_by_key(|note| note.privacy)
     }
 
     /// Looks through the texts of an argument.
     fn quotation_in(&self, value: &Value) -> Option<QuotedNote> {
-        crate::domain::action::texts(value).into_iter().find_map(|text| self.quotation(text))
+        let found = crate::domain::action::texts(value).into_iter().filter_map(|text| self.quotation(text));
+        found.max_by_key(|note| note.privacy)
     }
 
     /// Has the user told at the end of the turn which note the words of a conversation stand in.
-    pub(super) fn tell_quotation(&self, session: &SessionId, title: Option<&str>) {
+    pub(super) fn tell_quotation(&self, session: &SessionId, title: Option<&str>, privacy: Privacy) {
         let note = title.map_or("a private note".to_string(), |title| format!("the private note “{title}”"));
+        let way = match privacy {
+            Privacy::Ask => "; /share lets notes that you want to be asked about go elsewhere in this conversation",
+            Privacy::Open | Privacy::Warn | Privacy::Private => "",
+        };
         let said = format!(
             "Words of this conversation stand in {note}, so it counts as private, and only models that run here are \
-             asked."
+             asked{way}."
         );
+        self.tell(session, said);
+    }
+
+    /// Has the user told something at the end of a turn of a conversation.
+    pub(super) fn tell(&self, session: &SessionId, said: String) {
         self.quoting.untold.lock().insert(session.clone(), said);
     }
 

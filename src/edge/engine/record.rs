@@ -6,7 +6,7 @@ use crate::domain::gate::plan::{About, FlightPlan, PlanStatus, Tried};
 use crate::domain::gate::title::title;
 use crate::domain::gate::{Facts, Opinion, Reason, Trace, Verdict};
 use crate::domain::id::{ActionHash, FactsHash, NodeId, OperationId, PlanId, SessionId, TurnId};
-use crate::domain::label::{Labels, Privacy, Provenance, Trust};
+use crate::domain::label::{Labels, Privacy, PrivacyTag, Provenance, Trust};
 use crate::domain::memory::store::NewRecord;
 use crate::domain::outside::{Led, Outside, Said};
 use crate::domain::port::{Call, Message, Prompt, ToolSpec};
@@ -59,6 +59,8 @@ pub mod kind {
     pub const RULE: &str = "rule";
     /// How often a rule was used, by its name; the newest counts.
     pub const USED: &str = "used";
+    /// A conversation in which the user lets what asks go to models elsewhere, by its name.
+    pub const SHARED: &str = "shared";
     /// A provider that the user confirmed.
     pub const CONFIRMATION: &str = "confirmation";
 }
@@ -75,7 +77,7 @@ pub struct KnownMemex {
     /// Its folders.
     pub directories: Vec<PathBuf>,
     /// The tags that made headings of it private.
-    pub private_tags: Vec<String>,
+    pub private_tags: Vec<PrivacyTag>,
     /// The folders whose files counted as from elsewhere.
     pub untrusted_folders: Vec<PathBuf>,
 }
@@ -85,7 +87,8 @@ pub fn memex(known: &KnownMemex) -> Option<Value> {
     let names = known.directories.iter().map(|path| path.to_str()).collect::<Option<Vec<&str>>>()?;
     let untrusted: Vec<String> =
         known.untrusted_folders.iter().filter_map(|path| path.to_str().map(str::to_string)).collect();
-    let mut body = serde_json::json!({ "directories": names, "private": known.private_tags });
+    let tags: Vec<String> = known.private_tags.iter().map(ToString::to_string).collect();
+    let mut body = serde_json::json!({ "directories": names, "private": tags });
     if !untrusted.is_empty() {
         body["untrusted"] = serde_json::json!(untrusted);
     }
@@ -99,7 +102,21 @@ pub fn read_memex(body: &Value) -> KnownMemex {
     let paths =
         |key: &str| texts(key).into_iter().map(PathBuf::from).filter(|path| path.is_absolute()).collect::<Vec<_>>();
     let (directories, untrusted_folders) = (paths("directories"), paths("untrusted"));
-    KnownMemex { directories, private_tags: texts("private"), untrusted_folders }
+    let private_tags = texts("private").iter().map(|tag| PrivacyTag::read(tag).0).collect();
+    KnownMemex { directories, private_tags, untrusted_folders }
+}
+
+/// Returns under which keys it is kept that a conversation is private, strictest first. Each tier has one of its own, so
+/// that what is written later never takes the place of something stricter.
+pub fn label_keys(session: &SessionId) -> [(Privacy, String); 2] {
+    [(Privacy::Private, session.0.clone()), (Privacy::Ask, format!("{} (ask)", session.0))]
+}
+
+/// Returns what is kept of a conversation that is private; what only warns is not kept.
+pub fn label(session: &SessionId, privacy: Privacy) -> Option<(&'static str, String, Value)> {
+    let found = label_keys(session).into_iter().find(|(tier, _)| *tier == privacy);
+    let word = |tier: Privacy| if tier == Privacy::Private { "private" } else { tier.word() };
+    found.map(|(tier, key)| (kind::LABEL, key, serde_json::json!({ "privacy": word(tier) })))
 }
 
 /// Reads what a file was called before, and by which operation it was renamed.
@@ -140,7 +157,12 @@ impl LabelsRecord {
             "Kept" => Trust::Kept,
             _ => Trust::Untrusted,
         };
-        let privacy = if self.privacy == "Open" { Privacy::Open } else { Privacy::Private };
+        let privacy = match self.privacy.as_str() {
+            "Open" => Privacy::Open,
+            "Warn" => Privacy::Warn,
+            "Ask" => Privacy::Ask,
+            _ => Privacy::Private,
+        };
         Labels { provenance, trust, privacy }
     }
 }

@@ -131,7 +131,7 @@ impl Doings {
         }
         doing.changed.extend(observation.changed.iter().cloned());
         doing.privacy = doing.privacy.max(observation.labels.privacy);
-        (observation.labels.privacy == Privacy::Private).then(|| doing.session.clone())
+        (observation.labels.privacy > Privacy::Open).then(|| doing.session.clone())
     }
 
     /// Takes note of a plan that was parked.

@@ -88,13 +88,13 @@ impl Engine {
         let _alone = self.alone(&ask.origin.session).await;
         // Without its store nobody knows what an earlier conversation drew on.
         let forgotten = self.store_trouble.is_some() && !ask.history.is_empty();
-        let private = forgotten
-            || self.is_private(&ask.origin.session).await
-            || ask.history.iter().any(|said| said.privacy == Privacy::Private);
-        if private {
-            self.mark_private(&ask.origin.session);
-        }
-        let privacy = if private { Privacy::Private } else { Privacy::Open };
+        let said = ask.history.iter().map(|said| said.privacy).max().unwrap_or(Privacy::Open);
+        let privacy = match forgotten {
+            true => Privacy::Private,
+            false => self.session_privacy(&ask.origin.session).await.max(said),
+        };
+        self.mark_private(&ask.origin.session, privacy);
+        self.recall_shared(&ask.origin.session).await;
         let signal = Signal {
             origin: ask.origin.clone(),
             depth: Depth::outermost(),
@@ -181,20 +181,21 @@ impl Engine {
             }
             Err(why) => return Err(why),
         };
-        if self.drop_ended(&mut conversation, &plans) && self.is_private(&plan.session).await {
+        if self.drop_ended(&mut conversation, &plans) {
             // What was done drew on who knows what, and its own labels ended with its turn.
-            conversation.labels.privacy = Privacy::Private;
+            let known = self.session_privacy(&plan.session).await;
+            conversation.labels.privacy = conversation.labels.privacy.max(known);
         }
+        self.recall_shared(&plan.session).await;
         if conversation.labels.trust == Trust::Untrusted {
             // The texts themselves are kept as long as this runs.
             conversation.outside.join(&self.outside_of(&plan.session).await);
         }
         // What was shown and has become private meanwhile is not sent: it is put together anew, and shown anew.
-        let shut = |contact: &Contact| contact.nodes.iter().any(|id| self.node_privacy(id) == Privacy::Private);
+        let elsewhere = self.elsewhere(&plan.session);
+        let shut = |contact: &Contact| contact.nodes.iter().any(|id| self.node_privacy(id) > elsewhere);
         conversation.contact = conversation.contact.take().filter(|contact| !shut(contact));
-        if conversation.labels.privacy == Privacy::Private {
-            self.mark_private(&plan.session);
-        }
+        self.mark_private(&plan.session, conversation.labels.privacy);
         let scope = match self.scope_of(&plan, setting.project.as_deref(), origin.rights.see_private) {
             Ok(scope) => scope,
             // What is denied needs no project; what the model wants next is judged where nothing is.
@@ -340,7 +341,7 @@ impl Engine {
         mandates.extend(self.focus_mandates());
         let prompt = skill.and_then(|skill| skill.prompt.clone());
         let briefings = Briefings::new(self, typed.clone(), prompt, mandates, now);
-        let (models, names_private) = (mandate.models, scope.see_private);
+        let (models, names_private) = (mandate.models, scope.may_see == Privacy::Private);
         let model = TurnModel { engine: self, session, models, max_tokens, briefings: &briefings, names_private };
         let mut report = {
             let desk = Desk {
@@ -357,6 +358,7 @@ impl Engine {
                 now,
                 tokens: self.tokens.as_ref(),
                 max_tokens,
+                elsewhere: &|| self.elsewhere(&model.session),
                 clock: &|| self.clock.now(),
             };
             run(start, &desk, sink).await
@@ -402,9 +404,7 @@ impl Engine {
             };
             self.mark_outside(&session, &outside);
         }
-        if conversation.labels.privacy == Privacy::Private {
-            keep.push((kind::LABEL, session.0, serde_json::json!({ "privacy": "private" })));
-        }
+        keep.extend(record::label(&session, conversation.labels.privacy));
         for (kind, key, body) in keep {
             if let Err(why) = self.append(kind, &key, body).await {
                 self.say(LogLevel::Error, &format!("the {kind} of turn {turn} could not be stored: {why}"));
@@ -464,18 +464,21 @@ impl Engine {
         TurnId(format!("T{at:x}-{}-{}", std::process::id(), self.next_serial()))
     }
 
-    /// Labels a conversation as private, now and in the store: nothing of it goes to a model elsewhere any more.
-    pub(crate) fn mark_private(&self, session: &SessionId) {
-        if self.private.lock().insert(session.clone()) {
-            let body = serde_json::json!({ "privacy": "private" });
-            let (at, kind) = (self.clock.now(), kind::LABEL.to_string());
-            self.archive.queue(vec![NewRecord { at, kind, key: session.0.clone(), body }]);
+    /// Labels a conversation as at least so private, now and in the store: nothing of what is private goes to a model
+    /// elsewhere any more, and nothing of what asks before the user lets it.
+    pub(crate) fn mark_private(&self, session: &SessionId, privacy: Privacy) {
+        if self.known_privacy(session) < privacy {
+            self.private.lock().insert(session.clone(), privacy);
+            let at = self.clock.now();
+            let label = record::label(session, privacy);
+            let kept = label.map(|(kind, key, body)| NewRecord { at, kind: kind.to_string(), key, body });
+            kept.into_iter().for_each(|record| self.archive.queue(vec![record]));
         }
     }
 
-    /// Returns whether a conversation drew on something private in this session of the program.
-    pub fn is_known_private(&self, session: &SessionId) -> bool {
-        self.private.lock().contains(session)
+    /// Returns how private the most private thing is that a conversation drew on in this session of the program.
+    pub fn known_privacy(&self, session: &SessionId) -> Privacy {
+        self.private.lock().get(session).copied().unwrap_or(Privacy::Open)
     }
 
     /// Returns how private a node is now; what is gone may have become private under another name.
@@ -483,15 +486,19 @@ impl Engine {
         self.view().get(id).map_or(Privacy::Private, |node| node.privacy())
     }
 
-    async fn is_private(&self, session: &SessionId) -> bool {
-        if self.private.lock().contains(session) {
-            return true;
+    /// Returns how private a conversation is, as this program and the store know it.
+    async fn session_privacy(&self, session: &SessionId) -> Privacy {
+        let known = self.known_privacy(session);
+        for (tier, key) in record::label_keys(session) {
+            match self.archive.latest(kind::LABEL, key).await {
+                _ if tier <= known => {}
+                Ok(None) => {}
+                Ok(Some(_)) => return tier,
+                // What cannot be read is taken for the strictest.
+                Err(_) => return Privacy::Private,
+            }
         }
-        match self.archive.latest(kind::LABEL, session.0.clone()).await {
-            Ok(label) => label.is_some(),
-            // What cannot be read is taken for the strictest.
-            Err(_) => true,
-        }
+        known
     }
 
     /// Handles a slash command of the user; no model sees it.
@@ -514,6 +521,9 @@ impl Engine {
                             .endorse(&ask.origin, what)
                             .await
                             .unwrap_or_else(|why| format!("Nothing was done: {why}.")))
+                    }
+                    (Some("share"), None) => {
+                        Err(self.let_go(&ask.origin).await.unwrap_or_else(|why| format!("Nothing was done: {why}.")))
                     }
                     (Some("files"), _) => Err(self.file_lines(&ask.origin.session).await),
                     _ => Err(match Turnabout::parse(command) {
@@ -613,7 +623,7 @@ impl Engine {
             permissions: self.levels().0,
             private_tags: config.private_tags.clone(),
             self_build: config.self_build,
-            see_private,
+            may_see: if see_private { Privacy::Private } else { Privacy::Open },
             hosts: config.allowed_hosts.clone(),
         }
     }
@@ -653,6 +663,7 @@ const HELP: &str = "\
 - /deny PLAN REASON denies it; the model is told the reason and may try otherwise
 - /stop PLAN REASON denies it and all that waits beside it; the model is not asked again
 - /undo takes back what the agent changed last, /undo CHANGE one change; /redo does that again
+- /share lets notes whose tags ask first go to models elsewhere, in this conversation and for good
 - /endorse ID or /endorse FILE: what that note says, which came from elsewhere, now counts as your own
 - /focus HEADING or /focus FOLDER narrows what the agent looks at; /unfocus takes that back; /focus says where it stands
 - /scope memex, /scope session or /scope project widens or narrows it

@@ -65,7 +65,9 @@ fn admit<'a>(prompt: &'a Prompt, provider: &'a dyn Provider, permits: Permits<'_
                 .into(),
         )),
         (_, Locality::Builtin) => Ok(Admitted { provider, prompt }),
-        (Privacy::Private, Locality::Local) | (Privacy::Open, Locality::Local | Locality::Remote) => {
+        // Whether the user lets in what asks is for the permits to say.
+        (Privacy::Private, Locality::Local)
+        | (Privacy::Open | Privacy::Warn | Privacy::Ask, Locality::Local | Locality::Remote) => {
             match permits(provider, prompt) {
                 Permit::Granted => Ok(Admitted { provider, prompt }),
                 Permit::Withheld(why) => Err(Shut::Skip(format!("not asked: {why}"))),

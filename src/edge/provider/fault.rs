@@ -43,7 +43,7 @@ impl Teller<'_> {
 
     /// Returns a server's own words, short and on one line, in front of them a space; empty when they may not be told.
     fn words(&self, words: Option<String>) -> String {
-        let Some(words) = words.filter(|_| self.privacy == Privacy::Open) else { return String::new() };
+        let Some(words) = words.filter(|_| !self.privacy.is_kept()) else { return String::new() };
         // Masked before it is cut, so that no half of a key is left.
         let masked = self.mask(&words);
         let line: Vec<&str> =

@@ -142,7 +142,7 @@ impl Provider for Served {
         let teller = self.teller(prompt.privacy);
         // The cascade has looked already; this is the last door before the network.
         match (prompt.privacy, self.locality()) {
-            (Privacy::Open, Locality::Builtin | Locality::Local | Locality::Remote)
+            (Privacy::Open | Privacy::Warn | Privacy::Ask, Locality::Builtin | Locality::Local | Locality::Remote)
             | (Privacy::Private, Locality::Builtin | Locality::Local) => {}
             (Privacy::Private, Locality::Remote) => {
                 let text = format!("private notes are never sent to {}; ask a local provider", teller.host());

@@ -107,9 +107,7 @@ impl Lanes {
     /// Queues the user's words. A chat's file outlives the store: what it marks as private makes the conversation so,
     /// and what it does not mark is as private as the store says.
     pub(super) fn ask(&mut self, client: ClientId, origin: Origin, payload: &Sexp) {
-        if payload.flag_at("private") {
-            self.engine.mark_private(&origin.session);
-        }
+        self.engine.mark_private(&origin.session, privacy_at(payload));
         let history = payload
             .list_at("history")
             .iter()
@@ -119,7 +117,7 @@ impl Lanes {
                     Role::Tool | Role::Assistant => Role::Assistant,
                     Role::User => Role::User,
                 };
-                let privacy = if said.flag_at("private") { Privacy::Private } else { Privacy::Open };
+                let privacy = privacy_at(said);
                 Some(Said { role, text: said.text_at("text")?.to_string(), privacy })
             })
             .collect();
@@ -356,9 +354,23 @@ impl Turn {
     fn done(&self, finished: &Finished) {
         self.end_stream();
         let labels = finished.report.conversation.labels;
-        let private = labels.privacy == Privacy::Private || self.engine.is_known_private(&finished.session);
+        let privacy = labels.privacy.max(self.engine.known_privacy(&finished.session));
         let payload = show::turn(finished, &self.engine.view()).keyword("action", "turn-done");
-        self.tell("response", payload.flag("private", private));
+        let payload = match privacy {
+            Privacy::Open => payload,
+            Privacy::Private => payload.flag("private", true),
+            Privacy::Warn | Privacy::Ask => payload.text("private", privacy.word()),
+        };
+        self.tell("response", payload);
+    }
+}
+
+/// Returns how private a chat says that something of it is. What it says otherwise than we would is the strictest.
+fn privacy_at(payload: &Sexp) -> Privacy {
+    match payload.get("private").and_then(Sexp::as_name).map(Privacy::tier) {
+        Some(Some(tier)) => tier,
+        Some(None) | None if payload.flag_at("private") => Privacy::Private,
+        Some(None) | None => Privacy::Open,
     }
 }
 
@@ -462,7 +474,7 @@ mod tests {
             let (status, text) = done(&mut lanes, &mut events).await;
             assert_eq!(status, if private { "failed" } else { "parked" }, "{ask}: {text}");
             assert_eq!(text.contains("never leave this machine"), private, "{ask}: {text}");
-            assert_eq!(lanes.engine.is_known_private(&session), private, "{ask}");
+            assert_eq!(lanes.engine.known_privacy(&session) == Privacy::Private, private, "{ask}");
             assert_eq!(lanes.engine.plans(false).is_empty(), private, "{ask}: nothing is offered to be sent");
             // What is not said again is not forgotten.
             say(&mut lanes);

@@ -157,7 +157,12 @@ const MOST_HITS: usize = 1_000;
 fn clearance(engine: &Engine, payload: &Sexp) -> Privacy {
     match payload.name_at("for") {
         Some("screen") => Privacy::Private,
-        Some("private-note") => note_privacy(engine, payload).unwrap_or(Privacy::Private),
+        Some("private-note") => {
+            // As private as the client says, and as memory says, where it has the file.
+            let told =
+                payload.name_at("tier").map_or(Privacy::Private, |tier| Privacy::tier(tier).unwrap_or(Privacy::Open));
+            note_privacy(engine, payload).map_or(told, |known| known.min(told))
+        }
         Some(_) | None => Privacy::Open,
     }
 }

@@ -3,7 +3,7 @@
 //! A note is as private as its text. What cannot be read, or comes after the bounds, counts as private.
 
 use crate::domain::gate::place::holds_notes;
-use crate::domain::label::Privacy;
+use crate::domain::label::{Privacy, PrivacyTag};
 use crate::domain::memory::document::{PrivacyOptions, privacy};
 use crate::domain::org::decode::decode;
 use crate::domain::org::scan::{ScanOptions, scan};
@@ -27,8 +27,8 @@ pub(super) const USUAL: Bounds = Bounds { files: 4_000, bytes: 64 << 20 };
 /// Where private text may stand in a project.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Private {
-    /// Files, in the order of their names, with every other name of theirs in the project.
-    pub(super) files: Vec<PathBuf>,
+    /// Files, in the order of their names, with every other name of theirs in the project, and how private each is.
+    pub(super) files: Vec<(PathBuf, Privacy)>,
     /// Folders in which version control keeps what files were.
     pub(super) history: Vec<PathBuf>,
 }
@@ -36,36 +36,38 @@ pub(super) struct Private {
 /// Returns where private text stands among the entries of a project. Reads files, so it is called where blocking is allowed.
 ///
 /// `scan` is how they are scanned: with their setup files, whose lines may make them private.
-pub(super) fn private(entries: &Stamps, tags: &[String], scan: &ScanOptions, bounds: Bounds) -> Private {
+pub(super) fn private(entries: &Stamps, tags: &[PrivacyTag], scan: &ScanOptions, bounds: Bounds) -> Private {
     let options = PrivacyOptions { tags: tags.to_vec() };
     let mut left = bounds;
-    let mut inodes = std::collections::BTreeSet::new();
+    let mut inodes = std::collections::BTreeMap::new();
     for (path, stamp) in entries {
-        if stamp.regular && path.to_str().is_none_or(holds_notes) && is_private(path, &options, scan, &mut left) {
-            inodes.insert(stamp.inode);
+        if stamp.regular && path.to_str().is_none_or(holds_notes) {
+            let found = privacy_of(path, &options, scan, &mut left);
+            if found > Privacy::Open {
+                let known = inodes.entry(stamp.inode).or_insert(found);
+                *known = found.max(*known);
+            }
         }
     }
     if inodes.is_empty() {
         return Private::default();
     }
     // A second name of a file has another ending, and the same text.
-    let same = entries.iter().filter(|(_, stamp)| stamp.regular && inodes.contains(&stamp.inode));
+    let same = entries.iter().filter(|(_, stamp)| stamp.regular);
+    let same = same.filter_map(|(path, stamp)| Some((path.clone(), *inodes.get(&stamp.inode)?)));
     let history = entries.iter().filter(|(path, stamp)| stamp.folder && keeps_history(path));
-    Private {
-        files: same.map(|(path, _)| path.clone()).collect(),
-        history: history.map(|(path, _)| path.clone()).collect(),
-    }
+    Private { files: same.collect(), history: history.map(|(path, _)| path.clone()).collect() }
 }
 
-fn is_private(path: &Path, options: &PrivacyOptions, how: &ScanOptions, left: &mut Bounds) -> bool {
-    let Some(files) = left.files.checked_sub(1) else { return true };
+fn privacy_of(path: &Path, options: &PrivacyOptions, how: &ScanOptions, left: &mut Bounds) -> Privacy {
+    let Some(files) = left.files.checked_sub(1) else { return Privacy::Private };
     left.files = files;
-    let Some(text) = read(path, left).and_then(|bytes| decode(&bytes).ok()) else { return true };
+    let Some(text) = read(path, left).and_then(|bytes| decode(&bytes).ok()) else { return Privacy::Private };
     // A name that is no UTF-8 has no setup files, and is in no memory.
     let how = how.of(path.to_str().unwrap_or_default());
     match scan(text.text, &how) {
-        Ok(outline) => privacy(&outline, options).contains(&Privacy::Private),
-        Err(_) => true,
+        Ok(outline) => privacy(&outline, options).into_iter().max().unwrap_or(Privacy::Private),
+        Err(_) => Privacy::Private,
     }
 }
 
@@ -95,9 +97,8 @@ mod tests {
     use crate::edge::sandbox::stamps;
 
     fn names(folder: &Path, bounds: Bounds) -> Vec<String> {
-        let found =
-            private(&stamps(folder).expect("it is read"), &["private".to_string()], &ScanOptions::default(), bounds);
-        let all = found.files.iter().chain(&found.history);
+        let found = private(&stamps(folder).expect("it is read"), &["private".into()], &ScanOptions::default(), bounds);
+        let all = found.files.iter().map(|(path, _)| path).chain(&found.history);
         all.map(|path| path.strip_prefix(folder).expect("it lies there").display().to_string()).collect()
     }
 

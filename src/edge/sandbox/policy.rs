@@ -1,5 +1,6 @@
 //! What a confined command may see and write, made from the scope of its turn.
 
+use crate::domain::label::Privacy;
 use crate::domain::memory::document::PrivacyOptions;
 use crate::domain::org::scan::ScanOptions;
 use crate::domain::scope::Scope;
@@ -54,9 +55,9 @@ pub struct Policy {
     pub mask: Vec<PathBuf>,
     /// Paths of the project that must not be written.
     pub protect: Vec<PathBuf>,
-    /// Whether private notes stand in the project. The command may read them when the scope lets it; otherwise they
-    /// are masked, and the history of versions with them.
-    pub private: bool,
+    /// What of the project's private notes the command may read, as the scope lets it; the others are masked, and the
+    /// history of versions with them.
+    pub notes: Notes,
     /// Seconds of processor time of one process.
     pub cpu: u64,
     /// Bytes of memory of all processes together.
@@ -65,6 +66,15 @@ pub struct Policy {
     pub processes: u64,
     /// Bytes by which the free space of the project's file system may shrink.
     pub disk: u64,
+}
+
+/// What a command may read of the private notes of its project.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Notes {
+    /// How private the most private note is that it may read.
+    pub shown: Privacy,
+    /// Whether there are others, which it may not read.
+    pub hidden: bool,
 }
 
 impl Policy {
@@ -78,7 +88,7 @@ impl Policy {
             hide: Vec::new(),
             mask: Vec::new(),
             protect: Vec::new(),
-            private: false,
+            notes: Notes { shown: Privacy::Open, hidden: false },
             cpu: 60,
             memory: 2 << 30,
             processes: 512,
@@ -112,16 +122,18 @@ impl Policy {
             }
         }
         let private = notes::private(&entries, &scope.private_tags, &scanning(scope), notes::USUAL);
-        policy.private = !private.files.is_empty();
-        if !scope.see_private {
-            if private.files.len() > MOST_NOTES {
+        let (hide, show): (Vec<_>, Vec<_>) = private.files.into_iter().partition(|(_, tier)| *tier > scope.may_see);
+        policy.notes.shown = show.iter().map(|(_, tier)| *tier).max().unwrap_or(Privacy::Open);
+        policy.notes.hidden = !hide.is_empty();
+        if policy.notes.hidden {
+            if hide.len() > MOST_NOTES {
                 return Err(SandboxError::Policy(format!(
                     "{} notes of the project are private or too many to look at, and no more than {MOST_NOTES} can be hidden from a command for a model that is not local; choose a smaller folder, or ask a local model",
-                    private.files.len()
+                    hide.len()
                 )));
             }
             hidden.extend(private.history);
-            policy.mask.extend(private.files);
+            policy.mask.extend(hide.into_iter().map(|(path, _)| path));
             policy.mask.sort();
             policy.mask.dedup();
         }

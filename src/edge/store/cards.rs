@@ -2,6 +2,7 @@
 //! made anew of its text.
 
 use crate::domain::id::ObjectHash;
+use crate::domain::label::PrivacyTag;
 use crate::domain::memory::card::{Card, KeptNames};
 use crate::domain::memory::document::{Document, PrivacyOptions};
 use crate::domain::memory::index::Keys;
@@ -189,7 +190,8 @@ impl DiskStore {
 
 /// Notes what a shape is, so that who checks the store can make documents as they were made.
 pub(super) fn insert_shape(connection: &Connection, shape: &Shape) -> rusqlite::Result<usize> {
-    let text = serde_json::json!([shape.scan.sequences, shape.privacy.tags]).to_string();
+    let tags: Vec<String> = shape.privacy.tags.iter().map(ToString::to_string).collect();
+    let text = serde_json::json!([shape.scan.sequences, tags]).to_string();
     let sql = "INSERT OR IGNORE INTO shapes(name, shape) VALUES (?1, ?2)";
     connection.execute(sql, params![shape.name().as_bytes(), text])
 }
@@ -205,7 +207,8 @@ pub(super) fn query_shapes(connection: &Connection) -> rusqlite::Result<HashMap<
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         let text = row.get_ref(1)?.as_bytes().unwrap_or_default();
-        let Ok((sequences, tags)) = serde_json::from_slice(text) else { continue };
+        let Ok((sequences, tags)) = serde_json::from_slice::<(Vec<String>, Vec<String>)>(text) else { continue };
+        let tags = tags.iter().map(|tag| PrivacyTag::read(tag).0).collect();
         let shape =
             Shape { scan: ScanOptions { sequences, ..ScanOptions::default() }, privacy: PrivacyOptions { tags } };
         // Its name tells the version, and that it was not changed.

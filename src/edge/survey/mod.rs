@@ -14,7 +14,7 @@ pub use roads::Roads;
 pub use vault::{NoVault, VaultScan};
 
 use crate::domain::action::{Action, texts};
-use crate::domain::gate::disclosure::newly_open;
+use crate::domain::gate::disclosure::{NewlyOpen, newly_open};
 use crate::domain::gate::facts::{
     BySetup, CommitFact, CommitFile, EditFact, Facts, PathFact, PutFact, QuoteFact, QuotedNote, ScriptFact, ShellFact,
     WallsFact,
@@ -277,7 +277,8 @@ impl Survey {
 
     fn quotes_in_arguments(&self, action: &Action) -> Vec<QuoteFact> {
         let quote = |(name, value): (&String, &Value)| {
-            let note = texts(value).into_iter().find_map(|text| self.whereabouts.quotation(text))?;
+            let notes = texts(value).into_iter().filter_map(|text| self.whereabouts.quotation(text));
+            let note = notes.max_by_key(|note| note.privacy)?;
             Some(QuoteFact { place: name.clone(), note })
         };
         action.args().iter().filter_map(quote).collect()
@@ -286,9 +287,14 @@ impl Survey {
     fn quotes_in_edits(&self, edits: &[EditFact], scope: &Scope) -> Result<Vec<QuoteFact>, String> {
         let opened = newly_open(edits, &scope.private_tags)
             .map_err(|error| format!("Whether it quotes a private note was not found out: {error}."))?;
-        let quote =
-            |(place, text): (String, String)| Some(QuoteFact { note: self.whereabouts.quotation(&text)?, place });
-        Ok(opened.into_iter().filter_map(quote).collect())
+        let mut quotes: Vec<QuoteFact> = Vec::new();
+        for NewlyOpen { place, text, below } in opened {
+            let Some(note) = self.whereabouts.quotation(&text).filter(|note| note.privacy >= below) else { continue };
+            // It may stand there for more than one tier; the strictest came last.
+            quotes.retain(|quote| quote.place != place || quote.note != note);
+            quotes.push(QuoteFact { place, note });
+        }
+        Ok(quotes)
     }
 
     fn predict(&self, action: &Action, tool: &Tool, scope: &Scope, facts: &mut Facts) {

@@ -23,7 +23,7 @@ fn edit(file: &str, before: &str, after: &str) -> EditFact {
 }
 
 fn loosened(edits: &[EditFact]) -> Vec<String> {
-    disclosure::loosened(edits, &["private".into(), "@health".into()]).unwrap()
+    disclosure::loosened(edits, &["private".into(), "@health".into()]).unwrap().names
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn a_heading_that_leaves_its_file_is_followed() {
 /// Judges an action on notes with labels and facts of its own; returns the dispatcher's verdict and reason.
 fn judged(tool: &str, args: Value, labels: Labels, facts: Facts, see_private: bool) -> (&'static str, String) {
     let mut world = World::new();
-    world.scope.see_private = see_private;
+    world.scope.may_see = if see_private { Privacy::Private } else { Privacy::ELSEWHERE };
     world.scope.memex.push("/m".into());
     let args = args.as_object().cloned().unwrap();
     let action = Action::new(&Toolbox::builtin(), tool, args, Some("A test asks for it."), labels).unwrap();
@@ -117,7 +117,7 @@ fn a_text_that_is_put_whole_counts_like_an_edit_and_taking_back_always_asks() {
 
 #[test]
 fn words_of_a_private_note_ask_or_deny_by_where_they_would_go() {
-    let note = || QuotedNote { title: "Salary".into(), tag: "private".into() };
+    let note = || QuotedNote { title: "Salary".into(), tag: "private".into(), privacy: Privacy::Private };
     let quotes = || Facts {
         quotes: vec![QuoteFact { place: "Work".into(), note: note() }],
         edits: vec![edit("n.org", "* Work\n", "* Work\nNew.\n")],
@@ -209,9 +209,9 @@ fn words_of_a_private_conversation_ask_before_they_stand_in_a_file() {
 fn what_a_setup_file_makes_private_opens_when_the_line_goes() {
     let set_up = edit("a.org", "#+SETUPFILE: p.org\n* Salary\n", "* Salary\n");
     assert_eq!(loosened(std::slice::from_ref(&set_up)), Vec::<String>::new(), "nothing says that it was private");
-    let by_setup = BySetup { before: true, ..BySetup::default() };
+    let by_setup = BySetup { before: Privacy::Private, ..BySetup::default() };
     assert_eq!(loosened(&[EditFact { by_setup, ..set_up.clone() }]), ["Salary"]);
-    let by_setup = BySetup { before: true, after: true, ..BySetup::default() };
+    let by_setup = BySetup { before: Privacy::Private, after: Privacy::Private, ..BySetup::default() };
     assert_eq!(loosened(&[EditFact { by_setup, ..set_up.clone() }]), Vec::<String>::new());
     // An edit of the setup file itself holds nothing of what it opens.
     let by_setup = BySetup { opens: vec!["/m/a.org".into(), "/m/b.org".into()], ..BySetup::default() };

@@ -411,7 +411,7 @@ fn plain_scope() -> Scope {
         permissions: Default::default(),
         private_tags: Vec::new(),
         self_build: false,
-        see_private: true,
+        may_see: passepartout::domain::label::Privacy::Private,
         hosts: Vec::new(),
     }
 }

@@ -2,6 +2,7 @@
 
 use super::outline;
 use passepartout::domain::id::ObjectHash;
+use passepartout::domain::label::Privacy;
 use passepartout::domain::org::outline::Outline;
 use passepartout::domain::org::scan::{ScanOptions, TooLarge, scan};
 use passepartout::domain::org::setup::{SetupText, SetupTexts, Setups, is_elsewhere};
@@ -100,7 +101,7 @@ impl SetupTexts for Counting {
         let hash = ObjectHash::new([0; 32]);
         match path.starts_with('n') || is_elsewhere(path) {
             true => Err("there is no such file".to_owned()),
-            false => Ok(SetupText { text: "#+SETUPFILE: a\n".repeat(10_000).into(), hash, private: false }),
+            false => Ok(SetupText { text: "#+SETUPFILE: a\n".repeat(10_000).into(), hash, privacy: Privacy::Open }),
         }
     }
 }
@@ -123,7 +124,7 @@ fn many_setup_lines_are_little_work() {
         sound(&outline);
         let asked = counting.0.load(Ordering::Relaxed);
         assert!(asked <= 80 && outline.setups.len() <= 40, "{asked} questions for {}", &text[..40]);
-        assert_eq!(outline.setups.iter().any(|setup| setup.private), private, "{}", &text[..40]);
+        assert_eq!(outline.setups.iter().any(|setup| setup.privacy == Privacy::Private), private, "{}", &text[..40]);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use passepartout::domain::id::ObjectHash;
 use passepartout::domain::label::Privacy;
-use passepartout::domain::memory::document::{PrivacyOptions, privacy, private_by_lines};
+use passepartout::domain::memory::document::{PrivacyOptions, privacy, privacy_by_lines};
 use passepartout::domain::org::outline::Outline;
 use passepartout::domain::org::scan::{ScanOptions, scan};
 use passepartout::domain::org::setup::{SetupText, SetupTexts, Setups, is_elsewhere};
@@ -24,7 +24,11 @@ impl SetupTexts for Shelf {
     fn text(&self, path: &str) -> Result<SetupText, String> {
         let text = self.0.get(path).ok_or("there is no such file")?;
         let hash = ObjectHash::new(*blake3::hash(text.as_bytes()).as_bytes());
-        Ok(SetupText { text: text.as_str().into(), hash, private: text.contains("PRIVACY private") })
+        Ok(SetupText {
+            text: text.as_str().into(),
+            hash,
+            privacy: if text.contains("PRIVACY private") { Privacy::Private } else { Privacy::Open },
+        })
     }
 }
 
@@ -136,7 +140,7 @@ fn what_sets_up_privately_makes_all_of_it_private_whatever_comes_after() {
     ] {
         let outline = read(text, &files);
         assert_eq!(is_private(&outline), private, "{text}");
-        assert_eq!(private_by_lines(&outline, &PrivacyOptions::default()), private, "{text}");
+        assert_eq!(privacy_by_lines(&outline, &PrivacyOptions::default()) == Privacy::Private, private, "{text}");
     }
 }
 

@@ -197,7 +197,12 @@ pub fn origin() -> Origin {
 
 /// Returns words of the chat.
 pub fn ask(text: &str) -> Ask {
-    Ask { origin: origin(), text: text.to_string(), history: Vec::new(), folder: None }
+    ask_from(origin(), text)
+}
+
+/// Returns words of another chat or channel.
+pub fn ask_from(origin: Origin, text: &str) -> Ask {
+    Ask { origin, text: text.to_string(), history: Vec::new(), folder: None }
 }
 
 /// Returns the only plan that waits.

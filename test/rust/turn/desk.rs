@@ -205,6 +205,7 @@ impl World {
             actuator: self,
             journal: self,
             briefing: &|may_see| self.brief(may_see),
+            elsewhere: &|| Privacy::ELSEWHERE,
             on_error: &|fault| self.resolve(fault),
             now: jiff::civil::date(2026, 3, 2).at(9, 0, 0, 0),
             tokens: &Words,
@@ -219,8 +220,8 @@ impl World {
         assert!(self.broken != Broken::Briefing, "the briefing breaks");
         let label = self.memory.min(may_see);
         let memory = match label {
-            Privacy::Open => "* an open note",
-            Privacy::Private => "* an open note\n* a private note",
+            Privacy::Open | Privacy::Warn => "* an open note",
+            Privacy::Ask | Privacy::Private => "* an open note\n* a private note",
         };
         Briefing { name: "Agent".into(), memory: memory.into(), privacy: Some(label), ..Briefing::default() }
     }
@@ -255,7 +256,7 @@ pub fn scope() -> Scope {
         permissions: BTreeMap::new(),
         private_tags: vec!["private".into()],
         self_build: false,
-        see_private: true,
+        may_see: passepartout::domain::label::Privacy::Private,
         hosts: Vec::new(),
     }
 }
@@ -303,7 +304,7 @@ impl Model for World {
 impl Surveyor for World {
     async fn survey(&self, action: &Action, scope: &Scope) -> Facts {
         assert!(self.broken != Broken::Surveyor, "the surveyor breaks");
-        let sees = if scope.see_private { "" } else { ", private notes shut" };
+        let sees = if scope.may_see == Privacy::Private { "" } else { ", private notes shut" };
         self.event(format!("survey {}{sees}", action.tool()));
         self.facts.lock().expect("not poisoned").clone()
     }
@@ -325,7 +326,7 @@ impl Actuator for World {
 
     async fn perform(&self, _: &TurnId, cleared: Cleared) -> Observation {
         let action = cleared.action();
-        let sees = if cleared.scope().see_private { "" } else { ", private notes shut" };
+        let sees = if cleared.scope().may_see == Privacy::Private { "" } else { ", private notes shut" };
         self.event(format!("perform {}{sees}", action.tool()));
         assert!(self.broken != Broken::Actuator, "the actuator breaks at `ZANZIBAR7`");
         let (outcome, labels) = (self.outcome)(action);

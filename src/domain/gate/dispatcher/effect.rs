@@ -47,11 +47,15 @@ fn reaches(evidence: &Evidence<'_>) -> Option<Verdict> {
         }
     };
     let labels = case.action.labels();
-    if labels.privacy.max(case.facts.privacy.unwrap_or(Privacy::Open)) == Privacy::Private {
+    let privacy = labels.privacy.max(case.facts.privacy.unwrap_or(Privacy::Open));
+    if privacy == Privacy::Private {
         let why = format!("Private notes led to this, and it would reach {hosts}.");
         return Some(Verdict::Deny(Reason::instead(why, "Do it in a conversation that has read no private note.")));
     }
     let mut why = format!("It would reach {hosts}.");
+    if privacy == Privacy::Ask {
+        why.push_str(" Notes that you want to be asked about led to it.");
+    }
     if matches!(labels.provenance, Provenance::Web | Provenance::Agent | Provenance::Gateway) {
         why.push_str(" Text from outside is part of this turn and may have named them.");
     }

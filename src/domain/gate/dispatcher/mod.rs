@@ -6,6 +6,8 @@ mod place;
 mod provenance;
 mod text;
 
+pub use text::shows_what_asks;
+
 use crate::domain::action::Action;
 use crate::domain::gate::shell::{self, Concern};
 use crate::domain::gate::validator::MAX_TEXT;

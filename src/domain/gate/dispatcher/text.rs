@@ -33,47 +33,86 @@ pub(super) fn vault_secrets(evidence: &Evidence<'_>) -> Verdict {
     }
 }
 
-/// Denies private text on its way out; asks before it stands where it is no longer private, and names the notes.
+/// What stands behind a remark in the trace on text of the tier that warns.
+const WARNED: &str = "Notes that you want to be told of go with it.";
+
+/// Denies private text on its way out, or asks, by its tier; asks before it stands where it is less private, and names the
+/// notes.
 pub(super) fn privacy_tags(evidence: &Evidence<'_>) -> Verdict {
-    let case = evidence.case;
-    if case.facts.privacy == Some(Privacy::Private) && !case.scope.see_private {
-        let reads = "It is private, and the model that would be shown it is not local.";
-        match case.tool.effect {
-            Effect::ReadMemory | Effect::ReadFile | Effect::ReadEditor => return Verdict::Deny(Reason::new(reads)),
-            Effect::Execute => return Verdict::Deny(Reason::new(format!("A file that it names: {reads}"))),
-            Effect::Custom(_) => return Verdict::Deny(Reason::new(format!("A file that it names: {reads}"))),
-            Effect::Reply
-            | Effect::EditOrg
-            | Effect::WriteFile
-            | Effect::Commit
-            | Effect::ShowInEditor
-            | Effect::Evaluate
-            | Effect::Send
-            | Effect::Fetch => {}
-        }
+    match reads(evidence.case) {
+        Verdict::Pass(None) => leaves(evidence),
+        read => read.stricter(leaves(evidence)),
     }
-    let labelled = case.action.labels().privacy == Privacy::Private;
-    let private = labelled || case.facts.privacy == Some(Privacy::Private);
+}
+
+/// Returns whether an action would show a model elsewhere what the user wants to be asked about, in a conversation in which
+/// that was not allowed yet.
+pub fn shows_what_asks(case: &Case<'_>) -> bool {
+    let shows = match case.tool.effect {
+        Effect::ReadMemory | Effect::ReadFile | Effect::ReadEditor | Effect::Execute | Effect::Custom(_) => true,
+        Effect::Reply
+        | Effect::EditOrg
+        | Effect::WriteFile
+        | Effect::Commit
+        | Effect::ShowInEditor
+        | Effect::Evaluate
+        | Effect::Send
+        | Effect::Fetch => false,
+    };
+    shows && case.facts.privacy == Some(Privacy::Ask) && case.scope.may_see == Privacy::ELSEWHERE
+}
+
+/// Judges what would be shown to a model that may not see everything.
+fn reads(case: &Case<'_>) -> Verdict {
+    let (privacy, may_see) = (case.facts.privacy.unwrap_or(Privacy::Open), case.scope.may_see);
+    let named = match case.tool.effect {
+        Effect::ReadMemory | Effect::ReadFile | Effect::ReadEditor => "",
+        Effect::Execute | Effect::Custom(_) => "A file that it names: ",
+        Effect::Reply
+        | Effect::EditOrg
+        | Effect::WriteFile
+        | Effect::Commit
+        | Effect::ShowInEditor
+        | Effect::Evaluate
+        | Effect::Send
+        | Effect::Fetch => return Verdict::pass(),
+    };
+    if shows_what_asks(case) {
+        // Only the user's word for this conversation is missing, and a yes gives it.
+        return Verdict::Ask(Reason::new(format!(
+            "{named}You want to be asked about it, and the model that would be shown it is not local. A yes lets notes \
+             that are marked so go to models elsewhere for the rest of this conversation."
+        )));
+    }
+    let seen = privacy <= may_see;
+    match privacy {
+        Privacy::Warn if seen && may_see < Privacy::Private => Verdict::Pass(Some(Reason::new(WARNED))),
+        _ if seen => Verdict::pass(),
+        Privacy::Open | Privacy::Warn | Privacy::Ask | Privacy::Private => Verdict::Deny(Reason::new(format!(
+            "{named}It is private, and the model that would be shown it is not local."
+        ))),
+    }
+}
+
+/// Judges by what led to an action, and by what it is about, where that would go.
+fn leaves(evidence: &Evidence<'_>) -> Verdict {
+    let case = evidence.case;
+    let label = case.action.labels().privacy;
+    let privacy = label.max(case.facts.privacy.unwrap_or(Privacy::Open));
     match case.tool.effect {
-        Effect::Send | Effect::Fetch | Effect::Custom(Class::Network) if private => {
-            Verdict::Deny(Reason::new("Private notes led to this, and it would leave the machine."))
-        }
-        Effect::Reply if private && is_outward(case) => {
-            Verdict::Deny(Reason::new("Private notes led to this, and it goes to somebody else."))
-        }
+        Effect::Send | Effect::Fetch | Effect::Custom(Class::Network) => out(privacy, "it would leave the machine"),
+        Effect::Reply if is_outward(case) => out(privacy, "it goes to somebody else"),
         Effect::EditOrg | Effect::WriteFile => {
-            ask(less_private(case).into_iter().chain(labelled.then(|| spread(case)).flatten()))
+            ask(less_private(case).into_iter().chain(label.is_kept().then(|| spread(case, label)).flatten()))
         }
         // What only reads writes nothing down.
-        Effect::Execute if labelled && !evidence.concerns.is_empty() => Verdict::Ask(Reason::new(
+        Effect::Execute if label.is_kept() && !evidence.concerns.is_empty() => Verdict::Ask(Reason::new(
             "Private notes led to this command, and what a command writes is not kept private.",
         )),
-        Effect::Commit | Effect::Custom(Class::Write | Class::Execute) if private => {
+        Effect::Commit | Effect::Custom(Class::Write | Class::Execute) if privacy.is_kept() => {
             Verdict::Ask(Reason::new("Private notes led to this, and what it writes is not kept private."))
         }
-        Effect::Send
-        | Effect::Fetch
-        | Effect::Reply
+        Effect::Reply
         | Effect::ReadMemory
         | Effect::ReadFile
         | Effect::ReadEditor
@@ -82,6 +121,17 @@ pub(super) fn privacy_tags(evidence: &Evidence<'_>) -> Verdict {
         | Effect::Execute
         | Effect::Evaluate
         | Effect::Custom(_) => Verdict::pass(),
+    }
+}
+
+/// Judges what private notes led to and what would leave, by their tier.
+fn out(privacy: Privacy, where_to: &str) -> Verdict {
+    let reason = || Reason::new(format!("Private notes led to this, and {where_to}."));
+    match privacy {
+        Privacy::Open => Verdict::pass(),
+        Privacy::Warn => Verdict::Pass(Some(Reason::new(WARNED))),
+        Privacy::Ask => Verdict::Ask(reason()),
+        Privacy::Private => Verdict::Deny(reason()),
     }
 }
 
@@ -97,39 +147,49 @@ fn texts(case: &Case<'_>) -> Vec<EditFact> {
 
 /// Returns which notes an edit would make less private.
 fn less_private(case: &Case<'_>) -> Option<String> {
-    let names = match loosened(&texts(case), &case.scope.private_tags) {
-        Ok(names) => names,
+    let lost = match loosened(&texts(case), &case.scope.private_tags) {
+        Ok(lost) => lost,
         Err(_) => {
             return Some("Whether it makes notes less private was not found out: a file is too large.".to_string());
         }
     };
-    if names.is_empty() {
+    if lost.names.is_empty() {
         return None;
     }
-    // Reasons go to the model as well: titles only to one that may see what is private, in a turn that counts as private.
-    if case.scope.see_private && case.facts.privacy == Some(Privacy::Private) {
-        return Some(format!("{} would no longer be private.", quoted(&names)));
+    let less = if lost.opens { "would no longer be private" } else { "would be less private" };
+    // Reasons go to the model as well: titles only to one that may see them, in a turn that counts as so private.
+    let known = case.facts.privacy.unwrap_or(Privacy::Open);
+    if lost.was <= known && known <= case.scope.may_see {
+        return Some(format!("{} {less}.", quoted(&lost.names)));
     }
     let edits = texts(case);
     let files = edits.iter().map(|edit| edit.file.rsplit('/').next().unwrap_or(&edit.file).to_string());
-    Some(format!("Something in {} would no longer be private.", quoted(&files.collect::<Vec<_>>())))
+    Some(format!("Something in {} {less}.", quoted(&files.collect::<Vec<_>>())))
 }
 
-/// Returns where the words of a private conversation would stand openly.
+/// Returns where the words of a conversation of a tier would stand less privately.
 ///
 /// What the user typed for this action did not come from a note, whatever else the conversation drew on.
-fn spread(case: &Case<'_>) -> Option<String> {
+fn spread(case: &Case<'_>, tier: Privacy) -> Option<String> {
     if !brings_words(case) || case.action.labels().provenance == Provenance::User {
         return None;
     }
     let edits = texts(case);
-    match opened(&edits, &case.scope.private_tags) {
+    match opened(&edits, &case.scope.private_tags, tier) {
         Ok(_) | Err(_) if edits.is_empty() => {
             Some("Private notes led to this text, and where it would go was not found out.".to_string())
         }
         Ok(names) if names.is_empty() => None,
-        Ok(names) => Some(format!("Private notes led to this text, and {} is not private.", quoted(&names))),
+        Ok(names) => Some(format!("Private notes led to this text, and {} is {}.", quoted(&names), less_than(tier))),
         Err(_) => Some("Private notes led to this text, and the file is too large to say what is private.".to_string()),
+    }
+}
+
+/// Returns what a place is that is less private than a tier.
+fn less_than(tier: Privacy) -> &'static str {
+    match tier {
+        Privacy::Open | Privacy::Warn | Privacy::Ask => "less private than they are",
+        Privacy::Private => "not private",
     }
 }
 
@@ -149,12 +209,13 @@ pub(super) fn privacy_text(evidence: &Evidence<'_>) -> Verdict {
 /// Judges by the words of private notes, whoever brought them. The note is named in the plan, which no model reads.
 fn quotation(evidence: &Evidence<'_>) -> Verdict {
     let case = evidence.case;
-    if case.facts.quotes.is_empty() {
+    let Some(tier) = case.facts.quotes.iter().map(|quote| quote.note.privacy).max() else {
         return Verdict::pass();
-    }
+    };
     let deny = |where_to: &str| {
         let way = "Leave the quotation out.";
-        Verdict::Deny(Reason::instead(format!("Words of a private note stand in it, and it {where_to}."), way))
+        let reason = Reason::instead(format!("Words of a private note stand in it, and it {where_to}."), way);
+        if tier < Privacy::Private { Verdict::Ask(reason) } else { Verdict::Deny(reason) }
     };
     let ask = |why: &str| Verdict::Ask(Reason::new(format!("Words of a private note stand in it, and {why}.")));
     match case.tool.effect {
@@ -167,7 +228,7 @@ fn quotation(evidence: &Evidence<'_>) -> Verdict {
         Effect::EditOrg | Effect::WriteFile | Effect::Commit => {
             let mut places: Vec<String> = case.facts.quotes.iter().map(|quote| quote.place.clone()).collect();
             places.dedup();
-            ask(&format!("{} is not private", quoted(&places)))
+            ask(&format!("{} is {}", quoted(&places), less_than(tier)))
         }
         Effect::Evaluate if !evidence.lisp.is_empty() => ask("what it does with them is not known"),
         Effect::Reply
@@ -185,20 +246,26 @@ fn reaches_hosts(case: &Case<'_>) -> bool {
     reach::wanted(case.action.args()).map_or(true, |hosts| !hosts.is_empty())
 }
 
-/// Denies when a text that goes out carries a privacy tag: it was copied from a private note.
+/// Denies, or asks, by its tier, when a text that goes out carries a privacy tag: it was copied from a private note.
 fn tagged(case: &Case<'_>) -> Verdict {
     if !(case.tool.effect.class() == Class::Network || is_outward(case)) {
         return Verdict::pass();
     }
+    let mut worst = Verdict::pass();
     for (_, value) in case.action.args() {
         let Some(text) = value.as_str() else { continue };
-        if let Some(tag) = case.scope.private_tags.iter().find(|tag| carries(text, tag)) {
-            return Verdict::Deny(Reason::new(format!(
-                "The text carries the tag “{tag}”, which marks what is private."
-            )));
+        let carried = case.scope.private_tags.iter().filter(|tag| carries(text, &tag.tag));
+        if let Some(tag) = carried.max_by_key(|tag| tag.tier) {
+            let why = format!("The text carries the tag “{}”, which marks what is private.", tag.tag);
+            worst = worst.stricter(match tag.tier {
+                Privacy::Open => Verdict::pass(),
+                Privacy::Warn => Verdict::Pass(Some(Reason::new(why))),
+                Privacy::Ask => Verdict::Ask(Reason::new(why)),
+                Privacy::Private => Verdict::Deny(Reason::new(why)),
+            });
         }
     }
-    Verdict::pass()
+    worst
 }
 
 /// Returns whether a message goes to anybody but the user.

@@ -1,6 +1,6 @@
 //! A document → its card, in one pass.
 
-use super::{COMMENTED, Card, DATED, DONE, Entry, LINKING, NO_KEYWORD, PRIVATE, Place, Planning, Slot, short};
+use super::{COMMENTED, Card, DATED, DONE, Entry, LINKING, NO_KEYWORD, PRIVACY_AT, Place, Planning, Slot, short};
 use crate::domain::id::NodeId;
 use crate::domain::label::Privacy;
 use crate::domain::memory::document::Document;
@@ -177,7 +177,12 @@ fn file_properties(outline: &Outline) -> impl Iterator<Item = (&str, &str)> {
 }
 
 fn mark(node: &Node, privacy: Option<Privacy>) -> u32 {
-    let private = if privacy == Some(Privacy::Open) { 0 } else { PRIVATE };
+    let private = match privacy {
+        Some(Privacy::Open) => 0,
+        Some(Privacy::Warn) => 1 << PRIVACY_AT,
+        Some(Privacy::Ask) => 2 << PRIVACY_AT,
+        Some(Privacy::Private) | None => 3 << PRIVACY_AT,
+    };
     node.priority.map_or(0, |c| c as u32) | if node.commented { COMMENTED } else { 0 } | private
 }
 

@@ -20,9 +20,9 @@ fn scope() -> Scope {
         home: "/home/u".to_string(),
         own: vec!["/home/u/.config/passepartout".to_string()],
         permissions: Default::default(),
-        private_tags: vec!["private".to_string()],
+        private_tags: vec!["private".into()],
         self_build: true,
-        see_private: true,
+        may_see: Privacy::Private,
         hosts: Vec::new(),
     }
 }

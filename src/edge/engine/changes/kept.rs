@@ -278,7 +278,7 @@ mod tests {
                 permissions: Default::default(),
                 private_tags: Vec::new(),
                 self_build: false,
-                see_private: true,
+                may_see: crate::domain::label::Privacy::Private,
                 hosts: Vec::new(),
             };
             let tool = toolbox.get(tool).expect("a tool");

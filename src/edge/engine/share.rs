@@ -1,0 +1,91 @@
+//! Which conversations the user lets notes go out of that ask first, and how the user hears that some were left out.
+//!
+//! It stands in a record of the store by the conversation's name, and only a human's own channel makes one.
+
+use crate::domain::audit::Ruling;
+use crate::domain::gate::clearance::Cleared;
+use crate::domain::gate::disclosure::quoted;
+use crate::domain::id::{SessionId, TurnId};
+use crate::domain::label::Privacy;
+use crate::domain::port::LogLevel;
+use crate::domain::signal::Origin;
+use crate::edge::engine::record::kind;
+use crate::edge::engine::turns::channel;
+use crate::edge::engine::{Engine, audit};
+use serde_json::json;
+
+impl Engine {
+    /// Returns the most private that a model elsewhere may be given in a conversation.
+    pub(super) fn elsewhere(&self, session: &SessionId) -> Privacy {
+        if self.is_shared(session) { Privacy::Ask } else { Privacy::ELSEWHERE }
+    }
+
+    /// Returns whether the user lets what asks go to models elsewhere in a conversation, as far as this was looked up.
+    pub(super) fn is_shared(&self, session: &SessionId) -> bool {
+        self.shared.lock().contains(session)
+    }
+
+    /// Looks up whether the user said so earlier. What cannot be read was not said.
+    pub(super) async fn recall_shared(&self, session: &SessionId) {
+        if !self.is_shared(session) && matches!(self.archive.latest(kind::SHARED, session.0.clone()).await, Ok(Some(_)))
+        {
+            self.shared.lock().insert(session.clone());
+        }
+    }
+
+    /// Lets what asks go to models elsewhere in the conversation that a human's words belong to.
+    ///
+    /// # Errors
+    /// When the channel may not decide that, or it could not be stored.
+    pub(super) async fn let_go(&self, origin: &Origin) -> Result<String, String> {
+        if !origin.rights.approve {
+            return Err(
+                "this channel may not let notes go; do it in Emacs, or in a terminal that the agent did not start"
+                    .to_string(),
+            );
+        }
+        self.keep_shared(&origin.session, channel(origin.source)).await?;
+        Ok("Notes that you want to be asked about may go to models elsewhere, in this conversation only.".to_string())
+    }
+
+    /// Takes the yes to showing such a note to a model elsewhere for what the plan said that it is.
+    ///
+    /// # Errors
+    /// When it could not be stored; then nothing may be shown.
+    pub(in crate::edge) async fn shared_by(&self, turn: &TurnId, cleared: &Cleared) -> Result<(), String> {
+        if !cleared.lets_in() {
+            return Ok(());
+        }
+        let (_, _, approver) = self.doings.behind(turn, cleared.action().hash());
+        self.keep_shared(&cleared.scope().session, approver.as_deref().unwrap_or("a plan")).await
+    }
+
+    async fn keep_shared(&self, session: &SessionId, by: &str) -> Result<(), String> {
+        if self.is_shared(session) {
+            return Ok(());
+        }
+        let words = format!("what asks first may go to models elsewhere in the conversation {session}");
+        let decision = Engine::of_human(Ruling::Confirmed, words.clone(), by);
+        let record = (kind::SHARED, session.0.clone(), json!({ "by": by }));
+        self.append_all([record, audit::kept(&decision)].into_iter()).await?;
+        self.shared.lock().insert(session.clone());
+        self.say(LogLevel::Info, &words);
+        Ok(())
+    }
+
+    /// Has the user told, once in a conversation, what was left out as it asks first, and how to let it in.
+    pub(super) fn tell_left_out(&self, session: &SessionId, titles: &[String], named: bool) {
+        if titles.is_empty() || self.is_shared(session) || !self.told.lock().insert(session.clone()) {
+            return;
+        }
+        let what = match named {
+            true => quoted(titles),
+            false => "some notes".to_string(),
+        };
+        let said = format!(
+            "Left out of what the model was given, as you want to be asked first: {what}. /share lets such notes go to \
+             models elsewhere in this conversation; ask again then."
+        );
+        self.tell(session, said);
+    }
+}
