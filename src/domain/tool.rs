@@ -75,6 +75,16 @@ pub enum Effect {
     Custom(Class),
 }
 
+/// The tools that read or change all that stands below the heading which their `id` names.
+const WHOLE: [&str; 5] = ["memory-read", "org-outline", "org-move", "org-archive", "org-refactor"];
+
+impl Tool {
+    /// Returns whether it reads or changes all that stands below the heading that its `id` names.
+    pub fn takes_whole(&self) -> bool {
+        WHOLE.contains(&self.name)
+    }
+}
+
 impl Effect {
     /// Returns the class of an effect.
     pub fn class(self) -> Class {

@@ -319,3 +319,78 @@ async fn no_rule_reaches_what_is_our_own() {
     let text = std::fs::read_to_string(config.settings.join("rules.org")).expect("the rules are there");
     assert!(text.contains("write-file"));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_stands_below_forbids_what_takes_all_of_it() {
+    let notes = "* TODO Box\n:PROPERTIES:\n:ID: box\n:END:\n** Inside\n:PROPERTIES:\n:ID: inside\n\
+                 :PP_DENY+: memory-read org-move\n:END:\nSilver.\n* Shelf\n:PROPERTIES:\n:ID: shelf\n:END:\n";
+    let home = Home::new(&[("box.org", notes)]);
+    for (tool, args, denied) in [
+        ("memory-read", json!({"id": "box"}), true),
+        ("memory-read", json!({"id": home.file("box.org")}), true),
+        ("org-move", json!({"id": "box", "parent": "shelf"}), true),
+        ("memory-read", json!({"id": "shelf"}), false),
+        // Where it would go to stands nothing in the way, and the heading alone is not what stands below it.
+        ("org-move", json!({"id": "shelf", "parent": "box"}), false),
+        ("org-set-todo", json!({"id": "box", "state": "DONE"}), false),
+    ] {
+        let server = FakeServer::start([calls(tool, args.clone()), says("So be it.")]);
+        let engine = home.served(&server, &["fake"], true).await;
+        let (finished, _) = home.ask(&engine, "please").await;
+        let said = format!("{:?}", finished.report.deeds);
+        assert_eq!(said.contains("the heading “Inside” denies"), denied, "{tool} {args}: {said}");
+        engine.close().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_heading_that_leaves_what_rules_it_asks_and_no_rule_answers() {
+    let notes = "* Office\n:PROPERTIES:\n:ID: office\n:PP_DENY: shell\n:END:\n** Safe\n:PROPERTIES:\n:ID: safe\n:END:\n\
+                 Silver.\n** Drawer\n:PROPERTIES:\n:ID: drawer\n:END:\n* Garden\n:PROPERTIES:\n:ID: garden\n:END:\n";
+    let home = Home::new(&[("work.org", notes)]);
+    let moved = "* Office\n:PROPERTIES:\n:ID: office\n:PP_DENY: shell\n:END:\n** Drawer\n:PROPERTIES:\n:ID: drawer\n\
+                 :END:\n* Garden\n:PROPERTIES:\n:ID: garden\n:END:\n** Safe\nSilver.\n";
+    for (tool, args, expected) in [
+        ("org-move", json!({"id": "safe", "parent": "garden"}), Some("“Safe” would leave what PP_DENY forbids")),
+        ("org-move", json!({"id": "safe", "file": home.file("else.org")}), Some("“Safe” would leave")),
+        ("write-file", json!({"path": home.file("work.org"), "content": moved}), Some("“Safe” would leave")),
+        ("org-archive", json!({"id": "safe"}), Some("“Safe” would leave")),
+        ("org-move", json!({"id": "safe", "parent": "drawer"}), None),
+        ("org-move", json!({"id": "garden", "parent": "office"}), None),
+        ("org-set-todo", json!({"id": "safe", "state": "DONE"}), None),
+    ] {
+        let server = FakeServer::start([calls(tool, args.clone()), says("So be it.")]);
+        let engine = home.served(&server, &["fake"], true).await;
+        let (finished, _) = home.ask(&engine, "please").await;
+        assert_eq!(finished.report.ending, Ending::Parked, "{tool} {args}: {:?}", finished.report.deeds);
+        let plan = waiting(&engine);
+        let said: String = plan.asks().into_iter().map(|(_, why)| why).collect();
+        match expected {
+            Some(expected) => assert!(said.contains(expected), "{tool} {args}: {said}"),
+            None => assert!(!said.contains("would leave what"), "{tool} {args}: {said}"),
+        }
+        home.deny(&engine, &plan, "").await.expect("the denial counts");
+        engine.close().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_confirmation_for_a_private_heading_leaves_its_title_out_of_the_log() {
+    let notes = "* Divorce lawyer :private:\n:PROPERTIES:\n:PP_ALLOW: org-set-todo\n:END:\n** TODO Call\n\
+                 * Garden\n:PROPERTIES:\n:PP_ALLOW: org-schedule\n:END:\n";
+    let home = Home::new(&[("life.org", notes)]);
+    let engine = home.engine_with(|_| {}).await;
+    home.read(&engine).await;
+    let waiting: Vec<Ruled> = engine.rules().into_iter().filter(|rule| rule.state == "waiting").collect();
+    assert_eq!(waiting.len(), 2, "{waiting:?}");
+    assert!(waiting.iter().any(|rule| rule.text.contains("Divorce")), "the user is shown which: {waiting:?}");
+    for rule in &waiting {
+        confirm(&home, &engine, &rule.id).await;
+        engine.withdraw_rule(&origin(), &rule.id).await.expect("it is withdrawn");
+    }
+    let log: String = engine.log_lines(1000).into_iter().map(|line| line.text + "\n").collect();
+    assert!(!log.contains("Divorce") && log.contains("under a heading in"), "{log}");
+    assert!(log.contains("Garden"), "{log}");
+    let kept = format!("{:?}", engine.decisions(None, 1_000).await.expect("the audit"));
+    assert!(!kept.contains("Divorce"), "{kept}");
+}

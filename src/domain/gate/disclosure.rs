@@ -15,9 +15,9 @@ use std::sync::Arc;
 const TIERS: [Privacy; 3] = [Privacy::Warn, Privacy::Ask, Privacy::Private];
 
 /// One side of one edit.
-struct Side {
+pub(super) struct Side {
     file: String,
-    outline: Outline,
+    pub(super) outline: Outline,
     /// By node; `None` for a file that keeps nothing private.
     privacy: Option<Vec<Privacy>>,
 }
@@ -144,11 +144,11 @@ pub fn newly_open(edits: &[EditFact], private_tags: &[PrivacyTag]) -> Result<Vec
     Ok(found)
 }
 
-fn befores(edits: &[EditFact], private_tags: &[PrivacyTag]) -> Result<Vec<Side>, TooLarge> {
+pub(super) fn befores(edits: &[EditFact], private_tags: &[PrivacyTag]) -> Result<Vec<Side>, TooLarge> {
     sides(edits.iter().filter_map(|edit| Some((edit, edit.before.as_ref()?, edit.by_setup.before))), private_tags)
 }
 
-fn afters(edits: &[EditFact], private_tags: &[PrivacyTag]) -> Result<Vec<Side>, TooLarge> {
+pub(super) fn afters(edits: &[EditFact], private_tags: &[PrivacyTag]) -> Result<Vec<Side>, TooLarge> {
     sides(edits.iter().map(|edit| (edit, &edit.after, edit.by_setup.after)), private_tags)
 }
 
@@ -169,26 +169,31 @@ impl Side {
         Ok(Side { file: edit.file.clone(), outline, privacy })
     }
 
-    fn tier(&self, node: usize) -> Privacy {
+    /// Returns whether it is read as Org at all.
+    pub(super) fn is_org(&self) -> bool {
+        self.privacy.is_some()
+    }
+
+    pub(super) fn tier(&self, node: usize) -> Privacy {
         match &self.privacy {
             Some(privacy) => privacy.get(node).copied().unwrap_or(Privacy::Private),
             None => Privacy::Open,
         }
     }
 
-    fn parent(&self, node: usize) -> Option<usize> {
+    pub(super) fn parent(&self, node: usize) -> Option<usize> {
         self.outline.nodes.get(node).filter(|_| node > 0).map(|node| node.parent as usize)
     }
 
     /// Returns the pieces of a node's own text: its title, and each line of its section that says something.
-    fn pieces(&self, node: usize) -> impl Iterator<Item = &str> + '_ {
+    pub(super) fn pieces(&self, node: usize) -> impl Iterator<Item = &str> + '_ {
         let node = self.outline.nodes.get(node);
         let title = node.map(|node| self.outline.slice(&node.title)).unwrap_or("");
         let section = node.map(|node| self.outline.slice(&node.section)).unwrap_or("");
         std::iter::once(title).chain(section.lines()).map(str::trim).filter(|piece| says_something(piece))
     }
 
-    fn name(&self, node: usize) -> String {
+    pub(super) fn name(&self, node: usize) -> String {
         let title = self.outline.nodes.get(node).map_or("", |node| self.outline.slice(&node.title));
         let file = self.file.rsplit('/').next().unwrap_or(&self.file);
         let heading = node > 0 && self.privacy.is_some() && !title.trim().is_empty();

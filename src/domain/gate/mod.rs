@@ -24,6 +24,7 @@ pub mod shell;
 pub mod show;
 pub mod standard;
 pub mod title;
+pub mod unruled;
 pub mod validator;
 pub mod vault;
 

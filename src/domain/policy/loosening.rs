@@ -29,6 +29,12 @@ impl Loosening {
         format!("L{}", hash.get(..8).unwrap_or_default().to_ascii_uppercase())
     }
 
+    /// Returns it in one line for the log and records: the heading's title, which may be private, is not in it.
+    pub fn bare(&self) -> String {
+        let under = if self.heading.is_empty() { "" } else { " under a heading" };
+        format!("{} ({} = {}{under} in {})", self.id(), self.name, self.value, self.file)
+    }
+
     /// Returns it in one line for people.
     pub fn words(&self) -> String {
         let under = if self.heading.is_empty() { String::new() } else { format!(" under “{}”", self.heading) };

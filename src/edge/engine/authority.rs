@@ -9,7 +9,7 @@ mod mandates;
 use crate::domain::action::Action;
 use crate::domain::audit::{Decision, Ruling};
 use crate::domain::gate::Gates;
-use crate::domain::id::TurnId;
+use crate::domain::id::{NodeId, TurnId};
 use crate::domain::label::Labels;
 use crate::domain::policy::learned::Learned;
 use crate::domain::policy::loosening::Loosening;
@@ -237,6 +237,17 @@ impl Engine {
         Ok(format!("{} does not count any more.", loosening.words()))
     }
 
+    /// Returns what the log and the audit may say of it: where a heading is not known to be open, its name is left out.
+    fn loggable(&self, loosening: &Loosening) -> String {
+        let view = self.view();
+        let node = view.get(&NodeId::new(loosening.heading.as_str()));
+        let ours = !loosening.name.starts_with("PP_") || loosening.heading.is_empty();
+        match ours || node.is_some_and(|node| !node.privacy().is_kept()) {
+            true => loosening.words(),
+            false => loosening.bare(),
+        }
+    }
+
     async fn keep_loosening(&self, loosening: &Loosening, ruling: Ruling, channel: &str) -> Result<(), String> {
         let counts = ruling == Ruling::Confirmed;
         let state = if counts { "confirmed" } else { "withdrawn" };
@@ -244,11 +255,12 @@ impl Engine {
             "file": loosening.file, "heading": loosening.heading, "name": loosening.name, "value": loosening.value,
             "state": state,
         });
-        let decision: Decision = Engine::of_human(ruling, loosening.words(), channel);
+        let words = self.loggable(loosening);
+        let decision: Decision = Engine::of_human(ruling, words.clone(), channel);
         let record = (kind::LOOSENING, loosening.hash(), body);
         self.append_all([record, audit::kept(&decision)].into_iter()).await?;
         self.authority.lock().confirmed.insert(loosening.hash(), (loosening.clone(), counts));
-        self.say(LogLevel::Info, &format!("{} is {state}", loosening.words()));
+        self.say(LogLevel::Info, &format!("{words} is {state}"));
         Ok(())
     }
 }

@@ -218,7 +218,8 @@ impl World {
 
     fn brief(&self, may_see: Privacy) -> Briefing {
         assert!(self.broken != Broken::Briefing, "the briefing breaks");
-        let label = self.memory.min(may_see);
+        // What may not be seen is left out, and what is left is open.
+        let label = if self.memory <= may_see { self.memory } else { Privacy::Open };
         let memory = match label {
             Privacy::Open | Privacy::Warn => "* an open note",
             Privacy::Ask | Privacy::Private => "* an open note\n* a private note",

@@ -6,6 +6,7 @@ use crate::domain::gate::facts::{EditFact, WallsFact};
 use crate::domain::gate::lisp::Found;
 use crate::domain::gate::place::{self, Zone};
 use crate::domain::gate::shell::{Concern, Harm, Matter};
+use crate::domain::gate::unruled::{Unruled, unruled};
 use crate::domain::gate::{Case, Reason, Verdict, reach};
 use crate::domain::label::{Privacy, Provenance};
 use crate::domain::scope::Level;
@@ -145,6 +146,7 @@ pub(super) fn high_impact(evidence: &Evidence<'_>) -> Verdict {
                 why.extend(written(evidence, file));
             }
             why.extend(case.facts.edits.iter().chain(&case.facts.put_texts).filter_map(changes_rules));
+            why.extend(leaves_rules(case));
             let property = case.action.text("property").unwrap_or("").to_ascii_uppercase();
             if property.starts_with("PP_") {
                 why.push(format!("{property} decides what Passepartout may do."));
@@ -207,6 +209,7 @@ pub(super) fn is_routine(evidence: &Evidence<'_>) -> bool {
         && case.facts.unknown.is_empty()
         && !property.starts_with("PP_")
         && case.facts.edits.iter().all(|edit| changes_rules(edit).is_none())
+        && leaves_rules(case).is_empty()
 }
 
 fn written(evidence: &Evidence<'_>, file: &str) -> Option<String> {
@@ -217,6 +220,24 @@ fn written(evidence: &Evidence<'_>, file: &str) -> Option<String> {
     match place::zone(file, scope) {
         Zone::Project | Zone::Memex | Zone::Own => None,
         Zone::Home | Zone::Scratch | Zone::System => Some(format!("“{file}” lies outside memex and project.")),
+    }
+}
+
+/// Returns what edits take out from under rules that stay where they are.
+fn leaves_rules(case: &Case<'_>) -> Vec<String> {
+    let edits: Vec<EditFact> = case.facts.edits.iter().chain(&case.facts.put_texts).cloned().collect();
+    match unruled(&edits, &case.scope.private_tags) {
+        Ok(found) => found
+            .into_iter()
+            .take(4)
+            .map(|Unruled { name, rule }| {
+                let what = name.map_or("A private heading".to_string(), |name| format!("“{name}”"));
+                format!("{what} would leave what {rule} forbids above it, which loosens.")
+            })
+            .collect(),
+        Err(_) => {
+            vec!["Whether it takes headings from under rules was not found out: a file is too large.".to_string()]
+        }
     }
 }
 

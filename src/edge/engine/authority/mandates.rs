@@ -7,6 +7,7 @@ use crate::domain::memory::view::NodeRef;
 use crate::domain::policy::loosening::Loosening;
 use crate::domain::policy::mandate::{Ground, Mandate, NAMES, Said};
 use crate::domain::scope::{Level, Scope};
+use crate::domain::tool::Tool;
 use crate::edge::engine::Engine;
 use std::collections::{BTreeSet, HashSet};
 
@@ -60,25 +61,25 @@ impl Engine {
             });
         };
         let mut known: HashSet<String> = HashSet::new();
-        for id in ["id", "parent"].iter().filter_map(|name| action.text(name)) {
-            if let Some(node) = view.get(&NodeId::new(id)) {
-                known.insert(node.file().to_string());
-                add(self.mandate_of(&node));
+        let whole = self.toolbox.get(action.tool()).is_none_or(Tool::takes_whole);
+        for name in ["id", "parent"] {
+            let Some(node) = action.text(name).and_then(|id| view.get(&NodeId::new(id))) else { continue };
+            known.insert(node.file().to_string());
+            add(self.mandate_of(&node));
+            // Of a file that is named by its id everything is meant, and of what is moved or read all that hangs on it.
+            if name == "id" && (whole || node.index == 0) {
+                let below = node.with_descendants().filter(|below| below.index != node.index && speaks(below));
+                below.for_each(|below| add(self.mandate_of(&below)));
             }
         }
-        let paths = facts.paths.iter().map(|path| path.resolved.as_str());
+        // A file that is named by its path is meant as a whole; one that is only edited may be known by its heading.
+        let named: HashSet<&str> = facts.paths.iter().map(|path| path.resolved.as_str()).collect();
         let edits = facts.edits.iter().map(|edit| edit.file.as_str());
-        for file in paths.chain(edits).chain(facts.puts.iter().map(|put| put.file.as_str())) {
-            if !known.insert(file.to_string()) {
-                continue;
-            }
+        let edited = edits.chain(facts.puts.iter().map(|put| put.file.as_str())).filter(|file| !known.contains(*file));
+        for file in named.into_iter().chain(edited).collect::<BTreeSet<_>>() {
             let Some(card) = view.card(file) else { continue };
-            for index in 0..card.len() {
-                let speaks = index == 0 || NAMES.iter().any(|name| card.property(index, name).is_some());
-                if let Some(node) = view.node(file, index).filter(|_| speaks) {
-                    add(self.mandate_of(&node));
-                }
-            }
+            let nodes = (0..card.len()).filter_map(|index| view.node(file, index));
+            nodes.filter(|node| node.index == 0 || speaks(node)).for_each(|node| add(self.mandate_of(&node)));
         }
         let mandate = all.unwrap_or_default();
         // Only what is judged by; what waits is listed elsewhere.
@@ -112,4 +113,10 @@ impl Engine {
         }
         found.into_iter().collect()
     }
+}
+
+/// Returns whether a heading says something of ours by itself, on one line or by a line that adds to it.
+fn speaks(node: &NodeRef) -> bool {
+    let ours = |key: &str| NAMES.iter().any(|name| key.strip_prefix(name).is_some_and(|rest| matches!(rest, "" | "+")));
+    node.properties().any(|(key, _)| ours(key))
 }
