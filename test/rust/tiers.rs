@@ -115,6 +115,7 @@ async fn what_warns_goes_out_and_is_said_what_asks_waits_for_the_user_and_what_b
     let notice = finished.report.notice.clone().unwrap_or_default();
     assert!(notice.contains("“May”") && notice.contains("/share") && !notice.contains("Health"), "{notice}");
     let said = finished.report.deeds.iter().find(|deed| deed.tool == "context").expect("it is in the trace");
+    assert!(said.trace.as_ref().is_some_and(|trace| trace.opinions.iter().all(|one| one.verdict.name() == "pass")));
     assert!(said.summary.contains("“Office”") && !said.summary.contains("Shopping"), "{}", said.summary);
     let sent: Vec<String> = engine.sent_marked().into_iter().map(|(tag, _)| tag).collect();
     assert_eq!(sent, ["work"]);

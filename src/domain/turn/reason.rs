@@ -5,7 +5,8 @@ use crate::domain::gate::clearance::{Cleared, Judgement, judge};
 use crate::domain::gate::disclosure::quoted;
 use crate::domain::gate::plan::Approval;
 use crate::domain::gate::title::title;
-use crate::domain::gate::{Case, Facts, Trace, Verdict};
+use crate::domain::gate::{Case, Facts, Opinion, Reason, Trace, Verdict};
+use crate::domain::hash::ContentHasher;
 use crate::domain::id::ActionHash;
 use crate::domain::label::{Labels, Privacy, Provenance};
 use crate::domain::port::{Answered, Call, Completion, Locality, LogLevel, Message, ModelFailure, Sink};
@@ -133,7 +134,12 @@ impl Turn {
             return;
         }
         let summary = format!("{} went to a model elsewhere, as their tags warn or you let them", quoted(&marked));
-        self.deed(MARKED.to_string(), summary, None, "sent, and counted".to_string(), None);
+        // No action, and yet it passed: what is shown of it has a name of its own.
+        let action = ActionHash::new(ContentHasher::new(MARKED).text(&summary).finish());
+        let verdict = Verdict::Pass(Some(Reason::new(summary.clone())));
+        let opinions = vec![Opinion { gate: "dispatcher".to_string(), priority: 150, verdict }];
+        let trace = Some(Trace { action, opinions });
+        self.deed(MARKED.to_string(), summary, trace, "sent, and counted".to_string(), None);
     }
 
     /// Judges every call of an answer, whose texts have these labels. `Err` says that one was rejected; every call then
