@@ -243,7 +243,7 @@
     (let* ((passepartout-private-tags wrong)
            (error (should-error (passepartout-private-tiers)
                                 :type 'user-error)))
-      (should (string-match-p "Customize `passepartout-private-tags'"
+      (should (string-match-p "Customize .passepartout-private-tags.:"
                               (cadr error)))))
   (should-not (get 'passepartout-private-tags 'safe-local-variable)))
 

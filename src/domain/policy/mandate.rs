@@ -17,7 +17,7 @@ pub struct Mandate {
     pub deny: BTreeMap<String, String>,
     /// The tools whose asks the user answered in advance, each with the confirmation by its name.
     pub allow: BTreeMap<String, String>,
-    /// Whether nothing of it may leave this machine.
+    /// Whether something of it is private, in any tier: memory knows how private each heading is.
     pub private: bool,
     /// The most tokens of a prompt.
     pub budget: Option<u64>,
