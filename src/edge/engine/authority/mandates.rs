@@ -61,7 +61,7 @@ impl Engine {
             });
         };
         let mut known: HashSet<String> = HashSet::new();
-        let whole = self.toolbox.get(action.tool()).is_none_or(Tool::takes_whole);
+        let whole = self.toolbox().get(action.tool()).is_none_or(Tool::takes_whole);
         for name in ["id", "parent"] {
             let Some(node) = action.text(name).and_then(|id| view.get(&NodeId::new(id))) else { continue };
             known.insert(node.file().to_string());
