@@ -73,6 +73,31 @@ pub fn each<'i, T: Sync, R: Send>(items: &'i [T], work: impl Fn(&'i T) -> R + Sy
     done.into_iter().map(|(_, made)| made).collect()
 }
 
+/// Does what waits for a disk, or grows with memory, on a thread made for that: none that serves messages waits for it.
+///
+/// # Panics
+/// When the work does.
+pub async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(made) => made,
+        Err(ended) => match ended.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            // The runtime is shutting down, and drops who waits here as well.
+            Err(_) => std::future::pending().await,
+        },
+    }
+}
+
+/// As [`aside`], where nothing can be awaited: what else this thread serves moves to another one first. In a runtime of
+/// one thread, and outside of any, it is simply done.
+pub fn in_place<T>(work: impl FnOnce() -> T) -> T {
+    use tokio::runtime::{Handle, RuntimeFlavor};
+    match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
+        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),
+        Ok(_) | Err(_) => work(),
+    }
+}
+
 /// How much less urgent than Emacs's own thread ours are, as a nice value.
 #[cfg(target_os = "linux")]
 const STEP: libc::c_int = 5;
