@@ -69,8 +69,33 @@ impl Places {
     fn foreign(&self, folder: &Path) -> Option<String> {
         let config = config_of(folder)?;
         let Some(remotes) = config else { return Some("repository whose remotes cannot be read".to_string()) };
-        let stranger = remotes.iter().find(|remote| !self.remotes.iter().any(|own| is_below(remote, own)))?;
-        Some(format!("repository of {}", plain(stranger).chars().take(80).collect::<String>()))
+        let remotes = remotes.iter().map(|remote| self.led_to(folder, remote));
+        let mut strangers = remotes.filter(|remote| !self.remotes.iter().any(|own| is_below(remote, own)));
+        let stranger = strangers.next()?;
+        Some(format!("repository of {}", plain(&stranger).chars().take(80).collect::<String>()))
+    }
+
+    /// Returns where a remote leads. One that names a folder is that folder, wherever the name is taken from: `../x` is
+    /// the user's when they trust the folder that it leads to, and nobody's own for being written so.
+    fn led_to(&self, folder: &Path, remote: &str) -> String {
+        let Some(path) = local(remote) else { return remote.to_string() };
+        let path = match path.strip_prefix("~/") {
+            Some(rest) => self.home.join(rest),
+            None => folder.join(path),
+        };
+        path.canonicalize().unwrap_or(path).to_string_lossy().into_owned()
+    }
+}
+
+/// Returns the path of a remote that is a folder, as git takes it: an address has a scheme, or a colon before any slash.
+fn local(remote: &str) -> Option<&str> {
+    let bare = remote.trim();
+    match bare.split_once("://") {
+        Some((scheme, path)) => scheme.eq_ignore_ascii_case("file").then_some(path),
+        None => {
+            let first = bare.split('/').next().unwrap_or_default();
+            (bare.starts_with(['/', '.', '~']) || !first.contains(':')).then_some(bare)
+        }
     }
 }
 
@@ -135,10 +160,15 @@ fn remotes(config: &str) -> Option<Vec<String>> {
     Some(found)
 }
 
-/// Returns whether an address is one that the user named, or lies below it.
+/// Returns whether an address is one that the user named, or lies below it. One that climbs is neither: what a server
+/// makes of `..` is not known here.
 fn is_below(remote: &str, own: &str) -> bool {
     let (remote, own) = (plain(remote), plain(own));
-    !own.is_empty() && (remote == own || remote.strip_prefix(&own).is_some_and(|rest| rest.starts_with('/')))
+    let climbs = |part: &str| matches!(part.to_ascii_lowercase().replace("%2e", ".").as_str(), "." | "..");
+    let parts = remote.to_ascii_lowercase().replace("%2f", "/").replace("%5c", "/").replace('\\', "/");
+    !parts.split('/').any(climbs)
+        && !own.is_empty()
+        && (remote == own || remote.strip_prefix(&own).is_some_and(|rest| rest.starts_with('/')))
 }
 
 /// Returns an address as host and path, however it is written: `git@host:me/x.git` is `host/me/x`.
@@ -187,6 +217,13 @@ mod tests {
             "https://github.com/other/me",
             "https://git.example.org/team/notes2",
             "../srv/git/x",
+            "/srv/git/../other/x",
+            "file:///srv/git/../other",
+            "https://github.com/me/../other/x",
+            "https://github.com/me/%2E%2e/other/x",
+            "https://github.com/me/%2e%2e%2fother",
+            "git@github.com:me/../other.git",
+            "https://github.com/me/./x",
             "",
         ] {
             assert!(!is_own(remote), "{remote}");
@@ -212,6 +249,37 @@ mod tests {
         check("[include]\n\tpath = other\n", None);
         check("[url \"https://evil/\"]\n\tinsteadOf = https://me/\n", None);
         check("[remote \"o\"\n", None);
+    }
+
+    #[test]
+    fn a_remote_that_is_a_folder_is_where_it_leads() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let base = folder.path().canonicalize().expect("it is there");
+        for made in ["mine/origin", "theirs/origin"] {
+            std::fs::create_dir_all(base.join(made)).expect("a folder");
+        }
+        std::os::unix::fs::symlink(base.join("theirs/origin"), base.join("mine/link")).expect("a link");
+        let places = Places { remotes: vec![base.join("mine").display().to_string()], ..Places::default() };
+        for (number, (url, own)) in [
+            ("../mine/origin".to_string(), true),
+            ("../mine/./origin/../origin".to_string(), true),
+            (format!("file://{}/mine/origin", base.display()), true),
+            ("../theirs/origin".to_string(), false),
+            ("../mine/../theirs/origin".to_string(), false),
+            ("../mine/link".to_string(), false),
+            // What is not there leads nowhere that is known.
+            ("../mine/none/../none".to_string(), false),
+            ("../elsewhere".to_string(), false),
+            ("mine/origin".to_string(), false),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let work = base.join(format!("work{number}"));
+            std::fs::create_dir_all(work.join(".git")).expect("a folder");
+            std::fs::write(work.join(".git/config"), format!("[remote \"origin\"]\n\turl = {url}\n")).expect("a file");
+            assert_eq!(places.source(&work.join("a")).is_none(), own, "{url}: {:?}", places.source(&work.join("a")));
+        }
     }
 
     #[test]
