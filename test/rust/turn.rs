@@ -7,11 +7,12 @@ use desk::{Broken, NOTE, SECRET, Say, World, call, signal, told};
 use passepartout::domain::action::Outcome;
 use passepartout::domain::gate::Facts;
 use passepartout::domain::gate::Gates;
+use passepartout::domain::gate::facts::{ScriptFact, ShellFact};
 use passepartout::domain::label::{Labels, Privacy, Provenance, Trust};
 use passepartout::domain::port::{Call, Completion, Locality, Message};
 use passepartout::domain::signal::{Body, Depth, Role};
 use passepartout::domain::turn::error::{Fault, Resolution};
-use passepartout::domain::turn::{Conversation, Ending, Start, prompt, proposal};
+use passepartout::domain::turn::{Conversation, Ending, Start, TRYING, prompt, proposal};
 use serde_json::json;
 
 fn search() -> Call {
@@ -193,6 +194,25 @@ async fn a_denial_with_its_reason_goes_back_to_the_model() {
     depth 1, local, User/Own/Open, waiting []",
         &["model"],
     );
+}
+
+#[tokio::test]
+async fn the_trials_of_one_answer_share_their_ten_seconds() {
+    let attempt =
+        |id: &str| call(id, "shell", json!({"command": format!("attempt {id}"), "explanation": "You asked."}));
+    let calls = ["a", "b", "c", "d"].iter().map(|id| attempt(id)).collect();
+    let world = World { trial_takes: 4_800, ..World::new([Say::Calls(calls)]) };
+    *world.facts.lock().unwrap() = Facts {
+        shell: Some(ShellFact { scripts: vec![ScriptFact::default()], ..ShellFact::default() }),
+        ..Facts::default()
+    };
+    let (report, _) = world.ask("make them").await;
+    assert_eq!((report.ending, report.plans.len()), (Ending::Parked, 4));
+    let told = |at: usize| world.plan(at).about.tried.map(|tried| tried.text).unwrap_or_default();
+    // The third would have two tenths of a second: it is not begun, and neither is the fourth.
+    assert_eq!(*world.trials.lock().unwrap(), [TRYING, TRYING - 4_800], "{}", told(0));
+    let said: Vec<bool> = (0..4).map(|at| told(at).contains("were used up before it")).collect();
+    assert_eq!(said, [false, false, true, true]);
 }
 
 #[tokio::test]

@@ -34,6 +34,8 @@ const SHOWN: usize = 12;
 const SHOWN_BYTES: u64 = 64 * 1024;
 /// So many characters of what it said are shown.
 const SAID: usize = 8_000;
+/// How often it is tried to take what was written away.
+const ROUNDS: usize = 200;
 /// What is older than this is nobody's any more.
 const OLD: Duration = Duration::from_secs(3600);
 
@@ -186,15 +188,18 @@ pub(super) struct Change {
     pub(super) now: Option<PathBuf>,
 }
 
-/// Takes a folder away, also one in which a command took rights away, or that is still being written to.
+/// Takes a folder away, also one in which a command took rights away, or in which one writes that was just killed.
+///
+/// Nothing is waited for: each round takes away what the one before found shut, or what was made meanwhile, and who was
+/// killed makes nothing more. What is left for another reason is swept later.
 fn remove(folder: &Path) {
-    for _ in 0..20 {
+    for _ in 0..ROUNDS {
         match std::fs::remove_dir_all(folder) {
             Ok(()) => return,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return,
             Err(_) => open_up(folder),
         }
-        std::thread::sleep(Duration::from_millis(50));
+        std::thread::yield_now();
     }
 }
 

@@ -58,6 +58,10 @@ pub struct World {
     /// How private the slice of memory is that the model is told.
     pub memory: Privacy,
     pub facts: Mutex<Facts>,
+    /// For how many milliseconds each trial was allowed to go on.
+    pub trials: Mutex<Vec<u64>>,
+    /// How many each of them takes.
+    pub trial_takes: u64,
     /// Everything that happened, in order.
     pub events: Mutex<Vec<String>>,
     pub log: Mutex<Vec<String>>,
@@ -106,6 +110,9 @@ fn gates() -> Gates {
     Gates::for_tests(vec![
         Box::new(Scripted("asker", 600, |case| match case.tool.name {
             "org-set-todo" | "write-file" | "contact-provider" => Verdict::Ask(Reason::new("It changes something.")),
+            "shell" if case.action.text("command").is_some_and(|command| command.starts_with("attempt ")) => {
+                Verdict::Ask(Reason::new("It changes something."))
+            }
             _ => Verdict::pass(),
         })),
         Box::new(Scripted("denier", 150, |case| {
@@ -129,6 +136,8 @@ impl World {
             outcome: |action| (Outcome::Done(format!("{} was carried out.", action.tool())), NOTE),
             memory: Privacy::Open,
             facts: Mutex::default(),
+            trials: Mutex::default(),
+            trial_takes: 0,
             events: Mutex::default(),
             log: Mutex::default(),
             prompts: Mutex::default(),
@@ -313,8 +322,9 @@ impl Surveyor for World {
 
 #[async_trait]
 impl Actuator for World {
-    async fn rehearse(&self, _: Rehearsal, _: u64) -> (Tried, u64) {
-        (Tried::not("this is a test"), 0)
+    async fn rehearse(&self, _: Rehearsal, most: u64) -> (Tried, u64) {
+        self.trials.lock().expect("not poisoned").push(most);
+        (Tried::not("this is a test"), self.trial_takes)
     }
 
     fn masked(&self, text: &str) -> String {
@@ -377,7 +387,7 @@ impl Journal for World {
             created: at(),
             expires: jiff::Timestamp::MAX,
             status: PlanStatus::Pending,
-            about: About::default(),
+            about: About { tried: parking.tried, ..About::default() },
         };
         plans.push(plan.clone());
         Ok(plan)
