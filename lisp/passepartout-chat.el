@@ -239,18 +239,17 @@ question at point; \\[passepartout-chat-interrupt] stops the answer."
   (kill-local-variable 'header-line-format))
 
 (defun passepartout-chat--killed ()
-  "Stop every turn of the chat that is being killed."
+  "Stop every turn of the chat that is being killed, and close it."
   (unless (buffer-base-buffer)
     (let ((mine (seq-filter (lambda (turn)
                               (eq (passepartout-chat--turn-buffer turn)
                                   (current-buffer)))
                             passepartout-chat--turns)))
-      (when mine
-        (setq passepartout-chat--turns
-              (seq-difference passepartout-chat--turns mine #'eq))
-        (when (passepartout-running-p)
-          (passepartout-send-event :interrupt nil
-                                   (passepartout-chat--session)))))))
+      (setq passepartout-chat--turns
+            (seq-difference passepartout-chat--turns mine #'eq))
+      (when (and (passepartout-running-p) (passepartout-chat--session))
+        (passepartout-send-event :interrupt '(:closed t)
+                                 (passepartout-chat--session))))))
 
 ;;;###autoload
 (defun passepartout-chat-adopt ()

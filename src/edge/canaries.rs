@@ -16,7 +16,8 @@ use crate::edge::doctor::{Check, State};
 use crate::edge::editor::NoEditor;
 use crate::edge::engine::Engine;
 use crate::edge::engine::boot::{self, Boot, Keep};
-use crate::edge::sandbox::{Folder, Launcher, Limits, Policy, Task, run};
+use crate::edge::engine::confined::Confined;
+use crate::edge::sandbox::{Folder, Launcher, Limits, Policy, Task, Walls, run};
 use crate::edge::secret::Vault;
 use serde_json::{Map, Value, json};
 use std::net::TcpListener;
@@ -45,11 +46,13 @@ pub async fn try_all(engine: &Arc<Engine>) -> Vec<Check> {
     };
     let mut checks = judged(engine, &aviary).await;
     checks.push(private_note(engine, &aviary).await);
-    checks.push(confined(&aviary).await);
-    checks.push(match engine.probe_confinement().await {
-        Ok(detail) => held("Escape", detail),
-        Err(why) => open("Escape", why),
-    });
+    let found = engine.probe_confinement().await;
+    let walls = match &found {
+        Confined::All(_) | Confined::Nothing(_) | Confined::Open(_) => Walls::All,
+        Confined::Fewer { .. } => Walls::Fewer,
+    };
+    checks.push(confined(&aviary, walls).await);
+    checks.push(escape(found));
     checks
 }
 
@@ -197,8 +200,21 @@ async fn private_note(engine: &Arc<Engine>, aviary: &Aviary) -> Check {
     }
 }
 
+/// Says what was found when the launcher tried to break out. What is not run cannot get out: that breaks no promise.
+fn escape(found: Confined) -> Check {
+    let title = "Escape";
+    match found {
+        Confined::All(tried) => held(title, format!("tried {tried} ways out, all shut")),
+        Confined::Fewer { tried, missing } => {
+            held(title, format!("commands ask, with fewer walls: tried {tried} ways out, all shut, but {missing}"))
+        }
+        Confined::Nothing(missing) => untried(title, &format!("nothing can be run, and so nothing is: {missing}")),
+        Confined::Open(what) => open(title, what),
+    }
+}
+
 /// Starts a command under the launcher that tries what the gates would have stopped, and looks what came of it.
-async fn confined(aviary: &Aviary) -> Check {
+async fn confined(aviary: &Aviary, walls: Walls) -> Check {
     let title = "A confined command";
     let launcher = match Launcher::find() {
         Ok(launcher) => launcher,
@@ -210,7 +226,8 @@ async fn confined(aviary: &Aviary) -> Check {
          exec 3<>/dev/tcp/127.0.0.1/{} && echo song >&3; echo tried",
         aviary.port
     );
-    let ran = match run(&launcher, &Policy::new(aviary.project.clone()), Task::Bash(&command), LIMITS).await {
+    let policy = Policy { walls, ..Policy::new(aviary.project.clone()) };
+    let ran = match run(&launcher, &policy, Task::Bash(&command), LIMITS).await {
         Ok(ran) => ran,
         Err(why) => return untried(title, &format!("nothing can be run, and so nothing is: {why}")),
     };
@@ -247,6 +264,19 @@ mod tests {
         assert_eq!(said(None), State::Unhealthy);
         assert_eq!(said(Some(Verdict::Ask(Reason::new("x")))), State::Healthy);
         assert_eq!(said(Some(Verdict::Deny(Reason::new("x")))), State::Healthy);
+    }
+
+    #[test]
+    fn what_cannot_be_run_is_not_called_open() {
+        let missing = || "no namespaces".to_string();
+        for (found, state) in [
+            (Confined::All(9), State::Healthy),
+            (Confined::Fewer { tried: 9, missing: missing() }, State::Healthy),
+            (Confined::Nothing(missing()), State::Unknown),
+            (Confined::Open("no network".to_string()), State::Unhealthy),
+        ] {
+            assert_eq!(escape(found.clone()).state, state, "{found:?}");
+        }
     }
 
     #[test]

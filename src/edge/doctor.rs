@@ -6,9 +6,11 @@ use crate::domain::port::Locality;
 use crate::edge::clock::local;
 use crate::edge::config::Config;
 use crate::edge::engine::Engine;
+use crate::edge::engine::confined::{Confined, Evaluates};
 use crate::edge::engine::quotations::QuotationsRead;
 use crate::edge::store::verify::last_result;
 use crate::edge::store::{DiskStore, owner_of, witness};
+use crate::edge::thread::aside;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -76,11 +78,13 @@ pub fn verdict(checks: &[Check]) -> State {
 
 /// Runs the local checks; with `providers`, also asks each one for its list of models.
 pub async fn examine(engine: &Arc<Engine>, providers: bool) -> Vec<Check> {
-    let mut checks = vec![store(engine).await, memex(engine), project(engine), settings(engine)];
-    checks.push(skills(engine));
-    checks.push(rules(engine));
+    let mut checks = vec![store(engine).await];
+    let looks = engine.clone();
+    checks
+        .extend(aside(move || [memex(&looks), project(&looks), settings(&looks), skills(&looks), rules(&looks)]).await);
     checks.extend(own_tools(engine));
-    checks.push(confinement(engine).await);
+    checks.push(confinement(engine.probe_confinement().await));
+    checks.push(lisp(engine.probe_lisp().await));
     checks.push(copies(engine).await);
     checks.push(privacy(engine));
     checks.push(models(engine, providers));
@@ -344,17 +348,60 @@ fn privacy(engine: &Engine) -> Check {
     }
 }
 
-/// Confinement is tried, not assumed.
-async fn confinement(engine: &Engine) -> Check {
-    match engine.probe_confinement().await {
-        Ok(detail) => Check::good("confinement", "Confinement", detail),
-        Err(why) => Check::bad(
-            "confinement",
-            "Confinement",
-            State::Degraded,
-            why,
-            "Commands are refused until it works; everything else does. It needs Linux with user namespaces, Landlock and seccomp.",
+/// Says what was found when it was tried whether commands can be confined.
+///
+/// With fewer walls everything that is promised still holds, because each command asks: that is no fault of the machine.
+fn confinement(found: Confined) -> Check {
+    let (name, title) = ("confinement", "Confinement");
+    match found {
+        Confined::All(tried) => Check::good(name, title, format!("tried {tried} ways out, all shut")),
+        Confined::Fewer { tried, missing } => Check::good(
+            name,
+            title,
+            format!(
+                "commands ask, with fewer walls: tried {tried} ways out, all shut, but {missing}. A command that you \
+                 approve can learn that a file exists, and none can be given hosts of the network"
+            ),
         ),
+        Confined::Nothing(missing) => Check::bad(
+            name,
+            title,
+            State::Degraded,
+            missing,
+            "Commands are refused until it works; everything else does. It needs Linux with Landlock and seccomp, and \
+             user namespaces or Landlock of Linux 6.12 or newer.",
+        ),
+        Confined::Open(what) => Check::bad(
+            name,
+            title,
+            State::Unhealthy,
+            what,
+            "A command could get out: approve none, and set shell and eval-lisp to deny, until this line is gone; \
+             report it.",
+        ),
+    }
+}
+
+/// Says whether Lisp can be evaluated here.
+fn lisp(found: Evaluates) -> Check {
+    let (name, title) = ("eval-lisp", "Lisp worker");
+    match found {
+        Evaluates::Yes { emacs, missing: None } => {
+            Check::good(name, title, format!("eval-lisp works, confined, with {}", emacs.display()))
+        }
+        Evaluates::Yes { emacs, missing: Some(missing) } => {
+            let detail = format!("eval-lisp works with {}; it asks, with fewer walls: {missing}", emacs.display());
+            Check::good(name, title, detail)
+        }
+        Evaluates::No(why) => {
+            let repair = "Until then no Lisp is evaluated; everything else works. It needs an Emacs that the system \
+                          installed, and what commands need to be confined.";
+            Check::bad(name, title, State::Degraded, why, repair)
+        }
+        Evaluates::Wrong(what) => {
+            let repair = "Start Passepartout again; if it stays so, report it, with the version of that Emacs.";
+            Check::bad(name, title, State::Degraded, what, repair)
+        }
     }
 }
 
@@ -458,4 +505,36 @@ pub fn fix(engine: &Arc<Engine>, name: &str) -> Vec<String> {
         }
     }
     done
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fewer_walls_are_a_note_and_an_open_way_is_a_fault() {
+        let why = || "no namespaces".to_string();
+        for (found, state, word) in [
+            (Confined::All(9), State::Healthy, "tried 9 ways out"),
+            (Confined::Fewer { tried: 9, missing: why() }, State::Healthy, "commands ask, with fewer walls"),
+            (Confined::Nothing(why()), State::Degraded, "no namespaces"),
+            (Confined::Open("no network: it is open".to_string()), State::Unhealthy, "it is open"),
+        ] {
+            let check = confinement(found);
+            assert_eq!(check.state, state);
+            assert!(check.detail.contains(word), "{}", check.detail);
+            assert_eq!(check.repair.is_some(), state != State::Healthy);
+        }
+        let emacs = || std::path::PathBuf::from("/usr/bin/emacs");
+        for (found, state, word) in [
+            (Evaluates::Yes { emacs: emacs(), missing: None }, State::Healthy, "/usr/bin/emacs"),
+            (Evaluates::Yes { emacs: emacs(), missing: Some(why()) }, State::Healthy, "it asks, with fewer walls"),
+            (Evaluates::No("there is no Emacs".to_string()), State::Degraded, "there is no Emacs"),
+            (Evaluates::Wrong("(+ 1 2) came to 4".to_string()), State::Degraded, "4"),
+        ] {
+            let check = lisp(found);
+            assert_eq!(check.state, state);
+            assert!(check.detail.contains(word), "{}", check.detail);
+        }
+    }
 }

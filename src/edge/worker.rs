@@ -27,6 +27,10 @@ const PLACES: &[&str] = &[
     "/run/current-system/sw/bin/emacs",
     "/run/current-system/profile/bin/emacs",
 ];
+/// What a worker is asked after each call, and what one answers that is still whole.
+const PROOF: (&str, &str) = ("(+ 40 2)", "42");
+/// How long it may take over that. It takes less than a millisecond.
+const PROVING: Duration = Duration::from_secs(2);
 /// Most bytes that one worker may say in answer to one call.
 const MOST_SAID: usize = 4 << 20;
 
@@ -37,6 +41,8 @@ pub enum Owner {
     Session(SessionId),
     /// A skill, by its name.
     Skill(String),
+    /// The doctor, who looks whether there can be one.
+    Probe,
 }
 
 /// How much workers may take.
@@ -87,12 +93,40 @@ pub struct Answer {
     pub ended: Evaluated,
     /// What it printed: by `princ` and its like, then what went past that to standard output, then messages.
     pub printed: String,
+    /// Whether the worker lives on, with what the code defined and set. One whose Emacs the code has changed, or in which
+    /// it left something running, is ended: it would answer the next call wrongly.
+    pub kept: bool,
     /// The strictest label of all that this worker was told since it started.
     pub privacy: Privacy,
 }
 
 /// Returns where an Emacs is that lies in a folder of the system, or what is missing.
 pub type Finder = Arc<dyn Fn() -> Result<PathBuf, String> + Send + Sync>;
+
+/// What a worker said in answer to a call.
+struct Heard {
+    /// `None` when it was none, or there were too many bytes.
+    reply: Option<Reply>,
+    /// What stood before the reply on standard output.
+    stray: Vec<u8>,
+    errors: Vec<u8>,
+}
+
+impl Heard {
+    /// Returns what was said beside the reply, each part on a line of its own.
+    fn beside(&self) -> String {
+        let texts = [&self.stray, &self.errors].map(|bytes| String::from_utf8_lossy(bytes).trim().to_string());
+        texts.into_iter().filter(|text| !text.is_empty()).map(|text| format!("\n{text}")).collect()
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Reply {
+    ended: Evaluated,
+    output: String,
+    /// Whether all functions of its Emacs are the ones that they were at its start.
+    whole: bool,
+}
 
 struct Live {
     alive: Alive,
@@ -155,13 +189,22 @@ impl Workers {
         let mark = mark()?;
         let said = tokio::time::timeout(self.limits.call, self.call(&mut live.alive, &mark, code)).await;
         let (ended, printed) = match said {
-            Ok(Some((Some((ended, output)), beside))) => {
-                *place = Some(live);
-                (ended, [output, beside].concat())
-            }
-            Ok(Some((None, beside))) => {
-                live.alive.end().await;
-                (Evaluated::Broken, beside)
+            Ok(Some(heard)) => {
+                let mut beside = heard.beside();
+                match heard.reply {
+                    Some(Reply { ended, output, whole }) => {
+                        if whole && self.proves(&mut live.alive, &mut beside).await? {
+                            *place = Some(live);
+                        } else {
+                            live.alive.end().await;
+                        }
+                        (ended, [output, beside].concat())
+                    }
+                    None => {
+                        live.alive.end().await;
+                        (Evaluated::Broken, beside)
+                    }
+                }
             }
             Ok(None) => {
                 if let Some(missing) = live.alive.end().await {
@@ -174,9 +217,34 @@ impl Workers {
                 (Evaluated::TimedOut, String::new())
             }
         };
+        let lives = place.is_some();
         drop(place);
         self.end_when_idle(&slot);
-        Ok(Answer { ended, printed: clip(&printed, self.limits.characters), privacy: kept })
+        Ok(Answer { ended, printed: clip(&printed, self.limits.characters), kept: lives, privacy: kept })
+    }
+
+    /// Returns whether a worker that has just answered answers rightly once more; takes what it still said of the call.
+    async fn proves(&self, alive: &mut Alive, beside: &mut String) -> Result<bool, std::io::Error> {
+        let mark = mark()?;
+        let Ok(Some(heard)) = tokio::time::timeout(PROVING, self.call(alive, &mark, PROOF.0)).await else {
+            return Ok(false);
+        };
+        let right = Reply { ended: Evaluated::Value(PROOF.1.to_string()), output: String::new(), whole: true };
+        // Nobody else may speak meanwhile; words on standard error may have been on their way.
+        let holds = heard.stray.trim_ascii().is_empty() && heard.reply.as_ref() == Some(&right);
+        beside.push_str(&heard.beside());
+        Ok(holds)
+    }
+
+    /// Lets go of the worker of an owner, who calls it no more: the next call of that owner begins anew. Returns what
+    /// waits until it is gone.
+    pub fn end(&self, owner: &Owner) -> impl Future<Output = ()> + Send + 'static {
+        let slot = self.slots.lock().remove(owner);
+        async move {
+            if let Some(slot) = slot {
+                end(&slot).await;
+            }
+        }
     }
 
     /// Ends all workers and waits until they are gone.
@@ -214,9 +282,8 @@ impl Workers {
         keep(&self.launcher, walls, self.limits.memory, &emacs, &arguments).await
     }
 
-    /// Asks, and listens until the line that begins with the mark is whole. `None` when the worker ended; no reply
-    /// when there were too many bytes, or when the reply is none.
-    async fn call(&self, alive: &mut Alive, mark: &str, code: &str) -> Option<(Option<(Evaluated, String)>, String)> {
+    /// Asks, and listens until the line that begins with the mark is whole. `None` when the worker ended.
+    async fn call(&self, alive: &mut Alive, mark: &str, code: &str) -> Option<Heard> {
         let request = format!("{mark} {}\n", base64::encode(code.as_bytes()));
         // One that ended cannot be told; what it said last tells that it ended.
         let _ = alive.say(request.as_bytes()).await;
@@ -228,12 +295,8 @@ impl Workers {
                 Said::Output(bytes) => output.extend(bytes),
                 Said::Ended => return None,
             }
-            let beside = |stray: &[u8], errors: &[u8]| {
-                let texts = [stray, errors].map(|bytes| String::from_utf8_lossy(bytes).trim().to_string());
-                texts.into_iter().filter(|text| !text.is_empty()).map(|text| format!("\n{text}")).collect::<String>()
-            };
             if output.len() + errors.len() > MOST_SAID {
-                return Some((None, beside(&[], &errors)));
+                return Some(Heard { reply: None, stray: Vec::new(), errors });
             }
             let Some(at) = memchr::memmem::find(&output, begin.as_bytes()) else { continue };
             let rest = output.get(at + begin.len()..).unwrap_or_default();
@@ -241,7 +304,8 @@ impl Workers {
             errors.extend(alive.left());
             // Nobody says anything more once it has answered: what did would answer the next call.
             let reply = if length + 1 == rest.len() { rest.get(..length).and_then(read) } else { None };
-            return Some((reply, beside(output.get(..at).unwrap_or_default(), &errors)));
+            output.truncate(at);
+            return Some(Heard { reply, stray: output, errors });
         }
     }
 
@@ -265,18 +329,19 @@ async fn end(slot: &Slot) {
 }
 
 /// Reads a reply; `None` when it is none.
-fn read(bytes: &[u8]) -> Option<(Evaluated, String)> {
+fn read(bytes: &[u8]) -> Option<Reply> {
     let reply = Sexp::read(std::str::from_utf8(bytes).ok()?).ok()?;
     let text = |key: &str| {
         let bytes = base64::decode(reply.text_at(key)?)?;
         Some(String::from_utf8_lossy(&bytes).into_owned())
     };
-    let (said, output) = (text("text")?, text("output")?);
-    match reply.name_at("status")? {
-        "value" => Some((Evaluated::Value(said), output)),
-        "error" => Some((Evaluated::Error(said), output)),
-        _ => None,
-    }
+    let (said, output, whole) = (text("text")?, text("output")?, reply.flag_at("whole"));
+    let ended = match reply.name_at("status")? {
+        "value" => Evaluated::Value(said),
+        "error" => Evaluated::Error(said),
+        _ => return None,
+    };
+    Some(Reply { ended, output, whole })
 }
 
 /// Returns a text that nobody can know who was called before.
@@ -322,8 +387,11 @@ mod tests {
 
     #[test]
     fn what_is_no_reply_is_not_taken_for_one() {
-        let good = format!("(:status value :text \"{}\" :output \"\")", base64::encode(b"3"));
-        assert_eq!(read(good.as_bytes()), Some((Evaluated::Value("3".to_string()), String::new())));
+        for (whole, said) in [(true, "t"), (false, "nil")] {
+            let good = format!("(:status value :whole {said} :text \"{}\" :output \"\")", base64::encode(b"3"));
+            let (ended, output) = (Evaluated::Value("3".to_string()), String::new());
+            assert_eq!(read(good.as_bytes()), Some(Reply { ended, output, whole }));
+        }
         for bad in [
             "",
             "nil",

@@ -17,6 +17,7 @@ use passepartout::domain::tool::Toolbox;
 use passepartout::domain::turn::{Ending, Parking};
 use passepartout::edge::editor::{Buffer, Editor, NoEditor, Splice};
 use passepartout::edge::engine::boot::{Boot, Keep, start};
+use passepartout::edge::engine::confined::Confined;
 use passepartout::edge::engine::turns::{Ask, Decided};
 use passepartout::edge::engine::{Engine, Notice};
 use passepartout::edge::secret::Vault;
@@ -878,7 +879,7 @@ async fn commands_run_confined_and_their_output_goes_back() {
     ]);
     let engine = home.served(&server, &["fake"], true).await;
     let (asked, _) = home.ask(&engine, "count on").await;
-    if let Err(missing) = engine.probe_confinement().await {
+    if let Confined::Nothing(missing) | Confined::Fewer { missing, .. } = engine.probe_confinement().await {
         skipped(format_args!("commands cannot be confined here: {missing}"));
         return;
     }
@@ -1168,7 +1169,7 @@ async fn no_command_shows_private_notes_to_a_model_elsewhere() {
         let shell = calls(&[("c1", "shell", why(json!({ "command": command })))]);
         let server = FakeServer::start([says(&["Hello."]), shell, says(&["I see."]), says(&["I see."])]);
         let engine = home.served(&server, &["fake"], false).await;
-        if let Err(missing) = engine.probe_confinement().await {
+        if let Confined::Nothing(missing) | Confined::Fewer { missing, .. } = engine.probe_confinement().await {
             skipped(format_args!("commands cannot be confined here: {missing}"));
             return;
         }
@@ -1195,7 +1196,7 @@ async fn a_conversation_whose_command_could_read_private_notes_stays_private() {
         let shell = calls(&[("c1", "shell", why(json!({ "command": command })))]);
         let server = FakeServer::start([shell, says(&["I see."]), says(&["I see."])]);
         let engine = home.served(&server, &["fake"], true).await;
-        if let Err(missing) = engine.probe_confinement().await {
+        if let Confined::Nothing(missing) | Confined::Fewer { missing, .. } = engine.probe_confinement().await {
             skipped(format_args!("commands cannot be confined here: {missing}"));
             return;
         }

@@ -15,7 +15,8 @@ use passepartout::domain::signal::Sensor;
 use passepartout::domain::tool::Toolbox;
 use passepartout::edge::actuator::shell::Shell;
 use passepartout::edge::sandbox::{
-    Ending, Launcher, Limits, Policy, RunReport, SandboxError, SecretTest, Task, changed_files, probe, run, stamps,
+    Ending, Launcher, Limits, Policy, RunReport, SandboxError, SecretTest, Task, Walls, changed_files, probe, run,
+    stamps,
 };
 use std::collections::BTreeMap;
 use std::fs;
@@ -441,7 +442,7 @@ async fn the_probe_finds_nothing_open() {
         return;
     }
     let world = World::new(None);
-    let report = probe(&[world.path("home"), PathBuf::from("/root")]).await;
+    let report = probe(&[world.path("home"), PathBuf::from("/root")], Walls::All).await;
     assert!(report.holds(), "{report:?}");
     assert!(report.checks.len() >= 9);
 }

@@ -88,35 +88,48 @@ async fn whatever_lisp_does_the_next_call_is_answered_rightly() {
     }
     let workers = workers(WorkerLimits { call: Duration::from_secs(2), ..WorkerLimits::USUAL });
     let hostile = [
+        // It hangs.
         "(while t)",
         "(let ((inhibit-quit t)) (while t (ignore-errors (while t))))",
+        "(read-from-minibuffer \"\")",
+        // It ends itself, or grows.
         "(kill-emacs 3)",
         "(let (l) (while t (setq l (cons (make-string 100000 ?a) l))))",
-        "(send-string-to-terminal \"\\n00000000000000000000000000000000 (:status value :text \\\"Mg==\\\" :output \\\"\\\")\\n\")",
+        "(progn (setq max-lisp-eval-depth 100000000 max-specpdl-size 100000000) (defun f () (f)) (f))",
+        // It says what it should not.
+        "(send-string-to-terminal \"\\n00000000000000000000000000000000 (:status value :whole t :text \\\"Mg==\\\" :output \\\"\\\")\\n\")",
+        "(send-string-to-terminal (make-string 5000000 ?x))",
+        "(make-thread (lambda () (while t (send-string-to-terminal \"x\") (thread-yield))))",
+        "(make-thread (lambda () (thread-yield) (while t)))",
+        // It changes what answers.
         "(progn (send-string-to-terminal \"(:status\") (fset 'read-from-minibuffer 'ignore) 1)",
         "(progn (fset 'base64-encode-string 'ignore) (fset 'concat 'ignore) 1)",
         "(progn (fset 'while 'ignore) (fset 'funcall 'ignore) (fset 'let 'ignore) 1)",
-        "(progn (setq standard-output t print-length 0 debug-on-error t) (advice-add 'eval :override #'ignore) 1)",
-        "(read-from-minibuffer \"\")",
-        "(progn (setq max-lisp-eval-depth 100000000 max-specpdl-size 100000000) (defun f () (f)) (f))",
-        "(make-thread (lambda () (while t (send-string-to-terminal \"x\") (thread-yield))))",
+        "(progn (fset '+ (lambda (&rest _) 43)) 1)",
+        "(defun + (&rest _) 43)",
+        "(progn (advice-add '+ :override (lambda (&rest _) 43)) 1)",
+        "(progn (advice-add 'eval :override #'ignore) 1)",
+        "(progn (fset 'string-trim 'ignore) (fset 'prin1-to-string (lambda (&rest _) \"43\")) 1)",
+        "(progn (setq standard-output t print-length 0 debug-on-error t) 1)",
     ];
     for code in hostile {
         let (ended, _) = say(&workers, code).await;
-        // Whatever it did to its own Emacs, at the latest the one after a broken one is whole.
-        let (again, _) = say(&workers, "(+ 40 2)").await;
-        let whole = if again == value("42") { again } else { say(&workers, "(+ 40 2)").await.0 };
-        let none = if whole == value("42") {
-            whole
-        } else {
-            workers.end_all().await;
-            say(&workers, "(+ 40 2)").await.0
-        };
-        assert_eq!(none, value("42"), "{code}: {ended:?}");
+        // The very next one: by the same worker where that is whole, else by a fresh one.
+        assert_eq!(say(&workers, "(+ 40 2)").await.0, value("42"), "{code}: {ended:?}");
+        assert_eq!(say(&workers, "(string-trim \" a \")").await.0, value("\"a\""), "{code}: {ended:?}");
     }
-    assert_eq!(say(&workers, "(while t)").await.0, Evaluated::TimedOut);
-    assert_eq!(say(&workers, "(kill-emacs)").await.0, Evaluated::Gone);
-    assert_eq!(say(&workers, "(boundp 'x)").await.0, value("nil"));
+    for (code, ended) in [("(while t)", Evaluated::TimedOut), ("(kill-emacs)", Evaluated::Gone)] {
+        assert_eq!(say(&workers, "(setq mine 1)").await.0, value("1"));
+        assert_eq!(say(&workers, code).await.0, ended);
+        assert_eq!(say(&workers, "(boundp 'mine)").await.0, value("nil"), "a fresh one knows nothing of the last one");
+    }
+    // What was changed is told, and what a worker may keep it keeps.
+    let told =
+        workers.evaluate(&owner("s"), Walls::All, "(defun string-trim (_) 1)", Privacy::Open).await.expect("evaluated");
+    assert_eq!((told.ended, told.kept), (value("string-trim"), false));
+    let told = workers.evaluate(&owner("s"), Walls::All, "(defun mine (n) (* n n))", Privacy::Open).await;
+    assert!(told.expect("evaluated").kept);
+    assert_eq!(say(&workers, "(mine 7)").await.0, value("49"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -165,6 +178,21 @@ async fn lisp_that_was_let_through_still_reaches_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn with_fewer_walls_what_others_write_ends_no_worker() {
+    let workers = workers(WorkerLimits::USUAL);
+    let say = async |code: &str| workers.evaluate(&owner("s"), Walls::Fewer, code, Privacy::Open).await;
+    match say("1").await {
+        Err(SandboxError::Unconfined(why)) => return skipped(format_args!("fewer walls cannot be had: {why}")),
+        answer => assert_eq!(answer.expect("it is evaluated").ended, value("1")),
+    }
+    // The same disk as the worker's scratch, of which it may have a megabyte.
+    let other = tempfile::NamedTempFile::new_in("/tmp").expect("a file");
+    std::fs::write(other.path(), vec![7; 16 << 20]).expect("it is written");
+    // Long enough for the launcher to look several times.
+    assert_eq!(say("(progn (sleep-for 0.5) 2)").await.expect("it is evaluated").ended, value("2"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn no_worker_outlives_its_call_its_idleness_or_its_engine() {
     if !possible().await {
         return;
@@ -177,6 +205,12 @@ async fn no_worker_outlives_its_call_its_idleness_or_its_engine() {
     }
     let alive = workers.processes();
     assert_eq!(alive.len(), 2);
+    // Its owner is gone: that one alone ends, and the owner's next call begins anew.
+    workers.end(&owner("c")).await;
+    let left = workers.processes();
+    assert!(left.len() == 1 && alive.iter().filter(|process| gone(**process)).count() == 1);
+    workers.end(&owner("nobody")).await;
+    let alive = left;
     workers.end_all().await;
     assert!(alive.iter().all(|process| gone(*process)) && workers.processes().is_empty());
     // A call that is cut short ends what it called.

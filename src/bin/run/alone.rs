@@ -74,8 +74,10 @@ fn watch(main: i32, policy: &Policy, status: &Status, scratch: &Path) -> i32 {
                 };
             }
         }
-        let full = before.0.is_none_or(|free| first::filled(free, &policy.project, &policy.limits))
-            || before.1.is_none_or(|free| first::filled(free, scratch, &small));
+        // What can write nothing fills no disk; others may, and it is not ended for that.
+        let full = !policy.bare
+            && (before.0.is_none_or(|free| first::filled(free, &policy.project, &policy.limits))
+                || before.1.is_none_or(|free| first::filled(free, scratch, &small)));
         let running = below().into_iter().map(|pid| Path::new("/proc").join(pid.to_string()));
         if let Some(limit) = if full { Some("disk") } else { first::beyond(running, &policy.limits) } {
             status.beyond(limit);

@@ -45,6 +45,11 @@ fn tell(answer: &Answer) -> String {
         Evaluated::Gone => format!("The worker ended: the Lisp ended it, or it grew beyond its limits. {LOST}"),
         Evaluated::Broken => format!("The worker no longer answered as it should, and was ended. {LOST}"),
     };
+    if !answer.kept && matches!(answer.ended, Evaluated::Value(_) | Evaluated::Error(_)) {
+        text.push_str(&format!(
+            "\nThe worker was ended: the Lisp changed what a function of Emacs means, or left something running. {LOST}"
+        ));
+    }
     let printed = answer.printed.trim_matches('\n');
     if !printed.is_empty() {
         text.push_str(&format!("\n--- output ---\n{printed}"));

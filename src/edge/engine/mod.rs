@@ -11,6 +11,7 @@ pub mod briefing;
 pub mod changes;
 mod chores;
 mod commit;
+pub mod confined;
 pub mod focus;
 pub mod folders;
 pub mod fresh;
@@ -431,28 +432,6 @@ impl Engine {
         let gaps: Vec<String> = self.skill_gaps().into_iter().chain(self.rule_gaps()).collect();
         let told = gaps.is_empty() || self.gaps_told.swap(true, std::sync::atomic::Ordering::Relaxed);
         (!told).then(|| gaps.iter().map(|gap| format!("Attention: {gap}.")).collect::<Vec<_>>().join("\n"))
-    }
-
-    /// Tries whether commands can be confined.
-    ///
-    /// # Errors
-    /// In words, with what was found open or missing.
-    pub async fn probe_confinement(&self) -> Result<String, String> {
-        if let Err(why) = &self.shell {
-            return Err(why.clone());
-        }
-        let hidden: Vec<_> = std::iter::once(&self.config.home)
-            .chain(&self.config.directories)
-            .chain([&self.config.store])
-            .cloned()
-            .collect();
-        let report = crate::edge::sandbox::probe(&hidden).await;
-        match (&report.missing, report.checks.iter().find(|check| check.open.is_some())) {
-            (Some(missing), _) => Err(missing.clone()),
-            (None, Some(open)) => Err(format!("{}: {}", open.name, open.open.as_deref().unwrap_or(""))),
-            (None, None) if report.holds() => Ok(format!("tried {} ways out, all shut", report.checks.len())),
-            (None, None) => Err("nothing could be tried".to_string()),
-        }
     }
 
     /// Returns how many Lisp workers are alive and wait for a call.

@@ -92,7 +92,12 @@ impl Lanes {
 
     /// A client has gone: what it had set off is stopped, and what waited behind that is dropped.
     pub(super) fn leave(&mut self, client: ClientId) {
-        self.homes.retain(|_, home| *home != client);
+        let theirs: Vec<SessionId> =
+            self.homes.iter().filter(|(_, home)| **home == client).map(|(session, _)| session.clone()).collect();
+        for session in theirs {
+            self.homes.remove(&session);
+            self.engine.end_conversation(&session);
+        }
         for lane in self.lanes.values_mut() {
             lane.queue.retain(|task| task.client != client);
         }
@@ -181,6 +186,15 @@ impl Lanes {
     }
 
     /// Stops the running turn of a session. Turns behind it go on when it has ended; nobody waits for that here.
+    /// A conversation of this client is closed: what was kept alive for it ends. It may be opened again later.
+    pub(super) fn close(&mut self, client: ClientId, session: &SessionId) {
+        self.interrupt(client, session);
+        if self.homes.get(session) == Some(&client) {
+            self.homes.remove(session);
+            self.engine.end_conversation(session);
+        }
+    }
+
     fn stop(&mut self, session: &SessionId) {
         let Some(running) = self.lanes.get_mut(session).and_then(|lane| lane.running.as_mut()) else { return };
         // Without a task it is being stopped already.

@@ -481,6 +481,7 @@ impl Loop {
                 let name = other.unwrap_or("without a name").to_string();
                 self.engine.say(
                     LogLevel::Warning,
+            Some("interrupt") if payload.flag_at("closed") => self.lanes.close(id, &origin.session),
                     &format!("a client sent the sensor {name}, which is raised here only; it is ignored"),
                 );
             }

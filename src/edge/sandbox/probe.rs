@@ -1,6 +1,6 @@
 //! Tries whether confinement holds on this machine, by letting the launcher try to break out of it.
 
-use crate::edge::sandbox::{Ending, Launcher, Limits, Policy, SandboxError, Task, run};
+use crate::edge::sandbox::{Ending, Launcher, Limits, Policy, SandboxError, Task, Walls, run};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -33,19 +33,20 @@ impl ConfinementReport {
 
 /// Tries network, sockets, hidden and masked files, writing outside, other processes, the kernel and
 /// privileges, in a folder of its own. `hidden` are the paths that commands must never see: home, memex, store.
-pub async fn probe(hidden: &[PathBuf]) -> ConfinementReport {
-    match attempt(hidden).await {
+pub async fn probe(hidden: &[PathBuf], walls: Walls) -> ConfinementReport {
+    match attempt(hidden, walls).await {
         Ok(report) => report,
         Err(why) => ConfinementReport { checks: Vec::new(), missing: Some(why.to_string()), notes: Vec::new() },
     }
 }
 
-async fn attempt(hidden: &[PathBuf]) -> Result<ConfinementReport, SandboxError> {
+async fn attempt(hidden: &[PathBuf], walls: Walls) -> Result<ConfinementReport, SandboxError> {
     let launcher = Launcher::find()?;
     let folder = Folder::make()?;
     let secret = folder.0.join(".env");
     std::fs::write(&secret, "secret")?;
-    let mut policy = Policy::new(folder.0.clone());
+    std::fs::create_dir(folder.0.join("open"))?;
+    let mut policy = Policy { walls, ..Policy::new(folder.0.clone()) };
     policy.mask.push(secret);
     policy.hide = hidden.iter().filter_map(|path| path.canonicalize().ok()).collect();
     policy.hide.retain(|path| *path != policy.project);

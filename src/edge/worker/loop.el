@@ -1,9 +1,9 @@
 ;; What the Lisp worker runs: it reads a line, evaluates what is in it, and answers with a line.
 ;;
 ;; A request is MARK, a blank, and the code in base64. A reply is the mark and a property list on one line, whose texts
-;; are in base64. The mark is
-;; new for each call and chosen by who asks, so that nothing that an earlier call left behind can answer a later one.
-;; What the code does to this loop harms only itself: a reply that is not well formed ends the process.
+;; are in base64. The mark is new for each call and chosen by who asks, so that nothing that an earlier call left behind
+;; can answer a later one. What the code does to this loop harms only itself: a reply that is not well formed ends the
+;; process, and so does one that does not say that every function of Emacs is still the one that it was.
 (let ((read (symbol-function 'read-from-minibuffer))
       (write (symbol-function 'send-string-to-terminal))
       (decode (symbol-function 'base64-decode-string))
@@ -12,13 +12,22 @@
       (encode-coding (symbol-function 'encode-coding-string))
       (print (symbol-function 'prin1-to-string))
       (split (symbol-function 'split-string))
-      (most 100000))
+      (same (symbol-function 'equal))
+      (each (symbol-function 'mapcar))
+      (meaning (symbol-function 'symbol-function))
+      (most 100000)
+      names meanings)
   ;; No compiler is started behind the back of what is evaluated: there are no processes here.
   (setq native-comp-deferred-compilation nil
         native-comp-jit-compilation nil
         native-comp-enable-subr-trampolines nil
         gc-cons-threshold 8000000)
   (set-binary-mode 'stdout t)
+  ;; What is loaded when it is first called changes by itself; all else that has a meaning keeps it.
+  (mapatoms (lambda (name)
+              (if (and (fboundp name) (not (autoloadp (symbol-function name))))
+                  (setq names (cons name names)))))
+  (setq meanings (funcall each meaning names))
   (let ((clip (lambda (text)
                 (if (> (length text) most)
                     (concat (substring text 0 most) "\n[the rest is left out]")
@@ -66,5 +75,9 @@
           (funcall write
                    (concat "\n" (car parts)
                            " (:status " (symbol-name status)
+                           " :whole "
+                           (if (funcall same meanings
+                                        (funcall each meaning names))
+                               "t" "nil")
                            " :text \"" (funcall code-text (funcall clip text))
                            "\" :output \"" (funcall code-text said) "\")\n")))))))
