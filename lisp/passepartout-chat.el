@@ -39,6 +39,7 @@
 (require 'passepartout-chat-guard)
 (require 'passepartout-chat-answer)
 (require 'passepartout-chat-plans)
+(require 'passepartout-plan)
 (eval-when-compile (require 'subr-x))
 
 (defvar passepartout-chat-mode)
@@ -105,21 +106,35 @@ Put the text into a file and name the file"
        (passepartout-chat--show-state)))))
 
 (defun passepartout-chat--hide-token ()
-  "Put dots in the place of a token in the question at point.
-It counts once, and no file has to keep it.  As many dots as it had
-characters come there, and undo knows nothing of it."
+  "Put dots in the place of each token in the question at point.
+A token counts once, and no file has to keep it.  What stands behind
+the words that decide is one, and so is whatever was shown as one here,
+wherever it stands.  As many dots as it had characters come there, and
+undo knows nothing of it."
   (let ((end (passepartout-chat--turn-end))
+        (start (point))
         (case-fold-search t))
     (save-excursion
       (when (re-search-forward
              "/\\(?:approve\\|deny\\|stop\\)[ \t]+\\([[:xdigit:]]\\{32\\}\\)\\>"
              end t)
-        (let ((buffer-undo-list t)
-              (from (match-beginning 1))
-              (to (match-end 1)))
-          (goto-char to)
-          (insert (make-string (- to from) ?.))
-          (delete-region from to))))))
+        (passepartout-chat--dot (match-beginning 1) (match-end 1)))
+      (goto-char start)
+      ;; Each place from which a token may begin, also amid other letters.
+      (while (re-search-forward "[[:xdigit:]]\\{32\\}" end t)
+        (let ((from (match-beginning 0))
+              (to (match-end 0)))
+          (if (passepartout-plan-token-shown-p
+               (buffer-substring-no-properties from to))
+              (passepartout-chat--dot from to)
+            (goto-char (1+ from))))))))
+
+(defun passepartout-chat--dot (from to)
+  "Put dots in the place of what stands between FROM and TO."
+  (let ((buffer-undo-list t))
+    (goto-char to)
+    (insert (make-string (- to from) ?.))
+    (delete-region from to)))
 
 (defun passepartout-chat--mark-asked ()
   "Give the heading at point the role of the user."

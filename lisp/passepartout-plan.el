@@ -481,6 +481,23 @@ Non-nil STOP ends the turn that wanted them."
   (passepartout-plan--redraw)
   (run-hooks 'passepartout-plan-changed-hook))
 
+(defvar passepartout-plan--tokens nil
+  "The hashes of the tokens that were shown lately, the newest first.
+A token itself is kept nowhere.")
+
+(defun passepartout-plan--note-token (token)
+  "Remember the hash of TOKEN, which is about to be shown."
+  (push (secure-hash 'sha256 token) passepartout-plan--tokens)
+  (when (nthcdr 64 passepartout-plan--tokens)
+    (setcdr (nthcdr 63 passepartout-plan--tokens) nil)))
+
+(defun passepartout-plan-token-shown-p (word)
+  "Return non-nil when WORD is a token that was shown here lately."
+  (and passepartout-plan--tokens
+       (member (secure-hash 'sha256 (downcase word))
+               passepartout-plan--tokens)
+       t))
+
 (defun passepartout-plan-token ()
   "Show a token with which the plan at point is decided about by typing.
 The line /approve TOKEN counts once, in a chat of this Emacs.  The token
@@ -495,6 +512,8 @@ is shown in the echo area and kept nowhere; each time it is another one."
        (let ((problem (plist-get answer :error))
              ;; It stays out of the buffer of messages.
              (message-log-max nil))
+         (unless problem
+           (passepartout-plan--note-token (plist-get answer :token)))
          (message "%s"
                   (if problem
                       (passepartout-view-line problem)

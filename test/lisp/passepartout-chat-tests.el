@@ -738,5 +738,38 @@ Sources: [[id:abc-1][A x note]], [[file:/tmp/n.org::*B][B]]
                               (passepartout-chat-tests--text)))
       (should-not (string-match-p token (format "%S" buffer-undo-list))))))
 
+(ert-deftest passepartout-chat-a-token-in-another-form-is-not-kept ()
+  (let ((token "0123456789abcdef0123456789abcdef")
+        (other "fedcba9876543210fedcba9876543210")
+        (passepartout-plan--tokens nil))
+    (passepartout-plan--note-token token)
+    (should-not (member token passepartout-plan--tokens))
+    (dolist (form '("approve %s" "%s" "yes: (%s)." "approve%sface"
+                    "first\n/approve  %s\nlast"))
+      (passepartout-fake-with
+        (passepartout-chat-tests--open)
+        (let* ((text (concat (format form (upcase token)) " " other))
+               (sent (passepartout-chat-tests--ask text))
+               (case-fold-search t))
+          ;; The core takes it out of what is sent, and says so.
+          (should (equal (plist-get sent :text) text))
+          (should-not (string-match-p token (passepartout-chat-tests--text)))
+          (should (string-match-p (make-string 32 ?.)
+                                  (passepartout-chat-tests--text)))
+          ;; What was not shown as a token is the user's own.
+          (should (string-match-p other (passepartout-chat-tests--text)))
+          (should-not (string-match-p token
+                                      (format "%S" buffer-undo-list))))))))
+
+(ert-deftest passepartout-chat-a-killed-chat-is-closed ()
+  (passepartout-fake-with
+    (let ((session (passepartout-chat-tests--open)))
+      (passepartout-chat-tests--ask "Q1")
+      (passepartout-chat-tests--answer session "t1" '("done"))
+      (set-buffer-modified-p nil)
+      (kill-buffer)
+      (should (plist-get (car (last (passepartout-fake-sent :interrupt)))
+                         :closed)))))
+
 (provide 'passepartout-chat-tests)
 ;;; passepartout-chat-tests.el ends here

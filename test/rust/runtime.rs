@@ -505,6 +505,106 @@ fn a_token_decides_once_for_who_displayed_the_plan_and_stands_nowhere() {
 }
 
 #[test]
+fn a_token_that_stands_where_it_decides_nothing_reaches_nobody() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let server = FakeServer::start([mark_done(), says(&["I see."]), says(&["All right."]), says(&["Yes."])]);
+    let mut client = Client::start(&home, Some(&server), "\"fake\"");
+    let plan = parked(&mut client);
+    read_plan(&mut client, &plan);
+    display(&client, &plan);
+    let mut tokens = Vec::new();
+    let mut issue = |client: &mut Client| {
+        let answer = client.request("plan-token", named(&plan));
+        tokens.push(answer.text_at("token").expect("a token").to_string());
+        tokens.last().expect("there is one").clone()
+    };
+    let asked = server.requests().len();
+    let forms: [fn(&str) -> String; 5] = [
+        |token| token.to_string(),
+        |token| format!("approve {token}, please"),
+        |token| format!("please\n/approve  {token}."),
+        |token| format!("/undo {token}"),
+        |token| format!("{}\n{}", &token[..16], &token[16..]),
+    ];
+    for form in forms {
+        let token = issue(&mut client);
+        client.say(&form(&token));
+        let done = client.turn_done();
+        let said = client.streamed(done.text_at("turn").unwrap_or_default()).concat();
+        assert!(said.contains("There is a token") || said.contains("there is a token"), "{}: {said}", form(&token));
+        client.say(&format!("/approve {token}"));
+        let done = client.turn_done();
+        let said = client.streamed(done.text_at("turn").unwrap_or_default()).concat();
+        assert!(said.contains("nothing was decided"), "{said}");
+    }
+    assert_eq!(server.requests().len(), asked, "no model was asked");
+    let token = issue(&mut client);
+    let refused = client.request("focus", Plist::new().text("line", format!("set hint {token}")));
+    assert!(refused.text_at("error").is_some_and(|why| why.contains("token")), "{refused}");
+    // Where it stands in what was said before, or in a reason, dots take its place.
+    let token = issue(&mut client);
+    let before = Plist::new().keyword("role", "user").text("text", format!("was it {token}?"));
+    client.event("user-input", Plist::new().text("text", "go on").list("history", [before.build()]));
+    client.turn_done();
+    let id = plan.text_at("id").expect("an id");
+    client.event("denial", Plist::new().text("plan", id).text("reason", format!("no, {token}")));
+    client.turn_done();
+    assert_eq!(home.read_file("home.org"), TILES);
+    let asked: String = server.requests().iter().map(|request| request.json().to_string()).collect();
+    assert!(asked.contains(&format!("was it {}?", ".".repeat(32))), "{asked}");
+    drop(client);
+    let kept = crate::support::engine::tree(home.folder.path());
+    for token in tokens {
+        assert!(!asked.contains(&token) && !asked.contains(&token[..16]), "a model heard of it");
+        for (path, bytes) in &kept {
+            let holds = bytes.windows(16).any(|window| window == &token.as_bytes()[..16]);
+            assert!(!holds, "{}", path.display());
+        }
+    }
+}
+
+#[test]
+fn a_closed_conversation_keeps_no_lisp_worker() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let lisp = |id: &str, code: &str| {
+        let args = json!({"code": code, "explanation": "You asked for it."});
+        Reply::answer(Dialect::OpenAi, &[], &[(id, "eval-lisp", args)])
+    };
+    let looks = || [lisp("c2", "(boundp 'garden)"), says(&["I see."])];
+    let server = FakeServer::start([lisp("c1", "(setq garden 3)"), says(&["It is set."])]);
+    looks().into_iter().chain(looks()).chain(looks()).for_each(|reply| server.push(reply));
+    let mut client = Client::start(&home, Some(&server), "\"fake\"");
+    let plan = parked(&mut client);
+    approve(&mut client, &plan);
+    let done = client.turn_done();
+    let told = |server: &FakeServer| {
+        let last = server.requests().last().expect("a request").json()["messages"].clone();
+        let results = last.as_array().expect("messages").iter().filter(|message| message["role"] == "tool");
+        results.last().map(|result| result["content"].as_str().unwrap_or_default().to_string()).unwrap_or_default()
+    };
+    if !told(&server).starts_with("Value: ") {
+        return crate::support::skip::skipped(format_args!("Lisp cannot be confined here: {} {done}", told(&server)));
+    }
+    let mut look = |closed: Option<&str>| {
+        match closed {
+            Some("mine") => client.event("interrupt", Plist::new().flag("closed", true)),
+            Some(_) => {
+                let payload = Plist::new().keyword("sensor", "interrupt").flag("closed", true);
+                let meta = Plist::new().text("session-id", "another");
+                client.send(&message("event", payload).plist("meta", meta).build().to_string());
+            }
+            None => client.event("interrupt", Plist::new()),
+        }
+        client.say("is it there?");
+        client.turn_done();
+        told(&server)
+    };
+    assert_eq!(look(None), "Value: t", "what is only interrupted keeps it");
+    assert_eq!(look(Some("another")), "Value: t");
+    assert_eq!(look(Some("mine")), "Value: nil", "it was begun anew");
+}
+
+#[test]
 fn a_decision_typed_in_another_chat_runs_in_the_conversation_of_its_plan() {
     let home = Home::new(&[("home.org", TILES)]);
     let server = FakeServer::start([mark_done(), says(&["It is done."])]);

@@ -110,8 +110,9 @@ impl Lanes {
     }
 
     /// Queues the user's words. A chat's file outlives the store: what it marks as private makes the conversation so,
-    /// and what it does not mark is as private as the store says.
-    pub(super) fn ask(&mut self, client: ClientId, origin: Origin, payload: &Sexp) {
+    /// and what it does not mark is as private as the store says. `blotted` takes out of the chat so far what nobody may
+    /// read there.
+    pub(super) fn ask(&mut self, client: ClientId, origin: Origin, payload: &Sexp, blotted: &dyn Fn(&str) -> String) {
         self.engine.mark_private(&origin.session, privacy_at(payload));
         let history = payload
             .list_at("history")
@@ -123,7 +124,7 @@ impl Lanes {
                     Role::User => Role::User,
                 };
                 let privacy = privacy_at(said);
-                Some(Said { role, text: said.text_at("text")?.to_string(), privacy })
+                Some(Said { role, text: blotted(said.text_at("text")?), privacy })
             })
             .collect();
         let folder = payload
@@ -185,7 +186,6 @@ impl Lanes {
         }
     }
 
-    /// Stops the running turn of a session. Turns behind it go on when it has ended; nobody waits for that here.
     /// A conversation of this client is closed: what was kept alive for it ends. It may be opened again later.
     pub(super) fn close(&mut self, client: ClientId, session: &SessionId) {
         self.interrupt(client, session);
@@ -195,6 +195,7 @@ impl Lanes {
         }
     }
 
+    /// Stops the running turn of a session. Turns behind it go on when it has ended; nobody waits for that here.
     fn stop(&mut self, session: &SessionId) {
         let Some(running) = self.lanes.get_mut(session).and_then(|lane| lane.running.as_mut()) else { return };
         // Without a task it is being stopped already.
@@ -444,7 +445,7 @@ mod tests {
     fn say(lanes: &mut Lanes) {
         let session = SessionId("s".to_string());
         let origin = Origin { source: Source::Emacs, session, rights: Rights::HUMAN };
-        lanes.ask(OWN, origin, &Plist::new().text("text", "hello").build());
+        lanes.ask(OWN, origin, &Plist::new().text("text", "hello").build(), &|text| text.to_string());
     }
 
     /// Waits for the end of a turn, and returns what the client was told of it.
@@ -484,7 +485,7 @@ mod tests {
             let (mut lanes, mut events) = lanes(config, Bombs::default()).await;
             let session = SessionId("s".to_string());
             let origin = Origin { source: Source::Emacs, session: session.clone(), rights: Rights::HUMAN };
-            lanes.ask(OWN, origin.clone(), &Sexp::read(ask).expect("a question"));
+            lanes.ask(OWN, origin.clone(), &Sexp::read(ask).expect("a question"), &|text| text.to_string());
             let (status, text) = done(&mut lanes, &mut events).await;
             assert_eq!(status, if private { "failed" } else { "parked" }, "{ask}: {text}");
             assert_eq!(text.contains("never leave this machine"), private, "{ask}: {text}");

@@ -240,6 +240,12 @@ async fn attend(engine: Arc<Engine>, registry: Arc<Clients>, ears: Ears, read: R
     Loop::new(engine, registry, inbox, read, Host::Command).hear(events).await;
 }
 
+/// Returns a text without the tokens that any client was shown.
+fn blotted(clients: &BTreeMap<ClientId, Client>, text: &str) -> String {
+    let blot = |text: String, client: &Client| client.reading.lock().blotted(&text).unwrap_or(text);
+    clients.values().fold(text.to_string(), blot)
+}
+
 /// A decision names at most so many steps.
 const STEPS: usize = 200;
 
@@ -433,7 +439,11 @@ impl Loop {
                     self.look_where_it_is(id);
                     match named.as_deref().and_then(|line| line.strip_prefix('/')) {
                         Some(line) => self.lanes.command(id, origin, line),
-                        None => self.lanes.ask(id, origin, payload),
+                        None => {
+                            let clients = &self.clients;
+                            let blotted = |text: &str| blotted(clients, text);
+                            self.lanes.ask(id, origin, payload, &blotted);
+                        }
                     }
                 }
             },
@@ -461,7 +471,8 @@ impl Loop {
                 self.lanes.decide(id, origin, plans, decided);
             }
             Some("denial") => {
-                let (reason, stop) = (text("reason").to_string(), payload.flag_at("stop"));
+                // A model is told the reason.
+                let (reason, stop) = (blotted(&self.clients, text("reason")), payload.flag_at("stop"));
                 let no = || match stop {
                     true => Decided::Stop { reason: reason.clone() },
                     false => Decided::Deny { reason: reason.clone() },
@@ -470,6 +481,7 @@ impl Loop {
                 let decided = plans.iter().map(|plan| (plan.clone(), no())).collect();
                 self.lanes.decide(id, origin, plans, Ok(decided));
             }
+            Some("interrupt") if payload.flag_at("closed") => self.lanes.close(id, &origin.session),
             Some("interrupt") => self.lanes.interrupt(id, &origin.session),
             Some("point-update") if editor => {
                 if self.follows_point() {
@@ -481,7 +493,6 @@ impl Loop {
                 let name = other.unwrap_or("without a name").to_string();
                 self.engine.say(
                     LogLevel::Warning,
-            Some("interrupt") if payload.flag_at("closed") => self.lanes.close(id, &origin.session),
                     &format!("a client sent the sensor {name}, which is raised here only; it is ignored"),
                 );
             }
@@ -499,12 +510,21 @@ impl Loop {
         origin: &Origin,
         text: &str,
     ) -> Result<Option<String>, String> {
-        let mut reading = reading.lock();
-        let named = reading.redeem(&self.engine, origin, text)?;
-        match reading.typed_unseen(&self.engine, named.as_deref().unwrap_or(text)) {
+        let named = reading.lock().redeem(&self.engine, origin, text)?;
+        // Also one that another client was shown: whoever can type it has it.
+        if named.is_none() && self.forget_typed(text) {
+            return Err(format!("{}.", token::ASTRAY));
+        }
+        match reading.lock().typed_unseen(&self.engine, named.as_deref().unwrap_or(text)) {
             Some(why) => Err(why),
             None => Ok(named),
         }
+    }
+
+    /// Returns whether a token that any client was shown stands in a text where it decides nothing; it counts no more.
+    pub(super) fn forget_typed(&self, text: &str) -> bool {
+        // All are looked at: the text may hold more than one.
+        self.clients.values().fold(false, |found, client| client.reading.lock().forget_typed(text) | found)
     }
 
     /// Reads the memex, and from then on what changes in it.

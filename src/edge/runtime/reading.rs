@@ -154,6 +154,16 @@ impl Reading {
         }
     }
 
+    /// Returns whether a token that this client was shown stands in a text where it decides nothing; it counts no more.
+    pub(super) fn forget_typed(&mut self, text: &str) -> bool {
+        self.tokens.forget_typed(text)
+    }
+
+    /// Returns a text without the tokens that this client was shown; `None` when there is none in it.
+    pub(super) fn blotted(&self, text: &str) -> Option<String> {
+        self.tokens.blotted(text)
+    }
+
     /// Says why a typed approval does not count when its plan does not wait, or was not shown to its end.
     /// A plan that does not wait yet counts no more later, when what was typed has its turn.
     pub(super) fn typed_unseen(&self, engine: &Engine, text: &str) -> Option<String> {

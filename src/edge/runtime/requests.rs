@@ -14,7 +14,8 @@ use crate::edge::peers::greeting::PROTOCOL;
 use crate::edge::runtime::clients::{ClientId, OWN};
 use crate::edge::runtime::hall::Host;
 use crate::edge::runtime::reading::{edit_plan, no_plan, plan_page, plan_token};
-use crate::edge::runtime::{Loop, past, show, status};
+use crate::edge::runtime::{Loop, past, show, status, token};
+use crate::edge::thread::aside;
 use crate::edge::walk::canonical_name;
 use futures_util::FutureExt;
 use std::panic::AssertUnwindSafe;
@@ -75,6 +76,8 @@ impl Loop {
         let (engine, outbox, health) = (self.engine.clone(), client.channel.outbox.clone(), self.health.clone());
         let (session, busy) = (origin.session.0.clone(), self.lanes.busy(client.channel.id));
         let (focus, own) = (client.focus.clone(), client.channel.id == OWN);
+        // What is asked for may be kept, shown to a model or printed.
+        let astray = self.forget_typed(&payload.to_string());
         if payload.name_at("action") == Some("rescan") {
             self.read_memex();
         }
@@ -95,6 +98,7 @@ impl Loop {
                     return declared;
                 }
                 match (action.as_str(), edited) {
+                    _ if astray => Err(token::ASTRAY.to_string()),
                     ("edit-plan", Some(edited)) => edit_plan(&engine, &origin, edited).await,
                     ("plan-page", _) => plan_page(&engine, &reading, &payload),
                     ("plan-token", _) => plan_token(&engine, &origin, &reading, &payload),

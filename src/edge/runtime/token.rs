@@ -42,6 +42,11 @@ pub(super) enum Typed {
     Unknown,
 }
 
+/// What is said of a token that stands where it decides nothing.
+pub(super) const ASTRAY: &str = "there is a token of a plan in this; it decides only behind /approve, /deny or /stop, at the \
+     beginning of what you type. Nothing was decided, nobody was asked, and that token counts no more: \
+     C-c C-a at the plan shows another";
+
 impl Tokens {
     /// Makes a token for a plan that this channel displayed under a hash; an older one for that plan counts no more.
     ///
@@ -67,10 +72,75 @@ impl Tokens {
             true => Some(at),
             false => found,
         });
+        // What comes behind goes on to a model: it may be there once more, or another one.
+        let rest = self.blotted(rest).unwrap_or_else(|| rest.to_string());
         let Some(Issued { plan, shown, .. }) = found.map(|at| self.0.remove(at)) else { return Typed::Unknown };
         Typed::Named { line: format!("{word} {plan} {rest}").trim_end().to_string(), plan, shown }
     }
+
+    /// Returns a text with dots in the place of every token of ours in it, in whatever form; `None` when there is none.
+    pub(super) fn blotted(&self, text: &str) -> Option<String> {
+        let found = self.places(text);
+        if found.is_empty() {
+            return None;
+        }
+        let mut bytes = text.as_bytes().to_vec();
+        for at in found.iter().flat_map(|(_, places)| places) {
+            // Only digits of ASCII are there, each of one byte.
+            if let Some(byte) = bytes.get_mut(*at) {
+                *byte = b'.';
+            }
+        }
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// Returns whether a token of ours stands in a text, in whatever form; each that does counts no more.
+    pub(super) fn forget_typed(&mut self, text: &str) -> bool {
+        let mut found: Vec<usize> = self.places(text).into_iter().map(|(at, _)| at).collect();
+        found.sort_unstable();
+        found.dedup();
+        for at in found.iter().rev() {
+            self.0.remove(*at);
+        }
+        !found.is_empty()
+    }
+
+    /// Returns which of our tokens stand in a text, and at which bytes of it their digits are.
+    ///
+    /// Every row of digits that is long enough is looked at from each of its digits on, whatever letters it is glued to
+    /// and however it is broken; each is compared with every token by its hash, in constant time.
+    fn places(&self, text: &str) -> Vec<(usize, Vec<usize>)> {
+        let mut found = Vec::new();
+        if self.0.is_empty() {
+            return found;
+        }
+        let mut look = |row: &[(usize, u8)]| {
+            for digits in row.windows(2 * BYTES) {
+                let typed: Vec<u8> = digits.iter().map(|(_, digit)| *digit).collect();
+                let typed = blake3::hash(&typed);
+                let which = self.0.iter().enumerate().fold(None, |found, (at, issued)| match issued.hash == typed {
+                    true => Some(at),
+                    false => found,
+                });
+                found.extend(which.map(|at| (at, digits.iter().map(|(place, _)| *place).collect())));
+            }
+        };
+        let mut row = Vec::new();
+        for (at, byte) in text.bytes().enumerate() {
+            if byte.is_ascii_hexdigit() {
+                row.push((at, byte.to_ascii_lowercase()));
+            } else if !BREAKS.contains(&byte) {
+                look(&row);
+                row.clear();
+            }
+        }
+        look(&row);
+        found
+    }
 }
+
+/// What may stand between the digits of one token, where a line was filled or the digits were grouped.
+const BREAKS: &[u8] = b" \t\r\n-_:.,*=~/+|>\"'`";
 
 /// Returns a typed line in parts when what stands behind its first word looks like a token.
 fn parts(text: &str) -> Option<(&str, &str, &str)> {
@@ -125,6 +195,58 @@ mod tests {
         }
         assert_eq!(tokens.0.len(), KEPT);
         assert_eq!(tokens.take(&format!("/approve {token}")), Typed::Unknown, "the oldest was forgotten");
+    }
+
+    #[test]
+    fn a_token_is_known_in_whatever_form_and_counts_no_more_then() {
+        let grouped =
+            |token: &str| token.as_bytes().chunks(4).map(String::from_utf8_lossy).collect::<Vec<_>>().join("-");
+        let forms: [fn(&str) -> String; 12] = [
+            |token| token.to_string(),
+            |token| format!("approve {token}"),
+            |token| format!("/approve  {token}."),
+            |token| format!("please\n/approve {token}\nthank you"),
+            |token| format!("yes, “{}” it is", token.to_uppercase()),
+            |token| format!("approve{token}face"),
+            |token| format!("/approve P1 {token}"),
+            |token| format!("(token={token})"),
+            |token| format!("/deny P7 because of {token}"),
+            |token| format!("{}\n  {}", &token[..20], &token[20..]),
+            |token| format!("=={token}== äöü"),
+            |token| format!("/undo {token}"),
+        ];
+        for form in
+            forms.iter().map(|form| form as &dyn Fn(&str) -> String).chain([&grouped as &dyn Fn(&str) -> String])
+        {
+            let mut tokens = Tokens::default();
+            let other = tokens.issue(&plan("P0"), "s0").expect("there are random bytes");
+            let token = tokens.issue(&plan("P1"), "s1").expect("there are random bytes");
+            let line = form(&token);
+            let blotted = tokens.blotted(&line).expect("it is known");
+            assert_eq!(blotted.len(), line.len());
+            let digits = |text: &str| text.to_ascii_lowercase().replace(|c: char| !c.is_ascii_hexdigit(), "");
+            assert!(!digits(&blotted).contains(&token), "{line}: {blotted}");
+            assert!(tokens.forget_typed(&line), "{line}");
+            assert_eq!(tokens.take(&format!("/approve {token}")), Typed::Unknown, "{line}");
+            assert!(
+                !tokens.forget_typed(&line) && tokens.blotted(&line).is_none(),
+                "{line}: what counts no more is none"
+            );
+            assert!(
+                matches!(tokens.take(&format!("/approve {other}")), Typed::Named { .. }),
+                "the other one still counts"
+            );
+        }
+        let mut tokens = Tokens::default();
+        tokens.issue(&plan("P1"), "s1").expect("there are random bytes");
+        for line in ["0123456789abcdef0123456789abcdef", "a plain question", "", &"f".repeat(500)] {
+            assert!(!tokens.forget_typed(line) && tokens.blotted(line).is_none(), "{line}");
+        }
+        // Behind the word that it decides with, it may stand once more.
+        let token = tokens.issue(&plan("P2"), "s2").expect("there are random bytes");
+        let dots = ".".repeat(32);
+        let named = Typed::Named { line: format!("/deny P2 no {dots}"), plan: plan("P2"), shown: "s2".to_string() };
+        assert_eq!(tokens.take(&format!("/deny {token} no {token}")), named);
     }
 
     #[test]
