@@ -82,31 +82,42 @@ fn prepare(project: &Path, home: &Path, commit: &CommitFact, message: &str) -> R
     Ok((aside, script(&git, &format!(".git/{name}"), commit)))
 }
 
+/// Returns the script: each of its programs is started once, however many files there are.
 fn script(git: &str, aside: &str, commit: &CommitFact) -> String {
-    let mut text = format!("set -eu\nexport GIT_INDEX_FILE=\"$PWD/{aside}/index\"\n");
     let start = if commit.head.is_empty() { "--empty".to_string() } else { commit.head.clone() };
+    let mut text = format!("set -euo pipefail\nexport GIT_INDEX_FILE=\"$PWD/{aside}/index\"\n");
     let mut add = |line: String| {
         // Writing to a String cannot fail.
         let _ = writeln!(text, "{line}");
     };
     add(format!("{git} read-tree {start}"));
-    let update = |file: &crate::domain::gate::facts::CommitFile, number: usize| match &file.after {
-        Some(_) => {
-            format!("{git} update-index --add --cacheinfo \"$mode{number},$blob{number},\"{}", quoted(&file.path))
-        }
-        None => format!("{git} update-index --force-remove -- {}", quoted(&file.path)),
-    };
-    for (number, file) in commit.files.iter().enumerate() {
-        if file.after.is_some() {
-            let executable = format!(
-                "if [ -x {} ]; then mode{number}=100755; else mode{number}=100644; fi",
-                quoted(&format!("./{}", file.path))
-            );
-            add(executable);
-            add(format!("blob{number}=$({git} hash-object -w --no-filters -t blob {aside}/f{number})"));
-        }
-        add(update(file, number));
+    // In the order of the texts, which is that of the files.
+    let texts: Vec<String> = (0..commit.files.len())
+        .filter(|number| commit.files.get(*number).is_some_and(|file| file.after.is_some()))
+        .map(|number| format!("{aside}/f{number}"))
+        .collect();
+    if !texts.is_empty() {
+        let hash = format!("{git} hash-object -w --no-filters -t blob --stdin-paths");
+        // Not in a pipe of its own: what fails must end the script.
+        add(format!("blobs=$(printf '%s\\n' {} | {hash})", texts.join(" ")));
+        add(format!("mapfile -t blob <<<\"$blobs\"; [ \"${{#blob[@]}}\" = {} ]", texts.len()));
     }
+    add("mode() { if [ -x \"$1\" ]; then printf 100755; else printf 100644; fi; }".to_string());
+    add("entries() {".to_string());
+    let mut number = 0;
+    for file in &commit.files {
+        let path = quoted(&file.path);
+        match &file.after {
+            Some(_) => {
+                let seen = quoted(&format!("./{}", file.path));
+                add(format!("printf '%s %s\\t%s\\0' \"$(mode {seen})\" \"${{blob[{number}]}}\" {path}"));
+                number += 1;
+            }
+            None => add(format!("printf '0 {}\\t%s\\0' {path}", "0".repeat(commit.head.len().max(40)))),
+        }
+    }
+    add("}".to_string());
+    add(format!("entries | {git} update-index -z --index-info"));
     add(format!("tree=$({git} write-tree)"));
     let parent = if commit.head.is_empty() { String::new() } else { format!("-p {} ", commit.head) };
     add(format!("commit=$({git} commit-tree \"$tree\" {parent}-F {aside}/message)"));
@@ -117,9 +128,32 @@ fn script(git: &str, aside: &str, commit: &CommitFact) -> String {
     };
     add(format!("{git} update-ref -m 'commit by passepartout' {} \"$commit\" {old}", quoted(&commit.branch)));
     add("unset GIT_INDEX_FILE".to_string());
-    for (number, file) in commit.files.iter().enumerate() {
-        add(update(file, number));
-    }
+    add(format!("entries | {git} update-index -z --index-info"));
     add("echo \"$commit\"".to_string());
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::gate::facts::CommitFile;
+
+    #[test]
+    fn however_many_files_there_are_git_is_started_as_often() {
+        let commit = |count: usize| CommitFact {
+            head: "a".repeat(40),
+            branch: "refs/heads/main".into(),
+            files: (0..count)
+                .map(|number| CommitFile {
+                    path: format!("f{number}.txt"),
+                    before: Some("x".into()),
+                    after: (number % 3 != 2).then(|| "y".into()),
+                    diff: String::new(),
+                })
+                .collect(),
+            left: Vec::new(),
+        };
+        let count = |count| script("GIT", ".git/aside", &commit(count)).matches("GIT ").count();
+        assert_eq!((count(1), count(2), count(200)), (7, 7, 7));
+    }
 }
