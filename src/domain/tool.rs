@@ -107,6 +107,20 @@ impl Effect {
     }
 }
 
+/// How long what a tool answered may stand for its answer to the same question, in the same turn. There is no default.
+///
+/// Whatever changes something in the turn ends all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Stands {
+    /// Not at all: it changes something, or looks at what its facts do not name, so that the user or another program
+    /// may have changed it meanwhile.
+    Never,
+    /// While memory and what the user narrowed it to are the same.
+    WithMemory,
+    /// While the exact bytes of the files in its facts are the same, and Emacs has none of them open.
+    WithFiles,
+}
+
 /// How long a tool may take, and how much it may say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -186,6 +200,8 @@ pub struct Tool {
     pub params: &'static [Param],
     /// What it does to the world.
     pub effect: Effect,
+    /// How long an answer of it stands.
+    pub stands: Stands,
     /// Where it is carried out.
     pub target: Target,
     /// The arguments that are paths of files.
@@ -287,4 +303,25 @@ impl Toolbox {
 /// Returns whether a name is that of a builtin tool, without regard to case.
 fn is_builtin(name: &str) -> bool {
     TOOLS.iter().any(|tool| tool.name.eq_ignore_ascii_case(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_its_facts_name_stands_for_a_second_answer() {
+        for tool in Toolbox::builtin().all() {
+            let expected = match tool.name {
+                "memory-search" | "memory-read" | "org-outline" => Stands::WithMemory,
+                "read-file" => Stands::WithFiles,
+                // Of a folder or a repository the facts name neither files nor bytes.
+                "grep" | "list-files" | "git-status" | "git-diff" | "git-log" => Stands::Never,
+                _ => Stands::Never,
+            };
+            assert_eq!(tool.stands, expected, "{}", tool.name);
+            let reads = matches!(tool.effect, Effect::ReadMemory | Effect::ReadFile);
+            assert!(reads || tool.stands == Stands::Never, "{}", tool.name);
+        }
+    }
 }

@@ -479,6 +479,65 @@ async fn a_commit_holds_what_the_agent_changed_and_nothing_else() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_the_user_changes_while_a_model_thinks_is_in_the_next_answer() {
+    let cases = [
+        ("read-file", json!({"path": "notes.txt"})),
+        ("grep", json!({"pattern": "apples"})),
+        ("list-files", json!({"path": "."})),
+        ("git-status", json!({})),
+        ("git-diff", json!({})),
+        ("git-log", json!({})),
+    ];
+    for (tool, args) in cases {
+        let world = World::new(&[], true, &[]).await;
+        let root = world.home.project("");
+        let git = move |words: &[&str]| {
+            let mut git = Command::new("git");
+            git.env_clear().env("PATH", "/usr/bin:/bin").env("HOME", &root).current_dir(&root).args(words);
+            git.output().is_ok_and(|out| out.status.success())
+        };
+        let user = ["-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"];
+        world.write("notes.txt", "apples\n");
+        if !git(&["init", "-q"]) || !git(&["add", "."]) || !git(&[&user[..], &["commit", "-qm", "one"]].concat()) {
+            return skipped(format_args!("there is no git here"));
+        }
+        world.write("notes.txt", "apples one\n");
+        let mut args = args.clone();
+        args["explanation"] = json!("The user asked for exactly this.");
+        let ask = || Reply::answer(Dialect::OpenAi, &[], &[("c1", tool, args.clone())]);
+        world.server.push(ask());
+        // The second question follows on the first with nothing between them; the third on what the user did.
+        world.server.push(ask());
+        let (path, fresh) = (world.home.project("notes.txt"), world.home.project("apples.txt"));
+        let commits =
+            [&user[..], &["commit", "-qam", "two"]].concat().iter().map(|w| w.to_string()).collect::<Vec<_>>();
+        world.server.push(ask().meanwhile(move || {
+            std::fs::write(&path, "many apples now\n").expect("it is written");
+            std::fs::write(&fresh, "apples\n").expect("it is written");
+            if tool == "git-log" {
+                assert!(git(&commits.iter().map(String::as_str).collect::<Vec<_>>()));
+            }
+        }));
+        world.server.push(Reply::answer(Dialect::OpenAi, &["Done."], &[]));
+        let _ = world.home.ask(&world.engine, "please do that").await;
+        let last = world.server.requests().last().expect("a request").json()["messages"].clone();
+        let said: Vec<String> = last
+            .as_array()
+            .expect("messages")
+            .iter()
+            .filter(|message| message["role"] == "tool")
+            .map(|message| message["content"].as_str().expect("a text").to_string())
+            .collect();
+        assert_eq!(said.len(), 3, "{tool}: {said:?}");
+        if said[0].contains("cannot be confined") {
+            return skipped(format_args!("git cannot be confined here"));
+        }
+        assert_eq!(said[0], said[1], "{tool}");
+        assert_ne!(said[0], said[2], "{tool}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn lisp_is_evaluated_in_a_worker_of_the_conversation() {
     let world = World::new(&[], true, &[]).await;
     let told = world.call("eval-lisp", json!({"code": "(mapcar #'1+ '(1 2))"})).await;

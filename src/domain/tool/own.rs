@@ -1,6 +1,6 @@
 //! Tools of the user's own: what a declaration must say, and what is wrong with one that does not.
 
-use super::{Class, Effect, Kind, Limits, Param, Tool, is_builtin};
+use super::{Class, Effect, Kind, Limits, Param, Stands, Tool, is_builtin};
 use crate::domain::action::{Target, clip, nearest};
 use crate::domain::hash::ContentHasher;
 use crate::domain::sexp::reader::Sexp;
@@ -158,6 +158,8 @@ impl Definition {
             paths: texts(self.paths),
             hosts: texts(self.hosts),
             limits: self.limits,
+            // What it looks at nobody knows here.
+            stands: Stands::Never,
             offered: true,
         };
         Own { tool: Box::leak(Box::new(tool)), definition, mark: self.mark }
@@ -303,7 +305,7 @@ fn bounded(said: &Sexp, key: &str, usual: i64, (least, most): (i64, i64)) -> Res
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::tool::{Named, Toolbox};
+    use crate::domain::tool::{Named, Stands, Toolbox};
 
     const MARK: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 

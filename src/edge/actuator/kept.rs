@@ -3,9 +3,9 @@
 use crate::domain::action::{Action, Outcome};
 use crate::domain::gate::clearance::Cleared;
 use crate::domain::hash::ContentHasher;
-use crate::domain::id::{ObjectHash, TurnId};
+use crate::domain::id::TurnId;
 use crate::domain::label::Labels;
-use crate::domain::tool::{Effect, Tool};
+use crate::domain::tool::{Stands, Tool};
 use parking_lot::Mutex;
 use serde_json::Value;
 use std::collections::VecDeque;
@@ -28,29 +28,23 @@ struct Answer {
 
 impl Kept {
     /// Returns the name of a question, when its answer may be kept: tool, arguments, facts, who asks, and the state of
-    /// memory. Why it is asked makes no difference. What Emacs holds is asked anew each time.
-    pub(super) fn question(tool: &Tool, cleared: &Cleared, memory: ObjectHash) -> Option<[u8; 32]> {
-        let reads = match tool.effect {
-            Effect::ReadMemory | Effect::ReadFile => true,
-            Effect::Reply
-            | Effect::ReadEditor
-            | Effect::EditOrg
-            | Effect::WriteFile
-            | Effect::Commit
-            | Effect::ShowInEditor
-            | Effect::Execute
-            | Effect::Evaluate
-            | Effect::Send
-            | Effect::Fetch
-            | Effect::Custom(_) => false,
-        };
-        if !reads || cleared.facts().paths.iter().any(|path| path.open) {
+    /// memory, with what the user narrowed it to. Why it is asked makes no difference.
+    pub(super) fn question(tool: &Tool, cleared: &Cleared, memory: &str) -> Option<[u8; 32]> {
+        let paths = &cleared.facts().paths;
+        // What a buffer holds may change without anything that is looked at here.
+        let stands = paths.iter().all(|path| !path.open)
+            && match tool.stands {
+                Stands::Never => false,
+                Stands::WithMemory => true,
+                Stands::WithFiles => !paths.is_empty() && paths.iter().all(|path| path.content.is_some()),
+            };
+        if !stands {
             return None;
         }
         let action: &Action = cleared.action();
         let mut hasher = ContentHasher::new("question of a turn");
         hasher.text(tool.name).json(&Value::Object(action.args().clone()));
-        hasher.bytes(cleared.facts().hash().as_bytes()).bytes(memory.as_bytes());
+        hasher.bytes(cleared.facts().hash().as_bytes()).text(memory);
         hasher.number(cleared.scope().may_see as u64).text(&cleared.scope().project);
         Some(hasher.finish())
     }

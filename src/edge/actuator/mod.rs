@@ -8,6 +8,7 @@ mod kept;
 mod layer;
 mod lisp;
 mod look;
+mod memory;
 mod outline;
 mod own;
 pub mod put;
@@ -18,23 +19,17 @@ pub mod shell;
 pub mod write;
 
 use crate::domain::action::{Action, Observation, Outcome};
-use crate::domain::context::rank::search;
 use crate::domain::gate::clearance::{Cleared, Rehearsal};
 use crate::domain::gate::plan::Tried;
 use crate::domain::gate::reach::wanted;
 use crate::domain::gate::show::shown;
-use crate::domain::id::{NodeId, TurnId};
+use crate::domain::id::TurnId;
 use crate::domain::label::{Labels, Privacy, Provenance, Trust};
-use crate::domain::memory::view::NodeRef;
 use crate::domain::outside::Piece;
 use crate::domain::port::{Actuator, LogLevel};
-use crate::domain::query::parse::is_plain;
-use crate::domain::query::run::Hit;
-use crate::domain::query::show::{Row, ended};
-use crate::domain::tool::{CONFIRM, Class, Effect, RESTORE, is_user};
+use crate::domain::tool::{CONFIRM, Class, Effect, RESTORE, Stands, is_user};
 use crate::edge::engine::Engine;
 use crate::edge::engine::changes::Act;
-use crate::edge::engine::query::Manner;
 use async_trait::async_trait;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -145,7 +140,10 @@ impl Actuators {
         if tool.effect.changes() {
             self.kept.forget();
         }
-        let question = kept::Kept::question(tool, cleared, self.engine.view().root());
+        let question = match tool.stands {
+            Stands::Never => None,
+            Stands::WithMemory | Stands::WithFiles => kept::Kept::question(tool, cleared, &self.engine.memory_now()),
+        };
         // It was surveyed and judged a moment ago, like any other act.
         if let Some((text, labels)) = question.and_then(|question| self.kept.get(&act.0, &question)) {
             return Done::said(text, labels);
@@ -198,9 +196,7 @@ impl Actuators {
         match tool.effect {
             Effect::Reply if is_user(action.text("to")) => Done::said("The user was shown it.".to_string(), OWN),
             Effect::Reply => Done::failed("in this version messages go to the user only; nothing was sent"),
-            Effect::ReadMemory if action.tool() == "memory-search" => self.search(action, cleared),
-            Effect::ReadMemory if action.tool() == "org-outline" => self.outline(cleared),
-            Effect::ReadMemory => self.read_node(action, cleared),
+            Effect::ReadMemory => memory::Asked::of(cleared).answered(self.engine.clone()).await,
             Effect::ReadFile if action.tool() == "list-files" => self.list_files(cleared).await,
             Effect::ReadFile if action.tool() == "grep" => self.grep(cleared).await,
             Effect::ReadFile if action.tool().starts_with("git-") => self.git(cleared).await,
@@ -258,61 +254,6 @@ impl Actuators {
         }
     }
 
-    fn search(&self, action: &Action, cleared: &Cleared) -> Done {
-        let limit = action.args().get("limit").and_then(|v| v.as_u64()).unwrap_or(10).clamp(1, 50) as usize;
-        let (text, may_see) = (action.text("query").unwrap_or(""), may_see(cleared));
-        let view = self.engine.view_in_sight();
-        let filling = self.engine.filling().map(|filling| filling.to_string());
-        let (nodes, notes): (Vec<NodeRef>, Vec<String>) = if is_plain(text) {
-            // A question in words is ranked by more than the words that it has.
-            let hits = search(&view, &self.engine.index(), text, limit, may_see);
-            (hits.iter().filter_map(|hit| view.get(&hit.id)).collect(), Vec::new())
-        } else {
-            match self.engine.query(&view, text, Some(limit), may_see, Manner::Named) {
-                Ok(answer) => {
-                    (answer.found.hits.into_iter().map(|hit| hit.node).take(50).collect(), answer.found.notes)
-                }
-                Err(error) => return Done::failed(format!("the query cannot be read: {error}")),
-            }
-        };
-        if may_see < Privacy::Private {
-            self.engine.count_sent(&nodes);
-            self.engine.count_unfound(&view, text, limit, is_plain(text));
-        }
-        let mut privacy = Privacy::Open;
-        let mut lines: Vec<String> =
-            filling.map(|so_far| format!("There may be more: {so_far}.")).into_iter().collect();
-        for node in &nodes {
-            privacy = privacy.max(node.privacy());
-            lines.push(found_line(node));
-        }
-        if nodes.is_empty() {
-            lines.push("Nothing was found.".to_string());
-        }
-        lines.extend(notes.iter().map(|note| format!("Note: {}", ended(note))));
-        if !view.sight().is_all() {
-            // What it is narrowed to may be private, and is not named.
-            lines.push("Note: the user's focus narrows what is looked at; /unfocus widens it.".to_string());
-        }
-        Done::read(clipped(&lines.join("\n")), note(privacy), self.engine.outside_of_nodes(&nodes))
-    }
-
-    fn read_node(&self, action: &Action, cleared: &Cleared) -> Done {
-        let id = NodeId::new(action.text("id").unwrap_or(""));
-        let Some(node) = self.engine.view().get(&id).filter(|node| node.privacy() <= may_see(cleared)) else {
-            return Done::failed(format!("there is no heading with the id {id}; memory-search finds ids"));
-        };
-        let (text, privacy) = subtree(&node, may_see(cleared));
-        let below: Vec<NodeRef> = node.with_descendants().filter(|below| below.privacy() <= may_see(cleared)).collect();
-        if may_see(cleared) < Privacy::Private {
-            let hidden: Vec<NodeRef> =
-                node.with_descendants().filter(|below| below.privacy() > may_see(cleared)).collect();
-            self.engine.count_nodes(&hidden);
-            self.engine.count_sent(&below);
-        }
-        Done::read(clipped(&text), note(privacy), self.engine.outside_of_nodes(&below))
-    }
-
     /// Fetches a page. What it says is a stranger's text.
     async fn fetch(&self, action: &Action) -> Done {
         match crate::edge::web::fetch(action.text("url").unwrap_or("")).await {
@@ -356,37 +297,6 @@ fn may_see(cleared: &Cleared) -> Privacy {
 
 fn note(privacy: Privacy) -> Labels {
     Labels { provenance: Provenance::Note, trust: Trust::Kept, privacy }
-}
-
-/// Returns a node's text with all below it that may be seen, and the strictest label in it.
-fn subtree(node: &NodeRef, may_see: Privacy) -> (String, Privacy) {
-    // Read once, for all below it.
-    node.text();
-    let mut text = String::new();
-    let mut privacy = Privacy::Open;
-    for below in node.with_descendants().filter(|below| below.privacy() <= may_see) {
-        privacy = privacy.max(below.privacy());
-        text.push_str(below.own());
-    }
-    (text, privacy)
-}
-
-/// Returns what a model is told of a node that was found.
-fn found_line(node: &NodeRef) -> String {
-    let row = Row::of(&Hit { node: node.clone(), score: None, snippet: None });
-    let mut line = String::from("- ");
-    line.extend(row.keyword.iter().flat_map(|keyword| [keyword.as_str(), " "]));
-    line.push_str(&row.title);
-    if !row.tags.is_empty() {
-        line.push_str(&format!(" :{}:", row.tags.join(":")));
-    }
-    line.push_str(&format!(" (id: {})", row.id));
-    let stamps = [("SCHEDULED", &row.scheduled), ("DEADLINE", &row.deadline), ("CLOSED", &row.closed)];
-    for (name, stamp) in stamps {
-        line.extend(stamp.iter().map(|stamp| format!(" {name}: {stamp}")));
-    }
-    let excerpt: String = node.body().split_whitespace().take(24).collect::<Vec<_>>().join(" ");
-    format!("{line}\n  {excerpt}")
 }
 
 /// Leaves the middle of a text out that has more characters than may be said.

@@ -1,29 +1,29 @@
 //! Carries out `org-outline`: the headings of memory without their texts, as far as whoever asks may see them.
 
 use crate::domain::count::counted;
-use crate::domain::gate::clearance::Cleared;
 use crate::domain::id::NodeId;
 use crate::domain::label::Privacy;
 use crate::domain::memory::view::NodeRef;
 use crate::domain::outside::Piece;
 use crate::domain::query::run::Hit;
 use crate::domain::query::show::Row;
-use crate::domain::scope::Scope;
-use crate::edge::actuator::{Actuators, Done, may_see, note};
+use crate::edge::actuator::memory::Asked;
+use crate::edge::actuator::{Done, note};
+use crate::edge::engine::Engine;
 
 /// How many headings or files are shown at once.
 const MOST: usize = 500;
 
-impl Actuators {
-    pub(super) fn outline(&self, cleared: &Cleared) -> Done {
-        let action = cleared.action();
+impl Asked {
+    pub(super) fn outline(&self, engine: &Engine) -> Done {
+        let (action, may_see) = (&self.action, self.may_see);
         let depth = action.args().get("depth").and_then(|depth| depth.as_u64()).unwrap_or(3).clamp(1, 20);
         let depth = u16::try_from(depth).unwrap_or(3);
-        let (view, may_see) = (self.engine.view(), may_see(cleared));
-        let top = match (action.text("id").filter(|id| !id.is_empty()), cleared.facts().paths.first()) {
+        let view = engine.view();
+        let top = match (action.text("id").filter(|id| !id.is_empty()), &self.path) {
             (Some(id), _) => view.get(&NodeId::new(id)),
-            (None, Some(path)) => view.node(&path.resolved, 0),
-            (None, None) => return self.files(may_see, cleared.scope()),
+            (None, Some(path)) => view.node(path, 0),
+            (None, None) => return self.files(engine),
         };
         let Some(top) = top.filter(|top| top.privacy() <= may_see) else {
             return Done::failed("memory has no such heading or file; memory-search finds ids");
@@ -45,12 +45,13 @@ impl Actuators {
         if lines.is_empty() {
             lines.push("There is no heading below it.".to_string());
         }
-        Done::read(lines.join("\n"), note(privacy), self.engine.outside_of_nodes(&shown))
+        Done::read(lines.join("\n"), note(privacy), engine.outside_of_nodes(&shown))
     }
 
     /// Lists the files of memory. One with anything private in it is named only to who may see that.
-    fn files(&self, may_see: Privacy, scope: &Scope) -> Done {
-        let view = self.engine.view_in_sight();
+    fn files(&self, engine: &Engine) -> Done {
+        let (may_see, scope) = (self.may_see, &self.scope);
+        let view = engine.view_in_sight();
         let mut privacy = Privacy::Open;
         let (mut lines, mut outside) = (Vec::new(), Vec::new());
         for card in view.cards().filter(|card| card.strictest() <= may_see) {
@@ -61,7 +62,7 @@ impl Actuators {
             privacy = privacy.max(card.strictest());
             let line = format!("- {} ({})", card.file, counted(card.headings(), "heading"));
             // A name is text, too.
-            if let Some(source) = self.engine.source_of_place(&card.file, scope) {
+            if let Some(source) = engine.source_of_place(&card.file, scope) {
                 outside.push(Piece::new(&source, &line, card.strictest()));
             }
             lines.push(line);

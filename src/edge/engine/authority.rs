@@ -26,6 +26,7 @@ use crate::edge::engine::skilled::Setting;
 use crate::edge::engine::turns::channel;
 use crate::edge::engine::{Engine, audit};
 use crate::edge::rules_file;
+use crate::edge::thread::{aside, in_place};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -105,7 +106,7 @@ impl Engine {
 
     /// Returns the table of levels as it stands on the disk now.
     pub(super) fn rules_table(&self) -> Table {
-        rules_file::read(&self.config.settings)
+        in_place(|| rules_file::read(&self.config.settings))
     }
 
     /// Returns the levels that count now, and which lines of the table wait for the user.
@@ -179,7 +180,8 @@ impl Engine {
         if !origin.rights.approve || origin.source != Source::Emacs {
             return Err("what loosens is confirmed in Emacs: M-x passepartout-rules".to_string());
         }
-        let loosening = self.named(id)?;
+        let (engine, name) = (self.clone(), id.to_string());
+        let loosening = aside(move || engine.named(&name)).await?;
         if self.is_confirmed(&loosening) {
             return Err(format!("{id} counts already"));
         }
@@ -201,7 +203,8 @@ impl Engine {
         let body = Body::UserCommand { line: format!("confirm {id}") };
         let (depth, labels) = (Depth::outermost(), Labels::USER);
         let signal = Signal { origin: origin.clone(), depth, turn: turn.clone(), at: began, labels, body };
-        let scope = self.scope(&origin.session, None, origin.rights.see_private);
+        let (engine, session, sees) = (self.clone(), origin.session.clone(), origin.rights.see_private);
+        let scope = aside(move || engine.scope(&session, None, sees)).await;
         let start = Start::Commanded(Box::new(Commanded { signal, action, approval: None }));
         let (report, under) = self.run(start, None, &scope, &mut |_| {}).await;
         let setting = Setting { project: Some(scope.project), under: Some(under) };
@@ -229,7 +232,7 @@ impl Engine {
         if !origin.rights.propose {
             return Err("this channel may not change rules".to_string());
         }
-        let loosening = self.named(id)?;
+        let loosening = in_place(|| self.named(id))?;
         if !self.is_confirmed(&loosening) && loosening.file != LEARNED {
             return Err(format!("{id} does not count, so there is nothing to withdraw"));
         }

@@ -7,6 +7,7 @@ use crate::domain::label::Privacy;
 use crate::domain::outside::Piece;
 use crate::domain::turn::prompt::Briefing;
 use crate::edge::engine::Engine;
+use crate::edge::thread::in_place;
 use parking_lot::Mutex;
 use std::collections::{BTreeSet, HashMap};
 
@@ -42,6 +43,11 @@ impl<'a> Briefings<'a> {
 
     /// Returns what a reader may be told who may see texts up to a label.
     pub fn get(&self, may_see: Privacy) -> Briefing {
+        // Texts are read from the store, and the index is searched.
+        in_place(|| self.made_for(may_see))
+    }
+
+    fn made_for(&self, may_see: Privacy) -> Briefing {
         let mut made = self.made.lock();
         let make = || Briefing { mandates: self.mandates.clone(), skill: self.skill.clone(), ..self.briefing(may_see) };
         made.entry(may_see).or_insert_with(make).clone()
@@ -50,7 +56,11 @@ impl<'a> Briefings<'a> {
     /// Counts what was left out for a reader elsewhere, once in a turn, as one would be sent the rest. Returns the titles
     /// of what was left out only as the user wants to be asked about it.
     pub fn count_left_out(&self) -> Vec<String> {
-        let Some(mut left_out) = self.left_out.lock().take() else { return Vec::new() };
+        let Some(left_out) = self.left_out.lock().take() else { return Vec::new() };
+        in_place(|| self.count(left_out))
+    }
+
+    fn count(&self, mut left_out: BTreeSet<NodeId>) -> Vec<String> {
         // Most of what is private is never considered: it is what a search by somebody here finds beside the rest.
         let view = self.engine.view_in_sight();
         left_out.extend(self.engine.unfound(&view, &self.typed, LOOKED_FOR, true).iter().map(|node| node.id().clone()));

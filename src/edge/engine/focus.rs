@@ -74,6 +74,14 @@ impl Engine {
         view.narrowed(sight)
     }
 
+    /// Names memory as it is now for who asks it something: what it holds, what of it is found by words yet, and what the
+    /// user narrowed it to.
+    pub(in crate::edge) fn memory_now(&self) -> String {
+        let filling = self.filling().map(|filling| filling.to_string()).unwrap_or_default();
+        let changed = self.changed_nodes().len();
+        format!("{} {filling} {changed} {:?}", self.view().root().to_hex(), self.focus_stack())
+    }
+
     /// Returns what the user's focus narrows an answer to, for people; `None` when all of memory is looked at.
     pub fn narrowed_to(&self) -> Option<Narrowed> {
         let stack = self.sight.lock();

@@ -36,7 +36,7 @@ impl Journal for Engine {
                 return Err(format!("what stood there before could not be kept: {why}"));
             }
         };
-        let marks = self.marks_of(turn, cleared);
+        let marks = self.marks_of(turn, cleared).await;
         let body = json!({
             "turn": turn.0, "tool": action.tool(),
             "summary": self.vault.mask(&proposal::logged(action, cleared.facts())),

@@ -18,6 +18,7 @@ use crate::edge::provider::known::{Declared, Place, places};
 use crate::edge::provider::models::list_models;
 use crate::edge::provider::recall::{RecallProvider, Source};
 use crate::edge::provider::served::Served;
+use crate::edge::thread::in_place;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use std::collections::BTreeSet;
@@ -135,7 +136,7 @@ impl TurnModel<'_> {
             // The built-in provider reads what was typed alone, and sends nothing.
             (Locality::Builtin, _) | (_, Privacy::Private) => None,
             (Locality::Local | Locality::Remote, Privacy::Open | Privacy::Warn | Privacy::Ask) => {
-                self.engine.quotation_of(&prompt)
+                in_place(|| self.engine.quotation_of(&prompt))
             }
         };
         let Some(note) = quoted.filter(|note| note.privacy > prompt.privacy) else { return prompt };
@@ -153,7 +154,7 @@ impl TurnModel<'_> {
     fn outside_of(&self, sources: &[NodeId]) -> Vec<crate::domain::outside::Piece> {
         let view = self.engine.view();
         let nodes: Vec<_> = sources.iter().filter_map(|id| view.get(id)).collect();
-        self.engine.outside_of_nodes(&nodes)
+        in_place(|| self.engine.outside_of_nodes(&nodes))
     }
 
     fn privacy_of(&self, sources: &[NodeId]) -> Privacy {

@@ -24,6 +24,7 @@ use crate::edge::engine::Engine;
 use crate::edge::engine::record::kind;
 use crate::edge::engine::turns::channel;
 use crate::edge::org_file::read_text;
+use crate::edge::thread::{aside, in_place};
 use serde_json::{Value, json};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
@@ -263,7 +264,7 @@ impl Engine {
     }
 
     /// Returns the marks of what an act is about to write, before it does so, for the record of its intent.
-    pub(super) fn marks_of(
+    pub(super) async fn marks_of(
         &self,
         turn: &TurnId,
         cleared: &Cleared,
@@ -278,20 +279,41 @@ impl Engine {
             return Ok(Vec::new());
         }
         let edits: Vec<EditFact> = cleared.facts().edits.iter().chain(&cleared.facts().put_texts).cloned().collect();
+        self.marks_for(edits, led).await
+    }
+
+    /// Returns the marks of texts that are about to be written, for the record of an intent.
+    pub(in crate::edge) async fn marks_for(
+        &self,
+        edits: Vec<EditFact>,
+        led: Vec<String>,
+    ) -> Result<Vec<(&'static str, String, Value)>, String> {
         if edits.is_empty() {
             return Ok(Vec::new());
         }
+        let engine = self.me.upgrade().ok_or("the core has ended")?;
+        aside(move || engine.marks_in(&edits, &led)).await
+    }
+
+    /// Returns the marks of texts that are about to be written. It reads them whole, and asks the disk about places.
+    fn marks_in(&self, edits: &[EditFact], led: &[String]) -> Result<Vec<(&'static str, String, Value)>, String> {
         let found = {
             let marks = self.marks.read();
             let known = Known {
-                led: &led,
+                led,
                 marked: &|name| marks.sources.get(name).cloned(),
                 place: &|file| self.source_by_place(file),
                 called: &|file, url| self.called(file, url),
             };
-            written::marks(&edits, &known).map_err(|error| error.to_string())?
+            written::marks(edits, &known).map_err(|error| error.to_string())?
         };
         Ok(self.take_marks(found))
+    }
+
+    /// Holds everybody up who asks for marks or takes one in.
+    #[cfg(test)]
+    pub(in crate::edge) fn hold_marks(&self) -> parking_lot::RwLockWriteGuard<'_, Marks> {
+        self.marks.write()
     }
 
     /// Takes marks in and returns the records of those that are new.
@@ -405,17 +427,14 @@ impl Engine {
         let view = self.view();
         let canonical = crate::edge::walk::canonical_name(what.strip_prefix("file:").unwrap_or(what));
         let node = view.get(&NodeId::new(what)).or_else(|| view.get(&NodeId::new(canonical.as_str())));
-        let mut names: Vec<(TextName, TextName, String)> = match &node {
-            Some(node) => node
-                .with_descendants()
-                .map(|below| {
-                    let title = own_title(&below);
-                    let name = written::name(title, below.properties(), below.body());
-                    (name, written::title_name(title), below.file().to_string())
-                })
-                .collect(),
-            None => Vec::new(),
+        let named = |below: NodeRef| {
+            let title = own_title(&below);
+            let name = written::name(title, below.properties(), below.body());
+            (name, written::title_name(title), below.file().to_string())
         };
+        // All texts below it are read.
+        let mut names: Vec<(TextName, TextName, String)> =
+            in_place(|| node.iter().flat_map(|node| node.with_descendants()).map(named).collect());
         if node.as_ref().is_none_or(|node| node.index == 0) {
             let file = canonical.clone();
             let text = tokio::task::spawn_blocking(move || read_marked(&file)).await.ok().flatten();

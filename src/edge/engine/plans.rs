@@ -19,6 +19,7 @@ use crate::edge::engine::record::{self, kind};
 use crate::edge::engine::skilled::Setting;
 use crate::edge::engine::stopped::Settling;
 use crate::edge::engine::{Engine, Notice};
+use crate::edge::thread::in_place;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -298,13 +299,15 @@ impl Engine {
         // Whoever edits it, what led to it stays what it was.
         let action = action.led_by(old.action.led().cloned().unwrap_or_default());
         let (conversation, setting) = self.conversation(&old).await?;
-        let scope = self.scope_of(&old, setting.project.as_deref(), conversation.local && origin.rights.see_private)?;
+        let sees = conversation.local && origin.rights.see_private;
+        let scope = in_place(|| self.scope_of(&old, setting.project.as_deref(), sees))?;
         let facts = self.surveyor.survey(&action, &scope).await;
         let tool = toolbox.get(action.tool()).ok_or_else(|| "BUG: an action without a tool".to_string())?;
         let set_off = conversation.set_off;
         let case = Case { action: &action, tool, scope: &scope, facts: &facts, set_off };
         let skill = setting.under.as_ref().and_then(|under| under.skill.as_ref()).map(|bound| self.bound(bound));
-        let trace = match judge(&self.gates_now(skill.as_ref()), case, None) {
+        let gates = in_place(|| self.gates_now(skill.as_ref()));
+        let trace = match judge(&gates, case, None) {
             Judgement::Parked(trace) => trace,
             Judgement::Cleared(cleared) => cleared.trace().clone(),
             Judgement::Rejected(trace) => {

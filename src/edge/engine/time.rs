@@ -28,6 +28,7 @@ use crate::edge::engine::record::Finished;
 use crate::edge::engine::skilled::Setting;
 use crate::edge::engine::time::chosen::Chosen;
 use crate::edge::engine::turns::channel;
+use crate::edge::thread::aside;
 pub(in crate::edge) use shown::Previewing;
 pub use shown::{Preview, PreviewPage, json, preview_name, slice};
 use std::sync::Arc;
@@ -197,7 +198,8 @@ impl Engine {
             return Err(MEMORY_MOVED.to_string());
         }
         let action = self.restoring(&wish, files, to).await?;
-        let scope = self.scope(&origin.session, None, origin.rights.see_private);
+        let (engine, session, sees) = (self.clone(), origin.session.clone(), origin.rights.see_private);
+        let scope = aside(move || engine.scope(&session, None, sees)).await;
         let one_of_few = self.previewing.turn().await?;
         let facts = self.surveyor.survey(&action, &scope).await;
         drop(one_of_few);
@@ -283,13 +285,16 @@ impl Engine {
         to: Option<OperationId>,
     ) -> Result<((Box<FlightPlan>, Box<Scope>), Preview), String> {
         let action = self.restoring(wish, changes, to).await?;
-        let scope = self.scope(&origin.session, None, origin.rights.see_private);
+        let (engine, session, sees) = (self.clone(), origin.session.clone(), origin.rights.see_private);
+        let scope = aside(move || engine.scope(&session, None, sees)).await;
         let facts = self.surveyor.survey(&action, &scope).await;
         something(&facts)?;
         let tool = self.toolbox().get(action.tool()).ok_or_else(|| "BUG: an action without a tool".to_string())?;
         let set_off = wish.body().sensor();
         let case = Case { action: &action, tool, scope: &scope, facts: &facts, set_off };
-        let trace = match judge(&self.gates_now(None), case, None) {
+        let engine = self.clone();
+        let gates = aside(move || engine.gates_now(None)).await;
+        let trace = match judge(&gates, case, None) {
             Judgement::Parked(trace) => trace,
             Judgement::Cleared(cleared) => cleared.trace().clone(),
             Judgement::Rejected(trace) => {

@@ -21,6 +21,7 @@ use crate::edge::engine::plans::Unsettled;
 use crate::edge::engine::record::{self, Finished, kind};
 use crate::edge::engine::skilled::{Setting, Under};
 use crate::edge::engine::time::Wish;
+use crate::edge::thread::{aside, in_place};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -111,15 +112,20 @@ impl Engine {
         };
         self.doings.begin(&turn, &ask.origin.session, Vec::new());
         let history = self.fitting(ask.history, &ask.text);
-        let scope = self.scope(&ask.origin.session, ask.folder.as_deref(), ask.origin.rights.see_private);
-        let below = self.focus().map(|id| id.to_string());
-        let scope = self.tightened(scope, below.as_deref());
+        let (engine, origin, folder) = (self.clone(), ask.origin.clone(), ask.folder.clone());
+        let scope = aside(move || {
+            let scope = engine.scope(&origin.session, folder.as_deref(), origin.rights.see_private);
+            let below = engine.focus().map(|id| id.to_string());
+            engine.tightened(scope, below.as_deref())
+        });
+        let scope = scope.await;
         let start = Start::Words { signal, history, outside };
         let (mut report, under) = self.run(start, None, &scope, sink).await;
         if self.view().is_empty() {
             report.notice.get_or_insert_with(|| self.nothing_read());
         }
-        if let Some(gaps) = self.untold_gaps() {
+        let engine = self.clone();
+        if let Some(gaps) = aside(move || engine.untold_gaps()).await {
             report.notice = Some(report.notice.map_or(gaps.clone(), |notice| format!("{notice}\n{gaps}")));
         }
         let setting = Setting { project: Some(scope.project), under: Some(under) };
@@ -196,14 +202,19 @@ impl Engine {
         let shut = |contact: &Contact| contact.nodes.iter().any(|id| self.node_privacy(id) > elsewhere);
         conversation.contact = conversation.contact.take().filter(|contact| !shut(contact));
         self.mark_private(&plan.session, conversation.labels.privacy);
-        let scope = match self.scope_of(&plan, setting.project.as_deref(), origin.rights.see_private) {
-            Ok(scope) => scope,
-            // What is denied needs no project; what the model wants next is judged where nothing is.
-            Err(_) if all_no => self.scope(&plan.session, None, origin.rights.see_private),
-            Err(why) => return Err(why),
-        };
-        let below = setting.under.as_ref().and_then(|under| under.below.as_deref());
-        let scope = self.tightened(scope, below);
+        let below = setting.under.as_ref().and_then(|under| under.below.clone());
+        let (engine, about, project) = (self.clone(), plan.clone(), setting.project.clone());
+        let sees = origin.rights.see_private;
+        let scope = aside(move || {
+            let scope = match engine.scope_of(&about, project.as_deref(), sees) {
+                Ok(scope) => scope,
+                // What is denied needs no project; what the model wants next is judged where nothing is.
+                Err(_) if all_no => engine.scope(&about.session, None, sees),
+                Err(why) => return Err(why),
+            };
+            Ok(engine.tightened(scope, below.as_deref()))
+        });
+        let scope = scope.await?;
         // Whatever becomes of the turn, no approved step stays half decided: the guards see to that.
         let (decisions, body, unsettled) = self.take_decisions(origin, steps).await?;
         let asked = format!("{} {names}", body.sensor().name());
@@ -325,7 +336,7 @@ impl Engine {
             Some(under) => under.below.clone(),
             None => self.focus().map(|id| id.to_string()),
         };
-        let mandate = self.mandate_at(below.as_deref());
+        let mandate = in_place(|| self.mandate_at(below.as_deref()));
         let budget = mandate.budget.and_then(|tokens| usize::try_from(tokens).ok()).unwrap_or(usize::MAX);
         let max_tokens = self.config.context_tokens.min(budget);
         let skill = match under {
@@ -336,7 +347,8 @@ impl Engine {
         let toolbox = self.toolbox();
         let offered = offered(&toolbox, skill);
         // A skill that lists its tools narrows the gates of its own turns.
-        let gates = self.gates_now(skill);
+        let (engine, bound) = (self.clone(), skill.cloned());
+        let gates = aside(move || engine.gates_now(bound.as_ref())).await;
         let mut mandates = mandates(&self.skills.skills, &facts);
         mandates.extend(self.focus_mandates());
         let prompt = skill.and_then(|skill| skill.prompt.clone());

@@ -253,14 +253,15 @@ async fn answer(
             Ok(Plist::new().text("text", crate::domain::inert::exact(&engine.why(named).await?)))
         }
         "rules" => {
-            let rules = engine.rules().into_iter().map(|rule| {
+            let reader = engine.clone();
+            let (rules, gaps) = aside(move || (reader.rules(), reader.rule_gaps())).await;
+            let rules = rules.into_iter().map(|rule| {
                 Plist::new()
                     .text("id", rule.id)
                     .text("state", rule.state)
                     .text("text", crate::domain::inert::exact(&rule.text))
                     .build()
             });
-            let gaps = engine.rule_gaps();
             Ok(Plist::new().list("rules", rules).texts("gaps", gaps.iter().map(|gap| crate::domain::inert::exact(gap))))
         }
         "rule-confirm" => {
@@ -277,7 +278,8 @@ async fn answer(
         "log" => Ok(Plist::new().list("lines", engine.log_lines(limit).iter().map(|line| show::line(line).build()))),
         "doctor" | "doctor-fix" => {
             if action == "doctor-fix" {
-                for line in crate::edge::doctor::fix(engine, payload.name_at("check").unwrap_or("")) {
+                let (mender, check) = (engine.clone(), payload.name_at("check").unwrap_or("").to_string());
+                for line in aside(move || crate::edge::doctor::fix(&mender, &check)).await {
                     engine.say(LogLevel::Info, &line);
                 }
             }

@@ -55,7 +55,7 @@ enum Ending {
 }
 
 /// What the server answers to one request.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Reply {
     status: u16,
     headers: Vec<(String, String)>,
@@ -67,6 +67,8 @@ pub struct Reply {
     ending: Ending,
     /// Not even a status line.
     mute: bool,
+    /// What happens after the request came and before it is answered.
+    meanwhile: Option<Arc<dyn Fn() + Send + Sync>>,
 }
 
 impl Reply {
@@ -80,7 +82,15 @@ impl Reply {
             pause: Duration::ZERO,
             ending: Ending::Clean,
             mute: false,
+            meanwhile: None,
         }
+    }
+
+    /// Lets something happen after the request came, and before it is answered.
+    #[allow(dead_code, reason = "for tests in which the world changes while a model thinks")]
+    pub fn meanwhile(mut self, act: impl Fn() + Send + Sync + 'static) -> Self {
+        self.meanwhile = Some(Arc::new(act));
+        self
     }
 
     /// An answer that is one JSON document.
@@ -243,6 +253,9 @@ async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
     shared.requests.lock().expect("not poisoned").push(request);
     let reply = shared.replies.lock().expect("not poisoned").pop_front();
     let reply = reply.unwrap_or_else(|| Reply::raw(500, "text/plain", "the script is at its end"));
+    if let Some(act) = &reply.meanwhile {
+        act();
+    }
     let over = write_reply(&mut stream, &reply).await;
     let went = match (over, reply.ending) {
         (Err(_), _) => true,
