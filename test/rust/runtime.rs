@@ -579,8 +579,8 @@ fn a_closed_conversation_keeps_no_lisp_worker() {
     let done = client.turn_done();
     let told = |server: &FakeServer| {
         let last = server.requests().last().expect("a request").json()["messages"].clone();
-        let results = last.as_array().expect("messages").iter().filter(|message| message["role"] == "tool");
-        results.last().map(|result| result["content"].as_str().unwrap_or_default().to_string()).unwrap_or_default()
+        let mut results = last.as_array().expect("messages").iter().filter(|message| message["role"] == "tool");
+        results.next_back().map(|result| result["content"].as_str().unwrap_or_default().to_string()).unwrap_or_default()
     };
     if !told(&server).starts_with("Value: ") {
         return crate::support::skip::skipped(format_args!("Lisp cannot be confined here: {} {done}", told(&server)));
