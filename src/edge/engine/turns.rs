@@ -1,8 +1,9 @@
-//! Turns as clients start them: the user's words, and a human's decision about a plan.
+//! Turns as clients start them with the user's words, how every turn is run, and how it ends.
+//!
+//! Decisions about plans begin in [`super::decisions`], and lines that begin with a slash in [`super::commands`].
 
 use crate::domain::gate::plan::FlightPlan;
-use crate::domain::id::{NodeId, PlanId, SessionId, TurnId};
-use crate::domain::inert::exact;
+use crate::domain::id::{NodeId, SessionId, TurnId};
 use crate::domain::label::{Labels, Privacy, Trust};
 use crate::domain::memory::store::NewRecord;
 use crate::domain::outside::{Led, Outside};
@@ -11,16 +12,13 @@ use crate::domain::scope::Scope;
 use crate::domain::signal::{Body, Depth, Origin, Role, Said, Signal, Source};
 use crate::domain::skill::trigger::SignalFacts;
 use crate::domain::skill::{mandates, offered, on_error, triggered};
-use crate::domain::turn::{Contact, Conversation, Decision, Desk, Ending, Start, TurnReport, run};
+use crate::domain::turn::{Conversation, Desk, Ending, Start, TurnReport, run};
 use crate::edge::engine::Engine;
 use crate::edge::engine::briefing::Briefings;
-use crate::edge::engine::changes::read_change;
-use crate::edge::engine::focus::Turnabout;
+pub use crate::edge::engine::decisions::Decided;
 use crate::edge::engine::model::TurnModel;
-use crate::edge::engine::plans::Unsettled;
 use crate::edge::engine::record::{self, Finished, kind};
 use crate::edge::engine::skilled::{Setting, Under};
-use crate::edge::engine::time::Wish;
 use crate::edge::thread::{aside, in_place};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -40,36 +38,6 @@ pub struct Ask {
     pub history: Vec<Said>,
     /// The chat's file, if it has one: the project is worked out from its folder.
     pub folder: Option<PathBuf>,
-}
-
-/// A human's decision, as a client sends it.
-#[derive(Clone, Debug)]
-pub enum Decided {
-    /// Yes, to what was shown under this hash.
-    Approve {
-        /// The hash.
-        shown: String,
-    },
-    /// No, and why; the model is told and may try otherwise.
-    Deny {
-        /// May be empty.
-        reason: String,
-    },
-    /// No, and why; the model is not asked again, and what waits beside it is denied as well.
-    Stop {
-        /// May be empty.
-        reason: String,
-    },
-}
-
-impl Decided {
-    /// Returns whether it is a no.
-    pub fn is_no(&self) -> bool {
-        match self {
-            Decided::Approve { .. } => false,
-            Decided::Deny { .. } | Decided::Stop { .. } => true,
-        }
-    }
 }
 
 impl Engine {
@@ -130,174 +98,6 @@ impl Engine {
         }
         let setting = Setting { project: Some(scope.project), under: Some(under) };
         self.finish(turn, ask.origin.session, began, asked, report, &setting).await
-    }
-
-    /// Carries out a human's decision about a plan; see [`Engine::decide_steps`].
-    ///
-    /// # Errors
-    /// When there is no such plan, or the decision does not count; nothing was changed then.
-    pub async fn decide(
-        self: &Arc<Self>,
-        origin: &Origin,
-        id: &str,
-        decided: Decided,
-        turn: TurnId,
-        sink: Sink<'_>,
-    ) -> Result<Finished, String> {
-        self.decide_steps(origin, vec![(id.to_string(), decided)], turn, sink).await
-    }
-
-    /// Carries out what a human decided about steps of one plan, in the order of the steps; the conversation goes on with
-    /// what came of it.
-    ///
-    /// # Errors
-    /// When there is no such step, they belong to different decisions, or a decision does not count; nothing was changed
-    /// then.
-    pub async fn decide_steps(
-        self: &Arc<Self>,
-        origin: &Origin,
-        steps: Vec<(String, Decided)>,
-        turn: TurnId,
-        sink: Sink<'_>,
-    ) -> Result<Finished, String> {
-        let began = self.clock.now();
-        let first = steps.first().map(|(id, _)| id.as_str()).unwrap_or_default();
-        let _alone = self.alone(&self.known(first)?.session).await;
-        let steps = self.steps_of(steps)?;
-        let plans: Vec<PlanId> = steps.iter().map(|(plan, _)| plan.id.clone()).collect();
-        let all_no = steps.iter().all(|(_, decided)| decided.is_no());
-        let Some(plan) = steps.first().map(|(plan, _)| plan.clone()) else {
-            return Err("name the plan; the plans are listed by /plans".to_string());
-        };
-        let names: Vec<&str> = plans.iter().map(|id| id.0.as_str()).collect();
-        let names = names.join(", ");
-        let (mut conversation, setting) = match self.conversation(&plan).await {
-            Ok(kept) => kept,
-            // What cannot go on can still be denied.
-            Err(_) if all_no => {
-                for (plan, decided) in &steps {
-                    if let Decided::Deny { reason } | Decided::Stop { reason } = decided {
-                        self.deny(plan, reason, origin).await?;
-                    }
-                }
-                let mut report = TurnReport::of(Conversation::empty());
-                report.notice = Some("Nothing was done.".to_string());
-                let asked = format!("denial {names}");
-                return Ok(self.finish(turn, plan.session, began, asked, report, &Setting::default()).await);
-            }
-            Err(why) => return Err(why),
-        };
-        if self.drop_ended(&mut conversation, &plans) {
-            // What was done drew on who knows what, and its own labels ended with its turn.
-            let known = self.session_privacy(&plan.session).await;
-            conversation.labels.privacy = conversation.labels.privacy.max(known);
-        }
-        self.recall_shared(&plan.session).await;
-        if conversation.labels.trust == Trust::Untrusted {
-            // The texts themselves are kept as long as this runs.
-            conversation.outside.join(&self.outside_of(&plan.session).await);
-        }
-        // What was shown and has become private meanwhile is not sent: it is put together anew, and shown anew.
-        let elsewhere = self.elsewhere(&plan.session);
-        let shut = |contact: &Contact| contact.nodes.iter().any(|id| self.node_privacy(id) > elsewhere);
-        conversation.contact = conversation.contact.take().filter(|contact| !shut(contact));
-        self.mark_private(&plan.session, conversation.labels.privacy);
-        let below = setting.under.as_ref().and_then(|under| under.below.clone());
-        let (engine, about, project) = (self.clone(), plan.clone(), setting.project.clone());
-        let sees = origin.rights.see_private;
-        let scope = aside(move || {
-            let scope = match engine.scope_of(&about, project.as_deref(), sees) {
-                Ok(scope) => scope,
-                // What is denied needs no project; what the model wants next is judged where nothing is.
-                Err(_) if all_no => engine.scope(&about.session, None, sees),
-                Err(why) => return Err(why),
-            };
-            Ok(engine.tightened(scope, below.as_deref()))
-        });
-        let scope = scope.await?;
-        // Whatever becomes of the turn, no approved step stays half decided: the guards see to that.
-        let (decisions, body, unsettled) = self.take_decisions(origin, steps).await?;
-        let asked = format!("{} {names}", body.sensor().name());
-        self.doings.begin(&turn, &plan.session, unsettled.iter().map(Unsettled::settling).collect());
-        if !unsettled.is_empty() {
-            self.doings.approved_by(&turn, channel(origin.source));
-        }
-        let signal = Signal {
-            origin: Origin { session: plan.session.clone(), ..origin.clone() },
-            depth: conversation.depth,
-            turn: turn.clone(),
-            at: began,
-            labels: conversation.labels,
-            body,
-        };
-        let is_yes = |(_, decision): &&(FlightPlan, Decision)| matches!(decision, Decision::Approved(_));
-        let approved: Vec<FlightPlan> = decisions.iter().filter(is_yes).map(|(plan, _)| plan.clone()).collect();
-        let start = Start::Decided { signal, steps: decisions, conversation };
-        let (mut report, under) = self.run(start, setting.under, &scope, sink).await;
-        drop(unsettled);
-        for plan in &approved {
-            if let Some(offer) = self.offer_rule(plan).await {
-                report.notice = Some(report.notice.map_or(offer.clone(), |notice| format!("{notice}\n{offer}")));
-            }
-        }
-        let setting = Setting { project: Some(scope.project), under: Some(under) };
-        Ok(self.finish(turn, plan.session, began, asked, report, &setting).await)
-    }
-
-    fn known(&self, id: &str) -> Result<FlightPlan, String> {
-        self.plan(id).ok_or_else(|| match id {
-            "" => "name the plan; the plans are listed by /plans".to_string(),
-            id => format!("there is no plan {id}; the plans are listed by /plans"),
-        })
-    }
-
-    /// Returns the plans of decided steps in the order of the steps.
-    fn steps_of(&self, steps: Vec<(String, Decided)>) -> Result<Vec<(FlightPlan, Decided)>, String> {
-        let mut found: Vec<(FlightPlan, Decided)> = Vec::with_capacity(steps.len());
-        for (id, decided) in steps {
-            let plan = self.known(&id)?;
-            if let Some((other, _)) = found.first()
-                && (other.turn != plan.turn || other.session != plan.session)
-            {
-                return Err(format!("{} and {} are not steps of one plan; decide about each", other.id, plan.id));
-            }
-            if found.iter().any(|(other, _)| other.id == plan.id) {
-                return Err(format!("step {} is named twice; nothing was decided", plan.id));
-            }
-            found.push((plan, decided));
-        }
-        found.sort_by_key(|(plan, _)| plan.about.step);
-        Ok(found)
-    }
-
-    /// Makes decisions of what a human decided: first what is approved, each with an approval of its own, so that
-    /// nothing is denied when one of those does not count.
-    async fn take_decisions(
-        self: &Arc<Self>,
-        origin: &Origin,
-        steps: Vec<(FlightPlan, Decided)>,
-    ) -> Result<(Vec<(FlightPlan, Decision)>, Body, Vec<Unsettled>), String> {
-        let (mut taken, mut unsettled, mut body) = (Vec::new(), Vec::new(), None);
-        for (plan, decided) in &steps {
-            taken.push(match decided {
-                Decided::Approve { shown } => {
-                    let (approval, settling) = self.approve(plan, shown, origin).await?;
-                    unsettled.push(settling);
-                    body.get_or_insert(Body::Approval { plan: plan.id.clone(), shown: shown.clone() });
-                    Decision::Approved(approval)
-                }
-                Decided::Deny { reason } => Decision::Denied(reason.clone()),
-                Decided::Stop { reason } => Decision::Stopped(reason.clone()),
-            });
-        }
-        for (plan, decided) in &steps {
-            if let Decided::Deny { reason } | Decided::Stop { reason } = decided {
-                self.deny(plan, reason, origin).await?;
-                body.get_or_insert(Body::Denial { plan: plan.id.clone(), reason: reason.clone() });
-            }
-        }
-        let body = body.ok_or_else(|| "nothing was decided".to_string())?;
-        Ok((steps.into_iter().map(|(plan, _)| plan).zip(taken).collect(), body, unsettled))
     }
 
     /// Runs a turn: under what its conversation goes on under, or under the skill that its signal triggers.
@@ -494,12 +294,12 @@ impl Engine {
     }
 
     /// Returns how private a node is now; what is gone may have become private under another name.
-    fn node_privacy(&self, id: &NodeId) -> Privacy {
+    pub(super) fn node_privacy(&self, id: &NodeId) -> Privacy {
         self.view().get(id).map_or(Privacy::Private, |node| node.privacy())
     }
 
     /// Returns how private a conversation is, as this program and the store know it.
-    async fn session_privacy(&self, session: &SessionId) -> Privacy {
+    pub(super) async fn session_privacy(&self, session: &SessionId) -> Privacy {
         let known = self.known_privacy(session);
         for (tier, key) in record::label_keys(session) {
             match self.archive.latest(kind::LABEL, key).await {
@@ -511,98 +311,6 @@ impl Engine {
             }
         }
         known
-    }
-
-    /// Handles a slash command of the user; no model sees it.
-    async fn command(self: &Arc<Self>, ask: &Ask, command: &str, turn: TurnId, sink: Sink<'_>) -> Finished {
-        let began = self.clock.now();
-        let text = match self.typed_decision(&ask.text) {
-            Some((id, decided)) => match self.decide(&ask.origin, id, decided, turn.clone(), sink).await {
-                Ok(finished) => return finished,
-                Err(why) => why,
-            },
-            None => {
-                let mut words = command.split_whitespace();
-                let wish = match (words.next(), words.next()) {
-                    (Some("undo"), name) => Ok(Wish::Undo(name.map(str::to_string))),
-                    (Some("redo"), _) => Ok(Wish::Redo),
-                    (Some("plans"), _) => Err(self.plan_lines()),
-                    (Some("endorse"), _) => {
-                        let what = command.trim().strip_prefix("endorse").unwrap_or_default();
-                        Err(self
-                            .endorse(&ask.origin, what)
-                            .await
-                            .unwrap_or_else(|why| format!("Nothing was done: {why}.")))
-                    }
-                    (Some("share"), None) => {
-                        Err(self.let_go(&ask.origin).await.unwrap_or_else(|why| format!("Nothing was done: {why}.")))
-                    }
-                    (Some("files"), _) => Err(self.file_lines(&ask.origin.session).await),
-                    _ => Err(match Turnabout::parse(command) {
-                        Some(to) => self.move_focus(&ask.origin, to).await.unwrap_or_else(|why| why),
-                        None if command.trim() == "help" => HELP.to_string(),
-                        None => format!(
-                            "There is no “/{}”.\n{HELP}",
-                            exact(command.split_whitespace().next().unwrap_or_default())
-                        ),
-                    }),
-                };
-                match wish {
-                    Err(words) => words,
-                    Ok(wish) => match self.typed_wish(&ask.origin, wish, turn.clone(), sink).await {
-                        Ok(finished) => return finished,
-                        Err(why) => format!("Nothing was done: {why}."),
-                    },
-                }
-            }
-        };
-        sink(&text);
-        let mut report = TurnReport::of(Conversation::empty());
-        report.text = text;
-        let session = ask.origin.session.clone();
-        Finished { turn, session, at: began, asked: first_line(&ask.text), seconds: 0.0, report }
-    }
-
-    /// Reads `/approve PLAN`, `/deny PLAN REASON` or `/stop PLAN REASON`; returns the plan's name as it was typed, and the decision.
-    pub fn typed_decision<'a>(&self, text: &'a str) -> Option<(&'a str, Decided)> {
-        let command = text.trim().strip_prefix('/')?;
-        let (word, rest) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
-        let (id, reason) = rest.trim().split_once(char::is_whitespace).unwrap_or((rest.trim(), ""));
-        match word {
-            "approve" => {
-                // A plan is never changed: its name stands for exactly what was shown under it.
-                let shown = self.plan(id).map(|plan| plan.shown()).unwrap_or_default();
-                Some((id, Decided::Approve { shown }))
-            }
-            "deny" => Some((id, Decided::Deny { reason: reason.trim().to_string() })),
-            "stop" => Some((id, Decided::Stop { reason: reason.trim().to_string() })),
-            _ => None,
-        }
-    }
-
-    /// Lists the files that the agent changed in a conversation, each with what was done to it last.
-    async fn file_lines(&self, session: &SessionId) -> String {
-        let records = match self.archive.newest(kind::CHANGE, MOST_CHANGES).await {
-            Ok(records) => records,
-            Err(why) => return format!("What was changed cannot be read: {why}."),
-        };
-        let changes = records.iter().filter_map(|record| read_change(&record.body));
-        let mut seen = HashSet::new();
-        let mut lines = String::new();
-        for change in changes.filter(|change| change.session == session.0) {
-            for file in change.files.iter().filter(|file| seen.insert(file.path.clone())) {
-                lines.push_str(&format!("- {}: {} ({})\n", exact(&file.path), exact(&change.summary), change.id));
-            }
-        }
-        if lines.is_empty() { "The agent changed no file in this conversation.".to_string() } else { lines }
-    }
-
-    fn plan_lines(&self) -> String {
-        let plans = self.plans(false);
-        if plans.is_empty() {
-            return "No plan waits.".to_string();
-        }
-        plans.iter().map(|plan| format!("- {}: {}\n", plan.id, plan.title)).collect()
     }
 
     /// Returns what going on with a plan may see and touch: in the project that it was shown for, or not at all.
@@ -662,28 +370,8 @@ pub(super) fn channel(source: Source) -> &'static str {
     }
 }
 
-/// How many of the newest changes are looked at for those of a conversation.
-const MOST_CHANGES: usize = 1_000;
-
 /// What the user is told of a turn that broke.
 pub const BROKE: &str = "Something inside broke, so the turn was ended; the log says where.";
-
-const HELP: &str = "\
-- /plans lists the plans that wait
-- /files lists the files that the agent changed in this conversation
-- /approve PLAN carries out exactly what the plan shows, once
-- /deny PLAN REASON denies it; the model is told the reason and may try otherwise
-- /stop PLAN REASON denies it and all that waits beside it; the model is not asked again
-- /undo takes back what the agent changed last, /undo CHANGE one change; /redo does that again
-- /share lets notes whose tags ask first go to models elsewhere, in this conversation and for good
-- /endorse ID or /endorse FILE: what that note says, which came from elsewhere, now counts as your own
-- /focus HEADING or /focus FOLDER narrows what the agent looks at; /unfocus takes that back; /focus says where it stands
-- /scope memex, /scope session or /scope project widens or narrows it
-- /set NAME VALUE is told to the model for as long as the focus lasts; “budget” is the tokens of notes in a prompt
-- /help shows this
-What does not begin with a slash is asked as it stands. Without a model, “help” shows what can be asked.
-In Emacs: C-c RET sends, C-c C-k stops the answer; M-x passepartout-flight-plans, passepartout-gate-trace, \
-passepartout-log and passepartout-doctor show the rest.";
 
 /// Returns the first line, at most 200 characters of it.
 pub fn first_line(text: &str) -> String {

@@ -1,0 +1,130 @@
+//! What the user types behind a slash: no model sees it.
+
+use crate::domain::id::{SessionId, TurnId};
+use crate::domain::inert::exact;
+use crate::domain::port::Sink;
+use crate::domain::turn::{Conversation, TurnReport};
+use crate::edge::engine::Engine;
+use crate::edge::engine::changes::read_change;
+use crate::edge::engine::decisions::Decided;
+use crate::edge::engine::focus::Turnabout;
+use crate::edge::engine::record::{Finished, kind};
+use crate::edge::engine::time::Wish;
+use crate::edge::engine::turns::{Ask, first_line};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// How many of the newest changes are looked at for those of a conversation.
+const MOST_CHANGES: usize = 1_000;
+
+/// What `/help` shows.
+const HELP: &str = "\
+- /plans lists the plans that wait
+- /files lists the files that the agent changed in this conversation
+- /approve PLAN carries out exactly what the plan shows, once
+- /deny PLAN REASON denies it; the model is told the reason and may try otherwise
+- /stop PLAN REASON denies it and all that waits beside it; the model is not asked again
+- /undo takes back what the agent changed last, /undo CHANGE one change; /redo does that again
+- /share lets notes whose tags ask first go to models elsewhere, in this conversation and for good
+- /endorse ID or /endorse FILE: what that note says, which came from elsewhere, now counts as your own
+- /focus HEADING or /focus FOLDER narrows what the agent looks at; /unfocus takes that back; /focus says where it stands
+- /scope memex, /scope session or /scope project widens or narrows it
+- /set NAME VALUE is told to the model for as long as the focus lasts; “budget” is the tokens of notes in a prompt
+- /help shows this
+What does not begin with a slash is asked as it stands. Without a model, “help” shows what can be asked.
+In Emacs: C-c RET sends, C-c C-k stops the answer; M-x passepartout-flight-plans, passepartout-gate-trace, \
+passepartout-log and passepartout-doctor show the rest.";
+
+impl Engine {
+    /// Handles a slash command of the user; no model sees it.
+    pub(super) async fn command(self: &Arc<Self>, ask: &Ask, command: &str, turn: TurnId, sink: Sink<'_>) -> Finished {
+        let began = self.clock.now();
+        let text = match self.typed_decision(&ask.text) {
+            Some((id, decided)) => match self.decide(&ask.origin, id, decided, turn.clone(), sink).await {
+                Ok(finished) => return finished,
+                Err(why) => why,
+            },
+            None => {
+                let mut words = command.split_whitespace();
+                let wish = match (words.next(), words.next()) {
+                    (Some("undo"), name) => Ok(Wish::Undo(name.map(str::to_string))),
+                    (Some("redo"), _) => Ok(Wish::Redo),
+                    (Some("plans"), _) => Err(self.plan_lines()),
+                    (Some("endorse"), _) => {
+                        let what = command.trim().strip_prefix("endorse").unwrap_or_default();
+                        Err(self
+                            .endorse(&ask.origin, what)
+                            .await
+                            .unwrap_or_else(|why| format!("Nothing was done: {why}.")))
+                    }
+                    (Some("share"), None) => {
+                        Err(self.let_go(&ask.origin).await.unwrap_or_else(|why| format!("Nothing was done: {why}.")))
+                    }
+                    (Some("files"), _) => Err(self.file_lines(&ask.origin.session).await),
+                    _ => Err(match Turnabout::parse(command) {
+                        Some(to) => self.move_focus(&ask.origin, to).await.unwrap_or_else(|why| why),
+                        None if command.trim() == "help" => HELP.to_string(),
+                        None => format!(
+                            "There is no “/{}”.\n{HELP}",
+                            exact(command.split_whitespace().next().unwrap_or_default())
+                        ),
+                    }),
+                };
+                match wish {
+                    Err(words) => words,
+                    Ok(wish) => match self.typed_wish(&ask.origin, wish, turn.clone(), sink).await {
+                        Ok(finished) => return finished,
+                        Err(why) => format!("Nothing was done: {why}."),
+                    },
+                }
+            }
+        };
+        sink(&text);
+        let mut report = TurnReport::of(Conversation::empty());
+        report.text = text;
+        let session = ask.origin.session.clone();
+        Finished { turn, session, at: began, asked: first_line(&ask.text), seconds: 0.0, report }
+    }
+
+    /// Reads `/approve PLAN`, `/deny PLAN REASON` or `/stop PLAN REASON`; returns the plan's name as it was typed, and the decision.
+    pub fn typed_decision<'a>(&self, text: &'a str) -> Option<(&'a str, Decided)> {
+        let command = text.trim().strip_prefix('/')?;
+        let (word, rest) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
+        let (id, reason) = rest.trim().split_once(char::is_whitespace).unwrap_or((rest.trim(), ""));
+        match word {
+            "approve" => {
+                // A plan is never changed: its name stands for exactly what was shown under it.
+                let shown = self.plan(id).map(|plan| plan.shown()).unwrap_or_default();
+                Some((id, Decided::Approve { shown }))
+            }
+            "deny" => Some((id, Decided::Deny { reason: reason.trim().to_string() })),
+            "stop" => Some((id, Decided::Stop { reason: reason.trim().to_string() })),
+            _ => None,
+        }
+    }
+
+    /// Lists the files that the agent changed in a conversation, each with what was done to it last.
+    async fn file_lines(&self, session: &SessionId) -> String {
+        let records = match self.archive.newest(kind::CHANGE, MOST_CHANGES).await {
+            Ok(records) => records,
+            Err(why) => return format!("What was changed cannot be read: {why}."),
+        };
+        let changes = records.iter().filter_map(|record| read_change(&record.body));
+        let mut seen = HashSet::new();
+        let mut lines = String::new();
+        for change in changes.filter(|change| change.session == session.0) {
+            for file in change.files.iter().filter(|file| seen.insert(file.path.clone())) {
+                lines.push_str(&format!("- {}: {} ({})\n", exact(&file.path), exact(&change.summary), change.id));
+            }
+        }
+        if lines.is_empty() { "The agent changed no file in this conversation.".to_string() } else { lines }
+    }
+
+    fn plan_lines(&self) -> String {
+        let plans = self.plans(false);
+        if plans.is_empty() {
+            return "No plan waits.".to_string();
+        }
+        plans.iter().map(|plan| format!("- {}: {}\n", plan.id, plan.title)).collect()
+    }
+}

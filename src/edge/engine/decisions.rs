@@ -1,0 +1,216 @@
+//! Turns that begin with a human's decision about a plan: which steps it is about, what it makes of each, and how the
+//! conversation goes on.
+
+use crate::domain::gate::plan::FlightPlan;
+use crate::domain::id::{PlanId, TurnId};
+use crate::domain::label::Trust;
+use crate::domain::port::Sink;
+use crate::domain::signal::{Body, Origin, Signal};
+use crate::domain::turn::{Contact, Conversation, Decision, Start, TurnReport};
+use crate::edge::engine::Engine;
+use crate::edge::engine::plans::Unsettled;
+use crate::edge::engine::record::Finished;
+use crate::edge::engine::skilled::Setting;
+use crate::edge::engine::turns::channel;
+use crate::edge::thread::aside;
+use std::sync::Arc;
+
+/// A human's decision, as a client sends it.
+#[derive(Clone, Debug)]
+pub enum Decided {
+    /// Yes, to what was shown under this hash.
+    Approve {
+        /// The hash.
+        shown: String,
+    },
+    /// No, and why; the model is told and may try otherwise.
+    Deny {
+        /// May be empty.
+        reason: String,
+    },
+    /// No, and why; the model is not asked again, and what waits beside it is denied as well.
+    Stop {
+        /// May be empty.
+        reason: String,
+    },
+}
+
+impl Decided {
+    /// Returns whether it is a no.
+    pub fn is_no(&self) -> bool {
+        match self {
+            Decided::Approve { .. } => false,
+            Decided::Deny { .. } | Decided::Stop { .. } => true,
+        }
+    }
+}
+
+impl Engine {
+    /// Carries out a human's decision about a plan; see [`Engine::decide_steps`].
+    ///
+    /// # Errors
+    /// When there is no such plan, or the decision does not count; nothing was changed then.
+    pub async fn decide(
+        self: &Arc<Self>,
+        origin: &Origin,
+        id: &str,
+        decided: Decided,
+        turn: TurnId,
+        sink: Sink<'_>,
+    ) -> Result<Finished, String> {
+        self.decide_steps(origin, vec![(id.to_string(), decided)], turn, sink).await
+    }
+
+    /// Carries out what a human decided about steps of one plan, in the order of the steps; the conversation goes on with
+    /// what came of it.
+    ///
+    /// # Errors
+    /// When there is no such step, they belong to different decisions, or a decision does not count; nothing was changed
+    /// then.
+    pub async fn decide_steps(
+        self: &Arc<Self>,
+        origin: &Origin,
+        steps: Vec<(String, Decided)>,
+        turn: TurnId,
+        sink: Sink<'_>,
+    ) -> Result<Finished, String> {
+        let began = self.clock.now();
+        let first = steps.first().map(|(id, _)| id.as_str()).unwrap_or_default();
+        let _alone = self.alone(&self.known(first)?.session).await;
+        let steps = self.steps_of(steps)?;
+        let plans: Vec<PlanId> = steps.iter().map(|(plan, _)| plan.id.clone()).collect();
+        let all_no = steps.iter().all(|(_, decided)| decided.is_no());
+        let Some(plan) = steps.first().map(|(plan, _)| plan.clone()) else {
+            return Err("name the plan; the plans are listed by /plans".to_string());
+        };
+        let names: Vec<&str> = plans.iter().map(|id| id.0.as_str()).collect();
+        let names = names.join(", ");
+        let (mut conversation, setting) = match self.conversation(&plan).await {
+            Ok(kept) => kept,
+            // What cannot go on can still be denied.
+            Err(_) if all_no => {
+                for (plan, decided) in &steps {
+                    if let Decided::Deny { reason } | Decided::Stop { reason } = decided {
+                        self.deny(plan, reason, origin).await?;
+                    }
+                }
+                let mut report = TurnReport::of(Conversation::empty());
+                report.notice = Some("Nothing was done.".to_string());
+                let asked = format!("denial {names}");
+                return Ok(self.finish(turn, plan.session, began, asked, report, &Setting::default()).await);
+            }
+            Err(why) => return Err(why),
+        };
+        if self.drop_ended(&mut conversation, &plans) {
+            // What was done drew on who knows what, and its own labels ended with its turn.
+            let known = self.session_privacy(&plan.session).await;
+            conversation.labels.privacy = conversation.labels.privacy.max(known);
+        }
+        self.recall_shared(&plan.session).await;
+        if conversation.labels.trust == Trust::Untrusted {
+            // The texts themselves are kept as long as this runs.
+            conversation.outside.join(&self.outside_of(&plan.session).await);
+        }
+        // What was shown and has become private meanwhile is not sent: it is put together anew, and shown anew.
+        let elsewhere = self.elsewhere(&plan.session);
+        let shut = |contact: &Contact| contact.nodes.iter().any(|id| self.node_privacy(id) > elsewhere);
+        conversation.contact = conversation.contact.take().filter(|contact| !shut(contact));
+        self.mark_private(&plan.session, conversation.labels.privacy);
+        let below = setting.under.as_ref().and_then(|under| under.below.clone());
+        let (engine, about, project) = (self.clone(), plan.clone(), setting.project.clone());
+        let sees = origin.rights.see_private;
+        let scope = aside(move || {
+            let scope = match engine.scope_of(&about, project.as_deref(), sees) {
+                Ok(scope) => scope,
+                // What is denied needs no project; what the model wants next is judged where nothing is.
+                Err(_) if all_no => engine.scope(&about.session, None, sees),
+                Err(why) => return Err(why),
+            };
+            Ok(engine.tightened(scope, below.as_deref()))
+        });
+        let scope = scope.await?;
+        // Whatever becomes of the turn, no approved step stays half decided: the guards see to that.
+        let (decisions, body, unsettled) = self.take_decisions(origin, steps).await?;
+        let asked = format!("{} {names}", body.sensor().name());
+        self.doings.begin(&turn, &plan.session, unsettled.iter().map(Unsettled::settling).collect());
+        if !unsettled.is_empty() {
+            self.doings.approved_by(&turn, channel(origin.source));
+        }
+        let signal = Signal {
+            origin: Origin { session: plan.session.clone(), ..origin.clone() },
+            depth: conversation.depth,
+            turn: turn.clone(),
+            at: began,
+            labels: conversation.labels,
+            body,
+        };
+        let is_yes = |(_, decision): &&(FlightPlan, Decision)| matches!(decision, Decision::Approved(_));
+        let approved: Vec<FlightPlan> = decisions.iter().filter(is_yes).map(|(plan, _)| plan.clone()).collect();
+        let start = Start::Decided { signal, steps: decisions, conversation };
+        let (mut report, under) = self.run(start, setting.under, &scope, sink).await;
+        drop(unsettled);
+        for plan in &approved {
+            if let Some(offer) = self.offer_rule(plan).await {
+                report.notice = Some(report.notice.map_or(offer.clone(), |notice| format!("{notice}\n{offer}")));
+            }
+        }
+        let setting = Setting { project: Some(scope.project), under: Some(under) };
+        Ok(self.finish(turn, plan.session, began, asked, report, &setting).await)
+    }
+
+    fn known(&self, id: &str) -> Result<FlightPlan, String> {
+        self.plan(id).ok_or_else(|| match id {
+            "" => "name the plan; the plans are listed by /plans".to_string(),
+            id => format!("there is no plan {id}; the plans are listed by /plans"),
+        })
+    }
+
+    /// Returns the plans of decided steps in the order of the steps.
+    fn steps_of(&self, steps: Vec<(String, Decided)>) -> Result<Vec<(FlightPlan, Decided)>, String> {
+        let mut found: Vec<(FlightPlan, Decided)> = Vec::with_capacity(steps.len());
+        for (id, decided) in steps {
+            let plan = self.known(&id)?;
+            if let Some((other, _)) = found.first()
+                && (other.turn != plan.turn || other.session != plan.session)
+            {
+                return Err(format!("{} and {} are not steps of one plan; decide about each", other.id, plan.id));
+            }
+            if found.iter().any(|(other, _)| other.id == plan.id) {
+                return Err(format!("step {} is named twice; nothing was decided", plan.id));
+            }
+            found.push((plan, decided));
+        }
+        found.sort_by_key(|(plan, _)| plan.about.step);
+        Ok(found)
+    }
+
+    /// Makes decisions of what a human decided: first what is approved, each with an approval of its own, so that
+    /// nothing is denied when one of those does not count.
+    async fn take_decisions(
+        self: &Arc<Self>,
+        origin: &Origin,
+        steps: Vec<(FlightPlan, Decided)>,
+    ) -> Result<(Vec<(FlightPlan, Decision)>, Body, Vec<Unsettled>), String> {
+        let (mut taken, mut unsettled, mut body) = (Vec::new(), Vec::new(), None);
+        for (plan, decided) in &steps {
+            taken.push(match decided {
+                Decided::Approve { shown } => {
+                    let (approval, settling) = self.approve(plan, shown, origin).await?;
+                    unsettled.push(settling);
+                    body.get_or_insert(Body::Approval { plan: plan.id.clone(), shown: shown.clone() });
+                    Decision::Approved(approval)
+                }
+                Decided::Deny { reason } => Decision::Denied(reason.clone()),
+                Decided::Stop { reason } => Decision::Stopped(reason.clone()),
+            });
+        }
+        for (plan, decided) in &steps {
+            if let Decided::Deny { reason } | Decided::Stop { reason } = decided {
+                self.deny(plan, reason, origin).await?;
+                body.get_or_insert(Body::Denial { plan: plan.id.clone(), reason: reason.clone() });
+            }
+        }
+        let body = body.ok_or_else(|| "nothing was decided".to_string())?;
+        Ok((steps.into_iter().map(|(plan, _)| plan).zip(taken).collect(), body, unsettled))
+    }
+}
