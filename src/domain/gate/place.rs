@@ -10,7 +10,7 @@ mod tables;
 
 pub use glob::matches;
 pub use guarded::guarded;
-pub use secret::{pattern_may_be_secret, secret, secret_name};
+pub use secret::{kept_by_a_program, pattern_may_be_secret, secret, secret_name};
 
 use crate::domain::org::is_org;
 use crate::domain::scope::Scope;
@@ -54,6 +54,11 @@ pub fn zone(path: &str, scope: &Scope) -> Zone {
     } else {
         Zone::System
     }
+}
+
+/// Returns whether a canonical path lies in the home of somebody else.
+pub fn of_another(path: &str, scope: &Scope) -> bool {
+    zone(path, scope) == Zone::Home && !is_below(path, &scope.home) && !scope.home.is_empty()
 }
 
 /// Returns whether a file is named as Org files, their archives, backups and copies are.

@@ -112,7 +112,7 @@ fn plain(asked: &str, scope: &Scope) -> (String, PathForm) {
         text = percent(path);
     } else if strip_scheme(&text, "http://").or_else(|| strip_scheme(&text, "https://")).is_some() {
         return (text, worse(form, PathForm::Web));
-    } else if has_scheme(&text) || is_tramp(&text) {
+    } else if has_scheme(&text) || is_tramp(&text) || is_shared_folder(&text) {
         return (text, worse(form, PathForm::Remote));
     }
     if expands(&text) {
@@ -134,6 +134,12 @@ fn has_scheme(text: &str) -> bool {
     text.split_once("://").is_some_and(|(scheme, _)| {
         !scheme.is_empty() && scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))
     })
+}
+
+/// Returns whether a name is that of a folder which another machine shares: `\\host\folder`.
+fn is_shared_folder(text: &str) -> bool {
+    text.strip_prefix("\\\\")
+        .is_some_and(|rest| rest.split_once('\\').is_some_and(|(host, share)| !host.is_empty() && !share.is_empty()))
 }
 
 /// Returns whether Emacs would take a name for one on another machine: `/method:…`.

@@ -67,6 +67,10 @@ fn one(case: &Case<'_>, path: &PathFact) -> Verdict {
         (_, FileKind::Special) if !harmless_device(&path.resolved) => "it is a device, a pipe or a socket",
         _ if path.resolved.starts_with("/dev/") && !harmless_device(&path.resolved) => "it is a device",
         _ if path.links > 1 && path.kind == FileKind::File => "the same file has another name as well (a hard link)",
+        _ if place::of_another(&path.resolved, case.scope) => "it lies in the home of another user",
+        _ if !inside(case, path) && place::kept_by_a_program(&path.resolved, case.scope) => {
+            "a program keeps its settings or data there, and often keys with them"
+        }
         _ if elsewhere(case, path) => "only its owner may read it, and it lies outside memex and project",
         (
             PathForm::Plain | PathForm::Web,
@@ -84,8 +88,11 @@ fn harmless_device(path: &str) -> bool {
 
 /// Outside memex and project, only what everybody on the machine may read is read unasked.
 fn elsewhere(case: &Case<'_>, path: &PathFact) -> bool {
-    let inside = matches!(place::zone(&path.resolved, case.scope), Zone::Project | Zone::Memex);
-    !inside && !path.shared && path.kind != FileKind::Missing
+    !inside(case, path) && !path.shared && path.kind != FileKind::Missing
+}
+
+fn inside(case: &Case<'_>, path: &PathFact) -> bool {
+    matches!(place::zone(&path.resolved, case.scope), Zone::Project | Zone::Memex)
 }
 
 /// Denies or asks about changes to Passepartout itself, and denies commands that reach for it.

@@ -48,6 +48,63 @@ pub fn secret(path: &str, scope: &Scope) -> Option<&'static str> {
     secret_name(&lower)
 }
 
+/// Returns whether a file in a hidden folder of a home is named as programs name what they keep for their user:
+/// settings, accounts, sessions, data. There are more programs than any list knows, and many keep keys in such files.
+pub fn kept_by_a_program(path: &str, scope: &Scope) -> bool {
+    let lower = small(path);
+    let rest = lower.strip_prefix(&*small(&scope.home)).or_else(|| of_any_home(&lower));
+    let Some(rest) = rest.map(|rest| rest.trim_start_matches('/')).filter(|rest| rest.starts_with('.')) else {
+        return false;
+    };
+    let base = rest.rsplit('/').next().unwrap_or("");
+    if ["secret", "token", "passw", "credential", "account", "login", "apikey", "api_key", "api-key", "authinfo"]
+        .iter()
+        .any(|word| base.contains(word))
+    {
+        return true;
+    }
+    let (stem, kind) = base.rsplit_once('.').filter(|(stem, _)| !stem.is_empty()).unwrap_or((base, ""));
+    let stem = stem.trim_start_matches('.').trim_end_matches(|c: char| c.is_ascii_digit());
+    let data = matches!(
+        kind,
+        "" | "json" | "toml" | "yml" | "yaml" | "ini" | "conf" | "cfg" | "xml" | "txt" | "properties" | "dat" | "eld"
+    );
+    let stored = matches!(kind, "db" | "sqlite" | "sqlite3" | "ldb" | "vscdb" | "kdb" | "mdb");
+    let named = |kept: &str| stem.strip_suffix(kept).is_some_and(|head| head.is_empty() || head.ends_with('-'));
+    rest.contains('/') && (stored || data && KEPT_STEMS.iter().any(|kept| named(kept)))
+}
+
+/// How programs name what they keep, without the kind of file.
+const KEPT_STEMS: &[&str] = &[
+    "config",
+    "conf",
+    "settings",
+    "preferences",
+    "prefs",
+    "auth",
+    "session",
+    "sessions",
+    "cookies",
+    "profile",
+    "profiles",
+    "hosts",
+    "clouds",
+    "servers",
+    "connections",
+    "remotes",
+    "state",
+    "data",
+    "storage",
+    "keys",
+    "client",
+    "cli",
+    "database",
+    "user",
+    "users",
+    "identity",
+    "wallet",
+];
+
 /// Returns why the last parts of a path name a secret file, by name alone.
 pub fn secret_name(path: &str) -> Option<&'static str> {
     let lower = small(path);
