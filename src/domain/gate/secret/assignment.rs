@@ -2,8 +2,8 @@
 
 use super::names::{Says, may_tell, plain, says};
 use super::values::{
-    Counts, entropy, is_file, is_identifier, is_kept_elsewhere, is_numbered_slug, is_placeholder, is_random, is_slug,
-    is_uuid, one_letter,
+    Counts, entropy, is_drawn, is_file, is_identifier, is_jumbled, is_kept_elsewhere, is_numbered_slug, is_placeholder,
+    is_random, is_slug, is_uuid, one_letter,
 };
 use super::{Certainty, Finding};
 
@@ -25,6 +25,7 @@ pub(super) fn scan(text: &str) -> Vec<Finding> {
             b'@' => scan.address(at),
             b',' => scan.pair(at),
             b'>' => scan.element(at),
+            b'(' if matches!(next, b'"' | b'\'') => scan.called(at),
             b'-' if !next.is_ascii_whitespace() => scan.option(at),
             b' ' | b'\t' if next.is_ascii_alphanumeric() || matches!(next, b'"' | b'\'') => scan.behind_word(at),
             _ => {}
@@ -123,20 +124,61 @@ impl<'a> Scan<'a> {
             }
             _ => {}
         }
+        let name = if name == "a" && self.before(at, 16).ends_with("contraseña") { "contrasena" } else { name };
+        // `_PAT` is a personal token; `format` and `compat` end like it.
+        let personal = name.rsplit(['_', '-', '.']).next().is_some_and(|last| last.eq_ignore_ascii_case("pat"));
         let name = plain(name);
-        let Some(says) = says(&name) else { return self.unnamed(&name, at) };
+        let Some(says) = says(&name).or(personal.then_some(Says::Key)) else { return self.unnamed(&name, at) };
         // Badges of a repository carry a token for the picture alone.
         if name == "token" && self.before(at, 96).contains("badge") {
             return;
         }
-        let Some(value) = self.value(at + 1) else { return };
+        // `api_keys:` and on the next line `- value`.
+        let rest = self.text.as_bytes().get(at + 1..).unwrap_or(&[]);
+        let folded = rest.iter().take(64).take_while(|b| b.is_ascii_whitespace() || **b == b'-').count();
+        let item = rest.first() == Some(&b'\n') && rest.get(..folded).is_some_and(|skipped| skipped.contains(&b'-'));
+        let Some(value) = self.value(at + 1 + if item { folded } else { 0 }) else { return };
+        if item && !is_drawn(value.text, 16) {
+            return;
+        }
         if self.judged < JUDGED && (in_credentials(&name, self.before(at, 64), value) || judge(&name, says, value)) {
             self.likely(kind(says), value.start, value.text);
         }
     }
 
+    /// `setApiKey("…")`, `Client("…")`: what is called tells, or it is what one signs in with.
+    fn called(&mut self, at: usize) {
+        let word = last_word(self.before(at, 96));
+        let signs_in = ["Client", "client", "Bot", "login", "authenticate"].iter().any(|end| word.ends_with(end));
+        let name = plain(word);
+        let told = says(&name);
+        if !signs_in && told.is_none() {
+            return;
+        }
+        let Some(value) = self.value(at + 1).filter(|value| value.quoted) else { return };
+        let drawn = signs_in && is_drawn(value.text, 24);
+        if drawn || told.is_some_and(|says| judge(&name, says, value) && is_drawn(value.text, 16)) {
+            self.likely(kind(told.unwrap_or(Says::Token)), value.start, value.text);
+        }
+    }
+
+    /// `{"kty": "EC", "d": "…"}`: the secret half of a key in JSON (RFC 7517).
+    fn web_key(&mut self, at: usize) {
+        let from = at.saturating_sub(512);
+        let near = self.text.as_bytes().get(from..self.text.len().min(at.saturating_add(1024))).unwrap_or(&[]);
+        if memchr::memmem::find(near, b"\"kty\"").is_none() {
+            return;
+        }
+        if let Some(value) = self.value(at + 1).filter(|value| value.quoted && is_drawn(value.text, 40)) {
+            self.likely("private key", value.start, value.text);
+        }
+    }
+
     /// `sig=…` in an address, and the forms of keys that have a name of their own.
     fn unnamed(&mut self, name: &str, at: usize) {
+        if name == "d" && self.byte(at) == b':' && self.judged < JUDGED {
+            return self.web_key(at);
+        }
         if name != "sig" || !matches!(self.before(at, 4).as_bytes().first(), Some(b'&' | b'?')) {
             return;
         }
@@ -220,13 +262,32 @@ impl<'a> Scan<'a> {
         let name = plain(last_word(left));
         let credential = left.rfind('(').is_some_and(|open| {
             let call = left.get(..open).unwrap_or("");
-            ["NetworkCredential", "Credential", "BasicAuth", "basicAuth", "basic_auth", "HTTPBasicAuth"]
-                .iter()
-                .any(|end| call.ends_with(end))
+            [
+                "NetworkCredential",
+                "Credential",
+                "BasicAuth",
+                "basicAuth",
+                "basic_auth",
+                "HTTPBasicAuth",
+                "auth=",
+                "auth = ",
+                "login",
+                "Login",
+                "authenticate",
+            ]
+            .iter()
+            .any(|end| call.ends_with(end))
         });
+        // A client is made of a name and a key.
+        let client = left
+            .rfind('(')
+            .and_then(|open| left.get(..open))
+            .is_some_and(|call| ["Client", "algoliasearch", "createClient"].iter().any(|end| call.ends_with(end)));
         let says = says(&name).or(credential.then_some(Says::Password));
         let Some(value) = self.value(at + 1) else { return };
-        if let Some(says) = says.filter(|says| judge(&name, *says, value)) {
+        if client && is_drawn(value.text, 24) {
+            self.likely(kind(Says::Token), value.start, value.text);
+        } else if let Some(says) = says.filter(|says| judge(&name, *says, value)) {
             self.likely(kind(says), value.start, value.text);
         }
     }
@@ -268,6 +329,7 @@ impl<'a> Scan<'a> {
         match name {
             "user" | "u" => return self.user_option(from + length),
             "p" | "a" | "w" => return self.short_option(from + length, name),
+            _ if !long && name.starts_with('p') && name.len() >= 7 => self.attached(from, name),
             _ if !long && name.len() < 4 => return,
             _ => {}
         }
@@ -316,7 +378,7 @@ impl<'a> Scan<'a> {
         }
         let Some(value) = self.value(at + 1) else { return };
         if value.text.len() >= 5
-            && Counts::of(value.text).digits + Counts::of(value.text).others > 0
+            && (Counts::of(value.text).digits + Counts::of(value.text).others > 0 || is_jumbled(value.text))
             && !is_placeholder(value.text)
         {
             self.likely("password", value.start, value.text);
@@ -356,8 +418,11 @@ impl<'a> Scan<'a> {
             return;
         }
         let Some((user, password)) = inside.split_once(':') else {
-            // `https://token@host`
-            if is_random(inside, 20) && !inside.contains('.') {
+            // `https://token@host`; what Sentry is sent to names a key that pages show to everybody.
+            let open = self.text.get(at + 1..).is_some_and(|host| {
+                host.get(..48).unwrap_or(host).split(['/', '"', '\'']).next().unwrap_or("").ends_with(".sentry.io")
+            });
+            if is_random(inside, 20) && !inside.contains('.') && !open {
                 self.likely("token in an address", at - inside.len(), inside);
             }
             return;
@@ -382,15 +447,26 @@ impl<'a> Scan<'a> {
     /// `api key 9f8e…`, `machine host login me password pw`: a telling word, white space, and a value.
     fn behind_word(&mut self, at: usize) {
         // The last letters of the words that tell.
-        if !matches!(self.byte(at.wrapping_sub(1)) | 0x20, b'y' | b'n' | b't' | b'd' | b'e' | b's' | b'x' | b'l') {
+        let ends = |last: u8| matches!(last | 0x20, b'y' | b'n' | b't' | b'd' | b'e' | b's' | b'x' | b'l');
+        let (last, quoted) = (self.byte(at.wrapping_sub(1)), matches!(self.byte(at + 1), b'"' | b'\''));
+        let tells = ends(last) || last == b'g' && quoted;
+        if !tells {
             return;
         }
         let left = self.before(at, 48);
         let word = last_word(left);
-        if !may_tell(word) {
+        if quoted && word.eq_ignore_ascii_case("authorization") {
+            return self.header(at);
+        }
+        // “the password is …”: what is said of it.
+        let said_of = matches!(word, "is" | "ist" | "est")
+            .then(|| last_word(left.get(..left.len() - word.len()).unwrap_or("").trim_end()))
+            .filter(|before| may_tell(before) && matches!(says(&plain(before)), Some(Says::Password)));
+        let told = said_of.is_some() || word == "ConvertTo-SecureString";
+        if !told && !may_tell(word) {
             return;
         }
-        let name = plain(word);
+        let name = if told { "password".to_string() } else { plain(word) };
         let identified = name == "by" && left.len() >= 14 && left.to_ascii_lowercase().ends_with("identified by");
         let password = identified || matches!(name.as_str(), "password" | "passwd");
         if !password && says(&name).is_none() {
@@ -405,6 +481,14 @@ impl<'a> Scan<'a> {
             return;
         }
         let text = value.text.trim_end_matches(['.', ':', '!', '?']);
+        // A setting's name is no prose: `admin-password value`; and what is said of a password is no word.
+        let compound = word.contains(['-', '_']) && matches!(says(&name), Some(Says::Password | Says::Token));
+        if compound && is_drawn(text, 8) && text.len() >= 10
+            || said_of.is_some() && is_drawn(text, 8) && (Counts::of(text).mixed() || is_jumbled(text))
+        {
+            self.likely("password", value.start, text);
+            return;
+        }
         if password && self.in_netrc(at) {
             if text.len() >= 4 && !is_placeholder(text) {
                 self.likely("password", value.start, text);
@@ -543,6 +627,13 @@ fn judge(name: &str, says: Says, value: Value<'_>) -> bool {
         return false;
     }
     let counts = Counts::of(text);
+    // A short number in capitals names a key of PGP.
+    let named_by = name.ends_with("signingkey")
+        && matches!(text.len(), 16 | 40)
+        && text.bytes().all(|b| b.is_ascii_digit() || (b'A'..=b'F').contains(&b));
+    if named_by {
+        return false;
+    }
     // Under a weak name only a long and varied value counts.
     let least = match says {
         Says::Key if name.ends_with("login") || name.ends_with("pat") => 32,
@@ -563,7 +654,8 @@ fn judge(name: &str, says: Says, value: Value<'_>) -> bool {
     match says {
         Says::Pair => text.contains(':'),
         _ if named => false,
-        Says::Password => counts.mixed() || signs,
+        // What is longer than any password is a certificate or something sealed.
+        Says::Password => text.len() <= 256 && (counts.mixed() || signs || is_jumbled(text)),
         Says::Key | Says::Token => {
             counts.mixed() && entropy(text) >= 2.4
                 || text.len() >= 20

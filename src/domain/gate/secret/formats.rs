@@ -103,7 +103,7 @@ impl Scan<'_> {
         let text = self.text;
         let rest = text.get(start..).unwrap_or("");
         let line = rest.get(..rest.bytes().take(60).position(|b| b == b'\n').unwrap_or(60)).unwrap_or(rest);
-        if self.within(start) || !line.contains("PRIVATE KEY") {
+        if self.within(start) || !(line.contains("PRIVATE KEY") || line.contains("OpenVPN Static key")) {
             return;
         }
         let known = self.key_end.filter(|end| *end >= start);

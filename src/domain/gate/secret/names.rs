@@ -31,6 +31,10 @@ const ENDINGS: &[(&str, Says)] = &[
     ("passcode", Says::Password),
     ("pwd", Says::Password),
     ("passphrase", Says::Password),
+    ("psk", Says::Password),
+    ("apikeys", Says::Token),
+    ("apitokens", Says::Token),
+    ("passwords", Says::Password),
     ("pw", Says::Password),
     ("pass", Says::Password),
     ("credential", Says::Token),
@@ -90,6 +94,8 @@ const OPEN: &[&str] = &[
     "objectkey",
     "groupkey",
     "routingkey",
+    "requestkey",
+    "correlationkey",
     "idempotencykey",
     "nexttoken",
     "pagetoken",
@@ -239,7 +245,7 @@ fn ending(name: &str) -> Option<Says> {
     // Most names end in no letter with which one that tells ends.
     if !matches!(
         name.as_bytes().last(),
-        Some(b'y' | b'n' | b't' | b'd' | b'e' | b'a' | b'o' | b'w' | b's' | b'l' | b'r' | b'h' | b'm' | b'i')
+        Some(b'y' | b'n' | b't' | b'd' | b'e' | b'a' | b'o' | b'w' | b's' | b'l' | b'r' | b'h' | b'm' | b'i' | b'k')
     ) {
         return None;
     }

@@ -79,6 +79,10 @@ const KEPT_ELSEWHERE: &[&str] = &[
     "!vault",
     "aqicah",
     "ageni",
+    // What is made to be published: the open halves of keys to maps and shops.
+    "pk.eyj",
+    "pk_live_",
+    "pk_test_",
     "op://",
     "arn:",
     "projects/",
@@ -229,6 +233,18 @@ pub(super) fn is_random(value: &str, least: usize) -> bool {
         && !value.starts_with(['/', '-', '.'])
 }
 
+/// Returns whether a value looks drawn by lot where something tells of a secret: no digits are asked for.
+pub(super) fn is_drawn(value: &str, least: usize) -> bool {
+    let counts = Counts::of(value);
+    let letters = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'+' | b'/' | b'=');
+    value.len() >= least
+        && value.bytes().take(LOOKED_AT).all(letters)
+        && !is_placeholder(value)
+        && !is_slug(value)
+        && !is_numbered_slug(value)
+        && (is_jumbled(value) || counts.digits > 0 && entropy(value) >= 3.0 && !is_identifier(value))
+}
+
 /// Returns whether a value is words and numbers with dashes between: a name, not a key.
 pub(super) fn is_slug(value: &str) -> bool {
     let split = |c: char| matches!(c, '-' | '_' | '.' | ':' | '/');
@@ -249,7 +265,7 @@ pub(super) fn is_slug(value: &str) -> bool {
 pub(super) fn is_identifier(value: &str) -> bool {
     let value = head(value);
     let mut last = 0u8;
-    let mut changes = 0usize;
+    let (mut changes, mut numbers) = (0usize, 0usize);
     for byte in value.bytes() {
         let class = match byte {
             b'a'..=b'z' => 1,
@@ -259,11 +275,41 @@ pub(super) fn is_identifier(value: &str) -> bool {
             _ => return false,
         };
         // A capital begins a word, so that small letters behind it are no change.
+        numbers += usize::from(class == 3 && last != 3);
         changes += usize::from(last != 0 && class != last && !(last == 2 && class == 1) && class != 4 && last != 4);
         last = class;
     }
     let digits = Counts::of(value).digits;
-    !value.starts_with(|c: char| c.is_ascii_digit()) && changes * 10 <= value.len() * 3 && digits * 4 < value.len()
+    // Names hold one number or two; what was drawn by lot has them all over.
+    !value.starts_with(|c: char| c.is_ascii_digit())
+        && numbers <= 2
+        && changes * 10 <= value.len() * 3
+        && digits * 4 < value.len()
+        && !is_jumbled(value)
+}
+
+/// Returns whether letters are so mixed that no words can be meant by them: words that begin with capitals are longer
+/// than what chance makes, and every third of their letters is a vowel.
+pub(super) fn is_jumbled(value: &str) -> bool {
+    let value = head(value);
+    let counts = Counts::of(value);
+    let letters = counts.letters();
+    let vowels = value.bytes().filter(|b| b"aeiouyAEIOUY".contains(b)).count();
+    if letters < 8 || !value.bytes().all(|b| b.is_ascii_alphanumeric()) || entropy(value) < 2.8 {
+        return false;
+    }
+    if counts.capitals * 5 < letters || counts.small * 5 < letters {
+        return value.len() >= 20 && vowels * 100 <= letters * 27;
+    }
+    // A word begins where a capital follows a small letter, or where the last of some capitals has small ones behind.
+    let begins = |three: &[u8]| match three {
+        [a, b, c] => b.is_ascii_uppercase() && (!a.is_ascii_uppercase() || c.is_ascii_lowercase()),
+        _ => false,
+    };
+    let words = 1 + value.as_bytes().windows(3).filter(|three| begins(three)).count();
+    let long = value.len() >= 16;
+    (words * 5 >= value.len() * 2 || long && words * 3 >= value.len())
+        || (words * 4 >= value.len() && vowels * 100 < letters * if long { 35 } else { 30 })
 }
 
 /// Returns whether a value is a slug in which words end in numbers: `aarch64-unknown-linux`.
@@ -385,6 +431,15 @@ mod tests {
         }
         for kept in ["ENC[AES256_GCM,data:abc]", "vault:v1:abc", "op://a/b/c", "sha256-abc", "age1abc"] {
             assert!(is_kept_elsewhere(kept), "{kept}");
+        }
+        for drawn in ["mJbCpBoPjxd", "lKiuKpMhxqhd", "kigLRDFikdUOnsOjOwXJmBdjp9NVmtBx", "jh95pwekizqmqpqcdwhrumcwfx1e"]
+        {
+            assert!(is_jumbled(drawn) && !is_identifier(drawn), "{drawn}");
+        }
+        for meant in
+            ["getUserIdByKey", "resetPasswordToken", "HTTPServerConfig", "internationalization", "sha256WithRsa"]
+        {
+            assert!(!is_jumbled(meant), "{meant}");
         }
         assert!(is_random("9f8e7d6c5b4a39281706f5e4d3c2b1a0", 20));
         for plain in ["release-candidate-2024-11", "src/main/java/App1.java", "v1.22.333-beta-44", "abc123"] {
