@@ -200,7 +200,13 @@ fn reads_with(sub: &str, tail: &[&str]) -> bool {
             // `git branch --sort key` takes its value as the next word: without a listing option it asks.
             known && (!operands || listing)
         }
-        "remote" => matches!(tail, [] | ["-v" | "--verbose" | "show"] | ["get-url", _]),
+        "remote" => matches!(
+            tail,
+            [] | ["-v" | "--verbose" | "show"]
+                | ["get-url", _]
+                | ["show", "-n", _]
+                | ["get-url", "--all" | "--push", _]
+        ),
         "stash" => matches!(first, "list" | "show"),
         "reflog" => {
             matches!(first, "" | "show" | "exists")

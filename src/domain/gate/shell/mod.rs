@@ -18,6 +18,7 @@ mod runs;
 mod scripts;
 mod tables;
 mod unwrap;
+mod viewers;
 
 use crate::domain::gate::facts::{CommandFact, RedirectFact, RedirectKind, ScriptFact, ShellFact, Word};
 use crate::domain::gate::place::{self, Zone};
@@ -271,7 +272,9 @@ impl Look<'_> {
             ));
             return;
         };
-        if tables::OURS.contains(&base_name(spelt).to_ascii_lowercase().as_str())
+        let asked = words.get(1).is_some_and(|word| matches!(value(Some(word)), Some("--version" | "--help")));
+        let told = asked && words.len() == 2 && spelt == "emacsclient" && !given.appended;
+        if !told && tables::OURS.contains(&base_name(spelt).to_ascii_lowercase().as_str())
             || base_name(spelt).starts_with("passepartout")
         {
             let why = format!("“{}” reaches for Passepartout or for this Emacs.", clip(base_name(spelt)));
@@ -335,7 +338,17 @@ impl Look<'_> {
         let (text_only, reads) = (programs::text_only(name), programs::reads_content(name));
         let skip = programs::pattern_operand(name, words);
         let listing = programs::lists(name);
+        // What is shown of a certificate is what everybody may know; of a key nothing is.
+        let certificate = name == "openssl"
+            && !given.appended
+            && matches!(value(words.get(1)), Some("x509" | "req" | "crl" | "verify"))
+            && programs::judge(name, words.get(1..).unwrap_or(&[]), false, false).is_empty();
         for (n, word) in words.iter().enumerate().skip(1) {
+            if certificate {
+                self.own(word, concerns);
+                self.elsewhere(word, concerns);
+                continue;
+            }
             if text_only || Some(n) == skip {
                 continue;
             }

@@ -199,6 +199,17 @@ fn lists_files(name: &str, words: &[Word]) -> bool {
                 && without(&["--path-separator", "-r", "--replace"])
         }
         "which" | "pwd" => true,
+        // Numbers of containers and names of objects, as their keeper makes them.
+        "docker" | "podman" => {
+            texts.iter().any(|text| matches!(*text, "-q" | "-aq" | "-qa" | "--quiet"))
+                && matches!(texts.first(), Some(&("ps" | "images" | "container" | "image" | "volume" | "network")))
+                && without(&["--format"])
+        }
+        "kubectl" => {
+            matches!(texts.first(), Some(&"get"))
+                && (texts.iter().any(|text| matches!(*text, "-oname" | "-o=name" | "--output=name"))
+                    || texts.windows(2).any(|pair| matches!(pair, ["-o" | "--output", "name"])))
+        }
         "command" => texts.first() == Some(&"-v"),
         "realpath" => letters(""),
         "readlink" => letters("fen"),

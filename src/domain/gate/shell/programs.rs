@@ -15,8 +15,11 @@ pub fn judge(name: &str, args: &[Word], appended: bool, listed: bool) -> Vec<Con
     if !appended && tells(name, args) {
         return Vec::new();
     }
-    if let Some(family) = FAMILIES.iter().find(|family| family.name == name) {
-        return concern(by_family(family, args));
+    if let Some(family) = FAMILY_BY_NAME.get(name) {
+        return concern(match appended && !listed && !family.refused.is_empty() {
+            true => Some(format!("“{name}” would be given words that are known only at run time.")),
+            false => by_family(family, args),
+        });
     }
     let Some(program) = lookup(name) else {
         return vec![effect(
@@ -27,7 +30,8 @@ pub fn judge(name: &str, args: &[Word], appended: bool, listed: bool) -> Vec<Con
     let dynamic = args.iter().find(|word| word.value.is_none());
     let reads = matches!(program.operands, Operands::Read | Operands::PatternRead);
     let found = match (&program.flags, dynamic) {
-        (Flags::Own(check), _) => check(args, appended),
+        // A name that was found begins with a folder: it is no test.
+        (Flags::Own(check), _) => check(args, appended && !(listed && name == "test")),
         (Flags::Any, Some(word)) if reads => Some(at_run_time(name, word)),
         (Flags::Any, _) => None,
         (Flags::But { .. }, Some(word)) if name != "printf" => Some(at_run_time(name, word)),
@@ -56,9 +60,14 @@ static BY_NAME: LazyLock<HashMap<&'static str, &'static Program>> = LazyLock::ne
     all.flat_map(|program| program.names.iter().map(move |name| (*name, program))).collect()
 });
 
-/// Builds the table now, so that no verdict pays for it.
+/// The programs with subcommands by name.
+static FAMILY_BY_NAME: LazyLock<HashMap<&'static str, &'static Family>> =
+    LazyLock::new(|| FAMILIES.iter().map(|family| (family.name, family)).collect());
+
+/// Builds the tables now, so that no verdict pays for them.
 pub fn prepare() {
     LazyLock::force(&BY_NAME);
+    LazyLock::force(&FAMILY_BY_NAME);
 }
 
 fn lookup(name: &str) -> Option<&'static Program> {
@@ -121,8 +130,15 @@ pub fn pattern_operand(name: &str, words: &[Word]) -> Option<usize> {
 
 /// Returns whether a program of the system is asked for nothing but its version, its help or its settings.
 pub fn tells(name: &str, args: &[Word]) -> bool {
-    let [only] = args else { return false };
+    let (only, loud) = match args {
+        [only] => (only, false),
+        [only, second] if matches!(value(Some(second)), Some("--verbose" | "-v" | "-vv")) => (only, true),
+        _ => return false,
+    };
     let Some(text) = value(Some(only)) else { return false };
+    if loud {
+        return text == "--version" && !name.is_empty() && name.chars().all(|c| c.is_ascii_lowercase());
+    }
     let plain = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "+-_.".contains(c));
     (plain && matches!(text, "--version" | "--help"))
         || TELLS.iter().any(|(names, words)| names.contains(&name) && words.contains(&text))
@@ -149,24 +165,49 @@ fn by_family(family: &Family, args: &[Word]) -> Option<String> {
     if let Some(word) = args.iter().find(|word| word.value.is_none()) {
         return Some(at_run_time(family.name, word));
     }
-    let Some(split) = super::options::split(&family.globals, args) else {
-        let first = args.first().and_then(|word| value(Some(word))).unwrap_or("");
-        return (!family.reads.contains(&first)).then(odd);
-    };
-    let words: Vec<&str> = split.rest.iter().filter_map(|word| value(Some(word))).collect();
-    let path = words.iter().take(2).copied().collect::<Vec<_>>().join(" ");
+    let rest = super::options::split(&family.globals, args).map_or(args, |split| split.rest);
+    let words: Vec<&str> = rest.iter().filter_map(|word| value(Some(word))).collect();
     let first = words.first().copied().unwrap_or("");
-    if !family.reads.contains(&first) && !family.reads.contains(&path.as_str()) {
+    let two = words.get(1).map(|second| (first, *second));
+    let known = |reads: &&str| match (reads.strip_prefix('='), reads.split_once(' ')) {
+        (Some(all), _) => all.split(' ').eq(words.iter().copied()),
+        (None, Some(("*", begins))) => two.is_some_and(|(_, second)| second.starts_with(begins)),
+        (None, Some(pair)) => Some(pair) == two,
+        (None, None) => *reads == first,
+    };
+    // A composition takes the file that describes it before what is asked of it.
+    let composed = first == "compose" && words.get(1).is_some_and(|word| word.starts_with('-'));
+    let reads = family.reads.iter().any(known) || composed && composition(family, &words);
+    if !reads {
         return Some(odd());
     }
-    let hit = words.iter().find(|word| {
-        family.refused.iter().any(|refused| {
-            *word == refused
-                || word.split(['/', ',', '=']).any(|part| part == *refused)
-                || (refused.starts_with("--")
-                    && word.len() > 4
-                    && refused.starts_with(word.split('=').next().unwrap_or(word)))
-        })
-    })?;
+    let follows = matches!(first, "logs") || two.is_some_and(|(_, second)| second == "logs") || composed;
+    let hit = words
+        .iter()
+        .find(|word| !(follows && **word == "-f") && family.refused.iter().any(|refused| is_refused(word, refused)))?;
     Some(format!("“{} … {}” does more than read.", family.name, super::clip(hit)))
+}
+
+/// `docker compose -f file -p name ps`: the options before the command, then one that reads.
+fn composition(family: &Family, words: &[&str]) -> bool {
+    let mut at = 1;
+    while let Some(word) = words.get(at).filter(|word| word.starts_with('-')) {
+        match *word {
+            "-f" | "--file" | "-p" | "--project-name" | "--profile" => at += 2,
+            _ => return false,
+        }
+    }
+    words.get(at).is_some_and(|command| family.reads.contains(&format!("compose {command}").as_str()))
+}
+
+fn is_refused(word: &str, refused: &str) -> bool {
+    if let Some(part) = refused.strip_prefix('*') {
+        return word.contains(part);
+    }
+    let letter = refused.len() == 2 && refused.starts_with('-');
+    let part = |part: &str| part.eq_ignore_ascii_case(refused) && (!refused.starts_with('-') || part == refused);
+    part(word)
+        || (letter && word.starts_with(refused))
+        || (!letter && word.split(['/', ',', '=', '.']).any(part))
+        || (refused.starts_with("--") && word.len() > 4 && refused.starts_with(word.split('=').next().unwrap_or(word)))
 }

@@ -6,11 +6,11 @@ use crate::domain::gate::facts::Word;
 
 const NO_OPTIONS: Options = Options { short: "", valued: "", long: &[], long_valued: &[] };
 
-fn texts(args: &[Word]) -> Option<Vec<&str>> {
+pub(super) fn texts(args: &[Word]) -> Option<Vec<&str>> {
     args.iter().map(|word| value(Some(word))).collect()
 }
 
-fn odd(name: &str) -> Option<String> {
+pub(super) fn odd(name: &str) -> Option<String> {
     Some(format!("“{name}” is used in a way that is not known to read only."))
 }
 
@@ -261,6 +261,35 @@ pub(super) fn openssl(args: &[Word], appended: bool) -> Option<String> {
                     rest,
                 )
         }
+        // What is asked for, checked, or made a sum of; no key is read, and nothing is written.
+        ["req" | "crl" | "verify", rest @ ..] => {
+            (texts.first() == Some(&"verify") || rest.contains(&"-noout"))
+                && alone(
+                    &[
+                        "-in",
+                        "-noout",
+                        "-text",
+                        "-subject",
+                        "-issuer",
+                        "-verify",
+                        "-modulus",
+                        "-pubkey",
+                        "-inform",
+                        "-nameopt",
+                        "-lastupdate",
+                        "-nextupdate",
+                        "-fingerprint",
+                        "-CAfile",
+                        "-untrusted",
+                        "-show_chain",
+                        "-verbose",
+                    ],
+                    rest,
+                )
+        }
+        ["ciphers", rest @ ..] => alone(&["-v", "-V", "-s", "-tls1_2", "-tls1_3"], rest),
+        ["list", rest @ ..] => rest.iter().all(|text| text.starts_with('-') && !text.contains('=')),
+        ["asn1parse", rest @ ..] => alone(&["-in", "-i", "-inform", "-dump"], rest),
         _ => false,
     };
     if fine { None } else { odd("openssl") }
