@@ -109,6 +109,10 @@ impl<'a> Walker<'a> {
         }
     }
 
+    fn is_text(&self, index: usize) -> bool {
+        matches!(self.node(index), Some(Node::Text))
+    }
+
     fn items(&self, index: usize) -> Option<&'a [usize]> {
         match self.node(index) {
             Some(Node::List(items)) => Some(items),
@@ -177,6 +181,7 @@ impl<'a> Walker<'a> {
             Some(Node::Symbol(name)) => self.named(name),
             Some(Node::List(items)) => match items.first().and_then(|head| self.symbol(*head)) {
                 Some("lambda") => self.lambda(items, bound),
+                Some("pcase-lambda") => self.pcase_lambda(items.get(1..).unwrap_or(&[]), bound),
                 Some("function" | "quote") => {
                     if let Some(inner) = items.get(1) {
                         self.tasks.push(Task::Callee(*inner, bound));
@@ -269,8 +274,20 @@ impl<'a> Walker<'a> {
             }
             "pcase-let" | "pcase-let*" => self.pcase_let(args, bound),
             "pcase-dolist" => self.pcase_dolist(args, bound),
+            // The name of a mode is looked up, and not worked out.
+            "bound-and-true-p"
+                if args.first().and_then(|arg| self.symbol(*arg)).is_some_and(|n| n.ends_with("-mode")) => {}
+            // Of a text that stands here they make a value; of nothing they would ask somebody.
+            "read" | "calc-eval" if matches!(args, [only] if self.is_text(*only)) => {}
+            "org-read-date" if args.get(2).is_some_and(|text| self.is_text(*text)) => self.values(args, &bound),
             "function" => self.tasks.extend(args.first().map(|inner| Task::Callee(*inner, bound))),
             "lambda" => self.lambda(items, bound),
+            "pcase-lambda" => self.pcase_lambda(args, bound),
+            // Below the headings of this buffer; a scope would open files.
+            "org-map-entries" if args.len() <= 2 => {
+                self.tasks.extend(args.first().map(|function| Task::Callee(*function, bound.clone())));
+                self.values(args.get(1..).unwrap_or(&[]), &bound);
+            }
             "let" | "let*" | "if-let" | "if-let*" | "when-let" | "when-let*" | "and-let*" => {
                 self.let_form(args, bound, None);
             }
@@ -530,6 +547,15 @@ impl<'a> Walker<'a> {
             let inner = self.pattern(parts.first().copied(), &bound);
             self.values(parts.get(1..).unwrap_or(&[]), &inner);
         }
+    }
+
+    /// `(pcase-lambda (pattern…) body…)`
+    fn pcase_lambda(&mut self, args: &[usize], bound: Bound) {
+        let mut inner = bound;
+        for pattern in args.first().and_then(|list| self.items(*list)).unwrap_or(&[]) {
+            inner = self.pattern(Some(*pattern), &inner);
+        }
+        self.values(args.get(1..).unwrap_or(&[]), &inner);
     }
 
     fn pcase_let(&mut self, args: &[usize], bound: Bound) {
