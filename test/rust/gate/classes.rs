@@ -441,3 +441,237 @@ proptest! {
         prop_assert_ne!(world.verdict("shell", json!({"command": script.clone()})), "pass", "{}", script);
     }
 }
+
+#[test]
+fn what_describes_lists_and_shows_is_known_in_every_family() {
+    let world = World::new();
+    let reads = [
+        "kubectl logs -f deploy/shop --tail=5",
+        "kubectl -n shop logs -f pod/web",
+        "kubectl config view",
+        "docker compose -f stage.yml -p shop ps",
+        "docker service logs shop_web",
+        "docker context inspect",
+        "podman container ls -a",
+        "helm get values shop",
+        "gh secret list",
+        "gh auth status",
+        "cargo search serde --limit 3",
+        "npm audit --json",
+        "pip cache list",
+        "pip3 config list",
+        "poetry show --tree",
+        "go mod graph",
+        "hg log -l 3",
+        "hg status",
+        "svn info",
+        "jj log -n 5",
+        "resolvectl status",
+        "coredumpctl list",
+        "networkctl status eth0",
+        "nmcli device",
+        "nmcli -t device status",
+        "zypper search ripgrep",
+        "apk info -v",
+        "zpool status -v",
+        "btrfs filesystem usage /",
+        "aws sts get-caller-identity",
+        "aws --region eu-central-1 ec2 describe-vpcs",
+        "az group list -o table",
+        "gcloud config list",
+        "xrandr --query",
+        "code --list-extensions",
+        "firewall-cmd --list-all",
+        "git remote show -n origin",
+        "docker ps -aq | xargs docker inspect",
+        "kubectl get pods -o name | xargs kubectl describe",
+        "find . -type l ! -exec test -e {} \\; -print",
+        "emacsclient --version",
+        "rustc --version --verbose",
+        "openssl x509 -in chain.pem -noout -enddate -subject",
+        "openssl req -in shop.csr -noout -text",
+        "ssh-keygen -lf host.pub",
+        "gpg --verify a.tar.asc a.tar",
+        "pandoc -f org -t plain README.md",
+        "pandoc README.md -t gfm --wrap=none | head",
+        "exiftool -CreateDate -ImageSize a.jpg",
+        "ffprobe -v error -show_streams -of json a.mp4",
+        "aspell list < README.md",
+        "hledger -f a.journal balance",
+        "man 5 crontab | col -b",
+        "screen -ls",
+        "nvidia-smi --query-gpu=memory.used --format=csv",
+    ];
+    check(&world, "shell", "command", "pass", &reads);
+    let more = [
+        "kubectl get Secrets shop -o yaml",
+        "kubectl get secrets.v1. -A",
+        "kubectl get -fhttps://a.example/x.yaml",
+        "kubectl cluster-info dump --output-directory=out",
+        "kubectl get pods --profile=cpu --profile-output=x",
+        "docker compose -f evil.yml up",
+        "docker compose -f x run web sh",
+        "docker compose config -ofile",
+        "gh auth status --show-token",
+        "npm audit fix",
+        "echo fix | xargs npm audit",
+        "docker ps --format '--output=x' | xargs docker compose config",
+        "docker ps -q --format '--output=x' | xargs docker compose config",
+        "echo secret | xargs kubectl get",
+        "nmcli device disconnect eth0",
+        "nmcli connection delete shop",
+        "nmcli connection show --show-secrets shop",
+        "playerctl position 10",
+        "pyenv local 3.12",
+        "hg branch new",
+        "hg --config alias.log=!id log",
+        "hg cat -o x README",
+        "svn log svn+ssh://a.example/x",
+        "svn diff --diff-cmd ./x",
+        "jj diff --tool ./x",
+        "jj --config ui.pager=id log",
+        "tmux ls -F '#(id)'",
+        "tmux list-windows -F#(id)",
+        "firewall-cmd --list-all --add-port=22/tcp",
+        "code --list-extensions --install-extension x.y",
+        "zpool iostat -c ./x",
+        "btrfs device stats -z /",
+        "losetup -l -d /dev/loop0",
+        "aws secretsmanager get-secret-value --secret-id x",
+        "aws ec2 describe-vpcs --endpoint-url http://a.example",
+        "gcloud config configurations activate x",
+        "xrandr --output eDP-1 --off",
+        "nix-store -q --add-root x /nix/store/y",
+        "resolvectl query a.example",
+        "gio cat notes.org",
+        "emacsclient --version x.el",
+        "openssl req -new -key k",
+        "openssl x509 -in a.crt -signkey b",
+        "ssh-keygen -t ed25519 -f new",
+        "gpg --import a.asc",
+        "gpg --list-keys --output x",
+        "pandoc README.md -o x.html",
+        "pandoc -t evil.lua README.md",
+        "pandoc --filter ./x README.md",
+        "pandoc https://a.example/x",
+        "exiftool -Comment=x a.jpg",
+        "exiftool -if 'system(\"id\")' a.jpg",
+        "exiftool -@ args",
+        "ffprobe https://a.example/x.m3u8",
+        "aspell check README.md",
+        "hledger -f a.journal balance -o x",
+        "ledger -f a.ledger --script x balance",
+        "man ./a.1",
+        "man /etc/hosts",
+        "screen -dm id",
+        "nvidia-smi -pm 1",
+    ];
+    check(&world, "shell", "command", "ask|deny", &more);
+    // Work that asks is not refused, wherever keys are made.
+    let work = ["ssh-keygen -t ed25519 -f ~/.ssh/id_new", "gpg --export me", "pandoc a.md -o a.pdf"];
+    check(&world, "shell", "command", "ask", &work);
+}
+
+#[test]
+fn keys_histories_and_homes_of_others_are_shut_wherever_programs_keep_them() {
+    let world = World::new();
+    let shut = [
+        "~/.config/pip/pip.conf",
+        "~/.hgrc",
+        "~/.subversion/auth/svn.simple/0af",
+        "~/.dbt/profiles.yml",
+        "~/.jupyter/jupyter_server_config.json",
+        "~/.config/himalaya/config.toml",
+        "~/.config/rbw/config.json",
+        "~/.vnc/passwd",
+        "~/.dbeaver4/credentials-config.json",
+        "~/.local/state/zsh/history",
+        "~/.local/share/nu/history",
+        "~/.emacs.d/eshell/history",
+        "~/.aider.chat.history.md",
+        "~/.gist-token",
+        "~/.shop_api_key",
+        "~/.erlang.cookie",
+        "~/.Xauthority",
+        "~/.local/share/passepartout/store.db",
+        "~/Library/Application Support/Firefox/profiles.ini",
+        "~/Documents/Passwords.xlsx",
+        "release.p8",
+        "shop.env",
+        ".dev.vars",
+        "local.settings.json",
+        "appsettings.Production.json",
+        "values-secret-prod.yaml",
+        "api-keys.txt",
+        "vault.kdbx.bak",
+        "/var/run/docker.sock",
+        "/etc/postfix/sasl/sasl_passwd",
+        "/proc/1/auxv",
+        "/tmp/ssh-abc/agent.12",
+    ];
+    check(&world, "read-file", "path", "deny", &shut);
+    let kept = [
+        "~/.config/some-new-tool/config.toml",
+        "~/.local/share/some-new-tool/data.json",
+        "~/.some-new-tool/accounts.xml",
+        "~/.cache/some-new-tool/index.sqlite",
+        "~/.zsh.d/shop-tokens.zsh",
+    ];
+    check(&world, "read-file", "path", "ask", &kept);
+    let programs = ["~/.config/some-new-tool/notes.md", "~/.config/some-new-tool/theme.css"];
+    check(&world, "read-file", "path", "pass", &programs);
+    check(&world, "read-file", "path", "ask", &["/home/somebody-else/diary.org", r"\\host\share\a.txt"]);
+    let free = [
+        "secrets.example.yaml",
+        "shop.env.example",
+        "example.env",
+        r"a\.env",
+        "token.rs",
+        "src/history.rs",
+        "appsettings.json",
+        "values.yaml",
+        "password.rs",
+        "keys.md",
+    ];
+    check(&world, "read-file", "path", "pass", &free);
+    check(&world, "shell", "command", "pass", &["git grep -n process.env", "git log --grep password"]);
+}
+
+#[test]
+fn lisp_that_looks_at_keys_windows_and_times_is_pure() {
+    let world = World::new();
+    let pure = [
+        "(bound-and-true-p visual-line-mode)",
+        "(read \"(a . 1)\")",
+        "(org-read-date nil nil \"+2w\")",
+        "(calc-eval \"7 * 6\")",
+        "(lookup-key global-map (kbd \"C-x s\"))",
+        "(mapcar #'window-buffer (list (selected-window)))",
+        "(subst-char-in-string ?- ?_ \"a-b\")",
+        "(length (buffer-list))",
+        "(mapcar (pcase-lambda (`(,k . ,v)) (cons v k)) '((1 . 2)))",
+        "(let ((v (make-vector 2 0))) (aset v 0 1) v)",
+        "(with-temp-buffer (insert \"* A\\n\") (org-mode) (org-map-entries #'org-get-heading))",
+        "(calendar-nth-named-day 1 0 12 2026)",
+        "(map-merge-with 'list #'+ '((a . 1)) '((a . 2)))",
+    ];
+    check(&world, "eval-lisp", "code", "pass", &pure);
+    let more = [
+        "(bound-and-true-p my-password)",
+        "(read (current-buffer))",
+        "(read)",
+        "(eval (read \"(delete-file \\\"x\\\")\"))",
+        "(org-read-date)",
+        "(calc-eval (buffer-string))",
+        "(calc-eval \"1\" 'macro)",
+        "(funcall (lookup-key global-map (kbd \"C-x s\")))",
+        "(mapcar (pcase-lambda (`(,k . ,v)) (delete-file k)) '((1 . 2)))",
+        "(pcase-lambda ((pred delete-file)) 1)",
+        "(aset exec-path 0 \"x\")",
+        "(setcar load-path \"x\")",
+        "(org-map-entries #'org-babel-execute-src-block)",
+        "(org-map-entries #'ignore t 'agenda)",
+        "(map-merge-with 'list #'rename-file '((a . 1)) '((a . 2)))",
+    ];
+    check(&world, "eval-lisp", "code", "ask|deny", &more);
+}

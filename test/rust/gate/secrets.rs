@@ -364,3 +364,62 @@ fn what_is_larger_than_four_megabytes_asks_unread() {
     assert_eq!(world.verdict("message", json!({"text": large})), "ask");
     assert!(begun.elapsed() < Duration::from_secs(20));
 }
+
+#[test]
+fn what_was_drawn_by_lot_is_found_by_how_its_letters_are_mixed() {
+    let world = World::new();
+    let small: &str = "abcdefghijklmnopqrstuvwxyz0123456789";
+    let letters: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    let mut missed = Vec::new();
+    for seed in 1..=60 {
+        let texts = [
+            format!("DEVOPS_PAT={}", drawn(small, 52, seed)),
+            format!("client_secret = {}", drawn(small, 30, seed)),
+            format!("API_TOKEN={}", drawn(BASE62, 40, seed)),
+            format!("db.password={}", drawn(letters, 20, seed)),
+            format!("mysql -u root -p{} shop", drawn(BASE62, 16, seed)),
+            format!("Shop.Client('{}')", drawn(BASE62, 40, seed)),
+            format!("setAccessToken(\"{}\")", drawn(BASE62, 32, seed)),
+            format!("psk=\"{}\"", drawn(BASE62, 20, seed)),
+            format!(r#"{{"kty":"EC","crv":"P-256","d":"{}"}}"#, drawn(BASE62, 43, seed)),
+            format!("live_{}", drawn(HEX, 35, seed)),
+            format!("ddp_{}", drawn(BASE62, 36, seed)),
+            format!("api_keys:\n  - {}\n", drawn(BASE62, 36, seed)),
+            format!("get(url, auth=('shop', '{}'))", drawn(BASE62, 16, seed)),
+            format!("the password is {}", drawn(BASE62, 14, seed)),
+            format!("user a insecure-password {}", drawn(BASE62, 16, seed)),
+            format!("ConvertTo-SecureString \"{}\" -AsPlainText", drawn(BASE62, 16, seed)),
+            format!("contraseña: {}", drawn(BASE62, 16, seed)),
+        ];
+        missed.extend(texts.into_iter().filter(|text| world.verdict("message", json!({"text": text})) == "pass"));
+    }
+    // Chance makes a word now and then.
+    assert!(missed.len() * 100 <= 60 * 17 * 2, "{missed:#?}");
+}
+
+#[test]
+fn open_keys_names_and_sealed_values_pass() {
+    let world = World::new();
+    let sealed = format!("password: AgB{}", drawn(BASE62, 400, 3));
+    let map = format!("accessToken = 'pk.eyJ1Ijoi{}.{}'", drawn(BASE62, 60, 4), drawn(BASE62, 22, 5));
+    let errors = format!("init({{ dsn: 'https://{}@o12345.ingest.sentry.io/6' }})", drawn(HEX, 32, 6));
+    for text in [
+        sealed.as_str(),
+        &map,
+        &errors,
+        "token = getUserIdByKey",
+        "the password is required",
+        "the password is case-sensitive",
+        "signingkey = 3AA5C34371567BD2",
+        "passwords:\n  - see the vault\n",
+        "auth=('user', 'password')",
+        "password = 'resetPasswordToken'",
+        "setToken(\"refresh-token-name\")",
+        "const secret = HTTPServerConfigFactory",
+        "new Client('https://api.shop.example')",
+        "format = 'compatibilityFormat2'",
+        "{\"d\": \"M12.5 3.2L4.4 9.1z\"}",
+    ] {
+        assert_eq!(world.verdict("message", json!({"text": text})), "pass", "{text}");
+    }
+}
