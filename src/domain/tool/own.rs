@@ -305,7 +305,7 @@ fn bounded(said: &Sexp, key: &str, usual: i64, (least, most): (i64, i64)) -> Res
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::tool::{Named, Stands, Toolbox};
+    use crate::domain::tool::{Named, Toolbox};
 
     const MARK: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 

@@ -167,7 +167,7 @@ impl Ground {
     /// Returns the files that are not as they were.
     fn changes(&self) -> Result<Vec<Change>, SandboxError> {
         let Some(before) = &self.before else {
-            return Ok(layer::changes(&self.room.folder.join(layer::WRITTEN), &self.project)?);
+            return layer::changes(&self.room.folder.join(layer::WRITTEN), &self.project);
         };
         let files = changed_files(before, &stamps(&self.room.folder)?);
         let change = |file: String| {

@@ -253,7 +253,7 @@ fn ending(name: &str) -> Option<Says> {
     let tail = name.as_bytes().last_chunk::<2>();
     let ends = |end: &&str| end.as_bytes().last_chunk() == tail && name.ends_with(*end);
     let (_, says) = ENDINGS.iter().filter(|(end, _)| ends(end)).max_by_key(|(end, _)| end.len())?;
-    let open = OPEN.iter().any(|end| ends(end));
+    let open = OPEN.iter().any(ends);
     let told = open || name.contains("public") || name.contains("checksum") || name.contains("fingerprint");
     (!told).then_some(*says)
 }
