@@ -174,7 +174,7 @@ mod gates {
     #[divan::bench]
     fn survey_and_judge_a_write(bencher: Bencher) {
         let world = World::get();
-        let action = world.write(64 * 1024);
+        let action = world.write(&world::prose(64 * 1024));
         bencher.counter(ItemsCount::new(1_usize)).bench(|| world.judge(black_box(&action)));
     }
 

@@ -1,6 +1,10 @@
 //! What confinement costs at the start of a command, from a process as large as a large Emacs.
 
 use crate::report::row;
+use passepartout::domain::label::Privacy;
+use passepartout::edge::sandbox::{Launcher, Walls};
+use passepartout::edge::worker::{Evaluated, Owner, WorkerLimits, Workers};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
@@ -35,6 +39,7 @@ pub fn print() {
         fewer.extend(timed(confined(&["--walls", "fewer"])));
     }
     std::hint::black_box(&held);
+    worker(Path::new(launcher));
     let plain = told(&mut plain).unwrap_or_default();
     for (name, promised, times) in [
         ("start of a command in 500 MB, all walls", "p50 8 ms", &mut all),
@@ -43,6 +48,29 @@ pub fn print() {
         match told(times) {
             Some(figures) => row(name, promised, &format!("{figures}; plain {plain}")),
             None => row(name, promised, "not possible on this machine"),
+        }
+    }
+}
+
+/// Prints what the first call of a Lisp worker takes, which starts a confined Emacs, and what later ones do.
+fn worker(launcher: &Path) {
+    const STARTS: usize = 10;
+    const CALLS: usize = 500;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let workers = Workers::new(Launcher::at(launcher).unwrap(), WorkerLimits::USUAL);
+    let call = |owner: &Owner| {
+        let from = Instant::now();
+        let answer = runtime.block_on(workers.evaluate(owner, Walls::All, "(+ 1 2)", Privacy::Open)).ok()?;
+        (answer.ended == Evaluated::Value("3".to_string())).then(|| from.elapsed().as_secs_f64() * 1e3)
+    };
+    let owner = |n: usize| Owner::Skill(format!("bench {n}"));
+    let mut starts: Vec<f64> = (0..STARTS).filter_map(|n| call(&owner(n))).collect();
+    let mut calls: Vec<f64> = (0..CALLS).filter_map(|_| call(&owner(STARTS - 1))).collect();
+    for (name, times) in [("start of a Lisp worker", &mut starts), ("a call to a warm Lisp worker", &mut calls)] {
+        times.sort_by(f64::total_cmp);
+        match (times.get(times.len() / 2), times.get(times.len() * 99 / 100)) {
+            (Some(middle), Some(most)) => row(name, "", &format!("p50 {middle:.2} ms, p99 {most:.2}")),
+            _ => row(name, "", "not possible on this machine"),
         }
     }
 }

@@ -80,6 +80,43 @@ pub fn print(world: &World) {
     row("yardstick: BLAKE3 of 1 MB", "", &format!("{:.1} ms", millis(hash)));
     row("secrets in 1 MB of prose", "", &format!("{:.1} ms", millis(scan)));
     row("a verdict on 1 MB of prose", "20 ms", &format!("{:.1} ms", millis(whole)));
+    larger(world, &prose, &best);
+}
+
+/// Prints what larger actions take by the megabyte, by tool and by what stands in them.
+fn larger(world: &World, prose: &str, best: &dyn Fn(&dyn Fn()) -> Duration) {
+    let again = |piece: &str, bytes: usize| piece.repeat(bytes / piece.len());
+    let million = |piece: &str| again(piece, 1_000_000);
+    let code = million("fn read(at: &str) -> Result<(), Error> { let key = open(at)?; call(\"a\", 'b', &key) }\n");
+    let base64 = million("TWFuIGlzIGRpc3Rpbmd1aXNoZWQsIG5vdCBvbmx5IGJ5IGhpcyByZWFzb24sIGJ1dCBieQ");
+    let addresses = million("see https://example.org/a/b?c=d&e=f of user@example.org, ");
+    let quotes = million("'a' \"b\" `c` ");
+    let lines = million("password = \n");
+    let lisp = million("(defun name (one) (let ((two 1)) (+ one two)))\n");
+    let nested = again("(let ((a 1)) ", 2_000) + &again(")", 2_000);
+    for (tool, argument, kind, text) in [
+        ("write-file", "content", "prose", prose),
+        ("write-file", "content", "code", &code),
+        ("write-file", "content", "base64 in one line", &base64),
+        ("message", "text", "addresses", &addresses),
+        ("message", "text", "quotes", &quotes),
+        ("message", "text", "telling names", &lines),
+        ("eval-lisp", "code", "Lisp", &lisp),
+        ("eval-lisp", "code", "Lisp, nested too deeply", &nested),
+        ("shell", "command", "prose", prose),
+    ] {
+        let action = if tool == "write-file" { world.write(text) } else { world.action(tool, argument, text) };
+        let took = best(&|| {
+            black_box(world.judge(&action));
+        });
+        let rate = took.as_secs_f64() * 1e9 / text.len() as f64;
+        row(&format!("{tool}, 1 MB of {kind}"), "20 ms a MB", &format!("{rate:.1} ms a MB"));
+    }
+    let most = world.action("message", "text", &again("word ", 5 << 20));
+    let took = best(&|| {
+        black_box(world.judge(&most));
+    });
+    row("a message of 5 MiB, asked about unread", "", &format!("{:.1} ms", took.as_secs_f64() * 1e3));
 }
 
 fn timed<T>(work: impl FnOnce() -> T) -> Duration {

@@ -168,12 +168,10 @@ impl World {
         Action::new(&Toolbox::builtin(), tool, args, Some("A bench asks for it."), Labels::MODEL).unwrap()
     }
 
-    pub fn write(&self, bytes: usize) -> Action {
+    pub fn write(&self, text: &str) -> Action {
         let path = self.folder.path().join("out.txt").to_string_lossy().into_owned();
-        let args = Map::from_iter([
-            ("path".to_string(), Value::from(path)),
-            ("content".to_string(), Value::from(prose(bytes))),
-        ]);
+        let args =
+            Map::from_iter([("path".to_string(), Value::from(path)), ("content".to_string(), Value::from(text))]);
         Action::new(&Toolbox::builtin(), "write-file", args, Some("A bench asks for it."), Labels::MODEL).unwrap()
     }
 

@@ -163,7 +163,7 @@ pub mod tests {
                         MACHINE => machine,
                         k => {
                             let argument = arguments[((k - ARGUMENTS) / 8) as usize];
-                            if (k - ARGUMENTS) % 8 == 0 { argument as u32 } else { (argument >> 32) as u32 }
+                            if (k - ARGUMENTS).is_multiple_of(8) { argument as u32 } else { (argument >> 32) as u32 }
                         }
                     }
                 }

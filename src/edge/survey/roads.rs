@@ -34,6 +34,9 @@ enum Stand {
     Closed,
 }
 
+/// A folder, and the canonical one that it leads to, if it leads to one.
+type Start = (PathBuf, Option<Rc<[u8]>>);
+
 /// One name in a folder.
 pub struct Entry {
     /// The name.
@@ -47,7 +50,7 @@ pub struct Entry {
 pub struct Roads {
     known: RefCell<HashMap<Vec<u8>, Stand>>,
     /// Folders from which names were followed, and where they lead: few, so they are searched one by one.
-    starts: RefCell<Vec<(PathBuf, Option<Rc<[u8]>>)>>,
+    starts: RefCell<Vec<Start>>,
     listed: RefCell<HashMap<PathBuf, Rc<[Entry]>>>,
     looks: Cell<usize>,
 }

@@ -232,7 +232,7 @@ mod tests {
         let tangled = "a|".repeat(8_000) + "a";
         let many = "true; ".repeat(700);
         for (text, why) in [(&tangled, "too tangled"), (&many, "too many parts")] {
-            let script = read(text, &known, &Patience::default());
+            let script = read(text, &known, &Patience::of_files());
             assert!(script.unknown.iter().any(|told| told.contains(why)), "{:?}", script.unknown);
             assert!(script.commands.len() <= COMMANDS as usize);
         }

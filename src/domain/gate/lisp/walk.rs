@@ -705,3 +705,17 @@ impl<'a> Walker<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Found, examine};
+
+    #[test]
+    fn what_binds_very_many_names_ends_with_a_question() {
+        let few: String = (0..200).map(|n| format!("(a{n} {n})")).collect();
+        assert_eq!(examine(&format!("(let ({few}) (+ a1 a2))")), []);
+        let many: String = (0..50_000).map(|n| format!("(a{n} {n})")).collect();
+        let found = examine(&format!("(let ({many}) (+ a1 a2))"));
+        assert!(matches!(found.as_slice(), [Found::Unknown(why)] if why.contains("followed")), "{found:?}");
+    }
+}
