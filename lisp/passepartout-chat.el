@@ -71,6 +71,10 @@ with prefix argument AGAIN, ask that one once more."
   (unless passepartout-chat-mode
     (user-error "This buffer is not a chat; M-x passepartout-chat opens one")))
 
+(defvar-local passepartout-chat--spoke nil
+  "Whether something was asked here since the buffer was made.")
+(put 'passepartout-chat--spoke 'permanent-local t)
+
 (defun passepartout-chat--ask (start)
   "Send the question whose heading begins at START.
 Whichever buffer shows it, the answer is one of the chat itself."
@@ -103,6 +107,7 @@ Put the text into a file and name the file"
           :file ,(and buffer-file-name (expand-file-name buffer-file-name))
           :project ,(passepartout-chat--project))
         session)
+       (setq passepartout-chat--spoke t)
        (passepartout-chat--show-state)))))
 
 (defun passepartout-chat--hide-token ()
@@ -262,7 +267,8 @@ question at point; \\[passepartout-chat-interrupt] stops the answer."
                             passepartout-chat--turns)))
       (setq passepartout-chat--turns
             (seq-difference passepartout-chat--turns mine #'eq))
-      (when (and (passepartout-running-p) (passepartout-chat--session))
+      (when (and passepartout-chat--spoke (passepartout-running-p)
+                 (passepartout-chat--session))
         (passepartout-send-event :interrupt '(:closed t)
                                  (passepartout-chat--session))))))
 

@@ -763,6 +763,11 @@ Sources: [[id:abc-1][A x note]], [[file:/tmp/n.org::*B][B]]
 
 (ert-deftest passepartout-chat-a-killed-chat-is-closed ()
   (passepartout-fake-with
+    (passepartout-chat-tests--open)
+    (set-buffer-modified-p nil)
+    (kill-buffer)
+    ;; Where nothing was asked there is nothing to close.
+    (should-not (passepartout-fake-sent :interrupt))
     (let ((session (passepartout-chat-tests--open)))
       (passepartout-chat-tests--ask "Q1")
       (passepartout-chat-tests--answer session "t1" '("done"))
