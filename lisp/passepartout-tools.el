@@ -195,7 +195,7 @@ there it has another name each time."
   (let* ((print-length nil) (print-level nil) (print-circle t)
          (print-gensym nil) (print-escape-newlines t)
          (body (prin1-to-string function)))
-    (when (string-match-p "\\`#<" body)
+    (when (string-match-p "#<" body)
       (setq body (format "%s %s %s" body (float-time) (random))))
     (secure-hash 'sha256 (concat (prin1-to-string payload) body))))
 

@@ -234,8 +234,8 @@ says, else for 24.  A change counts from the next start of the core (see
 
 (defcustom passepartout-dry-run t
   "Whether a command that waits for you is tried out first.
-The copy of its project is thrown away; there is no network in it and
-nothing secret.  What came of it stands in the flight plan.  A change
+What it writes is thrown away; there is no network for it and nothing
+secret.  What came of it stands in the flight plan.  A change
 counts from the next start of the core (see `passepartout-restart')."
   :type 'boolean
   :package-version '(passepartout . "0.1.0"))

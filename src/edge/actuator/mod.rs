@@ -14,6 +14,7 @@ mod own;
 pub mod put;
 pub mod read;
 pub(super) mod rehearse;
+mod remove;
 mod restore;
 pub mod shell;
 pub mod write;

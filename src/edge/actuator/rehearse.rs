@@ -7,10 +7,12 @@ use crate::domain::gate::differ::difference;
 use crate::domain::gate::plan::Tried;
 use crate::domain::scope::Scope;
 use crate::edge::actuator::layer;
+use crate::edge::actuator::remove::remove;
 use crate::edge::config::Config;
 use crate::edge::sandbox::{Limits, Policy, SandboxError, SecretTest, Stamps, changed_files, stamps};
+use crate::edge::survey::open;
 use std::io::Read;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,8 +36,8 @@ const SHOWN: usize = 12;
 const SHOWN_BYTES: u64 = 64 * 1024;
 /// So many characters of what it said are shown.
 const SAID: usize = 8_000;
-/// How often it is tried to take what was written away.
-const ROUNDS: usize = 200;
+/// What is said of a command that writes too much.
+pub(super) const TOO_MUCH: &str = "it would write more than 100 MB";
 /// What is older than this is nobody's any more.
 const OLD: Duration = Duration::from_secs(3600);
 
@@ -157,62 +159,88 @@ impl Ground {
 
     /// Returns what a command that said this did, and takes the ground away: in words for the human, and file by file by
     /// the names that these have in the project. Blocks.
-    pub(super) fn looked_at(mut self, said: &str) -> Result<Tried, SandboxError> {
-        let tried = self.changes().map(|changed| told(&changed, said));
+    ///
+    /// # Errors
+    /// When it wrote too much, when not all of it can be looked at, or when it was given up.
+    pub(super) fn looked_at(mut self, said: &str, given_up: Arc<AtomicBool>) -> Result<Tried, SandboxError> {
+        let mut budget = Budget { given_up, ..Budget::default() };
+        let tried = match size(&self.room.folder) > self.room.bytes.saturating_add(WRITTEN) {
+            true => Err(SandboxError::Policy(TOO_MUCH.to_string())),
+            false => self.changes(&mut budget).and_then(|changed| told(&changed, said, &mut budget)),
+        };
         remove(&self.room.folder);
         self.room.gone = true;
         tried
     }
 
     /// Returns the files that are not as they were.
-    fn changes(&self) -> Result<Vec<Change>, SandboxError> {
+    fn changes(&self, budget: &mut Budget) -> Result<Vec<Change>, SandboxError> {
         let Some(before) = &self.before else {
-            return layer::changes(&self.room.folder.join(layer::WRITTEN), &self.project);
+            return layer::changes(&self.room.folder.join(layer::WRITTEN), &self.project, budget);
         };
-        let files = changed_files(before, &stamps(&self.room.folder)?);
+        let after = stamps(&self.room.folder)?;
+        if let Some((shut, _)) = after.iter().find(|(_, stamp)| stamp.shut) {
+            let name = shut.file_name().unwrap_or_default().to_string_lossy();
+            return Err(SandboxError::Policy(format!("it left “{name}” where nobody can look into it")));
+        }
         let change = |file: String| {
             let now = PathBuf::from(file);
             let real = self.project.join(now.strip_prefix(&self.room.folder).unwrap_or(&now));
-            Change { real, now: now.symlink_metadata().is_ok().then_some(now) }
+            Change { real, now: now.symlink_metadata().is_ok_and(|about| !about.is_dir()).then_some(now) }
         };
-        Ok(files.into_iter().map(change).collect())
+        Ok(changed_files(before, &after).into_iter().map(change).collect())
+    }
+}
+
+/// How much of what a command left is looked at.
+pub(super) struct Budget {
+    /// So many files and folders more.
+    pub(super) entries: usize,
+    /// So many bytes more.
+    left: u64,
+    given_up: Arc<AtomicBool>,
+}
+
+impl Default for Budget {
+    fn default() -> Budget {
+        Budget { entries: 100_000, left: COPIED, given_up: Arc::default() }
+    }
+}
+
+impl Budget {
+    /// Takes note of one more file or folder.
+    ///
+    /// # Errors
+    /// When there are too many, or it was given up.
+    pub(super) fn entry(&mut self) -> Result<(), SandboxError> {
+        if self.given_up.load(Ordering::Relaxed) {
+            return Err(SandboxError::Policy("it was given up".to_string()));
+        }
+        let left = self.entries.checked_sub(1);
+        self.entries =
+            left.ok_or_else(|| SandboxError::Policy("it would change more than 100,000 files".to_string()))?;
+        Ok(())
+    }
+
+    /// Returns whether so many bytes more may be read.
+    ///
+    /// # Errors
+    /// When it was given up.
+    pub(super) fn bytes(&mut self, more: u64) -> Result<bool, SandboxError> {
+        self.entry()?;
+        let left = self.left.checked_sub(more);
+        self.left = left.unwrap_or(self.left);
+        Ok(left.is_some())
     }
 }
 
 /// A file that a command would make, change or remove.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub(super) struct Change {
     /// Where it stands in the project.
     pub(super) real: PathBuf,
     /// Where it stands as the command left it; `None` when the command removed it.
     pub(super) now: Option<PathBuf>,
-}
-
-/// Takes a folder away, also one in which a command took rights away, or in which one writes that was just killed.
-///
-/// Nothing is waited for: each round takes away what the one before found shut, or what was made meanwhile, and who was
-/// killed makes nothing more. What is left for another reason is swept later.
-fn remove(folder: &Path) {
-    for _ in 0..ROUNDS {
-        match std::fs::remove_dir_all(folder) {
-            Ok(()) => return,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return,
-            Err(_) => open_up(folder),
-        }
-        std::thread::yield_now();
-    }
-}
-
-fn open_up(folder: &Path) {
-    let mut folders = vec![folder.to_path_buf()];
-    while let Some(folder) = folders.pop() {
-        let _ = std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o700));
-        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
-            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                folders.push(entry.path());
-            }
-        }
-    }
 }
 
 /// Says to a copying that it need not go on; it does so when it is dropped.
@@ -314,7 +342,7 @@ fn size(folder: &Path) -> u64 {
 }
 
 /// Returns what came of a trial.
-fn told(changed: &[Change], said: &str) -> Tried {
+fn told(changed: &[Change], said: &str, budget: &mut Budget) -> Result<Tried, SandboxError> {
     let short: String = said.chars().take(SAID).collect();
     let cut = if short.len() < said.len() { "\n… and more, which is not shown." } else { "" };
     let mut text = format!("Without a network and without secrets; nothing of it was kept:\n{short}{cut}\n");
@@ -334,32 +362,44 @@ fn told(changed: &[Change], said: &str) -> Tried {
         } else {
             text.push_str(&format!("{name}: changed as well\n"));
         }
-        files.push((name, now.as_deref().and_then(content)));
+        let length = now.as_ref().and_then(|now| now.symlink_metadata().ok()).map_or(0, |about| about.len());
+        let now = match budget.bytes(length)? {
+            true => now.as_deref().and_then(content),
+            false => Some(format!("of {length} bytes")),
+        };
+        files.push((name, now));
     }
-    Tried { ran: true, text, said: said.to_string(), files }
+    Ok(Tried { ran: true, text, said: said.to_string(), files })
 }
 
-/// Returns a short text; what is not there is an empty one.
+/// Returns a short text; what is not there is an empty one. No link is followed: it may lead to what is nobody's business.
 fn read(path: &Path) -> Option<String> {
-    match path.symlink_metadata() {
-        Err(_) => Some(String::new()),
-        Ok(about) if about.is_file() && about.len() <= SHOWN_BYTES => std::fs::read_to_string(path).ok(),
-        Ok(_) => None,
-    }
+    let file = match open::file(path) {
+        Ok(file) => file,
+        Err(_) if open::folder(path.parent()?).is_ok() && path.symlink_metadata().is_ok() => return None,
+        Err(_) => return Some(String::new()),
+    };
+    let about = file.metadata().ok().filter(|about| about.is_file() && about.len() <= SHOWN_BYTES)?;
+    let mut text = String::new();
+    file.take(about.len()).read_to_string(&mut text).ok().map(|_| text)
 }
 
 /// Returns the name of the bytes of a file, in hexadecimal; `None` when it is not there or is no file.
 pub(super) fn content(path: &Path) -> Option<String> {
-    let about = path.symlink_metadata().ok().filter(|about| about.is_file())?;
-    match about.len() <= COPIED {
-        true => std::fs::read(path).ok().map(|bytes| blake3::hash(&bytes).to_hex().to_string()),
-        false => Some(format!("of {} bytes", about.len())),
+    let file = open::file(path).ok()?;
+    let about = file.metadata().ok().filter(|about| about.is_file())?;
+    if about.len() > COPIED {
+        return Some(format!("of {} bytes", about.len()));
     }
+    let mut hasher = blake3::Hasher::new();
+    hasher.update_reader(file.take(COPIED)).ok()?;
+    Some(hasher.finalize().to_hex().to_string())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn what_a_program_left_that_has_ended_is_swept_and_what_another_one_is_doing_is_not() {

@@ -174,7 +174,7 @@ impl Shell {
     ) -> Result<Result<Tried, String>, String> {
         let (scope, secret, below) = (rehearsal.scope().clone(), self.secret.clone(), below.to_path_buf());
         let (began, given_up) = (Instant::now(), GivenUp::default());
-        let flag = given_up.flag();
+        let (flag, looking) = (given_up.flag(), given_up.flag());
         let make = move || Ground::make(&scope, &secret, &below, kept, &flag).map_err(SandboxError::Policy);
         let ground = blocking(make).await.map_err(|why| why.to_string())?;
         let left = most.saturating_sub(began.elapsed()).as_secs();
@@ -188,10 +188,10 @@ impl Shell {
                 Ok(report) => report,
                 Err(why) => return Ok(Err(why.to_string())),
             },
-            () = ground.grown() => return Err("it would write more than 100 MB".to_string()),
+            () = ground.grown() => return Err(rehearse::TOO_MUCH.to_string()),
         };
         let said = tell(&report, limits);
-        blocking(move || ground.looked_at(&said)).await.map(Ok).map_err(|why| why.to_string())
+        blocking(move || ground.looked_at(&said, looking)).await.map(Ok).map_err(|why| why.to_string())
     }
 
     async fn run(&self, cleared: &Cleared, command: &str) -> Result<Ran, SandboxError> {

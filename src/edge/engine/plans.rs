@@ -10,6 +10,7 @@ use crate::domain::gate::{Case, Facts};
 use crate::domain::id::{PlanId, SessionId, TurnId};
 use crate::domain::memory::store::NewRecord;
 use crate::domain::port::{Actuator, Journal, LogLevel, Message};
+use crate::domain::scope::Scope;
 use crate::domain::signal::Origin;
 use crate::domain::tool::{Effect, Tool};
 use crate::domain::turn::{Conversation, Parking, TRYING, proposal};
@@ -299,8 +300,10 @@ impl Engine {
         // Whoever edits it, what led to it stays what it was.
         let action = action.led_by(old.action.led().cloned().unwrap_or_default());
         let (conversation, setting) = self.conversation(&old).await?;
-        let sees = conversation.local && origin.rights.see_private;
-        let scope = in_place(|| self.scope_of(&old, setting.project.as_deref(), sees))?;
+        let scope = in_place(|| self.scope_of(&old, setting.project.as_deref(), origin.rights.see_private))?;
+        // Narrowed to what the model may see that goes on with it, as its own proposals are.
+        let may_see = if conversation.local { scope.may_see } else { scope.may_see.min(self.elsewhere(&old.session)) };
+        let scope = Scope { may_see, ..scope };
         let facts = self.surveyor.survey(&action, &scope).await;
         let tool = toolbox.get(action.tool()).ok_or_else(|| "BUG: an action without a tool".to_string())?;
         let set_off = conversation.set_off;

@@ -279,13 +279,18 @@ impl Engine {
     /// Labels a conversation as at least so private, now and in the store: nothing of what is private goes to a model
     /// elsewhere any more, and nothing of what asks before the user lets it.
     pub(crate) fn mark_private(&self, session: &SessionId, privacy: Privacy) {
-        if self.known_privacy(session) < privacy {
-            self.private.lock().insert(session.clone(), privacy);
-            let at = self.clock.now();
-            let label = record::label(session, privacy);
-            let kept = label.map(|(kind, key, body)| NewRecord { at, kind: kind.to_string(), key, body });
-            kept.into_iter().for_each(|record| self.archive.queue(vec![record]));
+        {
+            let mut all = self.private.lock();
+            let known = all.entry(session.clone()).or_insert(Privacy::Open);
+            if *known >= privacy {
+                return;
+            }
+            *known = privacy;
         }
+        let at = self.clock.now();
+        let label = record::label(session, privacy);
+        let kept = label.map(|(kind, key, body)| NewRecord { at, kind: kind.to_string(), key, body });
+        kept.into_iter().for_each(|record| self.archive.queue(vec![record]));
     }
 
     /// Returns how private the most private thing is that a conversation drew on in this session of the program.

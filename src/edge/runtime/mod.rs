@@ -120,7 +120,7 @@ impl Core {
         };
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
-            .max_blocking_threads(8)
+            .max_blocking_threads(32)
             .thread_name("passepartout")
             .thread_stack_size(8 << 20)
             .on_thread_start(|| {

@@ -117,22 +117,30 @@ impl Policy {
         let mut hidden = Vec::new();
         let entries = stamps(&policy.project)?;
         for (path, stamp) in &entries {
-            if path.to_str().is_none_or(|text| secret(text)) {
+            if stamp.shut {
+                // Its owner could open it, and the command runs as its owner.
+                hidden.push(path.clone());
+            } else if path.to_str().is_none_or(|text| secret(text)) {
                 if stamp.folder { hidden.push(path.clone()) } else { policy.mask.push(path.clone()) }
             }
         }
         let private = notes::private(&entries, &scope.private_tags, &scanning(scope), notes::USUAL);
         let (hide, show): (Vec<_>, Vec<_>) = private.files.into_iter().partition(|(_, tier)| *tier > scope.may_see);
         policy.notes.shown = show.iter().map(|(_, tier)| *tier).max().unwrap_or(Privacy::Open);
-        policy.notes.hidden = !hide.is_empty();
-        if policy.notes.hidden {
+        // What files were before may be what their tags kept closed then.
+        let past = match scope.may_see < Privacy::Private && !(hide.is_empty() && show.is_empty()) {
+            true => private.history,
+            false => Vec::new(),
+        };
+        policy.notes.hidden = !hide.is_empty() || !past.is_empty();
+        hidden.extend(past);
+        if !hide.is_empty() {
             if hide.len() > MOST_NOTES {
                 return Err(SandboxError::Policy(format!(
                     "{} notes of the project are private or too many to look at, and no more than {MOST_NOTES} can be hidden from a command for a model that is not local; choose a smaller folder, or ask a local model",
                     hide.len()
                 )));
             }
-            hidden.extend(private.history);
             policy.mask.extend(hide.into_iter().map(|(path, _)| path));
             policy.mask.sort();
             policy.mask.dedup();
@@ -187,6 +195,8 @@ pub struct Stamp {
     pub folder: bool,
     /// Whether it is a regular file.
     pub regular: bool,
+    /// Whether it is a folder into which one may not look.
+    pub shut: bool,
     size: u64,
     pub(super) inode: u64,
     /// When content or mode last changed; unlike the time of content, no program can set it.
@@ -209,8 +219,11 @@ pub fn stamps(folder: &Path) -> Result<Stamps, SandboxError> {
     let mut found = Stamps::new();
     let mut folders = vec![folder.to_path_buf()];
     while let Some(folder) = folders.pop() {
-        // A folder that we may not read, the command may not read either.
-        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+        let inside = std::fs::read_dir(&folder);
+        if let (Err(_), Some(stamp)) = (&inside, found.get_mut(&folder)) {
+            stamp.shut = true;
+        }
+        for entry in inside.into_iter().flatten().flatten() {
             let Ok(about) = entry.metadata() else { continue };
             let path = entry.path();
             if about.is_dir() && !path.ends_with(".git/objects") {
@@ -219,6 +232,7 @@ pub fn stamps(folder: &Path) -> Result<Stamps, SandboxError> {
             let stamp = Stamp {
                 folder: about.is_dir(),
                 regular: about.is_file(),
+                shut: false,
                 size: about.len(),
                 inode: about.ino(),
                 changed: (about.ctime(), about.ctime_nsec()),

@@ -101,3 +101,34 @@ async fn a_layer_and_a_copy_tell_the_same_and_leave_the_project_as_it_was() {
     let why = shell().copying().rehearse(&whole, below.path(), Duration::from_secs(60)).await.unwrap_err();
     assert!(why.contains("whole path"), "{why}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_trial_tells_nothing_of_what_a_link_leads_to_and_promises_nothing_that_it_cannot_see() {
+    if !possible() {
+        return;
+    }
+    let world = World::new(None);
+    let project = world.project();
+    let home = world.path("home/keys");
+    fs::create_dir_all(&home).unwrap();
+    fs::write(home.join("key"), "hunter3").unwrap();
+    std::os::unix::fs::symlink(&home, project.join("a")).unwrap();
+    fs::create_dir_all(project.join("src")).unwrap();
+    let deep =
+        "mkdir -p d/d/d/d/d/d/d/d; for i in 1 2 3 4 5 6 7 8 9; do mkdir -p m/d; mv d m/d/d; mv m d; done; echo x > f";
+    let below = tempfile::tempdir().unwrap();
+    let shell = || Shell::new(Launcher::at(&world.path("run")).unwrap(), Arc::new(|_| false), Limits::USUAL);
+    for shell in [shell(), shell().copying()] {
+        let trial = rehearsal(&world, "rm a; mkdir a; echo theirs > a/key").await;
+        let tried = shell.rehearse(&trial, below.path(), Duration::from_secs(60)).await.unwrap();
+        assert!(tried.text.contains("+theirs") && !tried.text.contains("hunter3"), "{}", tried.text);
+        let trial = rehearsal(&world, deep).await;
+        assert!(shell.rehearse(&trial, below.path(), Duration::from_secs(60)).await.is_ok());
+        assert_eq!(fs::read_dir(below.path()).unwrap().count(), 0, "what it wrote has gone");
+    }
+    let trial = rehearsal(&world, "echo x > src/new; chmod 000 src").await;
+    let why = shell().rehearse(&trial, below.path(), Duration::from_secs(60)).await.unwrap_err();
+    assert!(why.contains("who may use"), "{why}");
+    assert_eq!(fs::read_dir(below.path()).unwrap().count(), 0, "what it wrote has gone");
+    assert_eq!(fs::read_to_string(home.join("key")).unwrap(), "hunter3");
+}

@@ -59,7 +59,7 @@ pub fn shows_what_asks(case: &Case<'_>) -> bool {
         | Effect::Send
         | Effect::Fetch => false,
     };
-    shows && case.facts.privacy == Some(Privacy::Ask) && case.scope.may_see == Privacy::ELSEWHERE
+    shows && case.facts.privacy == Some(Privacy::Ask) && case.scope.may_see < Privacy::Ask
 }
 
 /// Judges what would be shown to a model that may not see everything.
