@@ -5,6 +5,7 @@ use crate::domain::count::counted;
 use crate::domain::gate::Facts;
 use crate::domain::gate::secret::mask_shown;
 use crate::domain::inert::exact;
+use crate::domain::policy::held::GONE;
 use crate::domain::tool::{CONFIRM, RESTORE};
 use serde_json::Value;
 
@@ -133,6 +134,10 @@ pub fn title(action: &Action, facts: &Facts) -> String {
                 ("redo", _) => format!("Redo what was undone in {}", counted(count, "file")),
                 _ => format!("Undo what was done to {}", counted(count, "file")),
             }
+        }
+        CONFIRM if given("name") == Some(GONE) => {
+            // Titles of headings, which may be private, stand in the value alone.
+            format!("Let go of {GONE} from {}, which loosens", plain(given("file").unwrap_or("?")))
         }
         CONFIRM => format!(
             "Confirm {} = {}, which loosens",

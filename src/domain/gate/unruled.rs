@@ -6,10 +6,9 @@ use crate::domain::gate::disclosure::{Side, afters, befores};
 use crate::domain::gate::facts::EditFact;
 use crate::domain::label::{Privacy, PrivacyTag};
 use crate::domain::org::scan::TooLarge;
+// `PP_ALLOW` is missed by nobody, and `PP_PRIVACY` goes by tiers.
+use crate::domain::policy::held::FORBID;
 use std::collections::{BTreeSet, HashMap};
-
-/// The properties that only forbid. `PP_ALLOW` is missed by nobody, and `PP_PRIVACY` goes by tiers.
-const FORBID: [&str; 3] = ["PP_DENY", "PP_BUDGET", "PP_MODEL"];
 
 /// One line of a heading or file: its name and value.
 type Rule = (String, String);

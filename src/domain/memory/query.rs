@@ -107,7 +107,7 @@ pub fn count_below_property(view: &View, key: &str) -> usize {
 }
 
 /// Returns the files of which a node, or all of them, may have a property, in order, each once.
-fn files_with<'a>(view: &'a View, key: &str) -> impl Iterator<Item = &'a Arc<str>> + use<'a> {
+pub fn files_with<'a>(view: &'a View, key: &str) -> impl Iterator<Item = &'a Arc<str>> + use<'a> {
     let mut own = view.index().files(&Key::Property(key)).map(|entry| &entry.file).peekable();
     let mut whole = view.index().files(&Key::FileProperty(key)).map(|entry| &entry.file).peekable();
     std::iter::from_fn(move || {

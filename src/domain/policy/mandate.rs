@@ -138,6 +138,27 @@ impl Mandate {
         }
     }
 
+    /// Adds what a heading said until its line was taken away, which the user did not confirm. It never loosens: where the
+    /// line itself would have to be confirmed and was not, it counts as little as before.
+    pub fn take_held(&mut self, said: &Said<'_>, ground: &Ground<'_>) {
+        let (waiting, denied) = (self.waiting.len(), self.deny.clone());
+        self.take(said, ground);
+        self.waiting.truncate(waiting);
+        for (_, who) in self.deny.iter_mut().filter(|(tool, _)| !denied.contains_key(*tool)) {
+            *who = format!(
+                "the heading “{}”, by a line that was taken away from it and counts until you let it go \
+                 (M-x passepartout-rules),",
+                said.title
+            );
+        }
+    }
+
+    /// Returns whether it holds back as another one does: what waits and what is wrong is not compared.
+    pub fn holds_as(&self, other: &Mandate) -> bool {
+        self.deny.keys().eq(other.deny.keys())
+            && (&self.allow, &self.budget, &self.models) == (&other.allow, &other.budget, &other.models)
+    }
+
     /// Reads names of tools; `*` stands for all but those that only speak to the user.
     fn tools(&mut self, value: &str, place: &str, name: &str, toolbox: &Toolbox) -> Vec<String> {
         let mut tools = Vec::new();

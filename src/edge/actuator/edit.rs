@@ -2,10 +2,12 @@
 
 use crate::domain::action::Outcome;
 use crate::domain::gate::clearance::Cleared;
+use crate::domain::gate::dispatcher::changes_rules;
 use crate::domain::gate::facts::{EditFact, Identity};
 use crate::edge::actuator::{Actuators, Done, OWN};
 use crate::edge::editor::difference;
 use crate::edge::engine::changes::Act;
+use crate::edge::thread::aside;
 use std::path::Path;
 
 impl Actuators {
@@ -36,7 +38,18 @@ impl Actuators {
             said.extend(done);
             changed.push(edit.file.clone());
         }
+        self.approved(cleared, edits).await;
         Done { outcome: Outcome::Done(format!("Done. {}", said.join(" "))), labels: OWN, outside: Vec::new(), changed }
+    }
+
+    /// Lets go the rules that edits took away which a human approved: each that changes such a line asks, whatever else is
+    /// ruled. Where a line only ceased to be one, nobody was asked about it, and it goes on counting.
+    pub(super) async fn approved(&self, cleared: &Cleared, edits: &[EditFact]) {
+        let rules = |edit: &EditFact| changes_rules(edit).is_some() || self.engine.is_rules(&edit.file);
+        if cleared.rule().is_none() && edits.iter().any(rules) {
+            let (engine, edits) = (self.engine.clone(), edits.to_vec());
+            aside(move || engine.let_go_approved(&edits)).await;
+        }
     }
 
     /// Makes one edit, in the folder that was judged; returns a sentence on where the change is now.

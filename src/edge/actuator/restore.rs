@@ -36,6 +36,7 @@ impl Actuators {
             }
             changed.push(fact.file.clone());
         }
+        self.approved(cleared, &facts.put_texts).await;
         if said.is_empty() {
             said.push_str("Done.");
         }

@@ -3,6 +3,7 @@
 //! It stands in records, which nothing moves: what a file says is compared with it each time, so that a line that
 //! somebody else wrote changes nothing.
 
+mod held;
 pub(super) mod learn;
 mod mandates;
 
@@ -11,6 +12,7 @@ use crate::domain::audit::{Decision, Ruling};
 use crate::domain::gate::Gates;
 use crate::domain::id::{NodeId, TurnId};
 use crate::domain::label::Labels;
+use crate::domain::policy::held::GONE;
 use crate::domain::policy::learned::Learned;
 use crate::domain::policy::loosening::Loosening;
 use crate::domain::policy::tools::{Table, UnreadTable};
@@ -43,6 +45,8 @@ pub(in crate::edge) struct Authority {
     confirmed: BTreeMap<String, (Loosening, bool)>,
     /// Rules that were learned, by name, with how often each was used.
     learned: BTreeMap<String, (Learned, u32)>,
+    /// Lines that tighten and were seen.
+    seen: held::Seen,
 }
 
 /// One line of the list of rules.
@@ -64,7 +68,7 @@ impl Engine {
     /// # Errors
     /// When the store cannot be read; then nothing of it counts.
     pub(super) async fn load_authority(&self) -> Result<(), String> {
-        let mut known = Authority::default();
+        let mut known = Authority { seen: self.load_seen().await?, ..Authority::default() };
         for record in self.archive.latest_each(kind::LOOSENING).await? {
             let text = |name: &str| record.body[name].as_str().map(str::to_string);
             let read = || Some([text("file")?, text("heading")?, text("name")?, text("value")?]);
@@ -92,7 +96,7 @@ impl Engine {
         for waiting in self.levels().1 {
             let text = format!(
                 "{} loosens, and does not count before you confirm it: M-x passepartout-rules",
-                waiting.words()
+                self.loggable(&waiting)
             );
             self.say(LogLevel::Warning, &text);
         }
@@ -109,9 +113,29 @@ impl Engine {
         in_place(|| rules_file::read(&self.config.settings))
     }
 
-    /// Returns the levels that count now, and which lines of the table wait for the user.
+    /// Returns the levels that count now, and what of the table waits for the user: lines that loosen, and what was taken
+    /// away that tightened.
     pub fn levels(&self) -> (BTreeMap<String, Level>, Vec<Loosening>) {
-        self.rules_table().over(&self.config.permissions, &self.toolbox(), &|loosening| self.is_confirmed(loosening))
+        let (levels, mut waiting, lost) = self.levels_and_lost();
+        waiting.extend(lost.map(|lost| lost.loosening));
+        (levels, waiting)
+    }
+
+    /// Returns the levels, the lines of the table that wait, and apart from them what was taken away.
+    fn levels_and_lost(&self) -> (BTreeMap<String, Level>, Vec<Loosening>, Option<held::Lost>) {
+        let table = self.rules_table();
+        let confirmed = |loosening: &Loosening| self.is_confirmed(loosening);
+        let (levels, mut waiting) = table.over(&self.config.permissions, &self.toolbox(), &confirmed);
+        let (levels, lost) = self.held_levels(&table, levels);
+        // Who lets the old line go has been shown the new one.
+        waiting.retain(|line| !lost.as_ref().is_some_and(|lost| lost.is_of(&line.name)));
+        (levels, waiting, lost)
+    }
+
+    /// Returns everything that waits for the user, but for rules that were learned.
+    fn waiting(&self) -> Vec<Loosening> {
+        let lost = self.lost_by_files().into_iter().map(|lost| lost.loosening);
+        self.levels().1.into_iter().chain(self.waiting_mandates()).chain(lost).collect()
     }
 
     /// Returns which of the user's rules cannot be read, with what follows from it and the way out.
@@ -135,8 +159,7 @@ impl Engine {
     /// Returns everything that loosens or would: what waits for the user, what was confirmed, what was learned.
     pub fn rules(&self) -> Vec<Ruled> {
         let mut list = Vec::new();
-        let waiting = self.levels().1.into_iter().chain(self.waiting_mandates());
-        for loosening in waiting {
+        for loosening in self.waiting() {
             let (id, text) = (loosening.id(), loosening.words());
             list.push(Ruled { id, state: "waiting", text, used: None });
         }
@@ -163,7 +186,7 @@ impl Engine {
 
     /// Finds what a name of the list stands for.
     fn named(&self, id: &str) -> Result<Loosening, String> {
-        let waiting = self.levels().1.into_iter().chain(self.waiting_mandates());
+        let waiting = self.waiting().into_iter();
         let authority = self.authority.lock();
         let learned = authority.learned.values().map(|(rule, _)| (rule.id(), learn::loosening(rule)));
         let confirmed = authority.confirmed.values().map(|(loosening, _)| (loosening.id(), loosening.clone()));
@@ -219,6 +242,9 @@ impl Engine {
         let text = |name: &str| action.text(name).unwrap_or_default().to_string();
         let [file, heading, name, value] = ["file", "heading", "name", "value"].map(text);
         let loosening = Loosening { file, heading, name, value };
+        if loosening.name == GONE {
+            return self.let_go_lost(&loosening).await;
+        }
         self.check_rule(&loosening).await?;
         self.keep_loosening(&loosening, Ruling::Confirmed, "Emacs").await?;
         Ok(format!("{} counts from now on; M-x passepartout-rules lists and withdraws it.", loosening.words()))
@@ -242,6 +268,9 @@ impl Engine {
 
     /// Returns what the log and the audit may say of it: where a heading is not known to be open, its name is left out.
     fn loggable(&self, loosening: &Loosening) -> String {
+        if loosening.name == GONE {
+            return format!("{} ({GONE} from {})", loosening.id(), loosening.file);
+        }
         let view = self.view();
         let node = view.get(&NodeId::new(loosening.heading.as_str()));
         let ours = !loosening.name.starts_with("PP_") || loosening.heading.is_empty();

@@ -148,6 +148,7 @@ impl Engine {
         // Of the text that memory has, what its setup files say now may be stricter.
         report.documents.extend(held.iter().filter_map(|document| self.set_up_anew(&document.file, before)));
         let removed: Vec<String> = report.removed.iter().map(|file| file.to_string()).collect();
+        let looked_at: HashSet<Arc<str>> = report.stamps.iter().map(|stamp| stamp.file.clone()).collect();
         {
             let mut known = self.stamps.lock();
             known.extend(report.stamps.iter().map(|stamp| (stamp.file.clone(), stamp.clone())));
@@ -182,6 +183,7 @@ impl Engine {
         };
         self.change_memory_with(documents, &removed, stamps, (READ, &note), &unmoved, &beside);
         self.follow_renames(&moved);
+        self.see_read(Some(&looked_at));
         let now = self.view();
         let came = read.iter().filter(|(file, read)| root(&now, file) != Some(*read)).map(|(file, _)| &**file);
         let went = removed.iter().filter(|file| root(&now, file).is_some()).map(String::as_str);

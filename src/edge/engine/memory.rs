@@ -363,6 +363,8 @@ impl Engine {
         self.fill_soon();
         // What memory refused is newer than what was read here; what changes on disk is news of its own.
         drop(self.take_report(&mut report, &options, &known.view));
+        // Also what a store of an earlier version never looked for.
+        self.see_read(None);
         for problem in &report.problems {
             self.say(LogLevel::Warning, &problem.to_string());
         }

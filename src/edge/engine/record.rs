@@ -55,6 +55,9 @@ pub mod kind {
     /// What loosens and was confirmed, or withdrawn, by its hash; the newest counts. See
     /// [`crate::edge::engine::authority`].
     pub const LOOSENING: &str = "loosening";
+    /// A line that tightens and was seen, by the hash of where it stands; the newest counts, and one without a value was
+    /// let go. See [`crate::edge::engine::authority`].
+    pub const TIGHTENING: &str = "tightening";
     /// A rule that was learned and offered, by its name.
     pub const RULE: &str = "rule";
     /// How often a rule was used, by its name; the newest counts.

@@ -241,8 +241,8 @@ fn leaves_rules(case: &Case<'_>) -> Vec<String> {
     }
 }
 
-/// Returns what an edit changes of rules.
-fn changes_rules(edit: &EditFact) -> Option<String> {
+/// Returns in words that an edit changes lines that rule; `None` when it leaves them as they are.
+pub fn changes_rules(edit: &EditFact) -> Option<String> {
     let rules = |text: &str| {
         text.lines()
             .filter(|line| {

@@ -6,6 +6,7 @@ mod place;
 mod provenance;
 mod text;
 
+pub use effect::changes_rules;
 pub use text::shows_what_asks;
 
 use crate::domain::action::Action;

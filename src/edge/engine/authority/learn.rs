@@ -6,6 +6,7 @@ use crate::domain::audit::{Entry, Ruling};
 use crate::domain::gate::clearance::{Judgement, judge};
 use crate::domain::gate::{Case, Facts, Trace};
 use crate::domain::label::Labels;
+use crate::domain::policy::held::GONE;
 use crate::domain::policy::learned::{DAYS, Learned, Seen, Shape, USES, answerable, seen};
 use crate::domain::policy::loosening::Loosening;
 use crate::domain::port::LogLevel;
@@ -258,6 +259,9 @@ impl Engine {
 
     /// Refuses a rule that would open what is denied.
     pub(super) async fn check_rule(&self, wanted: &Loosening) -> Result<(), String> {
+        if wanted.name == GONE {
+            return self.still_lost(wanted).map(drop);
+        }
         if wanted.file != LEARNED {
             return Ok(());
         }

@@ -4,11 +4,13 @@ use crate::domain::action::Action;
 use crate::domain::gate::Facts;
 use crate::domain::id::NodeId;
 use crate::domain::memory::view::NodeRef;
+use crate::domain::policy;
 use crate::domain::policy::loosening::Loosening;
 use crate::domain::policy::mandate::{Ground, Mandate, NAMES, Said};
 use crate::domain::scope::{Level, Scope};
 use crate::domain::tool::Tool;
 use crate::edge::engine::Engine;
+use crate::edge::engine::authority::held::values;
 use std::collections::{BTreeSet, HashSet};
 
 /// How many headings are looked through for what waits.
@@ -17,32 +19,50 @@ const MOST: usize = 1_000;
 impl Engine {
     /// Returns what holds for work on one heading: what its file says, then each heading down to it.
     fn mandate_of(&self, node: &NodeRef) -> Mandate {
+        self.mandate_where(node, true)
+    }
+
+    /// Returns that with what was taken away and not let go, or without it.
+    pub(super) fn mandate_where(&self, node: &NodeRef, held: bool) -> Mandate {
         let local: BTreeSet<String> =
             self.config.providers.iter().filter(|one| one.local).map(|one| one.name.to_ascii_lowercase()).collect();
         let ground = Ground { toolbox: &self.toolbox(), confirmed: &|it| self.is_confirmed(it), local: &local };
         let mut mandate = Mandate::default();
         let file: &str = node.file();
         for name in NAMES {
-            if let Some(value) = node.card().file_property(name) {
-                mandate.take(&Said { file, heading: "", title: file, name, value }, &ground);
+            let value = node.card().file_property(name);
+            let kept = held.then(|| self.held_of_file(file, name, value)).flatten();
+            let said = |value| Said { file, heading: "", title: file, name, value };
+            match (kept, value) {
+                (Some(kept), value) => {
+                    // What cannot be read is named all the same.
+                    let value = value.filter(|value| name == "PP_DENY" || policy::held::said(name, [*value]).is_none());
+                    value.into_iter().for_each(|value| mandate.take(&said(value), &ground));
+                    mandate.take_held(&said(&kept), &ground);
+                }
+                (None, Some(value)) => mandate.take(&said(value), &ground),
+                (None, None) => {}
             }
         }
         let mut chain: Vec<NodeRef> = node.ancestors().collect();
         chain.reverse();
         for above in chain.iter().chain([node]) {
             for name in NAMES {
-                let added = |key: &str| key.strip_prefix(name).is_some_and(|rest| matches!(rest, "" | "+"));
-                let values: Vec<&str> =
-                    above.properties().filter(|(key, _)| added(key)).map(|(_, value)| value).collect();
+                let values = values(above, name);
+                let said = |value| Said { file, heading: above.id().as_str(), title: above.title(), name, value };
+                let kept = held.then(|| self.held_of_heading(above, name)).flatten();
                 if values.len() > 1 && name != "PP_DENY" {
                     let place = above.title();
                     mandate.wrong.push(format!("{file}: {place}: {name} stands there more than once"));
-                    continue;
+                } else if kept.is_none()
+                    || policy::held::said(name, values.iter().copied()).is_none()
+                    || name == "PP_DENY"
+                {
+                    // Of what forbids, every line counts, and what cannot be read is named.
+                    values.into_iter().for_each(|value| mandate.take(&said(value), &ground));
                 }
-                // Of what forbids, every line counts.
-                for value in values {
-                    let said = Said { file, heading: above.id().as_str(), title: above.title(), name, value };
-                    mandate.take(&said, &ground);
+                if let Some(kept) = kept {
+                    mandate.take_held(&said(&kept), &ground);
                 }
             }
         }
