@@ -528,10 +528,17 @@ impl Card {
     pub fn id(&self, index: usize) -> NodeId {
         let name = match self.own_id(index) {
             Some(own) => own.to_string(),
-            None if index == 0 => self.file.to_string(),
-            None => format!("{}::*{}", self.file, self.path(index)),
+            None => self.path_name(index),
         };
         NodeId::new(self.suffix(index).map(|number| format!("{name}#{number}")).unwrap_or(name))
+    }
+
+    /// Returns how a node would be named without an id: by the file and the titles down to it.
+    pub fn path_name(&self, index: usize) -> String {
+        match index {
+            0 => self.file.to_string(),
+            _ => format!("{}::*{}", self.file, self.path(index)),
+        }
     }
 
     /// Returns the number behind an id that would stand twice.

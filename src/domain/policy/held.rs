@@ -4,7 +4,7 @@ use crate::domain::hash::ContentHasher;
 use crate::domain::policy::tools::{strictness, word};
 use crate::domain::scope::Level;
 use crate::domain::tool::{Effect, Named, Toolbox};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The properties of headings that only forbid.
 pub const FORBID: [&str; 3] = ["PP_DENY", "PP_BUDGET", "PP_MODEL"];
@@ -39,6 +39,72 @@ impl Spot {
         let mut hasher = ContentHasher::new("tightening");
         hasher.text(&self.file).text(&self.heading).text(&self.name);
         blake3::Hash::from_bytes(hasher.finish()).to_hex().to_string()
+    }
+}
+
+/// A line that was seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// What it forbids, as [`said`] writes it.
+    pub value: String,
+    /// How its heading is known without an id: by its file and the titles down to it; empty where there is no heading.
+    pub path: String,
+}
+
+/// The lines that were seen, by where they stand.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    lines: BTreeMap<Spot, Line>,
+    /// Where lines of a heading stand, by its id and by its path.
+    named: BTreeMap<String, BTreeSet<Spot>>,
+}
+
+impl Seen {
+    /// Returns a line.
+    pub fn get(&self, spot: &Spot) -> Option<&Line> {
+        self.lines.get(spot)
+    }
+
+    /// Returns whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+
+    /// Returns every line, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&Spot, &Line)> {
+        self.lines.iter()
+    }
+
+    /// Returns the lines that hold for all of a file, or are rows of it.
+    pub fn of_file(&self, file: &str) -> impl Iterator<Item = (&Spot, &Line)> {
+        self.lines.range(Spot::of_file(file, "")..).take_while(move |(spot, _)| spot.file == file)
+    }
+
+    /// Returns where lines stand of what is, or was, named so: by an id, or by a path.
+    pub fn named(&self, name: &str) -> impl Iterator<Item = &Spot> {
+        self.named.get(name).into_iter().flatten()
+    }
+
+    /// Puts a line in, in the place of the one that stood there.
+    pub fn put(&mut self, spot: Spot, line: Line) {
+        self.take(&spot);
+        for name in [&spot.heading, &line.path] {
+            self.named.entry(name.clone()).or_default().insert(spot.clone());
+        }
+        self.lines.insert(spot, line);
+    }
+
+    /// Takes a line out.
+    pub fn take(&mut self, spot: &Spot) {
+        let Some(line) = self.lines.remove(spot) else { return };
+        for name in [&spot.heading, &line.path] {
+            if let Some(spots) = self.named.get_mut(name) {
+                spots.remove(spot);
+                if spots.is_empty() {
+                    self.named.remove(name);
+                }
+            }
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod held;
 pub(super) mod learn;
+mod lost;
 mod mandates;
 
 use crate::domain::action::Action;
@@ -12,7 +13,7 @@ use crate::domain::audit::{Decision, Ruling};
 use crate::domain::gate::Gates;
 use crate::domain::id::{NodeId, TurnId};
 use crate::domain::label::Labels;
-use crate::domain::policy::held::GONE;
+use crate::domain::policy::held::{GONE, Seen};
 use crate::domain::policy::learned::Learned;
 use crate::domain::policy::loosening::Loosening;
 use crate::domain::policy::tools::{Table, UnreadTable};
@@ -46,7 +47,7 @@ pub(in crate::edge) struct Authority {
     /// Rules that were learned, by name, with how often each was used.
     learned: BTreeMap<String, (Learned, u32)>,
     /// Lines that tighten and were seen.
-    seen: held::Seen,
+    seen: Seen,
 }
 
 /// One line of the list of rules.
@@ -122,7 +123,7 @@ impl Engine {
     }
 
     /// Returns the levels, the lines of the table that wait, and apart from them what was taken away.
-    fn levels_and_lost(&self) -> (BTreeMap<String, Level>, Vec<Loosening>, Option<held::Lost>) {
+    fn levels_and_lost(&self) -> (BTreeMap<String, Level>, Vec<Loosening>, Option<lost::Lost>) {
         let table = self.rules_table();
         let confirmed = |loosening: &Loosening| self.is_confirmed(loosening);
         let (levels, mut waiting) = table.over(&self.config.permissions, &self.toolbox(), &confirmed);

@@ -131,6 +131,39 @@ async fn a_heading_that_goes_takes_its_lines_along_and_brings_them_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_heading_that_loses_its_id_with_its_line_is_known_by_its_path() {
+    let home = Home::new(&[("work.org", WORK)]);
+    let (_server, engine) = reader(&home, "call", 3).await;
+    pull(&home, &engine, "work.org", &without(&[":PP_", ":ID: office"])).await;
+    assert!(!refusal(&home, &engine).await.is_empty());
+    assert!(the(&engine, "waiting").text.contains("work.org::*Office”, taken away"), "{:?}", waits(&engine));
+    pull(&home, &engine, "work.org", &without(&[":PP_"]).replace("ID: office", "ID: other")).await;
+    let waiting = the(&engine, "waiting");
+    assert!(waiting.text.contains("under “Office” (other), taken away"), "{waiting:?}");
+    // The line comes to the new id, and goes from there: it is one line all the same.
+    pull(&home, &engine, "work.org", &WORK.replace("ID: office", "ID: other")).await;
+    assert_eq!(waits(&engine), [""; 0]);
+    pull(&home, &engine, "work.org", &without(&[":PP_"]).replace("ID: office", "ID: other")).await;
+    let waiting = the(&engine, "waiting");
+    assert_eq!(waiting.text.matches("PP_DENY").count(), 1, "{waiting:?}");
+    assert!(!refusal(&home, &engine).await.is_empty());
+    confirm(&home, &engine, &waiting.id).await;
+    assert_eq!((waits(&engine).len(), refusal(&home, &engine).await.as_str()), (0, ""));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_heading_below_that_lost_a_line_that_adds_still_binds_what_takes_all_of_it() {
+    let notes =
+        "* Box\n:PROPERTIES:\n:ID: box\n:END:\n** Inside\n:PROPERTIES:\n:PP_DENY+: memory-read\n:END:\nSilver.\n";
+    let home = Home::new(&[("box.org", notes)]);
+    let (_server, engine) = reader(&home, "box", 2).await;
+    assert!(!refusal(&home, &engine).await.is_empty());
+    pull(&home, &engine, "box.org", &notes.replace(":PP_DENY+: memory-read\n", "")).await;
+    assert!(!refusal(&home, &engine).await.is_empty());
+    assert_eq!(waits(&engine).len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_line_of_a_whole_file_and_one_that_is_being_typed() {
     let whole = "#+PROPERTY: PP_DENY memory-read\n* Call\n:PROPERTIES:\n:ID: call\n:END:\n";
     let home = Home::new(&[("work.org", whole), ("open.org", "* Open\n:PROPERTIES:\n:ID: open\n:END:\n")]);

@@ -11,7 +11,7 @@ use crate::domain::scope::{Level, Scope};
 use crate::domain::tool::Tool;
 use crate::edge::engine::Engine;
 use crate::edge::engine::authority::held::values;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// How many headings are looked through for what waits.
 const MOST: usize = 1_000;
@@ -47,10 +47,11 @@ impl Engine {
         let mut chain: Vec<NodeRef> = node.ancestors().collect();
         chain.reverse();
         for above in chain.iter().chain([node]) {
+            let mut kept = if held { self.held_of_heading(above) } else { BTreeMap::new() };
             for name in NAMES {
                 let values = values(above, name);
                 let said = |value| Said { file, heading: above.id().as_str(), title: above.title(), name, value };
-                let kept = held.then(|| self.held_of_heading(above, name)).flatten();
+                let kept = kept.remove(name);
                 if values.len() > 1 && name != "PP_DENY" {
                     let place = above.title();
                     mandate.wrong.push(format!("{file}: {place}: {name} stands there more than once"));
@@ -88,7 +89,8 @@ impl Engine {
             add(self.mandate_of(&node));
             // Of a file that is named by its id everything is meant, and of what is moved or read all that hangs on it.
             if name == "id" && (whole || node.index == 0) {
-                let below = node.with_descendants().filter(|below| below.index != node.index && speaks(below));
+                let below =
+                    node.with_descendants().filter(|below| below.index != node.index && self.speaks_or_spoke(below));
                 below.for_each(|below| add(self.mandate_of(&below)));
             }
         }
@@ -99,11 +101,18 @@ impl Engine {
         for file in named.into_iter().chain(edited).collect::<BTreeSet<_>>() {
             let Some(card) = view.card(file) else { continue };
             let nodes = (0..card.len()).filter_map(|index| view.node(file, index));
-            nodes.filter(|node| node.index == 0 || speaks(node)).for_each(|node| add(self.mandate_of(&node)));
+            nodes
+                .filter(|node| node.index == 0 || self.speaks_or_spoke(node))
+                .for_each(|node| add(self.mandate_of(&node)));
         }
         let mandate = all.unwrap_or_default();
         // Only what is judged by; what waits is listed elsewhere.
         Mandate { waiting: Vec::new(), ..mandate }
+    }
+
+    /// Returns whether a heading says something of ours by itself, or did before it was taken away.
+    fn speaks_or_spoke(&self, node: &NodeRef) -> bool {
+        speaks(node) || self.knows_lines_of(node)
     }
 
     /// Returns what holds for a turn that begins at a heading, by its id.
