@@ -203,6 +203,27 @@ async fn an_approved_edit_lets_go_what_it_takes_away_and_nothing_else() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_line_that_an_edit_makes_void_without_saying_so_is_held() {
+    let home = Home::new(&[("work.org", WORK)]);
+    // The lines stand there as before, and are no drawer any more.
+    let content =
+        WORK.replace("* Office\n:PROPERTIES:", "* Office\nText.\n\n:PROPERTIES:").replace(":ID: office\n", "");
+    let server = FakeServer::start([
+        calls("write-file", json!({"path": home.file("work.org"), "content": content})),
+        says("Done."),
+        calls("memory-read", json!({"id": "call"})),
+        says("So be it."),
+    ]);
+    let engine = home.served(&server, &["fake"], true).await;
+    assert_eq!(ending(&home, &engine).await, Ending::Parked);
+    home.approve(&engine, &waiting(&engine)).await.expect("the approval counts");
+    assert!(home.read_file("work.org").contains("Text."), "{}", home.read_file("work.org"));
+    let left = waits(&engine).join("\n");
+    assert!(left.contains("PP_DENY = memory-read") && left.contains("PP_BUDGET = 5000"), "{left}");
+    assert!(!refusal(&home, &engine).await.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_row_that_is_taken_away_counts_until_the_user_lets_it_go() {
     let home = Home::new(&[("work.org", &WORK.replace(":PP_DENY: memory-read\n", ""))]);
     let rows = |rows: &str| rule(&home, &format!("| tool | level |\n{rows}"));
