@@ -675,3 +675,35 @@ fn lisp_that_looks_at_keys_windows_and_times_is_pure() {
     ];
     check(&world, "eval-lisp", "code", "ask|deny", &more);
 }
+
+#[test]
+fn lisp_that_changes_values_of_emacs_itself_asks() {
+    let world = World::new();
+    let more = [
+        "(setcdr global-map nil)",
+        "(setcar org-todo-keywords 'x)",
+        "(aset (cdr global-map) 0 nil)",
+        "(let ((m global-map)) (setcdr m nil))",
+        "(let ((k org-todo-keywords)) (setf (car k) nil))",
+        "(let ((k org-todo-keywords)) (nreverse k))",
+        "(nreverse features)",
+        "(let ((m (current-global-map))) (setcdr m nil))",
+        "(fillarray (symbol-value 'exec-path) nil)",
+        "(mapc #'clrhash (list obarray))",
+        "(funcall #'setcdr global-map nil)",
+        "(puthash 1 2 some-table)",
+        "(ring-insert kill-ring 1)",
+        "(ring-insert (car x) 1)",
+        "(org-table-get-field 2 \"x\")",
+    ];
+    check(&world, "eval-lisp", "code", "ask|deny", &more);
+    let pure = [
+        "(let ((v (make-vector 2 0))) (aset v 0 1) v)",
+        "(let ((h (make-hash-table))) (puthash 1 2 h) (remhash 1 h) (clrhash h) h)",
+        "(let ((l (list 1 2))) (setcar l 3) (setcdr (cdr l) nil) l)",
+        "(let ((r (make-ring 3))) (ring-insert r 1) (ring-elements r))",
+        "(with-temp-buffer (insert \"| a |\") (org-table-get-field 1))",
+        "(sort (list 3 1 2) #'<)",
+    ];
+    check(&world, "eval-lisp", "code", "pass", &pure);
+}

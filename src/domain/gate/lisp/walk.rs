@@ -62,6 +62,9 @@ pub fn walk(forms: &Forms) -> Vec<Found> {
             Task::Template(form, bound) => walker.template(form, bound),
         }
     }
+    if walker.mentions(&forms.top, tables::IN_PLACE) && walker.mentions(&forms.top, tables::SHARED) {
+        walker.unknown("It changes values in place, and names some that are Emacs's own.");
+    }
     if walker.is_spent() {
         walker.unknown("It binds so many names at once that it cannot be followed.");
     }
@@ -293,6 +296,9 @@ impl<'a> Walker<'a> {
             }
             "setq" | "setf" | "cl-incf" | "cl-decf" | "incf" | "decf" | "cl-callf" => self.setq(name, args, bound),
             "push" | "pop" | "cl-pushnew" | "add-to-list" => self.place(name, args, bound),
+            _ if tables::CHANGERS.iter().any(|(changer, _)| *changer == name) => self.changer(name, args, &bound),
+            // With a second argument it puts a text into the field.
+            "org-table-get-field" if args.len() <= 1 => self.values(args, &bound),
             "dolist" | "dotimes" | "cl-dolist" | "cl-dotimes" | "dolist-with-progress-reporter" | "seq-doseq" => {
                 self.doing(args, bound)
             }
@@ -476,6 +482,18 @@ impl<'a> Walker<'a> {
                 }
                 _ if n == at => self.target(*arg, &bound),
                 _ => self.tasks.push(Task::Value(*arg, bound.clone())),
+            }
+        }
+    }
+
+    /// `(setcar value x)`, `(puthash key x table)`: like `setf`, only of what is bound here.
+    fn changer(&mut self, name: &str, args: &[usize], bound: &Bound) {
+        let at = tables::CHANGERS.iter().find(|(changer, _)| *changer == name).map_or(0, |(_, at)| *at);
+        for (n, arg) in args.iter().enumerate() {
+            if n == at {
+                self.target(*arg, bound);
+            } else {
+                self.tasks.push(Task::Value(*arg, bound.clone()));
             }
         }
     }
