@@ -4,6 +4,7 @@ mod cases;
 mod classes;
 mod command;
 mod privacy;
+mod programs;
 mod properties;
 mod reach;
 mod secrets;

@@ -4,10 +4,10 @@ use super::options::Options;
 
 /// A program with subcommands: those that read, options before them, and words that are refused.
 ///
-/// What reads is one word, whatever stands behind it, or two; with `=` before them the words are all there is, and
-/// `*` with a beginning stands for every second word that begins so.
-/// What is refused is a word, a part of one between `/`, `,`, `=` and `.`, the beginning of an option with one letter,
-/// or, with `*` before it, what stands anywhere in a word.
+/// What reads is the words that stand first; with `=` before them the words are all there is, and `*` with a
+/// beginning stands for every second word that begins so.
+/// Options are those of the list in `allowed`; beside them is refused a word, a part of one between `/`, `,`, `=` and
+/// `.`, a letter of an option, or, with `*` before it, what stands anywhere in a word.
 pub(super) struct Family {
     pub(super) name: &'static str,
     pub(super) reads: &'static [&'static str],
@@ -73,7 +73,17 @@ pub(super) const FAMILIES: &[Family] = &[
     },
     Family {
         name: "dnf",
-        reads: &["list", "info", "search", "repolist", "provides", "repoquery", "history"],
+        reads: &[
+            "list",
+            "info",
+            "search",
+            "repolist",
+            "provides",
+            "repoquery",
+            "=history",
+            "history list",
+            "history info",
+        ],
         globals: NO_GLOBALS,
         refused: &["--setopt", "-c", "--config", "--installroot", "--repofrompath", "undo", "redo", "rollback"],
     },
@@ -164,7 +174,7 @@ pub(super) const FAMILIES: &[Family] = &[
             "v",
             "outdated",
             "whoami",
-            "help",
+            "=help",
             "help-search",
             "prefix",
             "root",
@@ -172,7 +182,7 @@ pub(super) const FAMILIES: &[Family] = &[
             "ping",
             "explain",
             "why",
-            "fund",
+            "=fund",
             "search",
             "find",
             "query",
@@ -502,7 +512,7 @@ pub(super) const FAMILIES: &[Family] = &[
             "port",
         ],
         globals: NO_GLOBALS,
-        refused: &["-o", "--output", "--remote", "--url", "--connection", "--identity"],
+        refused: &["-o", "--output", "--conmon", "--runtime", "--remote", "--url", "--connection", "--identity"],
     },
     Family {
         name: "kubectl",
@@ -530,7 +540,7 @@ pub(super) const FAMILIES: &[Family] = &[
             "auth whoami",
             "events",
         ],
-        globals: Options { short: "", valued: "n", long: &[], long_valued: &["namespace", "context"] },
+        globals: Options { short: "", valued: "no", long: &[], long_valued: &["namespace", "context"] },
         refused: &[
             "dump",
             "--output-directory",
@@ -550,6 +560,7 @@ pub(super) const FAMILIES: &[Family] = &[
             "-s",
             "--token",
             "--as",
+            "--profile",
             "--raw",
             "-f",
             "--filename",
@@ -592,7 +603,7 @@ pub(super) const FAMILIES: &[Family] = &[
             "-version",
             "-help",
             "version",
-            "providers",
+            "=providers",
             "state list",
             "workspace list",
             "workspace show",
@@ -646,7 +657,7 @@ pub(super) const FAMILIES: &[Family] = &[
             "version",
         ],
         globals: NO_GLOBALS,
-        refused: &[],
+        refused: &["-w", "--web"],
     },
     Family {
         name: "glab",
@@ -675,7 +686,7 @@ pub(super) const FAMILIES: &[Family] = &[
             "repo view",
         ],
         globals: NO_GLOBALS,
-        refused: &[],
+        refused: &["-w", "--web"],
     },
     Family {
         name: "systemctl",
@@ -737,7 +748,7 @@ pub(super) const FAMILIES: &[Family] = &[
             "info",
         ],
         globals: NO_GLOBALS,
-        refused: &["-F", "*#("],
+        refused: &["-F", "*#(", "*;"],
     },
     // Of systemd: what it shows of names, networks, machines and what fell over.
     Family {
@@ -789,14 +800,14 @@ pub(super) const FAMILIES: &[Family] = &[
             "",
             "=general",
             "general status",
-            "general hostname",
+            "=general hostname",
             "general permissions",
             "=device",
             "device status",
             "device show",
             "=connection",
             "connection show",
-            "networking connectivity",
+            "=networking connectivity",
             "=radio",
         ],
         globals: Options {
@@ -911,8 +922,9 @@ pub(super) const FAMILIES: &[Family] = &[
             "env list",
             "check",
             "about",
-            "version --short",
-            "config --list",
+            "=version --short",
+            "=version",
+            "=config --list",
             "source show",
             "list",
             "help",
@@ -929,9 +941,9 @@ pub(super) const FAMILIES: &[Family] = &[
     Family { name: "nvm", reads: &["ls", "list", "current", "which", "version"], globals: NO_GLOBALS, refused: &[] },
     Family {
         name: "asdf",
-        reads: &["list", "current", "where", "which", "info", "latest"],
+        reads: &["list", "current", "where", "which", "info"],
         globals: NO_GLOBALS,
-        refused: &[],
+        refused: &["all"],
     },
     // Of other keepers of versions. Settings on the command line could name programs.
     Family {
@@ -1162,7 +1174,7 @@ pub(super) const FAMILIES: &[Family] = &[
     Family { name: "dconf", reads: &["read", "list"], globals: NO_GLOBALS, refused: &[] },
     Family { name: "xdg-mime", reads: &["query"], globals: NO_GLOBALS, refused: &[] },
     Family { name: "xdg-settings", reads: &["get", "check"], globals: NO_GLOBALS, refused: &[] },
-    Family { name: "gio", reads: &["info", "list", "tree", "mime"], globals: NO_GLOBALS, refused: &["set", "-o"] },
+    Family { name: "gio", reads: &["info", "list", "tree"], globals: NO_GLOBALS, refused: &["set", "-o"] },
     Family {
         name: "lpstat",
         reads: &["", "-a", "-p", "-t", "-d", "-s", "-v", "-r", "-o", "-W"],
@@ -1172,12 +1184,12 @@ pub(super) const FAMILIES: &[Family] = &[
     Family {
         name: "swaymsg",
         reads: &[
-            "-t get_tree",
-            "-t get_outputs",
-            "-t get_workspaces",
-            "-t get_inputs",
-            "-t get_seats",
-            "-t get_version",
+            "=-t get_tree",
+            "=-t get_outputs",
+            "=-t get_workspaces",
+            "=-t get_inputs",
+            "=-t get_seats",
+            "=-t get_version",
         ],
         globals: NO_GLOBALS,
         refused: &[],
@@ -1201,7 +1213,16 @@ pub(super) const FAMILIES: &[Family] = &[
             long: &["no-cli-pager", "no-paginate"],
             long_valued: &["region", "profile", "output", "color"],
         },
-        refused: &["--endpoint-url", "--no-verify-ssl", "--ca-bundle", "--cli-input-json"],
+        refused: &[
+            "--endpoint-url",
+            "--no-verify-ssl",
+            "--ca-bundle",
+            "--cli-input-json",
+            "--cli-input-yaml",
+            "--debug",
+            "*file://",
+            "*fileb://",
+        ],
     },
     Family {
         name: "gcloud",
@@ -1215,9 +1236,9 @@ pub(super) const FAMILIES: &[Family] = &[
             "version",
             "help",
             "components list",
-            "compute zones",
-            "compute regions",
-            "config configurations",
+            "compute zones list",
+            "compute regions list",
+            "config configurations list",
         ],
         globals: NO_GLOBALS,
         refused: &[
@@ -1242,7 +1263,6 @@ pub(super) const FAMILIES: &[Family] = &[
             "group show",
             "resource list",
             "vm show",
-            "find",
             "help",
             "config get",
         ],
@@ -1293,9 +1313,8 @@ pub(super) const FAMILIES: &[Family] = &[
             "apps list",
             "releases",
             "regions list",
-            "version",
+            "=version",
             "platform",
-            "doctor",
             "ips list",
             "volumes list",
             "machine list",
@@ -1311,9 +1330,8 @@ pub(super) const FAMILIES: &[Family] = &[
             "apps list",
             "releases",
             "regions list",
-            "version",
+            "=version",
             "platform",
-            "doctor",
             "ips list",
             "volumes list",
             "machine list",
@@ -1348,7 +1366,12 @@ pub(super) const FAMILIES: &[Family] = &[
         globals: NO_GLOBALS,
         refused: &[],
     },
-    Family { name: "kind", reads: &["get", "version"], globals: NO_GLOBALS, refused: &["kubeconfig"] },
+    Family {
+        name: "kind",
+        reads: &["get clusters", "get nodes", "version"],
+        globals: NO_GLOBALS,
+        refused: &["kubeconfig"],
+    },
     Family { name: "k3d", reads: &["cluster list", "node list", "version"], globals: NO_GLOBALS, refused: &[] },
     Family {
         name: "argocd",

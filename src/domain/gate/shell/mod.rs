@@ -4,6 +4,7 @@
 //! options that are known to read. Everything else is a [`Concern`]. Nothing is matched against the
 //! text of the whole command.
 
+mod allowed;
 mod catalogue;
 mod catastrophe;
 mod checks;

@@ -1,5 +1,6 @@
 //! Judges one program with its arguments by the catalogue.
 
+use super::allowed::{ALLOWED, COMMON_LONG, COMMON_SHORT, ONE_DASH, OPEN, TAKES};
 use super::catalogue::{Flags, Operands, PROGRAMS, Program, TELLS};
 use super::families::{FAMILIES, Family};
 use super::options::operands;
@@ -16,7 +17,7 @@ pub fn judge(name: &str, args: &[Word], appended: bool, listed: bool) -> Vec<Con
         return Vec::new();
     }
     if let Some(family) = FAMILY_BY_NAME.get(name) {
-        return concern(match appended && !listed && !family.refused.is_empty() {
+        return concern(match appended && !(listed && takes_what_is_listed(name, args)) {
             true => Some(format!("“{name}” would be given words that are known only at run time.")),
             false => by_family(family, args),
         });
@@ -165,15 +166,15 @@ fn by_family(family: &Family, args: &[Word]) -> Option<String> {
     if let Some(word) = args.iter().find(|word| word.value.is_none()) {
         return Some(at_run_time(family.name, word));
     }
-    let rest = super::options::split(&family.globals, args).map_or(args, |split| split.rest);
-    let words: Vec<&str> = rest.iter().filter_map(|word| value(Some(word))).collect();
+    let Some(split) = super::options::split(&family.globals, args).or_else(|| leading(family, args)) else {
+        return Some(odd());
+    };
+    let words: Vec<&str> = split.rest.iter().filter_map(|word| value(Some(word))).collect();
     let first = words.first().copied().unwrap_or("");
-    let two = words.get(1).map(|second| (first, *second));
-    let known = |reads: &&str| match (reads.strip_prefix('='), reads.split_once(' ')) {
+    let known = |reads: &&str| match (reads.strip_prefix('='), reads.strip_prefix("* ")) {
         (Some(all), _) => all.split(' ').eq(words.iter().copied()),
-        (None, Some(("*", begins))) => two.is_some_and(|(_, second)| second.starts_with(begins)),
-        (None, Some(pair)) => Some(pair) == two,
-        (None, None) => *reads == first,
+        (None, Some(begins)) => words.get(1).is_some_and(|second| second.starts_with(begins)),
+        (None, None) => begins_with(&words, reads),
     };
     // A composition takes the file that describes it before what is asked of it.
     let composed = first == "compose" && words.get(1).is_some_and(|word| word.starts_with('-'));
@@ -181,11 +182,67 @@ fn by_family(family: &Family, args: &[Word]) -> Option<String> {
     if !reads {
         return Some(odd());
     }
-    let follows = matches!(first, "logs") || two.is_some_and(|(_, second)| second == "logs") || composed;
-    let hit = words
-        .iter()
-        .find(|word| !(follows && **word == "-f") && family.refused.iter().any(|refused| is_refused(word, refused)))?;
-    Some(format!("“{} … {}” does more than read.", family.name, super::clip(hit)))
+    let follows = matches!(first, "logs") || words.get(1).is_some_and(|second| *second == "logs");
+    let hit = words.iter().find(|word| {
+        let named = composed && matches!(**word, "-f" | "--file" | "-p" | "--project-name" | "--profile");
+        let known = named || follows && **word == "-f";
+        !known && (family.refused.iter().any(|refused| is_refused(family, word, refused)) || !is_allowed(family, word))
+    })?;
+    Some(format!("“{} … {}” is not known to read only.", family.name, super::clip(hit)))
+}
+
+/// A family whose reads are options themselves has none before them.
+fn leading<'a>(family: &Family, args: &'a [Word]) -> Option<super::options::Split<'a>> {
+    let first = value(args.first())?;
+    let option = |reads: &&str| reads.trim_start_matches('=').split(' ').next() == Some(first);
+    family.reads.iter().any(option).then_some(super::options::Split { rest: args })
+}
+
+/// Whether these words stand first; no words are themselves alone.
+fn begins_with(words: &[&str], reads: &str) -> bool {
+    match reads.is_empty() {
+        true => words.is_empty(),
+        false => {
+            let parts: Vec<&str> = reads.split(' ').collect();
+            words.starts_with(&parts)
+        }
+    }
+}
+
+/// Whether names that some program found may stand behind these words.
+fn takes_what_is_listed(name: &str, args: &[Word]) -> bool {
+    let words: Vec<&str> = args.iter().map_while(|word| value(Some(word))).collect();
+    let takes = TAKES.iter().find(|(family, _)| *family == name);
+    takes.is_some_and(|(_, reads)| reads.iter().any(|reads| begins_with(&words, reads)))
+}
+
+/// Whether a word is no option, or one that is known to be harmless.
+fn is_allowed(family: &Family, word: &str) -> bool {
+    let Some(rest) = word.strip_prefix('-').filter(|rest| !matches!(*rest, "" | "-")) else { return true };
+    let itself = |reads: &&str| reads.trim_start_matches('=').split(' ').any(|part| part == word);
+    if OPEN.contains(&family.name) || family.reads.iter().any(itself) {
+        return true;
+    }
+    let own = ALLOWED.iter().find(|allowed| allowed.families.contains(&family.name));
+    let name = |text: &'_ str| -> String { text.split('=').next().unwrap_or(text).to_string() };
+    let named = |long: &str| {
+        let long = name(long);
+        COMMON_LONG.contains(&long.as_str())
+            || own.is_some_and(|own| own.long.contains(&long.as_str()))
+            || family.globals.long.contains(&long.as_str())
+            || family.globals.long_valued.contains(&long.as_str())
+    };
+    if ONE_DASH.contains(&family.name) {
+        return named(rest.trim_start_matches('-'));
+    }
+    if let Some(long) = rest.strip_prefix('-') {
+        return named(long);
+    }
+    let (short, valued) = own.map_or(("", ""), |own| (own.short, own.valued));
+    name(rest)
+        .chars()
+        .take_while(|letter| !valued.contains(*letter) && !family.globals.valued.contains(*letter))
+        .all(|letter| COMMON_SHORT.contains(letter) || short.contains(letter) || family.globals.short.contains(letter))
 }
 
 /// `docker compose -f file -p name ps`: the options before the command, then one that reads.
@@ -200,14 +257,30 @@ fn composition(family: &Family, words: &[&str]) -> bool {
     words.get(at).is_some_and(|command| family.reads.contains(&format!("compose {command}").as_str()))
 }
 
-fn is_refused(word: &str, refused: &str) -> bool {
+fn is_refused(family: &Family, word: &str, refused: &str) -> bool {
     if let Some(part) = refused.strip_prefix('*') {
         return word.contains(part);
     }
-    let letter = refused.len() == 2 && refused.starts_with('-');
-    let part = |part: &str| part.eq_ignore_ascii_case(refused) && (!refused.starts_with('-') || part == refused);
-    part(word)
-        || (letter && word.starts_with(refused))
-        || (!letter && word.split(['/', ',', '=', '.']).any(part))
-        || (refused.starts_with("--") && word.len() > 4 && refused.starts_with(word.split('=').next().unwrap_or(word)))
+    let Some(option) = refused.strip_prefix('-') else {
+        return word.split(['/', ',', '=', '.']).any(|part| part.eq_ignore_ascii_case(refused));
+    };
+    let name = word.split('=').next().unwrap_or(word);
+    if ONE_DASH.contains(&family.name) {
+        return name.starts_with('-') && name.trim_start_matches('-') == option.trim_start_matches('-');
+    }
+    let Some(letters) = name.strip_prefix('-') else { return false };
+    match (option.strip_prefix('-'), letters.strip_prefix('-')) {
+        // An abbreviation, or a longer name of the same kind.
+        (Some(long), Some(given)) => {
+            !given.is_empty() && (long.starts_with(given) || given.starts_with(&format!("{long}-")))
+        }
+        (None, None) if option.len() == 1 => {
+            let own = ALLOWED.iter().find(|allowed| allowed.families.contains(&family.name));
+            let valued = own.map_or("", |own| own.valued);
+            let valued = |letter: &char| valued.contains(*letter) && !option.contains(*letter);
+            letters.chars().take_while(|letter| !valued(letter)).any(|letter| option.contains(letter))
+        }
+        (None, None) => letters == option,
+        (Some(_), None) | (None, Some(_)) => false,
+    }
 }

@@ -11,12 +11,12 @@ pub(super) fn sessions(args: &[Word], appended: bool) -> Option<String> {
     if lists && !appended { None } else { odd("screen") }
 }
 
+/// What a graphics card does now; every other option or word of it sets something or writes a file.
 pub(super) fn nvidia(args: &[Word], appended: bool) -> Option<String> {
     let shows = |text: &str| {
         let name = text.split('=').next().unwrap_or(text);
-        matches!(name, "-L" | "-q" | "-x" | "-a" | "-d" | "-i" | "-l" | "--list-gpus" | "--query" | "--format" | "--id")
+        matches!(name, "-L" | "-q" | "-x" | "--list-gpus" | "--query" | "--format" | "--id" | "--help" | "--version")
             || name.starts_with("--query-")
-            || !name.starts_with('-') && !matches!(name, "drain" | "mig" | "clocks" | "compute-policy" | "boost-slider")
     };
     if texts(args).is_some_and(|texts| texts.into_iter().all(shows)) && !appended { None } else { odd("nvidia-smi") }
 }
@@ -80,7 +80,7 @@ pub(super) fn gpg(args: &[Word], appended: bool) -> Option<String> {
             "list-config",
             "version",
         ],
-        long_valued: &["keyid-format", "status-fd"],
+        long_valued: &["keyid-format"],
     };
     let asked = args.iter().filter_map(|word| value(Some(word))).any(|text| {
         text.starts_with("--list-")
@@ -143,108 +143,189 @@ pub(super) fn pandoc(args: &[Word], appended: bool) -> Option<String> {
     // A notation that is no plain name is a script.
     let script = texts().any(|text| text.contains(".lua") || text.contains("://"));
     let whole = texts().any(|text| matches!(text, "pdf" | "docx" | "odt" | "epub" | "pptx"));
-    if found.len() <= 16 && !script && !whole { None } else { odd("pandoc") }
+    // A file of its own notation is read as Lua, whatever it is called; a reader or writer is a plain name.
+    let notation = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '+'));
+    let named = args.windows(2).all(|pair| match pair {
+        [option, next]
+            if matches!(
+                value(Some(option)),
+                Some("-f" | "-r" | "-t" | "-w" | "--from" | "--read" | "--to" | "--write")
+            ) =>
+        {
+            value(Some(next)).is_some_and(notation)
+        }
+        _ => true,
+    });
+    let inline = texts().all(|text| {
+        let long = ["--from=", "--read=", "--to=", "--write="].iter().find_map(|long| text.strip_prefix(long));
+        let short = text.strip_prefix('-').filter(|rest| !rest.starts_with('-')).filter(|rest| rest.len() > 1);
+        long.is_none_or(notation)
+            && short.is_none_or(|rest| rest.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '+')))
+    });
+    if found.len() <= 16 && !script && !whole && named && inline { None } else { odd("pandoc") }
 }
 
-/// What stands in pictures: tags are named and not set, and no option does more.
+/// What stands in pictures: a few options, tags by their plain names, and files. A name that begins like an option that
+/// does more is no tag here, for the program takes many spellings of each.
 pub(super) fn exiftool(args: &[Word], appended: bool) -> Option<String> {
-    const REFUSED: &[&str] = &[
-        "if",
-        "if2",
-        "execute",
-        "config",
-        "p",
-        "w",
-        "w+",
-        "w!",
-        "o",
-        "out",
-        "textout",
-        "tagsfromfile",
-        "filename",
-        "directory",
-        "testname",
-        "geotag",
-        "delete_original",
-        "restore_original",
-        "overwrite_original",
-        "api",
-        "userparam",
-        "use",
-        "stay_open",
-        "diff",
-        "efile",
-        "progress",
-        "csv",
-        "j+",
-        "fileorder",
-        "srcfile",
-        "all",
+    const OPTIONS: &[&str] = &[
+        "a", "b", "e", "f", "g", "g1", "G", "G0", "G1", "j", "json", "n", "q", "r", "s", "s2", "s3", "S", "t", "u",
+        "v", "X", "ver",
     ];
-    let plain = |text: &&str| {
-        let Some(name) = text.strip_prefix('-') else { return !text.contains("://") && !text.ends_with(" |") };
-        let name = name.to_ascii_lowercase();
-        !name.contains(['=', '<', '>', '@', '&', ':'])
-            && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'*'))
-            && !REFUSED.iter().any(|refused| name == *refused || name.starts_with("efile") || name.starts_with("w"))
+    const TAGS: &[&str] = &[
+        "createdate",
+        "datetimeoriginal",
+        "modifydate",
+        "filemodifydate",
+        "imagesize",
+        "imagewidth",
+        "imageheight",
+        "megapixels",
+        "filetype",
+        "mimetype",
+        "model",
+        "make",
+        "orientation",
+        "iso",
+        "aperture",
+        "fnumber",
+        "shutterspeed",
+        "exposuretime",
+        "focallength",
+        "lensmodel",
+        "lensid",
+        "gpsposition",
+        "gpslatitude",
+        "gpslongitude",
+        "gpsaltitude",
+        "artist",
+        "author",
+        "title",
+        "subject",
+        "keywords",
+        "copyright",
+        "comment",
+        "description",
+        "duration",
+        "rotation",
+        "pagecount",
+        "software",
+        "producer",
+        "creator",
+        "common",
+        "colorspace",
+        "bitdepth",
+        "avgbitrate",
+        "videoframerate",
+        "album",
+        "track",
+        "genre",
+        "year",
+    ];
+    let plain = |text: &&str| match text.strip_prefix('-') {
+        Some(name) => OPTIONS.contains(&name) || TAGS.contains(&name.to_ascii_lowercase().as_str()),
+        None => is_file(text),
     };
     let texts = texts(args).filter(|_| !appended);
     if texts.is_some_and(|texts| !texts.is_empty() && texts.iter().all(plain)) { None } else { odd("exiftool") }
 }
 
-/// What stands in films and music; addresses and written reports are refused.
-pub(super) fn probe(args: &[Word], appended: bool) -> Option<String> {
-    const VALUED: &[&str] =
-        &["-v", "-loglevel", "-of", "-print_format", "-show_entries", "-select_streams", "-i", "-read_intervals"];
-    let known = |text: &&str| {
-        text.starts_with("-show_")
-            || VALUED.contains(text)
-            || matches!(
-                *text,
-                "-hide_banner"
-                    | "-pretty"
-                    | "-unit"
-                    | "-sexagesimal"
-                    | "-count_frames"
-                    | "-count_packets"
-                    | "-f"
-                    | "--Full"
-                    | "--Output=JSON"
-                    | "--Output=XML"
-            )
-            || text.starts_with("--Inform=") && !text.contains("file:")
-            || !text.starts_with('-')
-                && !text.contains("://")
-                && !text.starts_with("concat:")
-                && !text.starts_with("pipe:")
-    };
-    let texts = texts(args).filter(|_| !appended);
-    if texts.is_some_and(|texts| !texts.is_empty() && texts.iter().all(known)) { None } else { odd("ffprobe") }
+/// Whether a word names a file and nothing else: no pipe, no address, no `kind:` of input, no list of arguments.
+fn is_file(text: &str) -> bool {
+    !text.contains(['|', ':', '<', '>']) && !text.starts_with(['-', '@', '+', '!']) && !text.is_empty()
 }
 
-/// Words that are not in the dictionary.
+/// What stands in films and music. No input but files: a filter as input could write, and load code.
+pub(super) fn ffprobe(args: &[Word], appended: bool) -> Option<String> {
+    const VALUED: &[&str] = &[
+        "-v",
+        "-loglevel",
+        "-of",
+        "-print_format",
+        "-output_format",
+        "-show_entries",
+        "-select_streams",
+        "-read_intervals",
+    ];
+    const ALONE: &[&str] = &[
+        "-hide_banner",
+        "-pretty",
+        "-unit",
+        "-prefix",
+        "-sexagesimal",
+        "-count_frames",
+        "-count_packets",
+        "-show_format",
+        "-show_streams",
+        "-show_frames",
+        "-show_packets",
+        "-show_chapters",
+        "-show_programs",
+        "-show_error",
+        "-show_data",
+        "-show_private_data",
+        "-i",
+    ];
+    let Some(texts) = texts(args).filter(|texts| !appended && !texts.is_empty()) else { return odd("ffprobe") };
+    let mut words = texts.iter();
+    while let Some(word) = words.next() {
+        let fine = match VALUED.contains(word) {
+            true => words.next().is_some_and(|value| !value.starts_with('-')),
+            false => ALONE.contains(word) || is_file(word),
+        };
+        if !fine {
+            return odd("ffprobe");
+        }
+    }
+    None
+}
+
+pub(super) fn mediainfo(args: &[Word], appended: bool) -> Option<String> {
+    let known = |text: &&str| {
+        matches!(*text, "-f" | "--Full" | "--Output=JSON" | "--Output=XML" | "--Version" | "--Help") || is_file(text)
+    };
+    let texts = texts(args).filter(|_| !appended);
+    if texts.is_some_and(|texts| !texts.is_empty() && texts.iter().all(known)) { None } else { odd("mediainfo") }
+}
+
+/// Words that are not in the dictionary: `aspell list`, `hunspell -l`. Settings and dictionaries of one's own are
+/// refused, for they may name filters that are loaded.
 pub(super) fn spelling(args: &[Word], appended: bool) -> Option<String> {
-    let known = |text: &&str| {
-        matches!(*text, "list" | "-l" | "-a" | "pipe" | "munch" | "dicts" | "soundslike" | "-d" | "-L" | "-G" | "-w")
-            || text.starts_with("--lang=")
-            || text.starts_with("-d") && !text.contains('/')
-            || text.starts_with("--mode=")
-            || !text.starts_with('-') && !matches!(*text, "check" | "-c" | "merge" | "create" | "dump" | "filter")
+    let named = |text: &str, prefix: &str| {
+        let name = text.strip_prefix(prefix);
+        name.is_some_and(|name| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphabetic() || c == '_'))
     };
-    let texts = texts(args).filter(|_| !appended);
-    let lists = |texts: &Vec<&str>| texts.iter().any(|text| matches!(*text, "list" | "-l" | "-a" | "pipe" | "dicts"));
-    if texts.is_some_and(|texts| lists(&texts) && texts.iter().all(known)) { None } else { odd("aspell") }
+    let asks = |text: &&str| matches!(*text, "list" | "-l" | "dicts" | "soundslike");
+    let Some(texts) = texts(args).filter(|_| !appended) else { return odd("aspell") };
+    let mut words = texts.iter().peekable();
+    let mut asked = false;
+    while let Some(word) = words.next() {
+        asked |= asks(word);
+        let fine = match *word {
+            "-d" => words.next().is_some_and(|name| named(name, "")),
+            text if text.starts_with('-') => {
+                text == "-l"
+                    || named(text, "-d")
+                    || named(text, "--lang=")
+                    || matches!(text, "--mode=none" | "--mode=tex" | "--mode=html" | "--mode=markdown" | "--mode=email")
+            }
+            text => asked && is_file(text),
+        };
+        if !fine {
+            return odd("aspell");
+        }
+    }
+    if asked { None } else { odd("aspell") }
 }
 
-/// Reports of a journal of accounts; files that are written, scripts and pagers are refused.
+/// Reports of a journal of accounts. The first word that is no option is the report; options are a list of those that
+/// choose what is shown, so that none writes, runs a script or starts a pager.
 pub(super) fn ledger(args: &[Word], appended: bool) -> Option<String> {
     const REPORTS: &[&str] = &[
         "bal",
         "balance",
-        "b",
         "reg",
         "register",
-        "r",
         "print",
         "accounts",
         "payees",
@@ -263,19 +344,45 @@ pub(super) fn ledger(args: &[Word], appended: bool) -> Option<String> {
         "tags",
         "descriptions",
         "prices",
-        "check",
         "equity",
         "cleared",
     ];
-    let refused = |text: &str| {
-        text.starts_with('!')
-            || text.starts_with("-o")
-            || ["--output", "--script", "--pager", "--import", "--init-file", "--args-only", "--conf", "--rules"]
-                .iter()
-                .any(|long| text.starts_with(long))
+    const LEDGER: Options = Options {
+        short: "MWYDEBVCUR0123456789",
+        valued: "fbep",
+        long: &[
+            "monthly",
+            "weekly",
+            "yearly",
+            "quarterly",
+            "daily",
+            "empty",
+            "tree",
+            "flat",
+            "real",
+            "cleared",
+            "pending",
+            "uncleared",
+            "current",
+            "cost",
+            "no-total",
+            "average",
+            "row-total",
+            "collapse",
+            "subtotal",
+            "historical",
+            "cumulative",
+            "help",
+            "version",
+            "wide",
+        ],
+        long_valued: &["depth", "begin", "end", "period", "file"],
     };
-    let texts = texts(args).filter(|_| !appended);
-    let fine =
-        |texts: Vec<&str>| texts.iter().any(|text| REPORTS.contains(text)) && !texts.iter().any(|text| refused(text));
-    if texts.is_some_and(fine) { None } else { odd("ledger") }
+    // A journal that begins with a mark is a program.
+    let runs = args.iter().any(|word| value(Some(word)).is_none_or(|text| text.contains(['!', '|', '`'])));
+    let found = operands(&LEDGER, args).filter(|_| !appended && !runs);
+    let words = found.map(|found| found.iter().map(|n| args.get(*n).and_then(|w| value(Some(w)))).collect::<Vec<_>>());
+    let report =
+        |words: &Vec<Option<&str>>| words.first().is_some_and(|word| word.is_some_and(|w| REPORTS.contains(&w)));
+    if words.is_some_and(|words| report(&words)) { None } else { odd("ledger") }
 }
