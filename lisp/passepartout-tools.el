@@ -37,7 +37,7 @@
 (eval-when-compile (require 'cl-lib))
 
 (define-error 'passepartout-tool-error
-  "A tool cannot be declared" 'passepartout-error)
+  "A tool cannot be declared" '(passepartout-error user-error))
 
 (defconst passepartout-tools--builtin
   '("memory-search" "memory-read" "org-add-heading" "org-set-todo"

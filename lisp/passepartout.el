@@ -129,7 +129,7 @@ gates decide.  A tool that is not named keeps its default."
   :risky t
   :package-version '(passepartout . "0.1.0"))
 
-(defcustom passepartout-private-tags '("private")
+(defcustom passepartout-privacy-tags '("private")
   "Tags that make notes private, and how private.
 Each entry is a TAG, whose notes never reach a provider that is not
 local, or (TAG . TIER).  TIER block says the same; ask keeps the notes
@@ -145,11 +145,11 @@ heading and of those above it counts."
   :package-version '(passepartout . "0.1.0"))
 
 (defun passepartout-private-tiers ()
-  "Return `passepartout-private-tags' as an alist of tags and tiers.
+  "Return `passepartout-privacy-tags' as an alist of tags and tiers.
 What is neither a tag nor a tag with a tier is an error."
-  (let ((tags (default-value 'passepartout-private-tags)))
+  (let ((tags (default-value 'passepartout-privacy-tags)))
     (unless (listp tags)
-      (user-error "Customize `passepartout-private-tags': it is a list of \
+      (user-error "Customize `passepartout-privacy-tags': it is a list of \
 tags, not %S" tags))
     (mapcar
      (lambda (entry)
@@ -157,7 +157,7 @@ tags, not %S" tags))
          ((pred stringp) (cons entry 'block))
          (`(,(and (pred stringp) tag) . ,(and (or 'block 'ask 'warn) tier))
           (cons tag tier))
-         (_ (user-error "Customize `passepartout-private-tags': %S is no tag; \
+         (_ (user-error "Customize `passepartout-privacy-tags': %S is no tag; \
 write \"tag\", or (\"tag\" . block), ask or warn in the place of block"
                         entry))))
      tags)))

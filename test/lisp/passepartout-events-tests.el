@@ -233,19 +233,19 @@
          (("private" ("journal" . ask) ("work" . warn) ("diary" . block))
           (("private" . "block") ("journal" . "ask") ("work" . "warn")
            ("diary" . "block")))))
-    (let ((passepartout-private-tags tags))
+    (let ((passepartout-privacy-tags tags))
       (should (equal told
                      (mapcar (lambda (entry)
                                (cons (car entry) (symbol-name (cdr entry))))
                              (passepartout-private-tiers))))))
   (dolist (wrong '((("work" . shout)) (("work" . "ask")) (work) ((1 . ask))
                    "private"))
-    (let* ((passepartout-private-tags wrong)
+    (let* ((passepartout-privacy-tags wrong)
            (error (should-error (passepartout-private-tiers)
                                 :type 'user-error)))
-      (should (string-match-p "Customize .passepartout-private-tags.:"
+      (should (string-match-p "Customize .passepartout-privacy-tags.:"
                               (cadr error)))))
-  (should-not (get 'passepartout-private-tags 'safe-local-variable)))
+  (should-not (get 'passepartout-privacy-tags 'safe-local-variable)))
 
 (ert-deftest passepartout-events-orgs-new-settings-are-told-and-nothing-is-stopped ()
   (let ((org-todo-keywords '((sequence "TODO" "DONE")))

@@ -397,6 +397,14 @@ async fn a_message_is_streamed_under_a_label_and_nobody_but_the_user_is_reached(
 }
 
 #[tokio::test]
+async fn what_is_said_after_acts_is_a_paragraph_of_its_own() {
+    let read = || vec![call("c1", "memory-read", json!({"id": "n1"}))];
+    let world = World::new([Say::Both("I look.", read()), Say::Calls(read()), Say::Words("It is there.")]);
+    let (_, streamed) = world.ask("where is the boiler?").await;
+    assert_eq!(streamed, "I look.\n\nIt is there.");
+}
+
+#[tokio::test]
 async fn what_an_act_may_have_changed_is_judged_anew_within_an_answer() {
     let acts = vec![shell("touch a"), call("c2", "memory-read", json!({"id": "n1"})), edit("c3")];
     let world = World::new([Say::Calls(acts)]);

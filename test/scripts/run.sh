@@ -20,6 +20,8 @@ fi
 world=$root/.build/run/$(printf '%s' "$memex" | cksum | cut -d' ' -f1)
 mkdir -p "$world/state" "$world/config" "$world/cache" "$world/emacs" "$world/project"
 chmod 700 "$world"
+# A repository of its own: it is not the clone's, and nothing in it is from elsewhere.
+git init -q "$world/project" 2>/dev/null || :
 
 quoted() { printf "'%s'" "$(printf '%s' "$1" | sed "s/'/'\\\\''/g")"; }
 worldly() {

@@ -1,5 +1,6 @@
 //! The table of `rules.org`: which level each tool has. What tightens counts; what loosens waits for the user.
 
+use crate::domain::action::nearest;
 use crate::domain::gate::permissions::default_level;
 use crate::domain::gate::{Case, Gate, Reason, Verdict};
 use crate::domain::policy::loosening::Loosening;
@@ -117,12 +118,12 @@ impl Table {
             Named::Own(name) => name,
             Named::Nothing => {
                 let names: Vec<&str> = Toolbox::builtin().all().map(|tool| tool.name).collect();
-                let names = names.join(", ");
                 let tool = clip(tool);
-                return self.bad(
-                    line,
-                    &format!("no tool is called “{tool}”; the tools are {names}, and own:NAME for one of your own"),
-                );
+                let meant = match nearest(&tool, names.iter().copied()) {
+                    Some(near) => format!("did you mean {near}?"),
+                    None => format!("the tools are {}, and own:NAME for one of your own", names.join(", ")),
+                };
+                return self.bad(line, &format!("no tool is called “{tool}”; {meant}"));
             }
         };
         let Some(level) = Level::parse(level) else {
@@ -260,7 +261,8 @@ mod tests {
             let gap = read(&format!("| tool | level |\n{text}\n| shell | deny |\n")).gap().unwrap_or_default();
             assert!(gap.contains(expected), "{text}: {gap}");
         };
-        check("| shel | deny |", "/s/rules.org:2: no tool is called “shel”; the tools are ");
+        check("| shel | deny |", "/s/rules.org:2: no tool is called “shel”; did you mean shell?");
+        check("| whatever-it-is | deny |", "/s/rules.org:2: no tool is called “whatever-it-is”; the tools are ");
         check("| own:shell | deny |", "and own:NAME for one of your own");
         check("| weather | deny |", "no tool is called “weather”");
         check("| write-file | no |", "/s/rules.org:2: “no” is no level");

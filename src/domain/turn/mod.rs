@@ -227,6 +227,8 @@ struct Turn {
     acted: bool,
     /// What the model said to the user by messages of its own, not yet streamed.
     said: Vec<String>,
+    /// Whether what was streamed last is a text of the model that what follows must be parted from.
+    spoke: bool,
     /// Whether a fault has ended it; what follows only says so.
     failed: bool,
     /// How many milliseconds are left for trying commands out.
@@ -277,7 +279,7 @@ impl Turn {
     }
 
     fn new(signal: Signal, report: TurnReport) -> Turn {
-        Turn { signal, report, tries: 0, acted: false, said: Vec::new(), failed: false, trying: TRYING }
+        Turn { signal, report, tries: 0, acted: false, said: Vec::new(), spoke: false, failed: false, trying: TRYING }
     }
 
     async fn step(&mut self, step: Step, desk: &Desk<'_>, sink: Sink<'_>) -> Result<Flow, Fault> {
@@ -296,6 +298,7 @@ impl Turn {
         // Before anything else is streamed, and whatever became of the step: it was said.
         for text in std::mem::take(&mut self.said) {
             sink(&format!("{MESSAGE}{text}\n\n"));
+            self.spoke = false;
         }
         flow
     }

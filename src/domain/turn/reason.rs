@@ -53,7 +53,15 @@ const RAW: usize = 200;
 impl Turn {
     /// Asks the model, judges what it wants, and acts on it.
     pub(super) async fn reason(&mut self, signal: Signal, desk: &Desk<'_>, sink: Sink<'_>) -> Result<Flow, Fault> {
-        let completion = match self.complete(desk, sink).await? {
+        // What is said after acts is a paragraph of its own.
+        let mut apart = self.spoke;
+        let mut paragraph = |piece: &str| {
+            if !piece.is_empty() && std::mem::take(&mut apart) {
+                sink("\n\n");
+            }
+            sink(piece);
+        };
+        let completion = match self.complete(desk, &mut paragraph).await? {
             Ok(completion) => completion,
             Err(flow) => return Ok(flow),
         };
@@ -61,6 +69,7 @@ impl Turn {
         // A call that was read out of an answer's text is nobody's typed words, whoever answered.
         let labels = if completion.calls.is_empty() { Labels::MODEL } else { completion.labels };
         self.report.text = text.clone();
+        self.spoke |= !text.trim().is_empty();
         if calls.is_empty() {
             if text.trim().is_empty() {
                 self.report.notice = Some("The model answered nothing; ask again, or ask another one.".to_string());

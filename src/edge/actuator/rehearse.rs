@@ -355,7 +355,12 @@ fn told(changed: &[Change], said: &str, budget: &mut Budget) -> Result<Tried, Sa
         if at < SHOWN {
             match (read(real), now.as_deref().map_or_else(|| Some(String::new()), read)) {
                 (Some(then), Some(now)) => {
-                    text.push_str(&difference(&name, &then, &now).replacen(", as it was shown", ", as it is", 1));
+                    let diff = difference(&name, &then, &now).replacen(", as it was shown", ", as it is", 1);
+                    text.push_str(&diff.replacen(
+                        &format!("+++ {name}, now"),
+                        &format!("+++ {name}, as it would be"),
+                        1,
+                    ));
                 }
                 _ => text.push_str(&format!("{name}: not shown, because it is no short text\n")),
             }

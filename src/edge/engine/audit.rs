@@ -272,7 +272,7 @@ impl Engine {
             let mut deeds = turns.iter().flat_map(|turn| &turn.report.deeds);
             let found = deeds.rfind(|deed| deed.trace.as_ref().is_some_and(of_it));
             let text = found.and_then(|deed| Some(let_pass(&deed.summary, &deed.tool, deed.trace.as_ref()?)));
-            return text.ok_or_else(|| format!("no decision about {named} is in the store"));
+            return text.ok_or_else(|| format!("no decision about {named} is in the store; name a plan, or an action as “passepartout audit --json” does"));
         }
         entries.reverse();
         Ok(audit::explain(&entries, &when))

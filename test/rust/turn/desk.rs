@@ -26,6 +26,7 @@ use std::sync::Mutex;
 pub enum Say {
     Words(&'static str),
     Calls(Vec<Call>),
+    Both(&'static str, Vec<Call>),
     Panic(&'static str),
     Exhausted,
     Confirm,
@@ -286,6 +287,7 @@ impl Model for World {
         let (text, calls) = match said.expect("the script is long enough") {
             Say::Words(text) => (text, Vec::new()),
             Say::Calls(calls) => ("", calls),
+            Say::Both(text, calls) => (text, calls),
             Say::Panic(text) => panic!("{text}"),
             Say::Exhausted => {
                 let (provider, kind) = ("fake".to_string(), ProviderErrorKind::Unreachable);
