@@ -188,8 +188,8 @@ async fn with_fewer_walls_what_others_write_ends_no_worker() {
     // The same disk as the worker's scratch, of which it may have a megabyte.
     let other = tempfile::NamedTempFile::new_in("/tmp").expect("a file");
     std::fs::write(other.path(), vec![7; 16 << 20]).expect("it is written");
-    // Long enough for the launcher to look several times.
-    assert_eq!(say("(progn (sleep-for 0.5) 2)").await.expect("it is evaluated").ended, value("2"));
+    // Work enough for the launcher to look several times.
+    assert_eq!(say("(progn (dotimes (i 3000000) (* i i)) 2)").await.expect("it is evaluated").ended, value("2"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

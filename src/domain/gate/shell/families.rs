@@ -17,6 +17,20 @@ pub(super) struct Family {
 
 pub(super) const NO_GLOBALS: Options = Options { short: "", valued: "", long: &[], long_valued: &[] };
 
+/// What `flyctl` only reads, under both of its names.
+const FLY: &[&str] = &[
+    "status",
+    "logs",
+    "apps list",
+    "releases",
+    "regions list",
+    "=version",
+    "platform",
+    "ips list",
+    "volumes list",
+    "machine list",
+];
+
 pub(super) const FAMILIES: &[Family] = &[
     Family {
         name: "cargo",
@@ -1305,40 +1319,8 @@ pub(super) const FAMILIES: &[Family] = &[
         globals: NO_GLOBALS,
         refused: &["--remote", "scale", "restart", "stop", "kill"],
     },
-    Family {
-        name: "flyctl",
-        reads: &[
-            "status",
-            "logs",
-            "apps list",
-            "releases",
-            "regions list",
-            "=version",
-            "platform",
-            "ips list",
-            "volumes list",
-            "machine list",
-        ],
-        globals: NO_GLOBALS,
-        refused: &[],
-    },
-    Family {
-        name: "fly",
-        reads: &[
-            "status",
-            "logs",
-            "apps list",
-            "releases",
-            "regions list",
-            "=version",
-            "platform",
-            "ips list",
-            "volumes list",
-            "machine list",
-        ],
-        globals: NO_GLOBALS,
-        refused: &[],
-    },
+    Family { name: "flyctl", reads: FLY, globals: NO_GLOBALS, refused: &[] },
+    Family { name: "fly", reads: FLY, globals: NO_GLOBALS, refused: &[] },
     Family {
         name: "vercel",
         reads: &["ls", "list", "inspect", "whoami", "domains ls", "teams ls", "projects ls", "help"],
