@@ -552,6 +552,41 @@ fn days_and_links_of_one_large_file_take_no_time_squared() {
     assert!(begun.elapsed() < std::time::Duration::from_secs(20), "{:?}", begun.elapsed());
 }
 
+/// Whoever wants the first few by day gets those that sorting everything puts first: by time, those without one last,
+/// then by file and line, or by whatever else is asked for.
+#[test]
+fn the_first_few_by_day_are_the_first_of_all() {
+    let stamp = |n: usize| match n % 7 {
+        0 => "<2026-11-22 Sun 09:30>".to_string(),
+        1 => "<2026-11-22 Sun>".to_string(),
+        2 => "<2026-11-22 Sun 08:00-10:00>".to_string(),
+        3 => "<2026-11-23 Mon 00:00 +1w>".to_string(),
+        4 => "<2026-11-22 Sun 23:59>".to_string(),
+        5 => "<2026-11-22 Sun 9:30>--<2026-11-23 Mon>".to_string(),
+        _ => format!("<2026-11-{:02}>", 20 + n % 9),
+    };
+    let file = |at: usize| {
+        (0..40).fold(String::new(), |text, n| {
+            let (n, keyword) = (at * 41 + n, if n % 3 == 0 { "DONE" } else { "TODO" });
+            text + &format!("* {keyword} [#{}] Task {n}\nSCHEDULED: {}\n", ['A', 'B', 'C'][n % 3], stamp(n))
+        })
+    };
+    let texts: Vec<_> = (0..6).map(|at| (format!("/m/{at}.org"), file(at))).collect();
+    let view = view(&texts.iter().map(|(file, text)| (file.as_str(), text.as_str())).collect::<Vec<_>>());
+    let found = |query: &str| {
+        let titles = |found: Found| found.hits.iter().map(|hit| hit.node.title().to_string()).collect::<Vec<_>>();
+        titles(ask(&view, query))
+    };
+    for sort in ["scheduled", "scheduled,file", "scheduled,priority"] {
+        let all = found(&format!("todo:TODO sort:{sort} limit:240"));
+        assert!(all.len() > 150, "{}", all.len());
+        for limit in [1, 2, 5, 17, 40] {
+            let few = found(&format!("todo:TODO scheduled:<+30d sort:{sort} limit:{limit}"));
+            assert_eq!(few, all[..limit], "{sort}, the first {limit}");
+        }
+    }
+}
+
 /// “This” is the heading at point, wherever a query names one, and nowhere else.
 #[test]
 fn this_is_the_heading_at_point() {

@@ -11,6 +11,7 @@ use crate::domain::label::Privacy;
 use crate::domain::memory::document::Document;
 use crate::domain::memory::names::{self, Kept};
 use crate::domain::org::property::Inheritance;
+use crate::domain::org::timestamp::Timestamp;
 use jiff::civil::Date;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -606,6 +607,13 @@ pub fn day_of(timestamp: &str) -> Option<Date> {
     };
     let (year, month, day) = (number(&[a, b, c, d])?, number(&[e, f])?, number(&[g, h])?);
     Date::new(year, month as i8, day as i8).ok()
+}
+
+/// Returns the minute of the day at which a timestamp begins, if it names a time.
+pub fn minute_of(timestamp: &str) -> Option<u16> {
+    // Most name none, and are not read.
+    let time = timestamp.contains(':').then(|| Timestamp::parse_start(timestamp))??.0.time?;
+    Some(time.hour() as u16 * 60 + time.minute() as u16)
 }
 
 /// Returns what a card sorts an id by. The content of the file takes part, so that nobody can write a file in which many

@@ -3,7 +3,7 @@
 //! One sorted set of (key, file, count) serves all of them; a key is its kind and a fingerprint, or a number where the
 //! order matters. What is found is compared with the card, so a fingerprint that two words share costs time, no truth.
 
-use crate::domain::memory::card::{Card, Keyword, Planning, day_of, fingerprint};
+use crate::domain::memory::card::{Card, Keyword, Planning, day_of, fingerprint, minute_of};
 use crate::domain::memory::tree::{Iter, Tree, Weighed};
 use jiff::civil::Date;
 use std::cmp::{Ordering, Reverse};
@@ -86,6 +86,7 @@ const LINK: u64 = 9 << KIND;
 const CHANGED: u64 = 10 << KIND;
 const FILE_PROPERTY: u64 = 11 << KIND;
 const SETUP: u64 = 12 << KIND;
+const TIMED: u64 = 13 << KIND;
 
 impl Key<'_> {
     fn number(&self) -> u64 {
@@ -122,10 +123,22 @@ fn number_of(planning: Planning) -> u64 {
 }
 
 fn day_number(planning: Planning, day: Date) -> u64 {
-    let (year, month) = (i64::from(day.year()) + 10_000, i64::from(day.month()));
-    let number = (year << 4 | month) << 5 | i64::from(day.day());
-    DAY | number_of(planning) << 48 | number as u64
+    DAY | number_of(planning) << 48 | number_of_day(day)
 }
+
+/// Of what is planned at a time of day, that comes behind the day.
+fn timed_number(planning: Planning, day: Date, minute: u16) -> u64 {
+    TIMED | number_of(planning) << 48 | number_of_day(day) << MINUTE | u64::from(minute)
+}
+
+fn number_of_day(day: Date) -> u64 {
+    let (year, month) = (i64::from(day.year()) + 10_000, i64::from(day.month()));
+    ((year << 4 | month) << 5 | i64::from(day.day())) as u64
+}
+
+/// A day has 1,440 minutes, which are numbered with so many bits.
+const MINUTE: u32 = 11;
+const LAST_MINUTE: u16 = (1 << MINUTE) - 1;
 
 const LATEST: u64 = (1 << KIND) - 1;
 
@@ -139,7 +152,16 @@ fn time_number(time: jiff::Timestamp) -> u64 {
 impl Entry {
     /// Returns the day of an entry of [`Index::days`].
     pub fn day(&self) -> Option<Date> {
+        Entry::day_of_number(self.key & ((1 << 48) - 1))
+    }
+
+    /// Returns day and minute of an entry of [`Index::timed`].
+    pub fn day_and_minute(&self) -> Option<(Date, u16)> {
         let number = self.key & ((1 << 48) - 1);
+        Some((Entry::day_of_number(number >> MINUTE)?, number as u16 & LAST_MINUTE))
+    }
+
+    fn day_of_number(number: u64) -> Option<Date> {
         let year = i16::try_from((number >> 9) as i64 - 10_000).ok()?;
         Date::new(year, (number >> 5 & 15) as i8, (number & 31) as i8).ok()
     }
@@ -254,6 +276,11 @@ impl Index {
         self.range(day_number(planning, first)..=day_number(planning, last))
     }
 
+    /// Returns the files that have something planned at a time of a day between two, by day and time, then by file.
+    pub fn timed(&self, planning: Planning, first: Date, last: Date) -> impl Iterator<Item = &Entry> + Clone {
+        self.range(timed_number(planning, first, 0)..=timed_number(planning, last, LAST_MINUTE))
+    }
+
     /// Returns the files that were changed between two moments, the latest first.
     pub fn changed(&self, from: jiff::Timestamp, to: jiff::Timestamp) -> impl Iterator<Item = &Entry> + Clone {
         self.range(time_number(to)..=time_number(from))
@@ -352,6 +379,7 @@ fn keys_of(card: &Card) -> Vec<(u64, u32)> {
                 Ok(planning) => {
                     if let Some(day) = day_of(value) {
                         keys.extend([Key::Planned(planning).number(), day_number(planning, day)]);
+                        keys.extend(minute_of(value).map(|minute| timed_number(planning, day, minute)));
                     }
                 }
                 Err(word) => {

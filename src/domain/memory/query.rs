@@ -3,8 +3,9 @@
 //! Each answers lazily, from the structural index and the cards, in the order of files and lines unless it says
 //! otherwise: whoever wants ten nodes pays for about ten. None reads a text.
 
-use crate::domain::memory::card::Card;
+use crate::domain::memory::card::{Card, minute_of};
 pub use crate::domain::memory::card::{Planning, day_of};
+use crate::domain::memory::index;
 pub use crate::domain::memory::index::Key;
 use crate::domain::memory::view::{Held, NodeRef, View};
 use jiff::civil::Date;
@@ -152,37 +153,54 @@ pub fn planned(view: &View, planning: Planning, first: Date, last: Date) -> impl
     })
 }
 
-/// Returns the same nodes by their day, and within a day in the order of files and lines.
+/// Returns the same nodes by their day and time, on each day those without a time last, and otherwise in the order of
+/// files and lines.
 pub fn planned_by_day(
     view: &View,
     planning: Planning,
     first: Date,
     last: Date,
 ) -> impl Iterator<Item = (NodeRef, Date)> + '_ {
-    let days = view.index().days(planning, first, last).filter_map(|entry| Some((entry.day()?, entry)));
+    let mut timed = view.index().timed(planning, first, last).peekable();
+    let mut days = view.index().days(planning, first, last).filter_map(|entry| Some((entry.day()?, entry))).peekable();
+    // On a day that has times its files stand among the days, too.
+    let entries = std::iter::from_fn(move || {
+        let day = days.peek().map(|(day, _)| *day);
+        let at_a_time = |entry: &&index::Entry| entry.day_and_minute().is_some_and(|(on, _)| Some(on) == day);
+        match timed.next_if(at_a_time) {
+            Some(entry) => entry.day_and_minute().map(|(day, minute)| (day, Some(minute), entry)),
+            None => days.next().map(|(day, entry)| (day, None, entry)),
+        }
+    });
     // A file may have another day for each of its headings: it is gone through twice at most, not once a day. Who wants
     // the first few mostly sees no file a second time. A file has one card in a view, wherever that lies.
-    let mut planned: HashMap<*const Card, Option<Vec<(Date, usize)>>> = HashMap::new();
-    days.filter_map(|(day, entry)| Some((day, view.held(&entry.file)?))).flat_map(move |(day, held)| {
-        let card = &held.card;
-        let on_it = match planned.entry(Arc::as_ptr(card)) {
-            Entry::Vacant(first) => {
-                first.insert(None);
-                card.planned_on(planning, day).collect()
-            }
-            Entry::Occupied(again) => {
-                let of_card = again.into_mut().get_or_insert_with(|| {
-                    let day = |index: usize| card.planned_day(index, planning).map(|day| (day, index));
-                    let mut all: Vec<(Date, usize)> = (0..card.len()).filter_map(day).collect();
-                    all.sort_unstable();
-                    all
-                });
-                let rest = of_card.get(of_card.partition_point(|(on, _)| *on < day)..).unwrap_or_default();
-                rest.iter().take_while(|(on, _)| *on == day).map(|(_, index)| *index).collect()
-            }
-        };
-        nodes(view, held, on_it).map(move |node| (node, day))
-    })
+    let mut planned: HashMap<*const Card, Option<Vec<(Date, Option<u16>, usize)>>> = HashMap::new();
+    entries.filter_map(|(day, minute, entry)| Some((day, minute, view.held(&entry.file)?))).flat_map(
+        move |(day, minute, held)| {
+            let card = &held.card;
+            let minute_of = |index: usize| card.planning(index, planning).and_then(minute_of);
+            let on_it = match planned.entry(Arc::as_ptr(card)) {
+                Entry::Vacant(first) => {
+                    first.insert(None);
+                    card.planned_on(planning, day).filter(|index| minute_of(*index) == minute).collect()
+                }
+                Entry::Occupied(again) => {
+                    let of_card = again.into_mut().get_or_insert_with(|| {
+                        let day =
+                            |index: usize| card.planned_day(index, planning).map(|day| (day, minute_of(index), index));
+                        let mut all: Vec<_> = (0..card.len()).filter_map(day).collect();
+                        all.sort_unstable();
+                        all
+                    });
+                    let begin = of_card.partition_point(|(on, at, _)| (*on, *at) < (day, minute));
+                    let rest = of_card.get(begin..).unwrap_or_default();
+                    let same = rest.iter().take_while(|(on, at, _)| (*on, *at) == (day, minute));
+                    same.map(|(_, _, index)| *index).collect()
+                }
+            };
+            nodes(view, held, on_it).map(move |node| (node, day))
+        },
+    )
 }
 
 /// Returns the cards of files that were changed between two moments, both included, the latest first.

@@ -271,11 +271,16 @@ fn by_day(judge: &mut Judge<'_>, begin: &Begin<'_>, sort: &[Sort], limit: usize)
         return None;
     }
     let (first, last) = judge.plan.days_of(stamp);
+    // They come by time within a day, and by file within a time: nothing that comes later is sorted before.
+    let in_order = match sort {
+        [_] => true,
+        [_, second, ..] => second.key == SortKey::File && !second.reversed,
+        [] => false,
+    };
     let (mut matches, mut looked) = (Vec::new(), 0usize);
     let mut day: Option<Date> = None;
     for (node, on) in source::by_day(judge.world.view, kind, first, last) {
-        // What stands on the same day may still come before it, by its time.
-        if matches.len() >= limit && day != Some(on) {
+        if matches.len() >= limit && (in_order || day != Some(on)) {
             let total = Total::AtLeast(matches.len());
             return Some((matches, total));
         }

@@ -238,7 +238,8 @@ pub fn count(view: &View, key: &Key) -> usize {
     }
 }
 
-/// Returns the nodes with a kind of planning by day, and within a day by file and line.
+/// Returns the nodes with a kind of planning by day, within a day by time, those without one last, and then by file and
+/// line.
 pub fn by_day(view: &View, kind: Planning, first: Date, last: Date) -> impl Iterator<Item = (NodeRef, Date)> + '_ {
     query::planned_by_day(view, kind, first, last)
 }
