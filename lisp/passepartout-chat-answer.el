@@ -229,9 +229,10 @@ and scroll are yours."
       (passepartout-chat--insert turn (string-trim-right
                                        (passepartout-view-fixed notice)))
       (setf (passepartout-chat--turn-gap turn) t))
-    (unless (string-empty-p below)
-      (passepartout-chat--insert turn below)
-      (setf (passepartout-chat--turn-gap turn) t))
+    (dolist (text (list below (passepartout-chat--refused payload)))
+      (unless (string-empty-p text)
+        (passepartout-chat--insert turn text)
+        (setf (passepartout-chat--turn-gap turn) t)))
     (passepartout-chat--insert turn (passepartout-chat--drawer payload))
     (when (passepartout-chat--turn-at turn)
       (passepartout-chat--close turn (plist-get payload :private)))))

@@ -21,8 +21,9 @@
 
 ;;; Commentary:
 
-;; Sources and plans as links, and the drawer that tells how an answer
-;; came to be.  All foreign text in them is one visible line.
+;; Sources and plans as links, what was refused, and the drawer that
+;; tells how an answer came to be.  All foreign text in them is one
+;; visible line.
 
 ;;; Code:
 
@@ -36,6 +37,7 @@
 (eval-when-compile (require 'subr-x))
 
 (declare-function passepartout-plan-visit "passepartout-plan" (id))
+(declare-function passepartout-trace-explain "passepartout-trace" (of))
 
 (defconst passepartout-chat--last-words
   '("answered" "parked" "interrupted" "failed")
@@ -89,6 +91,22 @@ PAYLOAD is that of the end of the turn."
            (list (concat "Sources: " (string-join sources ", ")))))
      "\n")))
 
+(defun passepartout-chat--refused (payload)
+  "Return the lines about what PAYLOAD says was refused, as one text.
+They stand right above the drawer, which has their number: that tells
+them from the words of the model."
+  (mapconcat
+   (lambda (refused)
+     (let ((hash (plist-get refused :hash)))
+       (concat passepartout-chat--refused-mark
+               (passepartout-view-line (plist-get refused :text) 500)
+               (and (stringp hash)
+                    (string-match-p "\\`[[:xdigit:]]+\\'" hash)
+                    (concat "  "
+                            (org-link-make-string
+                             (concat "passepartout-why:" hash) "why"))))))
+   (plist-get payload :refused) "\n"))
+
 (defun passepartout-chat--plan-line (id)
   "Return the line that says that the plan ID waits."
   (concat "- Waits for approval :: " (passepartout-chat--plan-link id)))
@@ -137,6 +155,9 @@ PAYLOAD is that of the end of the turn."
                             "")
                       "")))
                 (plist-get payload :sources) "")
+     (let ((refused (length (plist-get payload :refused))))
+       (and (> refused 0)
+            (funcall line "refused" (number-to-string refused))))
      (mapconcat #'passepartout-chat--drawer-action
                 (plist-get payload :trace) "")
      ":END:")))
@@ -238,6 +259,17 @@ A file of another machine is not even looked at: that would connect."
   "Show the plan ID."
   (require 'passepartout-plan)
   (passepartout-plan-visit id))
+
+;;;; Links to decisions
+
+(org-link-set-parameters "passepartout-why"
+                         :follow #'passepartout-chat--explain
+                         :face 'passepartout-quiet)
+
+(defun passepartout-chat--explain (hash &rest _)
+  "Explain what was decided about the action HASH."
+  (require 'passepartout-trace)
+  (passepartout-trace-explain (list :hash hash)))
 
 (provide 'passepartout-chat-below)
 ;;; passepartout-chat-below.el ends here

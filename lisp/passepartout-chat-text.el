@@ -113,16 +113,43 @@ The match data then has its beginning; point is after the heading."
         (setq found t)))
     found))
 
-(defun passepartout-chat--answer-text (start end)
-  "Return the text of the answer between START and END, without its drawer."
+(defconst passepartout-chat--refused-mark "- Refused :: "
+  "What a line about something that was refused begins with.")
+
+(defun passepartout-chat--answer-text (start end limit)
+  "Return what the model said in the answer between START and END.
+That is up to LIMIT at most, without the drawer of the answer and
+without the lines above it about what was refused."
   (save-excursion
-    (goto-char start)
-    (let ((drawer (save-excursion
-                    (goto-char end)
-                    (and (re-search-backward "^:PASSEPARTOUT:[ \t]*$" start t)
-                         (point)))))
+    (goto-char end)
+    (let ((drawer (and (re-search-backward "^:PASSEPARTOUT:[ \t]*$" start t)
+                       (passepartout-chat--before-refused start))))
       (string-trim
-       (buffer-substring-no-properties start (or drawer end))))))
+       (buffer-substring-no-properties start (min (or drawer end) limit))))))
+
+(defun passepartout-chat--before-refused (start)
+  "Return where, in the answer from START on, what was refused begins.
+Point is at the drawer of the answer, which has the number of these
+lines.  They are no words of the model: it was told of them when it was
+refused."
+  (save-excursion
+    (let ((count (if (save-excursion
+                       (re-search-forward "^- refused :: \\([0-9]+\\)$"
+                                          (save-excursion
+                                            (re-search-forward "^:END:" nil t))
+                                          t))
+                     (string-to-number (match-string 1))
+                   0)))
+      (skip-chars-backward " \t\n" start)
+      (while (and (> count 0)
+                  (save-excursion
+                    (forward-line 0)
+                    (looking-at-p (regexp-quote
+                                   passepartout-chat--refused-mark))))
+        (setq count (1- count))
+        (forward-line 0)
+        (skip-chars-backward " \t\n" start))
+      (max start (point)))))
 
 (defun passepartout-chat--history ()
   "Return what was said before the turn that point is at, the oldest first.
@@ -145,7 +172,8 @@ no model was asked: none is told."
                    (limit (min end (+ start left)))
                    (whole-text (if (equal role "user")
                                    (passepartout-chat--message)
-                                 (passepartout-chat--answer-text start limit)))
+                                 (passepartout-chat--answer-text
+                                  start end limit)))
                    (text (passepartout-chat--head whole-text left)))
               (setq left (- left (string-bytes text)))
               (unless (string-empty-p text)

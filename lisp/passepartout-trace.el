@@ -169,9 +169,24 @@
                       (and (> place (point-min))
                            (get-text-property
                             (1- place) 'passepartout-decision)))))))
+        ((bound-and-true-p passepartout-chat-mode)
+         (save-excursion
+           (forward-line 0)
+           (and (looking-at "- Refused :: .*\\[\\[passepartout-why:\
+\\([[:xdigit:]]+\\)\\]")
+                (list :hash (match-string-no-properties 1)))))
         ((and (fboundp 'passepartout-plan-id-at-point)
               (passepartout-plan-id-at-point))
          (list :plan (passepartout-plan-id-at-point)))))
+
+(defun passepartout-trace--decision-named (name)
+  "Return the decision NAME, typed by the user, as a plist."
+  (let ((name (string-trim name)))
+    (cond ((string-empty-p name)
+           (user-error "Name a number of the audit, a plan or a hash"))
+          ((string-match-p "\\`[0-9]+\\'" name)
+           (list :record (string-to-number name)))
+          (t (list :plan name)))))
 
 (defun passepartout-trace--show-why (text)
   "Show TEXT, the explanation of a decision."
@@ -185,12 +200,23 @@
     (pop-to-buffer buffer)))
 
 ;;;###autoload
-(defun passepartout-why ()
+(defun passepartout-why (&optional which)
   "Explain the decision at point, or the last one, in plain words.
-In the trace and among flight plans it is the one that point is on."
-  (interactive)
+In the trace, among flight plans and on a line of a chat about what was
+refused it is the one that point is on.  With a numeric prefix argument
+WHICH it is the one with that number in the audit; with just
+\\[universal-argument], ask for a number, a plan or a hash."
+  (interactive "P")
+  (passepartout-trace-explain
+   (cond ((integerp which) (list :record which))
+         (which (passepartout-trace--decision-named
+                 (read-string "Explain (number, plan or hash): ")))
+         (t (passepartout-trace--decision-at-point)))))
+
+(defun passepartout-trace-explain (of)
+  "Explain the decision OF, a plist of one name of it; of nil the last one."
   (passepartout-request
-   :why (passepartout-trace--decision-at-point)
+   :why of
    (lambda (payload)
      (let ((why (plist-get payload :error)))
        (if why

@@ -143,12 +143,13 @@ pub struct Entry {
     pub decision: Decision,
 }
 
-/// Returns the objections of a trace; without their words where those must not be kept.
+/// Returns the objections of a trace. Where their words must not be kept, those of our own tables are kept all the same:
+/// they say nothing of a note.
 pub fn objections(trace: &Trace, words: bool, mask: &dyn Fn(&str) -> String) -> Vec<Objection> {
     let objecting = trace.opinions.iter().filter_map(|opinion| {
         let reason = match &opinion.verdict {
             Verdict::Pass(_) => return None,
-            Verdict::Ask(reason) | Verdict::Deny(reason) => words.then(|| mask(&reason.text)),
+            Verdict::Ask(reason) | Verdict::Deny(reason) => (words || reason.ours).then(|| mask(&reason.text)),
         };
         Some(Objection { gate: opinion.gate.clone(), verdict: opinion.verdict.name().to_string(), reason })
     });
@@ -198,13 +199,15 @@ impl Decision {
     }
 }
 
-/// Explains what became of one plan or action: its decisions, oldest first.
-pub fn explain(entries: &[Entry], when: &dyn Fn(jiff::Timestamp) -> String) -> String {
+/// Explains what became of one plan or action: its decisions, oldest first; and lists what was decided of it `later`.
+pub fn explain(entries: &[Entry], later: &[Entry], when: &dyn Fn(jiff::Timestamp) -> String) -> String {
     let Some((last, before)) = entries.split_last() else { return String::new() };
     let mut text = last.decision.explain();
-    if !before.is_empty() {
-        text.push_str("What was decided before:\n");
-        for entry in before {
+    for (title, others) in [("What was decided before:\n", before), ("What was decided later:\n", later)] {
+        if !others.is_empty() {
+            text.push_str(title);
+        }
+        for entry in others {
             let Decision { ruling, decider, .. } = &entry.decision;
             text.push_str(&format!("- {} {} by {}\n", when(entry.at), ruling.name(), decider.words()));
         }
@@ -257,7 +260,7 @@ mod tests {
             |seq, ruling, decider| Entry { seq, at: jiff::Timestamp::UNIX_EPOCH, decision: decision(ruling, decider) };
         let entries =
             [entry(7, Ruling::Asked, Decider::Gates), entry(9, Ruling::Approved, Decider::Human("Emacs".to_string()))];
-        insta::assert_snapshot!(explain(&entries, &|at| at.to_string()), @r"
+        insta::assert_snapshot!(explain(&entries, &[], &|at| at.to_string()), @r"
         Proposed: Write plan.txt, with the tool write-file.
         The gate permissions asked: By default write-file asks first.
         The gate dispatcher asked; its words are not kept, as this is private or holds a secret.
@@ -267,7 +270,16 @@ mod tests {
         Decided at 1970-01-01T00:00:00Z, on action 0101010101010101 and facts 0202020202020202; record 9.
         ");
         insta::assert_snapshot!(entries[1].decision.line(), @"approved   P1 Write plan.txt (you, in Emacs)");
-        assert_eq!(explain(&[], &|at| at.to_string()), "");
+        assert_eq!(explain(&[], &[], &|at| at.to_string()), "");
+        insta::assert_snapshot!(explain(&entries[..1], &entries[1..], &|at| at.to_string()), @r"
+        Proposed: Write plan.txt, with the tool write-file.
+        The gate permissions asked: By default write-file asks first.
+        The gate dispatcher asked; its words are not kept, as this is private or holds a secret.
+        No gate denied it, so it waits for you as a flight plan.
+        What was decided later:
+        - 1970-01-01T00:00:00Z approved by you, in Emacs
+        Decided at 1970-01-01T00:00:00Z, on action 0101010101010101 and facts 0202020202020202; record 7.
+        ");
     }
 
     #[test]
@@ -287,13 +299,17 @@ mod tests {
                 opinion("a", Verdict::Pass(Some(Reason::new("fine")))),
                 opinion("b", Verdict::Ask(Reason::new("the key 123"))),
                 opinion("c", Verdict::Deny(Reason::new("no"))),
+                opinion("d", Verdict::Ask(Reason::new("By default it asks first.").in_our_words())),
             ],
         };
         let mask = |text: &str| text.replace("123", "***");
         let told = |words| objections(&trace, words, &mask).into_iter().map(|o| (o.gate, o.verdict, o.reason));
         let all: Vec<_> = told(true).collect();
         assert_eq!(all[0], ("b".to_string(), "ask".to_string(), Some("the key ***".to_string())));
-        assert_eq!(all.len(), 2);
-        assert!(told(false).all(|(_, _, reason)| reason.is_none()));
+        assert_eq!(all.len(), 3);
+        let bare: Vec<_> = told(false).map(|(gate, _, reason)| (gate, reason)).collect();
+        let none = |gate: &str| (gate.to_string(), None);
+        let ours = ("d".to_string(), Some("By default it asks first.".to_string()));
+        assert_eq!(bare, [none("b"), none("c"), ours], "the words of our own tables are nobody's secret");
     }
 }

@@ -125,7 +125,15 @@ async fn of_what_is_private_or_secret_only_kind_and_place_are_kept() {
     assert!(!all.contains("ZANZIBAR7") && !all.contains(&key), "{all}");
     assert_eq!(entries[1].decision.about, "org-set-property diary");
     assert!(entries[2].decision.about.starts_with("write-file /"), "{all}");
-    assert!(entries[1].decision.objections.iter().all(|objection| objection.reason.is_none()));
+    // The words of our own tables say nothing of the note, and are shown.
+    let said = |gate: &str| entries[1].decision.objections.iter().find(|o| o.gate == gate).map(|o| o.reason.as_deref());
+    assert_eq!(said("permissions"), Some(Some("By default org-set-property asks first.")), "{all}");
+    let others = entries[1].decision.objections.iter().filter(|objection| objection.gate != "permissions");
+    assert!(others.clone().all(|objection| objection.reason.is_none()), "{all}");
+    let plan = entries[1].decision.plan.clone().expect("it was a plan");
+    let why = engine.why(Some(&plan.0)).await.expect("it is explained");
+    assert!(why.contains("The gate permissions asked: By default org-set-property asks first."), "{why}");
+    assert!(!why.contains("ZANZIBAR7"), "{why}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -168,6 +176,27 @@ async fn the_command_lists_and_checks_and_says_where_it_is_broken() {
     assert_eq!(run(&home, &["audit", "--since", "soon"]).status, 2);
     let why = run(&home, &["why", &plan.id.0]);
     assert!(why.out.contains("Approved by you, in Emacs."), "{why:?}");
+    // What the list shows names it: the number in front, and the hash or its beginning.
+    let number = |line: &str| line.split_whitespace().next().expect("a number").to_string();
+    let (approved, asked) = (number(lines[0]), number(lines[1]));
+    let numbered = run(&home, &["why", &approved]);
+    assert_eq!((numbered.status, &numbered.out), (0, &why.out), "{numbered:?}");
+    let before = run(&home, &["why", &asked]);
+    assert!(before.out.contains("it waits for you as a flight plan."), "{before:?}");
+    assert!(
+        before.out.contains("decided later:\n- ") && before.out.contains("approved by you, in Emacs"),
+        "{before:?}"
+    );
+    assert!(printed.out.contains(&format!("passepartout why {approved}")), "{printed:?}");
+    let hash = plan.action.hash().to_hex();
+    for name in [&hash[..8], &hash[..16], &hash, &hash[..12].to_uppercase()] {
+        assert_eq!(run(&home, &["why", name]).out, why.out, "{name}");
+    }
+    for none in ["999999", "0", &hash[..7], "ffffffffffffffff"] {
+        let ran = run(&home, &["why", none]);
+        assert_eq!(ran.status, 1, "{ran:?}");
+        assert!(ran.err.contains("passepartout audit"), "{ran:?}");
+    }
 
     let database = rusqlite::Connection::open(home.store().join("memory.sqlite")).expect("the database opens");
     database.execute_batch("DROP TRIGGER records_hold").expect("who may write there may do that");

@@ -159,6 +159,35 @@ fn wrong_words_end_with_two_and_say_what_would_be_right() {
 }
 
 #[test]
+fn what_was_refused_is_said_once_beside_the_answer() {
+    let home = home();
+    let wipe = |id| {
+        let args = serde_json::json!({"command": "rm -rf /", "explanation": "To have more room on the disk."});
+        Reply::answer(Dialect::OpenAi, &[], &[(id, "shell", args)])
+    };
+    let done = || Reply::answer(Dialect::OpenAi, &["I could not."], &[]);
+    let server = FakeServer::start([wipe("c1"), wipe("c2"), done(), wipe("c3"), done()]);
+    let ask = |words: &[&str]| -> Ran {
+        let mut asking = program(&home);
+        asking.env("LOCAL_BASE_URL", server.url()).env("PROVIDER_CASCADE", "local").arg("ask").args(words);
+        asking.output().expect("it runs").into()
+    };
+    let ran = ask(&["clean up"]);
+    assert_eq!(ran.status, 0, "{ran:?}");
+    let refused: Vec<&str> = ran.out.lines().filter(|line| line.starts_with("Refused: ")).collect();
+    let [line] = refused.as_slice() else { panic!("{ran:?}") };
+    assert!(line.starts_with("Refused: Run: rm -rf / — ") && line.len() < 300, "{line}");
+    let (_, hash) = line.rsplit_once("(passepartout why ").expect("it can be asked about");
+    let why = run(&home, &["why", hash.trim_end_matches(')')]);
+    assert!(why.out.contains("A denial stands: nothing was done"), "{why:?}");
+    let json = ask(&["again", "--json"]).json();
+    let told = &json["refused"];
+    assert_eq!(told.as_array().map(Vec::len), Some(1), "{json}");
+    assert!(told[0]["text"].as_str().is_some_and(|text| text.starts_with("Run: rm -rf /")), "{json}");
+    assert!(told[0]["action"].as_str().is_some_and(|hash| hash.len() == 64), "{json}");
+}
+
+#[test]
 fn a_question_is_read_wherever_it_stands() {
     let home = home();
     let memex = home.file("");

@@ -1049,3 +1049,23 @@ fn the_end_of_a_turn_says_whether_it_drew_on_something_private() {
     let (private, done) = ask("hello");
     assert!(private, "the conversation stays private: {done}");
 }
+
+#[test]
+fn the_end_of_a_turn_says_what_was_refused_in_inert_text() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let args = json!({"command": "rm -rf / # [[shell:true][x]]", "explanation": "To have more room on the disk."});
+    let refused = Reply::answer(Dialect::OpenAi, &[], &[("c1", "shell", args)]);
+    let server = FakeServer::start([refused, says(&["I could not."])]);
+    let mut client = Client::start(&home, Some(&server), "\"fake\"");
+    client.say("clean up");
+    let done = client.turn_done();
+    let lines = done.list_at("refused");
+    assert_eq!(lines.len(), 1, "{done:?}");
+    let line = lines[0].text_at("text").unwrap_or_default();
+    assert!(line.starts_with("Run: rm -rf / #") && !line.contains("[[shell:"), "{line}");
+    let hash = lines[0].text_at("hash").unwrap_or_default().to_string();
+    let why = client.request("why", Plist::new().text("hash", hash));
+    assert!(why.text_at("text").is_some_and(|text| text.contains("A denial stands")), "{why:?}");
+    // Nobody tells the model in its own words what it was refused.
+    assert!(!server.requests()[1].body.contains("Refused: Run"), "{}", server.requests()[1].body);
+}

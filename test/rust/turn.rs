@@ -12,7 +12,7 @@ use passepartout::domain::label::{Labels, Privacy, Provenance, Trust};
 use passepartout::domain::port::{Call, Completion, Locality, Message};
 use passepartout::domain::signal::{Body, Depth, Role};
 use passepartout::domain::turn::error::{Fault, Resolution};
-use passepartout::domain::turn::{Conversation, Ending, Start, TRYING, prompt, proposal};
+use passepartout::domain::turn::{Conversation, Ending, Start, TRYING, prompt, proposal, refused};
 use serde_json::json;
 
 fn search() -> Call {
@@ -268,9 +268,7 @@ async fn a_denied_proposal_goes_back_with_the_whole_trace_three_times_at_most() 
         "
     ending: failed
     text: 
-    notice: What the model wanted was refused 3 times, so nothing was done. The last reason:
-    Refused. Nothing was done.
-    - denier (deny): It deletes everything. Instead: Name one file.
+    notice: What the model wanted was refused 3 times, so nothing was done.
     deed: Run: rm -rf / (asker pass, denier deny): refused
     deed: Run: rm -rf / (asker pass, denier deny): refused
     deed: Run: rm -rf / (asker pass, denier deny): refused
@@ -296,6 +294,35 @@ async fn a_denied_proposal_goes_back_with_the_whole_trace_three_times_at_most() 
         ],
         "the log has no words of a model"
     );
+}
+
+#[tokio::test]
+async fn what_was_refused_is_told_to_the_user_once_and_names_nothing_more_private_than_the_conversation() {
+    let told = |report: &passepartout::domain::turn::TurnReport| -> Vec<String> {
+        refused(report).into_iter().map(|refused| refused.text).collect()
+    };
+    let no = || Say::Calls(vec![shell("rm -rf /diary/ZANZIBAR7")]);
+    let world = World::new([no(), no(), no()]);
+    let (report, _) = world.ask("clean up").await;
+    assert_eq!(told(&report), ["Run: rm -rf /diary/ZANZIBAR7 — It deletes everything."]);
+    assert_eq!(refused(&report)[0].action, report.deeds[0].trace.as_ref().map(|trace| trace.action));
+    // (what may be seen, what is called by its words): a model elsewhere leads no conversation into what is private.
+    for (locality, named) in [(Locality::Local, true), (Locality::Remote, false)] {
+        let world = World { locality, ..World::new([Say::Calls(vec![search()]), no(), Say::Words("I could not.")]) };
+        *world.facts.lock().expect("not poisoned") = Facts { privacy: Some(Privacy::Private), ..Facts::default() };
+        let (report, _) = world.ask("clean up").await;
+        let lines = told(&report);
+        assert_eq!(lines.len(), 1, "{lines:?}");
+        assert_eq!(lines[0].contains("ZANZIBAR7"), named, "{lines:?}");
+        assert!(lines[0].ends_with(" — It deletes everything."), "{lines:?}");
+        let private = report.conversation.labels.privacy == Privacy::Private;
+        assert_eq!(private, named, "{lines:?}");
+        assert!(named || !format!("{:?}", report.deeds).contains("ZANZIBAR7"), "{:?}", report.deeds);
+    }
+    // What broke denies, and that is told, too.
+    let world = World::new([Say::Calls(vec![shell("break the gate")]), Say::Words("I could not.")]);
+    let (report, _) = world.ask("break it").await;
+    assert_eq!(told(&report), ["Run: break the gate — The gate failed, and a gate that fails denies."]);
 }
 
 #[tokio::test]

@@ -166,17 +166,20 @@ pub fn ask_all(gates: &Gates, case: &Case<'_>) -> Trace {
     let mut opinions: Vec<Opinion> = gates
         .iter()
         .map(|gate| {
-            let verdict = catch_unwind(AssertUnwindSafe(|| masked(gate.judge(case))))
-                .unwrap_or_else(|_| Verdict::Deny(Reason::new("The gate failed, and a gate that fails denies.")));
+            let broken = || Reason::new("The gate failed, and a gate that fails denies.").in_our_words();
+            let verdict =
+                catch_unwind(AssertUnwindSafe(|| masked(gate.judge(case)))).unwrap_or_else(|_| Verdict::Deny(broken()));
             Opinion { gate: gate.name().to_string(), priority: gate.priority(), verdict }
         })
         .collect();
     for name in gates.missing() {
-        let verdict = Verdict::Deny(Reason::new("This gate is not loaded, so nothing may happen."));
+        let why = Reason::new("This gate is not loaded, so nothing may happen.");
+        let verdict = Verdict::Deny(why.in_our_words());
         opinions.insert(0, Opinion { gate: name.to_string(), priority: u16::MAX, verdict });
     }
     if opinions.is_empty() {
-        let verdict = Verdict::Deny(Reason::new("No gates are loaded, so nothing may happen."));
+        let why = Reason::new("No gates are loaded, so nothing may happen.");
+        let verdict = Verdict::Deny(why.in_our_words());
         opinions.push(Opinion { gate: "clearance".to_string(), priority: u16::MAX, verdict });
     }
     Trace { action: case.action.hash(), opinions }

@@ -45,17 +45,25 @@ pub struct Reason {
     pub text: String,
     /// What would be allowed instead, when there is something.
     pub instead: Option<String>,
+    /// Whether the words are those of our own tables alone: then nothing of a note, of a secret or of a model's text is
+    /// in them, whatever the action is about.
+    pub ours: bool,
 }
 
 impl Reason {
     /// Makes a reason without an alternative.
     pub fn new(text: impl Into<String>) -> Reason {
-        Reason { text: text.into(), instead: None }
+        Reason { text: text.into(), instead: None, ours: false }
     }
 
     /// Makes a reason with an alternative.
     pub fn instead(text: impl Into<String>, instead: impl Into<String>) -> Reason {
-        Reason { text: text.into(), instead: Some(instead.into()) }
+        Reason { text: text.into(), instead: Some(instead.into()), ours: false }
+    }
+
+    /// Returns the reason as one whose words are those of our own tables alone.
+    pub fn in_our_words(self) -> Reason {
+        Reason { ours: true, ..self }
     }
 }
 

@@ -48,21 +48,21 @@ fn by_headings(case: &Case<'_>) -> Verdict {
     }
 }
 
-/// Judges by the level of the tool.
+/// Judges by the level of the tool. What it says is made of the tool's name and of words of ours.
 fn by_level(case: &Case<'_>) -> Verdict {
     let name = case.tool.name;
     let set = case.scope.permissions.iter().find(|(tool, _)| tool.eq_ignore_ascii_case(name)).map(|(_, level)| *level);
-    let whose = if set.is_some() { "You set" } else { "By default" };
+    let ours = |text: String| Reason::new(text).in_our_words();
     match set.unwrap_or_else(|| default_level(case.tool)) {
         Level::Allow => Verdict::pass(),
         Level::Auto if matches!(case.tool.effect, Effect::Custom(Class::Write | Class::Execute)) => {
-            Verdict::Ask(Reason::new(format!("Nobody but you knows what {name} would do, so auto asks.")))
+            Verdict::Ask(ours(format!("Nobody but you knows what {name} would do, so auto asks.")))
         }
-        Level::Auto => Verdict::Pass(Some(Reason::new(format!("{name} is judged by what it would do.")))),
-        Level::Ask => Verdict::Ask(Reason::new(match set {
+        Level::Auto => Verdict::Pass(Some(ours(format!("{name} is judged by what it would do.")))),
+        Level::Ask => Verdict::Ask(ours(match set {
             Some(_) => format!("You set {name} to ask."),
-            None => format!("{whose} {name} asks first."),
+            None => format!("By default {name} asks first."),
         })),
-        Level::Deny => Verdict::Deny(Reason::new(format!("You set {name} to deny."))),
+        Level::Deny => Verdict::Deny(ours(format!("You set {name} to deny."))),
     }
 }

@@ -23,9 +23,8 @@ impl Gate for Policy {
         if counted >= SHORTEST {
             return Verdict::pass();
         }
-        Verdict::Deny(Reason::instead(
-            "The explanation is too short to say why.",
-            "Say in one sentence what the action is for.",
-        ))
+        let reason =
+            Reason::instead("The explanation is too short to say why.", "Say in one sentence what the action is for.");
+        Verdict::Deny(reason.in_our_words())
     }
 }

@@ -79,6 +79,7 @@ const REFUSED: &[&str] = &[
     "roam", "denote", "denote-query", "orgnv", "notes", "note", "zk", "zettel", "zetteldeft", "deft", "howm",
     "org-ql-search", "org-brain", "brain", "brain-parent", "brain-child", "brain-friend", "org-super-links", "super-link",
     "transclude", "transclusion", "anki", "org-contact", "contact", "org-contacts", "passepartout", "passepartout-plan",
+    "passepartout-why",
     "wiki", "wikipedia", "curio", "agenda", "calfw", "diary", "swiper", "rg",
     // Mail, chat, feeds.
     "mu4e", "evernote", "gmail", "mail", "imap", "smtp", "nntp", "elfeed", "elfeed-search", "newsticker", "telega", "tg",

@@ -22,7 +22,7 @@ pub enum Fault {
         gate: String,
         /// The action that was refused last.
         action: ActionHash,
-        /// What was refused and why, in words for the user.
+        /// That it was refused, in words for the user.
         reason: String,
     },
     /// A prompt has not enough room for what must be in it.

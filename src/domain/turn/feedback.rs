@@ -19,13 +19,11 @@ impl Turn {
             return Ok(Flow::Go(Box::new(Step::Reason(signal))));
         }
         let nothing = if self.acted { "nothing further" } else { "nothing" };
-        let reason = format!(
-            "What the model wanted was refused {MAX_TRIES} times, so {nothing} was done. The last reason:\n{}",
-            last.words
-        );
+        let said = format!("What the model wanted was refused {MAX_TRIES} times, so {nothing} was done.");
         Err(match last.by {
-            By::Gate { gate, action } => Fault::Gate { gate, action, reason },
-            By::Form { raw } => Fault::Protocol { text: reason, raw },
+            // What was refused and why stands below the answer, each of it once.
+            By::Gate { gate, action } => Fault::Gate { gate, action, reason: said },
+            By::Form { raw } => Fault::Protocol { text: format!("{said} The last reason:\n{}", last.words), raw },
         })
     }
 

@@ -11,11 +11,13 @@ mod fit;
 pub mod prompt;
 pub mod proposal;
 mod reason;
+mod refused;
 mod rehearse;
 mod report;
 mod settle;
 
 pub use faults::panic_text;
+pub use refused::{Refused, refused};
 pub use rehearse::TRYING;
 pub use report::{Contact, Conversation, Deed, Ending, TurnReport};
 

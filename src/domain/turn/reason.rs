@@ -4,7 +4,6 @@ use crate::domain::action::{Action, Malformed, clip, no_such_tool};
 use crate::domain::gate::clearance::{Cleared, Judgement, judge};
 use crate::domain::gate::disclosure::quoted;
 use crate::domain::gate::plan::Approval;
-use crate::domain::gate::title::title;
 use crate::domain::gate::{Case, Facts, Opinion, Reason, Trace, Verdict};
 use crate::domain::hash::ContentHasher;
 use crate::domain::id::ActionHash;
@@ -16,6 +15,7 @@ use crate::domain::tool::own::REDECLARED;
 use crate::domain::tool::{Effect, is_user};
 use crate::domain::turn::error::Fault;
 use crate::domain::turn::fit::Over;
+use crate::domain::turn::refused::{DENIED, UNREADABLE, called};
 use crate::domain::turn::report::{Deed, Ending};
 use crate::domain::turn::{Desk, Flow, Turn, prompt, proposal};
 use serde_json::Value;
@@ -178,8 +178,9 @@ impl Turn {
                 Action::proposed(&desk.toolbox, &call.tool, call.args.clone(), labels, &conversation.outside)
             }) {
                 Err(malformed) => {
-                    let outcome = format!("refused: {}", malformed.0);
-                    self.deed(call.tool.clone(), malformed.0.clone(), None, outcome, None);
+                    // It may quote what the model wrote.
+                    let words = desk.actuator.masked(&malformed.0);
+                    self.deed(call.tool.clone(), words.clone(), None, format!("{UNREADABLE}{words}"), None);
                     let raw = format!("{} {}", call.tool, Value::Object(call.args.clone()));
                     let by = By::Form { raw: raw.chars().take(RAW).collect() };
                     rejections.push((call.id.clone(), Refusal { words: malformed.0, by }));
@@ -238,12 +239,12 @@ impl Turn {
                 // What gates say of private notes is as private as they are.
                 let labels = &mut self.report.conversation.labels;
                 labels.privacy = labels.privacy.max(facts.privacy.unwrap_or(Privacy::Open).min(scope.may_see));
-                let summary = title(&action, &facts);
+                let summary = desk.actuator.masked(&called(&action, &facts, labels.privacy));
                 let logged = proposal::logged(&action, &facts);
                 desk.journal.log(LogLevel::Warning, &format!("refused: {logged}"));
                 let (session, turn) = (&self.signal.origin.session, &self.signal.turn);
                 desk.journal.refused(session, turn, &action, &facts, &trace).await;
-                self.deed(action.tool().to_string(), summary, Some(trace), "refused".to_string(), None);
+                self.deed(action.tool().to_string(), summary, Some(trace), DENIED.to_string(), None);
                 Err(Refusal { words, by })
             }
         })

@@ -134,7 +134,7 @@ pub enum Command {
     },
     /// Explain the last decision, or that about one plan or action, in plain words.
     Why {
-        /// The plan's name, or the action's hash.
+        /// The number that `audit` lists, the plan's name, or the action's hash or its beginning.
         decision: Option<String>,
         /// Where things are.
         #[command(flatten)]

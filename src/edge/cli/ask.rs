@@ -1,5 +1,6 @@
 //! `passepartout ask`: a question, answered here or by the process that owns the store.
 
+use crate::domain::id::ActionHash;
 use crate::domain::inert::exact;
 use crate::domain::turn::Ending;
 use crate::domain::turn::error::Fault;
@@ -160,7 +161,8 @@ fn here(text: &str, place: &Place, beside: bool, json: bool, out: &mut dyn Write
             return Err(not_beside(owner_of(&engine.config.store)));
         }
         held.release();
-        let status = print_turn(engine, &finished, &answer, place, json, out)?;
+        let kept = engine.beside().is_none();
+        let status = print_turn(engine, &finished, &answer, place, (json, kept), out)?;
         // An answer from nothing is no answer.
         Ok(Some(if engine.view().is_empty() { FAILED } else { status }))
     })
@@ -196,7 +198,7 @@ pub(super) async fn print_turned(
     let engine = engine(place, Keep::ToRead).await?;
     let finished = engine.turns(200).await?.into_iter().find(|finished| finished.turn.0 == turned.turn);
     let status = match finished {
-        Some(finished) => print_turn(&engine, &finished, &turned.text, place, json, out),
+        Some(finished) => print_turn(&engine, &finished, &turned.text, place, (json, true), out),
         // An answer of few words that is in no trace, such as that to /plans.
         None if turned.answered => {
             let said = [turned.text.trim_end(), turned.notice.as_deref().unwrap_or_default()];
@@ -216,12 +218,22 @@ pub(super) async fn print_turned(
     status
 }
 
+/// Says with which command a refusal is explained.
+fn why(action: ActionHash, place: &Place) -> String {
+    let short: String = action.to_hex().chars().take(SHORT).collect();
+    format!(" (passepartout why {short}{})", options(place))
+}
+
+/// So many digits of an action's hash name it.
+const SHORT: usize = 12;
+
+/// Prints a turn; what was refused in it can be asked about when records of it are kept.
 pub(super) fn print_turn(
     engine: &Engine,
     finished: &Finished,
     answer: &str,
     place: &Place,
-    json: bool,
+    (json, kept): (bool, bool),
     out: &mut dyn Write,
 ) -> Result<u8, Failure> {
     let report = &finished.report;
@@ -231,12 +243,16 @@ pub(super) fn print_turn(
         Ending::Interrupted | Ending::Failed => FAILED,
     };
     let plans: Vec<_> = report.plans.iter().filter_map(|id| engine.plan(&id.0)).collect();
+    let refused = engine.refusals(report);
     if json {
+        let refused = refused
+            .iter()
+            .map(|told| serde_json::json!({ "text": told.text, "action": told.action.map(|action| action.to_hex()) }));
         let all = serde_json::json!({
             "status": report.ending.name(), "text": answer, "notice": report.notice,
             "sources": report.sources.iter().map(|id| id.as_str()).collect::<Vec<_>>(),
             "plans": plans.iter().map(plans::json).collect::<Vec<_>>(),
-            "turn": crate::edge::engine::record::turn(finished),
+            "refused": refused.collect::<Vec<_>>(), "turn": crate::edge::engine::record::turn(finished),
         });
         writeln!(out, "{all}")?;
         return Ok(status);
@@ -246,6 +262,10 @@ pub(super) fn print_turn(
     }
     if let Some(notice) = &report.notice {
         writeln!(out, "{}", readable(notice))?;
+    }
+    for told in &refused {
+        let ask = told.action.filter(|_| kept).map(|action| why(action, place)).unwrap_or_default();
+        writeln!(out, "Refused: {}{ask}", readable(&told.text))?;
     }
     for plan in &plans {
         writeln!(out, "\n{}", plans::whole(plan))?;

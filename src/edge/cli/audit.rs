@@ -55,8 +55,9 @@ fn print(entries: &[Entry], proof: Option<&Proof>, out: &mut dyn Write) -> std::
         let at = local(entry.at).strftime("%Y-%m-%d %H:%M:%S");
         writeln!(out, "{:>6}  {at}  {}", entry.seq, exact(&entry.decision.line()).replace('\n', " "))?;
     }
-    if entries.is_empty() {
-        writeln!(out, "Nothing has been decided yet.")?;
+    match entries.first() {
+        None => writeln!(out, "Nothing has been decided yet.")?,
+        Some(entry) => writeln!(out, "\nOne of them explained, by its number: passepartout why {}", entry.seq)?,
     }
     match proof {
         None => writeln!(out, "There is no store yet, so there are no records to check."),

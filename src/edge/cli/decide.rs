@@ -103,5 +103,5 @@ async fn decide(
     let turn = engine.new_turn();
     let finished = engine.decide(&origin(true), plan, decided, turn, &mut |piece| answer.push_str(piece)).await?;
     engine.flush().await?;
-    print_turn(engine, &finished, &answer, place, false, out)
+    print_turn(engine, &finished, &answer, place, (false, true), out)
 }

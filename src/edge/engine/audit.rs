@@ -11,7 +11,7 @@ use crate::domain::id::{ActionHash, FactsHash, PlanId, SessionId, TurnId};
 use crate::domain::memory::store::Record;
 use crate::domain::port::LogLevel;
 use crate::domain::signal::Origin;
-use crate::domain::turn::{Parking, proposal};
+use crate::domain::turn::{Parking, Refused, TurnReport, proposal, refused};
 use crate::edge::clock::local;
 use crate::edge::engine::Engine;
 use crate::edge::engine::authority::learn;
@@ -24,6 +24,10 @@ pub(super) type Kept = (&'static str, String, Value);
 
 /// How many decisions about one plan or action are read.
 const OF_ONE: usize = 20;
+/// Among so many decisions an action is looked for by the beginning of its hash.
+const SEARCHED: usize = 1_000;
+/// The fewest digits of a hash that name an action.
+const SHORTEST: usize = 8;
 
 /// Returns what is stored of a decision: its key is the plan, or else the action, or what it is about.
 pub(super) fn kept(decision: &Decision) -> Kept {
@@ -139,6 +143,12 @@ impl Engine {
         }
     }
 
+    /// Returns what was refused in a turn, as its user is told: with the secrets in it masked.
+    pub fn refusals(&self, report: &TurnReport) -> Vec<Refused> {
+        let masked = |told: Refused| Refused { text: secret::mask(&self.mask(&told.text)).0, ..told };
+        refused(report).into_iter().map(masked).collect()
+    }
+
     fn holds_secret(&self, action: &Action) -> bool {
         let text = Value::Object(action.args().clone()).to_string();
         !secret::scan(&text).is_empty() || self.vault.mask(&text) != text
@@ -250,32 +260,86 @@ impl Engine {
         Ok(records.iter().take_while(young).filter_map(read).collect())
     }
 
-    /// Explains the last decision, or what became of a plan or of an action, by its name or hash.
+    /// Explains the last decision, or what became of a plan or of an action: by its name, by its hash or the beginning of
+    /// that, or by the number of a record of the audit.
     ///
     /// # Errors
     /// In words, when there is none or the store cannot be read.
     pub async fn why(&self, of: Option<&str>) -> Result<String, String> {
-        let when = |at| local(at).strftime("%Y-%m-%d %H:%M:%S").to_string();
-        let named = match of {
-            Some(name) => self.plan(name).map_or_else(|| name.trim().to_string(), |plan| plan.id.0),
+        let named = match of.map(str::trim) {
+            Some(name) => match self.numbered(name).await? {
+                Some(entry) => return self.explained(entry).await,
+                None => match self.plan(name) {
+                    Some(plan) => plan.id.0,
+                    None => self.whole_hash(name).await?,
+                },
+            },
             None => match self.last_decided().await? {
                 Last::Told(key) => key,
                 Last::Passed(text) => return Ok(text),
                 Last::Nothing => return Err("nothing has been decided yet".to_string()),
             },
         };
-        let mut entries: Vec<Entry> =
-            self.archive.newest_of(kind::AUDIT, named.clone(), OF_ONE).await?.iter().filter_map(read).collect();
+        let entries = self.decided_about(&named).await?;
         if entries.is_empty() {
             let turns = self.turns(200).await?;
-            let of_it = |trace: &Trace| trace.action.to_hex() == named;
+            let of_it = |trace: &Trace| trace.action.to_hex().starts_with(&named) && is_beginning(&named);
             let mut deeds = turns.iter().flat_map(|turn| &turn.report.deeds);
             let found = deeds.rfind(|deed| deed.trace.as_ref().is_some_and(of_it));
             let text = found.and_then(|deed| Some(let_pass(&deed.summary, &deed.tool, deed.trace.as_ref()?)));
-            return text.ok_or_else(|| format!("no decision about {named} is in the store; name a plan, or an action as “passepartout audit --json” does"));
+            return text.ok_or_else(|| {
+                format!(
+                    "no decision about {named} is in the store; name a plan, the number that “passepartout audit” \
+                     lists, or an action by its hash"
+                )
+            });
         }
+        Ok(audit::explain(&entries, &[], &when))
+    }
+
+    /// Returns the decisions about one plan or action, oldest first.
+    async fn decided_about(&self, key: &str) -> Result<Vec<Entry>, String> {
+        let records = self.archive.newest_of(kind::AUDIT, key.to_string(), OF_ONE).await?;
+        let mut entries: Vec<Entry> = records.iter().filter_map(read).collect();
         entries.reverse();
-        Ok(audit::explain(&entries, &when))
+        Ok(entries)
+    }
+
+    /// Returns the record of the audit that has this number; `None` when there is none, or it is no number.
+    async fn numbered(&self, name: &str) -> Result<Option<Record>, String> {
+        let Some(number) = name.parse::<u64>().ok().filter(|_| name.bytes().all(|byte| byte.is_ascii_digit())) else {
+            return Ok(None);
+        };
+        let records = self.archive.newest_before(kind::AUDIT, number.saturating_add(1), 1).await?;
+        Ok(records.into_iter().next().filter(|record| record.seq == number && read(record).is_some()))
+    }
+
+    /// Explains one decision, with what was decided about the same thing before and after it.
+    async fn explained(&self, record: Record) -> Result<String, String> {
+        let mut entries = self.decided_about(&record.key).await?;
+        if !entries.iter().any(|entry| entry.seq == record.seq)
+            && let Some(older) = read(&record)
+        {
+            // It is older than those that are looked at.
+            entries.insert(0, older);
+        }
+        let (until, later) = entries.split_at(entries.partition_point(|entry| entry.seq <= record.seq));
+        Ok(audit::explain(until, later, &when))
+    }
+
+    /// Returns the whole hash of an action that begins so and was decided about; what is none stays as it is.
+    async fn whole_hash(&self, name: &str) -> Result<String, String> {
+        if !is_beginning(name) {
+            return Ok(name.to_string());
+        }
+        let name = name.to_ascii_lowercase();
+        let records = self.archive.newest(kind::AUDIT, SEARCHED).await?;
+        let key = |entry: Entry| {
+            let action = entry.decision.action?.to_hex();
+            let plan = entry.decision.plan.map(|plan| plan.0);
+            action.starts_with(&name).then(|| plan.unwrap_or(action))
+        };
+        Ok(records.iter().filter_map(read).find_map(key).unwrap_or(name))
     }
 
     /// Finds out what was decided last: in the audit, or by gates that let an action of the last turn pass.
@@ -299,6 +363,15 @@ impl Engine {
             None => Ok(Last::Passed(let_pass(&deed.summary, &deed.tool, trace))),
         }
     }
+}
+
+/// Returns whether a name may be the beginning of an action's hash.
+fn is_beginning(name: &str) -> bool {
+    (SHORTEST..=64).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+fn when(at: jiff::Timestamp) -> String {
+    local(at).strftime("%Y-%m-%d %H:%M:%S").to_string()
 }
 
 /// What was decided last.

@@ -177,6 +177,9 @@ struct OpinionRecord {
     verdict: String,
     reason: Option<String>,
     instead: Option<String>,
+    /// Absent unless the reason has words of our own tables alone.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    ours: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -196,6 +199,7 @@ impl TraceRecord {
                 verdict: opinion.verdict.name().to_string(),
                 reason: opinion.verdict.reason().map(|reason| reason.text.clone()),
                 instead: opinion.verdict.reason().and_then(|reason| reason.instead.clone()),
+                ours: opinion.verdict.reason().is_some_and(|reason| reason.ours),
             })
             .collect();
         TraceRecord { action: trace.action.to_hex(), opinions }
@@ -206,7 +210,8 @@ impl TraceRecord {
             .opinions
             .into_iter()
             .map(|opinion| {
-                let reason = opinion.reason.map(|text| Reason { text, instead: opinion.instead });
+                let (instead, ours) = (opinion.instead, opinion.ours);
+                let reason = opinion.reason.map(|text| Reason { text, instead, ours });
                 let verdict = match (opinion.verdict.as_str(), reason) {
                     ("pass", reason) => Verdict::Pass(reason),
                     ("ask", Some(reason)) => Verdict::Ask(reason),

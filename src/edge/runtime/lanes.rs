@@ -370,7 +370,10 @@ impl Turn {
         self.end_stream();
         let labels = finished.report.conversation.labels;
         let privacy = labels.privacy.max(self.engine.known_privacy(&finished.session));
-        let payload = show::turn(finished, &self.engine.view()).keyword("action", "turn-done");
+        let refused = self.engine.refusals(&finished.report);
+        let payload = show::turn(finished, &self.engine.view())
+            .list("refused", refused.iter().map(show::refused))
+            .keyword("action", "turn-done");
         let payload = match privacy {
             Privacy::Open => payload,
             Privacy::Private => payload.flag("private", true),

@@ -249,7 +249,8 @@ async fn answer(
             Ok(Plist::new().list("turns", turns.iter().map(|turn| show::turn(turn, &view).build())))
         }
         "why" => {
-            let named = payload.text_at("plan").or(payload.text_at("hash"));
+            let number = payload.count_at("record").map(|number| number.to_string());
+            let named = payload.text_at("plan").or(payload.text_at("hash")).or(number.as_deref());
             Ok(Plist::new().text("text", crate::domain::inert::exact(&engine.why(named).await?)))
         }
         "rules" => {

@@ -9,8 +9,8 @@ use crate::domain::query::show::Row;
 use crate::domain::recall::show::link;
 use crate::domain::sexp::plist::Plist;
 use crate::domain::sexp::reader::Sexp;
-use crate::domain::turn::Deed;
 use crate::domain::turn::error::Fault;
+use crate::domain::turn::{Deed, Refused};
 use crate::edge::doctor::Check;
 use crate::edge::engine::Engine;
 use crate::edge::engine::query::Answer;
@@ -199,6 +199,12 @@ pub fn turn(finished: &Finished, view: &View) -> Plist {
         .list("trace", report.deeds.iter().map(deed))
         .texts("plans", report.plans.iter().map(|id| id.0.clone()))
         .texts("changed", report.changed.iter().cloned())
+}
+
+/// Returns a line about something that was refused in a turn; it stands in an Org buffer, and is inert.
+pub fn refused(refused: &Refused) -> Sexp {
+    let hash = refused.action.map(|action| action.to_hex());
+    Plist::new().text("text", inert(&refused.text)).maybe("hash", hash).build()
 }
 
 fn deed(deed: &Deed) -> Sexp {

@@ -67,6 +67,12 @@ impl Gate for Dispatcher {
     }
 }
 
+/// Returns an objection without the name of the check that raised it, for those who need not know our checks.
+pub fn unnamed(objection: &str) -> &str {
+    let named = CHECKS.iter().find_map(|(name, _)| objection.strip_prefix(name)?.strip_prefix(": "));
+    named.unwrap_or(objection)
+}
+
 /// Returns whether the dispatcher asks of a case, denies nothing, and asks only by the high-impact check and only because
 /// of where a file stands. Such asks may be answered by a rule; what any other check says never is.
 pub fn asks_only_of_routine(case: &Case<'_>) -> bool {
@@ -158,7 +164,7 @@ fn combine(verdicts: Vec<(&'static str, Verdict)>) -> Verdict {
             instead = instead.or_else(|| reason.instead.clone());
         }
     }
-    let reason = Reason { text: texts.join("\n"), instead };
+    let reason = Reason { instead, ..Reason::new(texts.join("\n")) };
     match worst {
         0 if texts.is_empty() => Verdict::pass(),
         0 => Verdict::Pass(Some(reason)),
