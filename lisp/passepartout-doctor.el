@@ -23,7 +23,8 @@
 
 ;; The doctor shows the checks of the core, after those that Emacs can
 ;; make without it: when the module is missing, the doctor still says
-;; so and offers to build it.
+;; so and offers to build it, and when the core does not start by the
+;; settings as they are, it names the one that is wrong.
 
 ;;; Code:
 
@@ -31,6 +32,7 @@
 (require 'passepartout-events)
 (require 'passepartout-module)
 (require 'passepartout-view)
+(require 'wid-edit)
 (eval-when-compile (require 'subr-x))
 
 (defconst passepartout-doctor--buffer-name "*Passepartout doctor*"
@@ -40,42 +42,91 @@
   '("unhealthy" "degraded" "unknown" "healthy")
   "The states of a check, the worst first.")
 
+(defvar-local passepartout-doctor--failure nil
+  "Why the core did not start when this buffer asked it, or nil.")
+
+(defun passepartout-doctor--options ()
+  "Return the options of Passepartout, by name."
+  (let (options)
+    (dolist (member (get 'passepartout 'custom-group))
+      (when (eq (nth 1 member) 'custom-variable)
+        (push (car member) options)))
+    (sort options #'string<)))
+
+(defun passepartout-doctor--wrong-p (option)
+  "Return non-nil when the value of OPTION is not of the kind it says."
+  (and (default-boundp option)
+       (get option 'custom-type)
+       (not (condition-case nil
+                (widget-apply (widget-convert (get option 'custom-type))
+                              :match (default-value option))
+              (error nil)))))
+
+(defun passepartout-doctor--settings ()
+  "Return a finding for each option whose value is not of its kind.
+While the core does not start, that is what keeps it from it."
+  (mapcar
+   (lambda (option)
+     (list :name "setting"
+           :title (format "Setting %s" option)
+           :state (if passepartout-doctor--failure "unhealthy" "degraded")
+           :detail (let ((print-length 20) (print-level 4) (print-circle t))
+                     (format "its value is not of the kind that it takes: %S"
+                             (default-value option)))
+           :repair (format "M-x customize-option RET %s shows what it takes; \
+where your init file sets it, mend it there.  Then press g here." option)
+           :fix-label "[show it]"
+           :local-fix (lambda () (customize-option option))))
+   (seq-filter #'passepartout-doctor--wrong-p (passepartout-doctor--options))))
+
+(defun passepartout-doctor--core ()
+  "Return a finding about the core when it did not start."
+  (and passepartout-doctor--failure
+       (list (list :name "core" :title "Core"
+                   :state "unhealthy"
+                   :detail (concat "it does not start, so its own checks are \
+missing: " passepartout-doctor--failure)
+                   :repair "Mend what is named, then press g here."))))
+
 (defun passepartout-doctor--local ()
   "Return what Emacs can find out by itself."
   (let ((obstacle (passepartout-module-obstacle)))
-    (delq
-     nil
-     (list
-      (list :name "emacs" :title "Emacs"
-            :state (if (version<= "28.2" emacs-version) "healthy" "unhealthy")
-            :detail (format "version %s, at least 28.2 is needed"
-                            emacs-version)
-            :repair (and (version< emacs-version "28.2")
-                         "Install a newer Emacs."))
-      (list :name "module" :title "Module"
-            :state (if obstacle "unhealthy" "healthy")
-            :detail (or obstacle
-                        (format "version %s%s" passepartout-version
-                                (if (passepartout-module-loaded-p)
-                                    ", loaded" ", not loaded yet")))
-            :repair
-            (cond ((not obstacle) nil)
-                  ((executable-find "cargo")
-                   "Build the module with cargo; then press g here.")
-                  (t "Install a Rust toolchain (https://rustup.rs) and a C \
+    (nconc
+     (passepartout-doctor--core)
+     (passepartout-doctor--settings)
+     (delq
+      nil
+      (list
+       (list :name "emacs" :title "Emacs"
+             :state (if (version<= "28.2" emacs-version) "healthy" "unhealthy")
+             :detail (format "version %s, at least 28.2 is needed"
+                             emacs-version)
+             :repair (and (version< emacs-version "28.2")
+                          "Install a newer Emacs."))
+       (list :name "module" :title "Module"
+             :state (if obstacle "unhealthy" "healthy")
+             :detail (or obstacle
+                         (format "version %s%s" passepartout-version
+                                 (if (passepartout-module-loaded-p)
+                                     ", loaded" ", not loaded yet")))
+             :repair
+             (cond ((not obstacle) nil)
+                   ((executable-find "cargo")
+                    "Build the module with cargo; then press g here.")
+                   (t "Install a Rust toolchain (https://rustup.rs) and a C \
 compiler, then M-x passepartout-module-build, or make build in the sources."))
-            :local-fix (and obstacle (executable-find "cargo")
-                            #'passepartout-module-build))
-      (and passepartout-events--notes
-           (list :name "lisp" :title "Lisp"
-                 :state "degraded"
-                 :detail (format (ngettext
-                                  "%d fault since Emacs started; the last: %s"
-                                  "%d faults since Emacs started; the last: %s"
-                                  (length passepartout-events--notes))
-                                 (length passepartout-events--notes)
-                                 (cdar passepartout-events--notes))
-                 :repair "M-x passepartout-log shows them."))))))
+             :local-fix (and obstacle (executable-find "cargo")
+                             #'passepartout-module-build))
+       (and passepartout-events--notes
+            (list :name "lisp" :title "Lisp"
+                  :state "degraded"
+                  :detail (format (ngettext
+                                   "%d fault since Emacs started; the last: %s"
+                                   "%d faults since Emacs started; the last: %s"
+                                   (length passepartout-events--notes))
+                                  (length passepartout-events--notes)
+                                  (cdar passepartout-events--notes))
+                  :repair "M-x passepartout-log shows them.")))))))
 
 (defun passepartout-doctor--worst (findings)
   "Return the worst state of FINDINGS."
@@ -92,10 +143,12 @@ compiler, then M-x passepartout-module-build, or make build in the sources."))
         (detail (plist-get check :detail))
         (repair (plist-get check :repair))
         (local (plist-get check :local-fix))
-        (name (plist-get check :name)))
+        (name (plist-get check :name))
+        (word (or (plist-get check :word) (plist-get check :state))))
     (insert (propertize "* " 'face 'passepartout-quiet)
-            (passepartout-view-word state)
-            (make-string (max 1 (- 11 (length (format "%s" state)))) ?\s)
+            (propertize (passepartout-view-line (format "%s" word) 20)
+                        'face (passepartout-view-face state))
+            (make-string (max 1 (- 11 (length (format "%s" word)))) ?\s)
             (propertize (passepartout-view-line
                          (or (plist-get check :title) name) 60)
                         'face 'bold)
@@ -108,9 +161,11 @@ compiler, then M-x passepartout-module-build, or make build in the sources."))
       (when (or local (plist-get check :fix))
         (insert "  ")
         (passepartout-view-button
-         "[repair it]"
+         (or (plist-get check :fix-label) "[repair it]")
          (or local (lambda () (passepartout-doctor--fix name)))
-         "Let Passepartout repair this")
+         (if (plist-get check :fix-label)
+             "Show what this is about"
+           "Let Passepartout repair this"))
         (insert "\n")))))
 
 (defun passepartout-doctor--draw (findings note)
@@ -150,6 +205,8 @@ compiler, then M-x passepartout-module-build, or make build in the sources."))
 With GATES non-nil, also have it try acts that must never happen.
 Without a module nothing is asked of anybody: what Emacs found says
 what is to be done."
+  (with-current-buffer (get-buffer passepartout-doctor--buffer-name)
+    (setq passepartout-doctor--failure nil))
   (if (and (not passepartout-module--transport)
            (passepartout-module-obstacle))
       (passepartout-doctor--note "The core has not been checked, because its \
@@ -160,9 +217,9 @@ module cannot be used; the line on the module says what to do.")
                                        :gates ,(and gates t))
                               #'passepartout-doctor--show)
       (error
-       (passepartout-doctor--note
-        (concat "The core could not be started, so its own checks are "
-                "missing: " (error-message-string problem)))))))
+       (with-current-buffer (get-buffer passepartout-doctor--buffer-name)
+         (setq passepartout-doctor--failure (error-message-string problem)))
+       (passepartout-doctor--note nil)))))
 
 (defun passepartout-doctor--note (note)
   "Draw what Emacs found out by itself, and NOTE below it."

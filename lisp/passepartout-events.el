@@ -344,17 +344,18 @@ Another core would not know what it is a slice of."
   "Start the core unless it is running."
   (unless (passepartout-running-p)
     (passepartout-module-transport)
-    (let ((pipe (let ((process-adaptive-read-buffering nil))
-                  (make-pipe-process
-                   :name "passepartout"
-                   :buffer nil
-                   :noquery t
-                   :coding 'no-conversion
-                   :filter #'passepartout-events--woken
-                   :sentinel #'ignore)))
-          (settings (passepartout-events-encode
-                     (passepartout-events--settings)))
-          (started nil))
+    ;; What is wrong in the settings is said before anything is begun.
+    (let* ((settings (passepartout-events-encode
+                      (passepartout-events--settings)))
+           (pipe (let ((process-adaptive-read-buffering nil))
+                   (make-pipe-process
+                    :name "passepartout"
+                    :buffer nil
+                    :noquery t
+                    :coding 'no-conversion
+                    :filter #'passepartout-events--woken
+                    :sentinel #'ignore)))
+           (started nil))
       (unwind-protect
           (progn
             (passepartout-module-call :start pipe settings)

@@ -95,6 +95,16 @@ pub async fn examine(engine: &Arc<Engine>, providers: bool) -> Vec<Check> {
     checks
 }
 
+/// Looks again at what people mend while a core runs, and takes the rest as it was found last: nothing is started for
+/// this, and no network is used.
+pub async fn look_again(engine: &Arc<Engine>, last: &[Check]) -> Vec<Check> {
+    let looks = engine.clone();
+    let now = aside(move || [memex(&looks), project(&looks), settings(&looks), skills(&looks), rules(&looks)]).await;
+    let now: Vec<Check> = now.into_iter().chain([store(engine).await]).collect();
+    let again = |check: &Check| now.iter().find(|found| found.name == check.name).unwrap_or(check).clone();
+    last.iter().map(again).collect()
+}
+
 /// Says what broke inside since the start, if anything did.
 fn panics(engine: &Engine) -> Option<Check> {
     let lines = engine.log_lines(usize::MAX);

@@ -21,7 +21,7 @@
 
 ;;; Commentary:
 
-;; What was refused in a chat, and explanations of it.
+;; What was refused in a chat, explanations, the doctor without a core.
 
 ;;; Code:
 
@@ -110,6 +110,54 @@
       (passepartout-fake-answer :why '(:text "Proposed: nothing\n* at all"))
       (with-current-buffer passepartout-trace--why-buffer-name
         (should (string-match-p "^: \\* at all" (buffer-string)))))))
+
+(ert-deftest passepartout-decisions-the-doctor-names-a-setting-that-is-wrong ()
+  (pcase-dolist (`(,option ,value ,starts)
+                 '((passepartout-privacy-tags ("private" ("work" . blok)) nil)
+                   (passepartout-privacy-tags "private" nil)
+                   (passepartout-directories "~/org" nil)
+                   (passepartout-plan-hours "24" t)))
+    (passepartout-fake-with
+      (passepartout-stop)
+      (cl-progv (list option) (list value)
+        (passepartout-doctor)
+        (let ((text (buffer-string)))
+          (should (string-match-p (format "^\\* %s +Setting %s$"
+                                          (if starts "degraded" "unhealthy")
+                                          option)
+                                  text))
+          (should (string-match-p (regexp-quote (format "%S" value)) text))
+          (should (string-match-p (format "customize-option RET %s" option)
+                                  text))
+          (should (eq starts (and (passepartout-running-p) t)))
+          (unless starts
+            (should (string-match-p "^Doctor: unhealthy$" text))
+            (should (string-match-p "^\\* unhealthy +Core$" text)))))
+      ;; No process is left of a start that came to nothing.
+      (should (<= (seq-count (lambda (process)
+                               (string-prefix-p "passepartout"
+                                                (process-name process)))
+                             (process-list))
+                  (if starts 1 0)))
+      ;; It is mended, and looked at again.
+      (with-current-buffer passepartout-doctor--buffer-name
+        (passepartout-view-refresh)
+        (passepartout-fake-answer
+         :doctor '(:checks ((:name "gates" :title "rm -rf" :state "healthy"
+                             :word "held" :detail "it would be refused"))))
+        (should-not (string-match-p "Setting\\|Core" (buffer-string)))
+        (should (string-match-p "^\\* held +rm -rf$" (buffer-string)))))))
+
+(ert-deftest passepartout-decisions-the-doctor-has-nothing-against-right-settings ()
+  (let ((passepartout-privacy-tags '("private" ("journal" . ask)))
+        (passepartout-directories '("~/org"))
+        (passepartout-permissions '(("shell" . ask)))
+        (passepartout-providers
+         '(("desk" :kind "ollama" :url "http://127.0.0.1:11434/"
+            :model "llama3.1" :local t)
+           ("work" :kind "openai" :url "https://llm.example.org/v1/")))
+        (passepartout-provider-cascade '("desk" "recall")))
+    (should-not (passepartout-doctor--settings))))
 
 (provide 'passepartout-decisions-tests)
 ;;; passepartout-decisions-tests.el ends here

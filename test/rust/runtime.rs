@@ -1069,3 +1069,38 @@ fn the_end_of_a_turn_says_what_was_refused_in_inert_text() {
     // Nobody tells the model in its own words what it was refused.
     assert!(!server.requests()[1].body.contains("Refused: Run"), "{}", server.requests()[1].body);
 }
+
+#[test]
+fn what_was_unhealthy_is_looked_at_again_until_it_is_mended() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let folder = home.folder.path().canonicalize().expect("it is there").join("config");
+    let rules = folder.join("passepartout/rules.org");
+    std::fs::create_dir_all(folder.join("passepartout")).expect("a folder");
+    std::fs::write(&rules, "| tool | level |\n|------+-------|\n| shell | perhaps |\n").expect("a file");
+    let settings = settings(&home, None, "\"recall\"");
+    let environment = format!(
+        "{} :environment ((\"HOME\" . {}) (\"XDG_CONFIG_HOME\" . {})))",
+        settings.trim_end_matches(')'),
+        quoted(&home.folder.path().join("home").to_string_lossy()),
+        quoted(&folder.to_string_lossy()),
+    );
+    let mut client = Client::begin(&environment);
+    let told = |message: &Sexp, bad: bool| {
+        let health = text(message, "health");
+        message.name_at("type") == Some("status") && !health.is_empty() && (health == "unhealthy") == bad
+    };
+    client.wait("the doctor's first look", |message| told(message, true));
+    std::fs::write(&rules, "| tool | level |\n|------+-------|\n| shell | ask |\n").expect("a file");
+    client.wait("the mended rules", |message| told(message, false));
+    // A doctor that finds something is heard of at once, and what it found is watched as well.
+    std::fs::write(&rules, "| tool | level |\n|------+-------|\n| shell | perhaps |\n").expect("a file");
+    let from = client.heard.len();
+    let found = client.request("doctor", Plist::new());
+    assert_eq!(found.text_at("verdict"), Some("unhealthy"), "{found:?}");
+    // It may have come before the answer.
+    if !client.heard.iter().skip(from).any(|message| told(message, true)) {
+        client.wait("what the doctor found", |message| told(message, true));
+    }
+    std::fs::remove_file(&rules).expect("it goes");
+    client.wait("that it is gone", |message| told(message, false));
+}

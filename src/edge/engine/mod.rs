@@ -356,6 +356,11 @@ impl Engine {
         self.beside.as_deref()
     }
 
+    /// Has clients told how things stand.
+    pub(crate) fn tell_status(&self) {
+        (self.notify)(Notice::Status);
+    }
+
     /// Returns the last operation of memory.
     pub fn head(&self) -> OperationId {
         self.memory.lock().at()

@@ -8,6 +8,7 @@ mod clients;
 mod editor;
 pub mod guests;
 mod hall;
+mod health;
 mod lanes;
 mod link;
 mod mirror;
@@ -32,6 +33,7 @@ use crate::edge::engine::{Engine, Notice, Notify};
 use crate::edge::peers::pulse;
 use crate::edge::runtime::clients::{Channel, ClientId, Clients, Kind, OWN};
 use crate::edge::runtime::hall::Host;
+use crate::edge::runtime::health::Health;
 use crate::edge::runtime::lanes::Lanes;
 use crate::edge::runtime::link::{Ending, Link};
 use crate::edge::runtime::opened::Opened;
@@ -199,7 +201,9 @@ struct Loop {
     /// Questions about a place in a file whose newest text is being read, each with the file.
     held: Vec<(String, Asked)>,
     lanes: Lanes,
-    health: Arc<parking_lot::Mutex<String>>,
+    health: Health,
+    /// Looks whether what is wrong has been mended; it ends with the loop.
+    looks: JoinSet<()>,
     /// Watches the memex as long as the loop runs.
     watch: Option<Watch>,
     /// What owns the store.
@@ -279,7 +283,8 @@ impl Loop {
             scans: Scans::new(read, inbox),
             pointed: OWN,
             held: Vec::new(),
-            health: Arc::new(parking_lot::Mutex::new("unknown".to_string())),
+            health: Health::default(),
+            looks: JoinSet::new(),
             watch: None,
             host,
             followed: false,
@@ -353,6 +358,7 @@ impl Loop {
                 self.rest();
             }
             Event::Status => {
+                self.watch_health();
                 self.send_status();
                 self.follow_for_guests();
             }
@@ -547,19 +553,25 @@ impl Loop {
     fn examine_at_start(&self) {
         let (engine, health, inbox) = (self.engine.clone(), self.health.clone(), self.inbox.clone());
         tokio::spawn(async move {
-            let checks = crate::edge::doctor::examine(&engine, false).await;
-            *health.lock() = crate::edge::doctor::verdict(&checks).name().to_string();
-            for check in checks.iter().filter(|check| check.state == crate::edge::doctor::State::Unhealthy) {
+            for check in health.examine(&engine).await {
                 engine.say(LogLevel::Error, &format!("{}: {}", check.title, check.detail));
             }
             let _ = inbox.send(Event::Status);
         });
     }
 
+    /// While something is unhealthy, looks whether it has been mended.
+    fn watch_health(&mut self) {
+        while self.looks.try_join_next().is_some() {}
+        if self.health.wants_watching() {
+            self.looks.spawn(self.health.clone().watch(self.engine.clone(), self.inbox.clone()));
+        }
+    }
+
     /// Tells each Emacs how things stand, with the heading at its own point.
     fn send_status(&mut self) {
         for (id, client) in self.clients.iter_mut().filter(|(_, client)| client.channel.kind == Kind::Emacs) {
-            let now = status::now(&self.engine, self.lanes.busy(*id), &self.health.lock(), client.focus.as_ref());
+            let now = status::now(&self.engine, self.lanes.busy(*id), self.health.word(), client.focus.as_ref());
             let payload = match client.status.offer(now) {
                 Offered::Kept => continue,
                 Offered::Send(payload) => payload,

@@ -13,6 +13,7 @@ use crate::edge::engine::query::{Answer, Manner};
 use crate::edge::peers::greeting::PROTOCOL;
 use crate::edge::runtime::clients::{ClientId, OWN};
 use crate::edge::runtime::hall::Host;
+use crate::edge::runtime::health::Health;
 use crate::edge::runtime::reading::{edit_plan, no_plan, plan_page, plan_token};
 use crate::edge::runtime::{Loop, past, show, status, token};
 use crate::edge::thread::aside;
@@ -103,7 +104,7 @@ impl Loop {
                     ("plan-page", _) => plan_page(&engine, &reading, &payload),
                     ("plan-token", _) => plan_token(&engine, &origin, &reading, &payload),
                     ("command", _) => command(&engine, &origin, &payload).await,
-                    ("status", _) => Ok(status::now(&engine, busy, &health.lock(), focus.as_ref()).payload()),
+                    ("status", _) => Ok(status::now(&engine, busy, health.word(), focus.as_ref()).payload()),
                     ("org-settings", _) if own => org_settings(&engine, &payload).await,
                     // Memory is read by those of the owner's Emacs, and nothing is to be said of that.
                     ("org-settings", _) => Ok(Plist::new()),
@@ -215,7 +216,7 @@ async fn answer(
     origin: &Origin,
     action: &str,
     payload: &Sexp,
-    health: &parking_lot::Mutex<String>,
+    health: &Health,
 ) -> Result<Plist, String> {
     let limit = payload.count_at("limit").unwrap_or(20).min(1_000);
     match action {
@@ -288,9 +289,11 @@ async fn answer(
             if payload.flag_at("gates") {
                 checks.extend(crate::edge::canaries::try_all(engine).await);
             }
-            let verdict = crate::edge::doctor::verdict(&checks).name().to_string();
-            *health.lock() = verdict.clone();
-            Ok(Plist::new().list("checks", checks.iter().map(show::check)).text("verdict", verdict))
+            let verdict = crate::edge::doctor::verdict(&checks).name();
+            let answer = Plist::new().list("checks", checks.iter().map(show::check)).text("verdict", verdict);
+            health.take(checks);
+            engine.tell_status();
+            Ok(answer)
         }
         "focus" => {
             let to = Turnabout::parse(payload.text_at("line").unwrap_or("focus"));
