@@ -264,6 +264,9 @@ Point stays on its step, and is on the newest one to begin with."
 (defvar-local passepartout-memory--title nil
   "What would happen, in a line.")
 
+(defvar-local passepartout-memory--since 0
+  "When this buffer was drawn, in seconds.")
+
 (defvar passepartout-memory-preview-mode-map
   (let ((map (make-sparse-keymap)))
     (set-keymap-parent map passepartout-view-mode-map)
@@ -303,6 +306,7 @@ Point stays on its step, and is on the newest one to begin with."
                  'passepartout-memory-preview-mode)))
     (with-current-buffer buffer
       (setq passepartout-memory--shown (plist-get page :shown)
+            passepartout-memory--since (float-time)
             passepartout-memory--title (passepartout-view-line title 160))
       (passepartout-view-draw
         (insert (propertize (concat passepartout-memory--title "\n")
@@ -316,19 +320,42 @@ Point stays on its step, and is on the newest one to begin with."
     (goto-char (point-min))))
 
 (defun passepartout-memory-carry-out ()
-  "Do exactly what this buffer shows, after a question."
+  "Do exactly what this buffer shows.
+While its end has not come into view, go on reading instead; right after
+it appeared, do nothing.  No further question is asked: what is done can
+be undone."
   (interactive)
   (unless passepartout-memory--shown
     (user-error "Nothing is shown here that could be done"))
-  (let ((shown passepartout-memory--shown)
-        (buffer (current-buffer)))
-    (when (yes-or-no-p (format "%s, exactly as shown? "
-                               passepartout-memory--title))
+  (cond
+   ((< (- (float-time) passepartout-memory--since) passepartout-approval-delay)
+    (message "This has only just appeared; read it, then C-c C-c"))
+   ((passepartout-memory--read-on)
+    (message "There is more below; C-c C-c again at its end does it"))
+   (t
+    (let ((shown passepartout-memory--shown)
+          (buffer (current-buffer)))
       (setq passepartout-memory--shown nil)
       (passepartout-request
        :memory-do (list :shown shown)
        (lambda (page)
-         (passepartout-memory--done page buffer))))))
+         (passepartout-memory--done page buffer)))))))
+
+(defvar passepartout-memory--in-view #'pos-visible-in-window-p
+  "Function that tells whether a position is in view in a window.")
+
+(defun passepartout-memory--read-on ()
+  "Show the next part of this buffer unless its end is in view.
+Return nil when it is."
+  (let ((window (get-buffer-window)))
+    (unless (and window
+                 (funcall passepartout-memory--in-view (point-max) window))
+      (when window
+        (with-selected-window window
+          (condition-case nil
+              (scroll-up-command)
+            (end-of-buffer nil))))
+      t)))
 
 (defun passepartout-memory--done (page buffer)
   "Say what came of it, as PAGE has it; BUFFER showed the preview."

@@ -250,11 +250,15 @@ On a step below, keys are about that step alone.\n")
 (defun passepartout-plan--badge (badge)
   "Return BADGE, which says whether a plan can be taken back, for display."
   (propertize (passepartout-view-line badge 30)
-              'face (pcase badge
-                      ("changes nothing" 'passepartout-quiet)
-                      ("undoable" 'passepartout-good)
-                      ("undoable by git" 'passepartout-attention)
-                      (_ 'passepartout-bad))))
+              'face (passepartout-plan--badge-face badge)))
+
+(defun passepartout-plan--badge-face (badge)
+  "Return the face for BADGE."
+  (pcase badge
+    ("changes nothing" 'passepartout-quiet)
+    ("undoable" 'passepartout-good)
+    ("undoable by git" 'passepartout-attention)
+    (_ 'passepartout-bad)))
 
 (defun passepartout-plan--print-plan (entry)
   "Insert the plan of ENTRY."
@@ -296,15 +300,13 @@ On a step below, keys are about that step alone.\n")
 
 (defun passepartout-plan--insert-line (plan pending)
   "Insert the line below the heading of PLAN, which is PENDING or not."
-  (let ((quiet (lambda (text) (propertize text 'face 'passepartout-quiet)))
-        (badge (plist-get plan :badge)))
+  (let ((quiet (lambda (text) (propertize text 'face 'passepartout-quiet))))
     (insert (funcall quiet "Plan ")
             (passepartout-view-line (plist-get plan :id) 60)
             (funcall quiet ", tool ")
             (passepartout-view-line (plist-get plan :tool) 60))
+    ;; Whether it can be taken back, the text of a plan says first.
     (when pending
-      (when badge
-        (insert (funcall quiet ", ") (passepartout-plan--badge badge)))
       (insert (funcall quiet ", waits since ")
               (passepartout-view-time (plist-get plan :created))
               (funcall quiet ", expires ")
@@ -395,10 +397,14 @@ line of the text begins."
                         'face face 'wrap-prefix "  : "))))
 
 (defun passepartout-plan--face (entry line)
-  "Return the face of LINE of the part of ENTRY that is being inserted."
-  (if (memq (passepartout-plan--entry-part entry) '(:diff :predicted))
-      (passepartout-plan--diff-face line)
-    'passepartout-literal))
+  "Return the face of LINE of the part of ENTRY that is being inserted.
+The first line of a plan says whether it can be taken back."
+  (cond ((memq (passepartout-plan--entry-part entry) '(:diff :predicted))
+         (passepartout-plan--diff-face line))
+        ((and (eql 0 (passepartout-plan--entry-next entry))
+              (string-match "\\`This \\(?:is \\)?\\(.*\\)\\.\\'" line))
+         (passepartout-plan--badge-face (match-string 1 line)))
+        (t 'passepartout-literal)))
 
 (defun passepartout-plan--diff-face (line)
   "Return the face of LINE of a difference."

@@ -12,7 +12,7 @@ use crate::domain::signal::Sensor;
 use crate::domain::tool::Toolbox;
 use crate::edge::clock::SystemClock;
 use crate::edge::config::Config;
-use crate::edge::doctor::{Check, State};
+use crate::edge::doctor::{CANARIES, Check, State};
 use crate::edge::editor::NoEditor;
 use crate::edge::engine::Engine;
 use crate::edge::engine::boot::{self, Boot, Keep};
@@ -89,16 +89,16 @@ impl Aviary {
 }
 
 fn held(title: &'static str, detail: String) -> Check {
-    Check { name: "gates", title, state: State::Healthy, detail, repair: None, fix: false }
+    Check { name: CANARIES, title, state: State::Healthy, detail, repair: None, fix: false }
 }
 
 fn open(title: &'static str, detail: String) -> Check {
-    Check { name: "gates", title, state: State::Unhealthy, detail, repair: Some(REPAIR.to_string()), fix: false }
+    Check { name: CANARIES, title, state: State::Unhealthy, detail, repair: Some(REPAIR.to_string()), fix: false }
 }
 
 fn untried(title: &'static str, why: &str) -> Check {
     let repair = Some("Nothing is known of what would have been tried. Do what the line says, then look again.".into());
-    Check { name: "gates", title, state: State::Unknown, detail: why.to_string(), repair, fix: false }
+    Check { name: CANARIES, title, state: State::Unknown, detail: why.to_string(), repair, fix: false }
 }
 
 /// What is judged and never carried out: the title of its line, a tool, and its arguments.
@@ -256,6 +256,16 @@ mod tests {
         let opinion = |verdict| Opinion { gate: "dispatcher".into(), priority: 150, verdict };
         let trace = Trace { action: ActionHash::new([0; 32]), opinions: verdict.into_iter().map(opinion).collect() };
         told("rm -rf", &trace).state
+    }
+
+    #[test]
+    fn an_act_is_held_or_not_and_nobody_calls_it_healthy() {
+        let word = |check: Check| check.word();
+        assert_eq!(word(held("rm -rf", String::new())), "held");
+        assert_eq!(word(open("rm -rf", String::new())), "failed");
+        assert_eq!(word(untried("rm -rf", "")), "untried");
+        let other = Check { name: "store", ..held("Store", String::new()) };
+        assert_eq!(other.word(), "healthy");
     }
 
     #[test]

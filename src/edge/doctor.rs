@@ -39,6 +39,9 @@ impl State {
     }
 }
 
+/// The name of checks that are acts which must never happen; see [`crate::edge::canaries`].
+pub const CANARIES: &str = "gates";
+
 /// One check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
@@ -63,6 +66,16 @@ impl Check {
 
     fn bad(name: &'static str, title: &'static str, state: State, detail: impl Into<String>, repair: &str) -> Check {
         Check { name, title, state, detail: detail.into(), repair: Some(repair.to_string()), fix: false }
+    }
+
+    /// Returns how it is, in a word: of an act that must never happen, whether it was held.
+    pub fn word(&self) -> &'static str {
+        match (self.name == CANARIES, self.state) {
+            (true, State::Healthy) => "held",
+            (true, State::Unknown) => "untried",
+            (true, State::Degraded | State::Unhealthy) => "failed",
+            (false, state) => state.name(),
+        }
     }
 
     fn fixable(mut self) -> Check {

@@ -107,11 +107,18 @@
     (passepartout-fake-answer :memory-page '(:text "b\n" :shown "hash"))
     (with-current-buffer passepartout-memory--preview-name
       (should (string-match-p ": a\n: b" (buffer-string)))
-      (cl-letf (((symbol-function 'yes-or-no-p) (lambda (_) nil)))
+      ;; Right after it appeared a key was meant for something else.
+      (passepartout-memory-carry-out)
+      (should-not (passepartout-fake-sent :memory-do))
+      (setq passepartout-memory--since 0)
+      (let ((passepartout-memory--in-view #'ignore))
         (passepartout-memory-carry-out))
       (should-not (passepartout-fake-sent :memory-do))
-      (cl-letf (((symbol-function 'yes-or-no-p) (lambda (_) t)))
-        (passepartout-memory-carry-out))
+      ;; Nothing more is asked.
+      (let ((passepartout-memory--in-view (lambda (&rest _) t)))
+        (cl-letf (((symbol-function 'yes-or-no-p)
+                   (lambda (_) (error "Nothing is asked here"))))
+          (passepartout-memory-carry-out)))
       (should (equal "hash" (plist-get (car (passepartout-fake-sent
                                              :memory-do))
                                        :shown)))

@@ -159,6 +159,19 @@ fn wrong_words_end_with_two_and_say_what_would_be_right() {
 }
 
 #[test]
+fn rules_without_a_word_are_listed() {
+    let home = home();
+    let (bare, list) = (run(&home, &["rules"]), run(&home, &["rules", "list"]));
+    assert_eq!((bare.status, &bare.out), (0, &list.out), "{bare:?}");
+    assert!(bare.out.contains("Nothing loosens"), "{bare:?}");
+    assert!(run(&home, &["rules", "--json"]).json()["rules"].is_array());
+    let store = home.store();
+    let words = ["--store", store.to_str().expect("UTF-8"), "rules", "list", "--json"];
+    assert!(run(&home, &words).json()["rules"].is_array());
+    assert_eq!(run(&home, &["rules", "teleport"]).status, 2);
+}
+
+#[test]
 fn what_was_refused_is_said_once_beside_the_answer() {
     let home = home();
     let wipe = |id| {

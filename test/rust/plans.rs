@@ -70,7 +70,9 @@ async fn several_calls_of_one_answer_are_steps_of_one_decision_and_run_in_their_
     assert_eq!(titles, ["Mark “Prune the roses” DONE", "Mark “Paint the door” DONE"]);
     assert_eq!(steps.iter().map(|step| engine.step(step)).collect::<Vec<_>>(), [(1, 2), (2, 2)]);
     assert_eq!(steps[0].turn, steps[1].turn);
-    assert!(steps.iter().all(|step| step.about.badge == Badge::Undoable && step.body.starts_with("Undo: undoable\n")));
+    assert!(
+        steps.iter().all(|step| step.about.badge == Badge::Undoable && step.body.starts_with("This is undoable.\n"))
+    );
     // Named in another order, they run in theirs.
     let done = decide(&engine, &[(&steps[1], yes(&steps[1])), (&steps[0], yes(&steps[0]))]).await.expect("it counts");
     assert_eq!(done.report.ending, Ending::Answered);
@@ -103,6 +105,28 @@ async fn a_part_of_the_steps_can_be_approved_and_the_rest_waits() {
     assert_eq!(done.report.ending, Ending::Answered);
     let told = results(&server);
     assert!(told.iter().any(|(call, text)| call == "c1" && text.contains("later")), "{told:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_step_that_is_edited_keeps_its_place() {
+    let home = Home::new(&[("garden.org", GARDEN), ("house.org", HOUSE)]);
+    let server = FakeServer::start([calls(&[dated("c1", "roses"), edit("c2", "door", "DONE")]), says("Done.")]);
+    let (engine, steps) = parked(&home, &server).await;
+    let mut args = steps[0].action.args().clone();
+    args.insert("when".to_string(), json!("2026-05-01"));
+    let new = engine.edit_plan(&origin(), &steps[0].id.0, args).await.expect("it is judged anew");
+    let order = |engine: &Engine| engine.plans(false).into_iter().map(|plan| plan.id).collect::<Vec<_>>();
+    assert_eq!(order(&engine), [new.id.clone(), steps[1].id.clone()]);
+    assert_eq!((engine.step(&new), engine.step(&steps[1])), ((1, 2), (2, 2)));
+    // So it is after a restart.
+    engine.close().await;
+    drop(engine);
+    let engine = home.served(&server, &["fake"], true).await;
+    assert_eq!(order(&engine), [new.id.clone(), steps[1].id.clone()]);
+    let done = decide(&engine, &[(&steps[1], yes(&steps[1])), (&new, yes(&new))]).await.expect("it counts");
+    assert_eq!(done.report.ending, Ending::Answered);
+    assert_eq!(results(&server).iter().map(|(call, _)| call.as_str()).collect::<Vec<_>>(), ["c1", "c2"]);
+    assert!(home.read_file("garden.org").contains("2026-05-01"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -30,6 +30,16 @@ impl Badge {
         }
     }
 
+    /// Returns the badge as the sentence with which a plan begins.
+    pub fn sentence(self) -> &'static str {
+        match self {
+            Badge::Nothing => "This changes nothing.",
+            Badge::Undoable => "This is undoable.",
+            Badge::ByGit => "This is undoable by git.",
+            Badge::Irreversible => "This is irreversible.",
+        }
+    }
+
     /// Reads a badge; what is not known is the heaviest.
     pub fn read(name: &str) -> Badge {
         Badge::ALL.into_iter().find(|badge| badge.name() == name).unwrap_or(Badge::Irreversible)
@@ -85,6 +95,7 @@ mod tests {
     fn badges_are_read_back_and_what_is_not_known_is_the_heaviest() {
         for badge in Badge::ALL {
             assert_eq!(Badge::read(badge.name()), badge);
+            assert!(badge.sentence().ends_with(&format!("{}.", badge.name())));
         }
         assert_eq!(Badge::read("harmless"), Badge::Irreversible);
     }

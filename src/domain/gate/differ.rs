@@ -122,6 +122,94 @@ pub fn difference(what: &str, then: &str, now: &str) -> String {
     format!("{whole}… and more that is not shown here\n")
 }
 
+/// Returns the first two words that differ, when two texts differ only in words that read like times; such a difference
+/// says nothing of what a command did.
+pub fn times<'a>(then: &'a str, now: &'a str) -> Option<(&'a str, &'a str)> {
+    let mut first = None;
+    let (mut old, mut new) = (then.lines(), now.lines());
+    loop {
+        let (a, b) = match (old.next(), new.next()) {
+            (None, None) => return first,
+            (Some(a), Some(b)) => (a, b),
+            (Some(_), None) | (None, Some(_)) => return None,
+        };
+        if a == b {
+            continue;
+        }
+        let (a, b): (Vec<&str>, Vec<&str>) = (a.split_whitespace().collect(), b.split_whitespace().collect());
+        if a.len() != b.len() {
+            return None;
+        }
+        for (at, (one, other)) in a.iter().zip(&b).enumerate() {
+            let reads = |word: &str, words: &[&str]| is_time(word, words.get(at + 1).copied().unwrap_or_default());
+            match one == other {
+                true => {}
+                false if reads(one, &a) && reads(other, &b) => first = first.or(Some((*one, *other))),
+                false => return None,
+            }
+        }
+    }
+}
+
+/// Units behind a number that make a length of time of it.
+const UNITS: &[&str] = &["ns", "us", "µs", "μs", "ms", "s", "sec", "secs", "second", "seconds", "min", "minutes"];
+
+/// Returns whether a word reads like a time of day, a date, or a length of time; `next` is the word behind it.
+fn is_time(word: &str, next: &str) -> bool {
+    let (word, next) = (bare(word), bare(next));
+    let unit = word.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let number = word.strip_suffix(unit).unwrap_or_default();
+    if !number.is_empty() && (UNITS.contains(&unit) || unit.is_empty() && UNITS.contains(&next)) {
+        return true;
+    }
+    // Seconds since 1970, of our time.
+    let whole = number.split('.').next().unwrap_or_default();
+    if unit.is_empty() && whole.len() == 10 && whole.starts_with(['1', '2']) {
+        return true;
+    }
+    // 0m0.41s
+    if let Some((minutes, seconds)) = word.split_once('m')
+        && let Some(seconds) = seconds.strip_suffix('s')
+    {
+        let plain = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_digit() || c == '.');
+        return plain(minutes) && plain(seconds);
+    }
+    let (day, clock) = word.split_once('T').unwrap_or(match word.contains(':') {
+        true => ("", word),
+        false => (word, ""),
+    });
+    (!day.is_empty() || !clock.is_empty()) && (day.is_empty() || is_day(day)) && (clock.is_empty() || is_clock(clock))
+}
+
+/// Returns a word without the signs around it.
+fn bare(word: &str) -> &str {
+    word.trim_matches(|c: char| !c.is_alphanumeric() && c != '.').trim_end_matches('.')
+}
+
+/// Returns whether a text is a day such as 2026-11-22.
+fn is_day(text: &str) -> bool {
+    let parts: Vec<&str> = text.split('-').collect();
+    let numbers = |parts: &[&str]| parts.iter().all(|part| part.chars().all(|c| c.is_ascii_digit()));
+    matches!(parts.as_slice(), [year, month, day] if year.len() == 4 && month.len() == 2 && day.len() == 2)
+        && numbers(&parts)
+}
+
+/// Returns whether a text is a time of day such as 20:51, 20:51:31.04 or 20:51:31Z.
+fn is_clock(text: &str) -> bool {
+    let text = text.split(['Z', '+']).next().unwrap_or_default();
+    let parts: Vec<&str> = text.split(':').collect();
+    let digits = |part: &str, most: usize| (1..=most).contains(&part.len()) && part.chars().all(|c| c.is_ascii_digit());
+    match parts.as_slice() {
+        [hour, minute] => digits(hour, 2) && minute.len() == 2 && digits(minute, 2),
+        [hour, minute, second] => {
+            let whole = second.split(['.', ',']).next().unwrap_or_default();
+            let rest = second.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | ','));
+            digits(hour, 2) && digits(minute, 2) && digits(whole, 2) && rest
+        }
+        _ => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -135,7 +223,40 @@ mod tests {
         assert!(difference("x", &"a".repeat(COMPARED + 1), "").contains("too long"));
     }
 
+    #[test]
+    fn a_difference_in_times_alone_is_told_from_others() {
+        for (then, now, found) in [
+            ("done in 0.41s\n", "done in 0.38s\n", Some(("0.41s", "0.38s"))),
+            ("Finished in 1.5 seconds", "Finished in 1.25 seconds", Some(("1.5", "1.25"))),
+            ("Sun Nov 22 20:51:31 UTC 2026", "Sun Nov 22 20:51:59 UTC 2026", Some(("20:51:31", "20:51:59"))),
+            (
+                "at 2026-11-22T20:51:31Z.",
+                "at 2026-11-23T00:00:02Z.",
+                Some(("2026-11-22T20:51:31Z.", "2026-11-23T00:00:02Z.")),
+            ),
+            ("real 0m0.005s\nuser 0m0.001s", "real 0m0.007s\nuser 0m0.001s", Some(("0m0.005s", "0m0.007s"))),
+            ("1763845000", "1763845001", Some(("1763845000", "1763845001"))),
+            ("ran (12 ms)", "ran (9 ms)", Some(("(12", "(9"))),
+            ("3 tests in 1.5s", "4 tests in 1.4s", None),
+            ("3 tests", "4 tests", None),
+            ("a.rs:12:3", "a.rs:12:4", None),
+            ("1.2.3", "1.2.4", None),
+            ("20:51", "none", None),
+            ("20:51", "20:51\nmore", None),
+            ("20:51", "20:52 more", None),
+            ("same", "same", None),
+        ] {
+            assert_eq!(times(then, now), found, "{then} / {now}");
+        }
+    }
+
     proptest! {
+        #[test]
+        fn no_text_breaks_the_look_for_times(a in "[0-9:.mTZs µ-]{0,30}", b in "[0-9:.mTZs µ-]{0,30}") {
+            prop_assert!(times(&a, &a).is_none());
+            prop_assert!(times(&a, &b).is_none_or(|(one, other)| one != other));
+        }
+
         #[test]
         fn a_difference_is_bounded_and_there_exactly_when_texts_differ(a in "[ab\n]{0,60}", times in 1usize..2000) {
             let (then, now) = (a.repeat(times), "c\n".repeat(times));

@@ -44,7 +44,7 @@ pub fn rendered(action: &Action, facts: &Facts, project: &str, effect: Option<Ef
         }
         Some(_) | None => String::new(),
     };
-    let body = format!("Undo: {}\n{own}{}", badge.name(), body(action, facts, project));
+    let body = format!("{}\n{own}{}", badge.sentence(), body(action, facts, project));
     Shown { body, diff: diff(facts), basis: basis(facts), badge }
 }
 

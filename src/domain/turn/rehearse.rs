@@ -2,7 +2,7 @@
 
 use crate::domain::action::{Action, Outcome};
 use crate::domain::gate::clearance::may_rehearse;
-use crate::domain::gate::differ::difference;
+use crate::domain::gate::differ::{difference, times};
 use crate::domain::gate::plan::{FlightPlan, Tried};
 use crate::domain::gate::title::title;
 use crate::domain::gate::{Case, Facts, Trace};
@@ -78,8 +78,14 @@ impl Turn {
         };
         let then: BTreeMap<String, Option<String>> = tried.files.iter().cloned().collect();
         let now: BTreeMap<String, Option<String>> = files.into_iter().zip(now).collect();
+        let heard = Tried::heard(&desk.actuator.masked(said));
         let differing = [
-            difference("what it said when it was tried", &tried.said, &Tried::heard(&desk.actuator.masked(said))),
+            match times(&tried.said, &heard) {
+                Some((then, now)) => {
+                    format!("What it said differs only in what reads like times: {then}, and now {now}.\n")
+                }
+                None => difference("what it said when it was tried", &tried.said, &heard),
+            },
             difference("the files that it changed when it was tried", &lines(&then), &lines(&now)),
         ];
         differing.concat()

@@ -77,10 +77,17 @@ pub enum Command {
         place: Place,
     },
     /// What loosens what may happen: lines that wait for you, what you confirmed, and rules that were learned.
+    #[command(args_conflicts_with_subcommands = true)]
     Rules {
-        /// What to do with them.
+        /// What to do with them; without a word they are listed.
         #[command(subcommand)]
-        command: Rules,
+        command: Option<Rules>,
+        /// Where things are.
+        #[command(flatten)]
+        place: Place,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
     },
     /// Ask something: one turn, printed. A plan that needs approval is left waiting in the store (exit status 3).
     Ask {

@@ -62,7 +62,7 @@ pub(super) fn run_doctor(place: &Place, wanted: &Wanted, out: &mut dyn Write) ->
             )?;
         } else {
             for check in &checks {
-                writeln!(out, "{:<10} {:<19} {}", check.state.name(), check.title, exact(&check.detail))?;
+                writeln!(out, "{:<10} {:<19} {}", check.word(), check.title, exact(&check.detail))?;
                 if let Some(repair) = &check.repair {
                     writeln!(out, "{:30} Repair: {}", "", exact(repair))?;
                 }

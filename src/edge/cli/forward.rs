@@ -79,13 +79,13 @@ pub async fn at_owner(engine: &Arc<Engine>, origin: &Origin, words: Vec<String>)
             engine.flush().await?;
             ingested(&report, json, &mut out, &mut errors).map_err(|error| error.to_string())?
         }
-        Command::Rules { command: Rules::Withdraw { rule, .. } } => {
+        Command::Rules { command: Some(Rules::Withdraw { rule, .. }), .. } => {
             use std::io::Write;
             let said = engine.withdraw_rule(origin, &rule).await?;
             writeln!(out, "{}", crate::domain::inert::exact(&said)).map_err(|error| error.to_string())?;
             0
         }
-        Command::Rules { command: Rules::List { .. } }
+        Command::Rules { command: Some(Rules::List { .. }) | None, .. }
         | Command::Dump { .. }
         | Command::Context { .. }
         | Command::Gate { .. }

@@ -1,6 +1,6 @@
 //! Carries out a command: the same functions that a chat turn uses, on the same stored objects.
 
-use crate::edge::cli::args::{Arguments, Command, GateCommands, Place};
+use crate::edge::cli::args::{Arguments, Command, GateCommands, Place, Rules};
 use crate::edge::cli::ask::{ask, question};
 use crate::edge::cli::audit::{run_audit, run_why};
 use crate::edge::cli::context::{answer_lines, context_engine, print_json, print_text};
@@ -108,7 +108,7 @@ pub fn run(arguments: Arguments, out: &mut dyn Write) -> Result<u8, Failure> {
             replay(rule.as_deref(), &place, json, out)
         }
         Command::Gate { command: None, jsonl: _, place } => gate(&place, out),
-        Command::Rules { command } => run_rules(command, out),
+        Command::Rules { command, place, json } => run_rules(command.unwrap_or(Rules::List { place, json }), out),
         Command::Ask { text, place, json } => ask(question(&text)?, &place, json, out),
         Command::Query { query, place, limit, json } => run_query(&asked(&query)?, &place, limit, json, out),
         Command::Plans { command } => run_plans(command, out),

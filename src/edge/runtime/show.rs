@@ -247,6 +247,7 @@ pub fn check(check: &Check) -> Sexp {
         .text("name", check.name)
         .text("title", check.title)
         .text("state", check.state.name())
+        .text("word", check.word())
         .text("detail", exact(&check.detail))
         .maybe("repair", check.repair.as_deref().map(exact))
         .flag("fix", check.fix)
