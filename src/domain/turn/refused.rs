@@ -71,19 +71,30 @@ fn why(deed: &Deed, later: &[Deed]) -> Option<String> {
     }
 }
 
-/// Returns the first reason of the first gate that denied.
+/// Returns the first sentence of the first gate that denied; the rest is for whoever asks why.
 fn denial(trace: &Trace) -> String {
     let denied = trace.opinions.iter().find_map(|opinion| match &opinion.verdict {
         Verdict::Deny(reason) => Some(reason.text.as_str()),
         Verdict::Pass(_) | Verdict::Ask(_) => None,
     });
     let text = denied.unwrap_or("No gate let it pass.");
-    line(dispatcher::unnamed(text.lines().next().unwrap_or_default()))
+    sentence(&line(dispatcher::unnamed(text.lines().next().unwrap_or_default())))
 }
 
-/// Returns the first sentence of a text; what follows lists what would have been right, for the model.
+/// Returns the first sentence of a text. A full stop in what is quoted ends none.
 fn sentence(text: &str) -> String {
-    text.split_once(". ").map_or_else(|| text.to_string(), |(first, _)| format!("{first}."))
+    let mut quoted = 0_usize;
+    for (at, c) in text.char_indices() {
+        match c {
+            '“' => quoted += 1,
+            '”' => quoted = quoted.saturating_sub(1),
+            '.' if quoted == 0 && text.get(at + 1..).is_some_and(|rest| rest.starts_with(' ')) => {
+                return text.get(..=at).unwrap_or(text).to_string();
+            }
+            _ => {}
+        }
+    }
+    text.to_string()
 }
 
 fn line(text: &str) -> String {
@@ -131,10 +142,18 @@ mod tests {
 
     #[test]
     fn each_refusal_is_one_short_line_and_stands_there_once() {
-        let wipe =
-            || deed("shell", "Run: rm -rf ~", Some("shell safety: It deletes all.\nself-build: It is ours."), DENIED);
+        let wipe = || {
+            deed(
+                "shell",
+                "Run: rm -rf ~",
+                Some("shell safety: It deletes all. It is no reader.\nself-build: It is ours."),
+                DENIED,
+            )
+        };
         assert_eq!(told(None, vec![wipe(), wipe()]), ["Run: rm -rf ~ — It deletes all."]);
         assert_eq!(told(Some("Refused three times: It deletes all."), vec![wipe()]), [""; 0]);
+        let quoted = deed("read-file", "Read a. b", Some("“a. b” is out of bounds: it is ours. Ask."), DENIED);
+        assert_eq!(told(None, vec![quoted]), ["Read a. b — “a. b” is out of bounds: it is ours."]);
         let long = deed("shell", "Run: a\nb", Some(&"word ".repeat(100)), DENIED);
         let [text] = <[String; 1]>::try_from(told(None, vec![long])).expect("one line");
         assert!(text.starts_with("Run: a b — word word") && text.ends_with("word…") && text.len() < 200, "{text}");
