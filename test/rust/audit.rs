@@ -1,11 +1,13 @@
 //! Every decision leaves a record that only grows, tells who decided, and is part of what the store proves.
 
 use crate::cli::run;
-use crate::support::engine::{Home, origin, waiting};
+use crate::support::engine::{Home, origin, provide, waiting};
 use crate::support::fake_server::{Dialect, FakeServer, Reply};
 use passepartout::domain::audit::{Decider, Entry, Ruling};
 use passepartout::edge::engine::Engine;
+use passepartout::edge::engine::boot::{Boot, start};
 use passepartout::edge::engine::time::Wish;
+use passepartout::edge::secret::Vault;
 use serde_json::{Value, json};
 
 const NOTES: &str =
@@ -134,6 +136,34 @@ async fn of_what_is_private_or_secret_only_kind_and_place_are_kept() {
     let why = engine.why(Some(&plan.0)).await.expect("it is explained");
     assert!(why.contains("The gate permissions asked: By default org-set-property asks first."), "{why}");
     assert!(!why.contains("ZANZIBAR7"), "{why}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_refused_is_told_without_the_secrets_in_it() {
+    let home = Home::new(&[("home.org", NOTES)]);
+    let (key, word) = (format!("ghp_{}", "16C7e42F292c6912E7710c838347Ae178B4a"), "zebra-crossing-at-noon-4711");
+    let shell = |command: String| calls("shell", json!({ "command": command }));
+    let server = FakeServer::start([
+        shell(format!("echo {key}")),
+        shell(format!("echo {word}")),
+        calls("read-file", json!({"path": "~/.ssh/id_rsa"})),
+    ]);
+    let mut config = home.config();
+    provide(&mut config, &[("fake", &server, true)], &["fake"]);
+    let vault = Vault::gather([], [("OPENAI_API_KEY".to_string(), word.to_string())], []);
+    let engine = start(Boot { vault, ..home.boot(config) }).await.expect("the engine starts");
+    home.read(&engine).await;
+    let (first, _) = home.ask(&engine, "one").await;
+    let told = engine.refusals(&first.report);
+    let lines: Vec<&str> = told.iter().map(|refused| refused.text.as_str()).collect();
+    assert_eq!(lines.len(), 3, "{lines:?}");
+    assert!(lines[0].starts_with("Run: echo ") && lines[1].starts_with("Run: echo "), "{lines:?}");
+    assert!(lines[2].starts_with("Read ~/.ssh/id_rsa — "), "{lines:?}");
+    let all = format!("{lines:?} {:?}", first.report.deeds);
+    assert!(!all.contains(&key) && !all.contains(word), "{all}");
+    // What a client reads out of the store later is the same.
+    let kept = engine.turns(1).await.expect("it is stored");
+    assert_eq!(engine.refusals(&kept[0].report), told);
 }
 
 #[tokio::test(flavor = "multi_thread")]
