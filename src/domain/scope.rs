@@ -47,6 +47,9 @@ pub struct Scope {
     pub permissions: BTreeMap<String, Level>,
     /// Tags that make a node private, as they were set, each with how private.
     pub private_tags: Vec<PrivacyTag>,
+    /// Files with notes that are more private than they say, since what made them so was taken away, each with how
+    /// private the strictest of them is.
+    pub held: BTreeMap<String, Privacy>,
     /// Whether the agent may write its own program and skills (asks; otherwise denied).
     pub self_build: bool,
     /// The most private that may be read on behalf of whoever asks.

@@ -358,7 +358,14 @@ fn privacy(engine: &Engine) -> Check {
     let kept = if kept.is_empty() { "nothing".to_string() } else { kept.join(", ") };
     let sent: Vec<String> = engine.sent_marked().into_iter().map(|(tag, count)| format!("{tag} {count}")).collect();
     let sent = if sent.is_empty() { String::new() } else { format!("; sent though marked: {}", sent.join(", ")) };
-    let detail = format!("{tags}; {known}; kept back since the start: {kept}{sent}");
+    let held = match engine.held_files().len() {
+        0 => String::new(),
+        files => format!(
+            "; what made notes private was taken away from {}, and counts until you let it go: M-x passepartout-rules",
+            counted(files, "file")
+        ),
+    };
+    let detail = format!("{tags}; {known}; kept back since the start: {kept}{sent}{held}");
     match left_out {
         0 => Check::good("privacy", "Privacy", detail),
         more => {

@@ -92,6 +92,7 @@ impl World {
             own: Vec::new(),
             permissions: Default::default(),
             private_tags: vec!["private".into()],
+            held: Default::default(),
             self_build: false,
             may_see: passepartout::domain::label::Privacy::Private,
             hosts: Vec::new(),

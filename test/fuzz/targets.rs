@@ -274,6 +274,7 @@ static SCOPE: LazyLock<Scope> = LazyLock::new(|| Scope {
     own: Vec::new(),
     permissions: Default::default(),
     private_tags: vec!["private".into()],
+    held: Default::default(),
     self_build: false,
     may_see: passepartout::domain::label::Privacy::Private,
     hosts: Vec::new(),

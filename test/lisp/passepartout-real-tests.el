@@ -29,6 +29,7 @@
 
 (require 'org-archive)
 (require 'passepartout-real)
+(require 'passepartout-rules)
 (require 'passepartout-hostile-tests)
 
 (defconst passepartout-real--memex
@@ -72,6 +73,43 @@ Larch for the deck, from the mill at Corran.
     ;; The next question has its place, and the mode line is quiet.
     (should (string-suffix-p "\n* " (passepartout-real-chat-text)))
     (should (equal passepartout-status--mode-line ""))))
+
+(ert-deftest passepartout-real-a-label-taken-away-counts-until-it-is-let-go ()
+  (passepartout-real-with
+    (let ((file (passepartout-real-write
+                 "memex/life.org"
+                 "* Health :private:\n:PROPERTIES:\n:ID: health\n:END:\nIron.\n")))
+      (passepartout-real-start)
+      (with-current-buffer (find-file-noselect file)
+        (goto-char (point-min))
+        (search-forward " :private:")
+        (replace-match "")
+        (save-buffer))
+      ;; One short notice, which names nothing private.
+      (let ((line (passepartout-real-until
+                    (seq-find (lambda (line)
+                                (string-search "was taken away"
+                                               (plist-get line :text)))
+                              passepartout-real-lines))))
+        (should (string-search "M-x passepartout-rules" (plist-get line :text)))
+        (should-not (string-search "Health" (plist-get line :text))))
+      (passepartout-rules)
+      (passepartout-real-until
+        (string-search "PP_PRIVACY = block under “Health” (health), taken away"
+                       (buffer-string)))
+      (goto-char (point-min))
+      (search-forward "confirm")
+      (push-button (match-beginning 0))
+      (passepartout-real-plan)
+      (passepartout-real-key "C-c C-c")
+      (passepartout-real-until
+        (seq-some (lambda (line)
+                    (string-search "was let go" (plist-get line :text)))
+                  passepartout-real-lines))
+      (passepartout-rules)
+      (passepartout-real-until
+        (and (string-search "Rules" (buffer-string))
+             (not (string-search "PP_PRIVACY" (buffer-string))))))))
 
 (ert-deftest passepartout-real-memory-is-found-again ()
   (passepartout-real-with

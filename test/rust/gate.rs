@@ -69,6 +69,7 @@ impl World {
             own: vec![text(&home.join(".config/passepartout"))],
             permissions: Default::default(),
             private_tags: vec!["private".into()],
+            held: Default::default(),
             self_build: false,
             may_see: passepartout::domain::label::Privacy::Private,
             hosts: Vec::new(),

@@ -1,6 +1,7 @@
 //! What the user rules: tighter counts at once, looser only after the user confirmed exactly it in Emacs.
 
 mod held;
+mod labels;
 
 use crate::support::engine::{Home, origin, status, waiting};
 use crate::support::fake_server::{Dialect, FakeServer, Reply};

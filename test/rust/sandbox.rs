@@ -501,6 +501,7 @@ fn scope(world: &World) -> Scope {
         own: vec![text("home/store")],
         permissions: BTreeMap::new(),
         private_tags: vec!["private".into()],
+        held: Default::default(),
         self_build: false,
         may_see: passepartout::domain::label::Privacy::Private,
         hosts: Vec::new(),

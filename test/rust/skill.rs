@@ -246,6 +246,7 @@ fn scope() -> Scope {
         own: Vec::new(),
         permissions: BTreeMap::new(),
         private_tags: Vec::new(),
+        held: Default::default(),
         self_build: false,
         may_see: passepartout::domain::label::Privacy::ELSEWHERE,
         hosts: Vec::new(),

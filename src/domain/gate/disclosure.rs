@@ -145,15 +145,17 @@ pub fn newly_open(edits: &[EditFact], private_tags: &[PrivacyTag]) -> Result<Vec
 }
 
 pub(super) fn befores(edits: &[EditFact], private_tags: &[PrivacyTag]) -> Result<Vec<Side>, TooLarge> {
-    sides(edits.iter().filter_map(|edit| Some((edit, edit.before.as_ref()?, edit.by_setup.before))), private_tags)
+    let before = |edit: &EditFact| (edit.by_setup.before, edit.by_setup.held_before.clone());
+    sides(edits.iter().filter_map(|edit| Some((edit, edit.before.as_ref()?, before(edit)))), private_tags)
 }
 
 pub(super) fn afters(edits: &[EditFact], private_tags: &[PrivacyTag]) -> Result<Vec<Side>, TooLarge> {
-    sides(edits.iter().map(|edit| (edit, &edit.after, edit.by_setup.after)), private_tags)
+    let after = |edit: &EditFact| (edit.by_setup.after, edit.by_setup.held_after.clone());
+    sides(edits.iter().map(|edit| (edit, &edit.after, after(edit))), private_tags)
 }
 
 fn sides<'a>(
-    texts: impl Iterator<Item = (&'a EditFact, &'a Arc<str>, Privacy)>,
+    texts: impl Iterator<Item = (&'a EditFact, &'a Arc<str>, (Privacy, Vec<Privacy>))>,
     private_tags: &[PrivacyTag],
 ) -> Result<Vec<Side>, TooLarge> {
     let options = PrivacyOptions { tags: private_tags.to_vec() };
@@ -161,11 +163,20 @@ fn sides<'a>(
 }
 
 impl Side {
-    /// Reads a text of which every node is at least so private as `least`.
-    fn read(edit: &EditFact, text: &Arc<str>, least: Privacy, options: &PrivacyOptions) -> Result<Side, TooLarge> {
+    /// Reads a text of which every node is at least so private as `least`, and each as private as it is held.
+    fn read(
+        edit: &EditFact,
+        text: &Arc<str>,
+        (least, held): (Privacy, Vec<Privacy>),
+        options: &PrivacyOptions,
+    ) -> Result<Side, TooLarge> {
         let outline = scan(text.clone(), &ScanOptions::default())?;
+        // What cannot be told apart is as private as the strictest of it.
+        let strictest = held.iter().copied().max().filter(|_| held.len() != outline.nodes.len());
+        let held = |node: usize| strictest.or(held.get(node).copied()).unwrap_or(Privacy::Open);
+        let counts = |(node, own): (usize, Privacy)| own.max(least).max(held(node));
         let privacy = is_org(&edit.file)
-            .then(|| privacy(&outline, options).into_iter().map(|own| own.max(least)).collect::<Vec<_>>());
+            .then(|| privacy(&outline, options).into_iter().enumerate().map(counts).collect::<Vec<_>>());
         Ok(Side { file: edit.file.clone(), outline, privacy })
     }
 

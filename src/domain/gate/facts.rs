@@ -311,7 +311,7 @@ pub struct EditFact {
     pub after: std::sync::Arc<str>,
     /// Unified diff of the two.
     pub diff: String,
-    /// What its setup files make of it.
+    /// What its setup files make of it, and labels that were taken away from it.
     pub by_setup: BySetup,
 }
 
@@ -323,6 +323,10 @@ pub struct BySetup {
     pub before: Privacy,
     /// As it would be.
     pub after: Privacy,
+    /// How private each heading counted, where labels were taken away that count all the same; else nothing.
+    pub held_before: Vec<Privacy>,
+    /// How private each would count.
+    pub held_after: Vec<Privacy>,
     /// Where the file is a setup file itself: what it made private and would no longer do so, by name. The list is
     /// bounded, and its last entry says how many more there are.
     pub opens: Vec<String>,
@@ -330,7 +334,8 @@ pub struct BySetup {
 
 impl Default for BySetup {
     fn default() -> Self {
-        BySetup { before: Privacy::Open, after: Privacy::Open, opens: Vec::new() }
+        let (held_before, held_after) = (Vec::new(), Vec::new());
+        BySetup { before: Privacy::Open, after: Privacy::Open, held_before, held_after, opens: Vec::new() }
     }
 }
 
@@ -427,8 +432,14 @@ impl Facts {
     /// Adds what setup files make private, and what edits of them would open; nothing where there is neither.
     fn hash_setup(&self, hasher: &mut ContentHasher) {
         for edit in self.edits.iter().chain(&self.put_texts).filter(|edit| edit.by_setup != BySetup::default()) {
-            let BySetup { before, after, opens } = &edit.by_setup;
+            let BySetup { before, after, held_before, held_after, opens } = &edit.by_setup;
             hasher.text("setup").text(&edit.file).number(*before as u64).number(*after as u64);
+            for held in [held_before, held_after].into_iter().filter(|held| !held.is_empty()) {
+                hasher.text("held").number(held.len() as u64);
+                for tier in held {
+                    hasher.number(*tier as u64);
+                }
+            }
             hasher.number(opens.len() as u64);
             for file in opens {
                 hasher.text(file);

@@ -55,6 +55,8 @@ const COMMENTED: u32 = 1 << 30;
 /// How private it is, in two bits: [`Privacy`] in its order.
 const PRIVACY: u32 = 0b11 << PRIVACY_AT;
 const PRIVACY_AT: u32 = 26;
+/// It is more private than the text and what it stands in make it.
+const HELD: u32 = 1 << 25;
 const PRIORITY: u32 = (1 << 21) - 1;
 
 /// A keyword of a heading, such as TODO.
@@ -75,6 +77,8 @@ pub struct Card {
     modified: Option<jiff::Timestamp>,
     notes: bool,
     titled: bool,
+    /// Whether a node is more private than the text says.
+    holds: bool,
     /// One a node, and one behind them that says where the last one ends.
     slots: Box<[Slot]>,
     /// Words of tags, node by node.
@@ -316,6 +320,28 @@ impl Card {
         }
     }
 
+    /// Returns whether something in it is more private than the text says.
+    pub fn holds(&self) -> bool {
+        self.holds
+    }
+
+    /// Returns whether a node is more private than the text and what it stands in make it.
+    pub fn is_held(&self, index: usize) -> bool {
+        self.slot(index).is_some_and(|slot| slot.mark & HELD != 0)
+    }
+
+    /// Returns whether the same nodes are more private than their text says, and as private, as in a document.
+    pub(super) fn holds_as(&self, document: &Document) -> bool {
+        let held = document.held();
+        match self.holds {
+            false => held.is_empty(),
+            true => {
+                (0..self.len()).filter(|index| self.is_held(*index)).eq(held.iter().map(|index| *index as usize))
+                    && (0..self.len()).map(|index| self.privacy(index)).eq(document.privacy.iter().copied())
+            }
+        }
+    }
+
     /// Returns the label of what is most private in the file.
     pub fn strictest(&self) -> Privacy {
         (0..self.len()).map(|index| self.privacy(index)).max().unwrap_or(Privacy::Private)
@@ -466,10 +492,11 @@ impl Card {
         self.setups.iter().map(|(path, hash)| (self.word(*path), *hash))
     }
 
-    /// Returns whether a document holds the same text, and was shaped by the same setup files.
+    /// Returns whether a document holds the same text, was shaped by the same setup files, and counts as private beyond
+    /// its text where this does.
     pub fn is_of(&self, document: &Document) -> bool {
         let theirs = document.outline.setups.iter().map(|setup| (&*setup.path, setup.hash));
-        self.root == document.root() && self.setups().eq(theirs)
+        self.root == document.root() && self.setups().eq(theirs) && self.holds_as(document)
     }
 
     /// Returns a timestamp of the planning line as it is written.
@@ -549,7 +576,7 @@ impl Card {
     }
 
     /// Returns the `:ID:` of a node, as it stands there.
-    pub(super) fn own_id(&self, index: usize) -> Option<&str> {
+    pub fn own_id(&self, index: usize) -> Option<&str> {
         self.property(index, "ID").map(str::trim).filter(|id| !id.is_empty())
     }
 

@@ -11,11 +11,11 @@ use crate::domain::memory::link::{self, IdLink};
 use crate::domain::memory::names::{self, Names};
 use crate::domain::org::outline::Outline;
 use crate::domain::org::scan::{ScanOptions, TooLarge, scan_again};
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
 /// One file in memory.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Document {
     /// The file: absolute path, or its name in tests.
     pub file: Arc<str>,
@@ -25,7 +25,7 @@ pub struct Document {
     pub ids: Arc<[NodeId]>,
     /// Each node's hash with all below it, by index.
     pub hashes: Vec<ObjectHash>,
-    /// Each node's privacy, own or inherited, by index.
+    /// Each node's privacy, own or inherited, by index: what counts.
     pub privacy: Vec<Privacy>,
     /// When the file was last changed, if it is known; derived, never hashed.
     pub modified: Option<jiff::Timestamp>,
@@ -37,6 +37,10 @@ pub struct Document {
     names: Names,
     /// Links to ids, sorted by target.
     links: Vec<IdLink>,
+    /// What the text says of privacy, where that is not what counts.
+    written: Option<Box<[Privacy]>>,
+    /// The highest nodes that are more private than the text says, in order.
+    held: Box<[u32]>,
     /// Made when it is first wanted.
     card: OnceLock<Arc<Card>>,
 }
@@ -59,8 +63,14 @@ impl PrivacyOptions {
     }
 
     /// Returns how private tags make what carries them.
-    pub fn of_tags(&self, tags: &[&str]) -> Privacy {
+    pub fn of_tags<T: AsRef<str>>(&self, tags: &[T]) -> Privacy {
         Tiers::of(self).of_tags(tags)
+    }
+
+    /// Returns those of some tags that make private what carries them, as they are written without marks, in order.
+    pub fn private_among(&self, tags: &[&str]) -> BTreeSet<String> {
+        let tiers = Tiers::of(self);
+        tags.iter().filter(|tag| tiers.of_tag(tag) > Privacy::Open).map(|tag| plain_tag(tag)).collect()
     }
 }
 
@@ -172,6 +182,46 @@ impl Document {
         chat.is_none_or(|session| session.trim().is_empty())
     }
 
+    /// Returns how private the text makes each node, by index.
+    pub fn written(&self) -> &[Privacy] {
+        self.written.as_deref().unwrap_or(&self.privacy)
+    }
+
+    /// Returns the nodes that are more private than the text and what they stand in make them, in order.
+    pub fn held(&self) -> &[u32] {
+        &self.held
+    }
+
+    /// Has nodes count as at least so private, with all below them, whatever the text says; each time anew.
+    pub fn hold(&mut self, least: &[(usize, Privacy)]) {
+        let written = self.written.take().unwrap_or_else(|| self.privacy.clone().into());
+        let least: HashMap<usize, Privacy> = least.iter().copied().collect();
+        let mut counts: Vec<Privacy> = Vec::with_capacity(written.len());
+        let mut held = Vec::new();
+        for (index, own) in written.iter().copied().enumerate() {
+            let parent = self.outline.nodes.get(index).filter(|_| index > 0).map(|node| node.parent as usize);
+            // Parents stand before their children.
+            let above = parent.map_or(Privacy::Open, |at| counts.get(at).copied().unwrap_or(Privacy::Private));
+            let usual = own.max(above);
+            let least = least.get(&index).copied().unwrap_or(usual);
+            if least > usual {
+                held.push(index as u32);
+            }
+            counts.push(usual.max(least));
+        }
+        self.written = (!held.is_empty()).then_some(written);
+        (self.privacy, self.held) = (counts, held.into());
+        self.card = OnceLock::new();
+    }
+
+    /// Has nodes count as private as those of a card of the same text.
+    pub(super) fn hold_as(&mut self, card: &Card) {
+        if card.holds() {
+            let held = (0..card.len()).filter(|index| card.is_held(*index));
+            self.hold(&held.map(|index| (index, card.privacy(index))).collect::<Vec<_>>());
+        }
+    }
+
     /// Returns the links to nodes that stand in this file, sorted by target.
     pub fn links(&self) -> &[IdLink] {
         &self.links
@@ -190,9 +240,10 @@ impl Document {
         rest.is_empty() || rest.starts_with("::*")
     }
 
-    pub(super) fn is_named_as(&self, card: &Card) -> bool {
+    /// Returns whether its nodes have the names of a card's, and count as more private than the text says where those do.
+    pub(super) fn is_made_as(&self, card: &Card) -> bool {
         let (kept, numbers) = card.names();
-        *self.names.kept == *kept && *self.names.numbers == *numbers
+        *self.names.kept == *kept && *self.names.numbers == *numbers && card.holds_as(self)
     }
 
     pub(super) fn names(&self) -> &Names {
@@ -216,7 +267,8 @@ impl Document {
         let ids = names.ids.clone();
         let links = link::node_links(&file, &outline, &ids);
         let card = OnceLock::new();
-        Document { file, ids, hashes, privacy, modified: None, anew, own, names, links, outline, card }
+        let (written, held) = (None, Box::default());
+        Document { file, ids, hashes, privacy, modified: None, anew, own, names, links, written, held, outline, card }
     }
 
     /// Returns the names of the outline that follows this document, and how many of them are new.
@@ -306,7 +358,12 @@ fn plain_tag(tag: &str) -> String {
 }
 
 fn of_properties(properties: &[(Box<str>, Box<str>)]) -> Privacy {
-    let tiers = properties.iter().map(|(key, value)| of_property(key, value.split_whitespace()));
+    of_lines(properties.iter().map(|(key, value)| (key.as_ref(), value.as_ref())))
+}
+
+/// Returns how private lines of properties make what they stand at.
+pub fn of_lines<'a>(properties: impl Iterator<Item = (&'a str, &'a str)>) -> Privacy {
+    let tiers = properties.map(|(key, value)| of_property(key, value.split_whitespace()));
     tiers.max().unwrap_or(Privacy::Open)
 }
 

@@ -143,6 +143,7 @@ impl Shelf {
         let make = || match self.texts.build(&card.file, book.text.clone()) {
             Ok(mut made) if made.root() == card.root() => {
                 made.name_as(card);
+                made.hold_as(card);
                 Some(Arc::new(made.changed_at(card.modified())))
             }
             Ok(_) => {
@@ -155,8 +156,8 @@ impl Shelf {
             }
         };
         let made = book.document.get_or_init(make);
-        if made.as_ref().is_some_and(|made| !made.is_named_as(card)) {
-            // A view of another time had other names for the same text: each has its own.
+        if made.as_ref().is_some_and(|made| !made.is_made_as(card)) {
+            // A view of another time had other names and labels for the same text: each has its own.
             return make();
         }
         // It takes more room now.

@@ -65,7 +65,7 @@ impl Held {
     /// Returns the document of a text of this file.
     pub(super) fn document(&self, book: &Arc<Book>) -> Option<Arc<Document>> {
         // The same text may have had other names at another time.
-        let made = book.made().filter(|made| made.is_named_as(&self.card));
+        let made = book.made().filter(|made| made.is_made_as(&self.card));
         made.or_else(|| self.shelf.as_ref()?.make(&self.card, book))
     }
 
@@ -186,7 +186,7 @@ impl View {
     /// Finds a document by its file when it is at hand as a whole; reads and makes nothing.
     pub fn warm(&self, file: &str) -> Option<Arc<Document>> {
         let held = self.held.get(file)?;
-        held.warm().and_then(|book| book.made()).filter(|made| made.is_named_as(&held.card))
+        held.warm().and_then(|book| book.made()).filter(|made| made.is_made_as(&held.card))
     }
 
     /// Builds the document that takes the place of what memory has of a file, if it has anything: what did not change,

@@ -85,6 +85,20 @@ impl Seen {
         self.named.get(name).into_iter().flatten()
     }
 
+    /// Returns whether something stands, or stood, at a file or a heading of it that is known by its path.
+    pub fn knows_paths_in(&self, file: &str) -> bool {
+        let (path, below) = (file.to_string(), format!("{file}::*"));
+        self.named.contains_key(&path)
+            || self.named.range(below.clone()..).next().is_some_and(|(name, _)| name.starts_with(&below))
+    }
+
+    /// Returns where lines stand of a file and of what is known by a path in it.
+    pub fn paths_in(&self, file: &str) -> BTreeSet<&Spot> {
+        let below = format!("{file}::*");
+        let named = self.named.range(below.clone()..).take_while(|(name, _)| name.starts_with(&below));
+        self.named.get(file).into_iter().chain(named.map(|(_, spots)| spots)).flatten().collect()
+    }
+
     /// Puts a line in, in the place of the one that stood there.
     pub fn put(&mut self, spot: Spot, line: Line) {
         self.take(&spot);

@@ -3,6 +3,7 @@
 //! What tightens counts at once, whoever wrote it. What loosens counts only after the user confirmed exactly it.
 
 pub mod held;
+pub mod labels;
 pub mod learned;
 pub mod loosening;
 pub mod mandate;

@@ -2,6 +2,7 @@
 
 use crate::domain::action::Outcome;
 use crate::domain::gate::clearance::Cleared;
+use crate::domain::gate::disclosure::loosened;
 use crate::domain::gate::dispatcher::changes_rules;
 use crate::domain::gate::facts::{EditFact, Identity};
 use crate::edge::actuator::{Actuators, Done, OWN};
@@ -43,13 +44,24 @@ impl Actuators {
     }
 
     /// Lets go the rules that edits took away which a human approved: each that changes such a line asks, whatever else is
-    /// ruled. Where a line only ceased to be one, nobody was asked about it, and it goes on counting.
+    /// ruled. Where a line only ceased to be one, nobody was asked about it, and it goes on counting. Labels likewise.
     pub(super) async fn approved(&self, cleared: &Cleared, edits: &[EditFact]) {
         let rules = |edit: &EditFact| changes_rules(edit).is_some() || self.engine.is_rules(&edit.file);
-        if cleared.rule().is_none() && edits.iter().any(rules) {
-            let (engine, edits) = (self.engine.clone(), edits.to_vec());
-            aside(move || engine.let_go_approved(&edits)).await;
+        if cleared.rule().is_some() {
+            return;
         }
+        let speaks = edits.iter().any(rules);
+        let (engine, edits, tags) = (self.engine.clone(), edits.to_vec(), cleared.scope().private_tags.clone());
+        let let_go = move || {
+            if speaks {
+                engine.let_go_approved(&edits);
+            }
+            // No edit makes something less private that was not shown as doing so.
+            if loosened(&edits, &tags).is_ok_and(|lost| !lost.names.is_empty()) {
+                engine.let_go_labels(&edits);
+            }
+        };
+        aside(let_go).await;
     }
 
     /// Makes one edit, in the folder that was judged; returns a sentence on where the change is now.

@@ -189,6 +189,7 @@ pub(super) fn gate(place: &Place, out: &mut dyn Write) -> Result<u8, Failure> {
         own: [&config.store, &config.settings, &config.cache].into_iter().map(text).collect(),
         permissions: config.permissions.clone(),
         private_tags: config.private_tags.clone(),
+        held: Default::default(),
         self_build: config.self_build,
         may_see: Privacy::Private,
         hosts: config.allowed_hosts.clone(),

@@ -4,6 +4,7 @@
 //! somebody else wrote changes nothing.
 
 mod held;
+mod labels;
 pub(super) mod learn;
 mod lost;
 mod mandates;
@@ -13,6 +14,7 @@ use crate::domain::audit::{Decision, Ruling};
 use crate::domain::gate::Gates;
 use crate::domain::id::{NodeId, TurnId};
 use crate::domain::label::Labels;
+use crate::domain::memory::card::Card;
 use crate::domain::policy::held::{GONE, Seen};
 use crate::domain::policy::learned::Learned;
 use crate::domain::policy::loosening::Loosening;
@@ -31,7 +33,7 @@ use crate::edge::engine::{Engine, audit};
 use crate::edge::rules_file;
 use crate::edge::thread::{aside, in_place};
 use serde_json::{Map, Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 pub use learn::Replay;
@@ -48,6 +50,14 @@ pub(in crate::edge) struct Authority {
     learned: BTreeMap<String, (Learned, u32)>,
     /// Lines that tighten and were seen.
     seen: Seen,
+    /// What was seen that makes headings private.
+    labels: Seen,
+    /// The files in which something is more private than it says.
+    holding: BTreeSet<Arc<str>>,
+    /// Files with something private, as they were on the disk.
+    settled: BTreeMap<Arc<str>, Arc<Card>>,
+    /// The headings of which the user was told that.
+    told: HashSet<NodeId>,
 }
 
 /// One line of the list of rules.
@@ -69,7 +79,8 @@ impl Engine {
     /// # Errors
     /// When the store cannot be read; then nothing of it counts.
     pub(super) async fn load_authority(&self) -> Result<(), String> {
-        let mut known = Authority { seen: self.load_seen().await?, ..Authority::default() };
+        let (seen, labels) = self.load_seen().await?;
+        let mut known = Authority { seen, labels, ..Authority::default() };
         for record in self.archive.latest_each(kind::LOOSENING).await? {
             let text = |name: &str| record.body[name].as_str().map(str::to_string);
             let read = || Some([text("file")?, text("heading")?, text("name")?, text("value")?]);
@@ -91,6 +102,7 @@ impl Engine {
             }
         }
         *self.authority.lock() = known;
+        in_place(|| self.hold_found());
         for gap in self.rule_gaps() {
             self.say(LogLevel::Error, &gap);
         }

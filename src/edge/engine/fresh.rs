@@ -157,6 +157,7 @@ impl Engine {
         let (mut documents, stamps) = (std::mem::take(&mut report.documents), std::mem::take(&mut report.stamps));
         let moved = renamed(before, &documents, &removed);
         keep_names(before, &mut documents, &moved);
+        self.lines_follow(&moved);
         let mut note = format!("{} read, {} gone", counted(documents.len(), "file"), removed.len());
         for (from, to) in moved.iter().take(RENAMES_NAMED) {
             note.push_str(&format!("; renamed {from} to {to}"));

@@ -342,7 +342,9 @@ fn keep_private(mut way: Way, view: &View, engine: &Engine) -> Result<Way, Strin
         let edit = |before: Option<Arc<str>>| {
             let (file, after) = (step.file.to_string(), after.clone());
             let plain = EditFact { file, before, after, diff: String::new(), by_setup: BySetup::default() };
-            EditFact { by_setup: engine.by_setup(&plain), ..plain }
+            let mut edit = EditFact { by_setup: engine.by_setup(&plain), ..plain };
+            engine.count_held(vec![&mut edit]);
+            edit
         };
         let (by_memory, by_disk) = (edit(now), edit(disk));
         let opens =

@@ -14,17 +14,21 @@ use std::collections::{BTreeMap, BTreeSet};
 /// What is counted where no tag of the user's makes a note private.
 pub const BY_PROPERTY: &str = "a property or keyword";
 
+/// What is counted where a note is private by what was taken away from it and not let go.
+pub const TAKEN_AWAY: &str = "a label that was taken away";
+
 /// How often, by tag.
 pub(in crate::edge) type Counts = BTreeMap<String, u64>;
 
 impl Engine {
-    /// Returns the tag that makes a node as private as it is, or [`BY_PROPERTY`].
+    /// Returns the tag that makes a node as private as it is, or [`BY_PROPERTY`], or [`TAKEN_AWAY`].
     pub(super) fn tag_of(&self, card: &Card, index: usize) -> String {
         let tags = card.all_tags(index);
         let found = self.privacy_options().tag_among(&tags);
         // A property may be stricter than every tag.
         let tag = found.filter(|(_, tier)| *tier >= card.privacy(index)).map(|(tag, _)| tag);
-        tag.unwrap_or_else(|| BY_PROPERTY.to_string())
+        let held = || std::iter::successors(Some(index), |at| card.parent(*at)).any(|at| card.is_held(at));
+        tag.unwrap_or_else(|| if held() { TAKEN_AWAY } else { BY_PROPERTY }.to_string())
     }
 
     /// Counts that something was kept back because of each of these tags.
@@ -45,7 +49,11 @@ impl Engine {
     /// Counts those of some nodes that went to a model elsewhere though they are marked: as tags warn, or the user let them.
     pub(crate) fn count_sent<'a>(&self, nodes: impl IntoIterator<Item = &'a NodeRef>) {
         let marked = nodes.into_iter().filter(|node| node.privacy() > Privacy::Open);
-        let tags: Vec<String> = marked.map(|node| self.tag_of(node.card(), node.index)).collect();
+        self.count_sent_tags(marked.map(|node| self.tag_of(node.card(), node.index)).collect::<Vec<_>>());
+    }
+
+    /// Counts that something with each of these tags went to a model elsewhere.
+    pub(super) fn count_sent_tags(&self, tags: impl IntoIterator<Item = String>) {
         let mut counts = self.sent.lock();
         for tag in tags {
             let count = counts.entry(tag).or_default();
@@ -105,7 +113,8 @@ impl Engine {
 
     /// Counts an act that asked or was refused because it quotes private notes.
     pub(super) fn count_quotes(&self, facts: &Facts) {
-        self.count_tags(facts.quotes.iter().map(|quote| quote.note.tag.clone()));
+        let kept = facts.quotes.iter().filter(|quote| quote.note.privacy.is_kept());
+        self.count_tags(kept.map(|quote| quote.note.tag.clone()));
     }
 
     /// Returns how often notes with each tag went to a model elsewhere since the start, by name.

@@ -43,9 +43,10 @@ impl Engine {
 
     /// Builds the document of a text, sharing what did not change with the one that memory has.
     pub fn build(&self, file: &str, text: Arc<str>) -> Result<Document, String> {
-        let built =
-            self.view().follow_text(&Arc::from(file), text, &self.scan_options_of(file), &self.privacy_options());
-        built.map_err(|e| format!("{file}: {e}"))
+        let view = self.view();
+        let built = view.follow_text(&Arc::from(file), text, &self.scan_options_of(file), &self.privacy_options());
+        let built = built.map_err(|e| format!("{file}: {e}"))?;
+        Ok(self.labelled(built, &view))
     }
 
     /// Puts documents in and takes files out, as one operation. Nothing happens when nothing changed.
@@ -102,7 +103,8 @@ impl Engine {
         let remove: BTreeSet<&str> =
             remove.iter().map(String::as_str).chain(chats.iter().map(|chat| &*chat.file)).collect();
         let mut changed = Vec::new();
-        for document in put.into_iter().filter(|document| may(&before, &document.file)) {
+        let put = put.into_iter().filter(|document| may(&before, &document.file)).collect();
+        for document in self.with_labels(put, &before, &remove) {
             // The same text means something else when a setup file has changed.
             if before.card(&document.file).is_none_or(|old| !old.is_of(&document)) {
                 changed.push(document);
@@ -137,6 +139,7 @@ impl Engine {
             id
         });
         drop(memory);
+        self.note_held(&changed, &gone);
         if let Err(conflict) = &made {
             self.say(LogLevel::Error, &format!("BUG: {conflict:?} under the lock"));
         }

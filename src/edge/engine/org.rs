@@ -133,12 +133,13 @@ impl Engine {
     }
 
     /// Puts documents in the place of those of the same texts.
-    fn take_anew(&self, documents: Vec<Arc<Document>>, before: &[Arc<Card>]) {
+    pub(super) fn take_anew(&self, documents: Vec<Arc<Document>>, before: &[Arc<Card>]) {
         if documents.is_empty() {
             return;
         }
         let order = self.changing.lock();
         let taken = self.memory.lock().reshape(documents);
+        self.note_held(&taken, &[]);
         let other = |document: &&Arc<Document>| {
             let at = before.binary_search_by(|card| card.file.cmp(&document.file)).ok();
             at.and_then(|at| before.get(at)).is_none_or(|card| Card::of(document) != **card)

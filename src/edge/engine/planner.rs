@@ -125,6 +125,7 @@ impl EditPlanner for Lookout {
         for edit in predicted.edits.iter_mut().chain(&mut predicted.put_texts) {
             edit.by_setup = engine.by_setup(edit);
         }
+        engine.count_held(predicted.edits.iter_mut().chain(&mut predicted.put_texts).collect());
         Ok(predicted)
     }
 
@@ -214,6 +215,7 @@ impl Engine {
                 before: edit.before.as_ref().map_or(Privacy::Open, private),
                 after: private(&edit.after),
                 opens,
+                ..BySetup::default()
             },
             false => BySetup { opens, ..BySetup::default() },
         }

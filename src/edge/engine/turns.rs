@@ -347,6 +347,7 @@ impl Engine {
             own: [&config.store, &config.settings, &config.cache].iter().map(|path| text(path)).collect(),
             permissions: self.levels().0,
             private_tags: config.private_tags.clone(),
+            held: self.held_files(),
             self_build: config.self_build,
             may_see: if see_private { Privacy::Private } else { Privacy::Open },
             hosts: config.allowed_hosts.clone(),
@@ -381,4 +382,33 @@ pub const BROKE: &str = "Something inside broke, so the turn was ended; the log 
 /// Returns the first line, at most 200 characters of it.
 pub fn first_line(text: &str) -> String {
     text.trim().lines().next().unwrap_or("").chars().take(200).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::edge::engine::fresh::tests::Place;
+    use std::sync::Barrier;
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_label_only_rises_whoever_comes_first() {
+        let place = Place::new("* One\n").await;
+        let engine = &place.engine;
+        let sessions: Vec<SessionId> = (0..2_000).map(|n| SessionId(format!("s{n}"))).collect();
+        let together = Barrier::new(2);
+        let mark = |privacy: Privacy| {
+            for session in &sessions {
+                together.wait();
+                engine.mark_private(session, privacy);
+            }
+        };
+        std::thread::scope(|threads| {
+            threads.spawn(|| mark(Privacy::Ask));
+            threads.spawn(|| mark(Privacy::Private));
+        });
+        let low = sessions.iter().filter(|session| engine.known_privacy(session) < Privacy::Private).count();
+        assert_eq!(low, 0, "of {}", sessions.len());
+        engine.mark_private(&sessions[0], Privacy::Warn);
+        assert_eq!(engine.known_privacy(&sessions[0]), Privacy::Private);
+    }
 }

@@ -9,6 +9,7 @@ use crate::domain::org::decode::decode;
 use crate::domain::org::scan::{ScanOptions, scan};
 use crate::edge::sandbox::policy::Stamps;
 use crate::edge::survey::open;
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -24,6 +25,14 @@ pub(super) struct Bounds {
 /// A project's usual notes many times over; what comes after them counts as private.
 pub(super) const USUAL: Bounds = Bounds { files: 4_000, bytes: 64 << 20 };
 
+/// What makes notes private.
+pub(super) struct Marks<'a> {
+    /// Tags.
+    pub(super) tags: &'a [PrivacyTag],
+    /// Files with notes that are more private than they say.
+    pub(super) held: &'a BTreeMap<String, Privacy>,
+}
+
 /// Where private text may stand in a project.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Private {
@@ -36,13 +45,14 @@ pub(super) struct Private {
 /// Returns where private text stands among the entries of a project. Reads files, so it is called where blocking is allowed.
 ///
 /// `scan` is how they are scanned: with their setup files, whose lines may make them private.
-pub(super) fn private(entries: &Stamps, tags: &[PrivacyTag], scan: &ScanOptions, bounds: Bounds) -> Private {
-    let options = PrivacyOptions { tags: tags.to_vec() };
+pub(super) fn private(entries: &Stamps, marks: &Marks<'_>, scan: &ScanOptions, bounds: Bounds) -> Private {
+    let options = PrivacyOptions { tags: marks.tags.to_vec() };
     let mut left = bounds;
-    let mut inodes = std::collections::BTreeMap::new();
+    let mut inodes = BTreeMap::new();
     for (path, stamp) in entries {
         if stamp.regular && path.to_str().is_none_or(holds_notes) {
-            let found = privacy_of(path, &options, scan, &mut left);
+            let held = path.to_str().and_then(|path| marks.held.get(path)).copied();
+            let found = privacy_of(path, &options, scan, &mut left).max(held.unwrap_or(Privacy::Open));
             if found > Privacy::Open {
                 let known = inodes.entry(stamp.inode).or_insert(found);
                 *known = found.max(*known);
@@ -97,7 +107,12 @@ mod tests {
     use crate::edge::sandbox::stamps;
 
     fn names(folder: &Path, bounds: Bounds) -> Vec<String> {
-        let found = private(&stamps(folder).expect("it is read"), &["private".into()], &ScanOptions::default(), bounds);
+        names_of(folder, &BTreeMap::new(), bounds)
+    }
+
+    fn names_of(folder: &Path, held: &BTreeMap<String, Privacy>, bounds: Bounds) -> Vec<String> {
+        let marks = Marks { tags: &["private".into()], held };
+        let found = private(&stamps(folder).expect("it is read"), &marks, &ScanOptions::default(), bounds);
         let all = found.files.iter().map(|(path, _)| path).chain(&found.history);
         all.map(|path| path.strip_prefix(folder).expect("it lies there").display().to_string()).collect()
     }
@@ -113,6 +128,8 @@ mod tests {
         std::fs::create_dir_all(at.join(".git/objects")).expect("a folder");
         let nothing: [&str; 0] = [];
         assert_eq!(names(&at, USUAL), nothing, "nothing is private, so history is not either");
+        let held = BTreeMap::from([(at.join("b.org").display().to_string(), Privacy::Ask)]);
+        assert_eq!(names_of(&at, &held, USUAL), ["b.org", ".git/objects"], "its label was taken away, and counts");
         assert_eq!(names(&at, Bounds { files: 2, ..USUAL }), ["c.org", ".git/objects"]);
         assert_eq!(names(&at, Bounds { bytes: 22, ..USUAL }), ["c.org", ".git/objects"]);
         std::fs::write(at.join("b.org"), "* A garden\n** Tax :@Private:\n").expect("a file");

@@ -113,10 +113,15 @@ impl Policy {
         if scope.own.iter().any(|own| project.starts_with(own)) {
             return Err(SandboxError::Policy(format!("{} is one of Passepartout's own folders", project.display())));
         }
-        let mut policy = Policy { hide: closed, ..Policy::new(project) };
+        let entries = stamps(&project)?;
+        Policy { hide: closed, ..Policy::new(project) }.over(&entries, scope, secret)
+    }
+
+    /// Adds what is hidden, masked and protected of what stands in the project.
+    fn over(self, entries: &Stamps, scope: &Scope, secret: &SecretTest) -> Result<Policy, SandboxError> {
+        let mut policy = self;
         let mut hidden = Vec::new();
-        let entries = stamps(&policy.project)?;
-        for (path, stamp) in &entries {
+        for (path, stamp) in entries {
             if stamp.shut {
                 // Its owner could open it, and the command runs as its owner.
                 hidden.push(path.clone());
@@ -124,7 +129,8 @@ impl Policy {
                 if stamp.folder { hidden.push(path.clone()) } else { policy.mask.push(path.clone()) }
             }
         }
-        let private = notes::private(&entries, &scope.private_tags, &scanning(scope), notes::USUAL);
+        let marks = notes::Marks { tags: &scope.private_tags, held: &scope.held };
+        let private = notes::private(entries, &marks, &scanning(scope), notes::USUAL);
         let (hide, show): (Vec<_>, Vec<_>) = private.files.into_iter().partition(|(_, tier)| *tier > scope.may_see);
         policy.notes.shown = show.iter().map(|(_, tier)| *tier).max().unwrap_or(Privacy::Open);
         // What files were before may be what their tags kept closed then.
@@ -274,4 +280,69 @@ pub fn changed_files(before: &Stamps, after: &Stamps) -> Vec<String> {
         .collect();
     files.sort();
     files
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::id::SessionId;
+    use crate::domain::label::PrivacyTag;
+
+    fn scope(project: &Path, may_see: Privacy) -> Scope {
+        Scope {
+            session: SessionId("s".to_string()),
+            memex: Vec::new(),
+            project: project.display().to_string(),
+            home: "/nowhere/home".to_string(),
+            own: Vec::new(),
+            permissions: BTreeMap::new(),
+            private_tags: ["private", "journal=ask", "work=warn"].map(|tag| PrivacyTag::read(tag).0).to_vec(),
+            held: BTreeMap::new(),
+            self_build: false,
+            may_see,
+            hosts: Vec::new(),
+        }
+    }
+
+    fn policy(project: &Path, may_see: Privacy, entries: &Stamps) -> Policy {
+        let none: SecretTest = std::sync::Arc::new(|_: &str| false);
+        let made = Policy::new(project.to_path_buf()).over(entries, &scope(project, may_see), &none);
+        made.expect("there is a policy")
+    }
+
+    #[test]
+    fn a_folder_that_is_shut_is_hidden_whole_whoever_asks() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let project = folder.path().canonicalize().expect("it is there");
+        std::fs::create_dir_all(project.join("shut/inside")).expect("folders");
+        let mut entries = stamps(&project).expect("it is read");
+        let shut = project.join("shut");
+        assert!(!policy(&project, Privacy::Private, &entries).hide.contains(&shut));
+        // Whoever is root may look into each.
+        entries.get_mut(&shut).expect("it is known").shut = true;
+        for may_see in [Privacy::Open, Privacy::Warn, Privacy::Ask, Privacy::Private] {
+            assert!(policy(&project, may_see, &entries).hide.contains(&shut), "{may_see:?}");
+        }
+    }
+
+    #[test]
+    fn the_history_is_hidden_wherever_a_note_has_a_tier() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let project = folder.path().canonicalize().expect("it is there");
+        std::fs::create_dir_all(project.join(".git/objects")).expect("folders");
+        let past = project.join(".git/objects");
+        let hidden = |tag: &str, may_see: Privacy| {
+            std::fs::write(project.join("a.org"), format!("* A{tag}\n")).expect("a file");
+            let made = policy(&project, may_see, &stamps(&project).expect("it is read"));
+            assert_eq!(made.notes.hidden, made.hide.contains(&past), "{tag} {may_see:?}");
+            made.notes.hidden
+        };
+        for tag in [" :work:", " :journal:", " :private:"] {
+            for may_see in [Privacy::Open, Privacy::Warn, Privacy::Ask] {
+                assert!(hidden(tag, may_see), "it may have had another tag before: {tag} {may_see:?}");
+            }
+            assert!(!hidden(tag, Privacy::Private), "{tag}");
+        }
+        assert!(!hidden("", Privacy::Open));
+    }
 }

@@ -410,6 +410,7 @@ fn plain_scope() -> Scope {
         own: Vec::new(),
         permissions: Default::default(),
         private_tags: Vec::new(),
+        held: Default::default(),
         self_build: false,
         may_see: passepartout::domain::label::Privacy::Private,
         hosts: Vec::new(),

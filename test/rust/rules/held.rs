@@ -6,7 +6,7 @@ const WORK: &str = "* Office\n:PROPERTIES:\n:ID: office\n:PP_DENY: memory-read\n
 ** Call\n:PROPERTIES:\n:ID: call\n:END:\nSilver.\n* Garden\n:PROPERTIES:\n:ID: garden\n:END:\n";
 
 /// Writes a file of the memex as a pull does, and lets the engine notice.
-async fn pull(home: &Home, engine: &Arc<Engine>, name: &str, text: &str) {
+pub(super) async fn pull(home: &Home, engine: &Arc<Engine>, name: &str, text: &str) {
     let path = std::path::PathBuf::from(home.file(name));
     std::fs::write(&path, text).expect("a file");
     let reader = engine.clone();

@@ -266,6 +266,7 @@ pub fn scope() -> Scope {
         own: vec!["/own".into()],
         permissions: BTreeMap::new(),
         private_tags: vec!["private".into()],
+        held: Default::default(),
         self_build: false,
         may_see: passepartout::domain::label::Privacy::Private,
         hosts: Vec::new(),

@@ -1,6 +1,6 @@
 //! A document → its card, in one pass.
 
-use super::{COMMENTED, Card, DATED, DONE, Entry, LINKING, NO_KEYWORD, PRIVACY_AT, Place, Planning, Slot, short};
+use super::{COMMENTED, Card, DATED, DONE, Entry, HELD, LINKING, NO_KEYWORD, PRIVACY_AT, Place, Planning, Slot, short};
 use crate::domain::id::NodeId;
 use crate::domain::label::Privacy;
 use crate::domain::memory::document::Document;
@@ -55,6 +55,11 @@ impl Card {
                 values.push_str(value);
             }
         }
+        for index in document.held() {
+            if let Some(slot) = slots.get_mut(*index as usize) {
+                slot.mark |= HELD;
+            }
+        }
         close(&mut slots);
         date(&mut slots, outline);
         let end = outline.text.len() as u32;
@@ -87,6 +92,7 @@ impl Card {
             modified: document.modified,
             notes: document.is_notes(),
             titled: outline.title.is_some(),
+            holds: !document.held().is_empty(),
             slots: slots.into(),
             tags: tags.into(),
             entries: entries.into(),

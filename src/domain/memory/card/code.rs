@@ -26,7 +26,8 @@ const SLOT: usize = 10;
 impl Card {
     /// Returns the card as bytes; the time of the file's last change is not part of it.
     pub fn encode(&self) -> Vec<u8> {
-        let mut numbers: Vec<u32> = vec![u32::from(self.notes) | u32::from(self.titled) << 1];
+        let mut numbers: Vec<u32> =
+            vec![u32::from(self.notes) | u32::from(self.titled) << 1 | u32::from(self.holds) << 2];
         let counts = [
             self.slots.len(),
             self.tags.len(),
@@ -111,7 +112,7 @@ impl Card {
         let file_properties = reader.pairs(globals)?.into();
         let setups = (0..setups).map(|_| reader.setup()).collect::<Option<_>>()?;
         let arena = std::str::from_utf8(reader.0).ok()?.into();
-        let (notes, titled) = (flags & 1 != 0, flags & 2 != 0);
+        let (notes, titled, holds) = (flags & 1 != 0, flags & 2 != 0, flags & 4 != 0);
         let (suffixes, kept) = (suffixes.into(), kept.into());
         let card = Card {
             file,
@@ -119,6 +120,7 @@ impl Card {
             modified,
             notes,
             titled,
+            holds,
             slots,
             tags,
             entries,

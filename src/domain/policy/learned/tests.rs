@@ -21,6 +21,7 @@ fn scope() -> Scope {
         own: vec!["/home/u/.config/passepartout".to_string()],
         permissions: Default::default(),
         private_tags: vec!["private".into()],
+        held: Default::default(),
         self_build: true,
         may_see: Privacy::Private,
         hosts: Vec::new(),

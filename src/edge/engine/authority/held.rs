@@ -5,10 +5,12 @@
 
 use crate::domain::gate::facts::EditFact;
 use crate::domain::id::NodeId;
+use crate::domain::label::Privacy;
 use crate::domain::memory::card::Card;
 use crate::domain::memory::query::files_with;
 use crate::domain::memory::view::NodeRef;
 use crate::domain::policy::held::{FORBID, Line, Seen, Spot, said, together};
+use crate::domain::policy::labels::LABEL;
 use crate::domain::policy::tools::{Table, word};
 use crate::edge::engine::Engine;
 use crate::edge::engine::record::kind;
@@ -19,9 +21,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 impl Engine {
-    /// Reads which lines the store knows.
-    pub(super) async fn load_seen(&self) -> Result<Seen, String> {
-        let mut seen = Seen::default();
+    /// Reads which lines the store knows, and apart from them what makes headings private.
+    pub(super) async fn load_seen(&self) -> Result<(Seen, Seen), String> {
+        let (mut seen, mut labels) = (Seen::default(), Seen::default());
         for record in self.archive.latest_each(kind::TIGHTENING).await? {
             let text = |name: &str| record.body[name].as_str().map(str::to_string);
             let (Some(file), Some(heading), Some(name)) = (text("file"), text("heading"), text("name")) else {
@@ -29,10 +31,11 @@ impl Engine {
             };
             let spot = Spot { file, heading, name };
             if let (Some(value), true) = (text("value"), spot.hash() == record.key) {
-                seen.put(spot, Line { value, path: text("path").unwrap_or_default() });
+                let known = if spot.name == LABEL { &mut labels } else { &mut seen };
+                known.put(spot, Line { value, path: text("path").unwrap_or_default() });
             }
         }
-        Ok(seen)
+        Ok((seen, labels))
     }
 
     /// Returns what counts at some places instead of what stands there now; `None` when nothing was taken away.
@@ -101,7 +104,7 @@ impl Engine {
     }
 
     /// Queues records of lines; nobody waits, as what is not stored is learned again.
-    fn keep_seen(&self, records: Vec<(&'static str, String, Value)>) {
+    pub(super) fn keep_seen(&self, records: Vec<(&'static str, String, Value)>) {
         // Beside the owner of a store nothing is written: it sees for itself.
         if records.is_empty() || self.beside.is_some() {
             return;
@@ -126,18 +129,24 @@ impl Engine {
             speaking.extend(files_with(&view, name).chain(files_with(&view, &format!("{name}+"))));
         }
         speaking.retain(|file| files.is_none_or(|files| files.contains(*file)));
-        if speaking.is_empty() {
-            return;
-        }
-        let on_disk: Vec<&Arc<str>> = {
-            let stamps = self.stamps.lock();
-            let read = |file: &&Arc<str>| {
-                let root = view.card(file).map(|card| card.root());
-                stamps.get(&***file).is_some_and(|stamp| Some(stamp.document) == root)
-            };
-            speaking.into_iter().filter(read).collect()
+        let speaking: Vec<&Arc<Card>> = speaking.into_iter().filter_map(|file| view.card(file)).collect();
+        let mut private: Vec<&Arc<Card>> = match files {
+            Some(files) => files.iter().filter_map(|file| view.card(file)).collect(),
+            None => view.cards().collect(),
         };
-        self.see(on_disk.into_iter().filter_map(|file| view.card(file)).flat_map(|card| lines_of(card)));
+        if files.is_none() {
+            private.retain(|card| card.strictest() > Privacy::Open);
+        }
+        let (speaking, mut private) = {
+            let stamps = self.stamps.lock();
+            let read = |card: &&Arc<Card>| stamps.get(&*card.file).is_some_and(|stamp| stamp.document == card.root());
+            let on_disk = |cards: Vec<_>| cards.into_iter().filter(read).collect::<Vec<&Arc<Card>>>();
+            (on_disk(speaking), on_disk(private))
+        };
+        self.see(speaking.into_iter().flat_map(|card| lines_of(card)));
+        let open =
+            private.extract_if(.., |card| card.strictest() == Privacy::Open).map(|card| card.file.clone()).collect();
+        self.see_labels(&private, open);
     }
 
     /// Lets go what an edit took away that a human approved: the plan showed it as loosening.

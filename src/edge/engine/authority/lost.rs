@@ -10,6 +10,7 @@ use crate::domain::policy::tools::{Table, strictness, word};
 use crate::domain::port::LogLevel;
 use crate::domain::scope::Level;
 use crate::edge::engine::authority::held::{record, rows, set, values};
+use crate::edge::engine::authority::labels::LostLabels;
 use crate::edge::engine::{Engine, audit};
 use crate::edge::thread::in_place;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,18 +21,22 @@ pub(super) struct Lost {
     pub(super) loosening: Loosening,
     /// Where each line stands, and what stands there now.
     lines: Vec<(Spot, Option<Line>)>,
+    /// The same of what made headings private.
+    labels: Vec<(Spot, Option<Line>)>,
 }
 
 impl Lost {
     /// Makes it of what each line is called, and where it stands with what stands there now.
-    fn new(file: &str, lines: Vec<(String, Spot, Option<Line>)>) -> Lost {
+    fn new(file: &str, lines: Vec<(String, Spot, Option<Line>)>, labels: Option<LostLabels>) -> Lost {
+        let labels = labels.unwrap_or_default();
         // A heading may be known by two names.
         let mut known = BTreeSet::new();
-        let words = lines.iter().map(|(words, _, _)| words.as_str());
+        let words = lines.iter().map(|(words, _, _)| words).chain(&labels.words).map(String::as_str);
         let all: Vec<&str> = words.filter(|words| known.insert(*words)).collect();
         let loosening =
             Loosening { file: file.to_string(), heading: String::new(), name: GONE.to_string(), value: all.join("; ") };
-        Lost { loosening, lines: lines.into_iter().map(|(_, spot, now)| (spot, now)).collect() }
+        let lines = lines.into_iter().map(|(_, spot, now)| (spot, now)).collect();
+        Lost { loosening, lines, labels: labels.spots }
     }
 
     /// Returns whether something of that name is lost.
@@ -72,7 +77,13 @@ impl Engine {
             let now = now.map(|value| Line { value, path: line.path });
             by_file.entry(node.file().to_string()).or_default().push((words, spot, now));
         }
-        by_file.into_iter().map(|(file, lines)| Lost::new(&file, lines)).collect()
+        let mut labels: BTreeMap<String, LostLabels> = self.lost_labels().into_iter().collect();
+        let files: BTreeSet<String> = by_file.keys().chain(labels.keys()).cloned().collect();
+        let lost = |file: String| {
+            let lines = by_file.remove(&file).unwrap_or_default();
+            Lost::new(&file, lines, labels.remove(&file))
+        };
+        files.into_iter().map(lost).collect()
     }
 
     /// Finds the heading that a path names now; it may have another id than it had.
@@ -117,7 +128,7 @@ impl Engine {
             lost.push((format!("{} = {all}{}", spot.name, becomes(stands)), spot, row.cloned()));
         }
         // Of a table that cannot be read nobody knows what it has lost.
-        let lost = (!lost.is_empty() && table.gap().is_none()).then(|| Lost::new(&table.file, lost));
+        let lost = (!lost.is_empty() && table.gap().is_none()).then(|| Lost::new(&table.file, lost, None));
         (levels, lost)
     }
 
@@ -139,7 +150,8 @@ impl Engine {
         let lost = self.still_lost(wanted)?;
         let words = self.loggable(wanted);
         let decision: Decision = Engine::of_human(Ruling::Confirmed, words.clone(), "Emacs");
-        let records: Vec<_> = lost.lines.iter().map(|(spot, now)| record(spot, now.as_ref())).collect();
+        let all = lost.lines.iter().chain(&lost.labels);
+        let records: Vec<_> = all.map(|(spot, now)| record(spot, now.as_ref())).collect();
         self.append_all(records.into_iter().chain([audit::kept(&decision)])).await?;
         {
             let mut authority = self.authority.lock();
@@ -147,6 +159,7 @@ impl Engine {
                 set(&mut authority.seen, spot.clone(), now.as_ref());
             }
         }
+        in_place(|| self.forget_labels(&lost.loosening.file, &lost.labels));
         self.say(LogLevel::Info, &format!("{words} was let go"));
         // The plan showed what stands there now.
         let waiting =

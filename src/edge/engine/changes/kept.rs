@@ -277,6 +277,7 @@ mod tests {
                 own: Vec::new(),
                 permissions: Default::default(),
                 private_tags: Vec::new(),
+                held: Default::default(),
                 self_build: false,
                 may_see: crate::domain::label::Privacy::Private,
                 hosts: Vec::new(),

@@ -1,0 +1,427 @@
+//! Labels that were taken away by hand, by a pull or by another program: they go on counting until the user lets them go.
+//!
+//! What the disk said is remembered, as lines that tighten are; whatever enters memory is at least so private. A heading
+//! that is gone whole has nothing left to protect, and is known again under its id or at its path.
+
+use crate::domain::count::counted;
+use crate::domain::gate::facts::EditFact;
+use crate::domain::id::NodeId;
+use crate::domain::label::Privacy;
+use crate::domain::memory::card::Card;
+use crate::domain::memory::document::{Document, PrivacyOptions};
+use crate::domain::memory::shape::Shape;
+use crate::domain::memory::view::View;
+use crate::domain::org::is_org;
+use crate::domain::policy::held::{Line, Seen, Spot};
+use crate::domain::policy::labels::{LABEL, Mark, Names, both, least, marks, spots, tier_of};
+use crate::domain::port::LogLevel;
+use crate::edge::engine::Engine;
+use crate::edge::engine::authority::Authority;
+use crate::edge::engine::authority::held::{record, set};
+use crate::edge::engine::focus::renamed_id;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+/// What a file has lost of its labels.
+#[derive(Default)]
+pub(super) struct LostLabels {
+    /// Each in words, as the user is shown it.
+    pub(super) words: Vec<String>,
+    /// Where what is remembered of them stands, and what stands there now.
+    pub(super) spots: Vec<(Spot, Option<Line>)>,
+}
+
+impl Engine {
+    /// Has documents that come to memory count as at least so private as is remembered of their headings.
+    pub(in crate::edge::engine) fn with_labels(
+        &self,
+        documents: Vec<Arc<Document>>,
+        view: &View,
+        gone: &BTreeSet<&str>,
+    ) -> Vec<Arc<Document>> {
+        let mut authority = self.authority.lock();
+        if authority.labels.is_empty() && authority.settled.is_empty() {
+            return documents;
+        }
+        let Authority { labels, settled, .. } = &mut *authority;
+        let options = self.privacy_options();
+        let all: HashMap<Arc<str>, Arc<[NodeId]>> =
+            documents.iter().map(|document| (document.file.clone(), document.ids.clone())).collect();
+        // What another heading is named by, once all of this is in memory.
+        let elsewhere = |id: &str| {
+            let id = NodeId::new(id);
+            let stays = |file: &str| !gone.contains(file) && !all.contains_key(file);
+            all.values().any(|ids| ids.contains(&id)) || view.get(&id).is_some_and(|node| stays(node.file()))
+        };
+        let (mut records, mut held) = (Vec::new(), Vec::new());
+        for mut document in documents {
+            raise(&mut document, labels, &options, &elsewhere);
+            // What came out from under a label without an id of its own is known by its name in this file alone.
+            let came = settled.get(&document.file).map(|card| came_out(&document, card, &options)).unwrap_or_default();
+            if !came.is_empty() {
+                for (spot, line) in came {
+                    records.push(record(&spot, Some(&line)));
+                    labels.put(spot, line);
+                }
+                raise(&mut document, labels, &options, &elsewhere);
+            }
+            held.push(document);
+        }
+        drop(authority);
+        self.keep_seen(records);
+        held
+    }
+
+    /// Has one document that was just made count as at least so private as is remembered of its headings.
+    pub(in crate::edge::engine) fn labelled(&self, document: Document, view: &View) -> Document {
+        let authority = self.authority.lock();
+        if authority.labels.is_empty() {
+            return document;
+        }
+        let mut document = Arc::new(document);
+        let (file, ids) = (document.file.clone(), document.ids.clone());
+        let elsewhere = |id: &str| {
+            let id = NodeId::new(id);
+            ids.contains(&id) || view.get(&id).is_some_and(|node| **node.file() != *file)
+        };
+        raise(&mut document, &authority.labels, &self.privacy_options(), &elsewhere);
+        Arc::unwrap_or_clone(document)
+    }
+
+    /// Takes note of which files hold what is more private than it says.
+    pub(in crate::edge::engine) fn note_held(&self, changed: &[Arc<Document>], gone: &[&str]) {
+        let mut authority = self.authority.lock();
+        for document in changed {
+            match document.held().is_empty() {
+                true => drop(authority.holding.remove(&document.file)),
+                false => drop(authority.holding.insert(document.file.clone())),
+            }
+        }
+        for file in gone {
+            authority.holding.remove(*file);
+            authority.settled.remove(*file);
+        }
+    }
+
+    /// Returns the files in which something is more private than it says, each with how private the strictest of it is.
+    pub(in crate::edge) fn held_files(&self) -> BTreeMap<String, Privacy> {
+        let files: Vec<Arc<str>> = self.authority.lock().holding.iter().cloned().collect();
+        let view = self.view();
+        let held = |file: Arc<str>| {
+            let card = view.card(&file)?;
+            let held = (0..card.len()).filter(|index| card.is_held(*index)).map(|index| card.privacy(index)).max()?;
+            Some((file.to_string(), held))
+        };
+        files.into_iter().filter_map(held).collect()
+    }
+
+    /// Makes memory that a start found as private as is remembered: what made its cards may not have known of it.
+    pub(super) fn hold_found(&self) {
+        let view = self.view();
+        let mut files: BTreeSet<Arc<str>> =
+            view.cards().filter(|card| card.holds()).map(|card| card.file.clone()).collect();
+        {
+            let stamps = self.stamps.lock();
+            let mut authority = self.authority.lock();
+            authority.holding = files.clone();
+            let on_disk =
+                |card: &&Arc<Card>| stamps.get(&*card.file).is_some_and(|stamp| stamp.document == card.root());
+            let private = view.cards().filter(|card| card.strictest() > Privacy::Open).filter(on_disk);
+            authority.settled = private.map(|card| (card.file.clone(), card.clone())).collect();
+            for (spot, line) in authority.labels.iter() {
+                let at_path = line.path.split_once("::*").map_or(&*line.path, |(file, _)| file);
+                let by_id = view.get(&NodeId::new(spot.heading.as_str()));
+                let by_id = by_id.map(|node| node.card().file.clone());
+                files.extend(by_id.into_iter().chain(view.card(at_path).map(|card| card.file.clone())));
+            }
+        }
+        let options = self.privacy_options();
+        let otherwise = |file: &Arc<str>| {
+            let Some(card) = view.card(file) else { return false };
+            let ids: Vec<NodeId> = (0..card.len()).map(|index| card.id(index)).collect();
+            let elsewhere = |id: &str| view.get(&NodeId::new(id)).is_some();
+            let names = Names { file: &card.file, ids: &ids, path: &|index| card.path_name(index) };
+            let least = least(&names, &self.authority.lock().labels, &options, &elsewhere);
+            let stale = |index: usize| card.is_held(index) && !least.iter().any(|(known, _)| *known == index);
+            least.iter().any(|(index, tier)| card.privacy(*index) < *tier) || (0..card.len()).any(stale)
+        };
+        self.relabel(files.into_iter().filter(otherwise).collect());
+    }
+
+    /// Makes files of memory anew by what is remembered now. Nothing of their texts changes.
+    pub(super) fn relabel(&self, files: Vec<Arc<str>>) {
+        let _org = self.hold_org();
+        let view = self.view();
+        let made = |file: &Arc<str>| {
+            let built = self.build(file, view.text(file)?).ok()?;
+            Some(Arc::new(built.changed_at(view.card(file)?.modified())))
+        };
+        let documents: Vec<Arc<Document>> = files.iter().filter_map(made).collect();
+        if documents.is_empty() {
+            return;
+        }
+        let cards: Vec<Arc<Card>> = documents.iter().map(|document| document.card().clone()).collect();
+        {
+            // What was let go is not missed any more.
+            let mut authority = self.authority.lock();
+            for card in &cards {
+                if authority.settled.get(&card.file).is_some_and(|known| known.root() == card.root()) {
+                    authority.settled.insert(card.file.clone(), card.clone());
+                } else {
+                    authority.settled.remove(&card.file);
+                }
+            }
+        }
+        self.take_anew(documents, &[]);
+        if self.beside.is_none() {
+            self.archive.queue_cards(Shape { scan: self.scan_options(), privacy: self.privacy_options() }, cards);
+        }
+    }
+
+    /// Remembers what files on the disk say of privacy, and says once of what was taken away from them; others are `open`.
+    pub(super) fn see_labels(&self, cards: &[&Arc<Card>], open: Vec<Arc<str>>) {
+        let options = self.privacy_options();
+        let mut seen: Vec<(Spot, Line)> = Vec::new();
+        for card in cards {
+            for (index, mark) in marks(card, &options).into_iter().enumerate() {
+                if let Some(value) = mark.remembered {
+                    let line = Line { value, path: card.path_name(index) };
+                    seen.push((Spot::of_heading(card.id(index).as_str(), LABEL), line));
+                }
+            }
+        }
+        let mut authority = self.authority.lock();
+        let mut records = Vec::new();
+        for (spot, now) in seen {
+            let known = authority.labels.get(&spot);
+            let value = known.map_or_else(|| now.value.clone(), |known| both(&known.value, &now.value));
+            let line = Line { value, path: now.path };
+            if known != Some(&line) {
+                records.push(record(&spot, Some(&line)));
+                authority.labels.put(spot, line);
+            }
+        }
+        open.iter().for_each(|file| drop(authority.settled.remove(file)));
+        authority.settled.extend(cards.iter().map(|card| (card.file.clone(), Arc::clone(card))));
+        let mut fresh = Vec::new();
+        for card in cards.iter().filter(|card| card.holds()) {
+            let held = (0..card.len()).filter(|index| card.is_held(*index)).map(|index| card.id(index));
+            let new = held.filter(|id| authority.told.insert(id.clone())).count();
+            if new > 0 {
+                fresh.push((card.file.clone(), new));
+            }
+        }
+        drop(authority);
+        self.keep_seen(records);
+        for (file, new) in fresh {
+            // Titles of what is private are not for the log.
+            let what = format!("what made {} of it private was taken away", counted(new, "heading"));
+            let text = format!("{file}: {what}; it counts until you let it go: M-x passepartout-rules");
+            self.say(LogLevel::Info, &text);
+        }
+    }
+
+    /// Returns what each file has lost that made something private.
+    pub(super) fn lost_labels(&self) -> Vec<(String, LostLabels)> {
+        let files: Vec<Arc<str>> = self.authority.lock().holding.iter().cloned().collect();
+        let (view, options) = (self.view(), self.privacy_options());
+        let authority = self.authority.lock();
+        let mut found = Vec::new();
+        for card in files.iter().filter_map(|file| view.card(file)).filter(|card| card.holds()) {
+            let marks = marks(card, &options);
+            let (mut words, mut lost) = (Vec::new(), Vec::new());
+            for (index, mark) in marks.iter().enumerate() {
+                if card.is_held(index) {
+                    words.push(in_words(card, index, mark));
+                }
+                if card.privacy(index) <= mark.tier {
+                    continue;
+                }
+                let (id, path) = (card.id(index), card.path_name(index));
+                let elsewhere = |other: &str| view.get(&NodeId::new(other)).is_some();
+                for spot in spots(&authority.labels, &id, Some(&path), &elsewhere) {
+                    let stricter = |line: &Line| tier_of(&line.value, &options) > mark.tier;
+                    if authority.labels.get(spot).is_some_and(stricter) {
+                        let now = mark.value.clone().map(|value| Line { value, path: path.clone() });
+                        lost.push((spot.clone(), now));
+                    }
+                }
+            }
+            if !lost.is_empty() {
+                found.push((card.file.to_string(), LostLabels { words, spots: lost }));
+            }
+        }
+        found
+    }
+
+    /// Forgets labels that the user let go, and has memory follow.
+    pub(super) fn forget_labels(&self, file: &str, lost: &[(Spot, Option<Line>)]) {
+        if lost.is_empty() {
+            return;
+        }
+        {
+            let mut authority = self.authority.lock();
+            for (spot, now) in lost {
+                set(&mut authority.labels, spot.clone(), now.as_ref());
+                authority.told.retain(|id| id.as_str() != spot.heading);
+            }
+        }
+        self.relabel(vec![Arc::from(file)]);
+    }
+
+    /// Lets go what an edit took away that a human approved: the plan showed it as less private.
+    ///
+    /// What somebody else had taken away before goes on counting.
+    pub(in crate::edge) fn let_go_labels(&self, edits: &[EditFact]) {
+        if self.authority.lock().labels.is_empty() {
+            return;
+        }
+        let options = self.privacy_options();
+        let mut before: HashMap<NodeId, Privacy> = HashMap::new();
+        let mut after: Vec<(NodeId, String, Mark)> = Vec::new();
+        let mut files: BTreeSet<Arc<str>> = BTreeSet::new();
+        for edit in edits.iter().filter(|edit| is_org(&edit.file)) {
+            let old = edit.before.clone().unwrap_or_else(|| "".into());
+            let (Ok(old), Ok(new)) = (self.build(&edit.file, old), self.build(&edit.file, edit.after.clone())) else {
+                continue;
+            };
+            before.extend(old.ids.iter().cloned().zip(old.written().iter().copied()));
+            let card = new.card();
+            let marks = marks(card, &options).into_iter().enumerate();
+            after.extend(marks.map(|(index, mark)| (card.id(index), card.path_name(index), mark)));
+            files.insert(new.file.clone());
+        }
+        let there: HashSet<&str> = after.iter().map(|(id, ..)| id.as_str()).collect();
+        let elsewhere = |id: &str| there.contains(id);
+        let mut authority = self.authority.lock();
+        let mut gone: Vec<(Spot, Option<Line>)> = Vec::new();
+        for (id, path, mark) in &after {
+            let Some(was) = before.get(id).filter(|was| **was > mark.tier) else { continue };
+            for spot in spots(&authority.labels, id, Some(path), &elsewhere) {
+                let tier = authority.labels.get(spot).map(|line| tier_of(&line.value, &options));
+                if tier.is_some_and(|tier| tier > mark.tier && tier <= *was) {
+                    let now = mark.value.clone().map(|value| Line { value, path: path.clone() });
+                    gone.push((spot.clone(), now));
+                }
+            }
+        }
+        let records = gone.iter().map(|(spot, now)| record(spot, now.as_ref())).collect();
+        for (spot, now) in &gone {
+            set(&mut authority.labels, spot.clone(), now.as_ref());
+        }
+        drop(authority);
+        self.keep_seen(records);
+        if !gone.is_empty() {
+            self.relabel(files.into_iter().collect());
+        }
+    }
+
+    /// Says of edits which headings count as more private than their text, before and after: by labels that somebody took
+    /// away already. What an edit itself takes away is not held: it asks as making something less private.
+    pub(in crate::edge::engine) fn count_held(&self, mut edits: Vec<&mut EditFact>) {
+        if self.authority.lock().holding.is_empty() {
+            return;
+        }
+        let built = |file: &str, text: Option<&Arc<str>>| self.build(file, text?.clone()).ok();
+        let sides = |edit: &&mut EditFact| {
+            let known = is_org(&edit.file);
+            known.then(|| (built(&edit.file, edit.before.as_ref()), built(&edit.file, Some(&edit.after))))
+        };
+        let mut sides: Vec<_> = edits.iter().map(|edit| sides(edit).unwrap_or_default()).collect();
+        let mut was: HashMap<NodeId, Privacy> = HashMap::new();
+        for old in sides.iter().filter_map(|(old, _)| old.as_ref()) {
+            was.extend(old.ids.iter().cloned().zip(old.written().iter().copied()));
+        }
+        for (edit, (old, new)) in edits.iter_mut().zip(&mut sides) {
+            if let Some(new) = new {
+                let held = new.held().iter().map(|index| *index as usize);
+                let by_others = |index: &usize| {
+                    let counts = new.privacy.get(*index).copied().unwrap_or(Privacy::Private);
+                    new.ids.get(*index).and_then(|id| was.get(id)).is_none_or(|was| *was < counts)
+                };
+                let least: Vec<(usize, Privacy)> = held
+                    .filter(by_others)
+                    .map(|index| (index, new.privacy.get(index).copied().unwrap_or(Privacy::Private)))
+                    .collect();
+                new.hold(&least);
+            }
+            let counts = |side: &Option<Document>| {
+                side.as_ref().filter(|side| !side.held().is_empty()).map(|side| side.privacy.clone())
+            };
+            edit.by_setup.held_before = counts(old).unwrap_or_default();
+            edit.by_setup.held_after = counts(new).unwrap_or_default();
+        }
+    }
+
+    /// Has what is remembered of files and their headings follow them to their new names.
+    pub(in crate::edge::engine) fn lines_follow(&self, moved: &[(String, String)]) {
+        let mut authority = self.authority.lock();
+        let Authority { seen, labels, .. } = &mut *authority;
+        let mut records = Vec::new();
+        for (from, to) in moved {
+            for known in [&mut *seen, &mut *labels] {
+                let named = |name: &str| renamed_id(name, from, to).unwrap_or_else(|| name.to_string());
+                let here = known.paths_in(from).into_iter().chain(known.of_file(from).map(|(spot, _)| spot));
+                let here: BTreeSet<Spot> = here.cloned().collect();
+                for spot in here {
+                    let Some(line) = known.get(&spot).cloned() else { continue };
+                    let file = if spot.file == *from { to.clone() } else { spot.file.clone() };
+                    let new = Spot { file, heading: named(&spot.heading), name: spot.name.clone() };
+                    let line = Line { path: named(&line.path), ..line };
+                    if known.get(&new) != Some(&line) {
+                        records.push(record(&new, Some(&line)));
+                        known.put(new, line);
+                    }
+                }
+            }
+        }
+        drop(authority);
+        self.keep_seen(records);
+    }
+}
+
+/// Returns what to remember of headings without an id that are less private than they were on the disk.
+fn came_out(document: &Document, card: &Card, options: &PrivacyOptions) -> Vec<(Spot, Line)> {
+    let now: HashMap<&NodeId, Privacy> = document.ids.iter().zip(document.privacy.iter().copied()).collect();
+    let less = |index: usize| {
+        let (was, id) = (card.privacy(index), card.id(index));
+        (was > Privacy::Open && now.get(&id).is_some_and(|now| *now < was)).then_some((index, id, was))
+    };
+    let less: Vec<(usize, NodeId, Privacy)> = (0..card.len()).filter_map(less).collect();
+    if less.is_empty() {
+        return Vec::new();
+    }
+    let marks = marks(card, options);
+    let line = |(index, id, was): (usize, NodeId, Privacy)| {
+        let value = marks.get(index).and_then(|mark| mark.value.clone());
+        let value = value.filter(|value| tier_of(value, options) >= was).unwrap_or_else(|| was.word().to_string());
+        (Spot::of_heading(id.as_str(), LABEL), Line { value, path: card.path_name(index) })
+    };
+    less.into_iter().map(line).collect()
+}
+
+/// Has a document count as at least so private as is remembered.
+fn raise(document: &mut Arc<Document>, labels: &Seen, options: &PrivacyOptions, elsewhere: &dyn Fn(&str) -> bool) {
+    let path = |index: usize| document.card().path_name(index);
+    let names = Names { file: &document.file, ids: &document.ids, path: &path };
+    let least = least(&names, labels, options, elsewhere);
+    let counts = |(index, tier): &(usize, Privacy)| document.privacy.get(*index).is_some_and(|known| known >= tier);
+    if !document.held().is_empty() || !least.iter().all(counts) {
+        Arc::make_mut(document).hold(&least);
+    }
+}
+
+/// Says what a heading has lost, as the user is shown it.
+fn in_words(card: &Card, index: usize, mark: &Mark) -> String {
+    let (id, title) = (card.id(index), card.title(index));
+    let under = match (index, id.as_str().contains(title)) {
+        (0, _) => String::new(),
+        (_, true) => format!(" under “{}”", id.as_str()),
+        (_, false) => format!(" under “{title}” ({})", id.as_str()),
+    };
+    let now = match mark.tier {
+        Privacy::Open => ", taken away".to_string(),
+        tier @ (Privacy::Warn | Privacy::Ask | Privacy::Private) => format!(", now {}", tier.word()),
+    };
+    format!("{LABEL} = {}{under}{now}", card.privacy(index).word())
+}
