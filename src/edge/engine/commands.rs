@@ -25,7 +25,8 @@ const HELP: &str = "\
 - /deny PLAN REASON denies it; the model is told the reason and may try otherwise
 - /stop PLAN REASON denies it and all that waits beside it; the model is not asked again
 - /undo takes back what the agent changed last, /undo CHANGE one change; /redo does that again
-- /share lets notes whose tags ask first go to models elsewhere, in this conversation and for good
+- /share lets notes whose tags ask first go to models elsewhere, in this conversation only
+- /unshare takes that back from here on; what already went out is gone
 - /endorse ID or /endorse FILE: what that note says, which came from elsewhere, now counts as your own
 - /focus HEADING or /focus FOLDER narrows what the agent looks at; /unfocus takes that back; /focus says where it stands
 - /scope memex, /scope session or /scope project widens or narrows it
@@ -59,6 +60,9 @@ impl Engine {
                     }
                     (Some("share"), None) => {
                         Err(self.let_go(&ask.origin).await.unwrap_or_else(|why| format!("Nothing was done: {why}.")))
+                    }
+                    (Some("unshare"), None) => {
+                        Err(self.unshare(&ask.origin).await.unwrap_or_else(|why| format!("Nothing was done: {why}.")))
                     }
                     (Some("files"), _) => Err(self.file_lines(&ask.origin.session).await),
                     _ => Err(match Turnabout::parse(command) {

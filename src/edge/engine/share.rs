@@ -1,6 +1,7 @@
 //! Which conversations the user lets notes go out of that ask first, and how the user hears that some were left out.
 //!
-//! It stands in a record of the store by the conversation's name, and only a human's own channel makes one.
+//! It stands in a record of the store by the conversation's name, and only a human's own channel makes one. A newer
+//! record takes it back; what went out by then is gone.
 
 use crate::domain::audit::Ruling;
 use crate::domain::gate::clearance::Cleared;
@@ -27,8 +28,11 @@ impl Engine {
 
     /// Looks up whether the user said so earlier. What cannot be read was not said.
     pub(super) async fn recall_shared(&self, session: &SessionId) {
-        if !self.is_shared(session) && matches!(self.archive.latest(kind::SHARED, session.0.clone()).await, Ok(Some(_)))
-        {
+        if self.is_shared(session) {
+            return;
+        }
+        let latest = self.archive.latest(kind::SHARED, session.0.clone()).await;
+        if latest.is_ok_and(|record| record.is_some_and(|record| record.body["withdrawn"] != true)) {
             self.shared.lock().insert(session.clone());
         }
     }
@@ -46,6 +50,33 @@ impl Engine {
         }
         self.keep_shared(&origin.session, channel(origin.source)).await?;
         Ok("Notes that you want to be asked about may go to models elsewhere, in this conversation only.".to_string())
+    }
+
+    /// Takes it back: from now on what asks stays here again. It tightens, so every channel of a human may do it.
+    ///
+    /// # Errors
+    /// When the channel may not decide that, there is nothing to take back, or it could not be stored: then it counts in
+    /// this session all the same.
+    pub(super) async fn unshare(&self, origin: &Origin) -> Result<String, String> {
+        if !origin.rights.propose {
+            return Err("this channel may not decide what goes out".to_string());
+        }
+        let session = &origin.session;
+        self.recall_shared(session).await;
+        if !self.shared.lock().remove(session) {
+            return Err("/share was not said in this conversation, so there is nothing to take back".to_string());
+        }
+        // What is left out from here on is news again.
+        self.told.lock().remove(session);
+        let by = channel(origin.source);
+        let words = format!("what asks first stays here again in the conversation {session}");
+        let decision = Engine::of_human(Ruling::Revoked, words.clone(), by);
+        let record = (kind::SHARED, session.0.clone(), json!({ "by": by, "withdrawn": true }));
+        self.append_all([record, audit::kept(&decision)].into_iter()).await?;
+        self.say(LogLevel::Info, &words);
+        Ok("Notes that you want to be asked about stay here again. What already went to models elsewhere is gone: it \
+            cannot be called back. This conversation goes on elsewhere only if it drew on none of them."
+            .to_string())
     }
 
     /// Takes the yes to showing such a note to a model elsewhere for what the plan said that it is.
