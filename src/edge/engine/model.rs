@@ -62,8 +62,10 @@ impl Model for TurnModel<'_> {
         let given = Mutex::new(Privacy::Open);
         let shared = self.engine.is_shared(&self.session);
         let outside = Mutex::new(Outside::default());
+        let warned = Mutex::new(None);
         let watched = |locality: Locality| {
-            let made = self.unquoted(prompt(locality), locality);
+            let (made, tag) = self.unquoted(prompt(locality), locality);
+            *warned.lock() = tag;
             if locality == Locality::Remote {
                 let asks = self.briefings.count_left_out();
                 if made.privacy < Privacy::Private {
@@ -119,6 +121,7 @@ impl Model for TurnModel<'_> {
         };
         self.engine.mark_private(&self.session, privacy);
         if reply.locality == Locality::Remote {
+            self.engine.count_sent_tags(warned.into_inner());
             self.briefings.count_marked(if shared { Privacy::Ask } else { Privacy::ELSEWHERE });
         }
         let outside = match reply.locality {
@@ -130,8 +133,9 @@ impl Model for TurnModel<'_> {
 }
 
 impl TurnModel<'_> {
-    /// Returns a prompt as private as what it quotes: then only a model that runs here may have it.
-    fn unquoted(&self, prompt: Prompt, locality: Locality) -> Prompt {
+    /// Returns a prompt as private as what it quotes: of what is kept only a model that runs here may have it. Of what
+    /// only warns the user is told, and its tag is returned.
+    fn unquoted(&self, prompt: Prompt, locality: Locality) -> (Prompt, Option<String>) {
         let quoted = match (locality, prompt.privacy) {
             // The built-in provider reads what was typed alone, and sends nothing.
             (Locality::Builtin, _) | (_, Privacy::Private) => None,
@@ -139,7 +143,14 @@ impl TurnModel<'_> {
                 in_place(|| self.engine.quotation_of(&prompt))
             }
         };
-        let Some(note) = quoted.filter(|note| note.privacy > prompt.privacy) else { return prompt };
+        let Some(note) = quoted.filter(|note| note.privacy > prompt.privacy) else { return (prompt, None) };
+        if note.privacy == Privacy::Warn {
+            if locality == Locality::Remote {
+                let title = self.names_private.then_some(note.title.as_str());
+                self.engine.tell_quotation(&self.session, title, note.privacy);
+            }
+            return (Prompt { privacy: note.privacy, ..prompt }, Some(note.tag));
+        }
         if self.engine.known_privacy(&self.session) < note.privacy {
             self.engine.count_tags([note.tag]);
         }
@@ -148,7 +159,7 @@ impl TurnModel<'_> {
             let title = self.names_private.then_some(note.title.as_str());
             self.engine.tell_quotation(&self.session, title, note.privacy);
         }
-        Prompt { privacy: note.privacy, ..prompt }
+        (Prompt { privacy: note.privacy, ..prompt }, None)
     }
 
     fn outside_of(&self, sources: &[NodeId]) -> Vec<crate::domain::outside::Piece> {

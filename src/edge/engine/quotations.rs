@@ -40,15 +40,15 @@ pub struct QuotationsRead {
     pub left_out: usize,
 }
 
-/// Whether words of it are looked for: it may leave only if the user says so, if at all.
+/// Whether words of it are looked for: it may leave only if the user says so, if at all, or the user wants to be told.
 fn is_private(card: &Card) -> bool {
-    card.strictest().is_kept()
+    card.strictest() > Privacy::Open
 }
 
 impl Engine {
     /// Lets what is known follow a change of memory. The caller holds the lock of changes.
     pub(super) fn quotations_follow(&self, changed: &[Arc<Document>], gone: &[&str], at_once: bool) {
-        let private = |document: &&Arc<Document>| document.privacy.iter().any(|privacy| privacy.is_kept());
+        let private = |document: &&Arc<Document>| document.privacy.iter().any(|privacy| *privacy > Privacy::Open);
         let prints: Vec<Prints> = match at_once {
             true => changed.iter().filter(private).map(|document| Prints::of(document)).collect(),
             false => Vec::new(),
@@ -163,6 +163,12 @@ impl Engine {
 
     /// Has the user told at the end of the turn which note the words of a conversation stand in.
     pub(super) fn tell_quotation(&self, session: &SessionId, title: Option<&str>, privacy: Privacy) {
+        if privacy == Privacy::Warn {
+            let note = title.map_or("a note".to_string(), |title| format!("the note “{title}”"));
+            let said =
+                format!("Words of this conversation stand in {note}, and go to a model elsewhere: its tag warns.");
+            return self.tell(session, said);
+        }
         let note = title.map_or("a private note".to_string(), |title| format!("the private note “{title}”"));
         let way = match privacy {
             Privacy::Ask => "; /share lets notes that you want to be asked about go elsewhere in this conversation",
@@ -177,7 +183,12 @@ impl Engine {
 
     /// Has the user told something at the end of a turn of a conversation.
     pub(super) fn tell(&self, session: &SessionId, said: String) {
-        self.quoting.untold.lock().insert(session.clone(), said);
+        let mut untold = self.quoting.untold.lock();
+        let known = untold.entry(session.clone()).or_default();
+        if !known.contains(&said) {
+            let gap = if known.is_empty() { "" } else { " " };
+            known.push_str(&format!("{gap}{said}"));
+        }
     }
 
     /// Returns what the user is to be told of quotations in a conversation; once.

@@ -36,6 +36,9 @@ pub(super) fn vault_secrets(evidence: &Evidence<'_>) -> Verdict {
 /// What stands behind a remark in the trace on text of the tier that warns.
 const WARNED: &str = "Notes that you want to be told of go with it.";
 
+/// What is said where words of such a note go out.
+const QUOTED: &str = "Words of a note that you want to be told of go with it.";
+
 /// Denies private text on its way out, or asks, by its tier; asks before it stands where it is less private, and names the
 /// notes.
 pub(super) fn privacy_tags(evidence: &Evidence<'_>) -> Verdict {
@@ -206,12 +209,35 @@ pub(super) fn privacy_text(evidence: &Evidence<'_>) -> Verdict {
     tagged(evidence.case).stricter(quotation(evidence))
 }
 
+/// Says of words of a note that only warns that they would go where others read them.
+fn warns_of(evidence: &Evidence<'_>) -> Verdict {
+    let case = evidence.case;
+    let goes = match case.tool.effect {
+        Effect::Send | Effect::Fetch | Effect::Custom(Class::Network) => true,
+        Effect::Reply => is_outward(case),
+        Effect::Execute => reaches_hosts(case),
+        Effect::EditOrg
+        | Effect::WriteFile
+        | Effect::Commit
+        | Effect::Evaluate
+        | Effect::ReadMemory
+        | Effect::ReadFile
+        | Effect::ReadEditor
+        | Effect::ShowInEditor
+        | Effect::Custom(Class::Pure | Class::Read | Class::Write | Class::Execute) => false,
+    };
+    if goes { Verdict::Pass(Some(Reason::new(QUOTED))) } else { Verdict::pass() }
+}
+
 /// Judges by the words of private notes, whoever brought them. The note is named in the plan, which no model reads.
 fn quotation(evidence: &Evidence<'_>) -> Verdict {
     let case = evidence.case;
     let Some(tier) = case.facts.quotes.iter().map(|quote| quote.note.privacy).max() else {
         return Verdict::pass();
     };
+    if !tier.is_kept() {
+        return warns_of(evidence);
+    }
     let deny = |where_to: &str| {
         let way = "Leave the quotation out.";
         let reason = Reason::instead(format!("Words of a private note stand in it, and it {where_to}."), way);
