@@ -17,8 +17,6 @@ pub struct Mandate {
     pub deny: BTreeMap<String, String>,
     /// The tools whose asks the user answered in advance, each with the confirmation by its name.
     pub allow: BTreeMap<String, String>,
-    /// Whether something of it is private, in any tier: memory knows how private each heading is.
-    pub private: bool,
     /// The most tokens of a prompt.
     pub budget: Option<u64>,
     /// The providers that may be asked; `None` for those that are set up.
@@ -60,7 +58,6 @@ impl Mandate {
         Mandate {
             deny,
             allow,
-            private: self.private || other.private,
             budget: both(&self.budget, &other.budget),
             models,
             wrong: joined(&self.wrong, &other.wrong),
@@ -101,11 +98,6 @@ impl Mandate {
                 let more: Vec<String> = tools.into_iter().filter(|tool| !self.deny.contains_key(tool)).collect();
                 self.allow.extend(more.into_iter().map(|tool| (tool, loosening.id())));
             }
-            "PP_PRIVACY" => match value.to_ascii_lowercase().as_str() {
-                "" | "open" | "nil" => {}
-                // Whatever else stands there: memory takes it for private, too.
-                _ => self.private = true,
-            },
             "PP_BUDGET" => match value.parse::<u64>() {
                 Ok(tokens) => {
                     let loosens = self.budget.is_some_and(|above| tokens > above);
@@ -134,6 +126,7 @@ impl Mandate {
                     false => self.models = Some(models),
                 }
             }
+            // How private a heading is, memory knows.
             _ => {}
         }
     }
@@ -228,7 +221,7 @@ mod tests {
     fn what_tightens_counts_at_once_and_what_loosens_waits() {
         let tight = mandate(&[("PP_DENY", "shell, write-file"), ("pp_budget", "500"), ("PP_PRIVACY", "block")], false);
         assert_eq!(tight.deny.keys().collect::<Vec<_>>(), ["shell", "write-file"]);
-        assert_eq!((tight.budget, tight.private, tight.waiting.len()), (Some(500), true, 0));
+        assert_eq!((tight.budget, tight.waiting.len()), (Some(500), 0));
         for (name, values) in [("PP_BUDGET", ["500", "900"]), ("PP_MODEL", ["near", "near far"])] {
             let said = values.map(|value| (name, value));
             let (no, yes) = (mandate(&said, false), mandate(&said, true));
@@ -279,7 +272,6 @@ mod tests {
         };
         other.deny.keys().all(|tool| one.deny.contains_key(tool))
             && one.allow.keys().all(|tool| other.allow.contains_key(tool))
-            && (one.private || !other.private)
             && budget
             && models
     }
