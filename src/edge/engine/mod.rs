@@ -194,7 +194,7 @@ pub struct Engine {
     /// Held by whatever goes on in a conversation; see [`Engine::alone`].
     pub(super) lanes: Mutex<HashMap<SessionId, std::sync::Weak<tokio::sync::Mutex<()>>>>,
     /// Conversations of this session of the program that drew on something private: how private.
-    pub(super) private: Mutex<HashMap<SessionId, crate::domain::label::Privacy>>,
+    pub(super) private: turns::Rising,
     /// Conversations in which the user lets what asks go to models elsewhere.
     pub(super) shared: Mutex<std::collections::HashSet<SessionId>>,
     /// Conversations in which it was said that something was left out.
@@ -279,7 +279,7 @@ impl Engine {
             previews: Mutex::default(),
             previewing: Default::default(),
             lanes: Mutex::default(),
-            private: Mutex::default(),
+            private: turns::Rising::default(),
             shared: Mutex::default(),
             told: Mutex::default(),
             outside: Mutex::default(),

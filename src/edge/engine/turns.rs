@@ -20,7 +20,8 @@ use crate::edge::engine::model::TurnModel;
 use crate::edge::engine::record::{self, Finished, kind};
 use crate::edge::engine::skilled::{Setting, Under};
 use crate::edge::thread::{aside, in_place};
-use std::collections::HashSet;
+use parking_lot::Mutex;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -279,13 +280,8 @@ impl Engine {
     /// Labels a conversation as at least so private, now and in the store: nothing of what is private goes to a model
     /// elsewhere any more, and nothing of what asks before the user lets it.
     pub(crate) fn mark_private(&self, session: &SessionId, privacy: Privacy) {
-        {
-            let mut all = self.private.lock();
-            let known = all.entry(session.clone()).or_insert(Privacy::Open);
-            if *known >= privacy {
-                return;
-            }
-            *known = privacy;
+        if !self.private.raise(session, privacy) {
+            return;
         }
         let at = self.clock.now();
         let label = record::label(session, privacy);
@@ -295,7 +291,7 @@ impl Engine {
 
     /// Returns how private the most private thing is that a conversation drew on in this session of the program.
     pub fn known_privacy(&self, session: &SessionId) -> Privacy {
-        self.private.lock().get(session).copied().unwrap_or(Privacy::Open)
+        self.private.get(session)
     }
 
     /// Returns how private a node is now; what is gone may have become private under another name.
@@ -364,6 +360,25 @@ impl Engine {
     }
 }
 
+/// How private conversations are. There is no way to lower one.
+#[derive(Default)]
+pub(in crate::edge) struct Rising(Mutex<HashMap<SessionId, Privacy>>);
+
+impl Rising {
+    /// Makes a conversation at least so private; returns whether it was less. Nothing comes between looking and raising.
+    fn raise(&self, session: &SessionId, privacy: Privacy) -> bool {
+        let mut all = self.0.lock();
+        let known = all.entry(session.clone()).or_insert(Privacy::Open);
+        let rises = *known < privacy;
+        *known = privacy.max(*known);
+        rises
+    }
+
+    fn get(&self, session: &SessionId) -> Privacy {
+        self.0.lock().get(session).copied().unwrap_or(Privacy::Open)
+    }
+}
+
 /// Returns the word for the channel of a human, for the store and people.
 pub(super) fn channel(source: Source) -> &'static str {
     match source {
@@ -388,17 +403,21 @@ pub fn first_line(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::edge::engine::fresh::tests::Place;
-    use std::sync::Barrier;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     #[tokio::test(flavor = "multi_thread")]
     async fn a_label_only_rises_whoever_comes_first() {
         let place = Place::new("* One\n").await;
         let engine = &place.engine;
-        let sessions: Vec<SessionId> = (0..2_000).map(|n| SessionId(format!("s{n}"))).collect();
-        let together = Barrier::new(2);
+        let sessions: Vec<SessionId> = (0..20_000).map(|n| SessionId(format!("s{n}"))).collect();
+        // Both come to each at the same moment, as nearly as two threads can.
+        let arrived = AtomicUsize::new(0);
         let mark = |privacy: Privacy| {
-            for session in &sessions {
-                together.wait();
+            for (at, session) in sessions.iter().enumerate() {
+                arrived.fetch_add(1, Ordering::AcqRel);
+                while arrived.load(Ordering::Acquire) < 2 * (at + 1) {
+                    std::thread::yield_now();
+                }
                 engine.mark_private(session, privacy);
             }
         };
@@ -408,7 +427,15 @@ mod tests {
         });
         let low = sessions.iter().filter(|session| engine.known_privacy(session) < Privacy::Private).count();
         assert_eq!(low, 0, "of {}", sessions.len());
-        engine.mark_private(&sessions[0], Privacy::Warn);
-        assert_eq!(engine.known_privacy(&sessions[0]), Privacy::Private);
+        for (privacy, expected) in [
+            (Privacy::Warn, Privacy::Warn),
+            (Privacy::Open, Privacy::Warn),
+            (Privacy::Private, Privacy::Private),
+            (Privacy::Ask, Privacy::Private),
+        ] {
+            let session = SessionId("one".to_string());
+            engine.mark_private(&session, privacy);
+            assert_eq!(engine.known_privacy(&session), expected);
+        }
     }
 }
