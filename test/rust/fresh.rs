@@ -368,7 +368,9 @@ async fn what_a_changed_setup_file_does_is_stored_and_read_once() {
     put("#+FILETAGS: :open:\n", 2);
     for _ in 0..2 {
         let engine = home.engine().await;
-        assert_eq!(privacy(&engine), Some(Privacy::Open), "before the memex is read");
+        // What the setup file made private stays so until the user lets it go.
+        assert_eq!(privacy(&engine), Some(Privacy::Private), "before the memex is read");
+        assert_eq!(engine.rules().into_iter().filter(|rule| rule.state == "waiting").count(), 1);
         let report = read(&engine).await;
         assert_eq!((report.unchanged, report.documents.len()), (report.files, 0));
         assert_eq!(last(&engine), before);
@@ -452,7 +454,8 @@ async fn a_setup_file_in_a_linked_folder_is_the_one_that_the_links_lead_to_now()
     link("dark", "current");
     is("the link behind the link leads elsewhere", &["private", "more"], Privacy::Private);
     link("sub/light", "theme");
-    is("the first link leads elsewhere", &["light", "more"], Privacy::Open);
+    // What a setup file made private stays so until the user lets it go.
+    is("the first link leads elsewhere", &["light", "more"], Privacy::Private);
     fs::write(followed.memex().join("sub/light/base.setup"), "#+FILETAGS: :private:\n").expect("a file");
     is("what lies there says something else", &["private"], Privacy::Private);
 }

@@ -38,8 +38,9 @@ pub fn marks(card: &Card, options: &PrivacyOptions) -> Vec<Mark> {
         let whole = card.file_properties().filter(|_| index == 0);
         let by_lines = of_lines(card.properties(index).chain(whole));
         let own = match index {
-            // Other lines and setup files have a say in a file.
-            0 if !card.is_held(0) => card.privacy(0),
+            // Other lines and setup files have a say in a file. One that could not be read makes it private for as long as
+            // that lasts, and nobody said so.
+            0 if !card.is_held(0) && card.setups().all(|(_, read)| read.is_some()) => card.privacy(0),
             _ => options.of_tags(&tags).max(by_lines),
         };
         let tier = own.max(above.unwrap_or(Privacy::Open));
@@ -51,6 +52,17 @@ pub fn marks(card: &Card, options: &PrivacyOptions) -> Vec<Mark> {
         marks.push(Mark { tier, value, remembered });
     }
     marks
+}
+
+/// Returns how private each node of a card counts by its marks and by what is held, by index.
+pub fn lasting(card: &Card, marks: &[Mark]) -> Vec<Privacy> {
+    let mut lasting: Vec<Privacy> = Vec::with_capacity(marks.len());
+    for (index, mark) in marks.iter().enumerate() {
+        let above = card.parent(index).and_then(|parent| lasting.get(parent)).copied().unwrap_or(Privacy::Open);
+        let held = if card.is_held(index) { card.privacy(index) } else { Privacy::Open };
+        lasting.push(mark.tier.max(above).max(held));
+    }
+    lasting
 }
 
 /// Writes what makes something so private: its tags, and a tier where they do not account for it.

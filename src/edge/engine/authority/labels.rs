@@ -13,7 +13,7 @@ use crate::domain::memory::shape::Shape;
 use crate::domain::memory::view::View;
 use crate::domain::org::is_org;
 use crate::domain::policy::held::{Line, Seen, Spot};
-use crate::domain::policy::labels::{LABEL, Mark, Names, both, least, marks, spots, tier_of};
+use crate::domain::policy::labels::{LABEL, Mark, Names, both, lasting, least, marks, spots, tier_of};
 use crate::domain::port::LogLevel;
 use crate::edge::engine::Engine;
 use crate::edge::engine::authority::Authority;
@@ -383,21 +383,24 @@ impl Engine {
 /// Returns what to remember of headings without an id that are less private than they were on the disk.
 fn came_out(document: &Document, card: &Card, options: &PrivacyOptions) -> Vec<(Spot, Line)> {
     let now: HashMap<&NodeId, Privacy> = document.ids.iter().zip(document.privacy.iter().copied()).collect();
-    let less = |index: usize| {
-        let (was, id) = (card.privacy(index), card.id(index));
-        (was > Privacy::Open && now.get(&id).is_some_and(|now| *now < was)).then_some((index, id, was))
+    let may = |index: usize| {
+        let id = card.id(index);
+        now.get(&id).is_some_and(|now| *now < card.privacy(index)).then_some((index, id))
     };
-    let less: Vec<(usize, NodeId, Privacy)> = (0..card.len()).filter_map(less).collect();
+    let less: Vec<(usize, NodeId)> =
+        (0..card.len()).filter(|index| card.privacy(*index) > Privacy::Open).filter_map(may).collect();
     if less.is_empty() {
         return Vec::new();
     }
     let marks = marks(card, options);
-    let line = |(index, id, was): (usize, NodeId, Privacy)| {
+    let lasting = lasting(card, &marks);
+    let line = |(index, id): (usize, NodeId)| {
+        let was = lasting.get(index).copied().filter(|was| now.get(&id).is_some_and(|now| now < was))?;
         let value = marks.get(index).and_then(|mark| mark.value.clone());
         let value = value.filter(|value| tier_of(value, options) >= was).unwrap_or_else(|| was.word().to_string());
-        (Spot::of_heading(id.as_str(), LABEL), Line { value, path: card.path_name(index) })
+        Some((Spot::of_heading(id.as_str(), LABEL), Line { value, path: card.path_name(index) }))
     };
-    less.into_iter().map(line).collect()
+    less.into_iter().filter_map(line).collect()
 }
 
 /// Has a document count as at least so private as is remembered.
