@@ -428,3 +428,37 @@ fn in_words(card: &Card, index: usize, mark: &Mark) -> String {
     };
     format!("{LABEL} = {}{under}{now}", card.privacy(index).word())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::edge::engine::fresh::tests::Place;
+    use crate::edge::engine::record::kind;
+    use std::path::PathBuf;
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn only_what_says_that_it_is_private_or_has_an_id_there_is_remembered() {
+        let plain: String = (0..100).map(|n| format!("* Note {n}\n** Below {n}\n")).collect();
+        let place = Place::new(&plain).await;
+        let kept = async || place.engine.archive.newest(kind::TIGHTENING, 100).await.expect("it can be read").len();
+        let read = |text: &str| {
+            place.write(text);
+            place.engine.read_changed(&[PathBuf::from(&place.file)]);
+        };
+        assert_eq!(kept().await, 0);
+        let below: String = (0..50).map(|n| format!("** Under {n}\n")).collect();
+        let private = format!("{plain}* Private :private:\n{below}** Known\n:PROPERTIES:\n:ID: k\n:END:\n");
+        read(&private);
+        assert_eq!(kept().await, 2, "one that says so, and one below it that may go elsewhere");
+        for n in 0..3 {
+            read(&format!("{private}* More {n}\n"));
+            place.engine.read_memex(&mut |_| {});
+        }
+        read(&private.replace(" :private:", ""));
+        assert_eq!(kept().await, 2, "what is known is not written again, nor what goes");
+        assert_eq!(place.engine.held_files().into_values().collect::<Vec<_>>(), [Privacy::Private]);
+        assert_eq!(place.engine.lost_labels().len(), 1);
+        read(&plain);
+        assert_eq!((kept().await, place.engine.held_files().len()), (2, 0), "nothing is there that could be held");
+    }
+}
