@@ -153,6 +153,9 @@ pub fn planned(view: &View, planning: Planning, first: Date, last: Date) -> impl
     })
 }
 
+/// A day, a minute of it where there is one, and the index of a node that is planned then.
+type PlannedAt = (Date, Option<u16>, usize);
+
 /// Returns the same nodes by their day and time, on each day those without a time last, and otherwise in the order of
 /// files and lines.
 pub fn planned_by_day(
@@ -174,7 +177,7 @@ pub fn planned_by_day(
     });
     // A file may have another day for each of its headings: it is gone through twice at most, not once a day. Who wants
     // the first few mostly sees no file a second time. A file has one card in a view, wherever that lies.
-    let mut planned: HashMap<*const Card, Option<Vec<(Date, Option<u16>, usize)>>> = HashMap::new();
+    let mut planned: HashMap<*const Card, Option<Vec<PlannedAt>>> = HashMap::new();
     entries.filter_map(|(day, minute, entry)| Some((day, minute, view.held(&entry.file)?))).flat_map(
         move |(day, minute, held)| {
             let card = &held.card;
