@@ -158,7 +158,8 @@ fn limits(launcher: &Path) -> (usize, Vec<String>) {
         (&["small-files", "/tmp"], &["--limit-scratch", "20000000"], &[9]),
         (&["files", project], &["--limit-disk", "50000000"], &[137]),
         (&["small-files", project], &["--limit-disk", "50000000"], &[137]),
-        (&["reserve", project], &["--limit-disk", "50000000"], &[137]),
+        (&["reserve", project], &["--limit-disk", "50000000"], &[9]),
+        (&["one-file", project], &["--limit-file", "20000000"], &[153]),
         (&["descriptors"], &["--limit-files", "100"], &[9]),
         (&["time"], &["--limit-cpu", "1"], &[137, 152]),
     ];

@@ -223,10 +223,13 @@ fn refused(fates: &mut Fates, proxy: bool) {
             call => refuse(fates, call, When::new()),
         }
     }
+    // As on a file system that cannot: programs write then, which is bounded and takes time.
+    fates.insert(libc::SYS_fallocate, Fate::ErrorWhen(libc::EOPNOTSUPP, reserving()));
     refuse(fates, libc::SYS_socketpair, socket_pairs());
     refuse(fates, libc::SYS_clone, vec![vec![(0, Test::Has(NAMESPACES))]]);
     refuse(fates, libc::SYS_personality, personalities());
     refuse(fates, libc::SYS_ioctl, taking_terminals());
+    refuse(fates, libc::SYS_ioctl, RESERVES.map(|code| vec![(1, Test::Is(code))]).to_vec());
     for (call, mode) in MODES {
         refuse(fates, *call, PRIVILEGED.map(|bit| vec![(*mode, Test::Has(bit))]).to_vec());
     }
@@ -268,6 +271,16 @@ const KIND: u32 = 0xf;
 fn socket_pairs() -> When {
     vec![vec![(0, Test::Not(libc::AF_UNIX as u32))], vec![(1, Test::OtherUnder(KIND, libc::SOCK_STREAM as u32))]]
 }
+
+/// Every way to take room for what is not written: it fills a disk faster than anybody looks, and some of them are not
+/// bounded by the largest file that may be. Giving room back is left: a hole, and a piece cut out.
+fn reserving() -> When {
+    let gives_back = [libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE, libc::FALLOC_FL_COLLAPSE_RANGE];
+    vec![gives_back.map(|mode| (1, Test::Not(mode as u32))).to_vec()]
+}
+
+/// The older names of the same, which every file system knows: `FS_IOC_RESVSP`, `FS_IOC_RESVSP64`, `FS_IOC_ZERO_RANGE`.
+const RESERVES: [u32; 3] = [0x4030_5828, 0x4030_582a, 0x4030_5839];
 
 /// Any of the bits that ask for a namespace.
 const NAMESPACES: u32 = (libc::CLONE_NEWUSER
@@ -320,8 +333,12 @@ mod tests {
         assert_eq!(fate(true, Walls::All, libc::SYS_connect), None);
         assert_eq!(fate(true, Walls::All, libc::SYS_socket), Some(Fate::ErrorWhen(libc::EPERM, other_than_tcp())));
         assert_eq!(fate(true, Walls::All, libc::SYS_bind), Some(Fate::Error(libc::EPERM)));
+        for walls in [Walls::All, Walls::Fewer] {
+            let expected = Some(Fate::ErrorWhen(libc::EOPNOTSUPP, reserving()));
+            assert_eq!(fate(true, walls, libc::SYS_fallocate), expected);
+        }
         let Some(Fate::ErrorWhen(_, ioctl)) = fate(false, Walls::Fewer, libc::SYS_ioctl) else { panic!("conditions") };
-        assert_eq!(ioctl.len(), taking_terminals().len() + 2);
+        assert_eq!(ioctl.len(), taking_terminals().len() + RESERVES.len() + 2);
     }
 
     #[test]

@@ -190,6 +190,9 @@ impl Shell {
             },
             () = ground.grown() => return Err(rehearse::TOO_MUCH.to_string()),
         };
+        if beyond_one_file(&report.ending) {
+            return Err(rehearse::TOO_MUCH.to_string());
+        }
         let said = tell(&report, limits);
         blocking(move || ground.looked_at(&said, looking)).await.map(Ok).map_err(|why| why.to_string())
     }
@@ -237,6 +240,16 @@ async fn blocking<T: Send + 'static>(
     function: impl FnOnce() -> Result<T, SandboxError> + Send + 'static,
 ) -> Result<T, SandboxError> {
     tokio::task::spawn_blocking(function).await.map_err(|e| SandboxError::Start(std::io::Error::other(e)))?
+}
+
+/// Returns whether the kernel ended a command, or the last program of it, because one file grew too large.
+fn beyond_one_file(ending: &Ending) -> bool {
+    match ending {
+        Ending::Signal(signal) => *signal == libc::SIGXFSZ,
+        Ending::Exit(code) => *code == 128 + libc::SIGXFSZ,
+        Ending::Beyond(limit) => limit == "disk",
+        Ending::TimedOut => false,
+    }
 }
 
 /// Returns what is said of a run, to the model and to the user.

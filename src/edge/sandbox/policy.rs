@@ -20,6 +20,11 @@ const MOST_ENTRIES: usize = 400_000;
 /// Most private notes that are hidden one by one, and most places that are protected: each is a mount, and a word of the launcher's command line.
 const MOST_NOTES: usize = 1_000;
 
+/// The largest file that a command may write, in bytes; a smaller bound on all of them bounds each.
+const LARGEST: u64 = 1 << 30;
+/// How much larger than all may be together one file may become: whoever writes one that large is beyond the bound on all.
+const OVER: u64 = 1 << 20;
+
 /// Files of a project that other programs run or obey, in whatever folder of it they stand. A command may read them, not
 /// change them; what it makes anew of them is named.
 const OBEYED: &[&str] = &[
@@ -181,6 +186,7 @@ impl Policy {
             ("--limit-memory", self.memory),
             ("--limit-processes", self.processes),
             ("--limit-disk", self.disk),
+            ("--limit-file", self.disk.saturating_add(OVER).min(LARGEST)),
             ("--parent", u64::from(parent)),
         ];
         if let Some(layer) = &self.layer {
