@@ -1,5 +1,5 @@
 //! Threads with every signal blocked: inside Emacs, signals are Emacs's.
-#![allow(unsafe_code)] // Calls of pthread_sigmask and setpriority, below.
+#![allow(unsafe_code)] // Calls of pthread_sigmask and setpriority, below, and of mkfifo in a test.
 
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -98,6 +98,74 @@ pub fn in_place<T>(work: impl FnOnce() -> T) -> T {
     }
 }
 
+/// Threads for one kind of work that may never end, as what looks at a file system that does not answer.
+///
+/// They are its own and counted: what hangs takes no thread from anything else, and not much of its own kind either.
+pub struct Apart {
+    name: &'static str,
+    most: usize,
+    running: AtomicUsize,
+}
+
+/// What finds out what actions would touch.
+pub static SURVEYS: Apart = Apart::new("passepartout-survey", 64);
+/// What looks at the projects of commands, before and after they run or are tried.
+pub static PROJECTS: Apart = Apart::new("passepartout-project", 64);
+/// What tools read of files and folders.
+pub static LOOKS: Apart = Apart::new("passepartout-look", 64);
+
+/// The stack of a thread apart, in bytes.
+const DEEP: usize = 8 << 20;
+
+/// One of the threads that there may be; it is free again when this goes.
+struct Seat(&'static AtomicUsize);
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+impl Apart {
+    /// Makes room for so many threads of a name.
+    pub const fn new(name: &'static str, most: usize) -> Apart {
+        Apart { name, most, running: AtomicUsize::new(0) }
+    }
+
+    /// Begins work on a thread of its own, in the runtime of the caller, and returns what waits for it. When nobody waits
+    /// any more the work still goes on to its end.
+    ///
+    /// The answer is an error, in words, when too many have not ended, or the system has no thread, or the work breaks.
+    pub fn run<T: Send + 'static>(
+        &'static self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> impl Future<Output = Result<T, String>> + Send + 'static {
+        let (answer, answered) = tokio::sync::oneshot::channel();
+        let begun = self.seat().and_then(|seat| {
+            let runtime = tokio::runtime::Handle::try_current().ok();
+            let run = move || {
+                let _entered = runtime.as_ref().map(tokio::runtime::Handle::enter);
+                let made = work();
+                // Whoever learns of the end may begin the next one.
+                drop(seat);
+                // Nobody may be waiting any more.
+                let _ = answer.send(made);
+            };
+            spawn(self.name, DEEP, run).map_err(|error| format!("the system has no thread for it ({error})"))
+        });
+        async move {
+            begun?;
+            answered.await.map_err(|_| "it broke".to_string())
+        }
+    }
+
+    fn seat(&'static self) -> Result<Seat, String> {
+        let before = self.running.fetch_add(1, Ordering::AcqRel);
+        let seat = Seat(&self.running);
+        if before < self.most { Ok(seat) } else { Err(format!("{before} others have not ended")) }
+    }
+}
+
 /// How much less urgent than Emacs's own thread ours are, as a nice value.
 #[cfg(target_os = "linux")]
 const STEP: libc::c_int = 5;
@@ -123,6 +191,43 @@ mod tests {
             let items: Vec<usize> = (0..count).collect();
             assert_eq!(each(&items, |n| n * 3), items.iter().map(|n| n * 3).collect::<Vec<_>>());
         }
+    }
+
+    /// Opens a pipe to read it, which waits until somebody opens it to write.
+    fn hang(pipe: &std::path::Path) -> bool {
+        std::fs::File::open(pipe).is_ok()
+    }
+
+    #[test]
+    fn what_hangs_takes_a_thread_of_its_own_kind_and_no_other() {
+        static TWO: Apart = Apart::new("passepartout-two", 2);
+        let folder = tempfile::tempdir().expect("a folder");
+        let pipe = folder.path().join("pipe");
+        let name = std::ffi::CString::new(pipe.to_str().expect("UTF-8")).expect("no NUL");
+        // SAFETY: the name ends with NUL and outlives the call.
+        assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).max_blocking_threads(1).build();
+        let runtime = runtime.expect("a runtime");
+        runtime.block_on(async {
+            let (first, second) = (pipe.clone(), pipe.clone());
+            let hung = (TWO.run(move || hang(&first)), TWO.run(move || hang(&second)));
+            let refused = TWO.run(|| ()).await.expect_err("both places are taken");
+            assert_eq!(refused, "2 others have not ended");
+            assert_eq!(aside(|| 7).await, 7, "what others share is free");
+            // Both are let go by whoever writes.
+            let writer = std::fs::OpenOptions::new().write(true).open(&pipe);
+            assert!(hung.0.await.expect("it ended") && hung.1.await.expect("it ended") && writer.is_ok());
+        });
+    }
+
+    #[test]
+    fn work_apart_is_in_the_runtime_of_its_caller_and_may_break() {
+        static ONE: Apart = Apart::new("passepartout-one", 1);
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        let inside = || tokio::runtime::Handle::try_current().is_ok();
+        assert_eq!(runtime.block_on(async { ONE.run(inside).await }), Ok(true));
+        let broken = runtime.block_on(async { ONE.run(|| panic!("as meant")).await });
+        assert_eq!(broken, Err::<(), _>("it broke".to_string()));
     }
 
     #[test]

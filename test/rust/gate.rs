@@ -17,13 +17,14 @@ use passepartout::domain::gate::standard::standard;
 use passepartout::domain::gate::{Case, Facts, Gate, Gates, Trace, Verdict};
 use passepartout::domain::id::SessionId;
 use passepartout::domain::label::Labels;
+use passepartout::domain::port::Surveyor;
 use passepartout::domain::scope::Scope;
 use passepartout::domain::signal::Sensor;
 use passepartout::domain::tool::{Tool, Toolbox};
-use passepartout::edge::survey::{NoVault, Nowhere, Survey};
+use passepartout::edge::survey::{NoVault, Nowhere, Survey, VaultScan};
 use serde_json::{Map, Value, json};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
 /// A home with a project, a memex and secrets in a temporary folder.
@@ -128,6 +129,36 @@ fn unknown_tools_cannot_be_built() {
     assert!(world.action("format-disk", json!({})).is_err());
     assert!(world.action("shell", json!({"command": 7})).is_err());
     assert!(world.action("shell", json!({"command": "ls", "sudo": true})).is_err());
+}
+
+#[test]
+fn surveys_that_hang_stop_no_others() {
+    /// Finds nothing, and hangs at some texts for as long as the lock is held.
+    struct Hangs(Arc<RwLock<()>>);
+    impl VaultScan for Hangs {
+        fn find(&self, text: &str) -> Vec<String> {
+            if text.contains("does not answer") {
+                drop(self.0.read());
+            }
+            Vec::new()
+        }
+    }
+    let (world, lock) = (World::new(), Arc::new(RwLock::new(())));
+    let held = lock.write().unwrap();
+    let survey = |patience| Survey::new(Arc::new(Hangs(lock.clone())), Arc::new(Nowhere), None, patience);
+    let (brief, patient) = (survey(Duration::from_millis(1)), survey(Duration::from_secs(60)));
+    let message = |text: &str| world.action("message", json!({"text": text})).unwrap();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(1).max_blocking_threads(1).enable_all().build();
+    runtime.unwrap().block_on(async {
+        for _ in 0..40 {
+            let facts = brief.survey(&message("A disk that does not answer."), &world.scope).await;
+            assert_eq!(facts.unknown, ["Finding out what this would touch took too long."]);
+        }
+        assert!(patient.survey(&message("Another disk."), &world.scope).await.unknown.is_empty());
+        assert_eq!(tokio::task::spawn_blocking(|| 7).await.unwrap(), 7, "what others share is free");
+    });
+    drop(held);
 }
 
 #[test]

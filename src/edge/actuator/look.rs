@@ -11,6 +11,7 @@ use crate::domain::scope::Scope;
 use crate::edge::actuator::{Actuators, Done};
 use crate::edge::engine::Engine;
 use crate::edge::survey::open;
+use crate::edge::thread::LOOKS;
 use ignore::overrides::{Override, OverrideBuilder};
 use ignore::{DirEntry, WalkBuilder};
 use regex::{Regex, RegexBuilder};
@@ -95,9 +96,9 @@ impl Actuators {
         let _stop = Stop(stopped.clone());
         let until = Instant::now() + LOOKING;
         let look = Look { engine: self.engine.clone(), scope, root, glob, stopped, until };
-        match tokio::task::spawn_blocking(move || run(&look)).await {
+        match LOOKS.run(move || run(&look)).await {
             Ok(found) => found.done(),
-            Err(_) => Done::failed("looking through the files broke"),
+            Err(why) => Done::failed(format!("the files were not looked through: {why}")),
         }
     }
 }

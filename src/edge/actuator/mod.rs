@@ -31,6 +31,7 @@ use crate::domain::port::{Actuator, LogLevel};
 use crate::domain::tool::{CONFIRM, Class, Effect, RESTORE, Stands, is_user};
 use crate::edge::engine::Engine;
 use crate::edge::engine::changes::Act;
+use crate::edge::thread::LOOKS;
 use async_trait::async_trait;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -124,7 +125,7 @@ impl Actuator for Actuators {
     async fn contents(&self, files: &[String]) -> Vec<Option<String>> {
         let files = files.to_vec();
         let look = move || files.iter().map(|file| rehearse::content(std::path::Path::new(file))).collect();
-        tokio::task::spawn_blocking(look).await.unwrap_or_default()
+        LOOKS.run(look).await.unwrap_or_default()
     }
 }
 

@@ -8,6 +8,7 @@ use crate::domain::org::decode::{Decoded, decode};
 use crate::domain::org::scan::MAX_BYTES;
 use crate::edge::actuator::{Actuators, Done, clipped, may_see, note};
 use crate::edge::survey::open;
+use crate::edge::thread::LOOKS;
 use std::io::Read;
 use std::path::Path;
 
@@ -22,10 +23,10 @@ impl Actuators {
         let path = fact.resolved.clone();
         let text = match self.engine.editor.buffer(&path).await {
             Ok(Some(buffer)) => buffer.text,
-            Ok(None) => match tokio::task::spawn_blocking(move || judged_text(&fact)).await {
+            Ok(None) => match LOOKS.run(move || judged_text(&fact)).await {
                 Ok(Ok(decoded)) => decoded.text,
                 Ok(Err(why)) => return Done::failed(format!("{path}: {why}")),
-                Err(_) => return Done::failed(format!("{path}: reading it broke")),
+                Err(why) => return Done::failed(format!("{path}: it was not read: {why}")),
             },
             Err(why) => return Done::failed(why),
         };
@@ -33,7 +34,7 @@ impl Actuators {
         if holds_notes(&path) {
             // This very text, and not what was looked at a moment ago.
             let (engine, file, text) = (self.engine.clone(), path.clone(), text.clone());
-            let found = tokio::task::spawn_blocking(move || engine.privacy_of_text(&file, text)).await;
+            let found = LOOKS.run(move || engine.privacy_of_text(&file, text)).await;
             privacy = privacy.max(found.unwrap_or(Privacy::Private));
         }
         if privacy > may_see(cleared) {
@@ -44,7 +45,7 @@ impl Actuators {
             if kept { note(privacy) } else { Labels { provenance: Provenance::File, trust: Trust::Kept, privacy } };
         let (engine, scope, read) = (self.engine.clone(), cleared.scope().clone(), text.clone());
         let found = move || engine.outside_of_text(&path, &read, privacy, &scope);
-        match tokio::task::spawn_blocking(found).await {
+        match LOOKS.run(found).await {
             Ok(outside) => Done::read(clipped(&text), labels, outside),
             // What is not known of it is the worst.
             Err(_) => Done::said(clipped(&text), Labels { trust: Trust::Untrusted, ..labels }),

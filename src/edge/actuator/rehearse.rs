@@ -11,6 +11,7 @@ use crate::edge::actuator::remove::remove;
 use crate::edge::config::Config;
 use crate::edge::sandbox::{Limits, Policy, SandboxError, SecretTest, Stamps, changed_files, stamps};
 use crate::edge::survey::open;
+use crate::edge::thread::PROJECTS;
 use std::io::Read;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -150,7 +151,7 @@ impl Ground {
         loop {
             tokio::time::sleep(LOOK).await;
             let folder = self.room.folder.clone();
-            let size = tokio::task::spawn_blocking(move || size(&folder)).await.unwrap_or(u64::MAX);
+            let size = PROJECTS.run(move || size(&folder)).await.unwrap_or(u64::MAX);
             if size > self.room.bytes.saturating_add(WRITTEN) {
                 return;
             }

@@ -14,6 +14,7 @@ use crate::edge::sandbox::{
     changed_files, newly_obeyed, run, run_reaching, stamps, walls,
 };
 use crate::edge::survey::Confinement;
+use crate::edge::thread::PROJECTS;
 use async_trait::async_trait;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -239,7 +240,7 @@ async fn look(folder: PathBuf) -> Result<Stamps, SandboxError> {
 async fn blocking<T: Send + 'static>(
     function: impl FnOnce() -> Result<T, SandboxError> + Send + 'static,
 ) -> Result<T, SandboxError> {
-    tokio::task::spawn_blocking(function).await.map_err(|e| SandboxError::Start(std::io::Error::other(e)))?
+    PROJECTS.run(function).await.map_err(|why| SandboxError::Start(std::io::Error::other(why)))?
 }
 
 /// Returns whether the kernel ended a command, or the last program of it, because one file grew too large.

@@ -25,6 +25,7 @@ use crate::domain::policy::mandate::Mandate;
 use crate::domain::port::Surveyor;
 use crate::domain::scope::Scope;
 use crate::domain::tool::{Class, Effect, Tool, Toolbox, own};
+use crate::edge::thread;
 use async_trait::async_trait;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -324,7 +325,7 @@ impl Surveyor for Survey {
         let action_tool = action.tool();
         let (survey, action, scope) = (self.clone(), action.clone(), scope.clone());
         let patience = self.patience;
-        let looking = tokio::task::spawn_blocking(move || survey.look(&action, &scope));
+        let looking = thread::SURVEYS.run(move || survey.look(&action, &scope));
         // What is confined is builtin.
         let runs = Toolbox::builtin()
             .get(action_tool)
@@ -338,7 +339,7 @@ impl Surveyor for Survey {
         };
         match tokio::time::timeout(patience, both).await {
             Ok(Ok(facts)) => facts,
-            Ok(Err(_)) => unknown("Finding out what this would touch failed."),
+            Ok(Err(why)) => unknown(&format!("Finding out what this would touch failed: {why}.")),
             Err(_) => unknown("Finding out what this would touch took too long."),
         }
     }
