@@ -4,6 +4,7 @@ use super::{Class, Effect, Kind, Limits, Param, Stands, Tool, is_builtin};
 use crate::domain::action::{Target, clip, nearest};
 use crate::domain::hash::ContentHasher;
 use crate::domain::sexp::reader::Sexp;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How many there may be at once.
 pub const MOST: usize = 64;
@@ -114,6 +115,11 @@ impl Definition {
         Ok(Definition { name, summary, effect, arguments, paths, hosts, limits, mark })
     }
 
+    /// Returns the name of the tool.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Returns the name of exactly this declaration.
     pub fn hash(&self) -> [u8; 32] {
         let mut hasher = ContentHasher::new("tool of the user's own");
@@ -144,46 +150,118 @@ impl Definition {
         hasher.finish()
     }
 
-    /// Makes a tool of it, like those of the closed table, which stays for the life of the program: whoever calls this
-    /// keeps what came of it by [`Definition::hash`], so that the same declaration is made once.
-    pub fn into_own(self) -> Own {
+    /// Returns the most bytes that it can leave on a shelf.
+    fn size(&self) -> usize {
+        let list = |texts: &[String]| texts.iter().map(|text| text.len() + size_of::<&str>()).sum::<usize>();
+        let of = |argument: &Argument| {
+            let words = match &argument.kind {
+                Type::OneOf(words) => list(words),
+                Type::Text | Type::Number { .. } | Type::Flag | Type::Texts { .. } => 0,
+            };
+            words + argument.name.len() + argument.summary.len() + size_of::<Param>()
+        };
+        let arguments: usize = self.arguments.iter().map(of).sum();
+        size_of::<Tool>() + self.name.len() + self.summary.len() + arguments + list(&self.paths) + list(&self.hosts)
+    }
+
+    /// Makes a tool of it, like those of the closed table, which stays for the life of the program on a shelf. Declared
+    /// again with another function, it is the same tool there.
+    ///
+    /// # Errors
+    /// When the shelf is full, in words.
+    pub fn into_own(self, shelf: &mut Shelf) -> Result<Own, String> {
         let definition = self.hash();
-        let params: Vec<Param> = self.arguments.into_iter().map(param).collect();
+        let mark = self.mark.clone();
+        Ok(Own { tool: shelf.keep(self)?, definition, mark })
+    }
+}
+
+/// The most bytes that declarations may leave in memory for good.
+const MOST_BYTES: usize = 8 << 20;
+
+/// What the declarations of this process have left in memory for good, as the closed table is there: each tool once, and
+/// each text once, whatever became of the declaration.
+#[derive(Debug, Default)]
+pub struct Shelf {
+    /// By the names of their declarations without a function.
+    tools: BTreeMap<[u8; 32], &'static Tool>,
+    texts: BTreeSet<&'static str>,
+    bytes: usize,
+}
+
+impl Shelf {
+    /// Returns an empty one.
+    pub const fn new() -> Shelf {
+        Shelf { tools: BTreeMap::new(), texts: BTreeSet::new(), bytes: 0 }
+    }
+
+    /// Returns how many bytes lie on it.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn keep(&mut self, definition: Definition) -> Result<&'static Tool, String> {
+        let plain = Definition { mark: String::new(), ..definition };
+        let key = plain.hash();
+        if let Some(tool) = self.tools.get(&key).copied() {
+            return Ok(tool);
+        }
+        if self.bytes.saturating_add(plain.size()) > MOST_BYTES {
+            let megabytes = MOST_BYTES >> 20;
+            return Err(format!("{megabytes} MB of declarations of tools were taken already; start Emacs anew"));
+        }
+        let Definition { name, summary, effect, arguments, paths, hosts, limits, mark: _ } = plain;
+        let params = arguments.into_iter().map(|argument| self.param(argument)).collect();
         let tool = Tool {
-            name: text(self.name),
-            summary: text(self.summary),
-            params: Box::leak(params.into_boxed_slice()),
-            effect: Effect::Custom(self.effect),
+            name: self.text(name),
+            summary: self.text(summary),
+            params: self.all(params),
+            effect: Effect::Custom(effect),
             target: Target::Emacs,
-            paths: texts(self.paths),
-            hosts: texts(self.hosts),
-            limits: self.limits,
+            paths: self.texts(paths),
+            hosts: self.texts(hosts),
+            limits,
             // What it looks at nobody knows here.
             stands: Stands::Never,
             offered: true,
         };
-        Own { tool: Box::leak(Box::new(tool)), definition, mark: self.mark }
+        self.bytes += size_of::<Tool>();
+        let tool: &'static Tool = Box::leak(Box::new(tool));
+        self.tools.insert(key, tool);
+        Ok(tool)
     }
-}
 
-fn text(text: String) -> &'static str {
-    Box::leak(text.into_boxed_str())
-}
+    fn text(&mut self, text: String) -> &'static str {
+        if let Some(known) = self.texts.get(text.as_str()).copied() {
+            return known;
+        }
+        self.bytes += text.len();
+        let text: &'static str = Box::leak(text.into_boxed_str());
+        self.texts.insert(text);
+        text
+    }
 
-fn texts(texts: Vec<String>) -> &'static [&'static str] {
-    Box::leak(texts.into_iter().map(text).collect())
-}
+    fn all<T>(&mut self, items: Vec<T>) -> &'static [T] {
+        self.bytes += size_of_val(items.as_slice());
+        Box::leak(items.into_boxed_slice())
+    }
 
-fn param(argument: Argument) -> Param {
-    let Argument { name, kind, required, summary } = argument;
-    let kind = match kind {
-        Type::Text => Kind::Text,
-        Type::OneOf(words) => Kind::OneOf(texts(words)),
-        Type::Number { least, most } => Kind::Number { least, most },
-        Type::Flag => Kind::Flag,
-        Type::Texts { most } => Kind::Texts { most },
-    };
-    Param { name: text(name), kind, required, summary: text(summary) }
+    fn texts(&mut self, texts: Vec<String>) -> &'static [&'static str] {
+        let texts = texts.into_iter().map(|text| self.text(text)).collect();
+        self.all(texts)
+    }
+
+    fn param(&mut self, argument: Argument) -> Param {
+        let Argument { name, kind, required, summary } = argument;
+        let kind = match kind {
+            Type::Text => Kind::Text,
+            Type::OneOf(words) => Kind::OneOf(self.texts(words)),
+            Type::Number { least, most } => Kind::Number { least, most },
+            Type::Flag => Kind::Flag,
+            Type::Texts { most } => Kind::Texts { most },
+        };
+        Param { name: self.text(name), kind, required, summary: self.text(summary) }
+    }
 }
 
 /// A tool that the user's Emacs declared.
@@ -401,8 +479,31 @@ mod tests {
     }
 
     #[test]
+    fn what_is_declared_again_leaves_nothing_more_in_memory_and_the_rest_is_bounded() {
+        let said = |mark: usize, summary: &str| {
+            let rest = format!(":name \"weather\" :summary \"{summary}\" :effect read");
+            Definition::read(&Sexp::read(&format!("(:mark \"{mark:064x}\" {rest})")).expect("it can be read"))
+                .expect("a good one")
+        };
+        let mut shelf = Shelf::new();
+        let first = said(0, "Tell the weather.").into_own(&mut shelf).expect("there is room");
+        let bytes = shelf.bytes();
+        for mark in 1..5_000 {
+            let own = said(mark, "Tell the weather.").into_own(&mut shelf).expect("it is there already");
+            assert!(own.definition() != first.definition() && std::ptr::eq(own.tool(), first.tool()));
+        }
+        assert_eq!(shelf.bytes(), bytes, "another function is another declaration, and no other tool");
+        let long = "x".repeat(LONGEST - 10);
+        let full = (0..).find_map(|n| said(n, &format!("{long} {n}")).into_own(&mut shelf).err()).expect("an end");
+        assert!(full.contains("8 MB") && full.contains("start Emacs anew"), "{full}");
+        assert!(shelf.bytes() <= MOST_BYTES && shelf.bytes() > MOST_BYTES / 2, "{}", shelf.bytes());
+        assert!(said(1, "Tell the weather.").into_own(&mut shelf).is_ok(), "what is there stays");
+    }
+
+    #[test]
     fn a_declared_tool_is_found_beside_the_closed_table_and_goes_again() {
-        let own = read(":name \"weather\" :summary \"x\" :effect read").expect("a good one").into_own();
+        let own = read(":name \"weather\" :summary \"x\" :effect read").expect("a good one");
+        let own = own.into_own(&mut Shelf::new()).expect("there is room");
         let toolbox = Toolbox::builtin().with(own.clone()).with(own);
         assert_eq!(toolbox.own().len(), 1, "declared anew, not twice");
         assert!(toolbox.names().contains(&"weather") && toolbox.get("shell").is_some());

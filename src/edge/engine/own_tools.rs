@@ -3,17 +3,12 @@
 use crate::domain::port::LogLevel;
 use crate::domain::sexp::reader::Sexp;
 use crate::domain::tool::Toolbox;
-use crate::domain::tool::own::{Definition, MOST, Own};
+use crate::domain::tool::own::{Definition, MOST, Shelf};
 use crate::edge::engine::Engine;
 use parking_lot::Mutex;
-use std::collections::BTreeMap;
 
-/// How many different declarations one process takes. Each stays in memory, as the builtin ones do; none is larger than
-/// a few hundred kilobytes.
-const MOST_KNOWN: usize = 1_000;
-
-/// Every declaration that this process has taken, by its name: declared again it is the same.
-static KNOWN: Mutex<BTreeMap<[u8; 32], Own>> = Mutex::new(BTreeMap::new());
+/// The tools of all declarations that this process has taken. They stay in memory, as the builtin ones do.
+static SHELF: Mutex<Shelf> = Mutex::new(Shelf::new());
 
 impl Engine {
     /// Returns the tools as they are now.
@@ -30,24 +25,15 @@ impl Engine {
         let definition = Definition::read(said)?;
         let hash = definition.hash();
         let mut tools = self.tools.write();
-        let own = {
-            let mut known = KNOWN.lock();
-            match known.get(&hash) {
-                Some(own) => own.clone(),
-                None if known.len() >= MOST_KNOWN => {
-                    return Err(format!("{MOST_KNOWN} declarations of tools were taken already; start Emacs anew"));
-                }
-                None => known.entry(hash).or_insert(definition.into_own()).clone(),
-            }
-        };
-        let name = own.tool().name;
-        let before = tools.definition(name);
+        let name = definition.name().to_string();
+        let before = tools.definition(&name);
         if before == Some(hash) {
             return Ok(format!("{name} is declared so already."));
         }
         if before.is_none() && tools.own().len() >= MOST {
             return Err(format!("{MOST} tools of your own are declared; take one away before {name} is added"));
         }
+        let own = definition.into_own(&mut SHELF.lock())?;
         *tools = tools.with(own.clone());
         drop(tools);
         let anew = if before.is_some() { " anew" } else { "" };
