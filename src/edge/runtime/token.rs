@@ -4,7 +4,9 @@
 //! What is kept of a token is its hash, in memory; no record, log, trace or other client ever has it.
 
 use crate::domain::id::PlanId;
+use std::hash::{BuildHasher, RandomState};
 use std::io::Read;
+use std::sync::LazyLock;
 
 /// Random bytes of a token: 128 bits.
 const BYTES: usize = 16;
@@ -17,6 +19,8 @@ pub(super) struct Tokens(Vec<Issued>);
 
 struct Issued {
     hash: blake3::Hash,
+    /// What [`traces`] makes of it.
+    trace: u16,
     plan: PlanId,
     shown: String,
 }
@@ -59,7 +63,8 @@ impl Tokens {
         if self.0.len() >= KEPT {
             self.0.remove(0);
         }
-        self.0.push(Issued { hash: name(&token), plan: plan.clone(), shown: shown.to_string() });
+        let trace = traces(token.as_bytes()).last().unwrap_or(0);
+        self.0.push(Issued { hash: name(&token), trace, plan: plan.clone(), shown: shown.to_string() });
         Ok(token)
     }
 
@@ -108,35 +113,59 @@ impl Tokens {
     /// Returns which of our tokens stand in a text, and at which bytes of it their digits are.
     ///
     /// Every row of digits that is long enough is looked at from each of its digits on, whatever letters it is glued to
-    /// and however it is broken; each is compared with every token by its hash, in constant time.
+    /// and however it is broken. Where its trace is that of a token it is compared with every token by its hash, in
+    /// constant time: a long text of digits costs a few steps for each of them, and hardly any hash.
     fn places(&self, text: &str) -> Vec<(usize, Vec<usize>)> {
         let mut found = Vec::new();
         if self.0.is_empty() {
             return found;
         }
-        let mut look = |row: &[(usize, u8)]| {
-            for digits in row.windows(2 * BYTES) {
-                let typed: Vec<u8> = digits.iter().map(|(_, digit)| *digit).collect();
-                let typed = blake3::hash(&typed);
+        let mut sought: Vec<u16> = self.0.iter().map(|issued| issued.trace).collect();
+        sought.sort_unstable();
+        let mut look = |digits: &[u8], places: &[usize]| {
+            let windows = digits.windows(2 * BYTES).zip(places.windows(2 * BYTES));
+            let traced = windows.zip(traces(digits).skip(2 * BYTES - 1));
+            for ((digits, places), _) in traced.filter(|(_, trace)| sought.binary_search(trace).is_ok()) {
+                let typed = blake3::hash(digits);
                 let which = self.0.iter().enumerate().fold(None, |found, (at, issued)| match issued.hash == typed {
                     true => Some(at),
                     false => found,
                 });
-                found.extend(which.map(|at| (at, digits.iter().map(|(place, _)| *place).collect())));
+                found.extend(which.map(|at| (at, places.to_vec())));
             }
         };
-        let mut row = Vec::new();
+        let (mut digits, mut places) = (Vec::new(), Vec::new());
         for (at, byte) in text.bytes().enumerate() {
             if byte.is_ascii_hexdigit() {
-                row.push((at, byte.to_ascii_lowercase()));
+                digits.push(byte.to_ascii_lowercase());
+                places.push(at);
             } else if !BREAKS.contains(&byte) {
-                look(&row);
-                row.clear();
+                look(&digits, &places);
+                digits.clear();
+                places.clear();
             }
         }
-        look(&row);
+        look(&digits, &places);
         found
     }
+}
+
+/// What the traces of this process are made with, so that a trace tells nothing of its token.
+static SALT: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one("trace") | 1);
+
+/// Returns for each place in a row of digits a few bits of the digits that end there, as many as a token has. Each is
+/// made of the one before it.
+fn traces(digits: &[u8]) -> impl Iterator<Item = u16> {
+    let salt = *SALT;
+    let leaving = salt.wrapping_pow(2 * BYTES as u32);
+    let mut sum = 0u64;
+    digits.iter().enumerate().map(move |(at, digit)| {
+        let left = at.checked_sub(2 * BYTES).and_then(|at| digits.get(at)).copied().unwrap_or(0);
+        let (digit, left) = (u64::from(*digit), u64::from(left));
+        sum = sum.wrapping_mul(salt).wrapping_add(digit).wrapping_sub(left.wrapping_mul(leaving));
+        // In the upper bits nearly every digit has a part.
+        (sum >> (u64::BITS - u16::BITS)) as u16
+    })
 }
 
 /// What may stand between the digits of one token, where a line was filled or the digits were grouped.
@@ -247,6 +276,23 @@ mod tests {
         let dots = ".".repeat(32);
         let named = Typed::Named { line: format!("/deny P2 no {dots}"), plan: plan("P2"), shown: "s2".to_string() };
         assert_eq!(tokens.take(&format!("/deny {token} no {token}")), named);
+    }
+
+    #[test]
+    fn a_long_row_of_digits_costs_hardly_any_hash() {
+        let mut tokens = Tokens::default();
+        for number in 0..KEPT {
+            tokens.issue(&plan(&format!("P{number}")), "s").expect("there are random bytes");
+        }
+        let row: String = (0..200_000u32)
+            .map(|n| char::from_digit(n.wrapping_mul(2_654_435_761) >> 28, 16).expect("four bits"))
+            .collect();
+        let like = traces(row.as_bytes()).filter(|trace| tokens.0.iter().any(|issued| issued.trace == *trace)).count();
+        assert!(like < row.len() / 100, "{like} of {} would be hashed", row.len());
+        assert!(tokens.places(&row).is_empty());
+        let token = tokens.issue(&plan("P"), "s").expect("there are random bytes");
+        let (head, tail) = row.split_at(100_001);
+        assert_eq!(tokens.places(&format!("{head}{token}{tail}")).len(), 1);
     }
 
     #[test]
