@@ -1,5 +1,7 @@
 //! Reads Lisp text into a flat tree. Iterative, bounded in depth and size, evaluates nothing.
 
+use std::borrow::Cow;
+
 /// The deepest nesting that is read.
 pub const MAX_DEPTH: usize = 200;
 /// The longest text that is read, in bytes.
@@ -17,9 +19,9 @@ pub struct Unreadable {
 
 /// One node of the tree; children are indexes into [`Forms::nodes`].
 #[derive(Clone, Debug, PartialEq)]
-pub enum Node {
+pub enum Node<'a> {
     /// A symbol.
-    Symbol(String),
+    Symbol(Cow<'a, str>),
     /// A number, a character or a keyword: evaluates to itself.
     Constant,
     /// Text.
@@ -40,21 +42,40 @@ pub enum Node {
 
 /// All forms of a text.
 #[derive(Clone, Debug, Default)]
-pub struct Forms {
-    /// The nodes.
-    pub nodes: Vec<Node>,
+pub struct Forms<'a> {
+    /// The nodes. Every one stands in one of the outermost forms.
+    pub nodes: Vec<Node<'a>>,
     /// The outermost forms.
     pub top: Vec<usize>,
 }
 
 enum Open {
     List { items: Vec<usize>, vector: bool },
-    Prefix(fn(usize) -> Node),
+    Prefix(Prefix),
+}
+
+#[derive(Clone, Copy)]
+enum Prefix {
+    Quote,
+    Function,
+    Backquote,
+    Unquote,
+}
+
+impl Prefix {
+    fn of<'a>(self, inner: usize) -> Node<'a> {
+        match self {
+            Prefix::Quote => Node::Quote(inner),
+            Prefix::Function => Node::Function(inner),
+            Prefix::Backquote => Node::Backquote(inner),
+            Prefix::Unquote => Node::Unquote(inner),
+        }
+    }
 }
 
 /// Reads every form of a text. Unbalanced text, `#.` and other syntax that runs or hides something
 /// while it is read is an error.
-pub fn read(text: &str) -> Result<Forms, Unreadable> {
+pub fn read(text: &str) -> Result<Forms<'_>, Unreadable> {
     let line_of = |at: usize| text.as_bytes().get(..at).unwrap_or(&[]).iter().filter(|b| **b == b'\n').count() + 1;
     let fail = |at: usize, what: &str| Err(Unreadable { line: line_of(at), what: what.to_string() });
     if text.len() > MAX_LENGTH {
@@ -87,15 +108,15 @@ pub fn read(text: &str) -> Result<Forms, Unreadable> {
                 }
             }
             '\'' => {
-                open.push(Open::Prefix(Node::Quote));
+                open.push(Open::Prefix(Prefix::Quote));
                 i += 1;
             }
             '`' => {
-                open.push(Open::Prefix(Node::Backquote));
+                open.push(Open::Prefix(Prefix::Backquote));
                 i += 1;
             }
             ',' => {
-                open.push(Open::Prefix(Node::Unquote));
+                open.push(Open::Prefix(Prefix::Unquote));
                 i += if next == b'@' { 2 } else { 1 };
             }
             '"' => {
@@ -110,7 +131,7 @@ pub fn read(text: &str) -> Result<Forms, Unreadable> {
             }
             '#' => match next {
                 b'\'' => {
-                    open.push(Open::Prefix(Node::Function));
+                    open.push(Open::Prefix(Prefix::Function));
                     i += 2;
                 }
                 b'x' | b'o' | b'b' | b'X' | b'O' | b'B' => {
@@ -137,13 +158,13 @@ pub fn read(text: &str) -> Result<Forms, Unreadable> {
     Ok(forms)
 }
 
-fn close(forms: &mut Forms, open: &mut Vec<Open>, node: Node) {
+fn close<'a>(forms: &mut Forms<'a>, open: &mut Vec<Open>, node: Node<'a>) {
     forms.nodes.push(node);
     let mut index = forms.nodes.len() - 1;
     loop {
         match open.last_mut() {
-            Some(Open::Prefix(make)) => {
-                let node = make(index);
+            Some(Open::Prefix(prefix)) => {
+                let node = prefix.of(index);
                 open.pop();
                 forms.nodes.push(node);
                 index = forms.nodes.len() - 1;
@@ -154,7 +175,7 @@ fn close(forms: &mut Forms, open: &mut Vec<Open>, node: Node) {
     }
 }
 
-fn atom(text: &str) -> Node {
+fn atom(text: &str) -> Node<'_> {
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
     let number = !text.ends_with(['+', '-'])
         && digits.starts_with(|c: char| c.is_ascii_digit() || c == '.')
@@ -164,7 +185,7 @@ fn atom(text: &str) -> Node {
         return Node::Constant;
     }
     // A backslash makes any character part of a name.
-    Node::Symbol(text.replace('\\', "").to_string())
+    Node::Symbol(if text.contains('\\') { text.replace('\\', "").into() } else { text.into() })
 }
 
 fn is_symbol_end(byte: u8) -> bool {
@@ -172,8 +193,13 @@ fn is_symbol_end(byte: u8) -> bool {
 }
 
 fn symbol_end(text: &str, from: usize) -> usize {
+    let bytes = text.as_bytes();
     let mut i = from;
-    while let Some(c) = text.get(i..).and_then(|rest| rest.chars().next()) {
+    loop {
+        // Most characters are plain, and need not be taken out of the text one by one.
+        let plain = |b: &&u8| b.is_ascii_graphic() && **b != b'\\' && !is_symbol_end(**b);
+        i += bytes.get(i..).unwrap_or(&[]).iter().take_while(plain).count();
+        let Some(c) = text.get(i..).and_then(|rest| rest.chars().next()) else { break };
         if c == '\\' {
             i += 1;
             i += text.get(i..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8);

@@ -1336,7 +1336,7 @@ pub const CHANGERS: &[(&str, usize)] = &[
 ];
 
 /// Names of what changes a value in place, also where the value is mostly a fresh one.
-pub const IN_PLACE: &[&str] = &[
+pub static IN_PLACE: Names = Names::new(&[
     "aset",
     "setcar",
     "setcdr",
@@ -1380,10 +1380,10 @@ pub const IN_PLACE: &[&str] = &[
     "assq-delete-all",
     "rassq-delete-all",
     "alist-get",
-];
+]);
 
 /// Names that lead to values of Emacs itself that could be changed in place.
-pub const SHARED: &[&str] = &[
+pub static SHARED: Names = Names::new(&[
     "features",
     "global-map",
     "ctl-x-map",
@@ -1422,28 +1422,72 @@ pub const SHARED: &[&str] = &[
     "indirect-function",
     "default-value",
     "get",
-];
+]);
+
+/// The names of [`CALLERS`] and [`CHANGERS`].
+pub static CALLING: Names = Names::of_pairs(CALLERS);
+pub static CHANGING: Names = Names::of_pairs(CHANGERS);
 
 /// Names of one purpose, in a table that is made at the first look.
 pub struct Names {
-    listed: &'static [&'static str],
-    table: OnceLock<HashSet<&'static str>>,
+    listed: Listed,
+    table: OnceLock<Table>,
+}
+
+enum Listed {
+    Names(&'static [&'static str]),
+    Pairs(&'static [(&'static str, usize)]),
+}
+
+struct Table {
+    names: HashSet<&'static str>,
+    /// By the first letter, one bit for each length that names have: most names are told apart by that.
+    lengths: [u64; 32],
+}
+
+impl Table {
+    /// Returns where the bit of a name stands.
+    fn shape(name: &str) -> (usize, u64) {
+        let first = name.as_bytes().first().copied().unwrap_or(0);
+        (usize::from(first & 31), 1 << name.len().min(63))
+    }
 }
 
 impl Names {
     const fn new(listed: &'static [&'static str]) -> Names {
-        Names { listed, table: OnceLock::new() }
+        Names { listed: Listed::Names(listed), table: OnceLock::new() }
+    }
+
+    const fn of_pairs(listed: &'static [(&'static str, usize)]) -> Names {
+        Names { listed: Listed::Pairs(listed), table: OnceLock::new() }
+    }
+
+    fn table(&self) -> &Table {
+        self.table.get_or_init(|| {
+            let names: HashSet<&'static str> = match self.listed {
+                Listed::Names(names) => names.iter().copied().collect(),
+                Listed::Pairs(pairs) => pairs.iter().map(|(name, _)| *name).collect(),
+            };
+            let mut lengths = [0; 32];
+            for (letter, length) in names.iter().map(|name| Table::shape(name)) {
+                if let Some(lengths) = lengths.get_mut(letter) {
+                    *lengths |= length;
+                }
+            }
+            Table { names, lengths }
+        })
     }
 
     /// Returns whether a name is among them.
     pub fn has(&self, name: &str) -> bool {
-        self.table.get_or_init(|| self.listed.iter().copied().collect()).contains(name)
+        let (table, (letter, length)) = (self.table(), Table::shape(name));
+        table.lengths.get(letter).is_some_and(|lengths| lengths & length != 0) && table.names.contains(name)
     }
 }
 
 /// Builds the tables now, so that no verdict pays for them.
 pub fn prepare() {
-    for names in [&PURE, &PLAIN_FORMS, &READABLE] {
-        names.has("");
+    for names in [&PURE, &PLAIN_FORMS, &READABLE, &IN_PLACE, &SHARED, &CALLING, &CHANGING] {
+        names.table();
     }
 }

@@ -7,47 +7,61 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// The variables that are bound where a form stands.
-type Bound = Rc<Vec<String>>;
+/// The variables that are bound where a form stands, the innermost last.
+type Bound<'a> = Rc<Vec<Bind<'a>>>;
 
-/// Marks in a list of bound names: inside `let-alist`, and inside a buffer made for the purpose.
-const ALIST: &str = "(alist";
-const SCRATCH: &str = "(scratch";
-
-/// A variable that holds a function which was judged, and a function of the code's own.
-fn holder(name: &str) -> String {
-    format!("(held {name}")
+/// What is known where a form stands.
+#[derive(Clone, Copy, PartialEq)]
+enum Bind<'a> {
+    /// A variable.
+    Name(&'a str),
+    /// A variable that holds a function which was judged.
+    Held(&'a str),
+    /// A function of the code's own.
+    Local(&'a str),
+    /// It stands inside `let-alist`.
+    Alist,
+    /// It stands inside a buffer made for the purpose.
+    Scratch,
 }
-fn local(name: &str) -> String {
-    format!("(local {name}")
+
+impl<'a> Bind<'a> {
+    /// Returns the variable that is bound.
+    fn variable(self) -> Option<&'a str> {
+        match self {
+            Bind::Name(name) | Bind::Held(name) => Some(name),
+            Bind::Local(_) | Bind::Alist | Bind::Scratch => None,
+        }
+    }
 }
 
-fn is_bound(bound: &Bound, name: &str) -> bool {
-    bound.iter().any(|known| known == name || known.strip_prefix("(held ") == Some(name))
+fn is_bound(bound: &Bound<'_>, name: &str) -> bool {
+    bound.iter().any(|known| known.variable() == Some(name))
 }
 
 /// Whether the innermost binding of a variable holds a function that was judged.
-fn is_held(bound: &Bound, name: &str) -> bool {
-    bound
-        .iter()
-        .rev()
-        .find(|known| *known == name || known.strip_prefix("(held ") == Some(name))
-        .is_some_and(|known| known != name)
+fn is_held(bound: &Bound<'_>, name: &str) -> bool {
+    let innermost = bound.iter().rev().find(|known| known.variable() == Some(name));
+    matches!(innermost, Some(Bind::Held(_)))
+}
+
+fn is_local(bound: &Bound<'_>, name: &str) -> bool {
+    bound.contains(&Bind::Local(name))
 }
 
 /// What is left to be walked.
-enum Task {
+enum Task<'a> {
     /// A form that is evaluated.
-    Value(usize, Bound),
+    Value(usize, Bound<'a>),
     /// A form that is called as a function: `'f`, `#'f`, a lambda.
-    Callee(usize, Bound),
+    Callee(usize, Bound<'a>),
     /// A backquoted form: evaluated only where it is unquoted.
-    Template(usize, Bound),
+    Template(usize, Bound<'a>),
 }
 
 /// Returns what speaks against the forms.
-pub fn walk(forms: &Forms) -> Vec<Found> {
-    let start: Bound = Rc::new(Vec::new());
+pub fn walk(forms: &Forms<'_>) -> Vec<Found> {
+    let start: Bound<'_> = Rc::new(Vec::new());
     let tasks = forms.top.iter().rev().map(|form| Task::Value(*form, start.clone())).collect();
     let mut walker = Walker { forms, tasks, found: Vec::new(), effort: 0, harms: RefCell::default() };
     while let Some(task) = walker.tasks.pop() {
@@ -62,7 +76,7 @@ pub fn walk(forms: &Forms) -> Vec<Found> {
             Task::Template(form, bound) => walker.template(form, bound),
         }
     }
-    if walker.mentions(&forms.top, tables::IN_PLACE) && walker.mentions(&forms.top, tables::SHARED) {
+    if walker.names_any(&tables::IN_PLACE) && walker.names_any(&tables::SHARED) {
         walker.unknown("It changes values in place, and names some that are Emacs's own.");
     }
     if walker.is_spent() {
@@ -75,15 +89,15 @@ pub fn walk(forms: &Forms) -> Vec<Found> {
 const EFFORT: usize = 100_000;
 
 /// Returns what is bound with some more names.
-fn with(bound: &Bound, names: impl IntoIterator<Item = String>) -> Bound {
+fn with<'a>(bound: &Bound<'a>, names: impl IntoIterator<Item = Bind<'a>>) -> Bound<'a> {
     let mut inner = bound.as_ref().clone();
     inner.extend(names);
     Rc::new(inner)
 }
 
 struct Walker<'a> {
-    forms: &'a Forms,
-    tasks: Vec<Task>,
+    forms: &'a Forms<'a>,
+    tasks: Vec<Task<'a>>,
     found: Vec<Found>,
     /// How many names were passed on to inner forms: what would take the square of the text's length ends in time.
     effort: usize,
@@ -101,7 +115,7 @@ impl<'a> Walker<'a> {
         *self.harms.borrow_mut().entry(name).or_insert_with(|| tables::harm(name))
     }
 
-    fn node(&self, index: usize) -> Option<&'a Node> {
+    fn node(&self, index: usize) -> Option<&'a Node<'a>> {
         self.forms.nodes.get(index)
     }
 
@@ -135,7 +149,7 @@ impl<'a> Walker<'a> {
         });
     }
 
-    fn value(&mut self, form: usize, bound: Bound) {
+    fn value(&mut self, form: usize, bound: Bound<'a>) {
         match self.node(form) {
             None | Some(Node::Constant | Node::Text | Node::Quote(_) | Node::Vector(_)) => {}
             Some(Node::Symbol(name)) => self.variable(name, &bound),
@@ -146,8 +160,8 @@ impl<'a> Walker<'a> {
         }
     }
 
-    fn variable(&mut self, name: &'a str, bound: &Bound) {
-        let local = is_bound(bound, name) || (name.starts_with('.') && bound.iter().any(|known| known == ALIST));
+    fn variable(&mut self, name: &'a str, bound: &Bound<'a>) {
+        let local = is_bound(bound, name) || (name.starts_with('.') && bound.contains(&Bind::Alist));
         // A name without a dash is a local by custom; Emacs's own variables have one.
         let free = !name.contains('-') || tables::READABLE.has(name);
         if !local && (!free || self.harm(name).is_some() && !tables::READABLE.has(name)) {
@@ -158,7 +172,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    fn template(&mut self, form: usize, bound: Bound) {
+    fn template(&mut self, form: usize, bound: Bound<'a>) {
         match self.node(form) {
             Some(Node::List(items) | Node::Vector(items)) => {
                 self.tasks.extend(items.iter().map(|item| Task::Template(*item, bound.clone())));
@@ -171,14 +185,14 @@ impl<'a> Walker<'a> {
         }
     }
 
-    fn callee(&mut self, form: usize, bound: Bound) {
+    fn callee(&mut self, form: usize, bound: Bound<'a>) {
         match self.node(form) {
             // `'name` is the function that everybody knows by it, whatever it is called here.
             Some(Node::Quote(inner)) => self.tasks.push(Task::Callee(*inner, Rc::new(Vec::new()))),
             Some(Node::Function(inner)) => self.tasks.push(Task::Callee(*inner, bound)),
-            Some(Node::Symbol(name)) if bound.iter().any(|known| *known == local(name)) => {}
+            Some(Node::Symbol(name)) if is_local(&bound, name) => {}
             Some(Node::Symbol(name)) if tables::PURE.has(name) => {}
-            Some(Node::Symbol(name)) if tables::CALLERS.iter().any(|(caller, _)| caller == name) => {
+            Some(Node::Symbol(name)) if tables::CALLING.has(name) => {
                 self.unknown(format!("“{name}” would call what is known only at run time."));
             }
             Some(Node::Symbol(name)) => self.named(name),
@@ -203,23 +217,23 @@ impl<'a> Walker<'a> {
     }
 
     /// Walks the arguments as values.
-    fn values(&mut self, items: &[usize], bound: &Bound) {
+    fn values(&mut self, items: &[usize], bound: &Bound<'a>) {
         self.tasks.extend(items.iter().rev().map(|item| Task::Value(*item, bound.clone())));
     }
 
-    fn lambda(&mut self, items: &[usize], bound: Bound) {
+    fn lambda(&mut self, items: &[usize], bound: Bound<'a>) {
         let mut inner = bound.as_ref().clone();
         let names = items.get(1).and_then(|params| self.items(*params)).unwrap_or(&[]);
         for name in names {
             match self.symbol(*name) {
-                Some(name) => inner.push(name.to_string()),
+                Some(name) => inner.push(Bind::Name(name)),
                 None => self.unknown("The arguments of a “lambda” are not plain names."),
             }
         }
         self.values(items.get(2..).unwrap_or(&[]), &Rc::new(inner));
     }
 
-    fn call(&mut self, items: &[usize], bound: Bound) {
+    fn call(&mut self, items: &[usize], bound: Bound<'a>) {
         let Some(head) = items.first() else { return };
         let args = items.get(1..).unwrap_or(&[]);
         let Some(name) = self.symbol(*head) else {
@@ -229,27 +243,27 @@ impl<'a> Walker<'a> {
             }
             return self.values(args, &bound);
         };
-        if bound.iter().any(|known| *known == local(name)) {
+        if is_local(&bound, name) {
             return self.values(args, &bound);
         }
-        if tables::EDITS.contains(&name) && bound.iter().any(|known| known == SCRATCH) {
+        if bound.contains(&Bind::Scratch) && tables::EDITS.contains(&name) {
             return self.values(args, &bound);
         }
         match name {
             "quote" => {}
-            "with-temp-buffer" => self.values(args, &with(&bound, [SCRATCH.to_string()])),
+            "with-temp-buffer" => self.values(args, &with(&bound, [Bind::Scratch])),
             "let-alist" => {
                 self.values(args.get(..1).unwrap_or(&[]), &bound);
-                self.values(args.get(1..).unwrap_or(&[]), &with(&bound, [ALIST.to_string()]));
+                self.values(args.get(1..).unwrap_or(&[]), &with(&bound, [Bind::Alist]));
             }
             "named-let" => {
                 let name = args.first().and_then(|name| self.symbol(*name)).unwrap_or("");
-                self.let_form(args.get(1..).unwrap_or(&[]), bound, Some(local(name)));
+                self.let_form(args.get(1..).unwrap_or(&[]), bound, Some(Bind::Local(name)));
             }
             "letrec" => {
                 let bindings = args.first().and_then(|list| self.items(*list)).unwrap_or(&[]);
                 let names = bindings.iter().filter_map(|binding| self.items(*binding)?.first().copied());
-                let names: Vec<String> = names.filter_map(|name| self.symbol(name)).map(holder).collect();
+                let names = names.filter_map(|name| self.symbol(name)).map(Bind::Held);
                 let known = with(&bound, names);
                 if self.binds_functions(bindings) {
                     self.let_form(args, known, None);
@@ -296,7 +310,7 @@ impl<'a> Walker<'a> {
             }
             "setq" | "setf" | "cl-incf" | "cl-decf" | "incf" | "decf" | "cl-callf" => self.setq(name, args, bound),
             "push" | "pop" | "cl-pushnew" | "add-to-list" => self.place(name, args, bound),
-            _ if tables::CHANGERS.iter().any(|(changer, _)| *changer == name) => self.changer(name, args, &bound),
+            _ if tables::CHANGING.has(name) => self.changer(name, args, &bound),
             // With a second argument it puts a text into the field.
             "org-table-get-field" if args.len() <= 1 => self.values(args, &bound),
             "dolist" | "dotimes" | "cl-dolist" | "cl-dotimes" | "dolist-with-progress-reporter" | "seq-doseq" => {
@@ -313,7 +327,7 @@ impl<'a> Walker<'a> {
             "condition-case" => self.condition(args, bound),
             "pcase" | "pcase-exhaustive" => self.pcase(args, bound),
             "cl-loop" => self.cl_loop(args, bound),
-            _ if tables::CALLERS.iter().any(|(caller, _)| *caller == name) => self.caller(name, args, bound),
+            _ if tables::CALLING.has(name) => self.caller(name, args, bound),
             _ if tables::PURE.has(name) || tables::PLAIN_FORMS.has(name) => {
                 self.keyword_callees(args, &bound);
                 self.values(args, &bound);
@@ -327,7 +341,7 @@ impl<'a> Walker<'a> {
 
     /// `:test f`, `:key f` and the like call their value. Which keyword it is does not matter: a
     /// function behind any keyword must be pure.
-    fn keyword_callees(&mut self, args: &[usize], bound: &Bound) {
+    fn keyword_callees(&mut self, args: &[usize], bound: &Bound<'a>) {
         for pair in args.windows(2) {
             if let [word, next] = pair
                 && matches!(self.node(*word), Some(Node::Constant))
@@ -338,7 +352,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    fn caller(&mut self, name: &str, args: &[usize], bound: Bound) {
+    fn caller(&mut self, name: &str, args: &[usize], bound: Bound<'a>) {
         self.keyword_callees(args, &bound);
         for (n, arg) in args.iter().enumerate() {
             let called = tables::CALLERS.iter().any(|(caller, place)| *caller == name && *place == n);
@@ -357,7 +371,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    fn let_form(&mut self, args: &[usize], bound: Bound, own: Option<String>) {
+    fn let_form(&mut self, args: &[usize], bound: Bound<'a>, own: Option<Bind<'a>>) {
         let mut inner = bound.as_ref().clone();
         let bindings = args.first().and_then(|list| self.items(*list)).unwrap_or(&[]);
         for binding in bindings {
@@ -377,8 +391,8 @@ impl<'a> Walker<'a> {
             match name {
                 // Binding a variable of Emacs changes what its functions do.
                 Some(name) if name.contains('-') && self.harm(name).is_some() => self.named(name),
-                Some(name) if function => inner.push(holder(name)),
-                Some(name) => inner.push(name.to_string()),
+                Some(name) if function => inner.push(Bind::Held(name)),
+                Some(name) => inner.push(Bind::Name(name)),
                 None => {}
             }
         }
@@ -400,10 +414,10 @@ impl<'a> Walker<'a> {
     }
 
     /// `(cl-flet ((name (args) body…)) …)`: the bodies are judged, and the names are the code's own.
-    fn local_functions(&mut self, args: &[usize], bound: Bound) {
+    fn local_functions(&mut self, args: &[usize], bound: Bound<'a>) {
         let bindings = args.first().and_then(|list| self.items(*list)).unwrap_or(&[]);
         let name = |binding: &usize| self.items(*binding)?.first().and_then(|name| self.symbol(*name));
-        let names: Vec<String> = bindings.iter().filter_map(name).map(local).collect();
+        let names = bindings.iter().filter_map(name).map(Bind::Local);
         let inner = with(&bound, names);
         for binding in bindings {
             match self.items(*binding) {
@@ -416,13 +430,13 @@ impl<'a> Walker<'a> {
     }
 
     /// `(cl-destructuring-bind (a (b c) &optional (d 1)) value …)`: names, and defaults that are plain.
-    fn destructuring(&mut self, args: &[usize], bound: Bound) {
+    fn destructuring(&mut self, args: &[usize], bound: Bound<'a>) {
         let mut names = Vec::new();
         for part in args.first().and_then(|list| self.items(*list)).unwrap_or(&[]) {
             match self.items(*part) {
-                None => names.extend(self.symbol(*part).map(str::to_string)),
+                None => names.extend(self.symbol(*part).map(Bind::Name)),
                 Some(parts) if parts.iter().all(|inner| self.items(*inner).is_none()) => {
-                    names.extend(parts.iter().filter_map(|inner| self.symbol(*inner)).map(str::to_string));
+                    names.extend(parts.iter().filter_map(|inner| self.symbol(*inner)).map(Bind::Name));
                 }
                 Some(_) => self.unknown("What is taken apart has defaults that are worked out."),
             }
@@ -431,12 +445,12 @@ impl<'a> Walker<'a> {
         self.values(args.get(2..).unwrap_or(&[]), &with(&bound, names));
     }
 
-    fn cl_do(&mut self, args: &[usize], bound: Bound) {
+    fn cl_do(&mut self, args: &[usize], bound: Bound<'a>) {
         let bindings = args.first().and_then(|list| self.items(*list)).unwrap_or(&[]);
         let name = |binding: &usize| {
             self.items(*binding).map_or_else(|| self.symbol(*binding), |parts| self.symbol(*parts.first()?))
         };
-        let inner = with(&bound, bindings.iter().filter_map(name).map(str::to_string));
+        let inner = with(&bound, bindings.iter().filter_map(name).map(Bind::Name));
         for binding in bindings {
             self.values(self.items(*binding).and_then(|parts| parts.get(1..)).unwrap_or(&[]), &inner);
         }
@@ -444,12 +458,17 @@ impl<'a> Walker<'a> {
         self.values(args.get(2..).unwrap_or(&[]), &inner);
     }
 
+    /// Whether one of these names stands anywhere in the text.
+    fn names_any(&self, names: &tables::Names) -> bool {
+        self.forms.nodes.iter().any(|node| matches!(node, Node::Symbol(name) if names.has(name)))
+    }
+
     /// Whether one of these names stands anywhere in some forms.
     fn mentions(&self, forms: &[usize], names: &[&str]) -> bool {
         let mut stack = forms.to_vec();
         while let Some(form) = stack.pop() {
             match self.node(form) {
-                Some(Node::Symbol(name)) if names.contains(&name.as_str()) => return true,
+                Some(Node::Symbol(name)) if names.contains(&&**name) => return true,
                 Some(Node::List(items) | Node::Vector(items)) => stack.extend(items),
                 Some(Node::Quote(inner) | Node::Function(inner) | Node::Backquote(inner) | Node::Unquote(inner)) => {
                     stack.push(*inner)
@@ -460,7 +479,7 @@ impl<'a> Walker<'a> {
         false
     }
 
-    fn setq(&mut self, name: &str, args: &[usize], bound: Bound) {
+    fn setq(&mut self, name: &str, args: &[usize], bound: Bound<'a>) {
         let pairs = matches!(name, "setq" | "setf");
         for (n, arg) in args.iter().enumerate() {
             if (pairs && n % 2 == 0) || (!pairs && n == 0) {
@@ -471,7 +490,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    fn place(&mut self, name: &str, args: &[usize], bound: Bound) {
+    fn place(&mut self, name: &str, args: &[usize], bound: Bound<'a>) {
         // `(push x place)`, `(pop place)`, `(add-to-list 'place x)`
         let at = if name == "push" || name == "cl-pushnew" { 1 } else { 0 };
         for (n, arg) in args.iter().enumerate() {
@@ -487,7 +506,7 @@ impl<'a> Walker<'a> {
     }
 
     /// `(setcar value x)`, `(puthash key x table)`: like `setf`, only of what is bound here.
-    fn changer(&mut self, name: &str, args: &[usize], bound: &Bound) {
+    fn changer(&mut self, name: &str, args: &[usize], bound: &Bound<'a>) {
         let at = tables::CHANGERS.iter().find(|(changer, _)| *changer == name).map_or(0, |(_, at)| *at);
         for (n, arg) in args.iter().enumerate() {
             if n == at {
@@ -499,7 +518,7 @@ impl<'a> Walker<'a> {
     }
 
     /// Only what is bound here may be changed.
-    fn target(&mut self, place: usize, bound: &Bound) {
+    fn target(&mut self, place: usize, bound: &Bound<'a>) {
         match self.symbol(place) {
             Some(name) if is_held(bound, name) => self.unknown(format!("“{name}” is given another function.")),
             Some(name) if is_bound(bound, name) => {}
@@ -523,7 +542,7 @@ impl<'a> Walker<'a> {
     }
 
     /// Whether a place lies in a value that the code has bound itself.
-    fn own_place(&self, place: usize, bound: &Bound) -> bool {
+    fn own_place(&self, place: usize, bound: &Bound<'a>) -> bool {
         let Some([head, args @ ..]) = self.items(place) else { return false };
         let Some(name) = self.symbol(*head) else { return false };
         let Some((_, at)) = tables::PLACES.iter().find(|(known, _)| *known == name) else { return false };
@@ -532,19 +551,19 @@ impl<'a> Walker<'a> {
             && args.get(*at).and_then(|value| self.symbol(*value)).is_some_and(|value| is_bound(bound, value))
     }
 
-    fn doing(&mut self, args: &[usize], bound: Bound) {
+    fn doing(&mut self, args: &[usize], bound: Bound<'a>) {
         let mut inner = bound.as_ref().clone();
         if let Some(parts) = args.first().and_then(|spec| self.items(*spec)) {
             self.values(parts.get(1..2).unwrap_or(&[]), &bound);
-            inner.extend(parts.first().and_then(|name| self.symbol(*name)).map(str::to_string));
+            inner.extend(parts.first().and_then(|name| self.symbol(*name)).map(Bind::Name));
             self.values(parts.get(2..).unwrap_or(&[]), &Rc::new(inner.clone()));
         }
         self.values(args.get(1..).unwrap_or(&[]), &Rc::new(inner));
     }
 
-    fn condition(&mut self, args: &[usize], bound: Bound) {
+    fn condition(&mut self, args: &[usize], bound: Bound<'a>) {
         let mut inner = bound.as_ref().clone();
-        inner.extend(args.first().and_then(|name| self.symbol(*name)).map(str::to_string));
+        inner.extend(args.first().and_then(|name| self.symbol(*name)).map(Bind::Name));
         self.values(args.get(1..2).unwrap_or(&[]), &bound);
         let handlers = args.get(2..).unwrap_or(&[]);
         let inner = Rc::new(inner);
@@ -554,7 +573,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    fn pcase(&mut self, args: &[usize], bound: Bound) {
+    fn pcase(&mut self, args: &[usize], bound: Bound<'a>) {
         self.values(args.get(..1).unwrap_or(&[]), &bound);
         for clause in args.get(1..).unwrap_or(&[]) {
             let parts = self.items(*clause).unwrap_or(&[]);
@@ -568,7 +587,7 @@ impl<'a> Walker<'a> {
     }
 
     /// `(pcase-lambda (pattern…) body…)`
-    fn pcase_lambda(&mut self, args: &[usize], bound: Bound) {
+    fn pcase_lambda(&mut self, args: &[usize], bound: Bound<'a>) {
         let mut inner = bound;
         for pattern in args.first().and_then(|list| self.items(*list)).unwrap_or(&[]) {
             inner = self.pattern(Some(*pattern), &inner);
@@ -576,7 +595,7 @@ impl<'a> Walker<'a> {
         self.values(args.get(1..).unwrap_or(&[]), &inner);
     }
 
-    fn pcase_let(&mut self, args: &[usize], bound: Bound) {
+    fn pcase_let(&mut self, args: &[usize], bound: Bound<'a>) {
         let mut inner = bound;
         for binding in args.first().and_then(|list| self.items(*list)).unwrap_or(&[]) {
             let parts = self.items(*binding).unwrap_or(&[]);
@@ -586,7 +605,7 @@ impl<'a> Walker<'a> {
         self.values(args.get(1..).unwrap_or(&[]), &inner);
     }
 
-    fn pcase_dolist(&mut self, args: &[usize], bound: Bound) {
+    fn pcase_dolist(&mut self, args: &[usize], bound: Bound<'a>) {
         let parts = args.first().and_then(|spec| self.items(*spec)).unwrap_or(&[]);
         self.values(parts.get(1..).unwrap_or(&[]), &bound);
         let inner = self.pattern(parts.first().copied(), &bound);
@@ -594,7 +613,7 @@ impl<'a> Walker<'a> {
     }
 
     /// Walks a pattern; returns what is bound behind it. What a pattern calls is judged like any other call.
-    fn pattern(&mut self, pattern: Option<usize>, bound: &Bound) -> Bound {
+    fn pattern(&mut self, pattern: Option<usize>, bound: &Bound<'a>) -> Bound<'a> {
         let (mut names, mut guards) = (Vec::new(), Vec::new());
         // Whether a pattern stands inside a backquote, where it is data unless it is unquoted.
         let mut stack: Vec<(usize, bool)> = pattern.into_iter().map(|pattern| (pattern, false)).collect();
@@ -608,7 +627,7 @@ impl<'a> Walker<'a> {
                     stack.extend(items.iter().map(|item| (*item, true)))
                 }
                 Some(Node::Symbol(_) | Node::Constant | Node::Text | Node::Quote(_)) if data => {}
-                Some(Node::Symbol(name)) => names.push(name.clone()),
+                Some(Node::Symbol(name)) => names.push(Bind::Name(name)),
                 Some(Node::Constant | Node::Text | Node::Quote(_)) => {}
                 Some(Node::Backquote(inner)) if !data => stack.push((*inner, true)),
                 Some(Node::List(items)) => match (items.first().and_then(|head| self.symbol(*head)), items.get(1..)) {
@@ -636,7 +655,7 @@ impl<'a> Walker<'a> {
         inner
     }
 
-    fn cl_loop(&mut self, args: &[usize], bound: Bound) {
+    fn cl_loop(&mut self, args: &[usize], bound: Bound<'a>) {
         const WORDS: &[&str] = &[
             "for",
             "as",
@@ -701,7 +720,7 @@ impl<'a> Walker<'a> {
             let [word, next] = pair else { continue };
             if matches!(self.symbol(*word), Some("for" | "as" | "with" | "into" | "named" | "and")) {
                 let names = self.items(*next).map_or_else(|| vec![*next], <[usize]>::to_vec);
-                inner.extend(names.iter().filter_map(|name| self.symbol(*name)).map(str::to_string));
+                inner.extend(names.iter().filter_map(|name| self.symbol(*name)).map(Bind::Name));
             }
         }
         let inner = Rc::new(inner);
@@ -713,7 +732,7 @@ impl<'a> Walker<'a> {
                     let pattern = self.items(*arg).is_some_and(|items| {
                         items
                             .iter()
-                            .all(|item| self.symbol(*item).is_some_and(|name| inner.iter().any(|known| known == name)))
+                            .all(|item| self.symbol(*item).is_some_and(|name| inner.contains(&Bind::Name(name))))
                     });
                     if !pattern {
                         self.tasks.push(Task::Value(*arg, inner.clone()));
@@ -727,6 +746,15 @@ impl<'a> Walker<'a> {
 #[cfg(test)]
 mod tests {
     use super::super::{Found, examine};
+
+    #[test]
+    fn no_name_stands_for_what_is_known_of_a_place() {
+        for odd in ["(let ((\\(scratch 1)) (insert \"x\"))", "(let ((\\(local\\ f 1)) (f))"] {
+            assert!(!examine(odd).is_empty(), "{odd}");
+        }
+        assert_eq!(examine("(with-temp-buffer (insert \"x\"))"), []);
+        assert_eq!(examine("(cl-flet ((f (x) x)) (f 1))"), []);
+    }
 
     #[test]
     fn what_binds_very_many_names_ends_with_a_question() {

@@ -130,7 +130,7 @@ impl<'a> Scan<'a> {
         let name = plain(name);
         let Some(says) = says(&name).or(personal.then_some(Says::Key)) else { return self.unnamed(&name, at) };
         // Badges of a repository carry a token for the picture alone.
-        if name == "token" && self.before(at, 96).contains("badge") {
+        if &*name == "token" && self.before(at, 96).contains("badge") {
             return;
         }
         // `api_keys:` and on the next line `- value`.
@@ -466,9 +466,9 @@ impl<'a> Scan<'a> {
         if !told && !may_tell(word) {
             return;
         }
-        let name = if told { "password".to_string() } else { plain(word) };
-        let identified = name == "by" && left.len() >= 14 && left.to_ascii_lowercase().ends_with("identified by");
-        let password = identified || matches!(name.as_str(), "password" | "passwd");
+        let name = plain(if told { "password" } else { word });
+        let identified = &*name == "by" && left.len() >= 14 && left.to_ascii_lowercase().ends_with("identified by");
+        let password = identified || matches!(&*name, "password" | "passwd");
         if !password && says(&name).is_none() {
             return;
         }
@@ -595,9 +595,11 @@ fn last_word(text: &str) -> &str {
 /// `//host/:_authToken=…`, `X-JFrog-Art-Api: AKC…`.
 fn in_credentials(name: &str, left: &str, value: Value<'_>) -> bool {
     let text = value.text;
+    if text.len() < 12 {
+        return false;
+    }
     let registry = name.ends_with("authtoken") || name.ends_with("password") && left.ends_with(":_password");
-    let filled = text.len() >= 12
-        && text.bytes().all(|b| b.is_ascii_graphic() && !matches!(b, b'*' | b'<' | b'{' | b'$' | b'%'));
+    let filled = text.bytes().all(|b| b.is_ascii_graphic() && !matches!(b, b'*' | b'<' | b'{' | b'$' | b'%'));
     if registry && left.contains(":_") {
         return filled;
     }

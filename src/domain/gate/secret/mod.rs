@@ -34,6 +34,7 @@ pub struct Finding {
 
 /// Builds the tables now, so that the first text does not pay for them.
 pub fn prepare() {
+    names::prepare();
     values::prepare();
     formats::prepare();
 }
