@@ -7,7 +7,7 @@
 use crate::first::{self, command};
 use crate::policy::Policy;
 use crate::status::Status;
-use crate::sys::{self, Ended, Fork};
+use crate::sys::{self, Ended};
 use crate::{REFUSED, lock};
 use std::collections::BTreeSet;
 use std::fs;
@@ -37,13 +37,14 @@ pub fn run(policy: &Policy, status: &Status) -> Result<i32, String> {
     let scratch = Scratch::make()?;
     let at_home = policy.bare.then(|| Policy { project: scratch.0.clone(), ..policy.clone() });
     let policy = at_home.as_ref().unwrap_or(policy);
-    let code = match sys::fork().map_err(|e| format!("no process could be started: {e}"))? {
-        Fork::Child => sys::leave(confined(policy, status, &scratch.0).unwrap_or_else(|missing| {
+    let child = || {
+        confined(policy, status, &scratch.0).unwrap_or_else(|missing| {
             status.refused(&missing);
             REFUSED
-        })),
-        Fork::Parent(main) => watch(main, policy, status, &scratch.0),
+        })
     };
+    let main = sys::begin(&child).map_err(|e| format!("no process could be started: {e}"))?;
+    let code = watch(main, policy, status, &scratch.0);
     end_all();
     Ok(code)
 }

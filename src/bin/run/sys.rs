@@ -138,6 +138,41 @@ pub fn fork() -> Result<Fork> {
     }
 }
 
+/// The stack of a child that begins in this process's memory, in bytes.
+const CHILD_STACK: usize = 1 << 20;
+
+/// Starts a child that works in this process's memory until it executes a program or leaves, and waits for that: so
+/// nothing is copied for what is thrown away at once. What `run` returns is its exit status.
+///
+/// Whatever the child does to its own credentials, filters, limits, descriptors and folder is its own alone.
+pub fn begin(run: &dyn Fn() -> i32) -> Result<i32> {
+    extern "C" fn child(run: *mut libc::c_void) -> libc::c_int {
+        // SAFETY: it points to what `begin` was given, which lives as long as `begin` waits.
+        let run = unsafe { *run.cast::<&dyn Fn() -> i32>() };
+        // What is registered to run at exit is the parent's.
+        leave(run())
+    }
+    let (page, mut run) = (page() as usize, run);
+    let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+    let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_STACK | libc::MAP_NORESERVE;
+    // SAFETY: the stack is fresh memory with a page below it that nothing may touch, and is given back when the child no
+    // longer uses it. There is one thread, and it stands still until the child has another memory or has ended, so that
+    // neither sees the other in the middle of anything.
+    unsafe {
+        let stack = libc::mmap(std::ptr::null_mut(), CHILD_STACK + page, libc::PROT_NONE, kind, -1, 0);
+        if stack == libc::MAP_FAILED {
+            return Err(Error::last_os_error());
+        }
+        let low = stack.cast::<u8>().add(page);
+        let made = match libc::mprotect(low.cast(), CHILD_STACK, libc::PROT_READ | libc::PROT_WRITE) {
+            0 => done(libc::clone(child, low.add(CHILD_STACK).cast(), flags, (&raw mut run).cast())),
+            _ => Err(Error::last_os_error()),
+        };
+        libc::munmap(stack, CHILD_STACK + page);
+        made.map(|pid| pid as i32)
+    }
+}
+
 /// Leaves the process at once, without anything that was registered to run at exit.
 pub fn leave(code: i32) -> ! {
     // SAFETY: always sound.
