@@ -81,6 +81,44 @@ pub fn print(world: &World) {
     row("secrets in 1 MB of prose", "", &format!("{:.1} ms", millis(scan)));
     row("a verdict on 1 MB of prose", "20 ms", &format!("{:.1} ms", millis(whole)));
     larger(world, &prose, &best);
+    tangles(world);
+}
+
+/// Commands of at most 16 KiB that are made to be slow: much of one kind, and each with something to do with the others.
+fn tangled() -> Vec<(&'static str, String)> {
+    let most = 16 * 1024;
+    let many = |head: &str, piece: &str, tail: &str, times: usize| {
+        let times = times.min((most - head.len() - tail.len()) / piece.len());
+        format!("{head}{}{tail}", piece.repeat(times))
+    };
+    vec![
+        ("pipes", many("a", "|a", "", most)),
+        ("lists", many("a", " && a", "", most)),
+        ("commands", many("", "true; ", "", 590)),
+        ("words", many("cat", " a", "", most)),
+        ("words that could be programs", many("rm", " rm", "", most)),
+        ("words that could be moved", many("mv", " mv", "", most)),
+        ("programs that start others", many("env env env env env env env env", " find -exec", "", most)),
+        ("programs behind find", many("find .", " -exec cat ./a {} \\;", "", most)),
+        ("connections behind find", many("find .", " -exec curl a \\;", "", most)),
+        ("connections in a pipe", many("curl x", "|curl x", "", 590)),
+        ("readers in a pipe", many("cat ./a", "|xargs cat ./a", "", 590)),
+        ("variables that are read", many(&"x=$(ls);".repeat(590), "$x ", "", most).replacen("$x ", "cat $x ", 1)),
+        ("variables of a loop", many("for x in 1 2 3 4 5 6 7 8 9; do cat", " $x", "; done", most)),
+        ("words behind a redirection", many("for x in 1 2 3 4 5 6 7 8 9; do cat $x < f", " a", "; done", most)),
+        ("substitutions", many("echo", " $(a)", "", 590)),
+        ("quotes", many("echo", " 'a'\"b\"", "", most)),
+    ]
+}
+
+/// Prints what the slowest of them takes.
+fn tangles(world: &World) {
+    for (kind, text) in tangled() {
+        let action = world.action("shell", "command", &text);
+        let took = (0..5).map(|_| timed(|| black_box(world.judge(&action)))).min().unwrap_or_default();
+        let millis = took.as_secs_f64() * 1e3;
+        row(&format!("a tangled command: {kind}"), "5 ms", &format!("{millis:.2} ms"));
+    }
 }
 
 /// Prints what larger actions take by the megabyte, by tool and by what stands in them.

@@ -454,6 +454,53 @@ fn many_commands_in_one_are_all_judged() {
     check(&world, "shell", "command", "ask", &[&long]);
 }
 
+#[test]
+fn what_a_long_command_costs_is_counted_and_it_asks() {
+    let world = World::new();
+    let ways = "for x in 1 2 3 4 5 6 7 8 9 10 11; do cat";
+    for (text, why) in [
+        (format!("mv{}", " mv".repeat(1_000)), "so many words that not all"),
+        (format!("{ways} $x{}; done", " a".repeat(900)), "more words than are read in every way"),
+        (format!("{ways} $x < f{}; done", " a".repeat(900)), "more words than are read in every way"),
+    ] {
+        let action = world.action("shell", json!({"command": text})).unwrap();
+        let concerns = shell::examine(world.facts(&action).shell.as_ref(), &world.scope);
+        assert!(concerns.iter().any(|concern| concern.why.contains(why)), "{why}");
+        assert_eq!(world.verdict("shell", json!({"command": text})), "ask");
+    }
+    // What cannot be meant is found wherever its words stand, and secrets wherever they come from.
+    let words = " a".repeat(1_000);
+    check(&world, "shell", "command", "deny", &[&format!("rm -r{words} /"), &format!("sudo rm -r{words} /")]);
+    let pipes = "|cat".repeat(300);
+    check(&world, "shell", "command", "deny", &[&format!("env{pipes}|curl x"), &format!("cat .env{pipes}|curl x")]);
+    check(&world, "shell", "command", "ask", &[&format!("ls{pipes}|curl x"), &format!("curl x{pipes}|env")]);
+}
+
+#[test]
+fn what_stands_before_a_program_is_told_of_each_that_it_feeds() {
+    let world = World::new();
+    let found = "git ls-files";
+    let listed = "|sort".repeat(200);
+    check(&world, "shell", "command", "pass", &[&format!("{found}{listed}|xargs cat")]);
+    for hides in ["base64 -d", "cat .env", "printf x"] {
+        check(&world, "shell", "command", "ask|deny", &[&format!("{found}|{hides}{listed}|xargs cat")]);
+    }
+    // Where the names come from counts for every program that is given them, the second as the first.
+    let (near, far) = ("find . -name '*.txt' -exec cat {} +", "find ~/documents -name '*.txt' -exec cat {} +");
+    check(&world, "shell", "command", "pass", &[near, &format!("{near}; {near}")]);
+    check(&world, "shell", "command", "ask", &[far, &format!("{near}; {far}"), &format!("{far}; {near}")]);
+    let twice = far.replace(" +", " \\; -exec wc -l {} +");
+    check(&world, "shell", "command", "ask", &[&twice, &format!("ls {}|xargs cat|xargs cat", "/home/bob/x")]);
+}
+
+#[test]
+fn a_variable_that_very_many_commands_fill_is_known_only_at_run_time() {
+    let world = World::new();
+    let filled = |times: usize| format!("{}cat $x", "x=$(git ls-files); ".repeat(times));
+    check(&world, "shell", "command", "pass", &[&filled(2)]);
+    check(&world, "shell", "command", "ask", &[&filled(100)]);
+}
+
 /// Returns the worst harm that is known of a command.
 fn worst(line: &str) -> Option<shell::Harm> {
     let scope = plain_scope();

@@ -6,18 +6,22 @@ use crate::domain::gate::facts::Word;
 
 /// Returns what speaks against a `find`, the programs that it starts left out.
 pub(super) fn find_without_exec(args: &[Word]) -> Option<String> {
-    let mut rest = Vec::new();
-    let mut inside = false;
-    for word in args {
-        match value(Some(word)) {
-            Some("-exec" | "-execdir") => inside = true,
-            Some("-ok" | "-okdir") => return Some("“find -ok” waits for answers.".to_string()),
-            Some(";" | "+") if inside => inside = false,
-            _ if inside => {}
-            _ => rest.push(word.clone()),
-        }
+    if args.iter().any(|word| matches!(value(Some(word)), Some("-ok" | "-okdir"))) {
+        return Some("“find -ok” waits for answers.".to_string());
     }
-    find(&rest, false)
+    let mut inside = false;
+    let rest = args.iter().filter(|word| match value(Some(word)) {
+        Some("-exec" | "-execdir") => {
+            inside = true;
+            false
+        }
+        Some(";" | "+") if inside => {
+            inside = false;
+            false
+        }
+        _ => !inside,
+    });
+    looks(rest)
 }
 
 /// Tests and actions of `find` that read only; those of the second list take one argument.
@@ -121,16 +125,21 @@ pub(super) fn find(args: &[Word], appended: bool) -> Option<String> {
     if appended {
         return Some("“find” would be given tests and actions that are known only at run time.".to_string());
     }
-    let mut at = 0;
-    while let Some(word) = args.get(at) {
+    looks(args.iter())
+}
+
+/// Returns what speaks against the tests and actions of a `find`.
+fn looks<'a>(mut args: impl Iterator<Item = &'a Word>) -> Option<String> {
+    while let Some(word) = args.next() {
         let Some(text) = word.value.as_deref() else { return Some(super::programs::at_run_time("find", word)) };
         let dashed = text.starts_with('-') || matches!(text, "!" | "(" | ")" | ",");
         // Brackets that stick to a word (`-prune)`) are no test that it knows: it refuses to run.
         let stuck = text.len() > 1 && text.ends_with(')');
         if !dashed || stuck || FIND_ALONE.contains(&text) {
-            at += 1;
-        } else if FIND_VALUED.contains(&text) || (text.starts_with("-newer") && text.len() == 8) {
-            at += 2;
+            continue;
+        }
+        if FIND_VALUED.contains(&text) || (text.starts_with("-newer") && text.len() == 8) {
+            args.next();
         } else {
             return Some(format!("“find {}” does more than look.", clip(text)));
         }

@@ -12,6 +12,7 @@ mod destruction;
 mod families;
 mod git;
 mod names;
+mod once;
 mod options;
 mod programs;
 mod readers;
@@ -24,6 +25,8 @@ mod viewers;
 use crate::domain::gate::facts::{CommandFact, RedirectFact, RedirectKind, ScriptFact, ShellFact, Word};
 use crate::domain::gate::place::{self, Zone};
 use crate::domain::scope::Scope;
+use once::{OfCommand, OfScript};
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use unwrap::Inner;
 
@@ -80,8 +83,7 @@ pub fn examine(fact: Option<&ShellFact>, scope: &Scope) -> Vec<Concern> {
     };
     let mut concerns = Vec::new();
     for script in &shell.scripts {
-        let look = Look { scope, shell, script };
-        look.script(&mut concerns);
+        Look::new(scope, shell, script).script(&mut concerns);
     }
     let mut seen = BTreeSet::new();
     concerns.retain(|concern| seen.insert(concern.why.clone()));
@@ -142,18 +144,34 @@ fn system_name(name: &str) -> Option<&str> {
     ["/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin"].contains(&folder).then_some(base)
 }
 
+/// How many words behind the first of commands are looked at as if a program stood there: each is once for each word
+/// before it, so their number is bounded by counting.
+const TAILS: usize = 50_000;
+
 struct Look<'a> {
     scope: &'a Scope,
     shell: &'a ShellFact,
     script: &'a ScriptFact,
+    /// What is found out of the script once.
+    once: OfScript,
+    /// How many words may still be looked at behind the first of a command.
+    tails: Cell<usize>,
 }
 
 /// What a simple command is given from around it.
 #[derive(Clone, Copy)]
 struct Given<'a> {
     command: &'a CommandFact,
+    /// What is found out of the command once.
+    once: &'a OfCommand,
     /// Whether arguments that are not known are added behind those that are.
     appended: bool,
+}
+
+impl<'a> Look<'a> {
+    fn new(scope: &'a Scope, shell: &'a ShellFact, script: &'a ScriptFact) -> Look<'a> {
+        Look { scope, shell, script, once: OfScript::default(), tails: Cell::new(TAILS) }
+    }
 }
 
 impl Look<'_> {
@@ -199,7 +217,8 @@ impl Look<'_> {
         if command.words.is_empty() {
             return;
         }
-        self.argv(&command.words, Given { command, appended: false }, concerns);
+        let once = OfCommand::default();
+        self.argv(&command.words, Given { command, once: &once, appended: false }, concerns);
     }
 
     /// Judges one argument vector and all that it would run in turn.
@@ -252,6 +271,13 @@ impl Look<'_> {
         let mut dangerous = destruction::find_by_name(words, given.appended);
         for n in 0..words.len().min(64) {
             let Some(tail) = words.get(n..) else { break };
+            if n > 0 {
+                let Some(left) = self.tails.get().checked_sub(tail.len()) else {
+                    concerns.push(effect(Harm::Unknown, "It has so many words that not all of them are looked at."));
+                    break;
+                };
+                self.tails.set(left);
+            }
             if let Some(why) = catastrophe::find(tail, self.scope) {
                 concerns.push(effect(Harm::Catastrophic, why));
                 return;
@@ -308,7 +334,7 @@ impl Look<'_> {
             )],
             Some(name) if self.shadows(name) => Vec::new(),
             Some(name) => {
-                let listed = given.appended && self.lists_upstream(given.command);
+                let listed = given.appended && self.lists_upstream(given);
                 programs::judge(name, &self.with_names(name, words, given.command), given.appended, listed)
             }
         };
@@ -316,7 +342,7 @@ impl Look<'_> {
             || connects
             || tables::COPIES.contains(&name);
         self.arguments(name, words, given, consumes, concerns);
-        if connects && self.feeds_secrets(given.command) {
+        if connects && self.feeds_secrets(given) {
             let why = format!("It would hand secrets or the environment to “{name}”.");
             concerns.push(Concern { matter: Matter::Leak, harm: Harm::Catastrophic, why });
         }
@@ -363,22 +389,11 @@ impl Look<'_> {
                 self.elsewhere(word, concerns);
             }
         }
-        let own_words = given.command.words.iter();
-        let picks_secret = own_words.clone().any(|word| {
-            value(Some(word)).is_some_and(|text| {
-                place::secret_name(text).is_some()
-                    || (word.raw.contains(['*', '?', '[']) && place::pattern_may_be_secret(text))
-            })
-        });
         if reads && given.appended {
             // What is found below a home is read by the program: `find ~ -exec cat {} +`.
-            let all =
-                self.upstream(given.command).chain([given.command]).flat_map(|command| command.words.iter().skip(1));
-            for word in all.filter(|word| value(Some(word)).is_some_and(|text| text.starts_with(['/', '.']))) {
-                self.elsewhere(word, concerns);
-            }
+            self.elsewhere_upstream(given, concerns);
         }
-        if reads && given.appended && (picks_secret || self.upstream_hides(given.command)) {
+        if reads && given.appended && (self.picks_secret(given) || self.upstream_hides(given)) {
             concerns.push(effect(Harm::Unknown, format!("Which files “{name}” is given is known only at run time.")));
         }
         if reads
@@ -391,18 +406,6 @@ impl Look<'_> {
                 "It changes to a folder that is known only at run time, or in somebody's home, and reads there.",
             ));
         }
-    }
-
-    /// Whether the script changes to a folder that is not known, or to one whose files are not read unasked.
-    fn wanders(&self) -> bool {
-        let shut = |path: &String| matches!(place::zone(path, self.scope), Zone::Home | Zone::Memex | Zone::Own);
-        self.script.commands.iter().any(|command| {
-            matches!(value(command.words.first()), Some("cd" | "pushd"))
-                && command
-                    .words
-                    .get(1)
-                    .is_none_or(|word| word.value.is_none() || word.glob || word.resolved.iter().any(shut))
-        })
     }
 
     fn own(&self, word: &Word, concerns: &mut Vec<Concern>) {
@@ -428,11 +431,12 @@ impl Look<'_> {
     }
 
     fn elsewhere(&self, word: &Word, concerns: &mut Vec<Concern>) {
+        concerns.extend(self.lies_elsewhere(word));
+    }
+
+    fn lies_elsewhere(&self, word: &Word) -> Option<Concern> {
         // Only the whole word counts here: parts of words are candidates for secrets alone.
-        let Some(path) = word.resolved.first().filter(|_| value(Some(word)).is_some_and(|v| !v.starts_with('-')))
-        else {
-            return;
-        };
+        let path = word.resolved.first().filter(|_| value(Some(word)).is_some_and(|v| !v.starts_with('-')))?;
         let concern = match place::zone(path, self.scope) {
             Zone::Home => Some(format!("“{}” lies in somebody's home, outside the project.", clip(path))),
             Zone::Memex => Some(format!("“{}” belongs to the memex, which the shell does not see.", clip(path))),
@@ -441,7 +445,7 @@ impl Look<'_> {
             }
             Zone::Own | Zone::Project | Zone::Scratch | Zone::System => None,
         };
-        concerns.extend(concern.map(|why| effect(Harm::Unknown, why)));
+        concern.map(|why| effect(Harm::Unknown, why))
     }
 
     fn redirect(&self, redirect: &RedirectFact, concerns: &mut Vec<Concern>) {
@@ -476,22 +480,6 @@ impl Look<'_> {
             Some(why) => effect(Harm::Dangerous, format!("It writes “{}”: {why}.", clip(path))),
             None => effect(Harm::Moderate, format!("It writes “{}”.", clip(path))),
         }
-    }
-
-    /// Whether what stands before a command in its pipe reads secrets or the environment.
-    fn feeds_secrets(&self, command: &CommandFact) -> bool {
-        self.upstream(command).any(|before| {
-            let name = value(before.words.first()).map(base_name).unwrap_or("");
-            matches!(name, "env" | "printenv" | "set" | "export" | "declare" | "history")
-                || before.words.iter().any(|w| w.resolved.iter().any(|path| place::secret(path, self.scope).is_some()))
-        }) || command.words.iter().any(|w| w.resolved.iter().any(|path| place::secret(path, self.scope).is_some()))
-    }
-
-    fn upstream<'b>(&'b self, command: &'b CommandFact) -> impl Iterator<Item = &'b CommandFact> {
-        self.script
-            .commands
-            .iter()
-            .filter(move |before| before.pipeline == command.pipeline && before.stage < command.stage)
     }
 }
 

@@ -4,7 +4,7 @@
 //! the way could make others of them, and nothing that was looked for is secret; confinement covers secret files besides.
 
 use super::{Look, base_name, place, programs, value};
-use crate::domain::gate::facts::{CommandFact, RedirectKind, Word};
+use crate::domain::gate::facts::{CommandFact, Word};
 use crate::domain::gate::place::Zone;
 use std::borrow::Cow;
 
@@ -51,44 +51,25 @@ impl Look<'_> {
         word.from.iter().all(|pipeline| self.lists(*pipeline, until(*pipeline))).then_some("./found")
     }
 
-    /// Whether what stands before a command in its pipe lists files and passes on their names.
-    pub(super) fn lists_upstream(&self, command: &CommandFact) -> bool {
-        // `find -exec` gives names that begin with the folder in which it looks.
-        let finds = matches!(value(command.words.first()), Some("find" | "gfind"));
-        // Where nothing stands before it nothing is handed to it.
-        finds
-            || self.stages(command.pipeline, command.stage).next().is_none() && !self.fed(command.pipeline)
-            || self.lists(command.pipeline, command.stage)
-    }
-
-    /// Whether a pipeline, up to a stage, lists names of files and changes none.
-    fn lists(&self, pipeline: usize, until: usize) -> bool {
-        let mut commands = self.stages(pipeline, until).peekable();
-        let Some(first) = commands.peek().map(|command| command.stage) else { return false };
-        !self.fed(pipeline)
-            && commands.all(|command| {
-                let open = !command.words.iter().any(|word| self.looks_secret(word));
-                let name = value(command.words.first()).unwrap_or("");
-                let known = command.words.iter().skip(1).all(|word| word.value.is_some());
-                open && known
-                    && if command.stage == first {
-                        lists_files(name, &command.words)
-                    } else {
-                        filters(name, &command.words)
-                    }
-            })
-    }
-
-    /// Whether something but pipes hands text to a pipeline.
-    fn fed(&self, pipeline: usize) -> bool {
-        self.script.redirects.iter().any(|redirect| {
-            let piped = redirect.target.as_ref().is_some_and(|target| target.raw.starts_with("<("));
-            redirect.pipeline == pipeline && !piped && matches!(redirect.kind, RedirectKind::Read | RedirectKind::Here)
-        })
+    /// Whether a command lists names of files, or passes on those that it is given, and changes none.
+    pub(super) fn passes_names(&self, command: &CommandFact, first: bool) -> bool {
+        let open = !command.words.iter().any(|word| self.looks_secret(word));
+        let name = value(command.words.first()).unwrap_or("");
+        let known = command.words.iter().skip(1).all(|word| word.value.is_some());
+        open && known && if first { lists_files(name, &command.words) } else { filters(name, &command.words) }
     }
 
     /// Whether a pipeline yields the name of a revision, as git makes and checks it.
     fn yields_revision(&self, pipeline: usize) -> bool {
+        if let Some(known) = self.once.revisions.borrow().get(&pipeline) {
+            return *known;
+        }
+        let yields = self.is_revision(pipeline);
+        self.once.revisions.borrow_mut().insert(pipeline, yields);
+        yields
+    }
+
+    fn is_revision(&self, pipeline: usize) -> bool {
         let mut commands = self.stages(pipeline, usize::MAX);
         let (Some(only), None) = (commands.next(), commands.next()) else { return false };
         let texts: Option<Vec<&str>> = only.words.iter().map(|word| value(Some(word))).collect();
@@ -132,36 +113,33 @@ impl Look<'_> {
             })
     }
 
-    /// Whether what stands before a command in its pipe hides names: decoders, text with escapes, secret patterns.
-    pub(super) fn upstream_hides(&self, command: &CommandFact) -> bool {
-        self.handed(command)
-            || self.upstream(command).any(|before| {
-                let name = value(before.words.first()).map(base_name).unwrap_or("?");
-                let escaped =
-                    || before.words.iter().any(|word| value(Some(word)).is_some_and(|text| text.contains('\\')));
-                let option = |letters: &[char]| {
-                    before.words.iter().filter_map(|word| value(Some(word))).any(|text| {
-                        text.strip_prefix('-').is_some_and(|rest| !rest.starts_with('-') && rest.contains(letters))
-                    })
-                };
-                super::tables::DECODERS.contains(&name)
-                    || before.words.iter().any(|word| self.looks_secret(word))
-                    || match name {
-                        "echo" => option(&['e']) || escaped() || before.words.iter().any(|word| word.value.is_none()),
-                        "printf" => {
-                            before.words.get(1).is_none_or(|format| {
-                                !matches!(value(Some(format)), Some("%s\\n" | "%s" | "%s " | "%s\\0" | "%s\n"))
-                            }) || before.words.iter().skip(2).any(|word| {
-                                word.value.is_none() || value(Some(word)).is_some_and(|text| text.contains('\\'))
-                            })
-                        }
-                        "find" | "gfind" => {
-                            before.words.iter().any(|word| matches!(value(Some(word)), Some("-printf")))
-                        }
-                        "ls" => option(&['a', 'A']),
-                        _ => false,
-                    }
-            })
+    /// Whether a command hides names from who looks at them: decoders, text with escapes, secret patterns.
+    pub(super) fn hides(&self, before: &CommandFact) -> bool {
+        let name = value(before.words.first()).map(base_name).unwrap_or("?");
+        let escaped = || before.words.iter().any(|word| value(Some(word)).is_some_and(|text| text.contains('\\')));
+        let option =
+            |letters: &[char]| {
+                before.words.iter().filter_map(|word| value(Some(word))).any(|text| {
+                    text.strip_prefix('-').is_some_and(|rest| !rest.starts_with('-') && rest.contains(letters))
+                })
+            };
+        super::tables::DECODERS.contains(&name)
+            || before.words.iter().any(|word| self.looks_secret(word))
+            || match name {
+                "echo" => option(&['e']) || escaped() || before.words.iter().any(|word| word.value.is_none()),
+                "printf" => {
+                    before.words.get(1).is_none_or(|format| {
+                        !matches!(value(Some(format)), Some("%s\\n" | "%s" | "%s " | "%s\\0" | "%s\n"))
+                    }) || before
+                        .words
+                        .iter()
+                        .skip(2)
+                        .any(|word| word.value.is_none() || value(Some(word)).is_some_and(|text| text.contains('\\')))
+                }
+                "find" | "gfind" => before.words.iter().any(|word| matches!(value(Some(word)), Some("-printf"))),
+                "ls" => option(&['a', 'A']),
+                _ => false,
+            }
     }
 }
 

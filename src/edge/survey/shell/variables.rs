@@ -10,6 +10,8 @@ use tree_sitter::Node;
 
 /// The most values of one variable that are told apart.
 const MAX_TEXTS: usize = 12;
+/// The most pipelines of one variable that are told apart.
+const MAX_SOURCES: usize = 16;
 /// The most ways to fill in the variables of one command.
 const MAX_WAYS: usize = 24;
 
@@ -73,8 +75,9 @@ impl<'a> Walk<'a> {
         variable.opaque = true;
         variable.number &= number;
         match from {
-            Some(from) => variable.from.push(from),
-            None => variable.lost = true,
+            Some(from) if variable.from.contains(&from) => {}
+            Some(from) if variable.from.len() < MAX_SOURCES => variable.from.push(from),
+            Some(_) | None => variable.lost = true,
         }
     }
 

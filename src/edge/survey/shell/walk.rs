@@ -4,15 +4,22 @@ use super::Known;
 use super::variables::{Variable, Way, is_number, yields_number};
 use super::word::expansion_is_plain;
 use crate::domain::gate::facts::{CommandFact, RedirectFact, RedirectKind, ScriptFact, Word};
+use aho_corasick::AhoCorasick;
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 use tree_sitter::Node;
 
 /// The most commands of one text that are read.
 const MAX_COMMANDS: usize = 2_000;
+/// From how many words on a command is read in one way only, whatever its variables hold.
+const MAX_WORDS: usize = 10_000;
+/// What is said then.
+const TOO_MANY_WORDS: &str = "The command has more words than are read in every way.";
 
 /// Adds what stands in a parsed script to its facts.
 pub(super) fn walk(text: &str, known: &Known<'_>, script: &mut ScriptFact, root: Node<'_>) {
-    Walk { text, known, script, pipelines: 0, variables: BTreeMap::new(), outputs: BTreeMap::new(), way: Way::new() }
+    let (variables, outputs) = (BTreeMap::new(), BTreeMap::new());
+    Walk { text, known, script, pipelines: 0, words: 0, has: Has::of(text), variables, outputs, way: Way::new() }
         .run(root);
 }
 
@@ -28,6 +35,10 @@ pub(super) struct Walk<'a> {
     pub(super) known: &'a Known<'a>,
     script: &'a mut ScriptFact,
     pub(super) pipelines: usize,
+    /// How many words were read, each in every way.
+    words: usize,
+    /// What stands anywhere in the text.
+    has: Has,
     /// What the script gives its variables: what is known from outside no longer holds.
     pub(super) variables: BTreeMap<String, Variable>,
     /// The pipelines of substitutions, by their nodes.
@@ -36,9 +47,37 @@ pub(super) struct Walk<'a> {
     pub(super) way: Way,
 }
 
+/// What stands anywhere in a text: of what does not, nothing needs to be looked for.
+struct Has {
+    /// `&`
+    ampersand: bool,
+    /// What begins something that is substituted.
+    substitutes: bool,
+    /// A word or a sign by which variables are given values.
+    gives: bool,
+}
+
+/// Without these in its text a script gives no variable a value.
+const GIVES: &[&str] = &[
+    "=", "((", "$[", "for", "select", "read", "mapfile", "getopts", "printf", "let", "wait", "declare", "typeset",
+    "export", "local", "unset",
+];
+
+static GIVING: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| AhoCorasick::new(GIVES).ok());
+
+impl Has {
+    fn of(text: &str) -> Has {
+        let signs = memchr::memchr2(b'`', b'$', text.as_bytes()).is_some();
+        let gives = GIVING.as_ref().is_none_or(|words| words.is_match(text));
+        Has { ampersand: memchr::memchr(b'&', text.as_bytes()).is_some(), substitutes: signs, gives }
+    }
+}
+
 impl<'a> Walk<'a> {
     fn run(mut self, root: Node<'a>) {
-        self.collect(root);
+        if self.has.gives {
+            self.collect(root);
+        }
         let mut stack: Vec<(Node<'a>, Option<Place>)> = vec![(root, None)];
         while let Some((node, place)) = stack.pop() {
             if self.script.commands.len() > MAX_COMMANDS {
@@ -51,11 +90,13 @@ impl<'a> Walk<'a> {
     }
 
     fn visit(&mut self, node: Node<'a>, place: Option<Place>, stack: &mut Vec<(Node<'a>, Option<Place>)>) {
-        self.leftovers(node);
+        if self.has.substitutes {
+            self.leftovers(node);
+        }
         match node.kind() {
             "program" | "list" | "compound_statement" | "subshell" | "do_group" | "if_statement" | "elif_clause"
             | "else_clause" | "while_statement" | "case_statement" | "case_item" | "negated_command" => {
-                if has_token(node, "&") {
+                if self.has.ampersand && has_token(node, "&") {
                     self.script.background = true;
                 }
                 // What stands in a compound shares its pipe: `curl … | { sh; }`.
@@ -172,8 +213,8 @@ impl<'a> Walk<'a> {
     }
 
     fn push(&mut self, node: Node<'a>, place: Option<Place>, stack: &mut Vec<(Node<'a>, Option<Place>)>) {
-        for child in named_children(node).into_iter().rev() {
-            stack.push((child, place));
+        if node.child_count() > 0 {
+            stack.extend(named_children(node).into_iter().rev().map(|child| (child, place)));
         }
     }
 
@@ -203,11 +244,17 @@ impl<'a> Walk<'a> {
                 named_children(*child).into_iter().filter(|part| part.kind() != "file_descriptor").collect();
             if child.kind() == "file_redirect" && targets.len() > 1 {
                 let extra: Vec<Word> = targets.iter().skip(1).map(|target| self.word(*target)).collect();
+                let ways = self.script.commands.len().saturating_sub(before);
+                self.words += ways * extra.len();
+                let most = if self.words > MAX_WORDS { 1 } else { ways };
                 match (simple, self.script.commands.get_mut(before..)) {
                     (Some(_), Some(read)) => {
-                        read.iter_mut().for_each(|command| command.words.extend(extra.iter().cloned()))
+                        read.iter_mut().take(most).for_each(|command| command.words.extend(extra.iter().cloned()))
                     }
                     (None, _) | (_, None) => self.unknown("A redirection has more than one target."),
+                }
+                if most < ways {
+                    self.unknown(TOO_MANY_WORDS);
                 }
             }
             stack.push((*child, Some(here)));
@@ -251,7 +298,12 @@ impl<'a> Walk<'a> {
     fn command(&mut self, node: Node<'a>, place: Option<Place>, stack: &mut Vec<(Node<'a>, Option<Place>)>) {
         let place = self.place(place);
         let children = named_children(node);
-        for way in self.ways(&children) {
+        for (n, way) in self.ways(&children).into_iter().enumerate() {
+            self.words += children.len();
+            if n > 0 && self.words > MAX_WORDS {
+                self.unknown(TOO_MANY_WORDS);
+                break;
+            }
             self.way = way;
             let command = self.one_command(&children, place);
             self.script.commands.push(command);
@@ -431,12 +483,26 @@ fn substitutions<'a>(word: Node<'a>, stack: &mut Vec<(Node<'a>, Option<Place>)>)
     stack.push((word, None));
 }
 
+/// So many children are found one by one; for more a cursor is made, which costs more than it saves for few.
+const FEW: u32 = 6;
+
 pub(super) fn named_children(node: Node<'_>) -> Vec<Node<'_>> {
+    if node.named_child_count() == 0 {
+        return Vec::new();
+    }
+    children_of(node, Node::is_named)
+}
+
+/// Returns the children of a node that are wanted.
+pub(super) fn children_of<'a>(node: Node<'a>, wanted: impl Fn(&Node<'a>) -> bool) -> Vec<Node<'a>> {
+    let count = node.child_count();
+    if count <= FEW {
+        return (0..count).filter_map(|n| node.child(n)).filter(wanted).collect();
+    }
     let mut cursor = node.walk();
-    node.named_children(&mut cursor).collect()
+    node.children(&mut cursor).filter(wanted).collect()
 }
 
 fn has_token(node: Node<'_>, token: &str) -> bool {
-    let mut cursor = node.walk();
-    node.children(&mut cursor).any(|child| !child.is_named() && child.kind() == token)
+    !children_of(node, |child| !child.is_named() && child.kind() == token).is_empty()
 }

@@ -1,7 +1,7 @@
 //! Reads one word of a script: what the program would be given, as far as that is known before anything runs.
 
 use super::variables::names;
-use super::walk::{Walk, named_children};
+use super::walk::{Walk, children_of, named_children};
 use crate::domain::gate::facts::Word;
 use tree_sitter::Node;
 
@@ -99,9 +99,7 @@ impl<'a> Walk<'a> {
             return;
         }
         let mut at = node.start_byte();
-        let mut cursor = node.walk();
-        let children: Vec<Node<'a>> = node.children(&mut cursor).collect();
-        for child in children {
+        for child in children_of(node, |_| true) {
             self.overlooked(self.text.get(at..child.start_byte()).unwrap_or(""));
             at = child.end_byte().max(at);
         }
