@@ -28,12 +28,40 @@ pub fn folder(path: &Path) -> Result<File> {
     without_links(path, libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NOFOLLOW)
 }
 
-/// Returns whether a path leads to something and has no link anywhere in it, its end included.
-pub fn is_without_links(path: &Path) -> bool {
+/// Opens a path for naming it only, when it leads to something and has no link anywhere in it, its end included.
+pub fn without_any_link(path: &Path) -> Option<File> {
     #[cfg(target_os = "linux")]
-    return at_once(path, libc::O_PATH).is_ok(); // With O_NOFOLLOW, a link at the end would be opened itself.
+    return at_once(path, libc::O_PATH).ok(); // With O_NOFOLLOW, a link at the end would be opened itself.
     #[cfg(not(target_os = "linux"))]
-    return false;
+    return None;
+}
+
+/// The longest name that is handed to the system without a copy of its own, in bytes.
+const SHORT: usize = 255;
+
+/// Returns where a link leads that stands in a folder which is open for naming.
+///
+/// # Errors
+/// As the system says; of what is there and no link, `EINVAL`.
+pub fn read_link_in(folder: &File, name: &[u8]) -> Result<Vec<u8>> {
+    let mut short = [0u8; SHORT + 1];
+    let long;
+    let name = match short.get_mut(..name.len()) {
+        Some(place) if name.len() <= SHORT && !name.contains(&0) => {
+            place.copy_from_slice(name);
+            short.as_ptr().cast()
+        }
+        _ => {
+            long = CString::new(name).map_err(|_| ErrorKind::InvalidInput)?;
+            long.as_ptr()
+        }
+    };
+    let mut target = [0u8; libc::PATH_MAX as usize];
+    // SAFETY: the name ends with NUL and the buffer has the length that is given; both live over the call.
+    let length = unsafe { libc::readlinkat(folder.as_raw_fd(), name, target.as_mut_ptr().cast(), target.len()) };
+    let length = usize::try_from(length).map_err(|_| Error::last_os_error())?;
+    // One that fills the buffer may go on; the system follows none that is so long.
+    target.get(..length).filter(|_| length < target.len()).map(<[u8]>::to_vec).ok_or(ErrorKind::InvalidInput.into())
 }
 
 /// Returns which object of the file system something is, and when it was last changed.
@@ -111,6 +139,28 @@ mod tests {
     use super::*;
     use std::io::Read;
     use std::os::unix::fs::symlink;
+
+    #[test]
+    fn a_link_in_a_folder_is_read_whatever_its_name_is() {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::create_dir(folder.path().join("b")).expect("a folder");
+        std::fs::write(folder.path().join("b/plain"), "x").expect("a file");
+        let long = "x".repeat(250);
+        for name in ["b/short", &format!("b/{long}")] {
+            symlink("where", folder.path().join(name)).expect("a link");
+        }
+        let open = File::open(folder.path()).expect("it opens");
+        for name in
+            ["b/short".to_string(), format!("b/{long}"), format!("b/./{long}"), format!("b/{}short", "./".repeat(300))]
+        {
+            assert_eq!(read_link_in(&open, name.as_bytes()).expect(&name), b"where");
+        }
+        let error = |name: &[u8]| read_link_in(&open, name).expect_err("it is no link").raw_os_error();
+        assert_eq!(error(b"b/plain"), Some(libc::EINVAL));
+        assert_eq!(error(b"none"), Some(libc::ENOENT));
+        assert_eq!(error(b"b/plain/x"), Some(libc::ENOTDIR));
+        assert_eq!(error(b"b\0"), None);
+    }
 
     #[test]
     fn no_link_on_the_way_is_followed_by_either_road() {

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::ffi::OsString;
+use std::fs::File;
 use std::io::ErrorKind;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -34,8 +35,15 @@ enum Stand {
     Closed,
 }
 
-/// A folder, and the canonical one that it leads to, if it leads to one.
-type Start = (PathBuf, Option<Rc<[u8]>>);
+/// A folder from which names are followed.
+struct Start {
+    /// As it was asked for.
+    asked: PathBuf,
+    /// The canonical one that it leads to, if it leads to one.
+    at: Option<Rc<[u8]>>,
+    /// That, open for naming: what stands below it is asked for from there, which is shorter than from the root.
+    open: Option<File>,
+}
 
 /// One name in a folder.
 pub struct Entry {
@@ -68,22 +76,27 @@ impl Roads {
         if !bytes.starts_with(b"/") {
             return self.resolve(&std::env::current_dir().ok()?.join(path));
         }
-        if self.is_canonical(path) {
+        if self.canonical(path).is_some() {
             return Some(as_stored(path.to_path_buf()));
         }
+        self.walked(path)
+    }
+
+    fn walked(&self, path: &Path) -> Option<PathBuf> {
+        let bytes = path.as_os_str().as_bytes();
         self.walk(Vec::with_capacity(bytes.len() + 16), bytes).map(into_path).map(as_stored)
     }
 
-    /// Returns whether one question tells that a path of several parts is there and has no link in it. When it does not,
-    /// the way is walked.
-    fn is_canonical(&self, path: &Path) -> bool {
+    /// Opens a path of several parts for naming, when one question tells that it is there and has no link in it. When it
+    /// does not, the way is walked.
+    fn canonical(&self, path: &Path) -> Option<File> {
         let bytes = path.as_os_str().as_bytes();
         let parts = || bytes.get(1..).unwrap_or(&[]).split(|b| *b == b'/');
         if parts().take(WORTH_IT).count() < WORTH_IT || parts().any(|part| matches!(part, b"" | b"." | b"..")) {
-            return false;
+            return None;
         }
         self.looks.set(self.looks.get() + 1);
-        open::is_without_links(path)
+        open::without_any_link(path)
     }
 
     /// As [`Roads::resolve`], of a name in a folder; the folder itself is followed once.
@@ -91,18 +104,41 @@ impl Roads {
         if name.starts_with('/') {
             return self.resolve(Path::new(name));
         }
-        let known = self.starts.borrow().iter().find(|(start, _)| start == folder).map(|(_, at)| at.clone());
+        let known = self.starts.borrow().iter().find(|start| start.asked == folder).map(|start| start.at.clone());
         let start = match known {
             Some(start) => start,
-            None => {
-                let start = self.resolve(folder).map(|path| Rc::from(path.as_os_str().as_bytes()));
-                self.starts.borrow_mut().push((folder.to_path_buf(), start.clone()));
-                start
-            }
+            None => self.start(folder),
         }?;
         let mut at = Vec::with_capacity(start.len() + name.len() + 1);
         at.extend_from_slice(if &*start == b"/" { b"" } else { &start });
         self.walk(at, name.as_bytes()).map(into_path).map(as_stored)
+    }
+
+    /// Follows a folder from which names will be followed, and keeps it.
+    fn start(&self, folder: &Path) -> Option<Rc<[u8]>> {
+        let absolute = folder.is_absolute();
+        let open = if absolute { self.canonical(folder) } else { None };
+        let found = match open {
+            Some(_) => Some(as_stored(folder.to_path_buf())),
+            None if absolute => self.walked(folder),
+            None => self.resolve(folder),
+        };
+        let at: Option<Rc<[u8]>> = found.map(|path| Rc::from(path.as_os_str().as_bytes()));
+        self.starts.borrow_mut().push(Start { asked: folder.to_path_buf(), at: at.clone(), open });
+        at
+    }
+
+    /// Reads a link by its canonical name, from the folder above it that is open.
+    fn read_link(&self, at: &[u8]) -> std::io::Result<Vec<u8>> {
+        for start in self.starts.borrow().iter() {
+            if let (Some(above), Some(open)) = (&start.at, &start.open)
+                && let Some(below) = at.strip_prefix(&**above).and_then(|below| below.strip_prefix(b"/"))
+                && !below.is_empty()
+            {
+                return open::read_link_in(open, below);
+            }
+        }
+        std::fs::read_link(Path::new(std::ffi::OsStr::from_bytes(at))).map(|target| target.into_os_string().into_vec())
     }
 
     /// Returns whether it is already known that nothing stands at a canonical path.
@@ -174,8 +210,8 @@ impl Roads {
             return stand.clone();
         }
         self.looks.set(self.looks.get() + 1);
-        let stand = match std::fs::read_link(Path::new(std::ffi::OsStr::from_bytes(at))) {
-            Ok(target) => Stand::Link(Rc::from(target.into_os_string().into_vec())),
+        let stand = match self.read_link(at) {
+            Ok(target) => Stand::Link(Rc::from(target)),
             // It is there, and no link.
             Err(error) if error.kind() == ErrorKind::InvalidInput && error.raw_os_error() == Some(libc::EINVAL) => {
                 Stand::Here

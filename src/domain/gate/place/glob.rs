@@ -71,44 +71,96 @@ fn set(inner: &str, c: char) -> Option<&str> {
     (c == '[').then_some(inner)
 }
 
-/// Patterns of one purpose, sorted so that most names are told by one look into a table.
+/// Patterns of one purpose, sorted so that most names are told by a few looks into tables.
 pub(super) struct Patterns {
     exact: HashSet<String>,
-    ends: Vec<String>,
-    starts: Vec<String>,
+    /// By the first letter of those, one bit for each length.
+    lengths: [u64; 32],
+    /// Ends by their last letter, starts by their first.
+    ends: Lettered,
+    starts: Lettered,
+    /// Patterns by their first letter; where that is open by their last; where both are, all.
+    first: Lettered,
+    last: Lettered,
     others: Vec<String>,
+}
+
+/// Texts by one of their letters.
+struct Lettered(Vec<Vec<String>>);
+
+impl Lettered {
+    fn new() -> Lettered {
+        Lettered((0..256).map(|_| Vec::new()).collect())
+    }
+
+    fn add(&mut self, letter: Option<u8>, text: String) {
+        if let Some(texts) = self.0.get_mut(usize::from(letter.unwrap_or(0))) {
+            texts.push(text);
+        }
+    }
+
+    fn under(&self, letter: Option<&u8>) -> impl Iterator<Item = &str> {
+        self.0.get(usize::from(letter.copied().unwrap_or(0))).into_iter().flatten().map(String::as_str)
+    }
+}
+
+/// Returns where the bit of a name stands in a table of lengths.
+fn shape(name: &str) -> (usize, u64) {
+    let first = name.as_bytes().first().copied().unwrap_or(0);
+    (usize::from(first & 31), 1 << name.len().min(63))
 }
 
 impl Patterns {
     /// Sorts patterns, without regard to case.
     pub(super) fn new(patterns: &[&str]) -> Patterns {
-        let mut sorted = Patterns { exact: HashSet::new(), ends: Vec::new(), starts: Vec::new(), others: Vec::new() };
+        let empty = Lettered::new;
+        let mut sorted = Patterns {
+            exact: HashSet::new(),
+            lengths: [0; 32],
+            ends: empty(),
+            starts: empty(),
+            first: empty(),
+            last: empty(),
+            others: Vec::new(),
+        };
         for pattern in patterns.iter().map(|pattern| pattern.to_lowercase()) {
-            let plain = |text: &str| !text.contains(['*', '?', '[']);
-            match (pattern.strip_prefix('*'), pattern.strip_suffix('*')) {
-                _ if plain(&pattern) => {
-                    sorted.exact.insert(pattern);
-                }
-                (Some(end), _) if plain(end) => sorted.ends.push(end.to_string()),
-                (_, Some(start)) if plain(start) => sorted.starts.push(start.to_string()),
-                _ => sorted.others.push(pattern),
-            }
+            sorted.sort(pattern);
         }
         sorted
+    }
+
+    fn sort(&mut self, pattern: String) {
+        let plain = |text: &str| !text.contains(['*', '?', '[']);
+        let open = |letter: u8| matches!(letter, b'*' | b'?' | b'[' | b']');
+        if plain(&pattern) {
+            let (letter, length) = shape(&pattern);
+            if let Some(lengths) = self.lengths.get_mut(letter) {
+                *lengths |= length;
+            }
+            self.exact.insert(pattern);
+            return;
+        }
+        let (first, last) = (pattern.bytes().next(), pattern.bytes().last());
+        match (pattern.strip_prefix('*'), pattern.strip_suffix('*')) {
+            (Some(end), _) if plain(end) => self.ends.add(last, end.to_string()),
+            (_, Some(start)) if plain(start) => self.starts.add(first, start.to_string()),
+            _ if first.is_some_and(|letter| !open(letter)) => self.first.add(first, pattern),
+            _ if last.is_some_and(|letter| !open(letter)) => self.last.add(last, pattern),
+            _ => self.others.push(pattern),
+        }
     }
 
     /// Returns whether a name in small letters fits one of the patterns.
     pub(super) fn fit(&self, name: &str) -> bool {
         let (first, last) = (name.as_bytes().first(), name.as_bytes().last());
-        // One letter tells most apart, for less than a comparison of texts.
-        self.exact.contains(name)
-            || self.ends.iter().any(|end| end.as_bytes().last() == last && name.ends_with(end.as_str()))
-            || self.starts.iter().any(|start| start.as_bytes().first() == first && name.starts_with(start.as_str()))
-            || self.others.iter().any(|pattern| {
-                let open = |letter: Option<&u8>| matches!(letter, Some(b'*' | b'?' | b'[' | b']'));
-                let (begin, end) = (pattern.as_bytes().first(), pattern.as_bytes().last());
-                (begin == first || open(begin)) && (end == last || open(end)) && matches(pattern, name)
-            })
+        let (letter, length) = shape(name);
+        let exact = self.lengths.get(letter).is_some_and(|lengths| lengths & length != 0);
+        exact && self.exact.contains(name)
+            || self.ends.under(last).any(|end| name.ends_with(end))
+            || self.starts.under(first).any(|start| name.starts_with(start))
+            || self.first.under(first).any(|pattern| matches(pattern, name))
+            || self.last.under(last).any(|pattern| matches(pattern, name))
+            || self.others.iter().any(|pattern| matches(pattern, name))
     }
 }
 
@@ -136,9 +188,12 @@ mod tests {
         ] {
             assert_eq!(matches(pattern, text), fits, "{pattern} {text}");
         }
-        let all = ["x.Env", "*.PEM", "id_*", "a?c", "s[ab]*.json"];
+        let all = ["x.Env", "*.PEM", "id_*", "a?c", "s[ab]*.json", "*a?.key", "*q*", "[xy]z", "k[ab]"];
         let sorted = Patterns::new(&all);
-        for name in ["x.env", "k.pem", "id_rsa", "abc", "sa1.json", "x.en", "id", "ac", "sc1.json", ""] {
+        for name in [
+            "x.env", "k.pem", "id_rsa", "abc", "sa1.json", "x.en", "id", "ac", "sc1.json", "", "bab.key", "aqa", "yz",
+            "ka", "kc", "*", "ab.key",
+        ] {
             assert_eq!(sorted.fit(name), all.iter().any(|p| matches(&p.to_lowercase(), name)), "{name}");
         }
     }

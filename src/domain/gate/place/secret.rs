@@ -221,27 +221,54 @@ fn matches_place(pattern: &str, path: &str) -> bool {
     }
 }
 
+/// A name, and what is left of it step by step without the marks of copies.
+pub(super) struct Forms<'a> {
+    forms: [&'a str; 8],
+    count: usize,
+}
+
+impl<'a> Forms<'a> {
+    fn add(&mut self, form: &'a str) {
+        if form.is_empty() || self.contains(&form) {
+            return;
+        }
+        if let Some(place) = self.forms.get_mut(self.count) {
+            *place = form;
+            self.count += 1;
+        }
+    }
+}
+
+impl<'a> std::ops::Deref for Forms<'a> {
+    type Target = [&'a str];
+
+    fn deref(&self) -> &[&'a str] {
+        self.forms.get(..self.count).unwrap_or(&[])
+    }
+}
+
 /// Returns a name and what is left of it without the marks of backups, copies, auto-saves and line numbers.
-pub(super) fn plain_forms(name: &str) -> Vec<&str> {
-    let mut forms = Vec::with_capacity(8);
-    forms.push(name);
+pub(super) fn plain_forms(name: &str) -> Forms<'_> {
+    let mut forms = Forms { forms: [""; 8], count: 0 };
+    forms.add(name);
     let trimmed = name.trim_matches(|c: char| c == '#' || c == '~' || c.is_whitespace());
     // Emacs writes a backup's folders with `!` in place of `/`.
     let trimmed = trimmed.rsplit('!').next().unwrap_or(trimmed);
     let cut = trimmed.split(['#', ':']).next().unwrap_or(trimmed);
     for form in [trimmed, cut] {
         let mut form = form;
+        // With the name itself these are seven at most.
         for _ in 0..3 {
-            if !forms.contains(&form) {
-                forms.push(form);
-            }
+            forms.add(form);
             let last = form.as_bytes().last();
             let mut suffixes = BACKUP_SUFFIXES.iter().filter(|suffix| suffix.as_bytes().last() == last);
             let Some(shorter) = suffixes.find_map(|suffix| form.strip_suffix(suffix)) else { break };
             form = shorter;
         }
+        if cut.len() == trimmed.len() {
+            break;
+        }
     }
-    forms.retain(|form| !form.is_empty());
     forms
 }
 
