@@ -4,11 +4,13 @@
 //! kind that is not on the list, or text that the pre-check refuses makes the script unknown, and
 //! unknown asks. Nothing here judges, and nothing recurses on the input.
 
+mod continued;
 mod variables;
 mod walk;
 mod word;
 
 use crate::domain::gate::facts::ScriptFact;
+use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
 use tree_sitter::{ParseOptions, Parser};
@@ -76,6 +78,14 @@ pub fn read(text: &str, known: &Known<'_>, patience: &Patience) -> ScriptFact {
         script.unknown.push(why);
         return script;
     }
+    let text = match continued::joined(text) {
+        Ok(text) => text,
+        Err(why) => {
+            script.unknown.push(why.to_string());
+            Cow::Borrowed(text)
+        }
+    };
+    let text = text.as_ref();
     match parse(text, patience) {
         None => script.unknown.push("The command is too tangled to be parsed.".to_string()),
         Some(tree) if tree.root_node().has_error() => {
@@ -202,6 +212,7 @@ mod tests {
         assert_eq!(names("[ -n \"$(a)\" ] && [[ $(b) = x ]]"), ["a", "b"]);
         assert_eq!(names("f() { a; }; export X=$(b)"), ["a", "b", "export"]);
         assert_eq!(names("echo ${x:-$(a)} $((1+2))"), ["a", "echo"]);
+        assert_eq!(names("echo \"$\\\n(a)\" $\\\n(b) <\\\n(c) |\\\n d; e\\\nf"), ["a", "b", "c", "d", "echo", "ef"]);
     }
 
     #[test]
@@ -219,6 +230,9 @@ mod tests {
             "echo ${y#$(b)}",
             "echo \"${y%`b`}\"",
             "cat <<E\n`b`\nE",
+            "cat <<'E' \\\n; id\nE\n",
+            "echo `i\\\nd`",
+            "echo \"$\\\n{x@P}\"",
             &long,
             &deep,
         ] {
