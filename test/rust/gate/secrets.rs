@@ -303,6 +303,17 @@ fn a_scan_is_linear_whatever_the_text() {
         "ghp_sk-glpat-xoxb-npm_",
         "cookie: a=b; ",
         "\u{e9}=\u{e9}:",
+        "password: ",
+        "|password|\n",
+        "password,x\n",
+        "curl -u jo:x ",
+        ":*:",
+        "WIFI:P:",
+        "\"SYMMETRIC\"",
+        "chpasswd ",
+        "abandon ability able about above absent ",
+        "datadog-key-4f2a9c1b7e3d5a6b8c0d ",
+        "x4f2a9c1b7e3d5a6b-",
     ] {
         let _ = secret::scan(&piece.repeat((1 << 17) / piece.len()));
     }
@@ -421,5 +432,191 @@ fn open_keys_names_and_sealed_values_pass() {
         "{\"d\": \"M12.5 3.2L4.4 9.1z\"}",
     ] {
         assert_eq!(world.verdict("message", json!({"text": text})), "pass", "{text}");
+    }
+}
+
+#[test]
+fn passwords_in_prose_are_found_in_many_languages_and_tables() {
+    for seed in 1..=8 {
+        let value = format!("{}#{}!7", drawn(BASE62, 6, seed), drawn(BASE62, 5, seed + 90));
+        for form in [
+            "the wifi password for guests is now @.",
+            "Das neue Passwort für den Drucker lautet @, danke.",
+            "Le mot de passe de la boîte est : @ (à changer).",
+            "La contraseña del router es @",
+            "A senha do servidor é @",
+            "Het wachtwoord is @",
+            "Пароль от сервера: @",
+            "服务器密码：@",
+            "管理画面のパスワードは @ です",
+            "PW는@",
+            "hasło: @",
+            "[09:12] <ana> pw of the nas: @",
+            "user jo / PW: @",
+            "#+begin_src sql :dbuser a :dbpassword @ :database b",
+            "| host | user | password |\n|------+------+----------|\n| a.b  | jo   | @ |",
+            "name,password,note\njo,@,old\n",
+        ] {
+            let text = form.replace('@', &value);
+            let (masked, found) = secret::mask(&text);
+            assert!(!found.is_empty() && !masked.contains(&value), "{text}: {masked}");
+        }
+    }
+    for text in [
+        "The password is stored in the key ring, not in this file.",
+        "Das Passwort lautet wie immer.",
+        "Le mot de passe est obligatoire : 12 caractères.",
+        "la contraseña es obligatoria",
+        "密码：请输入您的密码",
+        "| name | password |\n|------+----------|\n| jo   | see vault |",
+        "name,password\njo,hidden\n",
+        "let credentials = Credentials::new(None, None);",
+        "password: Option<String>,",
+        "keyPassword = project.properties[\"RELEASE_KEY\"] as String",
+        ".field--password:focus{color:#3f51b5;margin:0 0 2px}",
+        "{label:\"Password:\",hint:\"Remember me:\"}",
+        "https://a.example/reset-password?lang=de&step=2",
+    ] {
+        let found = secret::scan(text);
+        assert!(found.is_empty(), "{text}: {found:?}");
+    }
+}
+
+#[test]
+fn passwords_in_command_lines_and_in_files_of_their_own_form_are_found() {
+    for seed in 1..=8 {
+        let value = format!("{}=k!{}", drawn(BASE62, 5, seed), drawn(BASE62, 7, seed + 40));
+        for form in [
+            "smbclient //nas/media -U 'jo%@'",
+            "echo 'www:@' | chpasswd",
+            "net use X: \\\\host\\share /user:corp\\jo @",
+            "htpasswd -bB users jo @",
+            "curl --user=jo:@ https://a.example/",
+            "curl -ujo:@ https://a.example/",
+            "lftp -u jo,@ ftp.a.example",
+            "ipmitool -H h -U root -P @ power status",
+            "ConvertTo-SecureString -AsPlainText -Force @",
+            "sqlplus jo/@@//db.a.example:1521/X",
+            "mc alias set store https://a.example user @",
+            "db.a.example:5432:*:jo:@",
+            "*:*:*:jo:@",
+            "WIFI:T:WPA;S:home;P:@;;",
+            "(setq smtpmail-auth-credentials '((\"mail.a.example\" 587 \"jo\" \"@\")))",
+            "easy_setopt(handle, CURLOPT_PASSWORD, \"@\");",
+            "PASSWORD = os.environ.get(\"PASSWORD\") or \"@\"",
+            "DB_PASSWORD=${DB_PASSWORD:-@}",
+        ] {
+            let text = form.replacen('@', &value, 1);
+            let (masked, found) = secret::mask(&text);
+            assert!(!found.is_empty() && !masked.contains(&value), "{text}: {masked}");
+        }
+    }
+    for text in [
+        "curl -u jo: https://a.example/",
+        "curl -u \"$USER:$PASS\" https://a.example/",
+        "net use X: \\\\host\\share /user:jo *",
+        "htpasswd -c users jo",
+        "ConvertTo-SecureString $plain -AsPlainText -Force",
+        "db.a.example:5432:shop:jo:*",
+        "pattern: -----BEGIN (RSA|EC) PRIVATE KEY-----",
+        "echo 'export PASSWORD=\"'$PASSWORD'\"' >> .env",
+    ] {
+        let found = secret::scan(text);
+        assert!(found.is_empty(), "{text}: {found:?}");
+    }
+}
+
+#[test]
+fn tokens_beside_the_name_of_a_service_are_found_and_digests_are_not() {
+    let small = "abcdefghijklmnopqrstuvwxyz0123456789";
+    let mut missed = Vec::new();
+    for seed in 1..=30 {
+        let (hex, mixed, id) = (drawn(HEX, 32, seed), drawn(small, 32, seed), uuid(seed));
+        missed.extend(
+            [
+                format!("openweathermap={hex}"),
+                format!("the mailerlite key {mixed}"),
+                format!("mapquest_consumer {mixed}"),
+                format!("coinlayerSecretKey-{mixed}"),
+                format!("get(\"https://api.openweathermap.org/data?q=Rome&appid={hex}\")"),
+                format!("postmark server token {id}"),
+                format!("pipedrive: '{mixed}'"),
+                format!("secret_id: {id}"),
+                format!("api_token: \"Bearer {mixed}\""),
+            ]
+            .into_iter()
+            .filter(|text| secret::scan(text).is_empty()),
+        );
+    }
+    assert!(missed.len() * 100 <= 30 * 9 * 2, "{missed:#?}");
+    for seed in 1..=30 {
+        let (hex, id) = (drawn(HEX, 40, seed), uuid(seed));
+        for text in [
+            format!("datadog: pinned to commit {hex}"),
+            format!("uses: circleci/checkout@{hex}"),
+            format!("sentry trace id {id}"),
+            format!("https://github.com/mapbox/mapbox-gl/commit/{hex}"),
+            format!("heroku release {hex}"),
+            format!("stripe customer id: {id}"),
+            format!("docker.io/grafana/grafana@sha256:{}", drawn(HEX, 64, seed)),
+        ] {
+            let found = secret::scan(&text);
+            assert!(found.is_empty(), "{text}: {found:?}");
+        }
+    }
+}
+
+#[test]
+fn tokens_of_smaller_services_are_found_by_their_shape() {
+    for (prefix, letters, length) in [
+        ("HRKU-", "", 0),
+        ("SU", "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", 56),
+        ("shpss_", BASE62, 32),
+        ("phs_", BASE62, 50),
+        ("sb_secret_", BASE62, 31),
+        ("cr-", HEX, 58),
+        ("s-s4t2ud-", HEX, 64),
+        ("packagist_acs_", HEX, 64),
+        ("vca_", BASE62, 60),
+        ("pat_", BASE62, 64),
+        ("key_", HEX, 28),
+        ("tss_", BASE62, 36),
+        ("rootly_", HEX, 64),
+        ("fio-u-", BASE62, 64),
+        ("SWMTKN-1-", "", 1),
+        ("xprv", BASE62, 107),
+    ] {
+        for seed in 1..=6 {
+            let body = match length {
+                0 => uuid(seed),
+                1 => format!("{}-{}", drawn(HEX, 50, seed), drawn(HEX, 25, seed)),
+                _ => drawn(letters, length, seed),
+            };
+            let text = format!("see {prefix}{body} there");
+            assert!(!secret::mask(&text).0.contains(&body), "{text}");
+        }
+    }
+}
+
+#[test]
+fn seed_phrases_are_found_by_their_checksum() {
+    // Published examples of BIP 39, not wallets.
+    let twelve = "legal winner thank year wave sausage worth useful legal winner thank yellow";
+    let eighteen = "gravity machine north sort system female filter attitude volume fold club stay feature office ecology stable narrow fog";
+    for phrase in [twelve, eighteen] {
+        for text in [
+            phrase.to_string(),
+            format!("MNEMONIC=\"{phrase}\"\n"),
+            format!("my seed phrase:\n{}", phrase.replace(' ', "\n")),
+            phrase.split(' ').zip(1..).map(|(word, n)| format!("{n}. {word}")).collect::<Vec<_>>().join(" "),
+        ] {
+            let (masked, found) = secret::mask(&text);
+            assert!(found.iter().any(|one| one.kind == "seed phrase") && !masked.contains("winner thank"), "{text}");
+        }
+    }
+    for text in
+        [twelve.replace("yellow", "zoo"), "open the door and walk over the old bridge again today with me".to_string()]
+    {
+        assert!(secret::scan(&text).is_empty(), "{text}");
     }
 }

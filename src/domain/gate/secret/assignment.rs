@@ -1,11 +1,12 @@
 //! Secrets by where they stand: assignments to telling names, passwords in addresses, headers and options.
 
 use super::names::{Says, may_tell, plain, says};
+use super::seed::Seeds;
 use super::values::{
     Counts, entropy, is_drawn, is_file, is_identifier, is_jumbled, is_kept_elsewhere, is_numbered_slug, is_placeholder,
-    is_random, is_slug, is_uuid, one_letter,
+    is_random, is_slug, is_uuid, one_letter, unspoken,
 };
-use super::{Certainty, Finding};
+use super::{Certainty, Finding, near};
 
 /// The most bytes that are looked at before a sign.
 const BEFORE: usize = 256;
@@ -18,8 +19,22 @@ const JUDGED: usize = 8;
 pub(super) fn scan(text: &str) -> Vec<Finding> {
     let mut scan = Scan { text, run: 0, judged: 0, found: Vec::new() };
     let bytes = text.as_bytes();
+    let (mut run, mut seeds) = (0, Seeds::default());
     for (at, byte) in bytes.iter().enumerate() {
+        // Most bytes are letters, and no letter is a sign.
+        if byte.is_ascii_alphanumeric() || *byte == b'_' {
+            continue;
+        }
         let next = bytes.get(at + 1).copied().unwrap_or(b' ');
+        if *byte != b'-' {
+            if at - run >= near::LEAST {
+                scan.found.extend(near::token(text, run, at));
+            }
+            run = at + 1;
+        }
+        if next.is_ascii_lowercase() && byte.is_ascii_whitespace() {
+            scan.found.extend(seeds.word(text, at + 1));
+        }
         match byte {
             b'=' | b':' => scan.assigned(at),
             b'@' => scan.address(at),
@@ -30,6 +45,9 @@ pub(super) fn scan(text: &str) -> Vec<Finding> {
             b' ' | b'\t' if next.is_ascii_alphanumeric() || matches!(next, b'"' | b'\'') => scan.behind_word(at),
             _ => {}
         }
+    }
+    if text.len() - run >= near::LEAST {
+        scan.found.extend(near::token(text, run, text.len()));
     }
     scan.found
 }
@@ -84,7 +102,12 @@ impl<'a> Scan<'a> {
                 .take(VALUE)
                 .position(|b| b == first || b == b'\n' || (b == b'\\' && first == b'"'))
                 .unwrap_or_else(|| floor(inner, VALUE));
-            return Some(Value { start: start + 1, text: inner.get(..end)?, quoted: true });
+            let (start, text) = (start + 1, inner.get(..end)?);
+            // `"Bearer …"`: the scheme is no part of the secret.
+            let scheme =
+                ["Bearer ", "bearer ", "Basic ", "Token ", "token ", "ApiKey "].iter().find(|s| text.starts_with(**s));
+            let skip = scheme.map_or(0, |scheme| scheme.len());
+            return Some(Value { start: start + skip, text: text.get(skip..)?, quoted: true });
         }
         let end = self.run_end(start);
         Some(Value { start, text: self.text.get(start..end)?, quoted: false })
@@ -113,7 +136,23 @@ impl<'a> Scan<'a> {
         {
             return;
         }
-        let Some(name) = name_before(self.before(at, BEFORE)) else { return };
+        let left = self.before(at, BEFORE);
+        let Some(mut name) = name_before(left) else { return };
+        // `"Password:", …`: the sign is the end of a text.
+        let closing = matches!(self.byte(at + 1), b'"' | b'\'')
+            && left.len() > name.len()
+            && left.as_bytes().get(left.len() - name.len() - 1) == Some(&self.byte(at + 1));
+        if closing
+            && (self.byte(at + 2).is_ascii_whitespace()
+                || matches!(self.byte(at + 2), b',' | b';' | b')' | b']' | b'}'))
+        {
+            return;
+        }
+        // `Unseal Key 1: …`
+        if name.len() == 1 && name.bytes().all(|b| b.is_ascii_digit()) {
+            let head = left.trim_end().strip_suffix(name).map_or("", str::trim_end);
+            name = if head.ends_with("Key") || head.ends_with("key") { last_word(head) } else { name };
+        }
         match name {
             "value" | "Value" | "VALUE" | "default" | "content" => return self.named_beside(at),
             _ if name.eq_ignore_ascii_case("authorization") || name.eq_ignore_ascii_case("proxy-authorization") => {
@@ -137,12 +176,30 @@ impl<'a> Scan<'a> {
         let rest = self.text.as_bytes().get(at + 1..).unwrap_or(&[]);
         let folded = rest.iter().take(64).take_while(|b| b.is_ascii_whitespace() || **b == b'-').count();
         let item = rest.first() == Some(&b'\n') && rest.get(..folded).is_some_and(|skipped| skipped.contains(&b'-'));
-        let Some(value) = self.value(at + 1 + if item { folded } else { 0 }) else { return };
+        // `${NAME:-value}`: what holds when nothing is set.
+        let fallback = self.byte(at) == b':' && self.byte(at + 1) == b'-';
+        let Some(value) = self.value(at + 1 + if item { folded } else { usize::from(fallback) }) else { return };
         if item && !is_drawn(value.text, 16) {
             return;
         }
         if self.judged < JUDGED && (in_credentials(&name, self.before(at, 64), value) || judge(&name, says, value)) {
             self.likely(kind(says), value.start, value.text);
+        } else if !value.quoted && !fallback {
+            self.otherwise(&name, says, value.start);
+        }
+    }
+
+    /// `password = read() or "value"`: what holds when nothing is read.
+    fn otherwise(&mut self, name: &str, says: Says, from: usize) {
+        let rest = self.text.get(from..).unwrap_or("");
+        let line = rest.get(..floor(rest, 120)).unwrap_or("").split('\n').next().unwrap_or("");
+        for sign in [" or ", " || ", " ?? ", " ?: "] {
+            let Some(place) = line.find(sign) else { continue };
+            let at = from + place + sign.len();
+            if let Some(value) = self.value(at).filter(|value| value.quoted && judge(name, says, *value)) {
+                self.likely(kind(says), value.start, value.text);
+            }
+            return;
         }
     }
 
@@ -178,6 +235,15 @@ impl<'a> Scan<'a> {
     fn unnamed(&mut self, name: &str, at: usize) {
         if name == "d" && self.byte(at) == b':' && self.judged < JUDGED {
             return self.web_key(at);
+        }
+        if matches!(name, "pk" | "sk" | "priv" | "prv") && self.judged < JUDGED {
+            let drawn = |text: &str| {
+                text.strip_prefix("0x").is_some_and(|hex| hex.len() == 64 && hex.bytes().all(|b| b.is_ascii_hexdigit()))
+            };
+            if let Some(value) = self.value(at + 1).filter(|value| drawn(value.text) && entropy(value.text) > 3.0) {
+                self.likely("private key", value.start, value.text);
+            }
+            return;
         }
         if name != "sig" || !matches!(self.before(at, 4).as_bytes().first(), Some(b'&' | b'?')) {
             return;
@@ -242,7 +308,7 @@ impl<'a> Scan<'a> {
         let mut start = at + 1;
         for part in line.unwrap_or("").split(';').take(32) {
             if let Some((name, value)) = part.split_once('=')
-                && is_random(value, 16)
+                && (is_random(value, 16) || value.split(['%', '.', ':']).take(4).any(|part| is_random(part, 16)))
                 && !name.contains("csrf")
             {
                 self.likely("cookie", start + name.len() + 1, value);
@@ -254,7 +320,7 @@ impl<'a> Scan<'a> {
     /// `getenv("api_token", "value")`, `("user", "password")`: a telling name and a value side by side.
     fn pair(&mut self, at: usize) {
         let left = self.before(at, 96).trim_end();
-        let Some(left) = left.strip_suffix(['"', '\'']) else { return };
+        let Some(left) = left.strip_suffix(['"', '\'']) else { return self.constant(left, at) };
         let rest = self.text.get(at + 1..).unwrap_or("").trim_start();
         if !rest.starts_with(['"', '\'']) {
             return;
@@ -288,6 +354,19 @@ impl<'a> Scan<'a> {
         if client && is_drawn(value.text, 24) {
             self.likely(kind(Says::Token), value.start, value.text);
         } else if let Some(says) = says.filter(|says| judge(&name, *says, value)) {
+            self.likely(kind(says), value.start, value.text);
+        }
+    }
+
+    /// `setopt(handle, CURLOPT_PASSWORD, "value")`: the name is a constant.
+    fn constant(&mut self, left: &str, at: usize) {
+        let word = last_word(left);
+        if !word.contains('_') || word.bytes().any(|b| b.is_ascii_lowercase()) {
+            return;
+        }
+        let name = plain(word);
+        let Some(says) = says(&name) else { return };
+        if let Some(value) = self.value(at + 1).filter(|value| value.quoted && judge(&name, says, *value)) {
             self.likely(kind(says), value.start, value.text);
         }
     }
@@ -402,8 +481,10 @@ impl<'a> Scan<'a> {
         } else {
             (value.start + user.len() + 1, password)
         };
-        let variable =
-            password.starts_with(['$', '{', '<', '%', '(']) || password.contains("${") || password.contains("$(");
+        let variable = password.starts_with(['$', '{', '<', '%', '(', '-'])
+            || password.contains("${")
+            || password.contains("$(")
+            || password.contains("://");
         if password.len() >= 5 && !is_common(password) && !variable && !is_placeholder(password) {
             self.likely("password", start, password);
         }
@@ -447,7 +528,7 @@ impl<'a> Scan<'a> {
     /// `api key 9f8e…`, `machine host login me password pw`: a telling word, white space, and a value.
     fn behind_word(&mut self, at: usize) {
         // The last letters of the words that tell.
-        let ends = |last: u8| matches!(last | 0x20, b'y' | b'n' | b't' | b'd' | b'e' | b's' | b'x' | b'l');
+        let ends = |last: u8| matches!(last | 0x20, b'y' | b'n' | b't' | b'd' | b'e' | b's' | b'x' | b'l' | b'r');
         let (last, quoted) = (self.byte(at.wrapping_sub(1)), matches!(self.byte(at + 1), b'"' | b'\''));
         let tells = ends(last) || last == b'g' && quoted;
         if !tells {
@@ -500,9 +581,12 @@ impl<'a> Scan<'a> {
                 .iter()
                 .any(|word| left.to_ascii_lowercase().contains(word))
             || word.len() > 6;
+        let least = if matches!(name.as_str(), "secret" | "token" | "key") && said { 12 } else { 16 };
+        let short = text.len() >= 16 || Counts::of(text).capitals > 0 && Counts::of(text).small > 0;
         if said
+            && short
             && !text.contains(['(', '/', '\\', '*'])
-            && (is_random(text, 16) || is_uuid(text) && word.contains(['_', '-']))
+            && (is_random(text, least) || is_uuid(text) && word.contains(['_', '-']))
         {
             self.likely("secret behind a telling word", value.start, text);
         }
@@ -612,7 +696,8 @@ fn in_credentials(name: &str, left: &str, value: Value<'_>) -> bool {
 /// Returns whether a value under a telling name looks like a secret.
 fn judge(name: &str, says: Says, value: Value<'_>) -> bool {
     let Value { text, quoted, .. } = value;
-    let text = text.trim_end_matches('.');
+    let text = text.trim_end_matches('.').trim_matches(['"', '\'']);
+    let text = text.strip_prefix("base64:").unwrap_or(text);
     if text.len() < 8
         || !text.is_ascii()
         || is_placeholder(text)
@@ -622,8 +707,14 @@ fn judge(name: &str, says: Says, value: Value<'_>) -> bool {
     {
         return false;
     }
+    // A password may begin with any sign; a tag of YAML and an anchor are words.
+    let signed = says == Says::Password
+        && text.starts_with(['!', '@', '#', '*', '&', '.'])
+        && Counts::of(text).mixed()
+        && Counts::of(text).others >= 1
+        && !text.contains(['(', '{', '/', '.', ':']);
     if text.contains("://")
-        || text.starts_with(['/', '.', '~', '!', '(', '[', '&', '*', '@', '#'])
+        || text.starts_with(['/', '.', '~', '!', '(', '[', '&', '*', '@', '#', ',']) && !signed
         || text.contains(|c: char| c.is_ascii_whitespace())
     {
         return false;
@@ -645,9 +736,11 @@ fn judge(name: &str, says: Says, value: Value<'_>) -> bool {
     };
     // What calls, indexes or reads a field is code, unless it is far too varied for that.
     let sums = text.contains(['+', '/', '=']);
-    let code = !quoted
-        && !sums
-        && (text.contains("::") || text.contains(['(', ')', '[']) || text.contains('.') && !dotted_secret(text));
+    let rule = !quoted && text.contains('{') && text.contains(':');
+    let code = rule
+        || !quoted
+            && !sums
+            && (text.contains("::") || text.contains(['(', ')', '[']) || text.contains('.') && !dotted_secret(text));
     if text.len() < least || code || says != Says::Pair && is_slug(text) || is_file(text) {
         return false;
     }
@@ -657,9 +750,20 @@ fn judge(name: &str, says: Says, value: Value<'_>) -> bool {
         Says::Pair => text.contains(':'),
         _ if named => false,
         // What is longer than any password is a certificate or something sealed.
-        Says::Password => text.len() <= 256 && (counts.mixed() || signs || is_jumbled(text)),
+        Says::Password => {
+            let bare = text.trim_end_matches(|c: char| c.is_ascii_punctuation());
+            text.len() <= 256
+                && !is_common(bare)
+                && (counts.mixed()
+                    || signs && bare.contains(|c: char| c.is_ascii_punctuation())
+                    || signs && counts.capitals > 0 && counts.small > 0
+                    || signs && is_jumbled(bare)
+                    || is_jumbled(text)
+                    || unspoken(text))
+        }
         Says::Key | Says::Token => {
             counts.mixed() && entropy(text) >= 2.4
+                || text.len() >= 16 && unspoken(text)
                 || text.len() >= 20
                     && entropy(text) >= 4.0
                     && (counts.digits + counts.others > 0 || entropy(text) >= 4.3)

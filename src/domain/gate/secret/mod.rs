@@ -4,9 +4,16 @@
 //! of a finding never hold the secret itself.
 
 mod assignment;
+mod commands;
 mod formats;
+mod more;
 mod names;
+mod near;
+mod notations;
+mod prose;
 mod published;
+mod seed;
+mod services;
 mod table;
 mod values;
 
@@ -37,6 +44,8 @@ pub fn prepare() {
     names::prepare();
     values::prepare();
     formats::prepare();
+    services::prepare();
+    seed::prepare();
 }
 
 /// Returns the secrets of a text, in order, without overlaps.

@@ -28,11 +28,15 @@ pub(super) enum Letters {
     Crypt,
     /// What the path of an address is made of.
     Address,
+    /// `0-9a-zA-Z_-:`
+    Colon,
+    /// `0-9a-zA-Z+/=_-.`
+    Base64Dots,
 }
 
 impl Letters {
     /// How many there are.
-    pub(super) const KINDS: usize = 10;
+    pub(super) const KINDS: usize = 12;
 
     /// Returns whether a token may hold a byte.
     pub(super) fn has(self, byte: u8) -> bool {
@@ -47,6 +51,8 @@ impl Letters {
             Letters::Base64 => url || matches!(byte, b'+' | b'/' | b'='),
             Letters::Path => byte.is_ascii_alphanumeric() || byte == b'/',
             Letters::Crypt => byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'/' | b'$' | b'=' | b'+' | b','),
+            Letters::Colon => url || byte == b':',
+            Letters::Base64Dots => url || matches!(byte, b'+' | b'/' | b'=' | b'.'),
             Letters::Address => url || matches!(byte, b'/' | b'.' | b'@' | b'%' | b'~'),
         }
     }
@@ -65,7 +71,7 @@ pub(super) struct Format {
 
 impl Format {
     /// Returns the same shape as one that other texts may have too.
-    const fn likely(self) -> Format {
+    pub(super) const fn likely(self) -> Format {
         Format { certainty: Certainty::Likely, ..self }
     }
 }
@@ -74,7 +80,7 @@ const fn format(kind: &'static str, prefix: &'static str, letters: Letters, leas
     bounded(kind, prefix, letters, least, most, any)
 }
 
-const fn checked(
+pub(super) const fn checked(
     kind: &'static str,
     prefix: &'static str,
     letters: Letters,
@@ -84,7 +90,7 @@ const fn checked(
     bounded(kind, prefix, letters, least, usize::MAX, check)
 }
 
-const fn bounded(
+pub(super) const fn bounded(
     kind: &'static str,
     prefix: &'static str,
     letters: Letters,
@@ -95,11 +101,11 @@ const fn bounded(
     Format { kind, prefix, letters, least, most, check, certainty: Certainty::Certain }
 }
 
-fn any(_: &str) -> bool {
+pub(super) fn any(_: &str) -> bool {
     true
 }
 
-fn varied(body: &str) -> bool {
+pub(super) fn varied(body: &str) -> bool {
     entropy(body) >= 2.9
 }
 
@@ -109,18 +115,18 @@ fn kept(body: &str) -> bool {
 }
 
 /// Varied, and with digits: words of a language have none.
-fn drawn(body: &str) -> bool {
+pub(super) fn drawn(body: &str) -> bool {
     let counts = Counts::of(body);
     counts.digits >= 2 && counts.letters() >= 2 && entropy(body) >= 3.0 && !is_slug(body)
 }
 
 /// As [`drawn`], with capitals, small letters and digits.
-fn all_kinds(body: &str) -> bool {
+pub(super) fn all_kinds(body: &str) -> bool {
     let counts = Counts::of(body);
     counts.digits >= 2 && counts.small >= 2 && counts.capitals >= 2 && entropy(body) >= 3.0
 }
 
-fn has_digits(body: &str) -> bool {
+pub(super) fn has_digits(body: &str) -> bool {
     Counts::of(body).digits >= 5
 }
 
@@ -128,7 +134,7 @@ fn ends_in_aa(body: &str) -> bool {
     body.ends_with("AA")
 }
 
-fn uuid(body: &str) -> bool {
+pub(super) fn uuid(body: &str) -> bool {
     body.split_at_checked(36).is_some_and(|(head, _)| is_uuid(head))
 }
 
@@ -142,7 +148,7 @@ fn plain_sk(body: &str) -> bool {
     matches!(body.len(), 32 | 48 | 50 | 64) && drawn(body)
 }
 
-fn parts(body: &str, sign: char, lengths: &[usize]) -> bool {
+pub(super) fn parts(body: &str, sign: char, lengths: &[usize]) -> bool {
     body.split(sign).map(str::len).eq(lengths.iter().copied())
 }
 

@@ -139,13 +139,27 @@ pub(super) fn is_placeholder(value: &str) -> bool {
     let named = value.starts_with(['%', '<']) || value.ends_with('>');
     let variable = value
         .strip_prefix(['$', '{', '@'])
-        .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '_' | '{' | '(' | '$')));
+        .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '_' | '{' | '(' | '$')))
+        // No variable has numbers all over: `$ecRet…` is a password with a sign in front.
+        && !is_leet(value);
     value.is_empty()
         || named
         || variable
         || value.ends_with("...")
         // Without the table nothing is spared.
         || WORDS.as_ref().is_some_and(|words| words.is_match(value))
+}
+
+/// Returns whether a value is a sign and a word in which numbers stand between letters more than once.
+fn is_leet(value: &str) -> bool {
+    let inner = value.get(1..).unwrap_or("");
+    let between = |three: &[u8]| matches!(three, [a, b, c] if a.is_ascii_alphabetic() && b.is_ascii_digit() && c.is_ascii_alphabetic());
+    let counts = Counts::of(inner);
+    value.starts_with('$')
+        && counts.capitals > 0
+        && counts.small > 0
+        && inner.bytes().all(|b| b.is_ascii_alphanumeric())
+        && inner.as_bytes().windows(3).filter(|three| between(three)).count() >= 2
 }
 
 /// Returns whether a value is hardly more than one character: `aaaaaaaa`, `--------`.
@@ -286,6 +300,32 @@ pub(super) fn is_identifier(value: &str) -> bool {
         && changes * 10 <= value.len() * 3
         && digits * 4 < value.len()
         && !is_jumbled(value)
+        && (value.len() < 16 || !unspoken(value))
+}
+
+/// For each letter, the letters that hardly follow it in words: pairs with less than six in ten thousand of those in texts
+/// and programs in English, German, French, Spanish, Italian, Portuguese, Dutch, Swedish and Polish. The first bit is `a`.
+const RARE: [u32; 26] = [
+    0x081_4290, 0x3e9_b6ee, 0x1e1_b26a, 0x3e9_b6e6, 0x000_0200, 0x3e5_b6ce, 0x3e9_966e, 0x3f5_beee, 0x151_0180,
+    0x3ff_ffef, 0x3f3_beee, 0x2e3_b6e2, 0x3eb_2eec, 0x2c3_9a82, 0x381_0280, 0x3e1_366e, 0x3ef_ffff, 0x0c1_02a2,
+    0x0e3_226a, 0x2e1_366a, 0x3f1_46c0, 0x3ff_beee, 0x3fd_beee, 0x3f7_7fef, 0x3f3_6ffb, 0x2ff_feee,
+];
+
+/// Returns whether nobody could speak what the letters spell: too many of them follow one another as in no word.
+pub(super) fn unspoken(value: &str) -> bool {
+    let (mut pairs, mut rare) = (0usize, 0usize);
+    let mut last = b' ';
+    for byte in head(value).bytes() {
+        // A capital behind a small letter begins a word.
+        let begins = last.is_ascii_lowercase() && byte.is_ascii_uppercase();
+        if last.is_ascii_alphabetic() && byte.is_ascii_alphabetic() && !begins {
+            let followers = RARE.get(usize::from(last.to_ascii_lowercase() - b'a')).copied().unwrap_or(0);
+            pairs += 1;
+            rare += usize::from(followers >> (byte.to_ascii_lowercase() - b'a') & 1 == 1);
+        }
+        last = byte;
+    }
+    pairs >= 7 && rare * 100 >= pairs * 38
 }
 
 /// Returns whether letters are so mixed that no words can be meant by them: words that begin with capitals are longer
@@ -299,7 +339,7 @@ pub(super) fn is_jumbled(value: &str) -> bool {
         return false;
     }
     if counts.capitals * 5 < letters || counts.small * 5 < letters {
-        return value.len() >= 20 && vowels * 100 <= letters * 27;
+        return value.len() >= 20 && vowels * 100 <= letters * 27 || value.len() >= 10 && unspoken(value);
     }
     // A word begins where a capital follows a small letter, or where the last of some capitals has small ones behind.
     let begins = |three: &[u8]| match three {
@@ -440,6 +480,12 @@ mod tests {
             ["getUserIdByKey", "resetPasswordToken", "HTTPServerConfig", "internationalization", "sha256WithRsa"]
         {
             assert!(!is_jumbled(meant), "{meant}");
+        }
+        for drawn in ["fbqihqwjlkfr", "kxqzwvtjbhpd", "zgtRKWPLqxvbn"] {
+            assert!(unspoken(drawn), "{drawn}");
+        }
+        for meant in ["internationalization", "Schluesselbund", "geheimhaltung", "contrasenya", "kubernetes", "abc"] {
+            assert!(!unspoken(meant), "{meant}");
         }
         assert!(is_random("9f8e7d6c5b4a39281706f5e4d3c2b1a0", 20));
         for plain in ["release-candidate-2024-11", "src/main/java/App1.java", "v1.22.333-beta-44", "abc123"] {

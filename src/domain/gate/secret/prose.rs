@@ -1,0 +1,304 @@
+//! Passwords that people write down: “the password for the office is …”, `密码：…`, and columns of tables.
+
+use super::values::{
+    Counts, is_file, is_identifier, is_jumbled, is_kept_elsewhere, is_numbered_slug, is_placeholder, is_slug,
+};
+use super::{Certainty, Finding};
+use std::ops::Range;
+
+/// Words for passwords, without the letter that may be a capital where the rest is enough. The finder hits each of them.
+pub(super) const WORDS: &[&str] = &[
+    "assword",
+    "ASSWORD",
+    "asswort",
+    "ASSWORT",
+    "ennwort",
+    "ot de passe",
+    "ontraseña",
+    "ontrasenya",
+    "enha",
+    "alavra-passe",
+    "alavra passe",
+    "achtwoord",
+    "ароль",
+    "ароля",
+    "аролем",
+    "密码",
+    "密碼",
+    "口令",
+    "パスワード",
+    "暗証番号",
+    "비밀번호",
+    "암호",
+    "asło",
+    "haslo",
+    "arola",
+    "ösenord",
+    "alasana",
+    "eslo",
+    "elszó",
+    "ifre",
+    "dgangskode",
+    "assord",
+    "assphrase",
+    "asscode",
+    "asswd",
+    " pw",
+    "PW",
+    "pw ",
+    "Pw ",
+    "pwd",
+    "PWD",
+    "lozinka",
+    "سر",
+    "كلمة المرور",
+    "סיסמה",
+    "รหัสผ่าน",
+    "ật khẩu",
+    "kata sandi",
+    "ahlasana",
+    "ωδικός",
+    "ugangscode",
+    " mdp",
+    "Mdp",
+    "MDP",
+    "clave",
+    "Clave",
+];
+
+/// How much of a line is read behind the word, in bytes.
+const AHEAD: usize = 160;
+
+/// Finds what is said to be a password behind a word for one.
+pub(super) fn said(text: &str, word: Range<usize>, found: &mut Vec<Finding>) {
+    let rest = clip(text, word.end, AHEAD);
+    let line_start = line_start(text, word.start);
+    let head = text.get(line_start..word.start).unwrap_or("");
+    if heading(head, rest) {
+        columns(text, line_start, word.end, found);
+        return;
+    }
+    // A word in the middle of another says nothing: `pwned`, `pwd/src`.
+    let ends = text.get(word.clone()).is_some_and(|word| word.ends_with(' ') || !word.is_ascii());
+    if !ends && rest.starts_with(|c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '/' | '(' | '-')) {
+        return;
+    }
+    let short = text.get(word.clone()).is_some_and(|word| word.trim().len() <= 3 && word.is_ascii());
+    if short && head.ends_with(|c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '/' | '-')) {
+        return;
+    }
+    let rest = rest.split('\n').next().unwrap_or(rest);
+    // What belongs to an address, to code or to the next sentence is not said of it.
+    let near = rest.split(['?', '{', '}', '<', ';', '|', '&']).next().unwrap_or(rest);
+    let rest = upto(rest, near.len());
+    // `:dbpassword value`, `--db-password value`: an option is linked by itself.
+    let stem = head.trim_end_matches(|c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
+    let mut linked = head.len() > stem.len() && stem.ends_with(':')
+        || head.get(stem.len()..).is_some_and(|word| word.starts_with('-'));
+    let (mut at, mut begins) = (word.end, true);
+    for (n, part) in rest.split_inclusive([' ', '\t', '：', ':', '=', '→']).take(14).enumerate() {
+        let start = at;
+        at += part.len();
+        let sign = part.ends_with([':', '：', '=', '→']);
+        let bare = part.trim_end_matches([' ', '\t', ':', '：', '=', '→']);
+        let joined = glued(bare);
+        // A sign within a word parts nothing: `{data:…,iv:…}`.
+        let whole_word = begins || n <= 1;
+        begins = !part.ends_with([':', '=']);
+        // `… wifi connect home password value`: right behind the word only what no word looks like.
+        let next = n == 1 && !linked && signed(bare);
+        if whole_word && linked || joined.is_some() || next {
+            let offset = joined.map_or(0, |value| bare.len() - value.len());
+            // The value ends at white space alone.
+            let from = start + offset;
+            let whole = rest.get(from - word.end..).unwrap_or("").split([' ', '\t']).next().unwrap_or("");
+            let (skip, value) = unquoted(whole);
+            if value.len() >= 6 && is_password(value) {
+                found.push(password(from + skip, value));
+                return;
+            }
+            if joined.is_some() || n > 10 {
+                return;
+            }
+        }
+        // `user: jo / pw: …` and links of words.
+        linked |= sign || LINKS.contains(&bare.trim_matches(['*', '_', '"', '\'']).to_lowercase().as_str());
+        if linked && !sign && n > 8 {
+            return;
+        }
+    }
+}
+
+/// Returns a line up to the end of the word in which a place stands: signs may be part of a password.
+fn upto(rest: &str, at: usize) -> &str {
+    let end = rest.get(at..).and_then(|tail| tail.find([' ', '\t'])).map_or(rest.len(), |n| at + n);
+    rest.get(..end).unwrap_or(rest)
+}
+
+/// Returns whether a word has letters, digits and a sign that no word of a sentence has.
+fn signed(word: &str) -> bool {
+    let counts = Counts::of(word);
+    word.len() >= 8
+        && counts.digits > 0
+        && counts.letters() > 1
+        && word.contains(['#', '!', '$', '%', '^', '&', '@', '*', '+'])
+}
+
+/// Words that stand between a password and what it is for.
+const LINKS: &[&str] = &[
+    "is", "was", "ist", "lautet", "war", "est", "es", "é", "è", "to", "auf", "är", "er", "jest", "to:", "это", "は",
+    "là", "je", "on", "-", "–", "—", "->", "→", "=>", "=", ":", "is:", "ist:", "est:", "says", "now", "heißt",
+    "becomes", "和", "是", "为", "為", "nu",
+];
+
+/// `PW는Prl…`, `密码是Prl…`: the value hangs on a particle.
+fn glued(part: &str) -> Option<&str> {
+    let particles = ["는", "은", "가", "이", "は", "是", "为", "為", "を"];
+    particles.iter().find_map(|particle| part.strip_prefix(particle)).filter(|rest| !rest.is_empty())
+}
+
+/// Takes quotes and the signs of a sentence off a value; returns how much was taken in front.
+pub(super) fn unquoted(value: &str) -> (usize, &str) {
+    let signs = ['"', '\'', '`', '“', '”', '„', '«', '»', '「', '」', '*', '‘', '’', '<', '('];
+    let inner = value.trim_start_matches(signs);
+    let skip = value.len() - inner.len();
+    let ends = [',', ';', '"', '\'', '`', '“', '”', '«', '»', '」', '‘', '’', '，', '。', '、', '；'];
+    let mut inner =
+        inner.split(['“', '”', '«', '»', '」', '，', '。', '、', '；']).next().unwrap_or(inner).trim_end_matches(ends);
+    for end in ['.', '?', ')', '>'] {
+        let counter = if end == ')' { '(' } else { end };
+        if inner.ends_with(end) && (counter == end || !inner.contains(counter)) {
+            inner = inner.trim_end_matches(end).trim_end_matches(ends);
+        }
+    }
+    (skip, inner)
+}
+
+/// Returns whether a word in prose can only be a password: no word of a language is made so.
+pub(super) fn is_password(value: &str) -> bool {
+    if !(6..=64).contains(&value.len())
+        || !value.bytes().all(|b| b.is_ascii_graphic())
+        || is_placeholder(value)
+        || is_kept_elsewhere(value)
+        || value.contains("://")
+        || value.contains("${")
+        || value
+            .starts_with(['/', '~', '-', '[', '{', '|', '\\', '&', '<', ':', ',', ';', '=', '?', '.', ')', '$', '%'])
+        || value.ends_with(['(', '{', ':', '='])
+        || is_file(value)
+    {
+        return false;
+    }
+    // What calls, indexes or names a type is code.
+    let called = value.find(['(', '[', '<']).is_some_and(|at| {
+        at > 0
+            && value
+                .get(..at)
+                .is_some_and(|head| head.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-')))
+    }) && value.contains([')', ']', '>', '"', '<']);
+    // `minlen=12`: a setting.
+    let setting = value.split_once('=').is_some_and(|(name, given)| {
+        name.len() >= 3
+            && name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_')
+            && given.len() <= 6
+            && given.bytes().all(|b| b.is_ascii_alphanumeric())
+    });
+    let listed = called
+        || setting
+        || value.contains('"')
+        || value.contains(';') && value.contains(':')
+        || value.contains('{') && value.contains(':')
+        || value.contains('=') && value.contains([',', '&'])
+        || value.contains(':') && value.contains('/');
+    let code = listed
+        || value.contains("()")
+        || value.contains("::")
+        || value.contains("->")
+        || value.contains("=>")
+        || value.contains('|');
+    let counts = Counts::of(value);
+    let signs =
+        value.bytes().filter(|b| b.is_ascii_punctuation() && !matches!(b, b'-' | b'_' | b'.' | b'/' | b',')).count();
+    let address =
+        value.contains('@') && value.rsplit('@').next().is_some_and(|host| host.contains('.') && is_slug(host));
+    if code || address || is_slug(value) || is_numbered_slug(value) {
+        return false;
+    }
+    let kinds = [counts.digits, counts.small, counts.capitals, signs].iter().filter(|n| **n > 0).count();
+    kinds >= 3 && counts.digits + signs > 0 && !(signs == 0 && is_identifier(value))
+        || kinds >= 2 && counts.digits >= 2 && counts.letters() >= 2 && value.len() >= 8 && !is_identifier(value)
+        || value.len() >= 10 && is_jumbled(value)
+}
+
+fn password(start: usize, value: &str) -> Finding {
+    Finding { kind: "password", range: start..start + value.len(), certainty: Certainty::Likely }
+}
+
+/// Returns where the line begins in which a place stands, as far as it is looked at.
+pub(super) fn line_start(text: &str, at: usize) -> usize {
+    let mut from = at.saturating_sub(AHEAD);
+    while !text.is_char_boundary(from) {
+        from += 1;
+    }
+    text.get(from..at).and_then(|head| head.rfind('\n')).map_or(from, |n| from + n + 1)
+}
+
+/// Returns so much of a text behind a place.
+pub(super) fn clip(text: &str, from: usize, most: usize) -> &str {
+    let mut end = text.len().min(from.saturating_add(most));
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.get(from..end).unwrap_or("")
+}
+
+/// Returns whether a word stands in the head of a table or of a file of comma-separated values.
+fn heading(head: &str, rest: &str) -> bool {
+    let rest = rest.split('\n').next().unwrap_or("");
+    let plain = |text: &str, sign: char| {
+        text.split(sign).all(|cell| {
+            cell.len() <= 32
+                && cell.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b' ' | b'_' | b'-' | b'*'))
+        })
+    };
+    let table = head.trim_start().starts_with('|') && rest.contains('|');
+    let values = [',', ';', '\t'].iter().any(|sign| {
+        (head.contains(*sign) || rest.contains(*sign)) && plain(head, *sign) && plain(rest.trim_end(), *sign)
+    });
+    table || values
+}
+
+/// Finds the passwords of a column: the rows below the head have them at the same place.
+fn columns(text: &str, start: usize, end: usize, found: &mut Vec<Finding>) {
+    let head = text.get(start..end).unwrap_or("");
+    let sign = if head.trim_start().starts_with('|') {
+        '|'
+    } else {
+        let line = text.get(start..).unwrap_or("").split('\n').next().unwrap_or("");
+        [',', ';', '\t'].into_iter().find(|sign| line.contains(*sign)).unwrap_or(',')
+    };
+    let column = head.matches(sign).count();
+    let rows = clip(text, start, 2_048);
+    let mut at = start;
+    for (n, row) in rows.split_inclusive('\n').enumerate().take(40) {
+        let from = at;
+        at += row.len();
+        if n == 0 {
+            continue;
+        }
+        if !row.contains(sign) {
+            return;
+        }
+        let mut cell_at = from;
+        for (index, cell) in row.split(sign).enumerate() {
+            if index == column {
+                let trimmed = cell.trim().trim_matches(['"', '=', '~', '`']);
+                let offset = cell.find(trimmed).unwrap_or(0);
+                if is_password(trimmed) {
+                    found.push(password(cell_at + offset, trimmed));
+                }
+            }
+            cell_at += cell.len() + 1;
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Seed phrases of wallets: 12 to 24 words of the list of BIP 39, with the checksum that the last of them holds.
+//!
+//! The list is kept by the first four letters of its words, which tell all of them apart (BIP 39, bitcoin/bips). Only every
+//! sixth word of a text is looked up, since any phrase holds two of those.
+
+use super::{Certainty, Finding};
+use sha2::{Digest, Sha256};
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+/// How many words are looked at on each side of one that is on the list.
+const WORDS: usize = 40;
+/// The lengths that a phrase can have.
+const LENGTHS: [usize; 5] = [24, 21, 18, 15, 12];
+
+static NUMBERS: LazyLock<HashMap<&'static str, u16>> =
+    LazyLock::new(|| include_str!("seed_words.txt").split_ascii_whitespace().zip(0..).collect());
+
+/// Builds the list now, so that no text pays for it.
+pub(super) fn prepare() {
+    LazyLock::force(&NUMBERS);
+}
+
+/// Counts the words of a text, and looks at every sixth.
+#[derive(Default)]
+pub(super) struct Seeds {
+    words: usize,
+    /// How far words were looked at.
+    done: usize,
+}
+
+impl Seeds {
+    /// Takes note that a word begins at a place; returns the phrase around it.
+    pub(super) fn word(&mut self, text: &str, at: usize) -> Option<Finding> {
+        self.words += 1;
+        if !self.words.is_multiple_of(6) || at < self.done {
+            return None;
+        }
+        let (number, end) = word_at(text, at)?;
+        let mut behind: Vec<(u16, usize, usize)> = vec![(number, at, end)];
+        while let Some((number, start, end)) = behind.last().and_then(|last| next(text, last.2)) {
+            behind.push((number, start, end));
+            if behind.len() >= WORDS {
+                break;
+            }
+        }
+        let mut run: Vec<(u16, usize, usize)> = Vec::new();
+        let mut from = at;
+        while let Some(before) = previous(text, from).filter(|_| run.len() < WORDS) {
+            from = before.1;
+            run.push(before);
+        }
+        run.reverse();
+        run.extend(behind);
+        self.done = run.last().map_or(at, |last| last.2);
+        phrase(&run)
+    }
+}
+
+/// Returns the first phrase in a run of words with the right checksum.
+fn phrase(run: &[(u16, usize, usize)]) -> Option<Finding> {
+    for length in LENGTHS {
+        for window in run.windows(length) {
+            if has_checksum(window) {
+                let range = window.first()?.1..window.last()?.2;
+                return Some(Finding { kind: "seed phrase", range, certainty: Certainty::Certain });
+            }
+        }
+    }
+    None
+}
+
+/// Eleven bits a word; of each 33 bits one belongs to the checksum, the first bits of SHA-256 of the others.
+fn has_checksum(words: &[(u16, usize, usize)]) -> bool {
+    let bit = |n: usize| words.get(n / 11).is_some_and(|(number, ..)| number >> (10 - n % 11) & 1 == 1);
+    let sum = words.len() / 3;
+    let drawn = words.len() * 11 - sum;
+    let bytes: Vec<u8> =
+        (0..drawn / 8).map(|byte| (0..8).fold(0, |all, n| all << 1 | u8::from(bit(byte * 8 + n)))).collect();
+    let digest = Sha256::digest(&bytes);
+    let expected = |n: usize| digest.first().is_some_and(|first| first >> (7 - n) & 1 == 1);
+    // Some words over and over are no phrase, save the known examples of one.
+    let mut numbers: Vec<u16> = words.iter().map(|word| word.0).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers.len() * 3 >= words.len() * 2 && (0..sum).all(|n| bit(drawn + n) == expected(n))
+}
+
+fn word_at(text: &str, at: usize) -> Option<(u16, usize)> {
+    let rest = text.as_bytes().get(at..)?;
+    let length = rest.iter().take(9).take_while(|b| b.is_ascii_lowercase()).count();
+    let word = text.get(at..at + length).filter(|_| (3..=8).contains(&length))?;
+    NUMBERS.get(word.get(..length.min(4))?).map(|number| (*number, at + length))
+}
+
+/// What may stand between two words: white space, commas, and the words' numbers.
+fn between(byte: u8) -> bool {
+    byte.is_ascii_whitespace() || byte.is_ascii_digit() || matches!(byte, b',' | b'.' | b')' | b'"' | b'\'' | b';')
+}
+
+fn next(text: &str, end: usize) -> Option<(u16, usize, usize)> {
+    let rest = text.as_bytes().get(end..)?;
+    let gap = rest.iter().take(12).take_while(|b| between(**b)).count();
+    let (number, last) = word_at(text, end + gap).filter(|_| gap > 0)?;
+    Some((number, end + gap, last))
+}
+
+fn previous(text: &str, start: usize) -> Option<(u16, usize, usize)> {
+    let left = text.as_bytes().get(..start)?;
+    let gap = left.iter().rev().take(12).take_while(|b| between(**b)).count();
+    let end = start - gap;
+    let length = text.as_bytes().get(..end)?.iter().rev().take(9).take_while(|b| b.is_ascii_lowercase()).count();
+    let at = end - length;
+    let (number, last) = word_at(text, at).filter(|_| gap > 0)?;
+    (last == end).then_some((number, at, end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_is_whole_and_its_checksum_is_the_published_one() {
+        assert_eq!(NUMBERS.len(), 2048);
+        let run = |text: &str| {
+            let mut at = 0;
+            text.split(' ')
+                .map(|word| {
+                    let start = at;
+                    at += word.len() + 1;
+                    (word_at(text, start).expect("on the list").0, start, start + word.len())
+                })
+                .collect::<Vec<_>>()
+        };
+        // The first example of BIP 39 with words of more than one kind.
+        let example = "legal winner thank year wave sausage worth useful legal winner thank yellow";
+        assert!(has_checksum(&run(example)));
+        assert!(!has_checksum(&run(&example.replace("yellow", "zebra"))));
+    }
+}
