@@ -707,3 +707,95 @@ fn lisp_that_changes_values_of_emacs_itself_asks() {
     ];
     check(&world, "eval-lisp", "code", "pass", &pure);
 }
+
+#[test]
+fn folders_of_secrets_clients_for_files_and_keys_of_conversations_are_shut() {
+    let world = World::new();
+    let shut = [
+        "~/.secrets/mail.txt",
+        "~/.keys/shop",
+        "~/.private/list.txt",
+        "~/secrets/bank.txt",
+        "~/.otr/otr.private_key",
+        "~/.config/Signal/config.json",
+        ".vscode/sftp.json",
+        "sftp-config.json",
+        ".ftpconfig",
+        "backup/sitemanager.xml",
+        "winscp.ini",
+        "autounattend.xml",
+        "wallet.mnemonic",
+        "seed_phrase.txt",
+    ];
+    check(&world, "read-file", "path", "deny|ask", &shut);
+    let open =
+        ["src/sftp.rs", "docs/filezilla.md", "src/secrets/mod.rs", "docs/private/plan.org", "seeds.json", "signal.py"];
+    check(&world, "read-file", "path", "pass", &open);
+}
+
+#[test]
+fn help_of_a_command_and_a_repository_before_it_are_read_without_a_question() {
+    let world = World::new();
+    let fine = [
+        "docker run --help",
+        "kubectl get --help",
+        "vault version",
+        "hugo version",
+        "gh -R owner/repo pr list",
+        "gh --repo owner/repo issue view 3",
+        "blockdev --report",
+    ];
+    check(&world, "shell", "command", "pass", &fine);
+    let asks = [
+        "docker exec box --help",
+        "yarn build --help",
+        "npm run --help",
+        "cargo own --help",
+        "gh -R owner/repo pr merge 3",
+        "docker run image --help",
+        "docker ./run --help",
+    ];
+    check(&world, "shell", "command", "ask|deny", asks.get(1..).unwrap_or(&[]));
+    check(&world, "shell", "command", "ask|deny", asks.get(..1).unwrap_or(&[]));
+    // A continued line is what the shell makes of it.
+    let hidden = [
+        "echo \"$\\\n(rm -rf src)\"",
+        "x='$(rm -rf src)'; echo \"$\\\n{x@P}\"",
+        "cat <\\\n(rm -rf src)",
+        "echo `r\\\nm -rf src`",
+        "cat <<'E' \\\n; rm -rf src\nE",
+        "ls &\\\n& rm -rf src",
+        "r\\\nm -rf src",
+    ];
+    check(&world, "shell", "command", "ask|deny", &hidden);
+    check(
+        &world,
+        "shell",
+        "command",
+        "pass",
+        &["ls -l \\\n  src", "git log \\\n --oneline |\\\n head -3", "grep -n 'a\\\nb' README.md"],
+    );
+}
+
+#[test]
+fn lisp_that_threads_values_is_pure_as_far_as_its_steps_are() {
+    let world = World::new();
+    let pure = [
+        "(thread-first 5 (+ 20) - (/ 2))",
+        "(thread-last '(1 2) (mapcar #'1+) (apply #'+) number-to-string)",
+        "(car (read-from-string \"(1 2)\"))",
+    ];
+    check(&world, "eval-lisp", "code", "pass", &pure);
+    let more = [
+        "(thread-first \"x\" delete-file)",
+        "(thread-last \"x\" (funcall #'delete-file))",
+        "(thread-first 'delete-file (funcall \"x\"))",
+        "(thread-last 'delete-file (funcall))",
+        "(thread-first 'delete-file (mapcar '(\"x\")))",
+        "(eval (car (read-from-string \"(delete-file \\\"x\\\")\")))",
+        "(read-from-string (buffer-string))",
+        "(read-from-string \"#.(delete-file 1)\")",
+        "(read \"\\x23.(delete-file 1)\")",
+    ];
+    check(&world, "eval-lisp", "code", "ask|deny", &more);
+}

@@ -47,6 +47,8 @@ pub struct Forms<'a> {
     pub nodes: Vec<Node<'a>>,
     /// The outermost forms.
     pub top: Vec<usize>,
+    /// Whether a text holds `#`, or an escape that could stand for it: some readers run what follows.
+    pub marked: bool,
 }
 
 enum Open {
@@ -121,6 +123,7 @@ pub fn read(text: &str) -> Result<Forms<'_>, Unreadable> {
             }
             '"' => {
                 let Some(end) = string_end(text, i + 1) else { return fail(i, "a string does not end") };
+                forms.marked |= text.get(i..end).is_some_and(is_marked);
                 close(&mut forms, &mut open, Node::Text);
                 i = end;
             }
@@ -224,6 +227,13 @@ fn string_end(text: &str, from: usize) -> Option<usize> {
         }
     }
     None
+}
+
+/// Returns whether a text holds `#`, plain or escaped by its number.
+fn is_marked(text: &str) -> bool {
+    let escaped =
+        |two: &[u8]| matches!(two, [b'\\', sign] if !matches!(sign, b'"' | b'\\' | b'n' | b't' | b' ' | b'\n'));
+    text.contains('#') || text.as_bytes().windows(2).any(escaped)
 }
 
 fn character_end(text: &str, from: usize) -> Option<usize> {

@@ -295,7 +295,9 @@ impl<'a> Walker<'a> {
             "bound-and-true-p"
                 if args.first().and_then(|arg| self.symbol(*arg)).is_some_and(|n| n.ends_with("-mode")) => {}
             // Of a text that stands here they make a value; of nothing they would ask somebody.
-            "read" | "calc-eval" if matches!(args, [only] if self.is_text(*only)) => {}
+            "read" | "read-from-string" if !self.forms.marked && matches!(args, [only] if self.is_text(*only)) => {}
+            "calc-eval" if matches!(args, [only] if self.is_text(*only)) => {}
+            "thread-first" | "thread-last" => self.threaded(args, &bound),
             "org-read-date" if args.get(2).is_some_and(|text| self.is_text(*text)) => self.values(args, &bound),
             "function" => self.tasks.extend(args.first().map(|inner| Task::Callee(*inner, bound))),
             "lambda" => self.lambda(items, bound),
@@ -336,6 +338,36 @@ impl<'a> Walker<'a> {
                 self.named(name);
                 self.values(args, &bound);
             }
+        }
+    }
+
+    /// `(thread-first x (f 1) g)`: each step is called with what the one before it gave. A step that would take that for
+    /// the function that it calls is unknown.
+    fn threaded(&mut self, args: &[usize], bound: &Bound) {
+        self.values(args.get(..1).unwrap_or(&[]), bound);
+        for step in args.get(1..).unwrap_or(&[]) {
+            let Some(items) = self.items(*step) else {
+                self.tasks.push(Task::Callee(*step, bound.clone()));
+                continue;
+            };
+            let head = items.first().and_then(|head| self.symbol(*head)).unwrap_or("lambda");
+            let calls = tables::CALLERS.iter().any(|(caller, _)| *caller == head);
+            let form = matches!(head, "lambda" | "quote" | "function" | "eval" | "setq" | "setf" | "let" | "let*");
+            let bare = calls && !items.get(1).is_some_and(|first| self.is_plain_function(*first));
+            if form || bare {
+                self.unknown(format!("What “{head}” would do with what it is handed is not known."));
+            }
+            self.tasks.push(Task::Value(*step, bound.clone()));
+        }
+    }
+
+    /// Whether a form is a function by name or a `lambda`.
+    fn is_plain_function(&self, form: usize) -> bool {
+        match self.node(form) {
+            Some(Node::Function(_)) => true,
+            Some(Node::Quote(inner)) => self.symbol(*inner).is_some(),
+            Some(Node::List(items)) => items.first().and_then(|head| self.symbol(*head)) == Some("lambda"),
+            _ => false,
         }
     }
 

@@ -941,5 +941,10 @@ pub(super) const TELLS: &[(&[&str], &[&str])] = &[
     (&["ffmpeg"], &["-version", "-formats", "-codecs", "-encoders", "-decoders", "-filters"]),
     (&["openssl"], &["version", "ciphers", "list"]),
     (&["go", "terraform", "kubectl", "helm", "docker", "cargo", "gh", "zig", "flutter", "dart"], &["version"]),
+    (
+        &["vault", "consul", "nomad", "hugo", "minikube", "kind", "argocd", "istioctl", "eksctl", "buf", "caddy"],
+        &["version"],
+    ),
+    (&["blockdev"], &["--report"]),
     (&["convert", "magick", "identify"], &["-version", "--version"]),
 ];

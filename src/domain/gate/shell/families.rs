@@ -670,7 +670,7 @@ pub(super) const FAMILIES: &[Family] = &[
             "help",
             "version",
         ],
-        globals: NO_GLOBALS,
+        globals: Options { short: "", valued: "R", long: &[], long_valued: &["repo"] },
         refused: &["-w", "--web"],
     },
     Family {
@@ -699,7 +699,7 @@ pub(super) const FAMILIES: &[Family] = &[
             "ci status",
             "repo view",
         ],
-        globals: NO_GLOBALS,
+        globals: Options { short: "", valued: "R", long: &[], long_valued: &["repo"] },
         refused: &["-w", "--web"],
     },
     Family {

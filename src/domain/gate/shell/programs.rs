@@ -134,6 +134,13 @@ pub fn tells(name: &str, args: &[Word]) -> bool {
     let (only, loud) = match args {
         [only] => (only, false),
         [only, second] if matches!(value(Some(second)), Some("--verbose" | "-v" | "-vv")) => (only, true),
+        // The help of a command that is the program's own.
+        [command, only] if value(Some(only)) == Some("--help") && HELPS.contains(&name) => {
+            return value(Some(command)).is_some_and(|text| {
+                text.starts_with(|c: char| c.is_ascii_lowercase())
+                    && text.bytes().all(|b| b.is_ascii_lowercase() || b == b'-')
+            });
+        }
         _ => return false,
     };
     let Some(text) = value(Some(only)) else { return false };
@@ -144,6 +151,35 @@ pub fn tells(name: &str, args: &[Word]) -> bool {
     (plain && matches!(text, "--version" | "--help"))
         || TELLS.iter().any(|(names, words)| names.contains(&name) && words.contains(&text))
 }
+
+/// Programs that answer `--help` behind one of their commands themselves, whatever the folder holds.
+const HELPS: &[&str] = &[
+    "docker",
+    "podman",
+    "kubectl",
+    "helm",
+    "terraform",
+    "vault",
+    "systemctl",
+    "journalctl",
+    "flyctl",
+    "rustup",
+    "pip",
+    "pip3",
+    "conda",
+    "brew",
+    "apt",
+    "apt-get",
+    "dnf",
+    "snap",
+    "flatpak",
+    "az",
+    "gcloud",
+    "minikube",
+    "kind",
+    "consul",
+    "nomad",
+];
 
 fn refused_option(name: &str, args: &[Word], short: &str, long: &[&str], valued: &str) -> Option<String> {
     let bad = |text: &str| {
