@@ -76,6 +76,7 @@ const ENDINGS: &[(&str, Says)] = &[
     ("mdp", Says::Password),
     ("clave", Says::Password),
     ("private", Says::Key),
+    ("access", Says::Key),
     ("secrettoken", Says::Token),
     ("accesscode", Says::Token),
     ("passkey", Says::Token),

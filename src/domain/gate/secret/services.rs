@@ -32,14 +32,14 @@ const SERVICES: &str = "\
     bitfinex bitly bitmex bitrise bitstamp bittrex bitwarden blazemeter blitapp blocknative blogger blynk \
     bombbomb boostnote borgbase boxcom boxoauth braintree braintrust branchio brandfetch brightdata \
     browserless browserstack browshot bscscan buddyns budibase bugfender bugherd bugsnag buildkite bulbul \
-    bulksms bunnycdn buttercms bybit caflou calendarific calendly calorieninja campayn cannyio canva \
+    bulksms bunnycdn buttercms bybit caflou calendarific calendly calorieninja campayn canny cannyio canva \
     capsulecrm captaindata carboninterface cashboard caspio censys centralstationcrm cerebras cexio cfxre \
-    chargebee chartmogul chatfule checio checklyhq checkmarx checkoutcom checkvist cicero circleci \
+    chargebee chartmogul chatfule checio checkio checklyhq checkmarx checkoutcom checkvist cicero circleci \
     ciscomeraki civo clarifai clearbit clearml clickhelp clickhouse clicksendsms clickup cliengo clientary \
     clinchpad clockify clockworksms clojars closecrm cloudconvert cloudelements cloudflare cloudimage \
     cloudinary cloudmersive cloudns cloudplan cloudsight cloudsmith cloverly cloze clustdoc cockroachlabs \
     coda codacy codeclimate codecov codemagic codequiry coderabbit codeship cohere coinapi coinbase \
-    coinlayer coinlib commercejs commercetools configcat confluence confluent contabo contentful \
+    coinlayer coinlib collect2 commercejs commercetools configcat confluence confluent contabo contentful \
     contentstack conversiontools convertapi convertkit convier copernica coralogix couchbase countrylayer \
     coveralls coze craftmypdf cratesio crowdin crowdstrike cryptocompare currencycloud currencyfreaks \
     currencylayer currencyscoop currentsapi customerguru customerio cypress d7network dailyco dareboost \
@@ -48,23 +48,23 @@ const SERVICES: &str = "\
     deviantart devin dfuse diffbot diggernaut digitalocean discord dnscheck dnsimple dockerhubpat docparser \
     docusign doppler dotdigital dovico dronahq droneci dropbox drupal duffel duosecurity dwolla dynalist \
     dynatrace dyspatch eagleeyenetworks easyinsight easypost ebay ecostruxureit edamam edenai eightxeight \
-    elastic elevenlabs enablex endorlabs envoyapikey eraserio etherscan ethplorer etsy eventbrite everhour \
-    exaai exchangerate exoscale extractorapi facebook faceplusplus fastforex fastly fastmail feedier \
-    fetchrss fibery figma fileio filezilla finage financialmodelingprep findl finicity finnhub firebase \
-    firecrawl fireworks fixerio flatio fleetbase flexport flickr flightapi flightlabs flightstats flowflu \
-    flutterwave flyio fmfw formbucket formcraft formio formsite foursquare frameio freemius freshbooks \
-    freshdesk freshsales friendli fulcrum fullstory fxmarket gandi gcnotify gcore gcpexpressmode gcpoauth2 \
-    gcpsak gcshmac geckoboard gemini gengo geoapify geocode geocodify geocodio geoipifi getemail getgeo \
-    getgist getresponse getsandbox gitalk gitea githuboauth2 gitlab gitter glassnode gocanvas gocardless \
-    godaddy goodday googlegemini googleoauth2 gotify grafana graphcms graphhopper greptile greynoise grokxai \
-    groovehq groq gtmetrix guardianapi gumroad gyazo happyscribe hashicorp hasura healthchecks helicone \
-    hellosign helpcrunch helpscout hereapi heroku hetzner hibp highnote hiveage holidayapi holistic \
-    honeybadger honeycomb hostinger html2pdf hubspot huggingface huobi hybiscus hypertrack ibmcloud \
-    iconfinder iexapis iexcloud imagekit imagga influxdb infobip infomaniak infracost infura insightly \
-    instabot instagram instamojo instana intercom interseller intra42 intrinio invoiceocean ionic ionos \
-    ip2location ipapi ipgeolocation ipinfo ipquality ipstack iterable jenkins jfrog jina jira jotform \
-    jumpcloud jupiterone kagi kanbantool karmacrm keenio keycdn keycloak kickbox klarna klaviyo klingai \
-    klipfolio knapsackpro kontent koyeb kraken kucoin kylas lambdalabs langchain langfuse langsmith \
+    elastic elevenlabs enablex endorlabs enigma envoyapikey eraserio etherscan ethplorer etsy eventbrite \
+    everhour exaai exchangerate exoscale extractorapi facebook faceplusplus fastforex fastly fastmail \
+    feedier fetchrss fibery figma fileio filezilla finage financialmodelingprep findl finicity finnhub \
+    firebase firecrawl fireworks fixerio flatio fleetbase flexport flickr flightapi flightlabs flightstats \
+    flowflu flutterwave flyio fmfw formbucket formcraft formio formsite foursquare frameio freemius \
+    freshbooks freshdesk freshsales friendli fulcrum fullstory fxmarket gandi gcnotify gcore gcpexpressmode \
+    gcpoauth2 gcpsak gcshmac geckoboard gemini gengo geoapify geocode geocodify geocodio geoipifi getemail \
+    getgeo getgist getresponse getsandbox gitalk gitea githuboauth2 gitlab gitter glassnode gocanvas \
+    gocardless godaddy goodday googlegemini googleoauth2 gotify grafana graphcms graphhopper greptile \
+    greynoise grokxai groovehq groq gtmetrix guardianapi gumroad gyazo happyscribe hashicorp hasura \
+    healthchecks helicone hellosign helpcrunch helpscout hereapi heroku hetzner hibp highnote hiveage \
+    holidayapi holistic honeybadger honeycomb hostinger html2pdf hubspot huggingface huobi hybiscus \
+    hypertrack ibmcloud iconfinder iexapis iexcloud imagekit imagga influxdb infobip infomaniak infracost \
+    infura insightly instabot instagram instamojo instana intercom interseller intra42 intrinio invoiceocean \
+    ionic ionos ip2location ipapi ipgeolocation ipinfo ipquality ipstack iterable jenkins jfrog jina jira \
+    jotform jumpcloud jupiterone kagi kanbantool karmacrm keenio keycdn keycloak kickbox klarna klaviyo \
+    klingai klipfolio knapsackpro kontent koyeb kraken kucoin kylas lambdalabs langchain langfuse langsmith \
     languagelayer larksuite lastpass launchdarkly leadfeeder lemlist lemonsqueezy lendflow lessannoyingcrm \
     lexigram lichess lighton lightstep linearapi linemessaging linenotify linkedin linkpreview linode \
     liveagent livestorm loadmill locationiq logdna logentries loggly loginradius logzio lokalise loyverse \
@@ -94,27 +94,27 @@ const SERVICES: &str = "\
     scraperbox scrapestack scrapfly scrapingant scrapingbee screenshotapi screenshotlayer scrutinizerci \
     securitytrails segmentapikey selectpdf sendbird sendgrid sendinblue sentinelone sentry serpapi serper \
     serphouse serpstack settlemint sheety sherpadesk shipday shippo shodan shopify shopware shotstack \
-    shutterstock sidekiq signalwire signaturit signoz signupgenius sigopt simfin simplynoted simvoly sinch \
-    sirv siteleaf skrappio skybiometry slack smartproxy smartsheet smartystreets smooch snipcart snov \
-    snowflake snyk solarwindsobservability sonar sourcegraph sparkpost spectralops speechtextai splunk \
-    spoonacular sportsmonk spotify squareapp squarespace squareup sslmate stability stackhawk statuscake \
-    statuspage statuspal stitchdata stockdata storecove storj stormboard stormglass storyblok storychief \
-    strapi strava stripe stripo stytch sugester sumologic supabase supernotes surveyanyplace surveybot \
-    surveysparrow survicate swiftype tableau tailscale tallyfy tatumio tavily taxjar teamcity teamgate \
-    teamworkcrm teamworkdesk teamworkspaces technicalanalysis tefter telegraf telegram teletype telnyx \
-    terraformcloudpersonal testingbot textmagic theodds thingsboard thinkific thousandeyes thunderstore \
-    ticketmaster tickettailor tiingo timecamp tines tinkkeyset tmetric todoist togetherai toggltrack tokeet \
-    tomorrowio tomtom tradier transferwise travelpayouts travis trello truenas trufflehogenterprise \
-    twelvedata twilio twitch twitter tyntec typeform typetalk typo3 ubidots uclassify unifyid unkey unplugg \
-    unsplash upcdatabase upcloud uplead uploadcare upstage upstash uptimerobot upwave urlscan userstack \
-    vagrantcloud valtown vastai vatlayer vaultwarden vbout veracode vercel verimail veriphone versioneye \
-    viewneo virustotal visualcrossing vmware voiceflow voicegain vonage voodoosms vouchery voyageai vpnapi \
-    vultr vyte wakatime walkscore wandb wasabi weatherbit weatherstack weaviate web3storage webex webflow \
-    webscraper websitepulse weightsandbiases wepay whitesource whoxy wistia woocommerce woodpecker wordpress \
-    workato workos worksnaps workstack worldcoinindex worldpay worldweather wpengine wrike xero yandex yelp \
-    youneedabudget yousign youtrack youtube zapier zendesk zenkit zenrows zenscrape zenserp zeplin \
-    zerobounce zerotier zhipu zipapi zipbooks zipcodeapi zipcodebase zoho zohocrm zonkafeedback zoominfo \
-    zulip zuora zuplo \
+    shutterstock sidekiq signalwire signaturit signoz signupgenius sigopt simfin simplesat simplynoted \
+    simvoly sinch sirv siteleaf skrapp skrappio skybiometry slack smartproxy smartsheet smartystreets smooch \
+    snipcart snov snowflake snyk solarwindsobservability sonar sourcegraph sparkpost spectralops \
+    speechtextai splunk spoonacular sportsmonk spotify squareapp squarespace squareup sslmate stability \
+    stackhawk statuscake statuspage statuspal stitchdata stockdata storecove storj stormboard stormglass \
+    storyblok storychief strapi strava stripe stripo stytch sugester sumologic supabase supernotes \
+    surveyanyplace surveybot surveysparrow survicate swiftype tableau tailscale tallyfy tatumio tavily \
+    taxjar teamcity teamgate teamworkcrm teamworkdesk teamworkspaces technicalanalysis tefter telegraf \
+    telegram teletype telnyx terraformcloudpersonal testingbot textmagic theodds thingsboard thinkific \
+    thousandeyes thunderstore ticketmaster tickettailor tiingo timecamp tines tinkkeyset tmetric todoist \
+    togetherai toggltrack tokeet tomorrowio tomtom tradier transferwise travelpayouts travis trello truenas \
+    trufflehogenterprise twelvedata twilio twitch twitter tyntec typeform typetalk typo3 ubidots uclassify \
+    unifyid unkey unplugg unsplash upcdatabase upcloud uplead uploadcare upstage upstash uptimerobot upwave \
+    urlscan userstack vagrantcloud valtown vastai vatlayer vaultwarden vbout veracode vercel verimail \
+    veriphone versioneye viewneo virustotal visualcrossing vmware voiceflow voicegain vonage voodoosms \
+    vouchery voyageai vpnapi vultr vyte wakatime walkscore wandb wasabi weatherbit weatherstack weaviate \
+    web3storage webex webflow webscraper websitepulse weightsandbiases wepay whitesource whoxy wistia \
+    woocommerce woodpecker wordpress workato workos worksnaps workstack worldcoinindex worldpay worldweather \
+    wpengine wrike xero yandex yelp youneedabudget yousign youtrack youtube zapier zendesk zenkit zenrows \
+    zenscrape zenserp zeplin zerobounce zerotier zhipu zipapi zipbooks zipcodeapi zipcodebase zoho zohocrm \
+    zonkafeedback zoominfo zulip zuora zuplo \
 ";
 
 #[cfg(test)]

@@ -201,7 +201,10 @@ fn hex(text: &str, n: usize) -> bool {
 fn sourcegraph(body: &str) -> bool {
     match body.split_once('_') {
         None => hex(body, 40),
-        Some((instance, rest)) => (hex(instance, 16) || instance == "local") && hex(rest, 40),
+        Some((instance, rest)) => {
+            let rest = rest.strip_prefix("local_").unwrap_or(rest);
+            (hex(instance, 16) || instance == "local") && hex(rest, 40)
+        }
     }
 }
 
