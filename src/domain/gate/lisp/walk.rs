@@ -343,7 +343,7 @@ impl<'a> Walker<'a> {
 
     /// `(thread-first x (f 1) g)`: each step is called with what the one before it gave. A step that would take that for
     /// the function that it calls is unknown.
-    fn threaded(&mut self, args: &[usize], bound: &Bound) {
+    fn threaded(&mut self, args: &[usize], bound: &Bound<'a>) {
         self.values(args.get(..1).unwrap_or(&[]), bound);
         for step in args.get(1..).unwrap_or(&[]) {
             let Some(items) = self.items(*step) else {

@@ -581,7 +581,7 @@ impl<'a> Scan<'a> {
                 .iter()
                 .any(|word| left.to_ascii_lowercase().contains(word))
             || word.len() > 6;
-        let least = if matches!(name.as_str(), "secret" | "token" | "key") && said { 12 } else { 16 };
+        let least = if matches!(&*name, "secret" | "token" | "key") && said { 12 } else { 16 };
         let short = text.len() >= 16 || Counts::of(text).capitals > 0 && Counts::of(text).small > 0;
         if said
             && short
