@@ -22,6 +22,14 @@ pub(super) struct Side {
     privacy: Option<Vec<Privacy>>,
 }
 
+/// How private nodes are held, whatever their text says.
+struct Held {
+    /// By index; empty where none is.
+    by_node: Vec<Privacy>,
+    /// How private each is where the nodes are others than those.
+    otherwise: Privacy,
+}
+
 /// How often a piece of text stands in places of each tier.
 #[derive(Clone, Copy, Default)]
 struct Count {
@@ -145,17 +153,26 @@ pub fn newly_open(edits: &[EditFact], private_tags: &[PrivacyTag]) -> Result<Vec
 }
 
 pub(super) fn befores(edits: &[EditFact], private_tags: &[PrivacyTag]) -> Result<Vec<Side>, TooLarge> {
-    let before = |edit: &EditFact| (edit.by_setup.before, edit.by_setup.held_before.clone());
-    sides(edits.iter().filter_map(|edit| Some((edit, edit.before.as_ref()?, before(edit)))), private_tags)
+    let before = |edit: &EditFact| {
+        // Where it cannot be told which node is held, each was as private as the strictest.
+        let held = edit.by_setup.held_before.clone();
+        (edit.by_setup.before, Held { otherwise: held.iter().copied().max().unwrap_or(Privacy::Open), by_node: held })
+    };
+    let texts = edits.iter().filter_map(|edit| edit.before.as_ref().map(|text| (edit, text)));
+    sides(texts.map(|(edit, text)| (edit, text, before(edit))), private_tags)
 }
 
 pub(super) fn afters(edits: &[EditFact], private_tags: &[PrivacyTag]) -> Result<Vec<Side>, TooLarge> {
-    let after = |edit: &EditFact| (edit.by_setup.after, edit.by_setup.held_after.clone());
+    let after = |edit: &EditFact| {
+        // Where it cannot be told, nothing is: what was private before asks as being less so.
+        let held = Held { otherwise: Privacy::Open, by_node: edit.by_setup.held_after.clone() };
+        (edit.by_setup.after, held)
+    };
     sides(edits.iter().map(|edit| (edit, &edit.after, after(edit))), private_tags)
 }
 
 fn sides<'a>(
-    texts: impl Iterator<Item = (&'a EditFact, &'a Arc<str>, (Privacy, Vec<Privacy>))>,
+    texts: impl Iterator<Item = (&'a EditFact, &'a Arc<str>, (Privacy, Held))>,
     private_tags: &[PrivacyTag],
 ) -> Result<Vec<Side>, TooLarge> {
     let options = PrivacyOptions { tags: private_tags.to_vec() };
@@ -167,13 +184,15 @@ impl Side {
     fn read(
         edit: &EditFact,
         text: &Arc<str>,
-        (least, held): (Privacy, Vec<Privacy>),
+        (least, held): (Privacy, Held),
         options: &PrivacyOptions,
     ) -> Result<Side, TooLarge> {
         let outline = scan(text.clone(), &ScanOptions::default())?;
-        // What cannot be told apart is as private as the strictest of it.
-        let strictest = held.iter().copied().max().filter(|_| held.len() != outline.nodes.len());
-        let held = |node: usize| strictest.or(held.get(node).copied()).unwrap_or(Privacy::Open);
+        let known = held.by_node.is_empty() || held.by_node.len() == outline.nodes.len();
+        let held = |node: usize| match known {
+            true => held.by_node.get(node).copied().unwrap_or(Privacy::Open),
+            false => held.otherwise,
+        };
         let counts = |(node, own): (usize, Privacy)| own.max(least).max(held(node));
         let privacy = is_org(&edit.file)
             .then(|| privacy(&outline, options).into_iter().enumerate().map(counts).collect::<Vec<_>>());

@@ -27,6 +27,23 @@ fn loosened(edits: &[EditFact]) -> Vec<String> {
 }
 
 #[test]
+fn what_is_held_of_other_nodes_than_there_are_makes_nothing_safe() {
+    let (before, after) = ("* A :private:\nSilver.\n* B\n", "* A\nSilver.\n* B\n");
+    for held in [vec![], vec![Privacy::Private], vec![Privacy::Private; 9]] {
+        let mut edit = edit("n.org", before, after);
+        edit.by_setup.held_after = held.clone();
+        assert_eq!(loosened(&[edit]), ["A"], "{held:?}");
+    }
+    let mut held = edit("n.org", before, after);
+    held.by_setup.held_after = vec![Privacy::Open, Privacy::Private, Privacy::Open];
+    assert_eq!(loosened(&[held]), [""; 0]);
+    // Before, all is as private as the strictest.
+    let mut held = edit("n.org", after, after);
+    held.by_setup.held_before = vec![Privacy::Private];
+    assert_eq!(loosened(&[held]), ["A", "B"]);
+}
+
+#[test]
 fn what_a_heading_inherits_decides() {
     let diary = "* Diary :private:\n** Salary\n5000 a month\n** Friends\nAda\n* Work\n** Call Bob\n";
     let cases: &[(&str, &str, &[&str])] = &[
