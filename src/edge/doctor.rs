@@ -349,10 +349,15 @@ fn privacy(engine: &Engine) -> Check {
         [] => "no tag makes notes private".to_string(),
         tags => format!("private by {}", tags.iter().map(named).collect::<Vec<_>>().join(", ")),
     };
-    let QuotationsRead { files, waiting, left_out } = engine.quotations_read();
+    let QuotationsRead { files, waiting, left_out, left_out_warning } = engine.quotations_read();
     let mut known = format!("something is private in {}", counted(files, "file"));
     if waiting > 0 {
         known.push_str(&format!(", of which {waiting} are not read for quotations yet"));
+    }
+    if left_out_warning > 0 {
+        let files = counted(left_out_warning, "file");
+        known
+            .push_str(&format!(", and notes that only warn are not known by their words in {files}, for lack of room"));
     }
     let kept: Vec<String> = engine.kept_back().into_iter().map(|(tag, count)| format!("{tag} {count}")).collect();
     let kept = if kept.is_empty() { "nothing".to_string() } else { kept.join(", ") };

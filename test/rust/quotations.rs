@@ -2,7 +2,7 @@
 
 use crate::support::engine::{Home, ask, provide, tree, waiting};
 use crate::support::fake_server::{Dialect, FakeServer, Reply};
-use passepartout::domain::label::Privacy;
+use passepartout::domain::label::{Privacy, PrivacyTag};
 use passepartout::domain::memory::document::{Document, PrivacyOptions};
 use passepartout::domain::memory::quotation::{FOUND, Prints, Quotations, ROW, node_with};
 use passepartout::domain::org::scan::{ScanOptions, scan};
@@ -20,6 +20,22 @@ fn known(text: &str) -> Quotations {
     let mut known = Quotations::default();
     known.take(Prints::of(&document("n.org", text)));
     known
+}
+
+#[test]
+fn what_only_warns_is_left_out_first_and_counted_by_itself() {
+    let words: String = (0..100_000).map(|n| format!("word{n} ")).collect();
+    let text = format!("* Plan :work:\n{words}\n* Health :private:\n{DIAGNOSIS}\n");
+    let options = PrivacyOptions { tags: ["private".into(), PrivacyTag::read("work=warn").0].to_vec() };
+    let mut known = Quotations::default();
+    for name in 0..8 {
+        let outline = scan(text.clone().into(), &ScanOptions::default()).unwrap();
+        known.take(Prints::of(&Document::build(format!("{name}.org"), outline, &options)));
+    }
+    assert_eq!(known.left_out(), 0, "what is private is known whole");
+    assert!(known.left_out_warning() > 0);
+    (0..8).for_each(|name| known.forget(&format!("{name}.org")));
+    assert_eq!((known.left_out(), known.left_out_warning()), (0, 0));
 }
 
 #[test]

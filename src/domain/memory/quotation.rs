@@ -41,7 +41,17 @@ pub struct Prints {
     private: u64,
     /// For each of [`TIERS`]: sorted, each once.
     rows: [Box<[u64]>; 3],
-    left_out: bool,
+    left_out: Missing,
+}
+
+/// What of a file there is no room for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Missing {
+    Nothing,
+    /// The words of notes that only warn.
+    Warning,
+    /// All words.
+    All,
 }
 
 /// The hashes of all private nodes of memory.
@@ -91,7 +101,7 @@ impl Prints {
             rows.into()
         });
         let (file, root, private) = (document.file.clone(), document.root(), which(document.card()));
-        Prints { file, root, private, rows, left_out: false }
+        Prints { file, root, private, rows, left_out: Missing::Nothing }
     }
 
     fn count(&self) -> usize {
@@ -107,7 +117,7 @@ impl Prints {
         for (rows, _) in self.rows.iter_mut().zip(TIERS).filter(|(_, tier)| !tier.is_kept()) {
             *rows = Box::default();
         }
-        Prints { left_out: true, ..self }
+        Prints { left_out: Missing::Warning, ..self }
     }
 
     /// Returns whether they are those of a card's text.
@@ -132,7 +142,7 @@ impl Quotations {
         let fits = self.kept.saturating_add(prints.count()) <= MOST;
         let prints = match fits {
             true => prints,
-            false => Prints { rows: Default::default(), left_out: true, ..prints },
+            false => Prints { rows: Default::default(), left_out: Missing::All, ..prints },
         };
         self.kept += prints.count();
         self.warning += prints.count_warning();
@@ -174,7 +184,12 @@ impl Quotations {
 
     /// Returns how many files are left out, as there is no room.
     pub fn left_out(&self) -> usize {
-        self.files.values().filter(|prints| prints.left_out).count()
+        self.files.values().filter(|prints| prints.left_out == Missing::All).count()
+    }
+
+    /// Returns of how many files the words of notes that only warn are left out, and no others.
+    pub fn left_out_warning(&self) -> usize {
+        self.files.values().filter(|prints| prints.left_out == Missing::Warning).count()
     }
 
     /// Returns the first row of a text that stands in a private note, of the most private ones, and how private they are.

@@ -38,6 +38,8 @@ pub struct QuotationsRead {
     pub waiting: usize,
     /// Of these, the ones that there is no room for.
     pub left_out: usize,
+    /// Of these, the ones of which the notes that only warn are left out, and nothing else.
+    pub left_out_warning: usize,
 }
 
 /// Whether words of it are looked for: it may leave only if the user says so, if at all, or the user wants to be told.
@@ -106,7 +108,8 @@ impl Engine {
         let known = self.quoting.known.read();
         let private: Vec<&Arc<Card>> = view.cards().filter(|card| is_private(card)).collect();
         let waiting = private.iter().filter(|card| !known.knows(card)).count();
-        QuotationsRead { files: private.len(), waiting, left_out: known.left_out() }
+        let (left_out, left_out_warning) = (known.left_out(), known.left_out_warning());
+        QuotationsRead { files: private.len(), waiting, left_out, left_out_warning }
     }
 
     /// Returns whether the words of any private note are known.
