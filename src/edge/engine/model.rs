@@ -1,5 +1,6 @@
 //! The cascade as one turn sees it: who may be asked, and what an answer drew on.
 
+use crate::domain::gate::facts::QuotedNote;
 use crate::domain::id::{NodeId, SessionId};
 use crate::domain::label::Privacy;
 use crate::domain::memory::view::View;
@@ -64,8 +65,8 @@ impl Model for TurnModel<'_> {
         let outside = Mutex::new(Outside::default());
         let warned = Mutex::new(None);
         let watched = |locality: Locality| {
-            let (made, tag) = self.unquoted(prompt(locality), locality);
-            *warned.lock() = tag;
+            let (made, warns) = self.unquoted(prompt(locality), locality);
+            *warned.lock() = warns;
             if locality == Locality::Remote {
                 let asks = self.briefings.count_left_out();
                 if made.privacy < Privacy::Private {
@@ -121,7 +122,12 @@ impl Model for TurnModel<'_> {
         };
         self.engine.mark_private(&self.session, privacy);
         if reply.locality == Locality::Remote {
-            self.engine.count_sent_tags(warned.into_inner());
+            // Not before: where another model answers after all, nothing of it went elsewhere.
+            if let Some(note) = warned.into_inner() {
+                let title = self.names_private.then_some(note.title.as_str());
+                self.engine.tell_quotation(&self.session, title, note.privacy);
+                self.engine.count_sent_tags(Some(note.tag));
+            }
             self.briefings.count_marked(if shared { Privacy::Ask } else { Privacy::ELSEWHERE });
         }
         let outside = match reply.locality {
@@ -134,8 +140,8 @@ impl Model for TurnModel<'_> {
 
 impl TurnModel<'_> {
     /// Returns a prompt as private as what it quotes: of what is kept only a model that runs here may have it. Of what
-    /// only warns the user is told, and its tag is returned.
-    fn unquoted(&self, prompt: Prompt, locality: Locality) -> (Prompt, Option<String>) {
+    /// only warns the note is returned: the user is told once it went elsewhere.
+    fn unquoted(&self, prompt: Prompt, locality: Locality) -> (Prompt, Option<QuotedNote>) {
         let quoted = match (locality, prompt.privacy) {
             // The built-in provider reads what was typed alone, and sends nothing.
             (Locality::Builtin, _) | (_, Privacy::Private) => None,
@@ -145,11 +151,7 @@ impl TurnModel<'_> {
         };
         let Some(note) = quoted.filter(|note| note.privacy > prompt.privacy) else { return (prompt, None) };
         if note.privacy == Privacy::Warn {
-            if locality == Locality::Remote {
-                let title = self.names_private.then_some(note.title.as_str());
-                self.engine.tell_quotation(&self.session, title, note.privacy);
-            }
-            return (Prompt { privacy: note.privacy, ..prompt }, Some(note.tag));
+            return (Prompt { privacy: note.privacy, ..prompt }, Some(note));
         }
         if self.engine.known_privacy(&self.session) < note.privacy {
             self.engine.count_tags([note.tag]);
