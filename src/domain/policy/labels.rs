@@ -3,12 +3,14 @@
 //!
 //! Tags are remembered as tags, so that which of them make private stays the user's setting.
 
+use crate::domain::hash::ContentHasher;
 use crate::domain::id::NodeId;
 use crate::domain::label::Privacy;
 use crate::domain::memory::card::Card;
-use crate::domain::memory::document::{PrivacyOptions, of_lines};
+use crate::domain::memory::document::{Document, PrivacyOptions, of_lines};
 use crate::domain::policy::held::{Seen, Spot};
-use std::collections::BTreeSet;
+use std::cell::OnceCell;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// The name under which labels are remembered, whether a tag or a property made them.
 pub const LABEL: &str = "PP_PRIVACY";
@@ -89,40 +91,68 @@ pub fn both(known: &str, now: &str) -> String {
     words.into_iter().collect::<Vec<_>>().join(" ")
 }
 
-/// Returns what is remembered of a node: under its id, and under its path where what was called so is nowhere else.
-pub fn spots<'s>(
-    labels: &'s Seen,
-    id: &'s NodeId,
-    path: Option<&str>,
-    elsewhere: &'s dyn Fn(&str) -> bool,
-) -> impl Iterator<Item = &'s Spot> {
-    let by_path = path.filter(|path| *path != id.as_str()).into_iter().flat_map(|path| labels.named(path));
-    let found: BTreeSet<&Spot> = labels.named(id.as_str()).chain(by_path).collect();
-    found.into_iter().filter(move |spot| spot.heading == id.as_str() || !elsewhere(&spot.heading))
-}
-
-/// Where a node is named: its file, the ids of the nodes there, and how they are named without ids.
+/// The nodes of a file: what they are called, and what the text says of them.
 pub struct Names<'a> {
     /// The file.
-    pub file: &'a str,
+    file: &'a str,
     /// By index.
-    pub ids: &'a [NodeId],
-    /// By index; asked only where something of the file is known by a path.
-    pub path: &'a dyn Fn(usize) -> String,
+    ids: &'a [NodeId],
+    /// How a node is called without an id; asked only where something of the file is known by a path.
+    path: &'a dyn Fn(usize) -> String,
+    /// How private the text makes a node.
+    written: &'a dyn Fn(usize) -> Privacy,
+    /// Where each id stands, made when it is first asked.
+    places: OnceCell<HashMap<&'a str, usize>>,
+}
+
+impl<'a> Names<'a> {
+    /// Makes it of a file, the ids of its nodes, what each is called without one, and how private its text makes it.
+    pub fn new(
+        file: &'a str,
+        ids: &'a [NodeId],
+        path: &'a dyn Fn(usize) -> String,
+        written: &'a dyn Fn(usize) -> Privacy,
+    ) -> Names<'a> {
+        Names { file, ids, path, written, places: OnceCell::new() }
+    }
+
+    fn place(&self, id: &str) -> Option<usize> {
+        let places = || self.ids.iter().enumerate().map(|(index, id)| (id.as_str(), index)).collect();
+        self.places.get_or_init(places).get(id).copied()
+    }
+
+    /// Returns the id that a node would share with another one of the file, were there no number behind it.
+    fn shared<'i>(&self, id: &'i str) -> Option<&'i str> {
+        let (shared, number) = id.rsplit_once('#')?;
+        let numbered = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+        (numbered && self.place(shared).is_some()).then_some(shared)
+    }
+
+    /// Returns whether what bears the name of a label stands where it stood, and says itself that it is so private: then
+    /// what is called alike is something else. An id alone is no proof, as anybody can write it below another headline.
+    fn is_at_home(&self, spot: &Spot, labels: &Seen, options: &PrivacyOptions) -> bool {
+        let Some((line, at)) = labels.get(spot).zip(self.place(&spot.heading)) else { return false };
+        (self.written)(at) >= tier_of(&line.value, options) && (self.path)(at) == line.path
+    }
+
+    /// Returns what is remembered of a node: under its id, and under its path or an id that stands twice, unless another
+    /// node is what was meant.
+    pub fn spots<'s>(&self, index: usize, labels: &'s Seen, options: &PrivacyOptions) -> Vec<&'s Spot> {
+        let Some(id) = self.ids.get(index).map(NodeId::as_str) else { return Vec::new() };
+        let path = labels.knows_paths_in(self.file).then(|| (self.path)(index));
+        let alike = path.as_deref().into_iter().chain(self.shared(id)).filter(|name| *name != id);
+        let found: BTreeSet<&Spot> = std::iter::once(id).chain(alike).flat_map(|name| labels.named(name)).collect();
+        let meant = |spot: &&Spot| spot.heading == id || !self.is_at_home(spot, labels, options);
+        found.into_iter().filter(meant).collect()
+    }
 }
 
 /// Returns the nodes of a file that count as private by what is remembered, each with how private, by index.
-pub fn least(
-    names: &Names<'_>,
-    labels: &Seen,
-    options: &PrivacyOptions,
-    elsewhere: &dyn Fn(&str) -> bool,
-) -> Vec<(usize, Privacy)> {
-    let by_path = labels.knows_paths_in(names.file);
+pub fn least(names: &Names<'_>, labels: &Seen, options: &PrivacyOptions) -> Vec<(usize, Privacy)> {
     let mut found = Vec::new();
-    for (index, id) in names.ids.iter().enumerate() {
-        let path = by_path.then(|| (names.path)(index));
-        let lines = spots(labels, id, path.as_deref(), elsewhere).filter_map(|spot| labels.get(spot));
+    for index in 0..names.ids.len() {
+        let spots = names.spots(index, labels, options);
+        let lines = spots.into_iter().filter_map(|spot| labels.get(spot));
         let tier = lines.map(|line| tier_of(&line.value, options)).max().unwrap_or(Privacy::Open);
         if tier > Privacy::Open {
             found.push((index, tier));
@@ -131,11 +161,31 @@ pub fn least(
     found
 }
 
+/// Names what stands in some nodes of a file: the titles down to each with its text, without planning line and drawer.
+pub fn passages(document: &Document, wanted: impl Fn(usize) -> bool) -> HashSet<[u8; 32]> {
+    let outline = &document.outline;
+    // Hashes, so that depth cannot make them grow.
+    let mut titles: Vec<[u8; 32]> = Vec::with_capacity(outline.nodes.len());
+    let mut found = HashSet::new();
+    for (index, node) in outline.nodes.iter().enumerate() {
+        let above = titles.get(node.parent as usize).copied().unwrap_or_default();
+        // A file has another name.
+        let title = if index > 0 { outline.slice(&node.title) } else { "" };
+        let path = ContentHasher::new("titles").bytes(&above).text(title).finish();
+        let body = outline.slice(&node.body).trim();
+        // A file in which nothing stands above the first heading is like any other.
+        if wanted(index) && !(index == 0 && body.is_empty()) {
+            found.insert(ContentHasher::new("passage").bytes(&path).text(body).finish());
+        }
+        titles.push(path);
+    }
+    found
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::domain::label::PrivacyTag;
-    use crate::domain::memory::document::Document;
     use crate::domain::org::scan::{ScanOptions, scan};
     use crate::domain::policy::held::Line;
     use proptest::prelude::*;
@@ -191,12 +241,12 @@ mod tests {
         let line = |value: &str, path: &str| Line { value: value.into(), path: path.into() };
         labels.put(Spot::of_heading("/m/a.org::*A", LABEL), line(":private:", "/m/a.org::*A"));
         labels.put(Spot::of_heading("gone", LABEL), line("ask", "/m/a.org::*C"));
-        let check = |elsewhere: &str, expected: &[(usize, Privacy)], counts: [Privacy; 4], held: &[u32]| {
+        let check = |labels: &Seen, expected: &[(usize, Privacy)], counts: [Privacy; 4], held: &[u32]| {
             let mut document = document(text);
             let written = document.privacy.clone();
             let path = |index: usize| document.card().path_name(index);
-            let names = Names { file: &document.file, ids: &document.ids, path: &path };
-            let least = least(&names, &labels, &options(), &|name| name == elsewhere);
+            let says = |index: usize| document.written().get(index).copied().unwrap_or(Privacy::Private);
+            let least = least(&Names::new(&document.file, &document.ids, &path, &says), labels, &options());
             assert_eq!(least, expected);
             document.hold(&least);
             assert_eq!((document.privacy.as_slice(), document.held()), (&counts[..], held));
@@ -211,8 +261,33 @@ mod tests {
             assert_eq!((document.privacy.clone(), document.held()), (written, &[][..]));
         };
         let (open, ask, private) = (Privacy::Open, Privacy::Ask, Privacy::Private);
-        check("", &[(1, private), (3, ask)], [open, private, private, ask], &[1, 3]);
-        check("gone", &[(1, private)], [open, private, private, open], &[1]);
+        check(&labels, &[(1, private), (3, ask)], [open, private, private, ask], &[1, 3]);
+        labels.take(&Spot::of_heading("gone", LABEL));
+        check(&labels, &[(1, private)], [open, private, private, open], &[1]);
+    }
+
+    #[test]
+    fn an_id_below_another_headline_takes_no_label_along_and_what_is_called_alike_has_none() {
+        let mut labels = Seen::default();
+        labels.put(Spot::of_heading("h", LABEL), Line { value: ":private:".into(), path: "/m/a.org::*Health".into() });
+        let check = |text: &str, expected: &[usize]| {
+            let document = document(text);
+            let path = |index: usize| document.card().path_name(index);
+            let says = |index: usize| document.written().get(index).copied().unwrap_or(Privacy::Private);
+            let least = least(&Names::new(&document.file, &document.ids, &path, &says), &labels, &options());
+            assert_eq!(least.into_iter().map(|(index, _)| index).collect::<Vec<_>>(), expected, "{text}");
+        };
+        let id = ":PROPERTIES:\n:ID: h\n:END:\n";
+        // Where it stands as it stood, its namesakes are others.
+        check(&format!("* Health :private:\n{id}* Health\nText.\n"), &[1]);
+        check(&format!("* Health\nText.\n* Health :private:\n{id}"), &[2]);
+        check(&format!("* Health :private:\n{id}* Other\n{id}"), &[1]);
+        // Where it does not, either may be meant.
+        check(&format!("* Decoy\n{id}* Health\nSilver.\n"), &[1, 2]);
+        check(&format!("* Decoy :private:\n{id}* Health\nSilver.\n"), &[1, 2]);
+        check(&format!("* Health\n{id}* Health\nSilver.\n"), &[1, 2]);
+        check(&format!("* Decoy\n{id}* Illness\n{id}"), &[1, 2]);
+        check("* Health\nSilver.\n* Other\n", &[1]);
     }
 
     proptest! {

@@ -14,7 +14,6 @@ use crate::domain::audit::{Decision, Ruling};
 use crate::domain::gate::Gates;
 use crate::domain::id::{NodeId, TurnId};
 use crate::domain::label::Labels;
-use crate::domain::memory::card::Card;
 use crate::domain::policy::held::{GONE, Seen};
 use crate::domain::policy::learned::Learned;
 use crate::domain::policy::loosening::Loosening;
@@ -26,6 +25,7 @@ use crate::domain::skill::Skill;
 use crate::domain::skill::gate::ToolsGate;
 use crate::domain::tool::CONFIRM;
 use crate::domain::turn::{Commanded, Start};
+use crate::edge::engine::authority::labels::Settled;
 use crate::edge::engine::record::{Finished, kind};
 use crate::edge::engine::skilled::Setting;
 use crate::edge::engine::turns::channel;
@@ -55,7 +55,7 @@ pub(in crate::edge) struct Authority {
     /// The files in which something is more private than it says.
     holding: BTreeSet<Arc<str>>,
     /// Files with something private, as they were on the disk.
-    settled: BTreeMap<Arc<str>, Arc<Card>>,
+    settled: BTreeMap<Arc<str>, Settled>,
     /// The headings of which the user was told that.
     told: HashSet<NodeId>,
 }

@@ -2,9 +2,11 @@
 
 use crate::domain::count::counted;
 use crate::domain::id::{NodeId, ObjectHash, OperationId};
+use crate::domain::label::Privacy;
 use crate::domain::memory::document::Document;
 use crate::domain::memory::query::shaped_by;
 use crate::domain::memory::view::View;
+use crate::domain::policy::labels::passages;
 use crate::domain::port::LogLevel;
 use crate::edge::engine::focus::renamed_id;
 use crate::edge::engine::memory::READ;
@@ -158,6 +160,7 @@ impl Engine {
         let moved = renamed(before, &documents, &removed);
         keep_names(before, &mut documents, &moved);
         self.lines_follow(&moved);
+        self.lines_follow(&changed_too(before, &documents, &removed, &moved));
         let mut note = format!("{} read, {} gone", counted(documents.len(), "file"), removed.len());
         for (from, to) in moved.iter().take(RENAMES_NAMED) {
             note.push_str(&format!("; renamed {from} to {to}"));
@@ -259,10 +262,36 @@ fn renamed(before: &View, documents: &[Arc<Document>], removed: &[String]) -> Ve
     found
 }
 
+/// Returns the files that came to another name and were changed as well, as far as what is private of them tells: one
+/// that is gone, and a new one in which most of its private passages stand, labels or not.
+fn changed_too(
+    before: &View,
+    documents: &[Arc<Document>],
+    removed: &[String],
+    moved: &[(String, String)],
+) -> Vec<(String, String)> {
+    let (from, to): (HashSet<&str>, HashSet<&str>) =
+        moved.iter().map(|(from, to)| (from.as_str(), to.as_str())).unzip();
+    let come = |document: &&Arc<Document>| before.card(&document.file).is_none() && !to.contains(&*document.file);
+    let mut come: Vec<&Arc<Document>> = documents.iter().filter(come).collect();
+    let mut found = Vec::new();
+    for file in removed.iter().filter(|file| !from.contains(file.as_str())) {
+        let private = before.card(file).filter(|card| card.strictest() > Privacy::Open);
+        let Some(old) = private.filter(|_| !come.is_empty()).and_then(|_| before.document(file)) else { continue };
+        let private = passages(&old, |index| old.privacy.get(index).is_none_or(|tier| *tier > Privacy::Open));
+        let shared = |new: &Document| passages(new, |_| true).intersection(&private).count();
+        let last = |file: &str| file.rsplit('/').next().map(str::to_string);
+        let best = come.iter().enumerate().map(|(at, new)| (shared(new), last(&new.file) == last(file), at)).max();
+        if let Some((1.., _, at)) = best {
+            found.push((file.clone(), come.remove(at).file.to_string()));
+        }
+    }
+    found
+}
+
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::domain::label::Privacy;
     use crate::domain::org::setup::SetupTexts;
     use crate::edge::clock::SystemClock;
     use crate::edge::config::{Config, Surroundings};

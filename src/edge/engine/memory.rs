@@ -46,7 +46,7 @@ impl Engine {
         let view = self.view();
         let built = view.follow_text(&Arc::from(file), text, &self.scan_options_of(file), &self.privacy_options());
         let built = built.map_err(|e| format!("{file}: {e}"))?;
-        Ok(self.labelled(built, &view))
+        Ok(self.labelled(built))
     }
 
     /// Puts documents in and takes files out, as one operation. Nothing happens when nothing changed.
@@ -104,7 +104,7 @@ impl Engine {
             remove.iter().map(String::as_str).chain(chats.iter().map(|chat| &*chat.file)).collect();
         let mut changed = Vec::new();
         let put = put.into_iter().filter(|document| may(&before, &document.file)).collect();
-        for document in self.with_labels(put, &before, &remove) {
+        for document in self.with_labels(put) {
             // The same text means something else when a setup file has changed.
             if before.card(&document.file).is_none_or(|old| !old.is_of(&document)) {
                 changed.push(document);

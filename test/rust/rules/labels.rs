@@ -170,6 +170,126 @@ async fn a_heading_that_comes_out_of_a_private_subtree_stays_as_private() {
     assert_eq!(tier(&engine, "Plan"), "open");
 }
 
+/// Reads some files as they are now.
+async fn read(home: &Home, engine: &Arc<Engine>, names: &[&str]) {
+    let paths: Vec<_> = names.iter().map(|name| std::path::PathBuf::from(home.file(name))).collect();
+    let reads = engine.clone();
+    tokio::task::spawn_blocking(move || drop(reads.read_changed(&paths))).await.expect("it is read");
+}
+
+/// Returns how private what stands in a file is where its text holds some words.
+fn tier_in(home: &Home, engine: &Engine, name: &str, words: &str) -> &'static str {
+    let (view, file) = (engine.view(), home.file(name));
+    let at = view.text(&file).and_then(|text| text.find(words)).unwrap_or_else(|| panic!("{words} stands in {name}"));
+    let card = view.card(&file).expect("it is there");
+    card.privacy(card.at(at)).word()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_id_that_is_put_on_another_heading_takes_no_label_away() {
+    let id = ":PROPERTIES:\n:ID: health\n:END:\n";
+    let before = format!("* Health :private:\n{id}Silver.\n");
+    let cases: [(&str, String, String); 8] = [
+        ("below the decoy", format!("* Decoy\n{id}* Health\nSilver.\n"), String::new()),
+        ("a decoy that is private", format!("* Decoy :private:\n{id}* Health\nSilver.\n"), String::new()),
+        ("the same title", format!("* Health\n{id}* Health\nSilver.\n"), String::new()),
+        ("the same id twice", format!("* Decoy\n{id}* Health\n{id}Silver.\n"), String::new()),
+        ("and another title", format!("* Decoy\n{id}* Illness\n{id}Silver.\n"), String::new()),
+        ("in another file", "* Health\nSilver.\n".into(), format!("* Decoy\n{id}")),
+        ("private there", "* Health\nSilver.\n".into(), format!("* Decoy :private:\n{id}")),
+        ("the same id there", format!("* Health\n{id}Silver.\n"), format!("* Decoy\n{id}")),
+    ];
+    for (case, life, other) in cases {
+        for order in [["life.org", "other.org"], ["other.org", "life.org"]] {
+            let home = Home::new(&[("life.org", &before), ("other.org", "* Other\n")]);
+            let engine = engine(&home).await;
+            assert_eq!(waits(&engine), [""; 0]);
+            std::fs::write(home.file("life.org"), &life).expect("a file");
+            std::fs::write(home.file("other.org"), format!("* Other\n{other}")).expect("a file");
+            for name in order {
+                read(&home, &engine, &[name]).await;
+            }
+            assert_eq!(tier_in(&home, &engine, "life.org", "Silver"), "block", "{case} {order:?}");
+            // Nor is it let go with the decoy of another file, which is all that was shown.
+            for rule in engine.rules().into_iter().filter(|rule| rule.state == "waiting") {
+                if !rule.text.contains("life.org") {
+                    confirm(&home, &engine, &rule.id).await;
+                }
+            }
+            read(&home, &engine, &["life.org"]).await;
+            assert_eq!(tier_in(&home, &engine, "life.org", "Silver"), "block", "{case} {order:?}");
+            let line = the(&engine, "waiting");
+            confirm(&home, &engine, &line.id).await;
+            assert_eq!(tier_in(&home, &engine, "life.org", "Silver"), "open", "{case} {order:?}");
+            engine.close().await;
+        }
+    }
+    // What is called alike and was always open stays so.
+    let home = Home::new(&[("life.org", &format!("{before}* Health\nTea.\n* Note :private:\n* Note\nMilk.\n"))]);
+    let engine = engine(&home).await;
+    for words in ["Tea", "Milk"] {
+        assert_eq!(tier_in(&home, &engine, "life.org", words), "open", "{words}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_let_go_before_it_is_saved_has_the_rest_of_the_file_watched_still() {
+    let other = "* Other :private:\n** Sub\nBread and butter.\n";
+    let home = Home::new(&[("life.org", &format!("{NOTES}{other}"))]);
+    let engine = engine(&home).await;
+    let file = home.file("life.org");
+    let typed = |text: String| engine.take_buffer(&file, text.into(), &|| true).expect("it can be read");
+    let open = NOTES.replace(" :private:", "");
+    typed(format!("{open}{other}"));
+    assert_eq!(tier(&engine, "Diet"), "block");
+    confirm(&home, &engine, &the(&engine, "waiting").id).await;
+    assert_eq!((tier(&engine, "health"), tier(&engine, "Diet"), tier(&engine, "Sub")), ("open", "open", "block"));
+    typed(format!("{open}* Sub\nBread and butter.\n* Other :private:\n"));
+    assert_eq!((tier(&engine, "health"), tier(&engine, "Diet"), tier(&engine, "Sub")), ("open", "open", "block"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_approved_edit_lets_go_nothing_of_another_file() {
+    let heading = |tag: &str, id: &str| format!("* A{tag}\n:PROPERTIES:\n:ID: {id}\n:END:\nSilver.\n");
+    let home = Home::new(&[("f.org", &heading(" :private:", "a")), ("g.org", "* G\n")]);
+    let open = "* A\nTea.\n* B\n";
+    let server =
+        FakeServer::start([calls("write-file", json!({"path": home.file("f.org"), "content": open})), says("Done.")]);
+    let engine = home.served(&server, &["fake"], true).await;
+    home.read(&engine).await;
+    std::fs::write(home.file("f.org"), "* B\n").expect("a file");
+    std::fs::write(home.file("g.org"), format!("* G\n{}", heading("", "a"))).expect("a file");
+    read(&home, &engine, &["f.org", "g.org"]).await;
+    assert_eq!(tier(&engine, "a"), "block");
+    pull(&home, &engine, "f.org", &open.replace("* A", "* A :private:")).await;
+    assert_eq!(ending(&home, &engine).await, Ending::Parked);
+    home.approve(&engine, &waiting(&engine)).await.expect("the approval counts");
+    assert_eq!(tier(&engine, "a"), "block", "nothing of it was shown");
+    assert_eq!(tier_in(&home, &engine, "f.org", "Tea"), "open", "this is what was approved");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_is_renamed_and_changed_at_once_keeps_what_was_taken_away_from_it() {
+    let long = "Silver.\n** Below\nGold.\n";
+    for (before, after) in [
+        (format!("* Health :private:\n{long}* Open\nTea.\n"), format!("* Health\n{long}* Open\nTea and more.\n")),
+        (format!("#+FILETAGS: :private:\n* Health\n{long}"), format!("* Health\n{long}* More\n")),
+        (format!("* Health :private:\n{long}"), "* Health\nSilver and more.\n** Below\nGold.\n".into()),
+    ] {
+        let home = Home::new(&[("life.org", &before), ("z.org", "* Z\n")]);
+        let engine = engine(&home).await;
+        std::fs::remove_file(home.file("life.org")).expect("it goes");
+        std::fs::write(home.file("health.org"), &after).expect("a file");
+        std::fs::write(home.file("new.org"), "* Other\nTea.\n").expect("a file");
+        read(&home, &engine, &["life.org", "health.org", "new.org"]).await;
+        for words in ["Silver", "Gold"] {
+            assert_eq!(tier_in(&home, &engine, "health.org", words), "block", "{before}{after}");
+        }
+        assert_eq!(tier_in(&home, &engine, "new.org", "Tea"), "open");
+        assert!(the(&engine, "waiting").text.contains("health.org"));
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tag_that_is_taken_away_in_a_buffer_is_held_at_once_and_one_that_is_typed_is_none_yet() {
     let home = Home::new(&[("life.org", NOTES)]);

@@ -13,12 +13,13 @@ use crate::domain::memory::shape::Shape;
 use crate::domain::memory::view::View;
 use crate::domain::org::is_org;
 use crate::domain::policy::held::{Line, Seen, Spot};
-use crate::domain::policy::labels::{LABEL, Mark, Names, both, lasting, least, marks, spots, tier_of};
+use crate::domain::policy::labels::{LABEL, Mark, Names, both, lasting, least, marks, tier_of};
 use crate::domain::port::LogLevel;
 use crate::edge::engine::Engine;
 use crate::edge::engine::authority::Authority;
 use crate::edge::engine::authority::held::{record, set};
 use crate::edge::engine::focus::renamed_id;
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
@@ -33,37 +34,25 @@ pub(super) struct LostLabels {
 
 impl Engine {
     /// Has documents that come to memory count as at least so private as is remembered of their headings.
-    pub(in crate::edge::engine) fn with_labels(
-        &self,
-        documents: Vec<Arc<Document>>,
-        view: &View,
-        gone: &BTreeSet<&str>,
-    ) -> Vec<Arc<Document>> {
+    pub(in crate::edge::engine) fn with_labels(&self, documents: Vec<Arc<Document>>) -> Vec<Arc<Document>> {
         let mut authority = self.authority.lock();
         if authority.labels.is_empty() && authority.settled.is_empty() {
             return documents;
         }
         let Authority { labels, settled, .. } = &mut *authority;
         let options = self.privacy_options();
-        let all: HashMap<Arc<str>, Arc<[NodeId]>> =
-            documents.iter().map(|document| (document.file.clone(), document.ids.clone())).collect();
-        // What another heading is named by, once all of this is in memory.
-        let elsewhere = |id: &str| {
-            let id = NodeId::new(id);
-            let stays = |file: &str| !gone.contains(file) && !all.contains_key(file);
-            all.values().any(|ids| ids.contains(&id)) || view.get(&id).is_some_and(|node| stays(node.file()))
-        };
         let (mut records, mut held) = (Vec::new(), Vec::new());
         for mut document in documents {
-            raise(&mut document, labels, &options, &elsewhere);
+            raise(&mut document, labels, &options);
             // What came out from under a label without an id of its own is known by its name in this file alone.
-            let came = settled.get(&document.file).map(|card| came_out(&document, card, &options)).unwrap_or_default();
+            let came =
+                settled.get(&document.file).map(|known| came_out(&document, known, &options)).unwrap_or_default();
             if !came.is_empty() {
                 for (spot, line) in came {
                     records.push(record(&spot, Some(&line)));
                     labels.put(spot, line);
                 }
-                raise(&mut document, labels, &options, &elsewhere);
+                raise(&mut document, labels, &options);
             }
             held.push(document);
         }
@@ -73,18 +62,13 @@ impl Engine {
     }
 
     /// Has one document that was just made count as at least so private as is remembered of its headings.
-    pub(in crate::edge::engine) fn labelled(&self, document: Document, view: &View) -> Document {
+    pub(in crate::edge::engine) fn labelled(&self, document: Document) -> Document {
         let authority = self.authority.lock();
         if authority.labels.is_empty() {
             return document;
         }
         let mut document = Arc::new(document);
-        let (file, ids) = (document.file.clone(), document.ids.clone());
-        let elsewhere = |id: &str| {
-            let id = NodeId::new(id);
-            ids.contains(&id) || view.get(&id).is_some_and(|node| **node.file() != *file)
-        };
-        raise(&mut document, &authority.labels, &self.privacy_options(), &elsewhere);
+        raise(&mut document, &authority.labels, &self.privacy_options());
         Arc::unwrap_or_clone(document)
     }
 
@@ -127,7 +111,7 @@ impl Engine {
             let on_disk =
                 |card: &&Arc<Card>| stamps.get(&*card.file).is_some_and(|stamp| stamp.document == card.root());
             let private = view.cards().filter(|card| card.strictest() > Privacy::Open).filter(on_disk);
-            authority.settled = private.map(|card| (card.file.clone(), card.clone())).collect();
+            authority.settled = private.map(|card| (card.file.clone(), Settled::of(card))).collect();
             for (spot, line) in authority.labels.iter() {
                 let at_path = line.path.split_once("::*").map_or(&*line.path, |(file, _)| file);
                 let by_id = view.get(&NodeId::new(spot.heading.as_str()));
@@ -139,9 +123,14 @@ impl Engine {
         let otherwise = |file: &Arc<str>| {
             let Some(card) = view.card(file) else { return false };
             let ids: Vec<NodeId> = (0..card.len()).map(|index| card.id(index)).collect();
-            let elsewhere = |id: &str| view.get(&NodeId::new(id)).is_some();
-            let names = Names { file: &card.file, ids: &ids, path: &|index| card.path_name(index) };
-            let least = least(&names, &self.authority.lock().labels, &options, &elsewhere);
+            let said = OnceCell::new();
+            let says = |index: usize| {
+                let marks = said.get_or_init(|| marks(card, &options));
+                marks.get(index).map_or(Privacy::Private, |mark: &Mark| mark.tier)
+            };
+            let path = |index: usize| card.path_name(index);
+            let names = Names::new(&card.file, &ids, &path, &says);
+            let least = least(&names, &self.authority.lock().labels, &options);
             let stale = |index: usize| card.is_held(index) && !least.iter().any(|(known, _)| *known == index);
             least.iter().any(|(index, tier)| card.privacy(*index) < *tier) || (0..card.len()).any(stale)
         };
@@ -165,10 +154,15 @@ impl Engine {
             // What was let go is not missed any more.
             let mut authority = self.authority.lock();
             for card in &cards {
-                if authority.settled.get(&card.file).is_some_and(|known| known.root() == card.root()) {
-                    authority.settled.insert(card.file.clone(), card.clone());
-                } else {
-                    authority.settled.remove(&card.file);
+                let Some(known) = authority.settled.get_mut(&card.file) else { continue };
+                match (known.card.root() == card.root(), view.card(&card.file)) {
+                    (true, _) => *known = Settled::of(card),
+                    // The disk says something else. No text changes here, so what is less private now was let go.
+                    (false, Some(before)) => {
+                        let less = (0..card.len()).filter(|index| before.privacy(*index) > card.privacy(*index));
+                        known.let_go.extend(less.map(|index| card.id(index)));
+                    }
+                    (false, None) => {}
                 }
             }
         }
@@ -180,7 +174,7 @@ impl Engine {
 
     /// Remembers what files on the disk say of privacy, and says once of what was taken away from them; others are `open`.
     pub(super) fn see_labels(&self, cards: &[&Arc<Card>], open: Vec<Arc<str>>) {
-        let options = self.privacy_options();
+        let (options, view) = (self.privacy_options(), self.view());
         let mut seen: Vec<(Spot, Line)> = Vec::new();
         for card in cards {
             for (index, mark) in marks(card, &options).into_iter().enumerate() {
@@ -192,7 +186,20 @@ impl Engine {
         }
         let mut authority = self.authority.lock();
         let mut records = Vec::new();
+        let mut paths: HashMap<String, HashSet<String>> = HashMap::new();
         for (spot, now) in seen {
+            let known = authority.labels.get(&spot);
+            // Its id came to another place. What stands where it stood, and counts as private, goes on by itself.
+            if let Some(left) = known.filter(|known| known.path != now.path) {
+                let file = file_of(&left.path).to_string();
+                let private = paths.entry(file).or_insert_with_key(|file| private_paths(&view, file));
+                let stays = Spot::of_heading(&left.path, LABEL);
+                if private.contains(&left.path) && authority.labels.get(&stays).is_none() {
+                    let left = left.clone();
+                    records.push(record(&stays, Some(&left)));
+                    authority.labels.put(stays, left);
+                }
+            }
             let known = authority.labels.get(&spot);
             let value = known.map_or_else(|| now.value.clone(), |known| both(&known.value, &now.value));
             let line = Line { value, path: now.path };
@@ -202,7 +209,7 @@ impl Engine {
             }
         }
         open.iter().for_each(|file| drop(authority.settled.remove(file)));
-        authority.settled.extend(cards.iter().map(|card| (card.file.clone(), Arc::clone(card))));
+        authority.settled.extend(cards.iter().map(|card| (card.file.clone(), Settled::of(card))));
         let mut fresh = Vec::new();
         for card in cards.iter().filter(|card| card.holds()) {
             let held = (0..card.len()).filter(|index| card.is_held(*index)).map(|index| card.id(index));
@@ -229,6 +236,11 @@ impl Engine {
         let mut found = Vec::new();
         for card in files.iter().filter_map(|file| view.card(file)).filter(|card| card.holds()) {
             let marks = marks(card, &options);
+            let ids: Vec<NodeId> = (0..card.len()).map(|index| card.id(index)).collect();
+            let path = |index: usize| card.path_name(index);
+            let says = |index: usize| marks.get(index).map_or(Privacy::Private, |mark| mark.tier);
+            let names = Names::new(&card.file, &ids, &path, &says);
+            let here = |file: &str| *file == *card.file;
             let (mut words, mut lost) = (Vec::new(), Vec::new());
             for (index, mark) in marks.iter().enumerate() {
                 if card.is_held(index) {
@@ -237,13 +249,11 @@ impl Engine {
                 if card.privacy(index) <= mark.tier {
                     continue;
                 }
-                let (id, path) = (card.id(index), card.path_name(index));
-                let elsewhere = |other: &str| view.get(&NodeId::new(other)).is_some();
-                for spot in spots(&authority.labels, &id, Some(&path), &elsewhere) {
-                    let stricter = |line: &Line| tier_of(&line.value, &options) > mark.tier;
-                    if authority.labels.get(spot).is_some_and(stricter) {
-                        let now = mark.value.clone().map(|value| Line { value, path: path.clone() });
-                        lost.push((spot.clone(), now));
+                for spot in names.spots(index, &authority.labels, &options) {
+                    let line = authority.labels.get(spot);
+                    if let Some(line) = line.filter(|line| tier_of(&line.value, &options) > mark.tier) {
+                        let now = mark.value.clone().map(|value| Line { value, path: path(index) });
+                        lost.extend(without(&view, &authority, &here, &card.id(index), (spot, line), now));
                     }
                 }
             }
@@ -291,17 +301,23 @@ impl Engine {
             after.extend(marks.map(|(index, mark)| (card.id(index), card.path_name(index), mark)));
             files.insert(new.file.clone());
         }
+        let view = self.view();
         let there: HashSet<&str> = after.iter().map(|(id, ..)| id.as_str()).collect();
-        let elsewhere = |id: &str| there.contains(id);
+        let here = |file: &str| files.contains(file);
         let mut authority = self.authority.lock();
         let mut gone: Vec<(Spot, Option<Line>)> = Vec::new();
         for (id, path, mark) in &after {
             let Some(was) = before.get(id).filter(|was| **was > mark.tier) else { continue };
-            for spot in spots(&authority.labels, id, Some(path), &elsewhere) {
-                let tier = authority.labels.get(spot).map(|line| tier_of(&line.value, &options));
-                if tier.is_some_and(|tier| tier > mark.tier && tier <= *was) {
+            let named = authority.labels.named(id.as_str()).chain(authority.labels.named(path));
+            let named: BTreeSet<&Spot> = named.collect();
+            // What has its own name in these files is let go under that.
+            let meant = |spot: &&Spot| spot.heading == id.as_str() || !there.contains(spot.heading.as_str());
+            for spot in named.into_iter().filter(meant) {
+                let Some(line) = authority.labels.get(spot) else { continue };
+                let tier = tier_of(&line.value, &options);
+                if tier > mark.tier && tier <= *was {
                     let now = mark.value.clone().map(|value| Line { value, path: path.clone() });
-                    gone.push((spot.clone(), now));
+                    gone.extend(without(&view, &authority, &here, id, (spot, line), now));
                 }
             }
         }
@@ -380,12 +396,72 @@ impl Engine {
     }
 }
 
+/// Returns the file of a path as [`Line::path`] has it.
+fn file_of(path: &str) -> &str {
+    path.split_once("::*").map_or(path, |(file, _)| file)
+}
+
+/// Returns how the headings of a file that count as private are called without an id.
+fn private_paths(view: &View, file: &str) -> HashSet<String> {
+    let Some(card) = view.card(file) else { return HashSet::new() };
+    let private = (0..card.len()).filter(|index| card.privacy(*index) > Privacy::Open);
+    private.map(|index| card.path_name(index)).collect()
+}
+
+/// Returns what is remembered once a label is let go in the files that are `here`, of a heading with its `own` id, where
+/// `now` stands: what it holds in other files was not shown, and goes on being held.
+fn without(
+    view: &View,
+    authority: &Authority,
+    here: &dyn Fn(&str) -> bool,
+    own: &NodeId,
+    (spot, line): (&Spot, &Line),
+    now: Option<Line>,
+) -> Vec<(Spot, Option<Line>)> {
+    let id = NodeId::new(spot.heading.as_str());
+    let named = view.get(&id).map(|node| node.card().file.clone());
+    let others =
+        authority.holding.iter().chain(named.as_ref()).filter(|file| !here(file)).filter_map(|file| view.card(file));
+    let by_id: BTreeSet<String> =
+        others.filter_map(|card| card.index_of(&id).map(|index| card.path_name(index))).collect();
+    let by_path = !here(file_of(&line.path)) && private_paths(view, file_of(&line.path)).contains(&line.path);
+    let mut on: BTreeSet<&String> = by_path.then_some(&line.path).into_iter().collect();
+    let mut left = now;
+    match (spot.heading == own.as_str(), by_id.first()) {
+        // An id that stands in several files is let go here; there each goes on by its place.
+        (true, _) => on.extend(&by_id),
+        (false, Some(path)) => left = Some(Line { path: path.clone(), ..line.clone() }),
+        (false, None) => {}
+    }
+    let held = |path: &String| {
+        let spot = Spot::of_heading(path, LABEL);
+        let known = authority.labels.get(&spot).map_or(line.value.as_str(), |known| &known.value);
+        let value = both(known, &line.value);
+        (spot, Some(Line { value, path: path.clone() }))
+    };
+    std::iter::once((spot.clone(), left)).chain(on.into_iter().map(held).filter(|(held, _)| held != spot)).collect()
+}
+
+/// A file with something private, as it was on the disk.
+pub(super) struct Settled {
+    card: Arc<Card>,
+    /// What the user let go of it since, before it was saved.
+    let_go: HashSet<NodeId>,
+}
+
+impl Settled {
+    fn of(card: &Arc<Card>) -> Settled {
+        Settled { card: card.clone(), let_go: HashSet::new() }
+    }
+}
+
 /// Returns what to remember of headings without an id that are less private than they were on the disk.
-fn came_out(document: &Document, card: &Card, options: &PrivacyOptions) -> Vec<(Spot, Line)> {
+fn came_out(document: &Document, Settled { card, let_go }: &Settled, options: &PrivacyOptions) -> Vec<(Spot, Line)> {
     let now: HashMap<&NodeId, Privacy> = document.ids.iter().zip(document.privacy.iter().copied()).collect();
     let may = |index: usize| {
         let id = card.id(index);
-        now.get(&id).is_some_and(|now| *now < card.privacy(index)).then_some((index, id))
+        let less = now.get(&id).is_some_and(|now| *now < card.privacy(index)) && !let_go.contains(&id);
+        less.then_some((index, id))
     };
     let less: Vec<(usize, NodeId)> =
         (0..card.len()).filter(|index| card.privacy(*index) > Privacy::Open).filter_map(may).collect();
@@ -404,10 +480,10 @@ fn came_out(document: &Document, card: &Card, options: &PrivacyOptions) -> Vec<(
 }
 
 /// Has a document count as at least so private as is remembered.
-fn raise(document: &mut Arc<Document>, labels: &Seen, options: &PrivacyOptions, elsewhere: &dyn Fn(&str) -> bool) {
+fn raise(document: &mut Arc<Document>, labels: &Seen, options: &PrivacyOptions) {
     let path = |index: usize| document.card().path_name(index);
-    let names = Names { file: &document.file, ids: &document.ids, path: &path };
-    let least = least(&names, labels, options, elsewhere);
+    let says = |index: usize| document.written().get(index).copied().unwrap_or(Privacy::Private);
+    let least = least(&Names::new(&document.file, &document.ids, &path, &says), labels, options);
     let counts = |(index, tier): &(usize, Privacy)| document.privacy.get(*index).is_some_and(|known| known >= tier);
     if !document.held().is_empty() || !least.iter().all(counts) {
         Arc::make_mut(document).hold(&least);
