@@ -195,8 +195,9 @@ pub struct Engine {
     pub(super) lanes: Mutex<HashMap<SessionId, std::sync::Weak<tokio::sync::Mutex<()>>>>,
     /// Conversations of this session of the program that drew on something private: how private.
     pub(super) private: turns::Rising,
-    /// Conversations in which the user lets what asks go to models elsewhere.
-    pub(super) shared: Mutex<std::collections::HashSet<SessionId>>,
+    /// Whether the user lets what asks go to models elsewhere, or took that back, by conversation; others were not looked
+    /// up, or nothing was said in them.
+    pub(super) shared: Mutex<HashMap<SessionId, bool>>,
     /// Conversations in which it was said that something was left out.
     pub(super) told: Mutex<std::collections::HashSet<SessionId>>,
     /// What conversations of this session of the program read from outside.

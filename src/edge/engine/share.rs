@@ -23,17 +23,18 @@ impl Engine {
 
     /// Returns whether the user lets what asks go to models elsewhere in a conversation, as far as this was looked up.
     pub(super) fn is_shared(&self, session: &SessionId) -> bool {
-        self.shared.lock().contains(session)
+        self.shared.lock().get(session) == Some(&true)
     }
 
     /// Looks up whether the user said so earlier. What cannot be read was not said.
     pub(super) async fn recall_shared(&self, session: &SessionId) {
-        if self.is_shared(session) {
+        if self.shared.lock().contains_key(session) {
             return;
         }
         let latest = self.archive.latest(kind::SHARED, session.0.clone()).await;
         if latest.is_ok_and(|record| record.is_some_and(|record| record.body["withdrawn"] != true)) {
-            self.shared.lock().insert(session.clone());
+            // Not over what was said while that was read.
+            self.shared.lock().entry(session.clone()).or_insert(true);
         }
     }
 
@@ -55,15 +56,16 @@ impl Engine {
     /// Takes it back: from now on what asks stays here again. It tightens, so every channel of a human may do it.
     ///
     /// # Errors
-    /// When the channel may not decide that, there is nothing to take back, or it could not be stored: then it counts in
-    /// this session all the same.
+    /// When the channel may not decide that, or there is nothing to take back. Where it could not be stored it counts in
+    /// this session of the program all the same, and the text says so.
     pub(super) async fn unshare(&self, origin: &Origin) -> Result<String, String> {
         if !origin.rights.propose {
             return Err("this channel may not decide what goes out".to_string());
         }
         let session = &origin.session;
         self.recall_shared(session).await;
-        if !self.shared.lock().remove(session) {
+        // Before it is stored: whoever looks it up meanwhile finds it taken back.
+        if !self.share_no_more(session) {
             return Err("/share was not said in this conversation, so there is nothing to take back".to_string());
         }
         // What is left out from here on is news again.
@@ -72,11 +74,21 @@ impl Engine {
         let words = format!("what asks first stays here again in the conversation {session}");
         let decision = Engine::of_human(Ruling::Revoked, words.clone(), by);
         let record = (kind::SHARED, session.0.clone(), json!({ "by": by, "withdrawn": true }));
-        self.append_all([record, audit::kept(&decision)].into_iter()).await?;
+        let stored = self.append_all([record, audit::kept(&decision)].into_iter()).await;
         self.say(LogLevel::Info, &words);
+        let holds = match stored {
+            Ok(_) => String::new(),
+            Err(why) => format!(" It could not be stored ({why}); it holds until Emacs ends. Say /unshare again then."),
+        };
         Ok("Notes that you want to be asked about stay here again. What already went to models elsewhere is gone: it \
             cannot be called back. This conversation goes on elsewhere only if it drew on none of them."
-            .to_string())
+            .to_string()
+            + &holds)
+    }
+
+    /// Has no note that asks go out any more, whatever the store says; returns whether one might have until now.
+    fn share_no_more(&self, session: &SessionId) -> bool {
+        self.shared.lock().get_mut(session).is_some_and(|shared| std::mem::replace(shared, false))
     }
 
     /// Takes the yes to showing such a note to a model elsewhere for what the plan said that it is.
@@ -99,7 +111,7 @@ impl Engine {
         let decision = Engine::of_human(Ruling::Confirmed, words.clone(), by);
         let record = (kind::SHARED, session.0.clone(), json!({ "by": by }));
         self.append_all([record, audit::kept(&decision)].into_iter()).await?;
-        self.shared.lock().insert(session.clone());
+        self.shared.lock().insert(session.clone(), true);
         self.say(LogLevel::Info, &words);
         Ok(())
     }
@@ -118,5 +130,27 @@ impl Engine {
              models elsewhere in this conversation; ask again then."
         );
         self.tell(session, said);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::edge::engine::fresh::tests::Place;
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn what_was_taken_back_is_not_found_again_in_an_older_record() {
+        let place = Place::new("* One\n").await;
+        let (engine, session) = (&place.engine, SessionId("s".to_string()));
+        engine.keep_shared(&session, "Emacs").await.expect("it is stored");
+        engine.shared.lock().clear();
+        engine.recall_shared(&session).await;
+        assert!(engine.is_shared(&session));
+        // The store still says so: the withdrawal is on its way to it, or never came there.
+        engine.share_no_more(&session);
+        engine.recall_shared(&session).await;
+        assert!(!engine.is_shared(&session));
+        engine.keep_shared(&session, "Emacs").await.expect("it is stored");
+        assert!(engine.is_shared(&session));
     }
 }
