@@ -25,11 +25,14 @@
 ;; it; undo, redo and rewind.  What is taken back is shown first, whole,
 ;; and carried out only when it is confirmed: the confirmation names what
 ;; was shown, and the core refuses it when anything has changed since.
+;; As of a plan, all of it has to have been displayed, and the last part
+;; of it for a moment.
 
 ;;; Code:
 
 (require 'passepartout)
 (require 'passepartout-events)
+(require 'passepartout-plan-read)
 (require 'passepartout-view)
 (eval-when-compile (require 'subr-x))
 
@@ -264,8 +267,15 @@ Point stays on its step, and is on the newest one to begin with."
 (defvar-local passepartout-memory--title nil
   "What would happen, in a line.")
 
+(defvar-local passepartout-memory--seen 1
+  "Up to where this buffer has been displayed since it was drawn.")
+
 (defvar-local passepartout-memory--since 0
-  "When this buffer was drawn, in seconds.")
+  "When something of this buffer was displayed for the first time, last.
+In seconds.")
+
+(defvar-local passepartout-memory--timer nil
+  "The timer that looks at what is displayed, or nil.")
 
 (defvar passepartout-memory-preview-mode-map
   (let ((map (make-sparse-keymap)))
@@ -276,7 +286,11 @@ Point stays on its step, and is on the newest one to begin with."
 
 (define-derived-mode passepartout-memory-preview-mode passepartout-view-mode
   "Preview"
-  "Major mode of the buffer that shows what would be taken back.")
+  "Major mode of the buffer that shows what would be taken back."
+  (dolist (hook '(window-buffer-change-functions window-size-change-functions
+                  window-scroll-functions post-command-hook))
+    (add-hook hook #'passepartout-memory--look-soon nil t))
+  (add-hook 'pre-redisplay-functions #'passepartout-memory--drawing nil t))
 
 (defun passepartout-memory--preview (action payload)
   "Show what ACTION with PAYLOAD would do, and wait for a confirmation."
@@ -306,7 +320,8 @@ Point stays on its step, and is on the newest one to begin with."
                  'passepartout-memory-preview-mode)))
     (with-current-buffer buffer
       (setq passepartout-memory--shown (plist-get page :shown)
-            passepartout-memory--since (float-time)
+            passepartout-memory--seen 1
+            passepartout-memory--since (funcall passepartout-plan--clock)
             passepartout-memory--title (passepartout-view-line title 160))
       (passepartout-view-draw
         (insert (propertize (concat passepartout-memory--title "\n")
@@ -317,21 +332,85 @@ Point stays on its step, and is on the newest one to begin with."
                  'face 'passepartout-quiet))
         (passepartout-memory--insert-text text)))
     (pop-to-buffer buffer)
-    (goto-char (point-min))))
+    (goto-char (point-min))
+    (set-window-start nil (point-min))
+    (passepartout-memory--look-soon)))
+
+;;;;; What of it was displayed
+
+(defun passepartout-memory--look ()
+  "Note up to where this buffer has been displayed, and when that grew."
+  (dolist (window (get-buffer-window-list nil nil 'visible))
+    (pcase-let ((`(,from . ,to) (passepartout-plan--displayed window)))
+      (when (and from
+                 (<= from passepartout-memory--seen)
+                 (< passepartout-memory--seen to))
+        (let ((until (passepartout-plan--visible-until
+                      passepartout-memory--seen (min to (point-max)))))
+          (when (> until passepartout-memory--seen)
+            (setq passepartout-memory--seen until
+                  passepartout-memory--since
+                  (funcall passepartout-plan--clock))))))))
+
+(defun passepartout-memory--look-soon (&rest _)
+  "Look at what is displayed when Emacs next waits, and has drawn it."
+  (let ((buffer (get-buffer passepartout-memory--preview-name)))
+    (when buffer
+      (with-current-buffer buffer
+        (unless passepartout-memory--timer
+          (setq passepartout-memory--timer
+                (run-at-time
+                 0 nil
+                 (lambda ()
+                   (when (buffer-live-p buffer)
+                     (with-current-buffer buffer
+                       (setq passepartout-memory--timer nil)
+                       (passepartout-memory--look)))))))))))
+
+(defun passepartout-memory--drawing (window)
+  "Look at what is displayed when WINDOW, which is not drawn now, has been."
+  (unless (window-line-height 0 window)
+    (passepartout-memory--look-soon)))
+
+(defun passepartout-memory--read-on ()
+  "Show the first part of this buffer that was not displayed yet.
+What was folded, narrowed or cut away comes back."
+  (let ((window (get-buffer-window nil 'visible)))
+    (widen)
+    (passepartout-plan--uncut)
+    (when (passepartout-plan--covered-p passepartout-memory--seen)
+      (if (fboundp 'org-fold-show-all)
+          (org-fold-show-all)
+        (with-no-warnings (org-show-all))))
+    (goto-char passepartout-memory--seen)
+    (when window
+      (set-window-point window (point))
+      ;; Two lines of what was seen stay above, so that no line is lost.
+      (set-window-start window
+                        (save-excursion
+                          (vertical-motion
+                           (if (> (window-body-height window) 4) -2 0)
+                           window)
+                          (point))))
+    (setq passepartout-memory--since (funcall passepartout-plan--clock))
+    (passepartout-memory--look-soon)))
 
 (defun passepartout-memory-carry-out ()
   "Do exactly what this buffer shows.
-While its end has not come into view, go on reading instead; right after
-it appeared, do nothing.  No further question is asked: what is done can
-be undone."
+While a part of it has not been displayed yet, go on there instead; right
+after something of it appeared, do nothing.  No further question is
+asked: what is done can be undone."
   (interactive)
   (unless passepartout-memory--shown
     (user-error "Nothing is shown here that could be done"))
+  (passepartout-memory--look)
   (cond
-   ((< (- (float-time) passepartout-memory--since) passepartout-approval-delay)
+   ((< (- (funcall passepartout-plan--clock) passepartout-memory--since)
+       passepartout-approval-delay)
     (message "This has only just appeared; read it, then C-c C-c"))
-   ((passepartout-memory--read-on)
-    (message "There is more below; C-c C-c again at its end does it"))
+   ((<= passepartout-memory--seen (buffer-size))
+    (passepartout-memory--read-on)
+    (message "There is more of it; C-c C-c again at its end does it"))
    (t
     (let ((shown passepartout-memory--shown)
           (buffer (current-buffer)))
@@ -340,22 +419,6 @@ be undone."
        :memory-do (list :shown shown)
        (lambda (page)
          (passepartout-memory--done page buffer)))))))
-
-(defvar passepartout-memory--in-view #'pos-visible-in-window-p
-  "Function that tells whether a position is in view in a window.")
-
-(defun passepartout-memory--read-on ()
-  "Show the next part of this buffer unless its end is in view.
-Return nil when it is."
-  (let ((window (get-buffer-window)))
-    (unless (and window
-                 (funcall passepartout-memory--in-view (point-max) window))
-      (when window
-        (with-selected-window window
-          (condition-case nil
-              (scroll-up-command)
-            (end-of-buffer nil))))
-      t)))
 
 (defun passepartout-memory--done (page buffer)
   "Say what came of it, as PAGE has it; BUFFER showed the preview."

@@ -107,22 +107,68 @@
     (passepartout-fake-answer :memory-page '(:text "b\n" :shown "hash"))
     (with-current-buffer passepartout-memory--preview-name
       (should (string-match-p ": a\n: b" (buffer-string)))
-      ;; Right after it appeared a key was meant for something else.
-      (passepartout-memory-carry-out)
-      (should-not (passepartout-fake-sent :memory-do))
-      (setq passepartout-memory--since 0)
-      (let ((passepartout-memory--in-view #'ignore))
-        (passepartout-memory-carry-out))
-      (should-not (passepartout-fake-sent :memory-do))
-      ;; Nothing more is asked.
-      (let ((passepartout-memory--in-view (lambda (&rest _) t)))
-        (cl-letf (((symbol-function 'yes-or-no-p)
-                   (lambda (_) (error "Nothing is asked here"))))
-          (passepartout-memory-carry-out)))
-      (should (equal "hash" (plist-get (car (passepartout-fake-sent
-                                             :memory-do))
-                                       :shown)))
-      (should-error (passepartout-memory-carry-out) :type 'user-error))))
+      (let* ((now (+ (float-time) 100.0))
+             (drawn nil)
+             (passepartout-plan--clock (lambda () now))
+             (passepartout-plan--window-end (lambda (_window) drawn))
+             (press (lambda (seconds)
+                      (setq now (+ now seconds))
+                      ;; Nothing more is asked.
+                      (cl-letf (((symbol-function 'yes-or-no-p)
+                                 (lambda (_) (error "Nothing is asked"))))
+                        (passepartout-memory-carry-out))
+                      (passepartout-fake-sent :memory-do))))
+        (set-window-start (get-buffer-window) (point-min))
+        ;; While it is not drawn nothing of it was displayed.
+        (should-not (funcall press 2.0))
+        (should-not (funcall press 2.0))
+        ;; A key right after the first part appeared.
+        (setq drawn (save-excursion (goto-char (point-min))
+                                    (line-beginning-position 3)))
+        (should-not (funcall press 2.0))
+        ;; The next one goes on reading, and its double comes too early
+        ;; for what appeared then.
+        (should-not (funcall press 2.0))
+        (should (<= (window-start (get-buffer-window)) drawn))
+        (setq drawn (point-max))
+        (should-not (funcall press 0.2))
+        (should-not (funcall press 0.2))
+        (should (equal "hash" (plist-get (car (funcall press 2.0)) :shown)))
+        (should-error (passepartout-memory-carry-out) :type 'user-error)))))
+
+(ert-deftest passepartout-memory-preview-counts-when-all-of-it-was-displayed ()
+  (passepartout-memory-tests--with
+    (passepartout-undo)
+    (passepartout-fake-answer
+     :undo (list :title "Undo" :shown "hash"
+                 :text (apply #'concat (make-list 200 "a line\n"))))
+    (with-current-buffer passepartout-memory--preview-name
+      (let* ((now (+ (float-time) 100.0))
+             (window (get-buffer-window))
+             (place 0)
+             (passepartout-plan--clock (lambda () now))
+             (passepartout-plan--window-end
+              (lambda (window)
+                (save-excursion
+                  (goto-char (window-start window))
+                  (forward-line 80)
+                  (point)))))
+        ;; Whoever jumps to the end has not seen what is between.
+        (set-window-start window (point-min))
+        (passepartout-memory--look)
+        (set-window-start window (save-excursion (goto-char (point-max))
+                                                 (forward-line -20)
+                                                 (point)))
+        (passepartout-memory--look)
+        (dotimes (_ 4)
+          (unless (passepartout-fake-sent :memory-do)
+            (setq now (+ now 2.0)
+                  place (1+ place))
+            (passepartout-memory-carry-out)
+            (passepartout-memory--look)))
+        ;; Two more parts had to be shown before it counted.
+        (should (equal 3 place))
+        (should (passepartout-fake-sent :memory-do))))))
 
 (ert-deftest passepartout-memory-undo-that-cannot-be-is-said-and-shows-nothing ()
   (passepartout-memory-tests--with

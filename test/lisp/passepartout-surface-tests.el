@@ -106,9 +106,15 @@ Larch for the deck.
 (defun passepartout-surface-tests--carry-out (title)
   "Wait for the preview with TITLE and carry it out with its key."
   (passepartout-surface-tests--shown passepartout-memory--preview-name title)
+  (set-window-start nil (point-min))
   ;; Nobody draws a window here, and nobody waits.
-  (let ((passepartout-approval-delay 0)
-        (passepartout-memory--in-view (lambda (&rest _) t)))
+  (let* ((ahead 0)
+         (passepartout-plan--clock (lambda () (+ (float-time) ahead)))
+         (passepartout-plan--window-end (lambda (_window) (point-max))))
+    (passepartout-memory--look)
+    (setq ahead (* 3 passepartout-approval-delay)
+          passepartout-memory--since (min passepartout-memory--since
+                                          (float-time)))
     (passepartout-real-key "C-c C-c")))
 
 (ert-deftest passepartout-surface-log-undo-and-redo-in-an-open-buffer ()
