@@ -208,7 +208,10 @@ WHICH it is the one with that number in the audit; with just
 \\[universal-argument], ask for a number, a plan or a hash."
   (interactive "P")
   (passepartout-trace-explain
-   (cond ((integerp which) (list :record which))
+   (cond ((integerp which)
+          (when (< which 1)
+            (user-error "The numbers of the audit begin with 1"))
+          (list :record which))
          (which (passepartout-trace--decision-named
                  (read-string "Explain (number, plan or hash): ")))
          (t (passepartout-trace--decision-at-point)))))
