@@ -188,6 +188,29 @@ async fn headings_deny_at_once_and_allow_after_a_confirmation() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_private_heading_that_denies_is_not_named_in_an_open_conversation() {
+    let below = |tags: &str| {
+        format!(
+            "* Life\n:PROPERTIES:\n:ID: life\n:END:\nOpen.\n** HIV test{tags}\n:PROPERTIES:\n:ID: below\n\
+             :PP_DENY: memory-read\n:END:\nTuesday.\n"
+        )
+    };
+    for (tags, id, named) in [("", "life", true), (" :private:", "life", false), (" :private:", "below", true)] {
+        let home = Home::new(&[("life.org", &below(tags))]);
+        let server = FakeServer::start([calls("memory-read", json!({ "id": id })), says("I may not.")]);
+        let engine = home.served(&server, &["fake"], true).await;
+        let (finished, _) = home.ask(&engine, "what is there?").await;
+        let told: Vec<String> = engine.refusals(&finished.report).into_iter().map(|refused| refused.text).collect();
+        assert!(told.len() == 1 && told[0].contains("denies memory-read below it (PP_DENY)"), "{tags} {id}: {told:?}");
+        let heard = server.requests()[1].body.clone();
+        let all = format!("{told:?} {:?} {heard}", finished.report.deeds);
+        // Of what the conversation is about itself it may know the name: it is as private from then on.
+        assert_eq!(all.contains("HIV"), named, "{tags} {id}: {all}");
+        assert_eq!(all.contains("the private heading there"), !named, "{tags} {id}: {all}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_heading_that_loosens_counts_for_what_the_user_typed() {
     let notes = "* Office\n:PROPERTIES:\n:ID: office\n:PP_ALLOW: org-set-todo\n:END:\n** TODO Call Ann\n:PROPERTIES:\n\
                  :ID: call\n:END:\n* TODO Free day\n:PROPERTIES:\n:ID: free\n:END:\n";

@@ -9,6 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The names of the properties.
 pub const NAMES: [&str; 5] = ["PP_ALLOW", "PP_DENY", "PP_PRIVACY", "PP_BUDGET", "PP_MODEL"];
+/// What a heading is called whose title is too private to be named. It sorts behind those that are named.
+const UNNAMED: &str = "the private heading there";
 
 /// What holds for work below some headings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -73,7 +75,7 @@ impl Mandate {
     /// Adds what one heading says, from the outermost to the innermost.
     pub fn take(&mut self, said: &Said<'_>, ground: &Ground<'_>) {
         let Ground { toolbox, confirmed, local } = ground;
-        let place = format!("{}: the heading “{}”", said.file, said.title);
+        let place = format!("{}: {}", said.file, said.called());
         let value = said.value.trim();
         let name = said.name.to_ascii_uppercase();
         let loosening = || Loosening {
@@ -84,13 +86,13 @@ impl Mandate {
         };
         match name.as_str() {
             "PP_DENY" => {
-                for tool in self.tools(value, &place, &name, toolbox) {
+                for tool in self.tools(said, &place, &name, toolbox) {
                     self.allow.remove(&tool);
-                    self.deny.entry(tool).or_insert_with(|| format!("the heading “{}”", said.title));
+                    self.deny.entry(tool).or_insert_with(|| said.called());
                 }
             }
             "PP_ALLOW" => {
-                let tools = self.tools(value, &place, &name, toolbox);
+                let tools = self.tools(said, &place, &name, toolbox);
                 let loosening = loosening();
                 if !confirmed(&loosening) {
                     return self.waiting.push(loosening);
@@ -108,7 +110,10 @@ impl Mandate {
                         self.waiting.push(loosening);
                     }
                 }
-                Err(_) => self.wrong.push(format!("{place}: PP_BUDGET is a whole number of tokens, not “{value}”")),
+                Err(_) => {
+                    let not = said.quoted(value);
+                    self.wrong.push(format!("{place}: PP_BUDGET is a whole number of tokens, not “{not}”"));
+                }
             },
             "PP_MODEL" => {
                 let models: BTreeSet<String> = words(value).map(str::to_ascii_lowercase).collect();
@@ -139,9 +144,8 @@ impl Mandate {
         self.waiting.truncate(waiting);
         for (_, who) in self.deny.iter_mut().filter(|(tool, _)| !denied.contains_key(*tool)) {
             *who = format!(
-                "the heading “{}”, by a line that was taken away from it and counts until you let it go \
-                 (M-x passepartout-rules),",
-                said.title
+                "{}, by a line that was taken away from it and counts until you let it go (M-x passepartout-rules),",
+                said.called()
             );
         }
     }
@@ -153,9 +157,9 @@ impl Mandate {
     }
 
     /// Reads names of tools; `*` stands for all but those that only speak to the user.
-    fn tools(&mut self, value: &str, place: &str, name: &str, toolbox: &Toolbox) -> Vec<String> {
+    fn tools(&mut self, said: &Said<'_>, place: &str, name: &str, toolbox: &Toolbox) -> Vec<String> {
         let mut tools = Vec::new();
-        for word in words(value) {
+        for word in words(said.value) {
             if word == "*" && name == "PP_DENY" {
                 let others = toolbox.all().filter(|tool| tool.effect != crate::domain::tool::Effect::Reply);
                 tools.extend(others.map(|tool| tool.name.to_string()));
@@ -164,7 +168,9 @@ impl Mandate {
             match Toolbox::named(word) {
                 Named::Builtin(tool) => tools.push(tool.name.to_string()),
                 Named::Own(tool) => tools.push(tool),
-                Named::Nothing => self.wrong.push(format!("{place}: {name} names no tool with “{word}”")),
+                Named::Nothing => {
+                    self.wrong.push(format!("{place}: {name} names no tool with “{}”", said.quoted(word)));
+                }
             }
         }
         tools
@@ -193,12 +199,24 @@ pub struct Said<'a> {
     pub file: &'a str,
     /// The heading, by its id.
     pub heading: &'a str,
-    /// Its title, for people.
-    pub title: &'a str,
+    /// Its title, for people; `None` where it is more private than whoever hears of it may know.
+    pub title: Option<&'a str>,
     /// The property.
     pub name: &'a str,
     /// Its value.
     pub value: &'a str,
+}
+
+impl Said<'_> {
+    /// Returns what its heading is called to whoever hears of it.
+    pub fn called(&self) -> String {
+        self.title.map_or_else(|| UNNAMED.to_string(), |title| format!("the heading “{title}”"))
+    }
+
+    /// Returns words of its value; of a heading that has no name here they are as private as that.
+    fn quoted<'v>(&self, words: &'v str) -> &'v str {
+        self.title.map_or("…", |_| words)
+    }
 }
 
 #[cfg(test)]
@@ -209,7 +227,7 @@ mod tests {
     fn mandate(said: &[(&str, &str)], yes: bool) -> Mandate {
         let mut mandate = Mandate::default();
         for (name, value) in said {
-            let said = Said { file: "/m/a.org", heading: "id", title: "Work", name, value };
+            let said = Said { file: "/m/a.org", heading: "id", title: Some("Work"), name, value };
             let local = BTreeSet::from(["near".to_string()]);
             let ground = Ground { toolbox: &Toolbox::builtin(), confirmed: &|_| yes, local: &local };
             mandate.take(&said, &ground);
@@ -243,6 +261,24 @@ mod tests {
         assert_eq!(mandate(&[("PP_ALLOW", "*")], true).allow.len(), 0);
         let wrong = mandate(&[("PP_DENY", "shel"), ("PP_BUDGET", "much"), ("PP_MODEL", " ")], true);
         assert_eq!(wrong.wrong.len(), 3, "{wrong:?}");
+    }
+
+    #[test]
+    fn a_heading_without_a_name_is_told_without_its_words() {
+        let mut hidden = Mandate::default();
+        let (toolbox, local) = (Toolbox::builtin(), BTreeSet::new());
+        let ground = Ground { toolbox: &toolbox, confirmed: &|_| false, local: &local };
+        for (name, value) in [("PP_DENY", "shell clinic"), ("PP_BUDGET", "clinic"), ("PP_MODEL", "")] {
+            hidden.take(&Said { file: "/m/a.org", heading: "id", title: None, name, value }, &ground);
+        }
+        assert_eq!(hidden.deny.get("shell").map(String::as_str), Some(UNNAMED));
+        assert!(hidden.wrong.len() == 3 && !format!("{:?}", hidden.wrong).contains("clinic"), "{:?}", hidden.wrong);
+        let held = Said { file: "/m/a.org", heading: "id", title: None, name: "PP_DENY", value: "grep" };
+        hidden.take_held(&held, &ground);
+        assert!(hidden.deny["grep"].starts_with("the private heading there, by a line"), "{:?}", hidden.deny);
+        // Where one that may be named says the same, it is named.
+        let both = hidden.intersection(&mandate(&[("PP_DENY", "shell")], false));
+        assert_eq!(both.deny["shell"], "the heading “Work”");
     }
 
     fn any_mandate() -> impl Strategy<Value = Mandate> {

@@ -48,9 +48,9 @@ impl Whereabouts for Lookout {
         self.engine().map_or_else(Toolbox::builtin, |engine| engine.toolbox())
     }
 
-    fn mandate(&self, action: &Action, facts: &Facts) -> Mandate {
+    fn mandate(&self, action: &Action, facts: &Facts, scope: &Scope) -> Mandate {
         match self.engine() {
-            Some(engine) => engine.mandate_over(action, facts),
+            Some(engine) => engine.mandate_over(action, facts, scope),
             None => Mandate { wrong: vec!["memory is not there yet".to_string()], ..Mandate::default() },
         }
     }

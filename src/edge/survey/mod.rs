@@ -88,8 +88,9 @@ pub trait Whereabouts: Send + Sync {
     fn source_of_node(&self, id: &str) -> Option<String>;
     /// Returns whether a buffer of the user's Emacs visits a file.
     fn is_open(&self, path: &str) -> bool;
-    /// Returns what the headings rule above everything that an action is about.
-    fn mandate(&self, action: &Action, facts: &Facts) -> Mandate;
+    /// Returns what the headings rule above everything that an action is about, without words that are too private for
+    /// whoever proposed it.
+    fn mandate(&self, action: &Action, facts: &Facts, scope: &Scope) -> Mandate;
 }
 
 /// Knows what would confine a command on this machine.
@@ -108,7 +109,7 @@ impl Whereabouts for Nowhere {
         Toolbox::builtin()
     }
 
-    fn mandate(&self, _: &Action, _: &Facts) -> Mandate {
+    fn mandate(&self, _: &Action, _: &Facts, _: &Scope) -> Mandate {
         Mandate::default()
     }
 
@@ -208,7 +209,7 @@ impl Survey {
             | Effect::Custom(_) => {}
         }
         self.quotes(action, tool, scope, &mut facts);
-        facts.mandate = self.whereabouts.mandate(action, &facts);
+        facts.mandate = self.whereabouts.mandate(action, &facts, scope);
         facts
     }
 

@@ -3,6 +3,7 @@
 use crate::domain::audit::{Decision, Ruling};
 use crate::domain::gate::permissions::default_level;
 use crate::domain::id::NodeId;
+use crate::domain::label::Privacy;
 use crate::domain::memory::view::{NodeRef, View};
 use crate::domain::policy::held::{FORBID, GONE, Line, Spot, said, together};
 use crate::domain::policy::loosening::Loosening;
@@ -63,7 +64,8 @@ impl Engine {
                 false => said(&spot.name, values(&node, &spot.name)),
             };
             let Some(all) = self.held_at([&spot], now.as_deref()) else { continue };
-            if self.mandate_where(&node, true).holds_as(&self.mandate_where(&node, false)) {
+            if self.mandate_where(&node, true, Privacy::Open).holds_as(&self.mandate_where(&node, false, Privacy::Open))
+            {
                 // Something above holds all of it back anyway.
                 continue;
             }

@@ -3,6 +3,7 @@
 use crate::domain::action::Action;
 use crate::domain::gate::Facts;
 use crate::domain::id::NodeId;
+use crate::domain::label::Privacy;
 use crate::domain::memory::view::NodeRef;
 use crate::domain::policy;
 use crate::domain::policy::loosening::Loosening;
@@ -18,21 +19,23 @@ const MOST: usize = 1_000;
 
 impl Engine {
     /// Returns what holds for work on one heading: what its file says, then each heading down to it.
-    fn mandate_of(&self, node: &NodeRef) -> Mandate {
-        self.mandate_where(node, true)
+    fn mandate_of(&self, node: &NodeRef, may_name: Privacy) -> Mandate {
+        self.mandate_where(node, true, may_name)
     }
 
-    /// Returns that with what was taken away and not let go, or without it.
-    pub(super) fn mandate_where(&self, node: &NodeRef, held: bool) -> Mandate {
+    /// Returns that with what was taken away and not let go, or without it. Of headings that are more private than
+    /// `may_name` it has no words.
+    pub(super) fn mandate_where(&self, node: &NodeRef, held: bool, may_name: Privacy) -> Mandate {
         let local: BTreeSet<String> =
             self.config.providers.iter().filter(|one| one.local).map(|one| one.name.to_ascii_lowercase()).collect();
         let ground = Ground { toolbox: &self.toolbox(), confirmed: &|it| self.is_confirmed(it), local: &local };
         let mut mandate = Mandate::default();
         let file: &str = node.file();
+        let whole = Some(file).filter(|_| node.card().privacy(0) <= may_name);
         for name in NAMES {
             let value = node.card().file_property(name);
             let kept = held.then(|| self.held_of_file(file, name, value)).flatten();
-            let said = |value| Said { file, heading: "", title: file, name, value };
+            let said = |value| Said { file, heading: "", title: whole, name, value };
             match (kept, value) {
                 (Some(kept), value) => {
                     // What cannot be read is named all the same.
@@ -48,12 +51,13 @@ impl Engine {
         chain.reverse();
         for above in chain.iter().chain([node]) {
             let mut kept = if held { self.held_of_heading(above) } else { BTreeMap::new() };
+            let title = Some(above.title()).filter(|_| above.privacy() <= may_name);
             for name in NAMES {
                 let values = values(above, name);
-                let said = |value| Said { file, heading: above.id().as_str(), title: above.title(), name, value };
+                let said = |value| Said { file, heading: above.id().as_str(), title, name, value };
                 let kept = kept.remove(name);
                 if values.len() > 1 && name != "PP_DENY" {
-                    let place = above.title();
+                    let place = said("").called();
                     mandate.wrong.push(format!("{file}: {place}: {name} stands there more than once"));
                 } else if kept.is_none()
                     || policy::held::said(name, values.iter().copied()).is_none()
@@ -71,9 +75,11 @@ impl Engine {
     }
 
     /// Returns what holds for everything that an action is about, together: of what it reads or changes as a whole, all
-    /// that its headings forbid.
-    pub(in crate::edge::engine) fn mandate_over(&self, action: &Action, facts: &Facts) -> Mandate {
+    /// that its headings forbid. What it says goes to whoever proposed the action and beside what they were answered: a
+    /// heading is named there only where the conversation may know it, by what is in it and by what the action is about.
+    pub(in crate::edge::engine) fn mandate_over(&self, action: &Action, facts: &Facts, scope: &Scope) -> Mandate {
         let view = self.view();
+        let may_name = action.labels().privacy.max(facts.privacy.unwrap_or(Privacy::Open)).min(scope.may_see);
         let mut all: Option<Mandate> = None;
         let mut add = |one: Mandate| {
             all = Some(match all.take() {
@@ -86,12 +92,12 @@ impl Engine {
         for name in ["id", "parent"] {
             let Some(node) = action.text(name).and_then(|id| view.get(&NodeId::new(id))) else { continue };
             known.insert(node.file().to_string());
-            add(self.mandate_of(&node));
+            add(self.mandate_of(&node, may_name));
             // Of a file that is named by its id everything is meant, and of what is moved or read all that hangs on it.
             if name == "id" && (whole || node.index == 0) {
                 let below =
                     node.with_descendants().filter(|below| below.index != node.index && self.speaks_or_spoke(below));
-                below.for_each(|below| add(self.mandate_of(&below)));
+                below.for_each(|below| add(self.mandate_of(&below, may_name)));
             }
         }
         // A file that is named by its path is meant as a whole; one that is only edited may be known by its heading.
@@ -103,7 +109,7 @@ impl Engine {
             let nodes = (0..card.len()).filter_map(|index| view.node(file, index));
             nodes
                 .filter(|node| node.index == 0 || self.speaks_or_spoke(node))
-                .for_each(|node| add(self.mandate_of(&node)));
+                .for_each(|node| add(self.mandate_of(&node, may_name)));
         }
         let mandate = all.unwrap_or_default();
         // Only what is judged by; what waits is listed elsewhere.
@@ -118,7 +124,7 @@ impl Engine {
     /// Returns what holds for a turn that begins at a heading, by its id.
     pub(in crate::edge::engine) fn mandate_at(&self, id: Option<&str>) -> Mandate {
         let node = id.and_then(|id| self.view().get(&NodeId::new(id)));
-        node.map(|node| self.mandate_of(&node)).unwrap_or_default()
+        node.map(|node| self.mandate_of(&node, Privacy::Open)).unwrap_or_default()
     }
 
     /// Returns a scope in which what a heading denies is denied.
@@ -137,7 +143,7 @@ impl Engine {
         let mut found = BTreeSet::new();
         for name in ["PP_ALLOW", "PP_BUDGET", "PP_MODEL"] {
             for node in crate::domain::memory::query::with_property(&view, name, None).take(MOST) {
-                found.extend(self.mandate_of(&node).waiting);
+                found.extend(self.mandate_of(&node, Privacy::Open).waiting);
             }
         }
         found.into_iter().collect()
