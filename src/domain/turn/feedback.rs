@@ -73,6 +73,6 @@ impl Turn {
         outcome: String,
         plan: Option<PlanId>,
     ) {
-        self.report.deeds.push(Deed { tool, summary, trace, outcome, plan });
+        self.report.deeds.push(Deed { tool, summary, trace, outcome, plan, bare: false });
     }
 }

@@ -4,6 +4,7 @@ use crate::domain::action::{Action, Malformed, clip, no_such_tool};
 use crate::domain::gate::clearance::{Cleared, Judgement, judge};
 use crate::domain::gate::disclosure::quoted;
 use crate::domain::gate::plan::Approval;
+use crate::domain::gate::title::title;
 use crate::domain::gate::{Case, Facts, Opinion, Reason, Trace, Verdict};
 use crate::domain::hash::ContentHasher;
 use crate::domain::id::ActionHash;
@@ -15,7 +16,7 @@ use crate::domain::tool::own::REDECLARED;
 use crate::domain::tool::{Effect, is_user};
 use crate::domain::turn::error::Fault;
 use crate::domain::turn::fit::Over;
-use crate::domain::turn::refused::{DENIED, UNREADABLE, called};
+use crate::domain::turn::refused::{DENIED, UNREADABLE, is_bare};
 use crate::domain::turn::report::{Deed, Ending};
 use crate::domain::turn::{Desk, Flow, Turn, prompt, proposal};
 use serde_json::Value;
@@ -239,12 +240,18 @@ impl Turn {
                 // What gates say of private notes is as private as they are.
                 let labels = &mut self.report.conversation.labels;
                 labels.privacy = labels.privacy.max(facts.privacy.unwrap_or(Privacy::Open).min(scope.may_see));
-                let summary = desk.actuator.masked(&called(&action, &facts, labels.privacy));
+                let bare = is_bare(&action, &facts, labels.privacy);
+                let summary = match bare {
+                    true => proposal::bare(&action),
+                    false => title(&action, &facts),
+                };
+                let summary = desk.actuator.masked(&summary);
                 let logged = proposal::logged(&action, &facts);
                 desk.journal.log(LogLevel::Warning, &format!("refused: {logged}"));
                 let (session, turn) = (&self.signal.origin.session, &self.signal.turn);
                 desk.journal.refused(session, turn, &action, &facts, &trace).await;
-                self.deed(action.tool().to_string(), summary, Some(trace), DENIED.to_string(), None);
+                let (tool, outcome) = (action.tool().to_string(), DENIED.to_string());
+                self.report.deeds.push(Deed { tool, summary, trace: Some(trace), outcome, plan: None, bare });
                 Err(Refusal { words, by })
             }
         })

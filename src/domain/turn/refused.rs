@@ -1,11 +1,9 @@
 //! What was refused in a turn, as short lines for the user: they stand beside the answer and are no part of it.
 
 use crate::domain::action::Action;
-use crate::domain::gate::title::title;
 use crate::domain::gate::{Facts, Trace, Verdict, dispatcher};
 use crate::domain::id::ActionHash;
 use crate::domain::label::Privacy;
-use crate::domain::turn::proposal;
 use crate::domain::turn::report::{Deed, TurnReport};
 
 /// What a deed came to that gates denied.
@@ -29,14 +27,16 @@ pub struct Refused {
     pub action: Option<ActionHash>,
 }
 
-/// Returns what was refused in a turn and what failed closed, in its order; each of it once, and nothing that the
-/// notice of the turn says already. Of more than a few the last line has the number.
+/// Returns what was refused in a turn and what failed closed, in its order, each of it once. Of what was no action at all
+/// nothing is told that the notice of the turn says already; what gates denied is told in any case, because a notice may
+/// quote a model. Of more than a few the last line has the number.
 pub fn refused(report: &TurnReport) -> Vec<Refused> {
     let notice = report.notice.as_deref().unwrap_or_default();
     let mut lines: Vec<Refused> = Vec::new();
     for (at, deed) in report.deeds.iter().enumerate() {
         let later = report.deeds.get(at + 1..).unwrap_or_default();
-        let Some(why) = why(deed, later).filter(|why| !notice.contains(why.as_str())) else { continue };
+        let is_new = |why: &String| deed.trace.is_some() || !notice.contains(why.as_str());
+        let Some(why) = why(deed, later).filter(is_new) else { continue };
         // Of a call that is no action the reason names all that is known of it.
         let text = match deed.trace {
             Some(_) => format!("{} — {why}", line(&deed.summary)),
@@ -59,7 +59,7 @@ pub fn refused(report: &TurnReport) -> Vec<Refused> {
 /// Returns why a deed was not done; `None` for what was done, what waits, and what a human decided.
 fn why(deed: &Deed, later: &[Deed]) -> Option<String> {
     match (&deed.trace, deed.outcome.as_str()) {
-        (Some(trace), DENIED) => Some(denial(trace)),
+        (Some(trace), DENIED) => Some(denial(trace, deed.bare)),
         // What became of a plan stands with the plan.
         (Some(_), outcome) if deed.plan.is_none() => outcome.strip_prefix(CHANGED).map(line),
         (None, outcome) => {
@@ -71,13 +71,19 @@ fn why(deed: &Deed, later: &[Deed]) -> Option<String> {
     }
 }
 
-/// Returns the first sentence of the first gate that denied; the rest is for whoever asks why.
-fn denial(trace: &Trace) -> String {
-    let denied = trace.opinions.iter().find_map(|opinion| match &opinion.verdict {
-        Verdict::Deny(reason) => Some(reason.text.as_str()),
+/// Returns the first sentence of the first gate that denied; the rest is for whoever asks why. Of what is `bare` only
+/// words of our own tables are told, or else which gate it was.
+fn denial(trace: &Trace, bare: bool) -> String {
+    let mut denied = trace.opinions.iter().filter_map(|opinion| match &opinion.verdict {
+        Verdict::Deny(reason) => Some((opinion, reason)),
         Verdict::Pass(_) | Verdict::Ask(_) => None,
     });
-    let text = denied.unwrap_or("No gate let it pass.");
+    let first = denied.clone().next();
+    let text = match (denied.find(|(_, reason)| reason.ours || !bare), first) {
+        (Some((_, reason)), _) => reason.text.as_str(),
+        (None, Some((opinion, _))) => return format!("The gate {} denies it.", line(&opinion.gate)),
+        (None, None) => "No gate let it pass.",
+    };
     sentence(&line(dispatcher::unnamed(text.lines().next().unwrap_or_default())))
 }
 
@@ -105,13 +111,10 @@ fn line(text: &str) -> String {
     }
 }
 
-/// Returns what a refused action is called in a conversation: where that is less private than the action, without
-/// words that it was made of.
-pub(super) fn called(action: &Action, facts: &Facts, conversation: Privacy) -> String {
-    match action.labels().privacy.max(facts.strictest()) > conversation {
-        true => proposal::bare(action),
-        false => title(action, facts),
-    }
+/// Returns whether a refused action is more private than its conversation: then it is told there without words that it
+/// was made of.
+pub(super) fn is_bare(action: &Action, facts: &Facts, conversation: Privacy) -> bool {
+    action.labels().privacy.max(facts.strictest()) > conversation
 }
 
 #[cfg(test)]
@@ -131,7 +134,7 @@ mod tests {
             ],
         });
         let (tool, summary, outcome) = (tool.to_string(), summary.to_string(), outcome.to_string());
-        Deed { tool, summary, trace, outcome, plan: None }
+        Deed { tool, summary, trace, outcome, plan: None, bare: false }
     }
 
     fn told(notice: Option<&str>, deeds: Vec<Deed>) -> Vec<String> {
@@ -151,12 +154,28 @@ mod tests {
             )
         };
         assert_eq!(told(None, vec![wipe(), wipe()]), ["Run: rm -rf ~ — It deletes all."]);
-        assert_eq!(told(Some("Refused three times: It deletes all."), vec![wipe()]), [""; 0]);
+        // A notice may quote a model, which could say that sentence itself.
+        let quoting = "The last reason:\nThere is no tool “It deletes all.”.";
+        assert_eq!(told(Some(quoting), vec![wipe()]), ["Run: rm -rf ~ — It deletes all."]);
         let quoted = deed("read-file", "Read a. b", Some("“a. b” is out of bounds: it is ours. Ask."), DENIED);
         assert_eq!(told(None, vec![quoted]), ["Read a. b — “a. b” is out of bounds: it is ours."]);
         let long = deed("shell", "Run: a\nb", Some(&"word ".repeat(100)), DENIED);
         let [text] = <[String; 1]>::try_from(told(None, vec![long])).expect("one line");
         assert!(text.starts_with("Run: a b — word word") && text.ends_with("word…") && text.len() < 200, "{text}");
+    }
+
+    #[test]
+    fn of_what_is_more_private_than_the_conversation_the_words_of_gates_stay_out() {
+        let private = |reason| Deed { bare: true, ..deed("memory-read", "memory-read diary", Some(reason), DENIED) };
+        assert_eq!(
+            told(None, vec![private("It is of “HIV test”.")]),
+            ["memory-read diary — The gate dispatcher denies it."]
+        );
+        let mut ours = private("It is of “HIV test”.");
+        let verdict = Verdict::Deny(Reason::new("You set memory-read to deny.").in_our_words());
+        let opinion = Opinion { gate: "permissions".to_string(), priority: 1, verdict };
+        ours.trace.as_mut().expect("a trace").opinions.push(opinion);
+        assert_eq!(told(None, vec![ours]), ["memory-read diary — You set memory-read to deny."]);
     }
 
     #[test]
@@ -178,6 +197,7 @@ mod tests {
     fn a_call_that_is_no_action_is_told_unless_it_was_mended() {
         let bad = |tool| deed(tool, "", None, "refused: There is no tool “fly”. There are: a, b.");
         assert_eq!(told(None, vec![bad("fly")]), ["There is no tool “fly”."]);
+        assert_eq!(told(Some("Refused. The last reason:\nThere is no tool “fly”. There"), vec![bad("fly")]), [""; 0]);
         assert_eq!(told(None, vec![bad("shell"), deed("shell", "Run: ls", Some("x"), "Exit status 0.")]), [""; 0]);
     }
 

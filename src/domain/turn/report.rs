@@ -46,6 +46,8 @@ pub struct Deed {
     pub outcome: String,
     /// The plan that it waits in.
     pub plan: Option<PlanId>,
+    /// It is more private than the conversation: of why it was refused only words of our own are told there.
+    pub bare: bool,
 }
 
 /// What a human is shown before the first contact with a provider: exactly this is sent when it is approved.

@@ -550,6 +550,13 @@ struct DeedRecord {
     trace: Option<TraceRecord>,
     outcome: String,
     plan: Option<String>,
+    /// Older records do not say; then it may be.
+    #[serde(default = "yes")]
+    bare: bool,
+}
+
+fn yes() -> bool {
+    true
 }
 
 #[derive(Serialize, Deserialize)]
@@ -607,6 +614,7 @@ pub fn turn(finished: &Finished) -> Value {
                 trace: deed.trace.as_ref().map(TraceRecord::of),
                 outcome: clip(&deed.outcome),
                 plan: deed.plan.as_ref().map(|id| id.0.clone()),
+                bare: deed.bare,
             })
             .collect(),
         plans: report.plans.iter().map(|id| id.0.clone()).collect(),
@@ -639,6 +647,7 @@ pub fn read_turn(value: &Value) -> Option<Finished> {
             trace: deed.trace.and_then(TraceRecord::read),
             outcome: deed.outcome,
             plan: deed.plan.map(PlanId),
+            bare: deed.bare,
         })
         .collect();
     let report = TurnReport {

@@ -103,7 +103,7 @@ impl Doings {
         settling.inspect(|settling| settling.set_begun(true));
         let plan = settling.map(|settling| settling.plan.clone());
         let (tool, summary, trace) = (action.tool().to_string(), title(action, facts), Some(cleared.trace().clone()));
-        let deed = Deed { tool, summary, trace, outcome: UNDER_WAY.to_string(), plan };
+        let deed = Deed { tool, summary, trace, outcome: UNDER_WAY.to_string(), plan, bare: false };
         doing.deeds.push((Some(hash), deed));
     }
 
@@ -140,7 +140,7 @@ impl Doings {
         let Some(doing) = turns.get_mut(&plan.turn) else { return };
         let (tool, trace) = (plan.action.tool().to_string(), Some(plan.trace.clone()));
         let (summary, outcome, plan) = (plan.title.clone(), WITHDRAWN.to_string(), Some(plan.id.clone()));
-        doing.deeds.push((None, Deed { tool, summary, trace, outcome, plan }));
+        doing.deeds.push((None, Deed { tool, summary, trace, outcome, plan, bare: false }));
     }
 
     /// Ends a turn, and returns what it did. What it may still do counts as begun from here on.
