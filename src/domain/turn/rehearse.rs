@@ -81,8 +81,9 @@ impl Turn {
         let heard = Tried::heard(&desk.actuator.masked(said));
         let differing = [
             match times(&tried.said, &heard) {
-                Some((then, now)) => {
-                    format!("What it said differs only in what reads like times: {then}, and now {now}.\n")
+                Some(found) => {
+                    let each: Vec<String> = found.iter().map(|(then, now)| format!("{then}, and now {now}")).collect();
+                    format!("What it said differs only in what reads like times: {}.\n", each.join("; "))
                 }
                 None => difference("what it said when it was tried", &tried.said, &heard),
             },
