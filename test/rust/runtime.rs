@@ -1066,6 +1066,11 @@ fn the_end_of_a_turn_says_what_was_refused_in_inert_text() {
     let hash = lines[0].text_at("hash").unwrap_or_default().to_string();
     let why = client.request("why", Plist::new().text("hash", hash));
     assert!(why.text_at("text").is_some_and(|text| text.contains("A denial stands")), "{why:?}");
+    // What is named and cannot be read is not taken for the last decision.
+    for wrong in [Plist::new().int("record", -5), Plist::new().int("record", 0), Plist::new().int("plan", 5)] {
+        let none = client.request("why", wrong);
+        assert!(none.text_at("error").is_some() && none.text_at("text").is_none(), "{none:?}");
+    }
     // Nobody tells the model in its own words what it was refused.
     assert!(!server.requests()[1].body.contains("Refused: Run"), "{}", server.requests()[1].body);
 }

@@ -26,6 +26,8 @@ pub(super) type Kept = (&'static str, String, Value);
 const OF_ONE: usize = 20;
 /// Among so many decisions an action is looked for by the beginning of its hash.
 const SEARCHED: usize = 1_000;
+/// In the traces of so many turns as well.
+const OF_TRACES: usize = 200;
 /// The fewest digits of a hash that name an action.
 const SHORTEST: usize = 8;
 
@@ -282,7 +284,7 @@ impl Engine {
         };
         let entries = self.decided_about(&named).await?;
         if entries.is_empty() {
-            let turns = self.turns(200).await?;
+            let turns = self.turns(OF_TRACES).await?;
             let of_it = |trace: &Trace| trace.action.to_hex().starts_with(&named) && is_beginning(&named);
             let mut deeds = turns.iter().flat_map(|turn| &turn.report.deeds);
             let found = deeds.rfind(|deed| deed.trace.as_ref().is_some_and(of_it));
@@ -327,7 +329,11 @@ impl Engine {
         Ok(audit::explain(until, later, &when))
     }
 
-    /// Returns the whole hash of an action that begins so and was decided about; what is none stays as it is.
+    /// Returns what names an action whose hash begins so and that was decided about, in the audit or by gates that let it
+    /// pass; what is no beginning of any stays as it is.
+    ///
+    /// # Errors
+    /// When it is the beginning of more than one.
     async fn whole_hash(&self, name: &str) -> Result<String, String> {
         if !is_beginning(name) {
             return Ok(name.to_string());
@@ -337,9 +343,14 @@ impl Engine {
         let key = |entry: Entry| {
             let action = entry.decision.action?.to_hex();
             let plan = entry.decision.plan.map(|plan| plan.0);
-            action.starts_with(&name).then(|| plan.unwrap_or(action))
+            action.starts_with(&name).then(|| (action.clone(), plan.unwrap_or(action)))
         };
-        Ok(records.iter().filter_map(read).find_map(key).unwrap_or(name))
+        let found: Vec<(String, String)> = records.iter().filter_map(read).filter_map(key).collect();
+        let turns = self.turns(OF_TRACES).await?;
+        let traced = turns.iter().flat_map(|turn| &turn.report.deeds).filter_map(|deed| deed.trace.as_ref());
+        let traced = traced.map(|trace| trace.action.to_hex()).filter(|action| action.starts_with(&name));
+        only(&name, found.iter().map(|(action, _)| action.clone()).chain(traced))?;
+        Ok(found.into_iter().next().map_or(name, |(_, key)| key))
     }
 
     /// Finds out what was decided last: in the audit, or by gates that let an action of the last turn pass.
@@ -370,6 +381,18 @@ fn is_beginning(name: &str) -> bool {
     (SHORTEST..=64).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
+/// Finds out whether all actions whose hashes begin with `name` are one.
+///
+/// # Errors
+/// When there are more.
+fn only(name: &str, mut actions: impl Iterator<Item = String>) -> Result<(), String> {
+    let first = actions.next();
+    match first.is_some_and(|first| actions.any(|other| other != first)) {
+        false => Ok(()),
+        true => Err(format!("more than one action begins with {name}; give more digits of its hash")),
+    }
+}
+
 fn when(at: jiff::Timestamp) -> String {
     local(at).strftime("%Y-%m-%d %H:%M:%S").to_string()
 }
@@ -396,4 +419,19 @@ fn let_pass(summary: &str, tool: &str, trace: &Trace) -> String {
         text.push_str("Every gate let it pass, so nobody was asked.\n");
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_beginning_of_more_than_one_action_names_none() {
+        let check = |actions: &[&str]| only("ab", actions.iter().map(|action| (*action).to_string()));
+        for one in [&[][..], &["ab1"], &["ab1", "ab1", "ab1"]] {
+            assert_eq!(check(one), Ok(()), "{one:?}");
+        }
+        let told = check(&["ab1", "ab1", "ab2"]).expect_err("it says so");
+        assert_eq!(told, "more than one action begins with ab; give more digits of its hash");
+    }
 }

@@ -250,7 +250,15 @@ async fn answer(
             Ok(Plist::new().list("turns", turns.iter().map(|turn| show::turn(turn, &view).build())))
         }
         "why" => {
-            let number = payload.count_at("record").map(|number| number.to_string());
+            // What is named and cannot be read is never taken for nothing, which is the last decision.
+            let number = payload.count_at("record").filter(|number| *number > 0).map(|number| number.to_string());
+            let unread = |key: &&str| payload.flag_at(key) && payload.text_at(key).is_none();
+            if payload.flag_at("record") && number.is_none() {
+                return Err("a record of the audit is named by its number, from 1 on".to_string());
+            }
+            if let Some(key) = ["plan", "hash"].into_iter().find(unread) {
+                return Err(format!("the {key} of a decision is a text"));
+            }
             let named = payload.text_at("plan").or(payload.text_at("hash")).or(number.as_deref());
             Ok(Plist::new().text("text", crate::domain::inert::exact(&engine.why(named).await?)))
         }
