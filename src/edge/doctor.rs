@@ -108,11 +108,22 @@ pub async fn examine(engine: &Arc<Engine>, providers: bool) -> Vec<Check> {
     checks
 }
 
+/// Returns whether something is unhealthy that can be mended while a core runs. What is read once at the start, and a
+/// store that this core has given up, stay as they are until the next one.
+pub fn may_be_mended(engine: &Engine, checks: &[Check]) -> bool {
+    let live = |check: &&Check| match check.name {
+        "rules" => true,
+        "store" => engine.store_trouble().is_none() && engine.lost().is_none(),
+        _ => false,
+    };
+    checks.iter().filter(|check| check.state == State::Unhealthy).any(|check| live(&check))
+}
+
 /// Looks again at what people mend while a core runs, and takes the rest as it was found last: nothing is started for
 /// this, and no network is used.
 pub async fn look_again(engine: &Arc<Engine>, last: &[Check]) -> Vec<Check> {
     let looks = engine.clone();
-    let now = aside(move || [memex(&looks), project(&looks), settings(&looks), skills(&looks), rules(&looks)]).await;
+    let now = aside(move || [memex(&looks), project(&looks), rules(&looks)]).await;
     let now: Vec<Check> = now.into_iter().chain([store(engine).await]).collect();
     let again = |check: &Check| now.iter().find(|found| found.name == check.name).unwrap_or(check).clone();
     last.iter().map(again).collect()

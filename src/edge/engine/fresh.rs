@@ -290,7 +290,7 @@ fn changed_too(
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(in crate::edge) mod tests {
     use super::*;
     use crate::domain::org::setup::SetupTexts;
     use crate::edge::clock::SystemClock;
@@ -301,14 +301,14 @@ pub(super) mod tests {
     use crate::edge::secret::Vault;
 
     /// A memex of one file.
-    pub(in crate::edge::engine) struct Place {
+    pub(in crate::edge) struct Place {
         _folder: tempfile::TempDir,
-        pub(in crate::edge::engine) file: String,
-        pub(in crate::edge::engine) engine: Arc<Engine>,
+        pub(in crate::edge) file: String,
+        pub(in crate::edge) engine: Arc<Engine>,
     }
 
     impl Place {
-        pub(in crate::edge::engine) async fn new(text: &str) -> Place {
+        pub(in crate::edge) async fn new(text: &str) -> Place {
             let folder = tempfile::tempdir().expect("a folder");
             let base = folder.path().canonicalize().expect("it is there");
             let memex = base.join("memex");

@@ -283,7 +283,7 @@ impl Loop {
             scans: Scans::new(read, inbox),
             pointed: OWN,
             held: Vec::new(),
-            health: Health::default(),
+            health: Health::new(health::PAUSE),
             looks: JoinSet::new(),
             watch: None,
             host,
@@ -563,7 +563,7 @@ impl Loop {
     /// While something is unhealthy, looks whether it has been mended.
     fn watch_health(&mut self) {
         while self.looks.try_join_next().is_some() {}
-        if self.health.wants_watching() {
+        if self.health.wants_watching(&self.engine) {
             self.looks.spawn(self.health.clone().watch(self.engine.clone(), self.inbox.clone()));
         }
     }
