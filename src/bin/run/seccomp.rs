@@ -279,8 +279,9 @@ fn reserving() -> When {
     vec![gives_back.map(|mode| (1, Test::Not(mode as u32))).to_vec()]
 }
 
-/// The older names of the same, which every file system knows: `FS_IOC_RESVSP`, `FS_IOC_RESVSP64`, `FS_IOC_ZERO_RANGE`.
-const RESERVES: [u32; 3] = [0x4030_5828, 0x4030_582a, 0x4030_5839];
+/// The older names of the same, which every file system knows: `FS_IOC_RESVSP`, `FS_IOC_RESVSP64`, `FS_IOC_ZERO_RANGE`;
+/// and those of XFS before Linux 5.17: `XFS_IOC_ALLOCSP`, `XFS_IOC_ALLOCSP64`.
+const RESERVES: [u32; 5] = [0x4030_5828, 0x4030_582a, 0x4030_5839, 0x4030_580a, 0x4030_5824];
 
 /// Any of the bits that ask for a namespace.
 const NAMESPACES: u32 = (libc::CLONE_NEWUSER

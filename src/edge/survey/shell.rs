@@ -10,7 +10,6 @@ mod walk;
 mod word;
 
 use crate::domain::gate::facts::ScriptFact;
-use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
 use tree_sitter::{ParseOptions, Parser};
@@ -78,15 +77,18 @@ pub fn read(text: &str, known: &Known<'_>, patience: &Patience) -> ScriptFact {
         script.unknown.push(why);
         return script;
     }
-    let text = match continued::joined(text) {
-        Ok(text) => text,
-        Err(why) => {
-            script.unknown.push(why.to_string());
-            Cow::Borrowed(text)
-        }
-    };
-    let text = text.as_ref();
-    match parse(text, patience) {
+    let joined = continued::joined(text).unwrap_or_else(|why| {
+        script.unknown.push(why.to_string());
+        None
+    });
+    let text = joined.as_ref().map_or(text, |joined| &joined.text);
+    let tree = parse(text, patience);
+    if let (Some(joined), Some(tree)) = (&joined, &tree)
+        && !joined.agrees(tree)
+    {
+        script.unknown.push(continued::UNCLEAR.to_string());
+    }
+    match tree {
         None => script.unknown.push("The command is too tangled to be parsed.".to_string()),
         Some(tree) if tree.root_node().has_error() => {
             script.unknown.push("The command is not clear shell syntax.".to_string());

@@ -625,3 +625,22 @@ fn seed_phrases_are_found_by_their_checksum() {
         assert!(secret::scan(&text).is_empty(), "{text}");
     }
 }
+
+/// Signs at an end and at a beginning belong to passwords, and a long line without an end is looked at for a moment only.
+#[test]
+fn passwords_with_signs_around_them_are_found_and_a_line_without_end_takes_no_time() {
+    let world = World::new();
+    for text in
+        ["password: \"butterfly!!\"", "DB_PASSWORD=sunshine##", "curl -u admin:-Xk93kdPq2w https://db.example.org"]
+    {
+        assert_ne!(world.verdict("message", json!({"text": text})), "pass", "{text}");
+    }
+    let begun = Instant::now();
+    passepartout::domain::gate::secret::mask(&"PW,".repeat(300_000));
+    // Two seconds and more when each hit looked to the end of the line.
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+    // A list of plain words that has the checksum by chance is no phrase when it is longer than one.
+    let words = "kitchens numbers services doctors gardens projects tables letters chapters systems mountain articles garden \
+                 lessons winters markets bottles window rivers answers summers networks products";
+    assert_eq!(world.verdict("message", json!({"text": words})), "pass");
+}

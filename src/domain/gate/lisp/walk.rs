@@ -297,7 +297,7 @@ impl<'a> Walker<'a> {
             // Of a text that stands here they make a value; of nothing they would ask somebody.
             "read" | "read-from-string" if !self.forms.marked && matches!(args, [only] if self.is_text(*only)) => {}
             "calc-eval" if matches!(args, [only] if self.is_text(*only)) => {}
-            "thread-first" | "thread-last" => self.threaded(args, &bound),
+            "thread-first" | "thread-last" => self.threaded(args, &bound, name == "thread-last"),
             "org-read-date" if args.get(2).is_some_and(|text| self.is_text(*text)) => self.values(args, &bound),
             "function" => self.tasks.extend(args.first().map(|inner| Task::Callee(*inner, bound))),
             "lambda" => self.lambda(items, bound),
@@ -341,9 +341,9 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// `(thread-first x (f 1) g)`: each step is called with what the one before it gave. A step that would take that for
-    /// the function that it calls is unknown.
-    fn threaded(&mut self, args: &[usize], bound: &Bound<'a>) {
+    /// `(thread-first x (f 1) g)`: each step is called with what the one before it gave, as its first or last argument.
+    /// A step is judged without that one, so only what takes it as a plain value is known.
+    fn threaded(&mut self, args: &[usize], bound: &Bound<'a>, last: bool) {
         self.values(args.get(..1).unwrap_or(&[]), bound);
         for step in args.get(1..).unwrap_or(&[]) {
             let Some(items) = self.items(*step) else {
@@ -351,10 +351,14 @@ impl<'a> Walker<'a> {
                 continue;
             };
             let head = items.first().and_then(|head| self.symbol(*head)).unwrap_or("lambda");
-            let calls = tables::CALLERS.iter().any(|(caller, _)| *caller == head);
-            let form = matches!(head, "lambda" | "quote" | "function" | "eval" | "setq" | "setf" | "let" | "let*");
-            let bare = calls && !items.get(1).is_some_and(|first| self.is_plain_function(*first));
-            if form || bare {
+            // A function that is called by another one must stand where it is judged.
+            let places = || tables::CALLERS.iter().filter(|(caller, _)| *caller == head).map(|(_, place)| *place);
+            let handed = last && items.get(1).is_some_and(|first| self.is_plain_function(*first));
+            let plain = match tables::CALLING.has(head) {
+                true => handed && places().all(|place| place == 0),
+                false => tables::PURE.has(head) && !tables::CHANGING.has(head) && !tables::IN_PLACE.has(head),
+            };
+            if !plain {
                 self.unknown(format!("What “{head}” would do with what it is handed is not known."));
             }
             self.tasks.push(Task::Value(*step, bound.clone()));

@@ -481,7 +481,8 @@ impl<'a> Scan<'a> {
         } else {
             (value.start + user.len() + 1, password)
         };
-        let variable = password.starts_with(['$', '{', '<', '%', '(', '-'])
+        let variable = password.starts_with(['$', '{', '<', '%', '('])
+            || password.starts_with('-') && !Counts::of(password).mixed()
             || password.contains("${")
             || password.contains("$(")
             || password.contains("://");
@@ -736,7 +737,12 @@ fn judge(name: &str, says: Says, value: Value<'_>) -> bool {
     };
     // What calls, indexes or reads a field is code, unless it is far too varied for that.
     let sums = text.contains(['+', '/', '=']);
-    let rule = !quoted && text.contains('{') && text.contains(':');
+    // `focus{color:…`: a rule of a style sheet.
+    let plain = |text: &str| text.bytes().all(|b| b.is_ascii_alphabetic() || b == b'-');
+    let rule = !quoted
+        && text
+            .split_once('{')
+            .is_some_and(|(head, tail)| plain(head) && tail.split_once(':').is_some_and(|(name, _)| plain(name)));
     let code = rule
         || !quoted
             && !sums
@@ -755,6 +761,7 @@ fn judge(name: &str, says: Says, value: Value<'_>) -> bool {
             text.len() <= 256
                 && !is_common(bare)
                 && (counts.mixed()
+                    || signs && (quoted || text.len() - bare.len() > 1)
                     || signs && bare.contains(|c: char| c.is_ascii_punctuation())
                     || signs && counts.capitals > 0 && counts.small > 0
                     || signs && is_jumbled(bare)

@@ -167,8 +167,10 @@ fn credentials(text: &str, hit: Range<usize>, found: &mut Vec<Finding>) {
 /// Returns whether a value stands where only a password can, and is not a stand-in for one.
 pub(super) fn fills(value: &str) -> bool {
     let counts = Counts::of(value);
-    let variable =
-        value.starts_with(['$', '%', '<', '{', '-', '@', '*']) || value.contains("${") || value.contains("$(");
+    let variable = value.starts_with(['$', '%', '<', '{', '@', '*'])
+        || value.starts_with('-') && !counts.mixed()
+        || value.contains("${")
+        || value.contains("$(");
     let word = counts.digits == 0 && counts.others == 0 && !super::values::is_jumbled(value);
     value.len() >= 5 && !variable && !word && !is_placeholder(value) && value.is_ascii() && !value.contains("://")
 }

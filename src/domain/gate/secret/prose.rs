@@ -274,7 +274,7 @@ fn columns(text: &str, start: usize, end: usize, found: &mut Vec<Finding>) {
     let sign = if head.trim_start().starts_with('|') {
         '|'
     } else {
-        let line = text.get(start..).unwrap_or("").split('\n').next().unwrap_or("");
+        let line = clip(text, start, 300).split('\n').next().unwrap_or("");
         [',', ';', '\t'].into_iter().find(|sign| line.contains(*sign)).unwrap_or(',')
     };
     let column = head.matches(sign).count();

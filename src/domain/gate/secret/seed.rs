@@ -53,17 +53,31 @@ impl Seeds {
         run.reverse();
         run.extend(behind);
         self.done = run.last().map_or(at, |last| last.2);
-        phrase(&run)
+        phrase(text, &run)
     }
 }
 
+/// Words that say that a phrase is one of a wallet.
+const TELLING: &[&str] = &["seed", "mnemonic", "recovery", "wallet", "phrase", "bip39", "bip-39", "backup"];
+/// How far before a phrase they are looked for, in bytes.
+const BEFORE: usize = 100;
+
 /// Returns the first phrase in a run of words with the right checksum.
-fn phrase(run: &[(u16, usize, usize)]) -> Option<Finding> {
+///
+/// One list of words in sixteen has it by chance: without a word that tells, the run has to be no longer than the phrase,
+/// and a human is asked.
+fn phrase(text: &str, run: &[(u16, usize, usize)]) -> Option<Finding> {
     for length in LENGTHS {
         for window in run.windows(length) {
-            if has_checksum(window) {
-                let range = window.first()?.1..window.last()?.2;
-                return Some(Finding { kind: "seed phrase", range, certainty: Certainty::Certain });
+            let range = window.first()?.1..window.last()?.2;
+            let told = || {
+                let from = (range.start.saturating_sub(BEFORE)..=range.start).find(|at| text.is_char_boundary(*at));
+                let left = from.and_then(|from| text.get(from..range.start)).unwrap_or("").to_ascii_lowercase();
+                TELLING.iter().any(|word| left.contains(word))
+            };
+            if has_checksum(window) && (run.len() == length || told()) {
+                let certainty = if told() { Certainty::Certain } else { Certainty::Likely };
+                return Some(Finding { kind: "seed phrase", range: range.clone(), certainty });
             }
         }
     }

@@ -135,10 +135,15 @@ pub fn tells(name: &str, args: &[Word]) -> bool {
         [only] => (only, false),
         [only, second] if matches!(value(Some(second)), Some("--verbose" | "-v" | "-vv")) => (only, true),
         // The help of a command that is the program's own.
-        [command, only] if value(Some(only)) == Some("--help") && HELPS.contains(&name) => {
-            return value(Some(command)).is_some_and(|text| {
-                text.starts_with(|c: char| c.is_ascii_lowercase())
-                    && text.bytes().all(|b| b.is_ascii_lowercase() || b == b'-')
+        [command, only] if value(Some(only)) == Some("--help") => {
+            let own = OWN_COMMANDS.iter().find(|(program, _)| *program == name);
+            return value(Some(command)).is_some_and(|text| match own {
+                Some((_, commands)) => commands.contains(&text),
+                None => {
+                    HELPS.contains(&name)
+                        && text.starts_with(|c: char| c.is_ascii_lowercase())
+                        && text.bytes().all(|b| b.is_ascii_lowercase() || b == b'-')
+                }
             });
         }
         _ => return false,
@@ -152,12 +157,9 @@ pub fn tells(name: &str, args: &[Word]) -> bool {
         || TELLS.iter().any(|(names, words)| names.contains(&name) && words.contains(&text))
 }
 
-/// Programs that answer `--help` behind one of their commands themselves, whatever the folder holds.
+/// Programs that answer `--help` behind one of their commands themselves, whatever the folder holds. Those that hand a
+/// command that they do not know to a plugin, as `kubectl` and `docker` do, are none.
 const HELPS: &[&str] = &[
-    "docker",
-    "podman",
-    "kubectl",
-    "helm",
     "terraform",
     "vault",
     "systemctl",
@@ -166,19 +168,123 @@ const HELPS: &[&str] = &[
     "rustup",
     "pip",
     "pip3",
-    "conda",
-    "brew",
     "apt",
     "apt-get",
     "dnf",
     "snap",
     "flatpak",
-    "az",
     "gcloud",
-    "minikube",
     "kind",
     "consul",
     "nomad",
+];
+
+/// Commands of their own of programs that hand any other to a plugin, which may do with `--help` what it likes.
+const OWN_COMMANDS: &[(&str, &[&str])] = &[
+    ("docker", CONTAINERS),
+    ("podman", CONTAINERS),
+    (
+        "kubectl",
+        &[
+            "annotate",
+            "apply",
+            "attach",
+            "config",
+            "cp",
+            "create",
+            "delete",
+            "describe",
+            "drain",
+            "edit",
+            "exec",
+            "explain",
+            "expose",
+            "get",
+            "label",
+            "logs",
+            "patch",
+            "port-forward",
+            "replace",
+            "rollout",
+            "run",
+            "scale",
+            "set",
+            "taint",
+            "top",
+            "wait",
+        ],
+    ),
+    (
+        "helm",
+        &[
+            "create",
+            "get",
+            "history",
+            "install",
+            "lint",
+            "list",
+            "package",
+            "pull",
+            "push",
+            "repo",
+            "rollback",
+            "search",
+            "show",
+            "status",
+            "template",
+            "test",
+            "uninstall",
+            "upgrade",
+            "verify",
+        ],
+    ),
+];
+
+const CONTAINERS: &[&str] = &[
+    "attach",
+    "build",
+    "commit",
+    "container",
+    "cp",
+    "create",
+    "diff",
+    "events",
+    "exec",
+    "export",
+    "history",
+    "image",
+    "images",
+    "import",
+    "info",
+    "inspect",
+    "kill",
+    "load",
+    "login",
+    "logout",
+    "logs",
+    "network",
+    "pause",
+    "port",
+    "ps",
+    "pull",
+    "push",
+    "rename",
+    "restart",
+    "rm",
+    "rmi",
+    "run",
+    "save",
+    "search",
+    "start",
+    "stats",
+    "stop",
+    "system",
+    "tag",
+    "top",
+    "unpause",
+    "update",
+    "volume",
+    "wait",
 ];
 
 fn refused_option(name: &str, args: &[Word], short: &str, long: &[&str], valued: &str) -> Option<String> {

@@ -1,11 +1,12 @@
 //! Joins continued lines, as a shell does before it reads anything else: `$\⏎(date)` is a substitution.
 //!
 //! A backslash before a line's end is taken out, except in single quotes and comments. Where it is not plain in which of
-//! them a place stands, the whole is unknown.
+//! them a place stands, the whole is unknown; and so it is where the parser, which reads what came of it, sees a place in
+//! another of them than was thought here: a mistake has to be made twice in the same way to count.
 
-use std::borrow::Cow;
+use tree_sitter::{Node, Tree};
 
-const UNCLEAR: &str = "A line is continued where it is not plain what the shell makes of it.";
+pub(super) const UNCLEAR: &str = "A line is continued where it is not plain what the shell makes of it.";
 
 /// In what a place of the text stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -16,24 +17,56 @@ enum Within {
     Quotes,
 }
 
-/// Returns a text with its continued lines joined; an error says why that cannot be done for certain.
-pub(super) fn joined(text: &str) -> Result<Cow<'_, str>, &'static str> {
+/// A text whose continued lines are joined.
+pub(super) struct Joined {
+    pub(super) text: String,
+    /// Where continuations were taken out, as places of the joined text.
+    seams: Vec<usize>,
+}
+
+impl Joined {
+    /// Returns whether the parser, too, sees every seam outside of comments and single quotes, and every continuation
+    /// that was left inside of one.
+    pub(super) fn agrees(&self, tree: &Tree) -> bool {
+        let kind =
+            |from: usize, to: usize| tree.root_node().descendant_for_byte_range(from, to).map(|node| literal(node));
+        let joined = self.seams.iter().all(|at| {
+            // A seam that touches the edge of one is beside it.
+            let inside = at.checked_sub(1).and_then(|before| kind(before, *at + 1));
+            inside != Some(true) || *at == 0
+        });
+        let left = self.text.match_indices("\\\n").all(|(at, _)| {
+            let escaped =
+                self.text.get(..at).is_some_and(|head| head.bytes().rev().take_while(|b| *b == b'\\').count() % 2 == 1);
+            escaped || kind(at, at + 1) == Some(true)
+        });
+        joined && left
+    }
+}
+
+/// Returns whether a node is a text that a shell takes as it stands.
+fn literal(node: Node<'_>) -> bool {
+    std::iter::successors(Some(node), Node::parent)
+        .any(|node| matches!(node.kind(), "comment" | "raw_string" | "ansi_c_string" | "heredoc_body"))
+}
+
+/// Returns a text with its continued lines joined, `None` when it has none; an error says why that cannot be done for
+/// certain.
+pub(super) fn joined(text: &str) -> Result<Option<Joined>, &'static str> {
     if !text.contains("\\\n") {
-        return Ok(Cow::Borrowed(text));
+        return Ok(None);
     }
-    let mut join = Join { text, at: 0, copied: 0, joined: String::with_capacity(text.len()) };
+    let mut join = Join { text, at: 0, copied: 0, joined: String::with_capacity(text.len()), seams: Vec::new() };
     join.run()?;
-    if join.copied == 0 {
-        return Ok(Cow::Borrowed(text));
-    }
     // Documents begin behind the line that names them, and a text in backquotes is read twice.
     let heredoc = text.replace("<<<", "").contains("<<") || join.joined.replace("<<<", "").contains("<<");
-    let nested = text.contains('`') || text.contains("case ") && text.contains("$(");
+    join.joined.push_str(text.get(join.copied..).unwrap_or(""));
+    // A pattern of `case` ends with a bracket that nothing opened.
+    let nested = text.contains('`') || join.joined.contains("case") && join.joined.contains("$(");
     if heredoc || nested {
         return Err(UNCLEAR);
     }
-    join.joined.push_str(text.get(join.copied..).unwrap_or(""));
-    Ok(Cow::Owned(join.joined))
+    Ok(Some(Joined { text: join.joined, seams: join.seams }))
 }
 
 struct Join<'a> {
@@ -42,6 +75,8 @@ struct Join<'a> {
     /// How far the text has been copied.
     copied: usize,
     joined: String,
+    /// Where continuations were taken out.
+    seams: Vec<usize>,
 }
 
 impl Join<'_> {
@@ -59,6 +94,7 @@ impl Join<'_> {
 
     fn take_out(&mut self) {
         self.joined.push_str(self.text.get(self.copied..self.at).unwrap_or(""));
+        self.seams.push(self.joined.len());
         self.at += 2;
         self.copied = self.at;
     }
@@ -94,7 +130,8 @@ impl Join<'_> {
                 }
                 _ => {}
             }
-            before = byte;
+            // `$$` is a number, and its second sign begins nothing.
+            before = if byte == b'$' && before == b'$' { b'0' } else { byte };
             self.at += 1;
         }
         if within.len() == 1 { Ok(()) } else { Err(UNCLEAR) }
@@ -146,7 +183,8 @@ mod tests {
             ("echo \"$(printf 'a\\\nb')\" \\\n c", "echo \"$(printf 'a\\\nb')\"  c"),
             ("$\\\n\\\n(id)", "$(id)"),
         ] {
-            assert_eq!(joined(text).as_deref(), Ok(expected), "{text}");
+            let joined = joined(text).map(|joined| joined.map_or(text.to_string(), |joined| joined.text));
+            assert_eq!(joined.as_deref(), Ok(expected), "{text}");
         }
     }
 
