@@ -70,6 +70,9 @@ fn read_line(line: &str) -> Option<Check> {
     }
 }
 
+/// So many names of a folder may be taken already.
+const TRIES: usize = 100;
+
 /// A folder of our own that goes when this does.
 pub(crate) struct Folder(pub(crate) PathBuf);
 
@@ -77,12 +80,17 @@ impl Folder {
     /// Makes one, canonical, in the system's folder for temporary files.
     pub(crate) fn make() -> Result<Folder, std::io::Error> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let temporary = std::env::temp_dir().canonicalize()?;
-        let path = temporary.join(format!("passepartout-probe-{}-{number}", std::process::id()));
-        // Fails when somebody has put something there: then it is not ours.
-        std::fs::create_dir(&path)?;
-        Ok(Folder(path))
+        let mut tries = 0;
+        loop {
+            let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+            let path = temporary.join(format!("passepartout-probe-{}-{number}", std::process::id()));
+            // What is there already is not ours: a process that was killed may have left it, and ours have its number.
+            match std::fs::create_dir(&path) {
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists && tries < TRIES => tries += 1,
+                made => return made.map(|()| Folder(path)),
+            }
+        }
     }
 
     /// Returns where it is.
@@ -94,5 +102,24 @@ impl Folder {
 impl Drop for Folder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_that_was_left_behind_is_stepped_over() {
+        let first = Folder::make().expect("a folder");
+        let number: u64 = first.0.to_str().and_then(|path| path.rsplit('-').next()?.parse().ok()).expect("a number");
+        let left = |ahead: u64| {
+            first.0.with_file_name(format!("passepartout-probe-{}-{}", std::process::id(), number + ahead))
+        };
+        // Other tests may take numbers meanwhile; some of these are met all the same.
+        let held: Vec<PathBuf> = (1..=20).map(left).filter(|path| std::fs::create_dir(path).is_ok()).collect();
+        let next = Folder::make().expect("another folder");
+        assert!(!held.contains(&next.0) && next.0 != first.0 && next.0.is_dir());
+        held.iter().for_each(|path| drop(std::fs::remove_dir(path)));
     }
 }
