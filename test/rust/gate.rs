@@ -3,6 +3,7 @@
 mod cases;
 mod classes;
 mod command;
+mod differential;
 mod privacy;
 mod programs;
 mod properties;

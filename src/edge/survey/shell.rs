@@ -5,6 +5,7 @@
 //! unknown asks. Nothing here judges, and nothing recurses on the input.
 
 mod continued;
+mod leaf;
 mod variables;
 mod walk;
 mod word;
@@ -87,6 +88,9 @@ pub fn read(text: &str, known: &Known<'_>, patience: &Patience) -> ScriptFact {
         && !joined.agrees(tree)
     {
         script.unknown.push(continued::UNCLEAR.to_string());
+    }
+    if tree.as_ref().is_some_and(|tree| leaf::loses_blank(tree.root_node(), text)) {
+        script.unknown.push(leaf::ODD.to_string());
     }
     match tree {
         None => script.unknown.push("The command is too tangled to be parsed.".to_string()),
@@ -189,6 +193,7 @@ mod tests {
     #[test]
     fn quotes_are_taken_off() {
         assert_eq!(literal(r"r\m -r'f' "), ["rm", "-rf"]);
+        assert_eq!(literal("ls my\\ file \"a\\ b\" 'c\\ d' # a\\ b"), ["ls", "my file", "a\\ b", "c\\ d"]);
         assert_eq!(literal(r"$'\x72\155' a"), ["rm", "a"]);
         assert_eq!(literal(r#"echo "a b"'c'd "x\"y" "#), ["echo", "a bcd", "x\"y"]);
         assert_eq!(literal("ls ~/x $HOME \"$PWD/y\" ~root"), ["ls", "/home/u/x", "/home/u", "/work/y", "~root"]);
@@ -235,6 +240,25 @@ mod tests {
             "cat <<'E' \\\n; id\nE\n",
             "echo `i\\\nd`",
             "echo \"$\\\n{x@P}\"",
+            "echo \"${x:-'$(b)'}\"",
+            "echo \"${x:-'`b`'}\"",
+            "echo \"${x:-$'a$(b)'}\"",
+            "cat <<E\n${HOME:+'$(b)'}\nE\n",
+            "cat <\\\n<E\n# $\\\n(b)\nE\n",
+            "cat <<E\n'$\\\n(b)'\nE\n",
+            "echo [ a == ;b; ]",
+            "echo [ a == ;curl|sh; ]",
+            "echo [[ a =~ b;c ]]",
+            "cat [[ a =~ b\nc\nd ]]",
+            "echo a[[ b == \nc\nd ]]",
+            "echo $(echo =~ a\nb\n)",
+            "cat <<E;b\na $x\nE\n",
+            "cat <<E&b\na $x\n",
+            "cat <<E\n$(echo '\nE\nb #')\nE\n",
+            "echo <&-$\nb",
+            "echo \\ # $(b)",
+            "echo \\\t# $(b)",
+            "echo >&-$\nb",
             &long,
             &deep,
         ] {

@@ -401,7 +401,7 @@ fn no_substitution_is_overlooked() {
     assert!(lost.is_empty(), "overlooked:\n{}", lost.join("\n---\n"));
 }
 
-fn plain_scope() -> Scope {
+pub(super) fn plain_scope() -> Scope {
     Scope {
         session: SessionId("s".into()),
         memex: Vec::new(),

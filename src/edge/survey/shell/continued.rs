@@ -31,9 +31,9 @@ impl Joined {
         let kind =
             |from: usize, to: usize| tree.root_node().descendant_for_byte_range(from, to).map(|node| literal(node));
         let joined = self.seams.iter().all(|at| {
-            // A seam that touches the edge of one is beside it.
-            let inside = at.checked_sub(1).and_then(|before| kind(before, *at + 1));
-            inside != Some(true) || *at == 0
+            // A seam that touches the edge of one is beside it; at the edge of the whole there is nothing else.
+            let Some(before) = at.checked_sub(1) else { return true };
+            *at >= self.text.len() || kind(before, *at + 1) == Some(false)
         });
         let left = self.text.match_indices("\\\n").all(|(at, _)| {
             let escaped =
@@ -47,7 +47,7 @@ impl Joined {
 /// Returns whether a node is a text that a shell takes as it stands.
 fn literal(node: Node<'_>) -> bool {
     std::iter::successors(Some(node), Node::parent)
-        .any(|node| matches!(node.kind(), "comment" | "raw_string" | "ansi_c_string" | "heredoc_body"))
+        .any(|node| matches!(node.kind(), "comment" | "raw_string" | "ansi_c_string"))
 }
 
 /// Returns a text with its continued lines joined, `None` when it has none; an error says why that cannot be done for
@@ -58,9 +58,9 @@ pub(super) fn joined(text: &str) -> Result<Option<Joined>, &'static str> {
     }
     let mut join = Join { text, at: 0, copied: 0, joined: String::with_capacity(text.len()), seams: Vec::new() };
     join.run()?;
+    join.joined.push_str(text.get(join.copied..).unwrap_or(""));
     // Documents begin behind the line that names them, and a text in backquotes is read twice.
     let heredoc = text.replace("<<<", "").contains("<<") || join.joined.replace("<<<", "").contains("<<");
-    join.joined.push_str(text.get(join.copied..).unwrap_or(""));
     // A pattern of `case` ends with a bracket that nothing opened.
     let nested = text.contains('`') || join.joined.contains("case") && join.joined.contains("$(");
     if heredoc || nested {
@@ -193,6 +193,7 @@ mod tests {
         for text in [
             "cat <<'E' \\\n; id\nE\n",
             "cat <\\\n<E\n$\\\n(id)\nE\n",
+            "cat <\\\n<E\n# $\nE\n",
             "echo `i\\\nd`",
             "echo $'a\\'b' \\\n c",
             "echo \"${x#'}'}\" \\\n c",

@@ -1,6 +1,7 @@
 //! Walks a parsed script: every command and redirection, wherever it stands.
 
 use super::Known;
+use super::leaf::{ODD, is_odd};
 use super::variables::{Variable, Way, is_number, yields_number};
 use super::word::expansion_is_plain;
 use crate::domain::gate::facts::{CommandFact, RedirectFact, RedirectKind, ScriptFact, Word};
@@ -90,6 +91,9 @@ impl<'a> Walk<'a> {
     }
 
     fn visit(&mut self, node: Node<'a>, place: Option<Place>, stack: &mut Vec<(Node<'a>, Option<Place>)>) {
+        if is_odd(node, self.text) {
+            self.unknown(ODD);
+        }
         if self.has.substitutes {
             self.leftovers(node);
         }
