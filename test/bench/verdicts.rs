@@ -130,6 +130,7 @@ fn larger(world: &World, prose: &str, best: &dyn Fn(&dyn Fn()) -> Duration) {
     let addresses = million("see https://example.org/a/b?c=d&e=f of user@example.org, ");
     let quotes = million("'a' \"b\" `c` ");
     let lines = million("password = \n");
+    let endless = million("PW,");
     let lisp = million("(defun name (one) (let ((two 1)) (+ one two)))\n");
     let nested = again("(let ((a 1)) ", 2_000) + &again(")", 2_000);
     for (tool, argument, kind, text) in [
@@ -139,6 +140,7 @@ fn larger(world: &World, prose: &str, best: &dyn Fn(&dyn Fn()) -> Duration) {
         ("message", "text", "addresses", &addresses),
         ("message", "text", "quotes", &quotes),
         ("message", "text", "telling names", &lines),
+        ("message", "text", "telling names in one line", &endless),
         ("eval-lisp", "code", "Lisp", &lisp),
         ("eval-lisp", "code", "Lisp, nested too deeply", &nested),
         ("shell", "command", "prose", prose),

@@ -609,9 +609,19 @@ fn seed_phrases_are_found_by_their_checksum() {
             format!("MNEMONIC=\"{phrase}\"\n"),
             format!("my seed phrase:\n{}", phrase.replace(' ', "\n")),
             phrase.split(' ').zip(1..).map(|(word, n)| format!("{n}. {word}")).collect::<Vec<_>>().join(" "),
+            phrase.split(' ').zip(1..).map(|(word, n)| format!("{n}: {word}\n")).collect::<String>(),
+            format!("wallet seed: {:?}", phrase.split(' ').collect::<Vec<_>>()),
+            phrase.split(' ').map(|word| format!("- {word}\n")).collect::<String>(),
+            phrase.replace(' ', "-"),
+            format!("save this\n{phrase}"),
+            format!("{phrase}\nabout"),
+            format!("{phrase}\n{phrase}\n"),
         ] {
             let (masked, found) = secret::mask(&text);
             assert!(found.iter().any(|one| one.kind == "seed phrase") && !masked.contains("winner thank"), "{text}");
+        }
+        for text in [phrase.to_uppercase(), format!("{}{}", phrase[..1].to_uppercase(), &phrase[1..])] {
+            assert!(secret::scan(&text).iter().any(|one| one.kind == "seed phrase"), "{text}");
         }
     }
     // A piece of the list itself is none.
@@ -626,19 +636,15 @@ fn seed_phrases_are_found_by_their_checksum() {
     }
 }
 
-/// Signs at an end and at a beginning belong to passwords, and a long line without an end is looked at for a moment only.
+/// Signs at an end and at a beginning belong to passwords. What a long line without an end takes is in the bench.
 #[test]
-fn passwords_with_signs_around_them_are_found_and_a_line_without_end_takes_no_time() {
+fn passwords_with_signs_around_them_are_found() {
     let world = World::new();
     for text in
         ["password: \"butterfly!!\"", "DB_PASSWORD=sunshine##", "curl -u admin:-Xk93kdPq2w https://db.example.org"]
     {
         assert_ne!(world.verdict("message", json!({"text": text})), "pass", "{text}");
     }
-    let begun = Instant::now();
-    passepartout::domain::gate::secret::mask(&"PW,".repeat(300_000));
-    // Two seconds and more when each hit looked to the end of the line.
-    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
     // A list of plain words that has the checksum by chance is no phrase when it is longer than one.
     let words = "kitchens numbers services doctors gardens projects tables letters chapters systems mountain articles garden \
                  lessons winters markets bottles window rivers answers summers networks products";

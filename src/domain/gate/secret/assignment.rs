@@ -32,7 +32,7 @@ pub(super) fn scan(text: &str) -> Vec<Finding> {
             }
             run = at + 1;
         }
-        if next.is_ascii_lowercase() && byte.is_ascii_whitespace() {
+        if next.is_ascii_alphabetic() {
             scan.found.extend(seeds.word(text, at + 1));
         }
         match byte {
@@ -761,7 +761,7 @@ fn judge(name: &str, says: Says, value: Value<'_>) -> bool {
             text.len() <= 256
                 && !is_common(bare)
                 && (counts.mixed()
-                    || signs && (quoted || text.len() - bare.len() > 1)
+                    || signs && text.len() - bare.len() > 1
                     || signs && bare.contains(|c: char| c.is_ascii_punctuation())
                     || signs && counts.capitals > 0 && counts.small > 0
                     || signs && is_jumbled(bare)

@@ -10,6 +10,8 @@ use std::sync::LazyLock;
 
 /// How many words are looked at on each side of one that is on the list.
 const WORDS: usize = 40;
+/// The most bytes between two words.
+const GAP: usize = 12;
 /// The lengths that a phrase can have.
 const LENGTHS: [usize; 5] = [24, 21, 18, 15, 12];
 
@@ -64,8 +66,8 @@ const BEFORE: usize = 100;
 
 /// Returns the first phrase in a run of words with the right checksum.
 ///
-/// One list of words in sixteen has it by chance: without a word that tells, the run has to be no longer than the phrase,
-/// and a human is asked.
+/// One list of words in sixteen has it by chance: where the run is longer than the phrase, a word has to tell or the
+/// phrase to stand on lines of its own, and only a run that is the phrase, and that a word tells, is certain.
 fn phrase(text: &str, run: &[(u16, usize, usize)]) -> Option<Finding> {
     for length in LENGTHS {
         for window in run.windows(length) {
@@ -75,13 +77,23 @@ fn phrase(text: &str, run: &[(u16, usize, usize)]) -> Option<Finding> {
                 let left = from.and_then(|from| text.get(from..range.start)).unwrap_or("").to_ascii_lowercase();
                 TELLING.iter().any(|word| left.contains(word))
             };
-            if has_checksum(window) && (run.len() == length || told()) {
-                let certainty = if told() { Certainty::Certain } else { Certainty::Likely };
+            let whole = run.len() == length;
+            if has_checksum(window) && (whole || stands_alone(text, &range) || told()) {
+                let certainty = if whole && told() { Certainty::Certain } else { Certainty::Likely };
                 return Some(Finding { kind: "seed phrase", range: range.clone(), certainty });
             }
         }
     }
     None
+}
+
+/// Returns whether a range fills lines, or what stands in quotes or behind a colon.
+fn stands_alone(text: &str, range: &std::ops::Range<usize>) -> bool {
+    let numbering = |c: char| c.is_ascii_digit() || matches!(c, ' ' | '\t' | '.' | ')' | '-' | '*' | '+');
+    let left = text.get(..range.start).unwrap_or("").trim_end_matches(numbering);
+    let right = text.get(range.end..).unwrap_or("").trim_start_matches([' ', '\t', ',', '.', ';', ']', ')']);
+    let begins = left.is_empty() || left.ends_with(['\n', ':', '=', '"', '\'', '`', '[', '(', '|']);
+    begins && (right.is_empty() || right.starts_with(['\n', '\r', '"', '\'', '`', '|', '\\']))
 }
 
 /// Eleven bits a word; of each 33 bits one belongs to the checksum, the first bits of SHA-256 of the others.
@@ -106,28 +118,32 @@ fn has_checksum(words: &[(u16, usize, usize)]) -> bool {
 
 fn word_at(text: &str, at: usize) -> Option<(u16, usize)> {
     let rest = text.as_bytes().get(at..)?;
-    let length = rest.iter().take(9).take_while(|b| b.is_ascii_lowercase()).count();
-    let word = text.get(at..at + length).filter(|_| (3..=8).contains(&length))?;
-    NUMBERS.get(word.get(..length.min(4))?).map(|number| (*number, at + length))
+    let length = rest.iter().take(9).take_while(|b| b.is_ascii_alphabetic()).count();
+    let word = rest.get(..length).filter(|_| (3..=8).contains(&length))?;
+    let mut beginning = [0; 4];
+    let known = beginning.get_mut(..length.min(4))?;
+    known.copy_from_slice(word.get(..length.min(4))?);
+    known.make_ascii_lowercase();
+    NUMBERS.get(std::str::from_utf8(known).ok()?).map(|number| (*number, at + length))
 }
 
-/// What may stand between two words: white space, commas, and the words' numbers.
+/// What may stand between two words: white space, signs of lists and quotes, and the words' numbers.
 fn between(byte: u8) -> bool {
-    byte.is_ascii_whitespace() || byte.is_ascii_digit() || matches!(byte, b',' | b'.' | b')' | b'"' | b'\'' | b';')
+    byte.is_ascii_whitespace() || byte.is_ascii_digit() || b",.;:)(]['\"`|-*+".contains(&byte)
 }
 
 fn next(text: &str, end: usize) -> Option<(u16, usize, usize)> {
     let rest = text.as_bytes().get(end..)?;
-    let gap = rest.iter().take(12).take_while(|b| between(**b)).count();
+    let gap = rest.iter().take(GAP).take_while(|b| between(**b)).count();
     let (number, last) = word_at(text, end + gap).filter(|_| gap > 0)?;
     Some((number, end + gap, last))
 }
 
 fn previous(text: &str, start: usize) -> Option<(u16, usize, usize)> {
     let left = text.as_bytes().get(..start)?;
-    let gap = left.iter().rev().take(12).take_while(|b| between(**b)).count();
+    let gap = left.iter().rev().take(GAP).take_while(|b| between(**b)).count();
     let end = start - gap;
-    let length = text.as_bytes().get(..end)?.iter().rev().take(9).take_while(|b| b.is_ascii_lowercase()).count();
+    let length = text.as_bytes().get(..end)?.iter().rev().take(9).take_while(|b| b.is_ascii_alphabetic()).count();
     let at = end - length;
     let (number, last) = word_at(text, at).filter(|_| gap > 0)?;
     (last == end).then_some((number, at, end))
