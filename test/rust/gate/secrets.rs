@@ -567,6 +567,77 @@ fn tokens_beside_the_name_of_a_service_are_found_and_digests_are_not() {
 }
 
 #[test]
+fn a_service_whose_name_is_a_word_tells_only_beside_a_key() {
+    let small = "abcdefghijklmnopqrstuvwxyz0123456789";
+    for seed in 1..=10 {
+        let value = drawn(small, 32, seed);
+        for name in ["railway", "notion", "phrase", "plaid", "polygon", "sentry"] {
+            for told in [format!("{name} token: {value}"), format!("{}_KEY={value}", name.to_uppercase())] {
+                assert!(!secret::scan(&told).is_empty(), "{told}");
+            }
+            for plain in [format!("the {name} {value}"), format!("{name}: '{value}'"), format!("{name}-{value}")] {
+                let found = secret::scan(&plain);
+                assert!(found.is_empty(), "{plain}: {found:?}");
+            }
+        }
+        // A name that is no word tells alone.
+        let own = format!("pipedrive: '{value}'");
+        assert!(!secret::scan(&own).is_empty(), "{own}");
+    }
+}
+
+#[test]
+fn words_for_passwords_are_whole_words_in_their_forms() {
+    for seed in 1..=4 {
+        let value = format!("{}#{}!7", drawn(BASE62, 6, seed), drawn(BASE62, 5, seed + 90));
+        for form in [
+            "La clave es @",
+            "Las claves: @",
+            "SENHA: @",
+            "Parola: @",
+            "Parolanız: @",
+            "Şifreniz: @",
+            "Heslem je @",
+            "Hasłem jest @",
+            "Salasanasi on @",
+            "Lösenordet är @",
+            "Jelszava: @",
+            "Доступ с паролем @",
+            "Паролата: @",
+            "Ο κωδικός: @",
+            "كلمة السر: @",
+            "وكلمة المرور: @",
+            "السر: @",
+            "הסיסמה: @",
+            "암호는@",
+            "암호: @",
+            "Benutzerkennwort: @",
+            "dbPassword is @",
+            "(pw: @)",
+        ] {
+            let text = form.replace('@', &value);
+            assert!(!secret::scan(&text).is_empty(), "{text}");
+        }
+        for form in [
+            "Die Lenha ist @",
+            "a lenha é @",
+            "l'enclave est @",
+            "conclave: see @",
+            "le chiffre est @",
+            "parolata è @",
+            "autoparola est @",
+            "암호화 @",
+            "مسرحية: @",
+            "паролька это @",
+        ] {
+            let text = form.replace('@', &value);
+            let found = secret::scan(&text);
+            assert!(found.iter().all(|finding| finding.kind != "password"), "{text}: {found:?}");
+        }
+    }
+}
+
+#[test]
 fn tokens_of_smaller_services_are_found_by_their_shape() {
     for (prefix, letters, length) in [
         ("HRKU-", "", 0),

@@ -20,7 +20,8 @@ static FINDER: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
         .map(|format| format.prefix)
         .chain([KEY_BEGINS])
         .chain(MARKS.iter().map(|mark| mark.0));
-    let prefixes = prefixes.chain(ANCHORS.iter().map(|anchor| anchor.0)).chain(WORDS.iter().copied());
+    let prefixes =
+        prefixes.chain(ANCHORS.iter().map(|anchor| anchor.0)).chain(WORDS.iter().map(|word| word.text.as_str()));
     AhoCorasick::builder()
         .match_kind(MatchKind::Standard)
         // The fastest on text; it takes some milliseconds and about two megabytes once.
@@ -47,7 +48,7 @@ pub(super) fn scan(text: &str) -> Vec<Finding> {
             Pattern::Key => scan.private_key(hit.start()),
             Pattern::Mark(mark, shape) => scan.found.extend(around(text, hit.start(), mark.len(), shape)),
             Pattern::Anchor(read) => read(text, hit.start()..hit.end(), &mut scan.found),
-            Pattern::Word => prose::said(text, hit.start()..hit.end(), &mut scan.found),
+            Pattern::Word(n) => prose::said(text, hit.start()..hit.end(), n, &mut scan.found),
         }
     }
     scan.found
@@ -59,7 +60,7 @@ enum Pattern {
     Key,
     Mark(&'static str, &'static Mark),
     Anchor(Reader),
-    Word,
+    Word(usize),
 }
 
 impl Pattern {
@@ -76,7 +77,8 @@ impl Pattern {
         if let Some((mark, shape)) = MARKS.get(n) {
             return Pattern::Mark(mark, shape);
         }
-        ANCHORS.get(n - MARKS.len()).map_or(Pattern::Word, |anchor| Pattern::Anchor(anchor.1))
+        let n = n - MARKS.len();
+        ANCHORS.get(n).map_or(Pattern::Word(n.wrapping_sub(ANCHORS.len())), |anchor| Pattern::Anchor(anchor.1))
     }
 }
 

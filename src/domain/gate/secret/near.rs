@@ -1,6 +1,6 @@
 //! Tokens drawn by lot that stand beside the name of a service or behind a word such as “key”.
 
-use super::services::is_named;
+use super::services::{Name, named};
 use super::values::{
     Counts, entropy, is_identifier, is_kept_elsewhere, is_numbered_slug, is_placeholder, is_slug, is_uuid, unspoken,
 };
@@ -117,14 +117,14 @@ pub(super) fn token(text: &str, start: usize, end: usize) -> Option<Finding> {
     let split = run.len().checked_sub(36).and_then(|at| run.split_at_checked(at)).filter(|(_, tail)| is_uuid(tail));
     let (head, token) = match split.or_else(|| run.rsplit_once('-')) {
         Some((head, tail)) if tail.len() >= LEAST && (ends_telling(head) || split.is_some()) => (head, tail),
-        Some((head, tail)) if tail.len() >= 20 && is_named(&head.to_ascii_lowercase()) && !is_hex(tail) => (head, tail),
+        Some((head, tail)) if tail.len() >= 20 && is_own(&head.to_ascii_lowercase()) && !is_hex(tail) => (head, tail),
         _ => ("", run),
     };
     let glued = !head.is_empty();
     if !is_strong(token) {
         return None;
     }
-    let (mut named, mut told, mut adjacent) = (false, glued, false);
+    let (mut of_service, mut told, mut adjacent) = (false, glued, false);
     // The last words tell most; what stands on lines farther up tells nothing.
     let near = left.rsplit('\n').take(2);
     let mut words: Vec<&str> =
@@ -140,9 +140,9 @@ pub(super) fn token(text: &str, start: usize, end: usize) -> Option<Finding> {
             return None;
         }
         told |= TELLING.contains(&lower.as_str()) || ends_telling(&lower);
-        let service = is_named(&lower);
-        named |= service;
-        adjacent |= first && service && !DIGESTING.contains(&lower.as_str());
+        let service = named(&lower);
+        of_service |= service.is_some();
+        adjacent |= first && service == Some(Name::Own) && !DIGESTING.contains(&lower.as_str());
         first = false;
     }
     // `the-odds-api`, `pager_duty`: a name may be written in parts.
@@ -150,9 +150,10 @@ pub(super) fn token(text: &str, start: usize, end: usize) -> Option<Finding> {
     let parts = last.bytes().rev().take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.')).count();
     let whole: String =
         last.get(last.len() - parts..).unwrap_or("").chars().filter(char::is_ascii_alphanumeric).collect();
-    if is_named(&whole.to_ascii_lowercase()) {
-        named = true;
-        adjacent |= !DIGESTING.iter().any(|name| whole.to_ascii_lowercase().starts_with(name));
+    let whole = whole.to_ascii_lowercase();
+    if let Some(sort) = named(&whole) {
+        of_service = true;
+        adjacent |= sort == Name::Own && !DIGESTING.iter().any(|name| whole.starts_with(name));
     }
     let signs = left.bytes().rev().take_while(|b| !b.is_ascii_alphanumeric()).take(8);
     let mut assigned = false;
@@ -168,8 +169,13 @@ pub(super) fn token(text: &str, start: usize, end: usize) -> Option<Finding> {
     }
     let (digest, hex) = (matches!(token.len(), 40 | 64) && is_hex(token), is_hex(token) || is_uuid(token));
     let beside = adjacent && (assigned && !digest || !hex) && !is_uuid(token);
-    let theirs = named && told || beside || glued && !is_uuid(token) && (named || counts.digits >= 3);
+    let theirs = of_service && told || beside || glued && !is_uuid(token) && (of_service || counts.digits >= 3);
     theirs.then(|| Finding { kind: "token of a service", range: end - token.len()..end, certainty: Certainty::Likely })
+}
+
+/// Returns whether a word is the name of a service and nothing else.
+fn is_own(word: &str) -> bool {
+    named(word) == Some(Name::Own)
 }
 
 fn is_hex(token: &str) -> bool {

@@ -5,89 +5,166 @@ use super::values::{
 };
 use super::{Certainty, Finding};
 use std::ops::Range;
+use std::sync::LazyLock;
 
-/// Words for passwords, without the letter that may be a capital where the rest is enough. The finder hits each of them.
-pub(super) const WORDS: &[&str] = &[
-    "assword",
-    "ASSWORD",
-    "asswort",
-    "ASSWORT",
-    "ennwort",
-    "ot de passe",
-    "ontraseña",
-    "ontrasenya",
-    "enha",
-    "alavra-passe",
-    "alavra passe",
-    "achtwoord",
-    "ароль",
-    "ароля",
-    "аролем",
-    "密码",
-    "密碼",
-    "口令",
-    "パスワード",
-    "暗証番号",
-    "비밀번호",
-    "암호",
-    "asło",
-    "haslo",
-    "arola",
-    "ösenord",
-    "alasana",
-    "eslo",
-    "elszó",
-    "ifre",
-    "dgangskode",
-    "assord",
-    "assphrase",
-    "asscode",
-    "asswd",
-    " pw",
-    "PW",
-    "pw ",
-    "Pw ",
-    "pwd",
-    "PWD",
-    "lozinka",
-    "سر",
-    "كلمة المرور",
-    "סיסמה",
-    "รหัสผ่าน",
-    "ật khẩu",
-    "kata sandi",
-    "ahlasana",
-    "ωδικός",
-    "ugangscode",
-    " mdp",
-    "Mdp",
-    "MDP",
-    "clave",
-    "Clave",
+/// Where a word for a password must end, and where it must begin, so that it is that word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Border {
+    /// Its script puts no spaces between words: it is found wherever it stands.
+    None,
+    /// Other words are made with it, or letters hang before it: `Benutzerkennwort`, `dbPassword`, `وكلمة المرور`.
+    Behind,
+    /// No letter stands before it or behind it.
+    Both,
+}
+
+/// Words for passwords in small letters, with the forms that sentences and lists have of them.
+const IN_WORDS: &[(Border, &[&str])] = &[
+    (Border::None, &["密码", "密碼", "口令", "パスワード", "暗証番号", "비밀번호", "รหัสผ่าน"]),
+    (
+        Border::Behind,
+        &[
+            "password",
+            "passwort",
+            "kennwort",
+            "wachtwoord",
+            "lösenord",
+            "lösenordet",
+            "passord",
+            "passordet",
+            "adgangskode",
+            "adgangskoden",
+            "zugangscode",
+            "passphrase",
+            "passcode",
+            "passwd",
+            "암호",
+            "كلمة المرور",
+            "كلمة مرور",
+            "كلمة السر",
+            "كلمة سر",
+        ],
+    ),
+    (
+        Border::Both,
+        &[
+            "pw",
+            "pwd",
+            "mdp",
+            "mot de passe",
+            "mots de passe",
+            "contraseña",
+            "contraseñas",
+            "contrasenya",
+            "contrasenyes",
+            "clave",
+            "claves",
+            "senha",
+            "senhas",
+            "palavra-passe",
+            "palavra passe",
+            "parola",
+            "parolă",
+            "parolei",
+            "parolası",
+            "parolanız",
+            "şifre",
+            "şifresi",
+            "şifreniz",
+            "sifre",
+            "sifresi",
+            "пароль",
+            "пароля",
+            "паролю",
+            "паролем",
+            "пароле",
+            "пароли",
+            "паролей",
+            "парола",
+            "паролата",
+            "лозинка",
+            "hasło",
+            "hasła",
+            "hasłem",
+            "haslo",
+            "heslo",
+            "hesla",
+            "heslem",
+            "heslom",
+            "geslo",
+            "gesla",
+            "salasana",
+            "salasanan",
+            "salasanani",
+            "salasanasi",
+            "salasanaksi",
+            "jelszó",
+            "jelszót",
+            "jelszava",
+            "jelszavam",
+            "lozinka",
+            "lozinke",
+            "lozinku",
+            "κωδικός",
+            "κωδικό",
+            "κωδικού",
+            "mật khẩu",
+            "kata sandi",
+            "سر",
+            "السر",
+            "סיסמה",
+            "הסיסמה",
+            "סיסמת",
+            "סיסמא",
+            "הסיסמא",
+        ],
+    ),
 ];
+
+/// A word for a password as the finder looks for it.
+pub(super) struct Word {
+    /// The word, in small letters, with a capital, or in capitals.
+    pub(super) text: String,
+    border: Border,
+}
+
+/// All of them in all their cases. The finder hits each.
+pub(super) static WORDS: LazyLock<Vec<Word>> = LazyLock::new(|| {
+    let words = IN_WORDS.iter().flat_map(|(border, words)| words.iter().map(|word| (*border, *word)));
+    words.flat_map(|(border, word)| cases(word).into_iter().map(move |text| Word { text, border })).collect()
+});
+
+/// Returns a word in small letters, with a capital, and in capitals, each once.
+fn cases(word: &str) -> Vec<String> {
+    let mut letters = word.chars();
+    let capital = letters.next().map(|first| first.to_uppercase().chain(letters).collect());
+    let mut cases: Vec<String> =
+        [Some(word.to_string()), capital, Some(word.to_uppercase())].into_iter().flatten().collect();
+    cases.dedup();
+    cases
+}
 
 /// How much of a line is read behind the word, in bytes.
 const AHEAD: usize = 160;
 
-/// Finds what is said to be a password behind a word for one.
-pub(super) fn said(text: &str, word: Range<usize>, found: &mut Vec<Finding>) {
-    let rest = clip(text, word.end, AHEAD);
-    let line_start = line_start(text, word.start);
-    let head = text.get(line_start..word.start).unwrap_or("");
+/// Finds what is said to be a password behind the word of that number, see [`WORDS`].
+pub(super) fn said(text: &str, hit: Range<usize>, word: usize, found: &mut Vec<Finding>) {
+    let Some(known) = WORDS.get(word) else { return };
+    let rest = clip(text, hit.end, AHEAD);
+    let line_start = line_start(text, hit.start);
+    let head = text.get(line_start..hit.start).unwrap_or("");
+    if !stands(known, head, rest) {
+        return;
+    }
     if heading(head, rest) {
-        columns(text, line_start, word.end, found);
+        columns(text, line_start, hit.end, found);
         return;
     }
-    // A word in the middle of another says nothing: `pwned`, `pwd/src`.
-    let ends = text.get(word.clone()).is_some_and(|word| word.ends_with(' ') || !word.is_ascii());
-    if !ends && rest.starts_with(|c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '/' | '(' | '-')) {
-        return;
-    }
-    let short = text.get(word.clone()).is_some_and(|word| word.trim().len() <= 3 && word.is_ascii());
-    if short && head.ends_with(|c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '/' | '-')) {
-        return;
-    }
+    let word = hit;
     let rest = rest.split('\n').next().unwrap_or(rest);
+    if !may_hold(rest) {
+        return;
+    }
     // What belongs to an address, to code or to the next sentence is not said of it.
     let near = rest.split(['?', '{', '}', '<', ';', '|', '&']).next().unwrap_or(rest);
     let rest = upto(rest, near.len());
@@ -122,11 +199,30 @@ pub(super) fn said(text: &str, word: Range<usize>, found: &mut Vec<Finding>) {
             }
         }
         // `user: jo / pw: …` and links of words.
-        linked |= sign || LINKS.contains(&bare.trim_matches(['*', '_', '"', '\'']).to_lowercase().as_str());
+        linked |= sign || links(bare.trim_matches(['*', '_', '"', '\'']));
         if linked && !sign && n > 8 {
             return;
         }
     }
+}
+
+/// Returns whether a word for a password stands there, and is not a piece of another: `pwned`, `pwd/src`, `enclave`.
+fn stands(word: &Word, head: &str, rest: &str) -> bool {
+    let piece = word.border == Border::None;
+    // `PW는Prl…`: a particle is no part of the word.
+    let longer = rest.starts_with(char::is_alphabetic) && !PARTICLES.iter().any(|particle| rest.starts_with(particle));
+    let named = |c: char| c.is_ascii_digit() || matches!(c, '_' | '.' | '/' | '(' | '-');
+    let behind = piece || !longer && !(word.text.is_ascii() && rest.starts_with(named));
+    let before = word.border != Border::Both || !head.ends_with(char::is_alphabetic);
+    // An abbreviation is more easily a piece of something.
+    let short = word.text.len() <= 3 && head.ends_with(|c: char| c.is_ascii_digit() || matches!(c, '_' | '/' | '-'));
+    behind && before && !short
+}
+
+/// Returns whether some word of a line is long and odd enough to be a password: of most lines none is.
+fn may_hold(line: &str) -> bool {
+    let odd = |word: &[u8]| word.len() >= 10 || word.iter().any(|b| b.is_ascii_digit() || b.is_ascii_punctuation());
+    line.as_bytes().split(|b| matches!(b, b' ' | b'\t')).any(|word| word.len() >= 6 && odd(word))
 }
 
 /// Returns a line up to the end of the word in which a place stands: signs may be part of a password.
@@ -151,10 +247,20 @@ const LINKS: &[&str] = &[
     "becomes", "和", "是", "为", "為", "nu",
 ];
 
+/// The longest of them in bytes.
+const LONGEST_LINK: usize = 8;
+
+/// Returns whether a word is one that links.
+fn links(word: &str) -> bool {
+    (1..=LONGEST_LINK).contains(&word.len()) && LINKS.contains(&word.to_lowercase().as_str())
+}
+
+/// What hangs on a word before what is said of it.
+const PARTICLES: &[&str] = &["는", "은", "가", "이", "は", "是", "为", "為", "を"];
+
 /// `PW는Prl…`, `密码是Prl…`: the value hangs on a particle.
 fn glued(part: &str) -> Option<&str> {
-    let particles = ["는", "은", "가", "이", "は", "是", "为", "為", "を"];
-    particles.iter().find_map(|particle| part.strip_prefix(particle)).filter(|rest| !rest.is_empty())
+    PARTICLES.iter().find_map(|particle| part.strip_prefix(particle)).filter(|rest| !rest.is_empty())
 }
 
 /// Takes quotes and the signs of a sentence off a value; returns how much was taken in front.
