@@ -11,6 +11,7 @@ use crate::domain::scope::Scope;
 use crate::domain::signal::Role;
 use async_trait::async_trait;
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 
 /// Where a provider runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -184,8 +185,19 @@ pub trait Actuator: Send + Sync {
     async fn rehearse(&self, rehearsal: Rehearsal, most: u64) -> (Tried, u64);
     /// Returns text with the secrets in it masked, as people are shown what a trial said.
     fn masked(&self, text: &str) -> String;
-    /// Returns the name of the bytes of each of these files, in hexadecimal; `None` for what is no file.
-    async fn contents(&self, files: &[String]) -> Vec<Option<String>>;
+    /// Returns what stands in each of these files; what it says nothing of was not looked at.
+    async fn contents(&self, files: &[String]) -> BTreeMap<String, Content>;
+}
+
+/// What stands in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// These bytes, by their name in hexadecimal.
+    Bytes(String),
+    /// There is no file.
+    Nothing,
+    /// It could not be looked at.
+    Unknown,
 }
 
 /// Counts tokens of text, for budgets.

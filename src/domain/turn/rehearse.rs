@@ -6,6 +6,7 @@ use crate::domain::gate::differ::{difference, times};
 use crate::domain::gate::plan::{FlightPlan, Tried};
 use crate::domain::gate::title::title;
 use crate::domain::gate::{Case, Facts, Trace};
+use crate::domain::port::Content;
 use crate::domain::tool::Effect;
 use crate::domain::turn::{Desk, Turn};
 use futures_util::FutureExt;
@@ -69,15 +70,6 @@ impl Turn {
         files.sort();
         files.dedup();
         let now = desk.actuator.contents(&files).await;
-        let lines = |files: &BTreeMap<String, Option<String>>| -> String {
-            let line = |(file, hash): (&String, &Option<String>)| match hash {
-                Some(hash) => format!("{file}: BLAKE3 {}\n", hash.get(..16).unwrap_or(hash)),
-                None => format!("{file}: gone\n"),
-            };
-            files.iter().map(line).collect()
-        };
-        let then: BTreeMap<String, Option<String>> = tried.files.iter().cloned().collect();
-        let now: BTreeMap<String, Option<String>> = files.into_iter().zip(now).collect();
         let heard = Tried::heard(&desk.actuator.masked(said));
         let differing = [
             match times(&tried.said, &heard) {
@@ -87,8 +79,60 @@ impl Turn {
                 }
                 None => difference("what it said when it was tried", &tried.said, &heard),
             },
-            difference("the files that it changed when it was tried", &lines(&then), &lines(&now)),
+            files_beside(&tried.files, &files, &now),
         ];
         differing.concat()
+    }
+}
+
+/// Returns where files differ from what a trial left in them, and which of them were not looked at: of those nothing is
+/// known, and so nothing else is said.
+fn files_beside(tried: &[(String, Option<String>)], files: &[String], now: &BTreeMap<String, Content>) -> String {
+    let unknown = |file: &str| matches!(now.get(file), None | Some(Content::Unknown));
+    let line = |file: &str, hash: Option<&String>| match hash {
+        Some(hash) => format!("{file}: BLAKE3 {}\n", hash.get(..16).unwrap_or(hash)),
+        None => format!("{file}: gone\n"),
+    };
+    let mut then: Vec<_> = tried.iter().filter(|(file, _)| !unknown(file)).collect();
+    then.sort();
+    let then: String = then.into_iter().map(|(file, hash)| line(file, hash.as_ref())).collect();
+    let seen: String = files
+        .iter()
+        .filter_map(|file| match now.get(file)? {
+            Content::Bytes(hash) => Some(line(file, Some(hash))),
+            Content::Nothing => Some(line(file, None)),
+            Content::Unknown => None,
+        })
+        .collect();
+    let mut said = difference("the files that it changed when it was tried", &then, &seen);
+    let unseen: Vec<&str> = files.iter().map(String::as_str).filter(|file| unknown(file)).collect();
+    if !unseen.is_empty() {
+        said.push_str(&format!("Not looked at afterwards, so not compared: {}.\n", unseen.join(", ")));
+    }
+    said
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_looked_at_is_not_said_to_differ() {
+        let bytes = |hash: &str| Content::Bytes(hash.to_string());
+        let tried = [("/p/a".to_string(), Some("aa".to_string())), ("/p/b".to_string(), None)];
+        let check = |now: &[(&str, Content)], expected: &str| {
+            let files = ["/p/a".to_string(), "/p/b".to_string()];
+            let now = now.iter().map(|(file, content)| (file.to_string(), content.clone())).collect();
+            assert_eq!(files_beside(&tried, &files, &now), expected, "{now:?}");
+        };
+        check(&[("/p/a", bytes("aa")), ("/p/b", Content::Nothing)], "");
+        let unseen = |files: &str| format!("Not looked at afterwards, so not compared: {files}.\n");
+        check(&[], &unseen("/p/a, /p/b"));
+        check(&[("/p/a", Content::Unknown), ("/p/b", Content::Nothing)], &unseen("/p/a"));
+        let files = ["/p/a".to_string(), "/p/b".to_string()];
+        let now = [("/p/a".to_string(), bytes("cc"))].into_iter().collect();
+        let said = files_beside(&tried, &files, &now);
+        assert!(said.contains("-/p/a: BLAKE3 aa") && said.contains("+/p/a: BLAKE3 cc"), "{said}");
+        assert!(said.ends_with(&unseen("/p/b")) && !said.contains("gone"), "{said}");
     }
 }

@@ -27,12 +27,13 @@ use crate::domain::gate::show::shown;
 use crate::domain::id::TurnId;
 use crate::domain::label::{Labels, Privacy, Provenance, Trust};
 use crate::domain::outside::Piece;
-use crate::domain::port::{Actuator, LogLevel};
+use crate::domain::port::{Actuator, Content, LogLevel};
 use crate::domain::tool::{CONFIRM, Class, Effect, RESTORE, Stands, is_user};
 use crate::edge::engine::Engine;
 use crate::edge::engine::changes::Act;
 use crate::edge::thread::LOOKS;
 use async_trait::async_trait;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -122,9 +123,11 @@ impl Actuator for Actuators {
         crate::domain::gate::secret::mask(&self.engine.mask(text)).0
     }
 
-    async fn contents(&self, files: &[String]) -> Vec<Option<String>> {
+    async fn contents(&self, files: &[String]) -> BTreeMap<String, Content> {
         let files = files.to_vec();
-        let look = move || files.iter().map(|file| rehearse::content(std::path::Path::new(file))).collect();
+        let content = |file: String| (rehearse::content(std::path::Path::new(&file)), file);
+        let look = move || files.into_iter().map(content).map(|(content, file)| (file, content)).collect();
+        // Where the look itself fails, none of them was looked at.
         LOOKS.run(look).await.unwrap_or_default()
     }
 }

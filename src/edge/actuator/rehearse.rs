@@ -5,6 +5,7 @@
 
 use crate::domain::gate::differ::difference;
 use crate::domain::gate::plan::Tried;
+use crate::domain::port::Content;
 use crate::domain::scope::Scope;
 use crate::edge::actuator::layer;
 use crate::edge::actuator::remove::remove;
@@ -12,7 +13,7 @@ use crate::edge::config::Config;
 use crate::edge::sandbox::{Limits, Policy, SandboxError, SecretTest, Stamps, changed_files, stamps};
 use crate::edge::survey::open;
 use crate::edge::thread::PROJECTS;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -370,7 +371,7 @@ fn told(changed: &[Change], said: &str, budget: &mut Budget) -> Result<Tried, Sa
         }
         let length = now.as_ref().and_then(|now| now.symlink_metadata().ok()).map_or(0, |about| about.len());
         let now = match budget.bytes(length)? {
-            true => now.as_deref().and_then(content),
+            true => now.as_deref().and_then(bytes),
             false => Some(format!("of {length} bytes")),
         };
         files.push((name, now));
@@ -390,8 +391,18 @@ fn read(path: &Path) -> Option<String> {
     file.take(about.len()).read_to_string(&mut text).ok().map(|_| text)
 }
 
-/// Returns the name of the bytes of a file, in hexadecimal; `None` when it is not there or is no file.
-pub(super) fn content(path: &Path) -> Option<String> {
+/// Returns what stands in a file. What is no file, such as a link, holds nothing.
+pub(super) fn content(path: &Path) -> Content {
+    match std::fs::symlink_metadata(path) {
+        Ok(about) if about.is_file() => bytes(path).map_or(Content::Unknown, Content::Bytes),
+        Ok(_) => Content::Nothing,
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Content::Nothing,
+        Err(_) => Content::Unknown,
+    }
+}
+
+/// Returns the name of the bytes of a file, in hexadecimal; `None` when they cannot be read.
+fn bytes(path: &Path) -> Option<String> {
     let file = open::file(path).ok()?;
     let about = file.metadata().ok().filter(|about| about.is_file())?;
     if about.len() > COPIED {
@@ -406,6 +417,27 @@ pub(super) fn content(path: &Path) -> Option<String> {
 mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_file_that_cannot_be_opened_is_unknown_and_what_is_not_there_is_nothing() {
+        let below = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| below.path().join(name);
+        std::fs::write(at("a"), "x").expect("it is written");
+        std::os::unix::fs::symlink(at("a"), at("link")).expect("it is made");
+        std::os::unix::fs::symlink(below.path(), at("way")).expect("it is made");
+        let named = blake3::hash(b"x").to_hex().to_string();
+        for (name, expected) in [
+            ("a", Content::Bytes(named)),
+            ("none", Content::Nothing),
+            ("a/below", Content::Nothing),
+            ("link", Content::Nothing),
+            ("", Content::Nothing),
+            // A link on the way: it is there, and is not opened.
+            ("way/a", Content::Unknown),
+        ] {
+            assert_eq!(content(&at(name)), expected, "{name}");
+        }
+    }
 
     #[test]
     fn what_a_program_left_that_has_ended_is_swept_and_what_another_one_is_doing_is_not() {

@@ -9,8 +9,8 @@ use passepartout::domain::gate::{Case, Facts, Gate, Gates, Reason, Trace, Verdic
 use passepartout::domain::id::{PlanId, SessionId, TurnId};
 use passepartout::domain::label::{Labels, Privacy, Provenance, Trust};
 use passepartout::domain::port::{
-    Actuator, Answered, Call, Completion, CountTokens, Journal, Locality, LogLevel, Message, Model, ModelFailure,
-    Prompt, ProviderError, ProviderErrorKind, Sink, Surveyor, Usage,
+    Actuator, Answered, Call, Completion, Content, CountTokens, Journal, Locality, LogLevel, Message, Model,
+    ModelFailure, Prompt, ProviderError, ProviderErrorKind, Sink, Surveyor, Usage,
 };
 use passepartout::domain::scope::Scope;
 use passepartout::domain::signal::{Body, Depth, Origin, Rights, Sensor, Signal, Source};
@@ -334,8 +334,8 @@ impl Actuator for World {
         text.to_string()
     }
 
-    async fn contents(&self, files: &[String]) -> Vec<Option<String>> {
-        files.iter().map(|_| None).collect()
+    async fn contents(&self, files: &[String]) -> BTreeMap<String, Content> {
+        files.iter().map(|file| (file.clone(), Content::Nothing)).collect()
     }
 
     async fn perform(&self, _: &TurnId, cleared: Cleared) -> Observation {
