@@ -370,6 +370,73 @@ pub(super) fn yields_number(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::gate::facts::ScriptFact;
+    use crate::edge::survey::shell::walk::may_give;
+    use crate::edge::survey::shell::{Known, Patience, parse};
+    use proptest::prelude::*;
+
+    /// Returns the names to which a text gives a value, whether or not it is thought to give any.
+    fn given(text: &str) -> Vec<String> {
+        let (known, mut script) = (Known { home: "/h", folder: "/w" }, ScriptFact::default());
+        let Some(tree) = parse(text, &Patience::default()) else { return Vec::new() };
+        let mut walk = Walk::new(text, &known, &mut script);
+        walk.collect(tree.root_node());
+        walk.variables.into_keys().collect()
+    }
+
+    #[test]
+    fn every_way_of_giving_a_value_is_looked_for() {
+        for text in [
+            "x=1",
+            "x+=1 ls",
+            "x[1]=2",
+            "for x in a b; do ls; done",
+            "for x; do ls; done",
+            "select x in a b; do ls; done",
+            "for ((x=1; x<2; x++)); do ls; done",
+            "((x++))",
+            "echo $((x++))",
+            "echo $[x++]",
+            "read x",
+            "ls | while read -r x; do ls; done",
+            "mapfile x",
+            "readarray x",
+            "getopts ab x",
+            "printf -v x %s a",
+            "let x++",
+            "let x--",
+            "wait -n -p x",
+            "declare x",
+            "typeset x",
+            "export x",
+            "readonly x",
+            "local x",
+            "unset x",
+            "unset -v x",
+        ] {
+            assert!(given(text).iter().any(|name| name == "x"), "{text}: {:?}", given(text));
+            assert!(may_give(text), "{text}");
+        }
+        for text in ["ls -l | sort", "echo $x \"${y}\" a", "cat < f > g", "if test -f a; then ls; fi"] {
+            assert!(!may_give(text) && given(text).is_empty(), "{text}: {:?}", given(text));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_thought_to_give_no_value_gives_none(
+            parts in prop::collection::vec(prop::sample::select(vec![
+                "x", "y", "=", "+=", "((", "))", "$((", "$[", "]", "[", "[[", "]]", "++", "--", "for", "in", "do", "done",
+                "select", "while", "until", "read", "readarray", "mapfile", "getopts", "printf", "-v", "let", "wait", "-p",
+                "declare", "typeset", "export", "readonly", "local", "unset", "coproc", "exec", "case", "esac", "{", "}",
+                "(", ")", "|", "&&", ";", "<", ">", "<<<", "$x", "${x:=1}", "${x}", "`", "'", "\"", "\\", "\n", "test", "!",
+            ]), 0..12),
+            spaced in any::<bool>(),
+        ) {
+            let text = parts.join(if spaced { " " } else { "" });
+            prop_assert!(may_give(&text) || given(&text).is_empty(), "{text}: {:?}", given(&text));
+        }
+    }
 
     #[test]
     fn only_counts_yield_numbers() {

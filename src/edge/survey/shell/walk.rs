@@ -19,9 +19,7 @@ const TOO_MANY_WORDS: &str = "The command has more words than are read in every 
 
 /// Adds what stands in a parsed script to its facts.
 pub(super) fn walk(text: &str, known: &Known<'_>, script: &mut ScriptFact, root: Node<'_>) {
-    let (variables, outputs) = (BTreeMap::new(), BTreeMap::new());
-    Walk { text, known, script, pipelines: 0, words: 0, has: Has::of(text), variables, outputs, way: Way::new() }
-        .run(root);
+    Walk::new(text, known, script).run(root);
 }
 
 /// Where a node stands.
@@ -69,12 +67,21 @@ static GIVING: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| AhoCorasick::new
 impl Has {
     fn of(text: &str) -> Has {
         let signs = memchr::memchr2(b'`', b'$', text.as_bytes()).is_some();
-        let gives = GIVING.as_ref().is_none_or(|words| words.is_match(text));
-        Has { ampersand: memchr::memchr(b'&', text.as_bytes()).is_some(), substitutes: signs, gives }
+        Has { ampersand: memchr::memchr(b'&', text.as_bytes()).is_some(), substitutes: signs, gives: may_give(text) }
     }
 }
 
+/// Returns whether a script may give a variable a value; `false` is certain.
+pub(super) fn may_give(text: &str) -> bool {
+    GIVING.as_ref().is_none_or(|words| words.is_match(text))
+}
+
 impl<'a> Walk<'a> {
+    pub(super) fn new(text: &'a str, known: &'a Known<'a>, script: &'a mut ScriptFact) -> Walk<'a> {
+        let (variables, outputs) = (BTreeMap::new(), BTreeMap::new());
+        Walk { text, known, script, pipelines: 0, words: 0, has: Has::of(text), variables, outputs, way: Way::new() }
+    }
+
     fn run(mut self, root: Node<'a>) {
         if self.has.gives {
             self.collect(root);
