@@ -540,3 +540,21 @@ fn many_documents_at_once_are_as_one_by_one() {
         }
     }
 }
+
+#[test]
+fn a_card_that_was_made_follows_what_its_document_holds_and_is_not_made_again() {
+    let text = "* One\n** Below\n* Two :private:\n* Three\n";
+    let made = || Arc::unwrap_or_clone(document("a.org", text));
+    // (nodes that are held, by index, and how private each is)
+    for least in [&[][..], &[(1, Privacy::Private)], &[(1, Privacy::Warn), (4, Privacy::Ask)], &[(3, Privacy::Open)]] {
+        let (mut early, mut late) = (made(), made());
+        let before = Arc::as_ptr(early.card());
+        early.hold(least);
+        late.hold(least);
+        assert_eq!(early.card(), late.card(), "{least:?}");
+        assert_eq!(Arc::as_ptr(early.card()), before, "{least:?}");
+        // Each time anew: what was held before is not kept.
+        early.hold(&[]);
+        assert_eq!(early.card(), made().card(), "{least:?}");
+    }
+}

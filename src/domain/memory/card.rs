@@ -69,7 +69,7 @@ pub struct Keyword<'a> {
 }
 
 /// What stays in memory of one file.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Card {
     /// The file: absolute path, or its name in tests.
     pub file: Arc<str>,

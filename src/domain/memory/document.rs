@@ -211,7 +211,11 @@ impl Document {
         }
         self.written = (!held.is_empty()).then_some(written);
         (self.privacy, self.held) = (counts, held.into());
-        self.card = OnceLock::new();
+        // Of a card that was made nothing else changes.
+        if let Some(mut card) = self.card.take() {
+            Arc::make_mut(&mut card).count_as(&self.privacy, &self.held);
+            self.card = OnceLock::from(card);
+        }
     }
 
     /// Has nodes count as private as those of a card of the same text.

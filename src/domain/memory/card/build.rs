@@ -1,6 +1,8 @@
 //! A document → its card, in one pass.
 
-use super::{COMMENTED, Card, DATED, DONE, Entry, HELD, LINKING, NO_KEYWORD, PRIVACY_AT, Place, Planning, Slot, short};
+use super::{
+    COMMENTED, Card, DATED, DONE, Entry, HELD, LINKING, NO_KEYWORD, PRIVACY, PRIVACY_AT, Place, Planning, Slot, short,
+};
 use crate::domain::id::NodeId;
 use crate::domain::label::Privacy;
 use crate::domain::memory::document::Document;
@@ -55,11 +57,7 @@ impl Card {
                 values.push_str(value);
             }
         }
-        for index in document.held() {
-            if let Some(slot) = slots.get_mut(*index as usize) {
-                slot.mark |= HELD;
-            }
-        }
+        hold(&mut slots, document.held());
         close(&mut slots);
         date(&mut slots, outline);
         let end = outline.text.len() as u32;
@@ -182,14 +180,37 @@ fn file_properties(outline: &Outline) -> impl Iterator<Item = (&str, &str)> {
     lines.map(|(key, value)| (key.as_ref(), value.as_ref())).chain(category)
 }
 
+impl Card {
+    /// Has the nodes count as so private, and those be held, as in a document of the same text.
+    pub(in crate::domain::memory) fn count_as(&mut self, privacy: &[Privacy], held: &[u32]) {
+        let nodes = self.len();
+        for (index, slot) in self.slots.iter_mut().take(nodes).enumerate() {
+            slot.mark = slot.mark & !(PRIVACY | HELD) | tier(privacy.get(index).copied());
+        }
+        hold(&mut self.slots, held);
+        self.holds = !held.is_empty();
+    }
+}
+
 fn mark(node: &Node, privacy: Option<Privacy>) -> u32 {
-    let private = match privacy {
+    node.priority.map_or(0, |c| c as u32) | if node.commented { COMMENTED } else { 0 } | tier(privacy)
+}
+
+fn tier(privacy: Option<Privacy>) -> u32 {
+    match privacy {
         Some(Privacy::Open) => 0,
         Some(Privacy::Warn) => 1 << PRIVACY_AT,
         Some(Privacy::Ask) => 2 << PRIVACY_AT,
         Some(Privacy::Private) | None => 3 << PRIVACY_AT,
-    };
-    node.priority.map_or(0, |c| c as u32) | if node.commented { COMMENTED } else { 0 } | private
+    }
+}
+
+fn hold(slots: &mut [Slot], held: &[u32]) {
+    for index in held {
+        if let Some(slot) = slots.get_mut(*index as usize) {
+            slot.mark |= HELD;
+        }
+    }
 }
 
 /// Says of each node where its subtree ends: parents stand before their children.
