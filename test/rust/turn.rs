@@ -320,6 +320,11 @@ async fn what_was_refused_is_told_to_the_user_once_and_names_nothing_more_privat
         let private = report.conversation.labels.privacy == Privacy::Private;
         assert_eq!(private, named, "{lines:?}");
         assert!(named || !format!("{:?}", report.deeds).contains("ZANZIBAR7"), "{:?}", report.deeds);
+        // The model is told no more of it than it may see.
+        let prompts = format!("{:?}", world.prompts().last());
+        assert!(prompts.contains("Refused. Nothing was done."), "{prompts}");
+        assert_eq!(prompts.contains("It deletes everything."), named, "{prompts}");
+        assert_eq!(prompts.contains("the user alone is told what"), !named, "{prompts}");
     }
     // What broke denies, and that is told, too.
     let world = World::new([Say::Calls(vec![shell("break the gate")]), Say::Words("I could not.")]);

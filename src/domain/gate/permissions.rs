@@ -1,6 +1,7 @@
 //! Gate: what the user allows each tool to do at all.
 
 use crate::domain::gate::{Case, Gate, Reason, Verdict};
+use crate::domain::policy::mandate::is_unnamed;
 use crate::domain::scope::Level;
 use crate::domain::tool::{Class, Effect, Tool};
 
@@ -38,7 +39,8 @@ impl Gate for Permissions {
 fn by_headings(case: &Case<'_>) -> Verdict {
     let mandate = &case.facts.mandate;
     if let Some(who) = mandate.deny.get(case.tool.name) {
-        return Verdict::Deny(Reason::new(format!("{who} denies {} below it (PP_DENY).", case.tool.name)));
+        let why = Reason::new(format!("{who} denies {} below it (PP_DENY).", case.tool.name));
+        return Verdict::Deny(if is_unnamed(who) { why.in_our_words() } else { why });
     }
     match mandate.wrong.first() {
         Some(wrong) if case.tool.effect != Effect::Reply => {

@@ -12,6 +12,11 @@ pub const NAMES: [&str; 5] = ["PP_ALLOW", "PP_DENY", "PP_PRIVACY", "PP_BUDGET", 
 /// What a heading is called whose title is too private to be named. It sorts behind those that are named.
 const UNNAMED: &str = "the private heading there";
 
+/// Returns whether who rules something is said without a word of a note.
+pub fn is_unnamed(who: &str) -> bool {
+    who.starts_with(UNNAMED)
+}
+
 /// What holds for work below some headings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mandate {

@@ -124,13 +124,21 @@ fn bare_place(place: &str) -> String {
     }
 }
 
-/// Returns a rejection with every objection, for the model.
-pub fn rejection(trace: &Trace) -> String {
+/// What is told in the place of words that whoever is told may not see.
+const WITHHELD: &str = "It is about something private, and the user alone is told what.";
+
+/// Returns a rejection with every objection. When it is `withheld` from whoever is told what the action is about, only
+/// words of our own tables are said: a gate's reason may quote it.
+pub fn rejection(trace: &Trace, withheld: bool) -> String {
     let mut lines = vec!["Refused. Nothing was done.".to_string()];
     for opinion in &trace.opinions {
         let (Verdict::Deny(reason) | Verdict::Ask(reason)) = &opinion.verdict else { continue };
-        let instead = reason.instead.as_deref().map(|words| format!(" Instead: {words}")).unwrap_or_default();
-        lines.push(format!("- {} ({}): {}{instead}", opinion.gate, opinion.verdict.name(), reason.text));
+        let (text, instead) = match !withheld || reason.ours {
+            true => (reason.text.as_str(), reason.instead.as_deref()),
+            false => (WITHHELD, None),
+        };
+        let instead = instead.map(|words| format!(" Instead: {words}")).unwrap_or_default();
+        lines.push(format!("- {} ({}): {text}{instead}", opinion.gate, opinion.verdict.name()));
     }
     lines.join("\n")
 }

@@ -233,7 +233,8 @@ impl Turn {
             Judgement::Cleared(cleared) => Ok(Judged::Cleared(cleared)),
             Judgement::Parked(trace) => Ok(Judged::Parked(Box::new((action, facts, trace)))),
             Judgement::Rejected(trace) => {
-                let words = proposal::rejection(&trace);
+                let about = action.labels().privacy.max(facts.strictest());
+                let words = proposal::rejection(&trace, about > scope.may_see);
                 let denied = trace.opinions.iter().find(|opinion| matches!(opinion.verdict, Verdict::Deny(_)));
                 let gate = denied.map_or_else(|| "the gates".to_string(), |opinion| opinion.gate.clone());
                 let by = By::Gate { gate, action: action.hash() };

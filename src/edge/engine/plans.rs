@@ -315,7 +315,8 @@ impl Engine {
             Judgement::Cleared(cleared) => cleared.trace().clone(),
             Judgement::Rejected(trace) => {
                 self.refused(&old.session, &old.turn, &action, &facts, &trace).await;
-                return Err(proposal::rejection(&trace));
+                let about = action.labels().privacy.max(facts.strictest());
+                return Err(proposal::rejection(&trace, about.is_kept() && !origin.rights.see_private));
             }
         };
         can_be_done(tool, &facts)?;

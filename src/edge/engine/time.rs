@@ -299,7 +299,8 @@ impl Engine {
             Judgement::Cleared(cleared) => cleared.trace().clone(),
             Judgement::Rejected(trace) => {
                 self.refused(&origin.session, &self.new_turn(), &action, &facts, &trace).await;
-                return Err(proposal::rejection(&trace));
+                let about = action.labels().privacy.max(facts.strictest());
+                return Err(proposal::rejection(&trace, about.is_kept() && !origin.rights.see_private));
             }
         };
         let (session, turn, project) = (origin.session.clone(), self.new_turn(), scope.project.clone());

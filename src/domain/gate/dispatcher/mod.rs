@@ -155,6 +155,7 @@ fn combine(verdicts: Vec<(&'static str, Verdict)>) -> Verdict {
     let worst = verdicts.iter().map(|(_, verdict)| verdict.severity()).max().unwrap_or(2);
     let mut texts = Vec::new();
     let mut instead = None;
+    let mut ours = true;
     for (name, verdict) in &verdicts {
         if verdict.severity() != worst {
             continue;
@@ -162,9 +163,10 @@ fn combine(verdicts: Vec<(&'static str, Verdict)>) -> Verdict {
         if let Some(reason) = verdict.reason() {
             texts.push(format!("{name}: {}", reason.text));
             instead = instead.or_else(|| reason.instead.clone());
+            ours &= reason.ours;
         }
     }
-    let reason = Reason { instead, ..Reason::new(texts.join("\n")) };
+    let reason = Reason { instead, ours, ..Reason::new(texts.join("\n")) };
     match worst {
         0 if texts.is_empty() => Verdict::pass(),
         0 => Verdict::Pass(Some(reason)),

@@ -91,9 +91,10 @@ fn reads(case: &Case<'_>) -> Verdict {
     match privacy {
         Privacy::Warn if seen && may_see < Privacy::Private => Verdict::Pass(Some(Reason::new(WARNED))),
         _ if seen => Verdict::pass(),
-        Privacy::Open | Privacy::Warn | Privacy::Ask | Privacy::Private => Verdict::Deny(Reason::new(format!(
-            "{named}It is private, and the model that would be shown it is not local."
-        ))),
+        Privacy::Open | Privacy::Warn | Privacy::Ask | Privacy::Private => {
+            let why = format!("{named}It is private, and the model that would be shown it is not local.");
+            Verdict::Deny(Reason::new(why).in_our_words())
+        }
     }
 }
 
