@@ -180,7 +180,10 @@ impl<'a> Walk<'a> {
         for child in children {
             let text = self.slice(child).trim_matches(['"', '\'']);
             let base = text.split(['[', '=']).next().unwrap_or("");
-            if name == Some("read") && child.kind() != "command_name" && !base.is_empty() {
+            if name == Some("let") {
+                // A sum may give a value to any name in it.
+                names(text).for_each(|(name, _)| self.opaque(name, None, false));
+            } else if name == Some("read") && child.kind() != "command_name" && !base.is_empty() {
                 let variable = self.variables.entry(base.to_string()).or_default();
                 (variable.opaque, variable.number) = (true, false);
             } else {
@@ -405,6 +408,7 @@ mod tests {
             "printf -v x %s a",
             "let x++",
             "let x--",
+            "let 'y = x = 1'",
             "wait -n -p x",
             "declare x",
             "typeset x",
