@@ -4,6 +4,7 @@ mod cases;
 mod classes;
 mod command;
 mod differential;
+mod lisp;
 mod privacy;
 mod programs;
 mod properties;

@@ -31,7 +31,7 @@ pub(super) fn lisp_syntax(evidence: &Evidence<'_>) -> Verdict {
         for piece in pieces {
             if let Err(unreadable) = lisp::read(piece) {
                 // Reader syntax that we refuse to evaluate may well stand in a file.
-                if !unreadable.what.contains('#') {
+                if !unreadable.odd {
                     return deny(&unreadable.to_string());
                 }
             }

@@ -2,12 +2,40 @@
 //!
 //! The text is read by a reader of our own; nothing is ever evaluated here.
 
+mod callers;
+mod calls;
+mod patterns;
 mod read;
 mod tables;
+mod token;
 mod walk;
 
-pub use read::{Unreadable, read};
+pub use read::{Forms, Node, Unreadable, read};
 pub use tables::prepare;
+
+/// A function that is known, and what it does with what it is handed; places are counted from 0.
+#[derive(Clone, Debug)]
+pub struct Known {
+    /// What it is called.
+    pub name: &'static str,
+    /// The places of the arguments that it calls.
+    pub calls: Vec<usize>,
+    /// Where keywords begin, behind which stands what it calls.
+    pub keywords: Option<usize>,
+    /// The place of a type, which can name what is called.
+    pub types: Option<usize>,
+}
+
+/// Returns the functions that are known to be pure, or to call nothing but what they are handed.
+pub fn known() -> Vec<Known> {
+    let mut names: Vec<_> = tables::PURE.iter().chain(callers::CALLING.iter()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let places = |name: &'static str| callers::places(name).map(|(place, _)| place).collect();
+    let known =
+        |name| Known { name, calls: places(name), keywords: callers::keywords(name), types: callers::type_place(name) };
+    names.into_iter().map(known).collect()
+}
 
 /// What speaks against a piece of Lisp.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,5 +1,6 @@
 //! Reads Lisp text into a flat tree. Iterative, bounded in depth and size, evaluates nothing.
 
+use super::token;
 use std::borrow::Cow;
 
 /// The deepest nesting that is read.
@@ -15,6 +16,8 @@ pub struct Unreadable {
     pub line: usize,
     /// What is wrong.
     pub what: String,
+    /// Whether Emacs may well read it: it is only too odd to be judged.
+    pub odd: bool,
 }
 
 /// One node of the tree; children are indexes into [`Forms::nodes`].
@@ -22,13 +25,17 @@ pub struct Unreadable {
 pub enum Node<'a> {
     /// A symbol.
     Symbol(Cow<'a, str>),
-    /// A number, a character or a keyword: evaluates to itself.
+    /// A symbol that begins with a colon, the colon included: evaluates to itself.
+    Keyword(Cow<'a, str>),
+    /// A number, a character or `t`: evaluates to itself.
     Constant,
     /// Text.
     Text,
-    /// A list, `()` included.
+    /// A list; `()` and `nil` are the empty one.
     List(Vec<usize>),
-    /// A vector or another literal in brackets.
+    /// A list whose last item stands behind a dot and is no list.
+    Dotted(Vec<usize>),
+    /// A vector.
     Vector(Vec<usize>),
     /// `'x`
     Quote(usize),
@@ -43,7 +50,7 @@ pub enum Node<'a> {
 /// All forms of a text.
 #[derive(Clone, Debug, Default)]
 pub struct Forms<'a> {
-    /// The nodes. Every one stands in one of the outermost forms.
+    /// The nodes.
     pub nodes: Vec<Node<'a>>,
     /// The outermost forms.
     pub top: Vec<usize>,
@@ -51,8 +58,31 @@ pub struct Forms<'a> {
     pub marked: bool,
 }
 
+impl<'a> Forms<'a> {
+    /// Returns the name that stands at an index.
+    pub fn symbol(&'a self, index: usize) -> Option<&'a str> {
+        match self.nodes.get(index) {
+            Some(Node::Symbol(name)) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// Returns the items of the list that stands at an index.
+    pub fn items(&'a self, index: usize) -> Option<&'a [usize]> {
+        match self.nodes.get(index) {
+            Some(Node::List(items)) => Some(items),
+            _ => None,
+        }
+    }
+}
+
 enum Open {
-    List { items: Vec<usize>, vector: bool },
+    /// A list or vector that is not closed, and how many items stood before its dot.
+    List {
+        items: Vec<usize>,
+        vector: bool,
+        dot: Option<usize>,
+    },
     Prefix(Prefix),
 }
 
@@ -75,184 +105,217 @@ impl Prefix {
     }
 }
 
-/// Reads every form of a text. Unbalanced text, `#.` and other syntax that runs or hides something
-/// while it is read is an error.
+/// Reads every form of a text, as Emacs does. Unbalanced text is an error; so is syntax that runs or hides something
+/// while it is read, and what versions of Emacs read in different ways.
 pub fn read(text: &str) -> Result<Forms<'_>, Unreadable> {
-    let line_of = |at: usize| text.as_bytes().get(..at).unwrap_or(&[]).iter().filter(|b| **b == b'\n').count() + 1;
-    let fail = |at: usize, what: &str| Err(Unreadable { line: line_of(at), what: what.to_string() });
     if text.len() > MAX_LENGTH {
-        return fail(0, "the Lisp is too long to be read");
+        return Err(Unreadable { line: 1, what: "the Lisp is too long to be read".into(), odd: false });
     }
-    let mut forms = Forms::default();
-    let mut open: Vec<Open> = Vec::new();
-    let mut i = 0;
-    while let Some(c) = text.get(i..).and_then(|rest| rest.chars().next()) {
-        let width = c.len_utf8();
-        let next = text.as_bytes().get(i + width).copied().unwrap_or(b' ');
-        if open.len() > MAX_DEPTH {
-            return fail(i, "the Lisp is nested too deeply");
+    let mut reader = Reader { text, at: 0, forms: Forms::default(), open: Vec::new() };
+    // Emacs finds out from the first lines how they end, and takes one alone for the end of a line, and so of a comment.
+    let returns = text.matches('\r').count();
+    if returns > 0 && (returns != text.matches("\r\n").count() || returns != text.matches('\n').count()) {
+        return Err(reader.odd("lines end in more than one way"));
+    }
+    while let Some(c) = text.get(reader.at..).and_then(|rest| rest.chars().next()) {
+        if reader.open.len() > MAX_DEPTH {
+            return Err(reader.broken("the Lisp is nested too deeply"));
         }
+        reader.step(c)?;
+    }
+    if !reader.open.is_empty() {
+        return Err(reader.broken("a bracket or a quote is left open"));
+    }
+    Ok(reader.forms)
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+    forms: Forms<'a>,
+    open: Vec<Open>,
+}
+
+impl<'a> Reader<'a> {
+    fn broken(&self, what: &str) -> Unreadable {
+        let before = self.text.as_bytes().get(..self.at).unwrap_or(&[]);
+        let line = before.iter().filter(|b| **b == b'\n').count() + 1;
+        Unreadable { line, what: what.to_string(), odd: false }
+    }
+
+    fn odd(&self, what: &str) -> Unreadable {
+        Unreadable { odd: true, ..self.broken(what) }
+    }
+
+    /// Returns the byte that stands so far behind the place where it reads; a blank where the text ends.
+    fn ahead(&self, by: usize) -> u8 {
+        self.text.as_bytes().get(self.at + by).copied().unwrap_or(b' ')
+    }
+
+    fn prefix(&mut self, prefix: Prefix, length: usize) {
+        self.open.push(Open::Prefix(prefix));
+        self.at += length;
+    }
+
+    /// Reads a token that begins with `c`.
+    fn step(&mut self, c: char) -> Result<(), Unreadable> {
         match c {
-            _ if c.is_whitespace() => i += width,
-            ';' => i += text.get(i..).and_then(|rest| rest.find('\n')).unwrap_or(text.len() - i),
+            _ if token::is_odd_blank(c) => return Err(self.odd("a blank is none that Emacs knows")),
+            _ if c <= ' ' => self.at += 1,
+            ';' => {
+                self.at = self.text.get(self.at..).and_then(|r| r.find('\n')).map_or(self.text.len(), |n| self.at + n)
+            }
             '(' | '[' => {
-                open.push(Open::List { items: Vec::new(), vector: c == '[' });
-                i += 1;
+                self.open.push(Open::List { items: Vec::new(), vector: c == '[', dot: None });
+                self.at += 1;
             }
-            ')' | ']' => {
-                i += 1;
-                match open.pop() {
-                    Some(Open::List { items, vector }) if vector == (c == ']') => {
-                        let node = if vector { Node::Vector(items) } else { Node::List(items) };
-                        close(&mut forms, &mut open, node);
-                    }
-                    Some(_) | None => return fail(i, "a bracket closes what was not opened"),
-                }
-            }
-            '\'' => {
-                open.push(Open::Prefix(Prefix::Quote));
-                i += 1;
-            }
-            '`' => {
-                open.push(Open::Prefix(Prefix::Backquote));
-                i += 1;
-            }
-            ',' => {
-                open.push(Open::Prefix(Prefix::Unquote));
-                i += if next == b'@' { 2 } else { 1 };
-            }
+            ')' | ']' => self.end_of_list(c == ']')?,
+            '\'' => self.prefix(Prefix::Quote, 1),
+            '`' => self.prefix(Prefix::Backquote, 1),
+            ',' if self.ahead(1) == b'.' => return Err(self.odd("a dot follows a comma")),
+            ',' => self.prefix(Prefix::Unquote, if self.ahead(1) == b'@' { 2 } else { 1 }),
             '"' => {
-                let Some(end) = string_end(text, i + 1) else { return fail(i, "a string does not end") };
-                forms.marked |= text.get(i..end).is_some_and(is_marked);
-                close(&mut forms, &mut open, Node::Text);
-                i = end;
+                let end = token::text_end(self.text, self.at + 1);
+                let end =
+                    end.ok_or_else(|| self.broken("a string does not end, or an escape in it is not understood"))?;
+                self.forms.marked |= self.text.get(self.at..end).is_some_and(is_marked);
+                self.close(Node::Text);
+                self.at = end;
             }
-            '?' if !is_symbol_end(next) || matches!(next, b'(' | b')' | b' ' | b'"' | b'\\') => {
-                let Some(end) = character_end(text, i + 1) else { return fail(i, "a character does not end") };
-                close(&mut forms, &mut open, Node::Constant);
-                i = end;
+            '?' => {
+                let end = token::character_end(self.text, self.at + 1);
+                let end = end.ok_or_else(|| self.odd("a character after “?” does not end, or is not understood"))?;
+                self.close(Node::Constant);
+                self.at = end;
             }
-            '#' => match next {
-                b'\'' => {
-                    open.push(Open::Prefix(Prefix::Function));
-                    i += 2;
-                }
-                b'x' | b'o' | b'b' | b'X' | b'O' | b'B' => {
-                    i = symbol_end(text, i + 1);
-                    close(&mut forms, &mut open, Node::Constant);
-                }
-                b'#' | b':' => {
-                    i = symbol_end(text, i + 2);
-                    close(&mut forms, &mut open, Node::Constant);
-                }
-                _ => return fail(i, "“#” syntax can run or hide something while it is read"),
+            '#' => self.hash()?,
+            '.' if token::follows_dot(char::from(self.ahead(1))) => self.dot()?,
+            _ => self.name()?,
+        }
+        Ok(())
+    }
+
+    fn hash(&mut self) -> Result<(), Unreadable> {
+        let radix = match self.ahead(1) {
+            b'\'' => {
+                self.prefix(Prefix::Function, 2);
+                return Ok(());
+            }
+            b'x' | b'X' => 16,
+            b'o' | b'O' => 8,
+            b'b' | b'B' => 2,
+            _ => return Err(self.odd("“#” syntax can run or hide something while it is read")),
+        };
+        let number = token::name(self.text, self.at + 2).filter(|number| {
+            let digits = number.name.strip_prefix(['-', '+']).unwrap_or(&number.name);
+            !number.escaped && !digits.is_empty() && digits.chars().all(|c| c.is_digit(radix))
+        });
+        let number = number.ok_or_else(|| self.odd("a number after “#” is not understood"))?;
+        self.close(Node::Constant);
+        self.at = number.end;
+        Ok(())
+    }
+
+    fn dot(&mut self) -> Result<(), Unreadable> {
+        match self.open.last_mut() {
+            Some(Open::List { items, vector: false, dot: dot @ None }) if !items.is_empty() => *dot = Some(items.len()),
+            _ => return Err(self.odd("a dot stands where nothing can be joined")),
+        }
+        self.at += 1;
+        // It is the end of the list for us, and a symbol for some versions of Emacs.
+        if matches!(self.ahead(0), b')' | b']') {
+            return Err(self.odd("nothing follows a dot"));
+        }
+        Ok(())
+    }
+
+    fn name(&mut self) -> Result<(), Unreadable> {
+        let Some(read) = token::name(self.text, self.at) else {
+            return Err(self.odd("a name holds a “#”, a blank or an escape that Emacs may read in another way"));
+        };
+        let number = if read.escaped { Some(false) } else { token::is_number(&read.name) };
+        let node = match (number, read.name) {
+            (Some(true), _) => Node::Constant,
+            (Some(false), name) if name == "nil" => Node::List(Vec::new()),
+            (Some(false), name) if name == "t" => Node::Constant,
+            (Some(false), name) if name.starts_with(':') => Node::Keyword(name),
+            // Written with a backslash they would be what a comma and a backquote are.
+            (Some(false), name) if !name.starts_with(['`', ',']) && !name.starts_with(STRANGE) => Node::Symbol(name),
+            (None | Some(false), _) => return Err(self.odd("a name can be read in more than one way")),
+        };
+        self.close(node);
+        self.at = read.end;
+        Ok(())
+    }
+
+    fn end_of_list(&mut self, vector: bool) -> Result<(), Unreadable> {
+        let node = match self.open.pop() {
+            Some(Open::List { items, vector: true, .. }) if vector => Node::Vector(items),
+            Some(Open::List { items, vector: false, dot: None }) if !vector => Node::List(items),
+            Some(Open::List { items, vector: false, dot: Some(dot) }) if !vector => match self.joined(items, dot) {
+                Some(node) => node,
+                None => return Err(self.broken("a dot is not followed by one form")),
             },
-            _ => {
-                let end = symbol_end(text, i);
-                let symbol = text.get(i..end).unwrap_or("");
-                close(&mut forms, &mut open, atom(symbol));
-                i = end.max(i + width);
+            Some(_) | None => return Err(self.broken("a bracket closes what was not opened")),
+        };
+        self.close(node);
+        self.at += 1;
+        Ok(())
+    }
+
+    /// `(a . (b c))` is `(a b c)`, and `(a . 'b)` is `(a quote b)`.
+    fn joined(&mut self, mut items: Vec<usize>, dot: usize) -> Option<Node<'a>> {
+        let tail = items.pop().filter(|_| items.len() == dot)?;
+        let (word, inner) = match self.forms.nodes.get(tail)? {
+            Node::List(rest) => {
+                items.extend(rest);
+                return Some(Node::List(items));
+            }
+            Node::Dotted(rest) => {
+                items.extend(rest);
+                return Some(Node::Dotted(items));
+            }
+            Node::Quote(inner) => ("quote", *inner),
+            Node::Function(inner) => ("function", *inner),
+            Node::Backquote(inner) => ("`", *inner),
+            Node::Unquote(_) | Node::Symbol(_) | Node::Keyword(_) | Node::Constant | Node::Text | Node::Vector(_) => {
+                items.push(tail);
+                return Some(Node::Dotted(items));
+            }
+        };
+        self.forms.nodes.push(Node::Symbol(word.into()));
+        items.extend([self.forms.nodes.len() - 1, inner]);
+        Some(Node::List(items))
+    }
+
+    fn close(&mut self, node: Node<'a>) {
+        let forms = &mut self.forms;
+        forms.nodes.push(node);
+        let mut index = forms.nodes.len() - 1;
+        loop {
+            match self.open.last_mut() {
+                Some(Open::Prefix(prefix)) => {
+                    let node = prefix.of(index);
+                    self.open.pop();
+                    forms.nodes.push(node);
+                    index = forms.nodes.len() - 1;
+                }
+                Some(Open::List { items, .. }) => return items.push(index),
+                None => return forms.top.push(index),
             }
         }
     }
-    if !open.is_empty() {
-        return fail(text.len(), "a bracket or a quote is left open");
-    }
-    Ok(forms)
 }
 
-fn close<'a>(forms: &mut Forms<'a>, open: &mut Vec<Open>, node: Node<'a>) {
-    forms.nodes.push(node);
-    let mut index = forms.nodes.len() - 1;
-    loop {
-        match open.last_mut() {
-            Some(Open::Prefix(prefix)) => {
-                let node = prefix.of(index);
-                open.pop();
-                forms.nodes.push(node);
-                index = forms.nodes.len() - 1;
-            }
-            Some(Open::List { items, .. }) => return items.push(index),
-            None => return forms.top.push(index),
-        }
-    }
-}
-
-fn atom(text: &str) -> Node<'_> {
-    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
-    let number = !text.ends_with(['+', '-'])
-        && digits.starts_with(|c: char| c.is_ascii_digit() || c == '.')
-        && digits.bytes().any(|b| b.is_ascii_digit())
-        && digits.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '+' | '-'));
-    if number || text.starts_with(':') || matches!(text, "t" | "nil") {
-        return Node::Constant;
-    }
-    // A backslash makes any character part of a name.
-    Node::Symbol(if text.contains('\\') { text.replace('\\', "").into() } else { text.into() })
-}
-
-fn is_symbol_end(byte: u8) -> bool {
-    byte.is_ascii_whitespace() || matches!(byte, b'(' | b')' | b'[' | b']' | b'"' | b'\'' | b';' | b'`' | b',')
-}
-
-fn symbol_end(text: &str, from: usize) -> usize {
-    let bytes = text.as_bytes();
-    let mut i = from;
-    loop {
-        // Most characters are plain, and need not be taken out of the text one by one.
-        let plain = |b: &&u8| b.is_ascii_graphic() && **b != b'\\' && !is_symbol_end(**b);
-        i += bytes.get(i..).unwrap_or(&[]).iter().take_while(plain).count();
-        let Some(c) = text.get(i..).and_then(|rest| rest.chars().next()) else { break };
-        if c == '\\' {
-            i += 1;
-            i += text.get(i..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8);
-            continue;
-        }
-        if c.is_whitespace() || (c.is_ascii() && is_symbol_end(c as u8)) {
-            break;
-        }
-        i += c.len_utf8();
-    }
-    i
-}
-
-fn string_end(text: &str, from: usize) -> Option<usize> {
-    let bytes = text.as_bytes();
-    let mut i = from;
-    while let Some(byte) = bytes.get(i) {
-        match byte {
-            b'\\' => i += 2,
-            b'"' => return Some(i + 1),
-            _ => i += 1,
-        }
-    }
-    None
-}
+/// Quotation marks that Emacs takes at the start of a name for a slip of the pen.
+const STRANGE: [char; 10] = [
+    '\u{2018}', '\u{2019}', '\u{201b}', '\u{201c}', '\u{201d}', '\u{201f}', '\u{301d}', '\u{301e}', '\u{ff02}',
+    '\u{ff07}',
+];
 
 /// Returns whether a text holds `#`, plain or escaped by its number.
 fn is_marked(text: &str) -> bool {
     let escaped =
         |two: &[u8]| matches!(two, [b'\\', sign] if !matches!(sign, b'"' | b'\\' | b'n' | b't' | b' ' | b'\n'));
     text.contains('#') || text.as_bytes().windows(2).any(escaped)
-}
-
-fn character_end(text: &str, from: usize) -> Option<usize> {
-    let first = text.get(from..)?.chars().next()?;
-    if first != '\\' {
-        return Some(from + first.len_utf8());
-    }
-    let second = text.get(from + 1..)?.chars().next()?;
-    let after = from + 1 + second.len_utf8();
-    // `?\C-x`, `?\M-\C-x`, `?\x41`, `?\N{…}`
-    if matches!(second, 'C' | 'M' | 'S' | 'H' | 's' | 'A') && text.as_bytes().get(after) == Some(&b'-') {
-        let last = text.get(after + 1..)?.chars().next()?;
-        if last != '\\' {
-            return Some(after + 1 + last.len_utf8());
-        }
-        return Some(symbol_end(text, after + 1));
-    }
-    if matches!(second, 'x' | 'u' | 'U' | 'N' | '0'..='7' | '^') {
-        return Some(symbol_end(text, after));
-    }
-    Some(after)
 }

@@ -1,5 +1,6 @@
 //! The pure functions, the forms whose shape is known, and the names that are harmful.
 
+use super::callers;
 use std::collections::HashSet;
 use std::sync::OnceLock;
 
@@ -105,8 +106,6 @@ pub static PURE: Names = Names::new(&[
     "org-list-parents-alist",
     "org-list-prevs-alist",
     "org-list-struct",
-    "org-list-to-org",
-    "org-list-to-html",
     "org-not-nil",
     "org-plist-delete",
     "org-priority-to-value",
@@ -205,7 +204,6 @@ pub static PURE: Names = Names::new(&[
     "invocation-name",
     "json-alist-p",
     "json-plist-p",
-    "keymap-parent",
     "keymapp",
     "locale-info",
     "log10",
@@ -222,7 +220,6 @@ pub static PURE: Names = Names::new(&[
     "org-float-time",
     "org-get-indentation",
     "org-match-string-no-properties",
-    "org-propertize",
     "org-xor",
     "overlayp",
     "point-at-bol",
@@ -269,10 +266,6 @@ pub static PURE: Names = Names::new(&[
     "window-vscroll",
     "windowp",
     "subst-char-in-string",
-    "lookup-key",
-    "key-binding",
-    "keymap-lookup",
-    "where-is-internal",
     "minor-mode-key-binding",
     "global-key-binding",
     "local-key-binding",
@@ -349,7 +342,6 @@ pub static PURE: Names = Names::new(&[
     "url-host",
     "url-type",
     "url-generic-parse-url",
-    "rx-to-string",
     "dom-text",
     "dom-texts",
     "dom-attr",
@@ -367,7 +359,6 @@ pub static PURE: Names = Names::new(&[
     "rassq-delete-all",
     "cl-acons",
     "cl-pairlis",
-    "format-spec",
     "format-spec-make",
     "cl-getf",
     "cl-ldiff",
@@ -405,7 +396,6 @@ pub static PURE: Names = Names::new(&[
     "char-fold-to-regexp",
     "regexp-opt-depth",
     "regexp-opt-charset",
-    "string-pixel-width",
     "text-property-any",
     "char-category-set",
     "logb",
@@ -634,7 +624,6 @@ pub static PURE: Names = Names::new(&[
     "match-beginning",
     "match-end",
     "match-data",
-    "propertize",
     "get-text-property",
     "text-properties-at",
     "symbol-name",
@@ -929,99 +918,12 @@ pub static PURE: Names = Names::new(&[
     "line-number-display-width",
 ]);
 
-/// Functions that call the function that they are given as an argument: its place, from 0.
-pub const CALLERS: &[(&str, usize)] = &[
-    // What they print goes, letter by letter, to the function that they are given.
-    ("print", 1),
-    ("prin1", 1),
-    ("princ", 1),
-    ("terpri", 0),
-    ("pp", 1),
-    ("seq-keep", 0),
-    ("seq-do-indexed", 0),
-    ("cl-count-if-not", 0),
-    ("cl-position-if-not", 0),
-    ("cl-substitute-if", 1),
-    ("cl-mapl", 0),
-    ("cl-mapcon", 0),
-    ("map-some", 0),
-    ("map-every-p", 0),
-    ("org-element-map", 2),
-    ("dom-search", 1),
-    ("mapcar", 0),
-    ("mapc", 0),
-    ("mapconcat", 0),
-    ("mapcan", 0),
-    ("maphash", 0),
-    ("funcall", 0),
-    ("apply", 0),
-    ("seq-filter", 0),
-    ("seq-remove", 0),
-    ("seq-map", 0),
-    ("seq-mapn", 0),
-    ("seq-map-indexed", 0),
-    ("seq-do", 0),
-    ("seq-reduce", 0),
-    ("seq-find", 0),
-    ("seq-some", 0),
-    ("seq-every-p", 0),
-    ("seq-count", 0),
-    ("seq-sort", 0),
-    ("seq-sort-by", 0),
-    ("seq-group-by", 0),
-    ("seq-mapcat", 0),
-    ("seq-take-while", 0),
-    ("seq-drop-while", 0),
-    ("cl-remove-if", 0),
-    ("cl-remove-if-not", 0),
-    ("cl-find-if", 0),
-    ("cl-find-if-not", 0),
-    ("cl-position-if", 0),
-    ("cl-count-if", 0),
-    ("cl-some", 0),
-    ("cl-every", 0),
-    ("cl-map", 1),
-    ("cl-member-if-not", 0),
-    ("cl-assoc-if", 0),
-    ("cl-rassoc-if", 0),
-    ("map-keys-apply", 0),
-    ("map-values-apply", 0),
-    ("map-merge-with", 1),
-    ("cl-notany", 0),
-    ("cl-notevery", 0),
-    ("cl-mapcar", 0),
-    ("cl-mapc", 0),
-    ("cl-maplist", 0),
-    ("cl-mapcan", 0),
-    ("cl-reduce", 0),
-    ("cl-member-if", 0),
-    ("cl-delete-if", 0),
-    ("sort", 1),
-    ("cl-sort", 1),
-    ("cl-stable-sort", 1),
-    ("map-apply", 0),
-    ("map-do", 0),
-    ("map-filter", 0),
-    ("map-remove", 0),
-    ("apply-partially", 0),
-    ("cl-complement", 0),
-    ("replace-regexp-in-string", 1),
-    ("alist-get", 4),
-    ("assoc", 2),
-    ("plist-get", 2),
-    ("plist-member", 2),
-    ("plist-put", 3),
-    ("seq-contains-p", 2),
-    ("seq-uniq", 1),
-];
-
 /// Forms whose arguments are all evaluated in turn and that change nothing else.
 pub static PLAIN_FORMS: Names = Names::new(&[
     "benchmark-run",
     "benchmark-progn",
     "benchmark-elapse",
     "cl-multiple-value-list",
-    "cl-the",
     "save-mark-and-excursion",
     "cl-return",
     "cl-values",
@@ -1045,8 +947,6 @@ pub static PLAIN_FORMS: Names = Names::new(&[
     "save-current-buffer",
     "with-demoted-errors",
     "cl-assert",
-    "thread-first",
-    "thread-last",
     "with-output-to-string",
     "xor",
 ]);
@@ -1291,8 +1191,6 @@ pub const EDITS: &[&str] = &[
     "untabify",
     "tabify",
     "org-mode",
-    "put-text-property",
-    "add-text-properties",
     "narrow-to-region",
     "widen",
     "forward-paragraph",
@@ -1424,8 +1322,7 @@ pub static SHARED: Names = Names::new(&[
     "get",
 ]);
 
-/// The names of [`CALLERS`] and [`CHANGERS`].
-pub static CALLING: Names = Names::of_pairs(CALLERS);
+/// The names of [`CHANGERS`].
 pub static CHANGING: Names = Names::of_pairs(CHANGERS);
 
 /// Names of one purpose, in a table that is made at the first look.
@@ -1437,6 +1334,7 @@ pub struct Names {
 enum Listed {
     Names(&'static [&'static str]),
     Pairs(&'static [(&'static str, usize)]),
+    Callers(&'static [(&'static str, usize, usize)]),
 }
 
 struct Table {
@@ -1458,8 +1356,17 @@ impl Names {
         Names { listed: Listed::Names(listed), table: OnceLock::new() }
     }
 
-    const fn of_pairs(listed: &'static [(&'static str, usize)]) -> Names {
+    pub(super) const fn of_pairs(listed: &'static [(&'static str, usize)]) -> Names {
         Names { listed: Listed::Pairs(listed), table: OnceLock::new() }
+    }
+
+    pub(super) const fn of_callers(listed: &'static [(&'static str, usize, usize)]) -> Names {
+        Names { listed: Listed::Callers(listed), table: OnceLock::new() }
+    }
+
+    /// Returns the names.
+    pub fn iter(&self) -> impl Iterator<Item = &'static str> {
+        self.table().names.iter().copied()
     }
 
     fn table(&self) -> &Table {
@@ -1467,6 +1374,7 @@ impl Names {
             let names: HashSet<&'static str> = match self.listed {
                 Listed::Names(names) => names.iter().copied().collect(),
                 Listed::Pairs(pairs) => pairs.iter().map(|(name, _)| *name).collect(),
+                Listed::Callers(callers) => callers.iter().map(|(name, _, _)| *name).collect(),
             };
             let mut lengths = [0; 32];
             for (letter, length) in names.iter().map(|name| Table::shape(name)) {
@@ -1487,7 +1395,8 @@ impl Names {
 
 /// Builds the tables now, so that no verdict pays for them.
 pub fn prepare() {
-    for names in [&PURE, &PLAIN_FORMS, &READABLE, &IN_PLACE, &SHARED, &CALLING, &CHANGING] {
+    let callers = [&callers::CALLING, &callers::KEYWORDED, &callers::TYPE_TAKING];
+    for names in [&PURE, &PLAIN_FORMS, &READABLE, &IN_PLACE, &SHARED, &CHANGING].into_iter().chain(callers) {
         names.table();
     }
 }

@@ -1,6 +1,7 @@
 //! Walks what was read, form by form, with the variables that are bound where a form stands.
 
 use super::Found;
+use super::callers;
 use super::read::{Forms, Node};
 use super::tables;
 use std::cell::RefCell;
@@ -8,11 +9,11 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 /// The variables that are bound where a form stands, the innermost last.
-type Bound<'a> = Rc<Vec<Bind<'a>>>;
+pub(super) type Bound<'a> = Rc<Vec<Bind<'a>>>;
 
 /// What is known where a form stands.
 #[derive(Clone, Copy, PartialEq)]
-enum Bind<'a> {
+pub(super) enum Bind<'a> {
     /// A variable.
     Name(&'a str),
     /// A variable that holds a function which was judged.
@@ -27,7 +28,7 @@ enum Bind<'a> {
 
 impl<'a> Bind<'a> {
     /// Returns the variable that is bound.
-    fn variable(self) -> Option<&'a str> {
+    pub(super) fn variable(self) -> Option<&'a str> {
         match self {
             Bind::Name(name) | Bind::Held(name) => Some(name),
             Bind::Local(_) | Bind::Alist | Bind::Scratch => None,
@@ -35,26 +36,26 @@ impl<'a> Bind<'a> {
     }
 }
 
-fn is_bound(bound: &Bound<'_>, name: &str) -> bool {
+pub(super) fn is_bound(bound: &Bound<'_>, name: &str) -> bool {
     bound.iter().any(|known| known.variable() == Some(name))
 }
 
 /// Whether the innermost binding of a variable holds a function that was judged.
-fn is_held(bound: &Bound<'_>, name: &str) -> bool {
+pub(super) fn is_held(bound: &Bound<'_>, name: &str) -> bool {
     let innermost = bound.iter().rev().find(|known| known.variable() == Some(name));
     matches!(innermost, Some(Bind::Held(_)))
 }
 
-fn is_local(bound: &Bound<'_>, name: &str) -> bool {
+pub(super) fn is_local(bound: &Bound<'_>, name: &str) -> bool {
     bound.contains(&Bind::Local(name))
 }
 
 /// What is left to be walked.
-enum Task<'a> {
+pub(super) enum Task<'a> {
     /// A form that is evaluated.
     Value(usize, Bound<'a>),
-    /// A form that is called as a function: `'f`, `#'f`, a lambda.
-    Callee(usize, Bound<'a>),
+    /// A form that is called as a function: `'f`, `#'f`, a lambda; and with how many arguments, if that is known.
+    Callee(usize, Option<usize>, Bound<'a>),
     /// A backquoted form: evaluated only where it is unquoted.
     Template(usize, Bound<'a>),
 }
@@ -65,14 +66,14 @@ pub fn walk(forms: &Forms<'_>) -> Vec<Found> {
     let tasks = forms.top.iter().rev().map(|form| Task::Value(*form, start.clone())).collect();
     let mut walker = Walker { forms, tasks, found: Vec::new(), effort: 0, harms: RefCell::default() };
     while let Some(task) = walker.tasks.pop() {
-        let (Task::Value(_, bound) | Task::Callee(_, bound) | Task::Template(_, bound)) = &task;
+        let (Task::Value(_, bound) | Task::Callee(_, _, bound) | Task::Template(_, bound)) = &task;
         walker.effort += bound.len() / 2;
         if walker.found.len() > 32 || walker.is_spent() {
             break;
         }
         match task {
             Task::Value(form, bound) => walker.value(form, bound),
-            Task::Callee(form, bound) => walker.callee(form, bound),
+            Task::Callee(form, given, bound) => walker.callee(form, given, bound),
             Task::Template(form, bound) => walker.template(form, bound),
         }
     }
@@ -88,60 +89,78 @@ pub fn walk(forms: &Forms<'_>) -> Vec<Found> {
 /// How many names may be passed on to inner forms, beside a few for each form.
 const EFFORT: usize = 100_000;
 
-/// Returns what is bound with some more names.
-fn with<'a>(bound: &Bound<'a>, names: impl IntoIterator<Item = Bind<'a>>) -> Bound<'a> {
-    let mut inner = bound.as_ref().clone();
-    inner.extend(names);
-    Rc::new(inner)
-}
-
-struct Walker<'a> {
-    forms: &'a Forms<'a>,
-    tasks: Vec<Task<'a>>,
+pub(super) struct Walker<'a> {
+    pub(super) forms: &'a Forms<'a>,
+    pub(super) tasks: Vec<Task<'a>>,
     found: Vec<Found>,
     /// How many names were passed on to inner forms: what would take the square of the text's length ends in time.
-    effort: usize,
+    pub(super) effort: usize,
     /// What names are known to reach for.
     harms: RefCell<HashMap<&'a str, Option<&'static str>>>,
 }
 
 impl<'a> Walker<'a> {
-    fn is_spent(&self) -> bool {
+    pub(super) fn is_spent(&self) -> bool {
         self.effort > EFFORT.saturating_add(self.forms.nodes.len().saturating_mul(8))
     }
 
     /// Returns what a name reaches for; each name is looked up once.
-    fn harm(&self, name: &'a str) -> Option<&'static str> {
+    pub(super) fn harm(&self, name: &'a str) -> Option<&'static str> {
         *self.harms.borrow_mut().entry(name).or_insert_with(|| tables::harm(name))
     }
 
-    fn node(&self, index: usize) -> Option<&'a Node<'a>> {
+    pub(super) fn node(&self, index: usize) -> Option<&'a Node<'a>> {
         self.forms.nodes.get(index)
     }
 
-    fn symbol(&self, index: usize) -> Option<&'a str> {
-        match self.node(index) {
-            Some(Node::Symbol(name)) => Some(name),
-            _ => None,
-        }
+    pub(super) fn symbol(&self, index: usize) -> Option<&'a str> {
+        self.forms.symbol(index)
     }
 
-    fn is_text(&self, index: usize) -> bool {
+    pub(super) fn is_text(&self, index: usize) -> bool {
         matches!(self.node(index), Some(Node::Text))
     }
 
-    fn items(&self, index: usize) -> Option<&'a [usize]> {
-        match self.node(index) {
-            Some(Node::List(items)) => Some(items),
-            _ => None,
-        }
+    pub(super) fn items(&self, index: usize) -> Option<&'a [usize]> {
+        self.forms.items(index)
     }
 
-    fn unknown(&mut self, why: impl Into<String>) {
+    /// Returns the items where a list must stand; anything else asks.
+    pub(super) fn list(&mut self, form: Option<&usize>) -> &'a [usize] {
+        let items = form.and_then(|form| self.items(*form));
+        if items.is_none() {
+            self.unknown("Something stands where a list must be.");
+        }
+        items.unwrap_or(&[])
+    }
+
+    /// Returns what a name binds; `nil` binds nothing, and what is no name asks.
+    fn name(&mut self, form: Option<&usize>) -> Option<Bind<'a>> {
+        let name = form.and_then(|form| self.symbol(*form));
+        if name.is_none() && !form.is_some_and(|form| self.items(*form).is_some_and(<[usize]>::is_empty)) {
+            self.unknown("Something stands where a name must be.");
+        }
+        name.map(Bind::Name)
+    }
+
+    /// Returns what is bound with some more names.
+    pub(super) fn with(&mut self, bound: &Bound<'a>, names: impl IntoIterator<Item = Bind<'a>>) -> Bound<'a> {
+        let mut inner = bound.as_ref().clone();
+        for bind in names {
+            // Binding a variable of Emacs changes what its functions do.
+            if let Some(name) = bind.variable().filter(|name| callers::steers(name)) {
+                self.unknown(format!("“{name}” can change what functions of Emacs call."));
+            }
+            inner.push(bind);
+        }
+        Rc::new(inner)
+    }
+
+    pub(super) fn unknown(&mut self, why: impl Into<String>) {
         self.found.push(Found::Unknown(why.into()));
     }
 
-    fn named(&mut self, name: &'a str) {
+    pub(super) fn named(&mut self, name: &'a str) {
         let shown: String = name.chars().take(60).collect();
         self.found.push(match self.harm(name) {
             Some(what) => Found::Harmful(format!("“{shown}” reaches for {what}.")),
@@ -151,9 +170,10 @@ impl<'a> Walker<'a> {
 
     fn value(&mut self, form: usize, bound: Bound<'a>) {
         match self.node(form) {
-            None | Some(Node::Constant | Node::Text | Node::Quote(_) | Node::Vector(_)) => {}
+            None | Some(Node::Constant | Node::Keyword(_) | Node::Text | Node::Quote(_) | Node::Vector(_)) => {}
+            Some(Node::Dotted(_)) => self.unknown("A form ends in a dot."),
             Some(Node::Symbol(name)) => self.variable(name, &bound),
-            Some(Node::Function(inner)) => self.tasks.push(Task::Callee(*inner, bound)),
+            Some(Node::Function(inner)) => self.tasks.push(Task::Callee(*inner, None, bound)),
             Some(Node::Backquote(inner)) => self.tasks.push(Task::Template(*inner, bound)),
             Some(Node::Unquote(inner)) => self.tasks.push(Task::Value(*inner, bound)),
             Some(Node::List(items)) => self.call(items, bound),
@@ -174,71 +194,37 @@ impl<'a> Walker<'a> {
 
     fn template(&mut self, form: usize, bound: Bound<'a>) {
         match self.node(form) {
-            Some(Node::List(items) | Node::Vector(items)) => {
+            Some(Node::List(items) | Node::Dotted(items) | Node::Vector(items)) => {
                 self.tasks.extend(items.iter().map(|item| Task::Template(*item, bound.clone())));
             }
             Some(Node::Unquote(inner)) => self.tasks.push(Task::Value(*inner, bound)),
             Some(Node::Quote(inner) | Node::Function(inner) | Node::Backquote(inner)) => {
                 self.tasks.push(Task::Template(*inner, bound));
             }
-            Some(Node::Symbol(_) | Node::Constant | Node::Text) | None => {}
-        }
-    }
-
-    fn callee(&mut self, form: usize, bound: Bound<'a>) {
-        match self.node(form) {
-            // `'name` is the function that everybody knows by it, whatever it is called here.
-            Some(Node::Quote(inner)) => self.tasks.push(Task::Callee(*inner, Rc::new(Vec::new()))),
-            Some(Node::Function(inner)) => self.tasks.push(Task::Callee(*inner, bound)),
-            Some(Node::Symbol(name)) if is_local(&bound, name) => {}
-            Some(Node::Symbol(name)) if tables::PURE.has(name) => {}
-            Some(Node::Symbol(name)) if tables::CALLING.has(name) => {
-                self.unknown(format!("“{name}” would call what is known only at run time."));
-            }
-            Some(Node::Symbol(name)) => self.named(name),
-            Some(Node::List(items)) => match items.first().and_then(|head| self.symbol(*head)) {
-                Some("lambda") => self.lambda(items, bound),
-                Some("pcase-lambda") => self.pcase_lambda(items.get(1..).unwrap_or(&[]), bound),
-                Some("function" | "quote") => {
-                    if let Some(inner) = items.get(1) {
-                        self.tasks.push(Task::Callee(*inner, bound));
-                    }
-                }
-                _ => {
-                    self.unknown("A function is called that is known only at run time.");
-                    self.tasks.push(Task::Value(form, bound));
-                }
-            },
-            Some(Node::Constant) => {}
-            Some(Node::Text | Node::Vector(_) | Node::Backquote(_) | Node::Unquote(_)) | None => {
-                self.unknown("A function is called that is known only at run time.");
-            }
+            Some(Node::Symbol(_) | Node::Keyword(_) | Node::Constant | Node::Text) | None => {}
         }
     }
 
     /// Walks the arguments as values.
-    fn values(&mut self, items: &[usize], bound: &Bound<'a>) {
+    pub(super) fn values(&mut self, items: &[usize], bound: &Bound<'a>) {
         self.tasks.extend(items.iter().rev().map(|item| Task::Value(*item, bound.clone())));
     }
 
-    fn lambda(&mut self, items: &[usize], bound: Bound<'a>) {
-        let mut inner = bound.as_ref().clone();
-        let names = items.get(1).and_then(|params| self.items(*params)).unwrap_or(&[]);
-        for name in names {
-            match self.symbol(*name) {
-                Some(name) => inner.push(Bind::Name(name)),
-                None => self.unknown("The arguments of a “lambda” are not plain names."),
-            }
+    pub(super) fn lambda(&mut self, items: &[usize], bound: Bound<'a>) {
+        let (forms, params) = (self.forms, self.list(items.get(1)));
+        if params.iter().any(|name| forms.symbol(*name).is_none()) {
+            self.unknown("The arguments of a “lambda” are not plain names.");
         }
-        self.values(items.get(2..).unwrap_or(&[]), &Rc::new(inner));
+        let inner = self.with(&bound, params.iter().filter_map(|name| forms.symbol(*name)).map(Bind::Name));
+        self.values(items.get(2..).unwrap_or(&[]), &inner);
     }
 
-    fn call(&mut self, items: &[usize], bound: Bound<'a>) {
+    pub(super) fn call(&mut self, items: &[usize], bound: Bound<'a>) {
         let Some(head) = items.first() else { return };
         let args = items.get(1..).unwrap_or(&[]);
         let Some(name) = self.symbol(*head) else {
             match self.node(*head) {
-                Some(Node::List(_)) => self.tasks.push(Task::Callee(*head, bound.clone())),
+                Some(Node::List(_)) => self.tasks.push(Task::Callee(*head, Some(args.len()), bound.clone())),
                 _ => self.unknown("A function is called that is known only at run time."),
             }
             return self.values(args, &bound);
@@ -251,41 +237,64 @@ impl<'a> Walker<'a> {
         }
         match name {
             "quote" => {}
-            "with-temp-buffer" => self.values(args, &with(&bound, [Bind::Scratch])),
+            "with-temp-buffer" => {
+                let inner = self.with(&bound, [Bind::Scratch]);
+                self.values(args, &inner);
+            }
             "let-alist" => {
                 self.values(args.get(..1).unwrap_or(&[]), &bound);
-                self.values(args.get(1..).unwrap_or(&[]), &with(&bound, [Bind::Alist]));
+                let inner = self.with(&bound, [Bind::Alist]);
+                self.values(args.get(1..).unwrap_or(&[]), &inner);
             }
             "named-let" => {
-                let name = args.first().and_then(|name| self.symbol(*name)).unwrap_or("");
-                self.let_form(args.get(1..).unwrap_or(&[]), bound, Some(Bind::Local(name)));
+                let own = self.name(args.first()).and_then(Bind::variable).map(Bind::Local);
+                self.let_form(args.get(1..).unwrap_or(&[]), bound, own);
             }
             "letrec" => {
-                let bindings = args.first().and_then(|list| self.items(*list)).unwrap_or(&[]);
-                let names = bindings.iter().filter_map(|binding| self.items(*binding)?.first().copied());
-                let names = names.filter_map(|name| self.symbol(name)).map(Bind::Held);
-                let known = with(&bound, names);
-                if self.binds_functions(bindings) {
-                    self.let_form(args, known, None);
-                } else {
-                    self.let_form(args, bound, None);
-                }
+                let (forms, bindings) = (self.forms, self.list(args.first()));
+                let names = bindings.iter().filter_map(|binding| forms.symbol(*forms.items(*binding)?.first()?));
+                let known = self.with(&bound, names.map(Bind::Held));
+                let bound = if self.binds_functions(bindings) { known } else { bound };
+                self.let_form(args, bound, None);
             }
-            "cl-flet" | "cl-flet*" | "cl-labels" => self.local_functions(args, bound),
+            "cl-flet" | "cl-flet*" | "cl-labels" => self.local_functions(name, args, bound),
             "cl-destructuring-bind" | "seq-let" | "map-let" | "cl-multiple-value-bind" => {
                 self.destructuring(args, bound)
             }
             "cl-case" | "cl-ecase" | "cl-typecase" | "cl-etypecase" => {
                 self.values(args.get(..1).unwrap_or(&[]), &bound);
                 for clause in args.get(1..).unwrap_or(&[]) {
-                    let body = self.items(*clause).and_then(|parts| parts.get(1..)).unwrap_or(&[]);
-                    self.values(body, &bound);
+                    let parts = self.list(Some(clause));
+                    if let Some(form) = parts.first().filter(|_| name.ends_with("typecase")) {
+                        self.type_form(*form);
+                    }
+                    self.values(parts.get(1..).unwrap_or(&[]), &bound);
                 }
             }
+            "cl-the" => {
+                args.first().into_iter().for_each(|form| self.type_form(*form));
+                self.values(args.get(1..).unwrap_or(&[]), &bound);
+            }
+            "propertize" => {
+                self.properties(args.get(1..).unwrap_or(&[]));
+                self.values(args, &bound);
+            }
+            "put-text-property" if bound.contains(&Bind::Scratch) && args.len() == 4 => {
+                self.properties(args.get(2..).unwrap_or(&[]));
+                self.values(args, &bound);
+            }
+            "lookup-key" | "keymap-lookup" | "keymap-parent"
+                if args.len() <= 3 && args.first().is_some_and(|map| self.is_own_keymap(*map, &bound)) =>
+            {
+                self.values(args, &bound);
+            }
+            // Behind these stands a place, which can bring a keymap along.
+            "key-binding" if args.len() <= 3 => self.values(args, &bound),
+            "where-is-internal" if args.len() <= 1 => self.values(args, &bound),
             "cl-block" | "cl-return-from" => self.values(args.get(1..).unwrap_or(&[]), &bound),
             "cl-do" | "cl-do*" => self.cl_do(args, bound),
             "rx" => {
-                if self.mentions(args, &["eval", "regexp", "regex", "literal"]) {
+                if !self.every_symbol(args, |name| !matches!(name, "eval" | "regexp" | "regex" | "literal")) {
                     self.unknown("The “rx” form is made only at run time.");
                 }
             }
@@ -299,18 +308,29 @@ impl<'a> Walker<'a> {
             "calc-eval" if matches!(args, [only] if self.is_text(*only)) => {}
             "thread-first" | "thread-last" => self.threaded(args, &bound, name == "thread-last"),
             "org-read-date" if args.get(2).is_some_and(|text| self.is_text(*text)) => self.values(args, &bound),
-            "function" => self.tasks.extend(args.first().map(|inner| Task::Callee(*inner, bound))),
+            "function" => self.tasks.extend(args.first().map(|inner| Task::Callee(*inner, None, bound))),
             "lambda" => self.lambda(items, bound),
             "pcase-lambda" => self.pcase_lambda(args, bound),
             // Below the headings of this buffer; a scope would open files.
             "org-map-entries" if args.len() <= 2 => {
-                self.tasks.extend(args.first().map(|function| Task::Callee(*function, bound.clone())));
+                self.tasks.extend(args.first().map(|function| Task::Callee(*function, Some(0), bound.clone())));
                 self.values(args.get(1..).unwrap_or(&[]), &bound);
             }
-            "let" | "let*" | "if-let" | "if-let*" | "when-let" | "when-let*" | "and-let*" => {
+            "let" | "let*" | "if-let*" | "when-let*" | "and-let*" => self.let_form(args, bound, None),
+            "if-let" | "when-let" => {
+                // `(if-let (x value) …)` binds x to the value.
+                let single = |binding: &usize| !matches!(self.node(*binding), Some(Node::List(_)));
+                if args.first().and_then(|list| self.items(*list)).and_then(<[usize]>::first).is_some_and(single) {
+                    self.unknown(format!("What “{name}” binds is not in brackets of its own."));
+                }
                 self.let_form(args, bound, None);
             }
-            "setq" | "setf" | "cl-incf" | "cl-decf" | "incf" | "decf" | "cl-callf" => self.setq(name, args, bound),
+            "setq" | "setf" | "cl-incf" | "cl-decf" | "incf" | "decf" => self.setq(name, args, bound),
+            "cl-callf" => {
+                self.tasks.extend(args.first().map(|function| Task::Callee(*function, None, bound.clone())));
+                args.get(1).into_iter().for_each(|place| self.target(*place, &bound));
+                self.values(args.get(2..).unwrap_or(&[]), &bound);
+            }
             "push" | "pop" | "cl-pushnew" | "add-to-list" => self.place(name, args, bound),
             _ if tables::CHANGING.has(name) => self.changer(name, args, &bound),
             // With a second argument it puts a text into the field.
@@ -329,11 +349,8 @@ impl<'a> Walker<'a> {
             "condition-case" => self.condition(args, bound),
             "pcase" | "pcase-exhaustive" => self.pcase(args, bound),
             "cl-loop" => self.cl_loop(args, bound),
-            _ if tables::CALLING.has(name) => self.caller(name, args, bound),
-            _ if tables::PURE.has(name) || tables::PLAIN_FORMS.has(name) => {
-                self.keyword_callees(args, &bound);
-                self.values(args, &bound);
-            }
+            _ if callers::reach(name).is_some() => self.arguments(name, args, &bound),
+            _ if tables::PURE.has(name) || tables::PLAIN_FORMS.has(name) => self.values(args, &bound),
             _ => {
                 self.named(name);
                 self.values(args, &bound);
@@ -341,76 +358,9 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// `(thread-first x (f 1) g)`: each step is called with what the one before it gave, as its first or last argument.
-    /// A step is judged without that one, so only what takes it as a plain value is known.
-    fn threaded(&mut self, args: &[usize], bound: &Bound<'a>, last: bool) {
-        self.values(args.get(..1).unwrap_or(&[]), bound);
-        for step in args.get(1..).unwrap_or(&[]) {
-            let Some(items) = self.items(*step) else {
-                self.tasks.push(Task::Callee(*step, bound.clone()));
-                continue;
-            };
-            let head = items.first().and_then(|head| self.symbol(*head)).unwrap_or("lambda");
-            // A function that is called by another one must stand where it is judged.
-            let places = || tables::CALLERS.iter().filter(|(caller, _)| *caller == head).map(|(_, place)| *place);
-            let handed = last && items.get(1).is_some_and(|first| self.is_plain_function(*first));
-            let plain = match tables::CALLING.has(head) {
-                true => handed && places().all(|place| place == 0),
-                false => tables::PURE.has(head) && !tables::CHANGING.has(head) && !tables::IN_PLACE.has(head),
-            };
-            if !plain {
-                self.unknown(format!("What “{head}” would do with what it is handed is not known."));
-            }
-            self.tasks.push(Task::Value(*step, bound.clone()));
-        }
-    }
-
-    /// Whether a form is a function by name or a `lambda`.
-    fn is_plain_function(&self, form: usize) -> bool {
-        match self.node(form) {
-            Some(Node::Function(_)) => true,
-            Some(Node::Quote(inner)) => self.symbol(*inner).is_some(),
-            Some(Node::List(items)) => items.first().and_then(|head| self.symbol(*head)) == Some("lambda"),
-            _ => false,
-        }
-    }
-
-    /// `:test f`, `:key f` and the like call their value. Which keyword it is does not matter: a
-    /// function behind any keyword must be pure.
-    fn keyword_callees(&mut self, args: &[usize], bound: &Bound<'a>) {
-        for pair in args.windows(2) {
-            if let [word, next] = pair
-                && matches!(self.node(*word), Some(Node::Constant))
-                && matches!(self.node(*next), Some(Node::Quote(inner)) if self.symbol(*inner).is_some_and(|name| self.harm(name).is_some()))
-            {
-                self.tasks.push(Task::Callee(*next, bound.clone()));
-            }
-        }
-    }
-
-    fn caller(&mut self, name: &str, args: &[usize], bound: Bound<'a>) {
-        self.keyword_callees(args, &bound);
-        for (n, arg) in args.iter().enumerate() {
-            let called = tables::CALLERS.iter().any(|(caller, place)| *caller == name && *place == n);
-            let text = name == "replace-regexp-in-string" && matches!(self.node(*arg), Some(Node::Text));
-            if called && let Some(variable) = self.symbol(*arg) {
-                // A variable: what it holds is known only when the code put a judged function there.
-                if !is_held(&bound, variable) {
-                    self.unknown(format!("What “{name}” would call is known only at run time."));
-                    self.tasks.push(Task::Callee(*arg, bound.clone()));
-                }
-            } else if called && !text {
-                self.tasks.push(Task::Callee(*arg, bound.clone()));
-            } else {
-                self.tasks.push(Task::Value(*arg, bound.clone()));
-            }
-        }
-    }
-
     fn let_form(&mut self, args: &[usize], bound: Bound<'a>, own: Option<Bind<'a>>) {
-        let mut inner = bound.as_ref().clone();
-        let bindings = args.first().and_then(|list| self.items(*list)).unwrap_or(&[]);
-        for binding in bindings {
+        let mut inner = bound;
+        for binding in self.list(args.first()) {
             let (name, value) = match self.items(*binding) {
                 // `((test))` in `and-let*` binds nothing.
                 Some(parts) if parts.first().is_some_and(|first| self.symbol(*first).is_none()) => (None, parts),
@@ -421,19 +371,19 @@ impl<'a> Walker<'a> {
             if self.is_spent() {
                 return;
             }
-            let scope = Rc::new(inner.clone());
-            self.values(value, &scope);
+            self.values(value, &inner);
             let function = matches!(value, [only] if self.is_function(*only));
             match name {
                 // Binding a variable of Emacs changes what its functions do.
                 Some(name) if name.contains('-') && self.harm(name).is_some() => self.named(name),
-                Some(name) if function => inner.push(Bind::Held(name)),
-                Some(name) => inner.push(Bind::Name(name)),
+                Some(name) if function => inner = self.with(&inner, [Bind::Held(name)]),
+                Some(name) => inner = self.with(&inner, [Bind::Name(name)]),
+                None if value.len() != 1 => self.unknown("A binding is not understood."),
                 None => {}
             }
         }
-        inner.extend(own);
-        self.values(args.get(1..).unwrap_or(&[]), &Rc::new(inner));
+        let inner = self.with(&inner, own);
+        self.values(args.get(1..).unwrap_or(&[]), &inner);
     }
 
     /// Whether a form is a function that is judged where it stands: `#'name`, `(lambda …)`.
@@ -450,47 +400,37 @@ impl<'a> Walker<'a> {
     }
 
     /// `(cl-flet ((name (args) body…)) …)`: the bodies are judged, and the names are the code's own.
-    fn local_functions(&mut self, args: &[usize], bound: Bound<'a>) {
-        let bindings = args.first().and_then(|list| self.items(*list)).unwrap_or(&[]);
-        let name = |binding: &usize| self.items(*binding)?.first().and_then(|name| self.symbol(*name));
-        let names = bindings.iter().filter_map(name).map(Bind::Local);
-        let inner = with(&bound, names);
+    fn local_functions(&mut self, form: &str, args: &[usize], bound: Bound<'a>) {
+        let (forms, bindings) = (self.forms, self.list(args.first()));
+        let name = |binding: &usize| Some(Bind::Local(forms.symbol(*forms.items(*binding)?.first()?)?));
+        let inner = self.with(&bound, bindings.iter().filter_map(name));
+        // Only the bodies of `cl-labels` know the new functions; in others the name is another function's.
+        let mut known = if form == "cl-labels" { inner.clone() } else { bound };
         for binding in bindings {
             match self.items(*binding) {
-                Some([_, function]) => self.tasks.push(Task::Callee(*function, inner.clone())),
-                Some(parts) if parts.len() > 2 => self.lambda(parts, inner.clone()),
+                Some([_, function]) => self.tasks.push(Task::Callee(*function, None, known.clone())),
+                Some(parts) if parts.len() > 2 => self.lambda(parts, known.clone()),
                 Some(_) | None => self.unknown("A local function is not understood."),
+            }
+            if form == "cl-flet*" {
+                known = self.with(&known, name(binding));
             }
         }
         self.values(args.get(1..).unwrap_or(&[]), &inner);
     }
 
-    /// `(cl-destructuring-bind (a (b c) &optional (d 1)) value …)`: names, and defaults that are plain.
-    fn destructuring(&mut self, args: &[usize], bound: Bound<'a>) {
-        let mut names = Vec::new();
-        for part in args.first().and_then(|list| self.items(*list)).unwrap_or(&[]) {
-            match self.items(*part) {
-                None => names.extend(self.symbol(*part).map(Bind::Name)),
-                Some(parts) if parts.iter().all(|inner| self.items(*inner).is_none()) => {
-                    names.extend(parts.iter().filter_map(|inner| self.symbol(*inner)).map(Bind::Name));
-                }
-                Some(_) => self.unknown("What is taken apart has defaults that are worked out."),
-            }
-        }
-        self.values(args.get(1..2).unwrap_or(&[]), &bound);
-        self.values(args.get(2..).unwrap_or(&[]), &with(&bound, names));
-    }
-
     fn cl_do(&mut self, args: &[usize], bound: Bound<'a>) {
-        let bindings = args.first().and_then(|list| self.items(*list)).unwrap_or(&[]);
-        let name = |binding: &usize| {
-            self.items(*binding).map_or_else(|| self.symbol(*binding), |parts| self.symbol(*parts.first()?))
-        };
-        let inner = with(&bound, bindings.iter().filter_map(name).map(Bind::Name));
+        let bindings = self.list(args.first());
+        let first =
+            |forms: &'a Forms<'a>, binding| forms.items(binding).map_or(Some(binding), |parts| parts.first().copied());
+        let names: Vec<_> =
+            bindings.iter().filter_map(|binding| self.name(first(self.forms, *binding).as_ref())).collect();
+        let inner = self.with(&bound, names);
         for binding in bindings {
             self.values(self.items(*binding).and_then(|parts| parts.get(1..)).unwrap_or(&[]), &inner);
         }
-        self.values(args.get(1).and_then(|end| self.items(*end)).unwrap_or(&[]), &inner);
+        let end = self.list(args.get(1));
+        self.values(end, &inner);
         self.values(args.get(2..).unwrap_or(&[]), &inner);
     }
 
@@ -499,20 +439,21 @@ impl<'a> Walker<'a> {
         self.forms.nodes.iter().any(|node| matches!(node, Node::Symbol(name) if names.has(name)))
     }
 
-    /// Whether one of these names stands anywhere in some forms.
-    fn mentions(&self, forms: &[usize], names: &[&str]) -> bool {
+    /// Whether all names that stand anywhere in some forms are such.
+    pub(super) fn every_symbol(&self, forms: &[usize], such: impl Fn(&str) -> bool) -> bool {
         let mut stack = forms.to_vec();
         while let Some(form) = stack.pop() {
             match self.node(form) {
-                Some(Node::Symbol(name)) if names.contains(&&**name) => return true,
-                Some(Node::List(items) | Node::Vector(items)) => stack.extend(items),
+                Some(Node::Symbol(name) | Node::Keyword(name)) if !such(name) => return false,
+                Some(Node::List(items) | Node::Dotted(items) | Node::Vector(items)) => stack.extend(items),
                 Some(Node::Quote(inner) | Node::Function(inner) | Node::Backquote(inner) | Node::Unquote(inner)) => {
                     stack.push(*inner)
                 }
-                Some(Node::Symbol(_) | Node::Constant | Node::Text) | None => {}
+                Some(Node::Symbol(_) | Node::Keyword(_) | Node::Constant | Node::Text) => {}
+                None => return false,
             }
         }
-        false
+        true
     }
 
     fn setq(&mut self, name: &str, args: &[usize], bound: Bound<'a>) {
@@ -536,6 +477,8 @@ impl<'a> Walker<'a> {
                     self.unknown("“add-to-list” changes a variable that is known only at run time.")
                 }
                 _ if n == at => self.target(*arg, &bound),
+                _ if n == 3 && name == "add-to-list" => self.called(name, *arg, Some(2), &bound),
+                _ if n > at && name == "cl-pushnew" => self.keyword_argument(name, args, n, 2, &bound),
                 _ => self.tasks.push(Task::Value(*arg, bound.clone())),
             }
         }
@@ -583,198 +526,26 @@ impl<'a> Walker<'a> {
         let Some(name) = self.symbol(*head) else { return false };
         let Some((_, at)) = tables::PLACES.iter().find(|(known, _)| *known == name) else { return false };
         // What else they are given may be a function that they call.
-        args.len() <= 3
+        callers::reach(name).is_none_or(|place| place >= args.len())
             && args.get(*at).and_then(|value| self.symbol(*value)).is_some_and(|value| is_bound(bound, value))
     }
 
     fn doing(&mut self, args: &[usize], bound: Bound<'a>) {
-        let mut inner = bound.as_ref().clone();
-        if let Some(parts) = args.first().and_then(|spec| self.items(*spec)) {
-            self.values(parts.get(1..2).unwrap_or(&[]), &bound);
-            inner.extend(parts.first().and_then(|name| self.symbol(*name)).map(Bind::Name));
-            self.values(parts.get(2..).unwrap_or(&[]), &Rc::new(inner.clone()));
-        }
-        self.values(args.get(1..).unwrap_or(&[]), &Rc::new(inner));
+        let parts = self.list(args.first());
+        self.values(parts.get(1..2).unwrap_or(&[]), &bound);
+        let name = self.name(parts.first());
+        let inner = self.with(&bound, name);
+        self.values(parts.get(2..).unwrap_or(&[]), &inner);
+        self.values(args.get(1..).unwrap_or(&[]), &inner);
     }
 
     fn condition(&mut self, args: &[usize], bound: Bound<'a>) {
-        let mut inner = bound.as_ref().clone();
-        inner.extend(args.first().and_then(|name| self.symbol(*name)).map(Bind::Name));
+        let name = self.name(args.first());
+        let inner = self.with(&bound, name);
         self.values(args.get(1..2).unwrap_or(&[]), &bound);
-        let handlers = args.get(2..).unwrap_or(&[]);
-        let inner = Rc::new(inner);
-        for handler in handlers {
-            let body = self.items(*handler).and_then(|parts| parts.get(1..)).unwrap_or(&[]);
-            self.values(body, &inner);
-        }
-    }
-
-    fn pcase(&mut self, args: &[usize], bound: Bound<'a>) {
-        self.values(args.get(..1).unwrap_or(&[]), &bound);
-        for clause in args.get(1..).unwrap_or(&[]) {
-            let parts = self.items(*clause).unwrap_or(&[]);
-            self.effort += bound.len();
-            if self.is_spent() {
-                return;
-            }
-            let inner = self.pattern(parts.first().copied(), &bound);
+        for handler in args.get(2..).unwrap_or(&[]) {
+            let parts = self.list(Some(handler));
             self.values(parts.get(1..).unwrap_or(&[]), &inner);
-        }
-    }
-
-    /// `(pcase-lambda (pattern…) body…)`
-    fn pcase_lambda(&mut self, args: &[usize], bound: Bound<'a>) {
-        let mut inner = bound;
-        for pattern in args.first().and_then(|list| self.items(*list)).unwrap_or(&[]) {
-            inner = self.pattern(Some(*pattern), &inner);
-        }
-        self.values(args.get(1..).unwrap_or(&[]), &inner);
-    }
-
-    fn pcase_let(&mut self, args: &[usize], bound: Bound<'a>) {
-        let mut inner = bound;
-        for binding in args.first().and_then(|list| self.items(*list)).unwrap_or(&[]) {
-            let parts = self.items(*binding).unwrap_or(&[]);
-            self.values(parts.get(1..).unwrap_or(&[]), &inner);
-            inner = self.pattern(parts.first().copied(), &inner);
-        }
-        self.values(args.get(1..).unwrap_or(&[]), &inner);
-    }
-
-    fn pcase_dolist(&mut self, args: &[usize], bound: Bound<'a>) {
-        let parts = args.first().and_then(|spec| self.items(*spec)).unwrap_or(&[]);
-        self.values(parts.get(1..).unwrap_or(&[]), &bound);
-        let inner = self.pattern(parts.first().copied(), &bound);
-        self.values(args.get(1..).unwrap_or(&[]), &inner);
-    }
-
-    /// Walks a pattern; returns what is bound behind it. What a pattern calls is judged like any other call.
-    fn pattern(&mut self, pattern: Option<usize>, bound: &Bound<'a>) -> Bound<'a> {
-        let (mut names, mut guards) = (Vec::new(), Vec::new());
-        // Whether a pattern stands inside a backquote, where it is data unless it is unquoted.
-        let mut stack: Vec<(usize, bool)> = pattern.into_iter().map(|pattern| (pattern, false)).collect();
-        if stack.is_empty() {
-            self.unknown("A pattern is missing.");
-        }
-        while let Some((form, data)) = stack.pop() {
-            match self.node(form) {
-                Some(Node::Unquote(inner)) if data => stack.push((*inner, false)),
-                Some(Node::List(items) | Node::Vector(items)) if data => {
-                    stack.extend(items.iter().map(|item| (*item, true)))
-                }
-                Some(Node::Symbol(_) | Node::Constant | Node::Text | Node::Quote(_)) if data => {}
-                Some(Node::Symbol(name)) => names.push(Bind::Name(name)),
-                Some(Node::Constant | Node::Text | Node::Quote(_)) => {}
-                Some(Node::Backquote(inner)) if !data => stack.push((*inner, true)),
-                Some(Node::List(items)) => match (items.first().and_then(|head| self.symbol(*head)), items.get(1..)) {
-                    (Some("and" | "or"), Some(rest)) => stack.extend(rest.iter().map(|item| (*item, false))),
-                    (Some("guard"), Some([test])) => guards.push(*test),
-                    (Some("pred"), Some([function])) => {
-                        let negated = self.items(*function).filter(|parts| {
-                            parts.len() == 2 && parts.first().and_then(|head| self.symbol(*head)) == Some("not")
-                        });
-                        let called = negated.and_then(|parts| parts.get(1)).unwrap_or(function);
-                        self.tasks.push(Task::Callee(*called, bound.clone()));
-                    }
-                    (Some("app"), Some([function, inner])) => {
-                        self.tasks.push(Task::Callee(*function, bound.clone()));
-                        stack.push((*inner, false));
-                    }
-                    (Some("cl-type"), Some([_])) => {}
-                    _ => self.unknown("A “pcase” pattern can call functions."),
-                },
-                _ => self.unknown("A “pcase” pattern can call functions."),
-            }
-        }
-        let inner = with(bound, names);
-        self.values(&guards, &inner);
-        inner
-    }
-
-    fn cl_loop(&mut self, args: &[usize], bound: Bound<'a>) {
-        const WORDS: &[&str] = &[
-            "for",
-            "as",
-            "in",
-            "on",
-            "from",
-            "to",
-            "upto",
-            "below",
-            "downto",
-            "above",
-            "downfrom",
-            "upfrom",
-            "by",
-            "across",
-            "repeat",
-            "while",
-            "until",
-            "always",
-            "never",
-            "thereis",
-            "collect",
-            "collecting",
-            "append",
-            "appending",
-            "nconc",
-            "concat",
-            "vconcat",
-            "count",
-            "counting",
-            "sum",
-            "summing",
-            "maximize",
-            "minimize",
-            "do",
-            "doing",
-            "if",
-            "when",
-            "unless",
-            "else",
-            "end",
-            "and",
-            "finally",
-            "return",
-            "with",
-            "=",
-            "then",
-            "into",
-            "initially",
-            "being",
-            "the",
-            "elements",
-            "of",
-            "hash-keys",
-            "hash-values",
-            "using",
-            "index",
-            "named",
-        ];
-        let mut inner = bound.as_ref().clone();
-        for pair in args.windows(2) {
-            let [word, next] = pair else { continue };
-            if matches!(self.symbol(*word), Some("for" | "as" | "with" | "into" | "named" | "and")) {
-                let names = self.items(*next).map_or_else(|| vec![*next], <[usize]>::to_vec);
-                inner.extend(names.iter().filter_map(|name| self.symbol(*name)).map(Bind::Name));
-            }
-        }
-        let inner = Rc::new(inner);
-        for arg in args {
-            match self.symbol(*arg) {
-                Some(word) if WORDS.contains(&word) => {}
-                _ => {
-                    // A pattern of names after `for` looks like a call; its names are bound.
-                    let pattern = self.items(*arg).is_some_and(|items| {
-                        items
-                            .iter()
-                            .all(|item| self.symbol(*item).is_some_and(|name| inner.contains(&Bind::Name(name))))
-                    });
-                    if !pattern {
-                        self.tasks.push(Task::Value(*arg, inner.clone()));
-                    }
-                }
-            }
         }
     }
 }
