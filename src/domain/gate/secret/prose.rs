@@ -212,7 +212,7 @@ fn stands(word: &Word, head: &str, rest: &str) -> bool {
     // `PW는Prl…`: a particle is no part of the word.
     let longer = rest.starts_with(char::is_alphabetic) && !PARTICLES.iter().any(|particle| rest.starts_with(particle));
     let named = |c: char| c.is_ascii_digit() || matches!(c, '_' | '.' | '/' | '(' | '-');
-    let behind = piece || !longer && !(word.text.is_ascii() && rest.starts_with(named));
+    let behind = piece || !(longer || word.text.is_ascii() && rest.starts_with(named));
     let before = word.border != Border::Both || !head.ends_with(char::is_alphabetic);
     // An abbreviation is more easily a piece of something.
     let short = word.text.len() <= 3 && head.ends_with(|c: char| c.is_ascii_digit() || matches!(c, '_' | '/' | '-'));
