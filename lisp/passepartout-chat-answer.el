@@ -94,16 +94,56 @@ the last question when that turn cannot be found."
      (passepartout-chat--open-answer turn))))
 
 (defun passepartout-chat--chunk (payload _meta)
-  "Insert the text in PAYLOAD into its answer."
+  "Insert the text in PAYLOAD into its answer; keep thoughts until they end."
   (let ((turn (passepartout-chat--find-turn (plist-get payload :turn)))
-        (text (plist-get payload :text)))
-    (when turn
+        (text (plist-get payload :text))
+        (thought (plist-get payload :thought)))
+    (cond
+     ((null turn))
+     ((and thought (not (string-empty-p thought)))
+      (push thought (passepartout-chat--turn-thoughts turn))
+      (passepartout-chat--note-thinking turn))
+     (t
       (passepartout-chat--change
        (passepartout-chat--turn-buffer turn)
        (lambda ()
-         (if (or (null text) (string-empty-p text))
-             (setf (passepartout-chat--turn-gap turn) t)
-           (passepartout-chat--insert turn text)))))))
+         (passepartout-chat--end-thoughts turn (plist-get payload :tokens))
+         (cond (thought)
+               ((or (null text) (string-empty-p text))
+                (setf (passepartout-chat--turn-gap turn) t))
+               (t (passepartout-chat--insert turn text)))))))))
+
+(defun passepartout-chat--note-thinking (turn)
+  "Say where the answer of TURN will stand that the model is thinking."
+  (let ((note (passepartout-chat--turn-note turn)))
+    (when note
+      (overlay-put note 'before-string
+                   (propertize "thinking…" 'face 'passepartout-quiet)))))
+
+(defun passepartout-chat--end-thoughts (turn tokens)
+  "Insert what was thought in TURN, if anything; it took TOKENS.
+It stands in a folded drawer, in the current buffer."
+  (let ((text (apply #'concat
+                     (nreverse (passepartout-chat--turn-thoughts turn)))))
+    (setf (passepartout-chat--turn-thoughts turn) nil)
+    (unless (string-blank-p text)
+      (setf (passepartout-chat--turn-gap turn)
+            (and (passepartout-chat--turn-said turn) t))
+      (passepartout-chat--insert
+       turn (passepartout-chat--thought-drawer text tokens))
+      (setf (passepartout-chat--turn-gap turn) 'thought)
+      (when (passepartout-chat--turn-at turn)
+        (passepartout-chat--fold-thoughts
+         (marker-position (passepartout-chat--turn-at turn)))))))
+
+(defun passepartout-chat--fold-thoughts (end)
+  "Fold the drawer of thoughts that ends at END."
+  (org-with-wide-buffer
+   (goto-char end)
+   (when (re-search-backward passepartout-chat--thought-regexp nil t)
+     (passepartout-chat--label-thoughts (point) (line-end-position))
+     (unless (org-invisible-p)
+       (passepartout-chat--fold (line-end-position) (1- end) 'drawer)))))
 
 (defun passepartout-chat--insert (turn text)
   "Insert TEXT at the end of the answer of TURN, in the current buffer.
@@ -119,16 +159,25 @@ Point and windows stay; in a folded answer the text is folded too."
 (defun passepartout-chat--insert-at (turn at text)
   "Insert TEXT, of the answer of TURN, at the marker AT."
   (let* ((from (marker-position at))
-         (folded (org-invisible-p (max (point-min) (- from 2)))))
+         (folded (org-invisible-p
+                  (if (eq (passepartout-chat--turn-gap turn) 'thought)
+                      ;; What was thought is folded, whatever else is.
+                      (save-excursion
+                        (goto-char (passepartout-chat--turn-from turn))
+                        (line-end-position))
+                    (max (point-min) (- from 2))))))
     (goto-char from)
     (when (passepartout-chat--turn-note turn)
       (delete-overlay (passepartout-chat--turn-note turn))
       (setf (passepartout-chat--turn-note turn) nil)
       (unless (passepartout-chat--turn-said turn)
         (setf (passepartout-chat--turn-gap turn) nil)))
-    (when (passepartout-chat--turn-gap turn)
-      (setf (passepartout-chat--turn-gap turn) nil)
-      (setq text (concat (if (bolp) "\n" "\n\n") text)))
+    (pcase (passepartout-chat--turn-gap turn)
+      ('nil)
+      ('thought (setq text (string-trim-left text "\n+")))
+      (_ (setq text (concat (if (bolp) "\n" "\n\n") text))))
+    (unless (string-empty-p text)
+      (setf (passepartout-chat--turn-gap turn) nil))
     (insert text)
     (push text (passepartout-chat--turn-said turn))
     (when (and folded
@@ -219,7 +268,9 @@ and scroll are yours."
   (let ((notice (plist-get payload :text))
         (status (plist-get payload :status))
         (below (passepartout-chat--below
-                payload (passepartout-chat--so-far turn))))
+                payload (passepartout-chat--without-thoughts
+                         (passepartout-chat--so-far turn)))))
+    (passepartout-chat--end-thoughts turn nil)
     (setf (passepartout-chat--turn-gap turn) t)
     (when (equal status "interrupted")
       (setq notice (or notice "Interrupted.")))

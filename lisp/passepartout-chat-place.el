@@ -46,8 +46,10 @@ chat, never an indirect buffer; FROM the marker of the heading of the
 answer and AT the one at which text arrives, both nil while there is no
 place yet; SAID what has been inserted, the newest piece first; REVERTS
 how often the buffer had been reverted then; NOTE the overlay that says
-that it goes on; GAP is non-nil when the next text begins a paragraph."
-  id buffer from at said (reverts 0) note gap)
+that it goes on; GAP is non-nil when the next text begins a paragraph,
+and `thought' when it follows thoughts; THOUGHTS has the pieces of what
+is being thought, the newest first."
+  id buffer from at said (reverts 0) note gap thoughts)
 
 (defvar passepartout-chat--turns nil
   "The turns that are going on, in all chats, the oldest first.")

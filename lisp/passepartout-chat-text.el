@@ -29,6 +29,7 @@
 (require 'cl-lib)
 (require 'org)
 (require 'passepartout)
+(require 'passepartout-chat-think)
 (require 'seq)
 (require 'subr-x)
 
@@ -118,14 +119,20 @@ The match data then has its beginning; point is after the heading."
 
 (defun passepartout-chat--answer-text (start end limit)
   "Return what the model said in the answer between START and END.
-That is up to LIMIT at most, without the drawer of the answer and
-without the lines above it about what was refused."
+That is as much as there is between START and LIMIT at most, without
+what it thought, without the drawer of the answer and without the lines
+above it about what was refused."
   (save-excursion
-    (goto-char end)
-    (let ((drawer (and (re-search-backward "^:PASSEPARTOUT:[ \t]*$" start t)
-                       (passepartout-chat--before-refused start))))
+    (goto-char start)
+    (let* ((from (passepartout-chat--skip-thoughts end))
+           (limit (+ limit (- from start)))
+           (drawer (progn
+                     (goto-char end)
+                     (and (re-search-backward "^:PASSEPARTOUT:[ \t]*$" from t)
+                          (passepartout-chat--before-refused from)))))
       (string-trim
-       (buffer-substring-no-properties start (min (or drawer end) limit))))))
+       (passepartout-chat--without-thoughts
+        (buffer-substring-no-properties from (min (or drawer end) limit)))))))
 
 (defun passepartout-chat--before-refused (start)
   "Return where, in the answer from START on, what was refused begins.
@@ -396,7 +403,9 @@ such a line in its text means nothing.  Return nil when there is none."
 ;;;; Hiding what is only for machines
 
 (defun passepartout-chat--hide-roles (beg end)
-  "Hide the property drawers between BEG and END that only name a role."
+  "Hide the property drawers between BEG and END that only name a role.
+Drawers of thoughts are shown as words."
+  (passepartout-chat--label-thoughts beg end)
   (remove-overlays beg end 'passepartout-chat-role t)
   (save-excursion
     (goto-char beg)
@@ -419,9 +428,11 @@ such a line in its text means nothing.  Return nil when there is none."
         (org-flag-region beg end t 'outline)))))
 
 (defun passepartout-chat--fold-drawers ()
-  "Fold the drawers below the answers of this chat."
+  "Fold the drawers below the answers of this chat, and those of thoughts."
   (goto-char (point-min))
-  (while (re-search-forward "^:PASSEPARTOUT:[ \t]*$" nil t)
+  (while (re-search-forward (concat "^:PASSEPARTOUT:[ \t]*$\\|"
+                                    passepartout-chat--thought-regexp)
+                            nil t)
     (let ((from (point)))
       (when (re-search-forward "^:END:[ \t]*$" nil t)
         (passepartout-chat--fold from (point) 'drawer)))))

@@ -82,7 +82,11 @@ fewer and larger pieces make Emacs collect less often.")
     ("openrouter" . "openrouter.ai")
     ("groq" . "api.groq.com")
     ("deepseek" . "api.deepseek.com")
-    ("nvidia" . "integrate.api.nvidia.com"))
+    ("nvidia" . "integrate.api.nvidia.com")
+    ("mistral" . "api.mistral.ai")
+    ("xai" . "api.x.ai")
+    ;; Kinds stand here as well.
+    ("openai-responses" . "api.openai.com"))
   "The hosts of the built-in providers that want a key.")
 
 (defvar passepartout-start-hook nil
@@ -499,17 +503,57 @@ itself does not count, because the core is one for all of them."
      ;; While it is not switched off here the environment counts.
      (and (not (default-value 'passepartout-dry-run)) '(:dry-run nil))
      (and providers `(:providers ,providers))
+     (passepartout-events--patience)
      (let ((launcher (passepartout-module-launcher)))
        (and launcher `(:launcher ,launcher)))
      (let ((skills (expand-file-name "skills" passepartout-module--root)))
        (and (file-directory-p skills) `(:shipped-skills ,skills)))
-     (let ((keys (passepartout-events--keys cascade)))
+     (let ((keys (passepartout-events--keys
+                  (passepartout-events--provider-names))))
        (and keys `(:keys ,keys)))
      (let ((words (passepartout-events--todo-keywords)))
        (and words `(:todo-keywords ,words)))
      (let ((value (passepartout-events--inheritance)))
        (and value `(:property-inheritance ,value)))
      `(:environment ,(passepartout-events--environment)))))
+
+(defun passepartout-events--patience ()
+  "Return how long the core waits for providers, where you have said so.
+Where you have not, the environment may."
+  (let (settings)
+    (dolist (entry '((passepartout-connect-timeout . :connect-timeout)
+                     (passepartout-request-timeout . :request-timeout)
+                     (passepartout-stall-timeout . :stall-timeout)
+                     (passepartout-request-tries . :request-tries)
+                     (passepartout-retry-wait . :retry-wait)))
+      (let ((value (default-value (car entry))))
+        (when (and (natnump value)
+                   (not (equal value (eval (car (get (car entry)
+                                                     'standard-value))
+                                           t))))
+          (setq settings (append settings (list (cdr entry) value))))))
+    settings))
+
+(defun passepartout-events--provider-names ()
+  "Return the names of the providers that may be asked."
+  (delete-dups
+   (append (default-value 'passepartout-provider-cascade)
+           (mapcar #'car (default-value 'passepartout-providers))
+           nil)))
+
+(defun passepartout-events-send-providers ()
+  "Tell the running core of the providers as they are now."
+  (passepartout-request
+   :provider-settings
+   (let ((cascade (default-value 'passepartout-provider-cascade))
+         (keys (passepartout-events--keys
+                (passepartout-events--provider-names))))
+     `(:providers ,(default-value 'passepartout-providers)
+       ,@(and cascade `(:cascade ,cascade))
+       ,@(and keys `(:keys ,keys))))
+   (lambda (payload)
+     (let ((text (plist-get payload :error)))
+       (when text (message "Passepartout: %s" text))))))
 
 (defun passepartout-events--environment ()
   "Return the variables of this Emacs's environment as an alist.

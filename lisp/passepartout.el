@@ -88,8 +88,8 @@ none."
 The value nil leaves the choice to the core, which answers from memory
 without any model unless its settings name one.  A name is either one
 of \"openai\", \"anthropic\", \"gemini\", \"openrouter\", \"groq\",
-\"deepseek\", \"nvidia\", \"ollama\" and \"recall\", or one of
-`passepartout-providers'.
+\"deepseek\", \"nvidia\", \"mistral\", \"xai\", \"ollama\", \"llamacpp\"
+and \"recall\", or one of `passepartout-providers'.
 
 The key of a provider is looked up with auth-source: the host is the
 provider's, the user is \"apikey\"."
@@ -102,20 +102,55 @@ provider's, the user is \"apikey\"."
   "Model providers beyond the built-in ones.
 Each entry is (NAME . PLIST).  PLIST has these keys:
 
-:kind   one of \"openai\", \"anthropic\", \"gemini\", \"openrouter\"
-        and \"ollama\": the protocol that it speaks
-:url    the base address of its interface
-:model  the name of the model
-:local  non-nil declares that it runs on this machine, so that
-        private notes may reach it; only a Unix socket or a loopback
-        address can be local"
+:kind    one of \"openai\", \"openai-responses\", \"anthropic\",
+         \"gemini\", \"ollama\", \"openrouter\", \"mistral\" and
+         \"xai\": the protocol that it speaks
+:url     the base address of its interface
+:model   the name of the model
+:local   non-nil declares that it runs on this machine, so that
+         private notes may reach it; only a Unix socket or a loopback
+         address can be local
+:effort  one of \"none\", \"minimal\", \"low\", \"medium\", \"high\" and
+         \"max\": how hard the model thinks
+
+`passepartout-define-provider' sets one in a core that is running."
   :type '(alist :key-type (string :tag "Name")
                 :value-type (plist :tag "Settings"
                                    :options ((:kind string)
                                              (:url string)
                                              (:model string)
-                                             (:local boolean))))
+                                             (:local boolean)
+                                             (:effort string))))
   :risky t
+  :package-version '(passepartout . "0.1.0"))
+
+(defcustom passepartout-connect-timeout 5
+  "Seconds until a connection to a model provider must stand.
+A change of this and of the next four options counts from the next
+start of the core (see `passepartout-restart')."
+  :type 'natnum
+  :package-version '(passepartout . "0.1.0"))
+
+(defcustom passepartout-request-timeout 60
+  "Seconds until a model provider must begin to answer."
+  :type 'natnum
+  :package-version '(passepartout . "0.1.0"))
+
+(defcustom passepartout-stall-timeout 30
+  "Seconds for which a model provider may be silent within an answer."
+  :type 'natnum
+  :package-version '(passepartout . "0.1.0"))
+
+(defcustom passepartout-request-tries 3
+  "How often a model provider is asked for one answer while it is overloaded.
+It is asked again only before it has said anything."
+  :type 'natnum
+  :package-version '(passepartout . "0.1.0"))
+
+(defcustom passepartout-retry-wait 20
+  "The longest wait, in seconds, before an overloaded provider is asked again.
+When it wants a longer one, the next provider is asked at once."
+  :type 'natnum
   :package-version '(passepartout . "0.1.0"))
 
 (defcustom passepartout-permissions nil

@@ -51,6 +51,8 @@ pub enum Message {
         text: String,
         /// The calls.
         calls: Vec<Call>,
+        /// What it thought before them: its provider may want it back with the results, and nobody else is given it.
+        thinking: Thinking,
     },
     /// What one call came to.
     Result {
@@ -79,6 +81,9 @@ pub struct ToolSpec {
 pub struct Prompt {
     /// The system text: identity, context, logs, mandates.
     pub system: String,
+    /// How many bytes of `system`, from its beginning, do not change from turn to turn; 0 when that is not known.
+    /// Providers that take marks for their caches are told of it.
+    pub stable: usize,
     /// The conversation, oldest first.
     pub messages: Vec<Message>,
     /// The tools.
@@ -93,13 +98,68 @@ pub struct Prompt {
     pub now: jiff::civil::DateTime,
 }
 
-/// Tokens and money, as a provider reported them.
+/// Tokens, as a provider reported them; 0 is what it did not report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Tokens of the prompt.
+    /// Tokens of the prompt, those from a cache included.
     pub input: u64,
-    /// Tokens of the answer.
+    /// Tokens of the answer, those of thoughts included.
     pub output: u64,
+    /// Tokens of the prompt that came from the provider's cache.
+    pub cached: u64,
+    /// Tokens of the answer that were thoughts.
+    pub thinking: u64,
+}
+
+impl std::ops::AddAssign for Usage {
+    fn add_assign(&mut self, other: Usage) {
+        let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
+        add(&mut self.input, other.input);
+        add(&mut self.output, other.output);
+        add(&mut self.cached, other.cached);
+        add(&mut self.thinking, other.thinking);
+    }
+}
+
+/// What a model thought: never an answer, and never a proposal.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Thinking {
+    /// Who thought: its provider says which words it takes back. Nobody else is given them.
+    pub by: String,
+    /// The thoughts, in the order in which they came.
+    pub thoughts: Vec<Thought>,
+}
+
+/// A part of what a model thought.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Thought {
+    /// Words. A signature proves to the provider that they are its own; one without words stands for what it hides.
+    Words {
+        /// What was thought, as far as it was shown.
+        text: String,
+        /// The provider's signature, if it signs.
+        signature: Option<String>,
+    },
+    /// What only its provider can read, as it came.
+    Sealed(Value),
+    /// The signature of a call.
+    OfCall {
+        /// The call.
+        call: String,
+        /// The provider's signature.
+        signature: String,
+    },
+}
+
+impl Thinking {
+    /// Returns the words of all thoughts that were shown.
+    pub fn text(&self) -> String {
+        let words = self.thoughts.iter().filter_map(|thought| match thought {
+            Thought::Words { text, .. } => Some(text.as_str()),
+            Thought::Sealed(_) | Thought::OfCall { .. } => None,
+        });
+        words.collect()
+    }
 }
 
 /// A model's whole answer.
@@ -109,10 +169,14 @@ pub struct Completion {
     pub provider: String,
     /// Which model.
     pub model: String,
-    /// What it said.
+    /// What it said, without what it thought.
     pub text: String,
+    /// What it thought before it said that.
+    pub thinking: Thinking,
     /// What it wants done.
     pub calls: Vec<Call>,
+    /// Of these, the ids of calls whose arguments cannot be read, each with why, in words for the model.
+    pub unreadable: Vec<(String, String)>,
     /// The labels of the texts in `calls`: [`Labels::USER`] only from a provider whose calls hold no text but what
     /// the user typed, else [`Labels::MODEL`].
     pub labels: Labels,
@@ -149,10 +213,49 @@ pub struct ProviderError {
     pub kind: ProviderErrorKind,
     /// What happened and what to do.
     pub text: String,
+    /// The status that it answered with, if it did.
+    pub status: Option<u16>,
+    /// How often it was asked for this answer; 0 when it was not.
+    pub attempts: u32,
+    /// The cause in the words of the server or the system, as far as they may be told.
+    pub cause: Option<String>,
 }
 
-/// Where streamed text goes.
-pub type Sink<'a> = &'a mut (dyn FnMut(&str) + Send);
+impl ProviderError {
+    /// Returns a failure without an answer, before anything was sent.
+    pub fn new(provider: impl Into<String>, kind: ProviderErrorKind, text: impl Into<String>) -> Self {
+        ProviderError { provider: provider.into(), kind, text: text.into(), status: None, attempts: 0, cause: None }
+    }
+}
+
+/// A piece of what a model says while it says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Streamed<'a> {
+    /// Words of the answer.
+    Text(&'a str),
+    /// Words that it thinks.
+    Thought(&'a str),
+}
+
+impl<'a> Streamed<'a> {
+    /// Returns the words if they are of the answer, else none.
+    pub fn text(self) -> &'a str {
+        match self {
+            Streamed::Text(text) => text,
+            Streamed::Thought(_) => "",
+        }
+    }
+
+    /// Tells whether there is nothing in it.
+    pub fn is_empty(self) -> bool {
+        match self {
+            Streamed::Text(words) | Streamed::Thought(words) => words.is_empty(),
+        }
+    }
+}
+
+/// Where what is streamed goes.
+pub type Sink<'a> = &'a mut (dyn FnMut(Streamed<'_>) + Send);
 
 /// A source of completions.
 #[async_trait]
@@ -163,7 +266,7 @@ pub trait Provider: Send + Sync {
     fn locality(&self) -> Locality;
     /// Returns where requests go, for the human who confirms the first one.
     fn url(&self) -> String;
-    /// Completes a prompt, streaming text into `sink` as it comes. Dropping the future cancels.
+    /// Completes a prompt, streaming into `sink` what the model says and thinks as it comes. Dropping the future cancels.
     async fn complete(&self, prompt: &Prompt, sink: Sink<'_>) -> Result<Completion, ProviderError>;
 }
 

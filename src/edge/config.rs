@@ -11,11 +11,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// A provider as the user set it up; the key stands in the vault, under the same name.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProviderSetting {
     /// Its name in the cascade.
     pub name: String,
-    /// `openai`, `ollama`, `anthropic`, `gemini` or `openrouter`; its name when nothing is said.
+    /// The word for its protocol, such as `openai`; its name when nothing is said.
     pub kind: String,
     /// Where it is; the kind's own address without.
     pub url: Option<String>,
@@ -23,6 +23,48 @@ pub struct ProviderSetting {
     pub model: Option<String>,
     /// Whether the user declares it to be on this machine.
     pub local: bool,
+    /// How hard it thinks; as it has it without.
+    pub effort: Option<String>,
+}
+
+/// The providers and their order: what Emacs may change while a core runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProviderSettings {
+    /// Names of providers, in order; `None` means: those that are set up, then `recall`.
+    pub cascade: Option<Vec<String>>,
+    /// Providers as the user set them up.
+    pub declared: Vec<ProviderSetting>,
+}
+
+impl ProviderSettings {
+    /// Takes what a message of Emacs says of them; what it does not name stays.
+    pub fn take(&mut self, settings: &Sexp) {
+        let cascade: Vec<String> =
+            settings.list_at("cascade").iter().filter_map(Sexp::as_name).map(str::to_string).collect();
+        if !cascade.is_empty() {
+            self.cascade = Some(cascade);
+        }
+        for setting in settings.list_at("providers").iter().filter_map(ProviderSetting::read) {
+            self.declared.retain(|known| known.name != setting.name);
+            self.declared.push(setting);
+        }
+    }
+}
+
+impl ProviderSetting {
+    /// Reads `(NAME :kind KIND …)`.
+    fn read(entry: &Sexp) -> Option<ProviderSetting> {
+        let (name, rest) = entry.items().split_first()?;
+        let (name, rest) = (name.as_name()?, Sexp::list(rest.iter().cloned()));
+        Some(ProviderSetting {
+            name: name.to_string(),
+            kind: rest.name_at("kind").unwrap_or(name).to_string(),
+            url: rest.text_at("url").map(str::to_string),
+            model: rest.text_at("model").map(str::to_string),
+            local: rest.flag_at("local"),
+            effort: rest.name_at("effort").map(str::to_string),
+        })
+    }
 }
 
 /// How Org files are read: what Emacs may change while a core runs.
@@ -117,8 +159,16 @@ pub struct Config {
     pub log_lines: usize,
     /// How near a deadline is shown first, in minutes.
     pub deadline_minutes: u32,
-    /// How long a provider may be silent, in seconds.
+    /// How long a connection to a provider may take to stand, in seconds.
+    pub connect_timeout: u64,
+    /// How long a provider may take to begin its answer, in seconds.
     pub request_timeout: u64,
+    /// How long a provider may be silent within its answer, in seconds.
+    pub stall_timeout: u64,
+    /// How often a provider is asked for one answer while it is overloaded.
+    pub request_tries: u32,
+    /// The longest wait before it is asked again, in seconds.
+    pub retry_wait: u64,
     /// After how long what could not be saved is tried again, in seconds; 0 waits for the next change.
     pub auto_save: u64,
     /// Whether what waits is saved when the program ends.
@@ -162,7 +212,11 @@ pub const READ: &[&str] = &[
     "CONTEXT_MAX_TOKENS",
     "CONTEXT_LOG_LIMIT",
     "DEADLINE_WARNING_MINUTES",
+    "CONNECT_TIMEOUT",
     "REQUEST_TIMEOUT",
+    "STALL_TIMEOUT",
+    "REQUEST_TRIES",
+    "RETRY_WAIT",
     "MEMORY_AUTO_SAVE_INTERVAL",
     "MEMORY_SAVE_ON_EXIT",
     "MEMORY_HISTORY_RETENTION",
@@ -179,6 +233,8 @@ pub const READ: &[&str] = &[
     "GEMINI_API_KEY",
     "DEEPSEEK_API_KEY",
     "NVIDIA_API_KEY",
+    "MISTRAL_API_KEY",
+    "XAI_API_KEY",
 ];
 
 /// Names of the ancestor that are not used here, with the reason; they are ignored with a notice.
@@ -311,7 +367,11 @@ impl Config {
             context_tokens: 16_384,
             log_lines: 20,
             deadline_minutes: 60,
+            connect_timeout: 5,
             request_timeout: 60,
+            stall_timeout: 30,
+            request_tries: 3,
+            retry_wait: 20,
             auto_save: 300,
             save_on_exit: true,
             history_days: 0,
@@ -369,7 +429,11 @@ impl Config {
         number("DISPATCHER_RULE_THRESHOLD", &mut |n| self.rule_threshold = n);
         number("UNDO_MAX_FILES", &mut |n| self.undo_files = n.min(10_000_000) as usize);
         number("PLAN_HOURS", &mut |n| self.plan_hours = hours(n));
-        number("REQUEST_TIMEOUT", &mut |n| self.request_timeout = n.max(1));
+        number("CONNECT_TIMEOUT", &mut |n| self.connect_timeout = seconds(n));
+        number("REQUEST_TIMEOUT", &mut |n| self.request_timeout = seconds(n));
+        number("STALL_TIMEOUT", &mut |n| self.stall_timeout = seconds(n));
+        number("REQUEST_TRIES", &mut |n| self.request_tries = tries(n));
+        number("RETRY_WAIT", &mut |n| self.retry_wait = n.min(3600));
         number("MEMORY_AUTO_SAVE_INTERVAL", &mut |n| self.auto_save = n);
         number("MEMORY_HISTORY_RETENTION", &mut |n| self.history_days = n.min(100_000) as u32);
         self.save_on_exit = !text("MEMORY_SAVE_ON_EXIT").is_some_and(|v| v.eq_ignore_ascii_case("false"));
@@ -377,7 +441,7 @@ impl Config {
         self.self_build = text("SELF_BUILD_MODE").is_some_and(|v| v.eq_ignore_ascii_case("true"));
         for (variable, name, kind) in [
             ("OLLAMA_HOST", "ollama", "ollama"),
-            ("LLAMA_HOST", "llama", "openai"),
+            ("LLAMA_HOST", "llamacpp", "openai"),
             ("LOCAL_BASE_URL", "local", "openai"),
         ] {
             if let Some(url) = text(variable) {
@@ -386,8 +450,8 @@ impl Config {
                     name: name.to_string(),
                     kind: kind.to_string(),
                     url: Some(url),
-                    model: None,
                     local: true,
+                    ..ProviderSetting::default()
                 });
             }
         }
@@ -432,9 +496,9 @@ impl Config {
         let names = |key: &str| -> Vec<String> {
             settings.list_at(key).iter().filter_map(Sexp::as_name).map(str::to_string).collect()
         };
-        if !names("cascade").is_empty() {
-            self.cascade = Some(names("cascade"));
-        }
+        let mut providers = self.provider_settings();
+        providers.take(settings);
+        (self.cascade, self.providers) = (providers.cascade, providers.declared);
         if settings.get("private-tags").is_some() {
             self.private_tags.clear();
             for entry in settings.list_at("private-tags") {
@@ -462,9 +526,12 @@ impl Config {
             }
         }
         self.org.take(settings, &mut self.notices);
-        for entry in settings.list_at("providers") {
-            self.take_provider(entry);
-        }
+        let number = |key: &str, into: &mut dyn FnMut(u64)| settings.count_at(key).map(|n| into(n as u64));
+        number("connect-timeout", &mut |n| self.connect_timeout = seconds(n));
+        number("request-timeout", &mut |n| self.request_timeout = seconds(n));
+        number("stall-timeout", &mut |n| self.stall_timeout = seconds(n));
+        number("request-tries", &mut |n| self.request_tries = tries(n));
+        number("retry-wait", &mut |n| self.retry_wait = n.min(3600));
         if let Some(n) = settings.count_at("memory-tokens") {
             self.memory_tokens = n;
         }
@@ -479,19 +546,9 @@ impl Config {
         }
     }
 
-    fn take_provider(&mut self, entry: &Sexp) {
-        let Some((name, rest)) = entry.items().split_first() else { return };
-        let Some(name) = name.as_name() else { return };
-        let rest = Sexp::list(rest.iter().cloned());
-        let setting = ProviderSetting {
-            name: name.to_string(),
-            kind: rest.name_at("kind").unwrap_or(name).to_string(),
-            url: rest.text_at("url").map(str::to_string),
-            model: rest.text_at("model").map(str::to_string),
-            local: rest.flag_at("local"),
-        };
-        self.providers.retain(|known| known.name != setting.name);
-        self.providers.push(setting);
+    /// Returns the providers and their order.
+    pub fn provider_settings(&self) -> ProviderSettings {
+        ProviderSettings { cascade: self.cascade.clone(), declared: self.providers.clone() }
     }
 
     /// Returns a path with `~` and `$NAME` of this process expanded.
@@ -503,6 +560,16 @@ impl Config {
         };
         if path.is_absolute() { path } else { std::env::current_dir().unwrap_or_default().join(path) }
     }
+}
+
+/// A time that a provider may take, in seconds: at least one, and at most a day.
+fn seconds(number: u64) -> u64 {
+    number.clamp(1, 24 * 3600)
+}
+
+/// How often a provider is asked: at least once.
+fn tries(number: u64) -> u32 {
+    number.clamp(1, 20) as u32
 }
 
 /// The life of a plan in hours: at least one, and at most a year.

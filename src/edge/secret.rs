@@ -5,8 +5,10 @@
 
 mod disguise;
 
+use crate::domain::sexp::reader::Sexp;
 use aho_corasick::{AhoCorasick, MatchKind};
 use disguise::Disguised;
+use parking_lot::RwLock;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Read;
@@ -54,7 +56,11 @@ pub const MASK: &str = "[MASKED]";
 const MAX_ENV_FILE: u64 = 64 * 1024;
 
 /// All keys that this process knows, by name.
-pub struct Vault {
+/// More may come while it is in use: what looks for keys, or masks them, then knows these as well.
+pub struct Vault(RwLock<Arc<Held>>);
+
+/// The keys at one time, and what finds them in a text.
+struct Held {
     secrets: BTreeMap<String, Secret>,
     /// Names in the order of the searched patterns.
     names: Vec<String>,
@@ -65,7 +71,7 @@ pub struct Vault {
 
 impl fmt::Debug for Vault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Vault").field("names", &self.secrets.keys().collect::<Vec<_>>()).finish()
+        f.debug_struct("Vault").field("names", &self.held().secrets.keys().collect::<Vec<_>>()).finish()
     }
 }
 
@@ -83,14 +89,24 @@ impl Vault {
                 secrets.entry(name).or_insert(secret);
             }
         }
-        let sought: Vec<(&String, &Secret)> =
-            secrets.iter().filter(|(_, secret)| secret.expose().chars().count() > SHORT).collect();
-        let names = sought.iter().map(|(name, _)| (*name).clone()).collect();
-        let values: Vec<&str> = sought.iter().map(|(_, secret)| secret.expose()).collect();
-        let every = AhoCorasick::new(&values).ok();
-        let longest = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&values).ok();
-        let disguised = Disguised::new(values.iter().copied());
-        Vault { secrets, names, every, disguised, longest }
+        Vault(RwLock::new(Arc::new(Held::new(secrets))))
+    }
+
+    fn held(&self) -> Arc<Held> {
+        self.0.read().clone()
+    }
+
+    /// Takes further keys, each in place of one of the same name.
+    pub fn add(&self, keys: impl IntoIterator<Item = (String, Secret)>) {
+        let mut held = self.0.write();
+        let mut secrets = held.secrets.clone();
+        for (name, secret) in keys.into_iter().filter(|(_, secret)| !secret.is_empty()) {
+            // What it replaces is still a secret.
+            if let Some(old) = secrets.insert(name.clone(), secret) {
+                secrets.insert(format!("{name} before"), old);
+            }
+        }
+        *held = Arc::new(Held::new(secrets));
     }
 
     /// Gathers keys: those that Emacs gave win over the environment, and that over the `.env` file.
@@ -106,13 +122,42 @@ impl Vault {
     }
 
     /// Returns a provider's key: the one of its name, or of the variable `NAME_API_KEY`.
-    pub fn key(&self, provider: &str) -> Option<&Secret> {
+    pub fn key(&self, provider: &str) -> Option<Secret> {
         let variable = format!("{}_API_KEY", provider.to_ascii_uppercase().replace('-', "_"));
-        self.secrets.get(provider).or_else(|| self.secrets.get(&variable))
+        let held = self.held();
+        held.secrets.get(provider).or_else(|| held.secrets.get(&variable)).cloned()
     }
 
     /// Returns the names, never the values, of all keys that occur in a text.
     pub fn scan(&self, text: &str) -> Vec<String> {
+        self.held().scan(text)
+    }
+
+    /// Returns the names of all keys that occur in a text, plain or in disguise: in base64, in hexadecimal, escaped, or
+    /// split over lines or by quotes.
+    pub fn scan_disguised(&self, text: &str) -> Vec<String> {
+        self.held().scan_disguised(text)
+    }
+
+    /// Returns a text with every key in it replaced by [`MASK`].
+    pub fn mask(&self, text: &str) -> String {
+        self.held().mask(text)
+    }
+}
+
+impl Held {
+    fn new(secrets: BTreeMap<String, Secret>) -> Held {
+        let sought: Vec<(&String, &Secret)> =
+            secrets.iter().filter(|(_, secret)| secret.expose().chars().count() > SHORT).collect();
+        let names = sought.iter().map(|(name, _)| (*name).clone()).collect();
+        let values: Vec<&str> = sought.iter().map(|(_, secret)| secret.expose()).collect();
+        let every = AhoCorasick::new(&values).ok();
+        let longest = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&values).ok();
+        let disguised = Disguised::new(values.iter().copied());
+        Held { secrets, names, every, disguised, longest }
+    }
+
+    fn scan(&self, text: &str) -> Vec<String> {
         let Some(every) = &self.every else {
             // The automaton could not be built: fail closed by naming every key.
             return self.secrets.keys().cloned().collect();
@@ -123,9 +168,7 @@ impl Vault {
         self.named(every.find_overlapping_iter(text).map(|m| m.pattern().as_usize()).collect())
     }
 
-    /// Returns the names of all keys that occur in a text, plain or in disguise: in base64, in hexadecimal, escaped, or
-    /// split over lines or by quotes.
-    pub fn scan_disguised(&self, text: &str) -> Vec<String> {
+    fn scan_disguised(&self, text: &str) -> Vec<String> {
         let mut found = self.scan(text);
         found.extend(self.named(self.disguised.find(text)));
         found.sort_unstable();
@@ -139,8 +182,7 @@ impl Vault {
         found.into_iter().filter_map(|n| self.names.get(n).cloned()).collect()
     }
 
-    /// Returns a text with every key in it replaced by [`MASK`].
-    pub fn mask(&self, text: &str) -> String {
+    fn mask(&self, text: &str) -> String {
         match &self.longest {
             None => MASK.to_string(),
             Some(longest) => {
@@ -153,6 +195,19 @@ impl Vault {
             }
         }
     }
+}
+
+/// Returns the keys that a message of Emacs holds, by provider.
+pub(crate) fn keys_of(settings: &Sexp) -> Vec<(String, Secret)> {
+    let key = |entry: &Sexp| {
+        let (name, key) = match entry {
+            Sexp::Dotted(items, key) => (items.first()?, &**key),
+            Sexp::List(items) => (items.first()?, items.get(1)?),
+            _ => return None,
+        };
+        Some((name.as_name()?.to_string(), Secret::new(key.as_text()?.to_string())))
+    };
+    settings.list_at("keys").iter().filter_map(key).collect()
 }
 
 /// Tells whether a variable of this name holds a secret.

@@ -249,15 +249,25 @@ fn proposal_of(bytes: &[u8]) {
         provider: "p".into(),
         model: "m".into(),
         text: text(bytes),
+        thinking: Default::default(),
         calls: Vec::new(),
+        unreadable: Vec::new(),
         labels: Labels::MODEL,
         usage: None,
         sources: Vec::new(),
     };
-    let (words, calls) = proposal::parse(&completion);
+    let (words, calls) = match proposal::parse(&completion) {
+        Ok(parsed) => parsed,
+        Err(why) => {
+            assert!(why.contains(": line ") && why.len() < 1_000, "{why}");
+            return;
+        }
+    };
     if calls.is_empty() && !completion.text.contains('(') {
         assert_eq!(words, completion.text);
     }
+    let ids: std::collections::BTreeSet<&str> = calls.iter().map(|call| call.id.as_str()).collect();
+    assert_eq!(ids.len(), calls.len(), "each call has a name of its own");
     for call in calls {
         match Action::new(&Toolbox::builtin(), &call.tool, call.args, None, Labels::MODEL) {
             Ok(action) => assert!(!title(&action, &Facts::default()).contains('\n')),

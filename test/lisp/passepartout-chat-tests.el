@@ -776,5 +776,114 @@ Sources: [[id:abc-1][A x note]], [[file:/tmp/n.org::*B][B]]
       (should (plist-get (car (last (passepartout-fake-sent :interrupt)))
                          :closed)))))
 
+(defun passepartout-chat-tests--think (session turn thoughts tokens)
+  "Let TURN of SESSION think THOUGHTS, which take TOKENS."
+  (dolist (thought thoughts)
+    (passepartout-fake-inject :stream-chunk `(:turn ,turn :thought ,thought)
+                              session))
+  (passepartout-fake-inject :stream-chunk
+                            `(:turn ,turn :thought "" :tokens ,tokens) session))
+
+(ert-deftest passepartout-chat-thoughts-are-folded-counted-and-no-answer ()
+  (passepartout-fake-with
+    (let ((session (passepartout-chat-tests--open)))
+      (passepartout-chat-tests--ask "What is due?")
+      (passepartout-fake-inject :event '(:action :turn-started :turn "t1")
+                                session)
+      (passepartout-chat-tests--think session "t1" '("Let me " "see.\n") 312)
+      (passepartout-fake-inject :stream-chunk '(:turn "t1" :text "\n\nTwo ")
+                                session)
+      (passepartout-fake-inject :stream-chunk '(:turn "t1" :text "things.")
+                                session)
+      (passepartout-chat-tests--think session "t1" '("And now?") 1)
+      (passepartout-chat-tests--answer
+       session "t1" '("Done.") :tokens-in 12 :tokens-cached 4
+       :tokens-out 400 :tokens-thinking 313)
+      (should (string-match-p
+               (regexp-quote "** Answer
+:PROPERTIES:
+:PP_ROLE: assistant
+:END:
+:Thought-for-312-tokens:
+Let me see.
+:END:
+Two things.
+
+:Thought-for-1-token:
+And now?
+:END:
+Done.
+
+:PASSEPARTOUT:
+- turn :: t1
+- result :: answered
+- tokens :: 12 in (4 cached), 400 out (313 thinking)
+:END:
+") (passepartout-chat-tests--text)))
+      ;; Folded to a line of words.
+      (goto-char (point-min))
+      (search-forward "Let me see")
+      (should (org-invisible-p))
+      (re-search-backward "^:Thought-for-312")
+      (should-not (org-invisible-p))
+      (should (equal (substring-no-properties
+                      (get-char-property (point) 'display))
+                     "Thought for 312 tokens"))
+      ;; TAB unfolds them.
+      (org-cycle)
+      (search-forward "Let me see")
+      (should-not (org-invisible-p))
+      (search-forward "Two things")
+      (should-not (org-invisible-p))
+      ;; No model is told of them again.
+      (let ((sent (passepartout-chat-tests--ask "And tomorrow?")))
+        (should (equal (mapcar (lambda (said) (plist-get said :text))
+                               (plist-get sent :history))
+                       '("What is due?" "Two things.\n\nDone."))))
+      ;; A chat that is opened again shows them as before.
+      (passepartout-chat-mode -1)
+      (passepartout-chat-mode 1)
+      (goto-char (point-min))
+      (search-forward "And now?")
+      (should (org-invisible-p))
+      (re-search-backward "^:Thought-for-1-token")
+      (should (equal (substring-no-properties
+                      (get-char-property (point) 'display))
+                     "Thought for 1 token")))))
+
+(ert-deftest passepartout-chat-thoughts-that-break-off-are-kept ()
+  (passepartout-fake-with
+    (let ((session (passepartout-chat-tests--open)))
+      (passepartout-chat-tests--ask "Q")
+      (passepartout-fake-inject :event '(:action :turn-started :turn "t1")
+                                session)
+      (passepartout-fake-inject :stream-chunk '(:turn "t1" :thought "Half a")
+                                session)
+      (passepartout-fake-inject :response
+                                '(:action :turn-done :turn "t1"
+                                  :status "interrupted")
+                                session)
+      (should (string-match-p (concat ":END:\n:Thought:\nHalf a\n:END:\n\n"
+                                      ": Interrupted\\.\n")
+                              (passepartout-chat-tests--text)))
+      (let ((sent (passepartout-chat-tests--ask "Again")))
+        (should (equal (mapcar (lambda (said) (plist-get said :text))
+                               (plist-get sent :history))
+                       '("Q" ": Interrupted.")))))))
+
+(ert-deftest passepartout-chat-long-thoughts-leave-room-for-the-history ()
+  (passepartout-fake-with
+    (let ((session (passepartout-chat-tests--open)))
+      (passepartout-chat-tests--ask "Q")
+      (passepartout-fake-inject :event '(:action :turn-started :turn "t1")
+                                session)
+      (passepartout-chat-tests--think
+       session "t1" (list (make-string 100000 ?x)) 50000)
+      (passepartout-chat-tests--answer session "t1" '("The answer."))
+      (let ((sent (passepartout-chat-tests--ask "Again")))
+        (should (equal (mapcar (lambda (said) (plist-get said :text))
+                               (plist-get sent :history))
+                       '("Q" "The answer.")))))))
+
 (provide 'passepartout-chat-tests)
 ;;; passepartout-chat-tests.el ends here

@@ -27,6 +27,7 @@
 
 (require 'auth-source)
 (require 'passepartout-fake)
+(require 'passepartout-provider)
 
 (defun passepartout-events-tests--round (value)
   "Return VALUE as it is after encoding and reading."
@@ -342,6 +343,50 @@ machine llm.example login me password k2\n"))
     (should-not (passepartout-running-p))
     (passepartout-send-event :interrupt nil "s")
     (should (passepartout-running-p))))
+
+(ert-deftest passepartout-events-a-provider-is-defined-in-lisp ()
+  (let ((passepartout-providers nil)
+        (passepartout-provider-cascade nil)
+        (told (lambda ()
+                (car (last (passepartout-fake-sent :provider-settings))))))
+    (cl-letf (((symbol-function 'auth-source-pick-first-password)
+               (lambda (&rest spec)
+                 (and (equal (plist-get spec :host) "llm.example.org")
+                      "the-key"))))
+      (should (equal (passepartout-define-provider
+                      "desk" :kind "ollama" :model "m" :local t)
+                     "desk"))
+      (should (equal passepartout-providers
+                     '(("desk" :kind "ollama" :model "m" :local t))))
+      (passepartout-fake-with
+        (should-not (funcall told))
+        (should-not (plist-get passepartout-fake-settings :keys))
+        ;; While it runs, it is told at once; a newer one takes the place.
+        (passepartout-define-provider "desk" :model "n")
+        (passepartout-define-provider
+         "work" :kind 'anthropic :url "https://llm.example.org/v1/"
+         :effort 'high)
+        (let ((payload (funcall told)))
+          (should (equal (plist-get payload :providers)
+                         '(("desk" :kind "openai" :model "n")
+                           ("work" :kind "anthropic"
+                            :url "https://llm.example.org/v1/"
+                            :effort "high"))))
+          (should (equal (plist-get payload :keys)
+                         '(("work" . "the-key"))))
+          (should-not (plist-member payload :cascade)))))
+    (dolist (wrong '((1) ("two words") ("x" :kind "telepathy")
+                     ("x" :effort "very") ("x" :url 1)))
+      (should-error (apply #'passepartout-define-provider wrong)
+                    :type 'user-error))
+    (should (= (length passepartout-providers) 2))))
+
+(ert-deftest passepartout-events-patience-is-told-where-you-have-said-so ()
+  (should-not (passepartout-events--patience))
+  (let ((passepartout-stall-timeout 7)
+        (passepartout-request-tries 1))
+    (should (equal (passepartout-events--patience)
+                   '(:stall-timeout 7 :request-tries 1)))))
 
 (provide 'passepartout-events-tests)
 ;;; passepartout-events-tests.el ends here

@@ -165,7 +165,11 @@ fn the_defaults_in_the_manual_are_those_of_the_code() {
         ("CONTEXT_MAX_TOKENS", config.context_tokens.to_string()),
         ("CONTEXT_LOG_LIMIT", config.log_lines.to_string()),
         ("DEADLINE_WARNING_MINUTES", config.deadline_minutes.to_string()),
+        ("CONNECT_TIMEOUT", config.connect_timeout.to_string()),
         ("REQUEST_TIMEOUT", config.request_timeout.to_string()),
+        ("STALL_TIMEOUT", config.stall_timeout.to_string()),
+        ("REQUEST_TRIES", config.request_tries.to_string()),
+        ("RETRY_WAIT", config.retry_wait.to_string()),
         ("MEMORY_AUTO_SAVE_INTERVAL", config.auto_save.to_string()),
         ("MEMORY_SAVE_ON_EXIT", config.save_on_exit.to_string()),
         ("MEMORY_HISTORY_RETENTION", config.history_days.to_string()),
@@ -386,8 +390,15 @@ fn every_document_has_a_title_and_every_lisp_file_a_commentary() {
 
 /// Returns what the Lisp defines, of any kind, and its tests.
 fn lisp_names() -> BTreeSet<String> {
-    let heads =
-        ["(defun ", "(defcustom ", "(defvar ", "(defface ", "(define-minor-mode ", "(define-globalized-minor-mode "];
+    let heads = [
+        "(defun ",
+        "(cl-defun ",
+        "(defcustom ",
+        "(defvar ",
+        "(defface ",
+        "(define-minor-mode ",
+        "(define-globalized-minor-mode ",
+    ];
     let all = texts("lisp", &["el"]).into_iter().chain(texts("test/lisp", &["el"]));
     let mut found = BTreeSet::new();
     for (_, text) in all {

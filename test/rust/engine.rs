@@ -11,7 +11,7 @@ use passepartout::domain::gate::{Case, Facts};
 use passepartout::domain::id::{NodeId, SessionId};
 use passepartout::domain::label::{Labels, Privacy};
 use passepartout::domain::memory::store::Store;
-use passepartout::domain::port::Journal;
+use passepartout::domain::port::{Journal, Streamed};
 use passepartout::domain::signal::{Origin, Rights, Role, Said, Sensor, Source};
 use passepartout::domain::tool::Toolbox;
 use passepartout::domain::turn::{Ending, Parking};
@@ -90,7 +90,7 @@ async fn question_calls_plan_approval_change_result_answer() {
     let decided = Decided::Approve { shown: plan.shown() };
     let mut streamed = String::new();
     let turn = engine.new_turn();
-    let done = engine.decide(&origin(), &plan.id.0, decided, turn, &mut |text| streamed.push_str(text)).await;
+    let done = engine.decide(&origin(), &plan.id.0, decided, turn, &mut |text| streamed.push_str(text.text())).await;
     let done = done.expect("the approval counts");
     assert_eq!((done.report.ending, streamed.as_str()), (Ending::Answered, "The tiles are ordered."));
     let text = home.read_file("home.org");
@@ -137,8 +137,8 @@ async fn interrupt(engine: &Arc<Engine>, text: &str) -> passepartout::edge::engi
     let (running, name, ask) = (engine.clone(), turn.clone(), ask(text));
     let at = ask.origin.session.clone();
     let task = tokio::spawn(async move {
-        let mut sink = |text: &str| {
-            let _ = first.send(text.to_string());
+        let mut sink = |piece: Streamed<'_>| {
+            let _ = first.send(piece.text().to_string());
         };
         running.ask(ask, name, &mut sink).await
     });
@@ -179,7 +179,7 @@ async fn an_interrupt_after_an_approved_act_leaves_the_plan_done() {
     let (first, mut streamed) = tokio::sync::mpsc::unbounded_channel();
     let (running, turn, id, shown) = (engine.clone(), engine.new_turn(), plan.id.clone(), plan.shown());
     let task = tokio::spawn(async move {
-        let mut sink = |_: &str| {
+        let mut sink = |_: Streamed<'_>| {
             let _ = first.send(());
         };
         running.decide(&origin(), &id.0, Decided::Approve { shown }, turn, &mut sink).await.map(|_| ())

@@ -164,7 +164,8 @@ async fn check(
         let asked = server.requests().len();
         let scripted = replies(tool, &args).len();
         let mut streamed = String::new();
-        let finished = engine.ask(words(tool, &args), engine.new_turn(), &mut |text| streamed.push_str(text)).await;
+        let finished =
+            engine.ask(words(tool, &args), engine.new_turn(), &mut |text| streamed.push_str(text.text())).await;
         let used = server.requests().len() - asked;
         nothing_uncleared(&format!("{name}, {tool} {args}"), &finished);
         assert!(!streamed.contains("CANARYKEY0123456789"), "{name}, {tool} {args}: {streamed}");

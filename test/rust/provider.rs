@@ -2,13 +2,16 @@
 
 mod keys;
 mod misdeeds;
+mod responses;
+mod retries;
 mod sent;
+mod thinking;
 
 use crate::support::fake_server::{DIALECTS, Dialect, FakeServer, Reply as Script};
 use passepartout::domain::label::Privacy;
 use passepartout::domain::port::{
     Call, Completion, Locality, LogLevel, Message, ModelFailure, Prompt, Provider, ProviderError, ProviderErrorKind,
-    ToolSpec, Usage,
+    Streamed, Thinking, Thought, ToolSpec, Usage,
 };
 use passepartout::domain::signal::Role;
 use passepartout::edge::config::ProviderSetting;
@@ -17,6 +20,7 @@ use passepartout::edge::provider::config::{ConfigError, Kind, ProviderConfig};
 use passepartout::edge::provider::http::{Clients, Limits, Timeouts};
 use passepartout::edge::provider::known::{Declared, Place, places};
 use passepartout::edge::provider::models::{has_model, list_models};
+use passepartout::edge::provider::retry::Retries;
 use passepartout::edge::provider::served::Served;
 use passepartout::edge::secret::{EnvFileError, MASK, Secret, Vault, read_env_file};
 use serde_json::{Value, json};
@@ -47,6 +51,7 @@ fn config(dialect: Dialect, url: &str) -> ProviderConfig {
         model: "model-x-high".into(),
         key: Some(Secret::new(KEY.into())),
         local: false,
+        effort: None,
     }
 }
 
@@ -57,7 +62,8 @@ fn timeouts(first: u64, stall: u64) -> Timeouts {
 }
 
 fn clients(timeouts: Timeouts) -> Clients {
-    Clients::new(timeouts).expect("clients can be made")
+    // One try: what a single request comes to is looked at; `retrying` tries more.
+    Clients::new(timeouts).expect("clients can be made").retrying(Retries::new(1, Duration::ZERO))
 }
 
 fn vault() -> Arc<Vault> {
@@ -75,6 +81,7 @@ fn patient(dialect: Dialect, server: &FakeServer) -> Served {
 fn prompt(text: &str) -> Prompt {
     Prompt {
         system: "You are helpful.".into(),
+        stable: 0,
         messages: vec![Message::Text { role: Role::User, text: text.into() }],
         tools: Vec::new(),
         privacy: Privacy::Open,
@@ -96,7 +103,7 @@ fn args(value: Value) -> serde_json::Map<String, Value> {
 /// Asks a provider; returns what it said and what was streamed before.
 fn ask(provider: &Served, prompt: &Prompt) -> (Result<Completion, ProviderError>, String) {
     let mut streamed = String::new();
-    let mut sink = |text: &str| streamed.push_str(text);
+    let mut sink = |piece: Streamed<'_>| streamed.push_str(piece.text());
     let answer = run(provider.complete(prompt, &mut sink));
     (answer, streamed)
 }
@@ -122,7 +129,7 @@ fn text_streams_in_every_protocol_however_it_is_split() {
             let answer = answer.unwrap_or_else(|error| panic!("{dialect:?} by {piece}: {error}"));
             assert_eq!(answer.text, "Grüß dich, 漢字 😀!", "{dialect:?} by {piece}");
             assert_eq!(streamed, answer.text);
-            assert_eq!(answer.usage, Some(Usage { input: 11, output: 7 }), "{dialect:?}");
+            assert_eq!(answer.usage, Some(Usage { input: 11, output: 7, ..Usage::default() }), "{dialect:?}");
             assert_eq!((answer.provider.as_str(), answer.model.as_str()), ("fake", "model-x-high"));
             assert!(answer.calls.is_empty() && answer.sources.is_empty());
         }
@@ -215,6 +222,25 @@ fn calls_and_arguments_have_limits() {
 }
 
 #[test]
+fn arguments_that_cannot_be_read_say_why_beside_the_calls_that_can() {
+    for dialect in DIALECTS {
+        let calls = [("call_a", "message", json!([1])), ("call_b", "message", json!({"text": "hi"}))];
+        let server = FakeServer::start([Script::answer(dialect, &[], &calls)]);
+        let answer = ask(&patient(dialect, &server), &prompt("hi")).0.expect("an answer");
+        assert_eq!(answer.calls.len(), 2, "{dialect:?}");
+        let [(id, why)] = &answer.unreadable[..] else { panic!("{dialect:?}: {:?}", answer.unreadable) };
+        assert_eq!(*id, answer.calls[0].id);
+        assert!(why.starts_with("message: its arguments are a list; send one JSON object"), "{why}");
+    }
+    let call = json!({"index": 0, "id": "a", "function": {"name": "message", "arguments": "{\"text\": \"hi\", }"}});
+    let data = json!({"choices": [{"delta": {"tool_calls": [call]}, "finish_reason": "tool_calls"}]});
+    let server =
+        FakeServer::start([Script::raw(200, "text/event-stream", format!("data: {data}\n\ndata: [DONE]\n\n"))]);
+    let answer = ask(&patient(Dialect::OpenAi, &server), &prompt("hi")).0.expect("an answer");
+    assert!(answer.unreadable[0].1.contains("line 1 column 16 of 16 bytes"), "{:?}", answer.unreadable);
+}
+
+#[test]
 fn a_server_that_ends_without_its_last_word_has_still_answered() {
     let calls = [("call_a", "message", json!({"text": "hi"}))];
     let reply = Script::answer(Dialect::OpenAi, &["Yes."], &calls).ended_after("\"finish_reason\":\"tool_calls\"");
@@ -245,7 +271,7 @@ fn dropping_the_future_closes_the_connection() {
     let prompt = prompt("hi");
     run(async {
         let (heard, mut hear) = tokio::sync::mpsc::unbounded_channel();
-        let mut sink = |text: &str| heard.send(text.to_string()).expect("heard");
+        let mut sink = |piece: Streamed<'_>| heard.send(piece.text().to_string()).expect("heard");
         tokio::select! {
             _ = provider.complete(&prompt, &mut sink) => panic!("it never ends by itself"),
             text = hear.recv() => assert_eq!(text.as_deref(), Some("Hello, ")),
@@ -380,7 +406,7 @@ fn cascade(
 ) -> (Result<Reply, ModelFailure>, String, Vec<(LogLevel, String)>) {
     let mut streamed = String::new();
     let mut lines = Vec::new();
-    let mut sink = |text: &str| streamed.push_str(text);
+    let mut sink = |piece: Streamed<'_>| streamed.push_str(piece.text());
     let mut log = |level: LogLevel, line: String| lines.push((level, line));
     let cascade = Cascade::new(providers, Vec::new());
     let answer = run(cascade.complete(&|_| prompt.clone(), &mut sink, &mut log, permits));
@@ -487,7 +513,7 @@ impl Provider for Breaking {
         _: &Prompt,
         sink: passepartout::domain::port::Sink<'_>,
     ) -> Result<passepartout::domain::port::Completion, ProviderError> {
-        sink("Half an");
+        sink(Streamed::Text("Half an"));
         panic!("a passage of a note")
     }
 }
@@ -572,7 +598,7 @@ fn settings_become_a_cascade() {
     not anthropic: there is no key for it; add one for host api.anthropic.com to auth-source, or set ANTHROPIC_API_KEY
     ProviderConfig { name: "mine", kind: OpenAi, url: "http://localhost:8080/v1/", model: "qwen", key: false, local: true }
     ProviderConfig { name: "ollama", kind: Ollama, url: "http://127.0.0.1:11434/", model: "llama3.1", key: false, local: false }
-    not odd: “telepathy” is no kind of provider; the kinds are openai, ollama, anthropic, gemini, openrouter
+    not odd: “telepathy” is no kind of provider; the kinds are openai, openai-responses, mistral, xai, ollama, anthropic, gemini, openrouter
     not who: it is not known; declare it with a kind, a URL and a model
     "#);
 }
@@ -585,6 +611,7 @@ fn providers_are_taken_as_the_configuration_reads_them() {
         url: url.map(str::to_string),
         model: None,
         local: false,
+        effort: None,
     };
     let check = |setting: ProviderSetting, expected: (Kind, &str, &str)| {
         let vault = Vault::new([(setting.name.clone(), Secret::new("k-123456".into()))]);

@@ -269,7 +269,7 @@ async fn what_each_tag_kept_back_is_counted_and_no_note_is_named() {
     let mut asked = ask(DIAGNOSIS);
     asked.origin.session = passepartout::domain::id::SessionId("another".to_string());
     let turn = engine.new_turn();
-    let _ = engine.ask(asked, turn, &mut |_: &str| {}).await;
+    let _ = engine.ask(asked, turn, &mut |_| {}).await;
     assert!(private(&engine.kept_back()) > private(&counts), "{:?}", engine.kept_back());
     let after = privacy_line(&engine).await;
     assert!(after.contains("kept back since the start: a property or keyword "), "{after}");

@@ -5,6 +5,7 @@ use crate::support::fake_server::{Dialect, FakeCall, FakeServer, Reply};
 use passepartout::domain::gate::plan::{FlightPlan, PlanStatus};
 use passepartout::domain::label::Privacy;
 use passepartout::domain::memory::store::{Commit, NewRecord, Record, Store};
+use passepartout::domain::port::Streamed;
 use passepartout::domain::scope::Level;
 use passepartout::domain::turn::{Conversation, Ending};
 use passepartout::edge::editor::{Buffer, Editor, Splice};
@@ -357,7 +358,7 @@ async fn an_approval_that_is_stopped_before_its_act_leaves_the_plan_waiting() {
     let (engine, plan, _) = two_plans(&home, &server).await;
     {
         let decided = Decided::Approve { shown: plan.shown() };
-        let (mut sink, from) = (|_: &str| {}, origin());
+        let (mut sink, from) = (|_: Streamed<'_>| {}, origin());
         let mut deciding = std::pin::pin!(engine.decide(&from, &plan.id.0, decided, engine.new_turn(), &mut sink));
         // It is dropped in the very step that claimed the plan.
         soon(std::future::poll_fn(|context| {

@@ -2,6 +2,7 @@
 
 mod desk;
 mod original;
+mod proposals;
 
 use desk::{Broken, NOTE, SECRET, Say, World, call, signal, told};
 use passepartout::domain::action::Outcome;
@@ -9,10 +10,10 @@ use passepartout::domain::gate::Facts;
 use passepartout::domain::gate::Gates;
 use passepartout::domain::gate::facts::{ScriptFact, ShellFact};
 use passepartout::domain::label::{Labels, Privacy, Provenance, Trust};
-use passepartout::domain::port::{Call, Completion, Locality, Message};
+use passepartout::domain::port::{Call, Locality, Message};
 use passepartout::domain::signal::{Body, Depth, Role};
 use passepartout::domain::turn::error::{Fault, Resolution};
-use passepartout::domain::turn::{Conversation, Ending, Start, TRYING, prompt, proposal, refused};
+use passepartout::domain::turn::{Conversation, Ending, Start, TRYING, prompt, refused};
 use serde_json::json;
 
 fn search() -> Call {
@@ -520,48 +521,6 @@ async fn what_is_no_action_is_fed_back_in_words_that_a_model_can_act_on() {
         assert!(text.starts_with(words), "{text} does not start with {words}");
         assert_eq!(report.deeds.len(), 1);
         assert!(report.deeds[0].trace.is_none() && report.deeds[0].outcome.starts_with("refused: "));
-    }
-}
-
-fn completion(text: &str) -> Completion {
-    Completion {
-        provider: "fake".into(),
-        model: "m".into(),
-        text: text.into(),
-        calls: Vec::new(),
-        labels: Labels::MODEL,
-        usage: None,
-        sources: Vec::new(),
-    }
-}
-
-#[test]
-fn a_plist_in_text_is_one_call_and_nothing_else_is() {
-    let wanted = call("plist", "memory-search", json!({"query": "boiler", "explanation": "To find it."}));
-    for text in [
-        "(:type :request :target :tool :payload (:action :call :tool \"memory-search\" :args (:query \"boiler\") :explanation \"To find it.\"))",
-        "(:TYPE :REQUEST :TARGET :TOOL :PAYLOAD (:ACTION :CALL :TOOL \"MEMORY-SEARCH\" :ARGS (:QUERY \"boiler\") :EXPLANATION \"To find it.\"))",
-        "```lisp\n(:tool \"memory-search\" :args (:query \"boiler\") :explanation \"To find it.\")\n```",
-        "\n```\n(:Tool memory-search :Args (:Query \"boiler\") :Explanation \"To find it.\")\n```\n",
-    ] {
-        assert_eq!(proposal::parse(&completion(text)), (String::new(), vec![wanted.clone()]), "{text}");
-    }
-    let words = "(:type :request :payload (:action :message :text \"Hello.\"))";
-    assert_eq!(proposal::parse(&completion(words)), ("Hello.".to_string(), Vec::new()));
-    for text in [
-        "Call (:tool \"shell\" :args (:command \"ls\")).",
-        "(:tool \"shell\" :args (:command \"ls\")) and then",
-        "(:tool \"shell\" :args (:command \"ls\"",
-        "#.(delete-file \"/tmp/x\")",
-        "(:tool #.(shell-command \"id\") :args nil)",
-        "(:tool \"shell\" :args (:command #.(shell-command-to-string \"id\")))",
-        "(#1=(:tool . #1#))",
-        "```\nno list\n```",
-        "()",
-        "",
-        "(((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((",
-    ] {
-        assert_eq!(proposal::parse(&completion(text)), (text.to_string(), Vec::new()), "{text}");
     }
 }
 

@@ -151,6 +151,14 @@ impl Plist {
         }
     }
 
+    /// Adds a whole number if there is one.
+    pub fn maybe_int(self, key: &str, number: Option<impl TryInto<i64>>) -> Self {
+        match number {
+            Some(number) => self.int(key, number),
+            None => self,
+        }
+    }
+
     /// Adds a whole number.
     pub fn int(self, key: &str, number: impl TryInto<i64>) -> Self {
         self.value(key, Sexp::int(number))

@@ -107,7 +107,17 @@ pub enum Fault {
 impl Sexp {
     /// Reads one value, which must be all of the text but for white space around it.
     pub fn read(text: &str) -> Result<Sexp, ReadError> {
-        Reader { text, at: 0, atoms: 0 }.whole()
+        let mut reader = Reader { text, at: 0, atoms: 0 };
+        let value = reader.value()?;
+        reader.skip_space();
+        if reader.at == text.len() { Ok(value) } else { reader.fail(reader.at, Fault::Trailing) }
+    }
+
+    /// Reads the first value of a text, and returns with it where the text goes on behind it, in bytes.
+    pub fn read_first(text: &str) -> Result<(Sexp, usize), ReadError> {
+        let mut reader = Reader { text, at: 0, atoms: 0 };
+        let value = reader.value()?;
+        Ok((value, reader.at))
     }
 
     /// Returns a keyword. Capitals become small; characters that a name cannot hold become `-`.
@@ -281,7 +291,7 @@ impl<'a> Reader<'a> {
         Err(ReadError { at, fault })
     }
 
-    fn whole(mut self) -> Result<Sexp, ReadError> {
+    fn value(&mut self) -> Result<Sexp, ReadError> {
         if self.text.len() > MAX_BYTES {
             return self.fail(MAX_BYTES, Fault::TooLong);
         }
@@ -344,10 +354,7 @@ impl<'a> Reader<'a> {
                 c => return self.fail(start, Fault::Character(c)),
             };
             match open.last_mut() {
-                None => {
-                    self.skip_space();
-                    return if self.at == self.text.len() { Ok(value) } else { self.fail(self.at, Fault::Trailing) };
-                }
+                None => return Ok(value),
                 Some(Open { items, tail: Tail::Before, .. }) => items.push(value),
                 Some(Open { tail: tail @ Tail::Wanted, .. }) => *tail = Tail::Has(value),
                 Some(Open { tail: Tail::Has(_), .. }) => return self.fail(start, Fault::Dot),

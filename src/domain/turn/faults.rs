@@ -1,6 +1,6 @@
 //! What ends a fault: whoever is asked chooses, memory goes back, and a loop-error is raised one deeper.
 
-use crate::domain::port::{LogLevel, Sink};
+use crate::domain::port::{LogLevel, Sink, Streamed};
 use crate::domain::signal::{Body, Sensor, Signal};
 use crate::domain::turn::error::{Fault, Resolution};
 use crate::domain::turn::report::{Deed, Ending};
@@ -59,7 +59,7 @@ fn resolve(fault: &Fault, line: &str, desk: &Desk<'_>, sink: Sink<'_>) -> Resolu
         desk.journal.log(LogLevel::Error, line);
         let resolution = (desk.on_error)(fault);
         if let Resolution::Fallback(text) = &resolution {
-            sink(text);
+            sink(Streamed::Text(text));
         }
         resolution
     }));

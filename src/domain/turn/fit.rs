@@ -1,6 +1,6 @@
 //! Keeps a conversation within what a prompt may hold: what is oldest gives way first, and what gave way is said.
 
-use crate::domain::port::{Call, CountTokens, Message};
+use crate::domain::port::{Call, CountTokens, Message, Thinking};
 use crate::domain::signal::Role;
 use crate::domain::tool::Toolbox;
 use crate::domain::turn::{Desk, Turn, prompt};
@@ -32,7 +32,7 @@ impl Turn {
     }
 }
 
-/// Cuts messages until they fit into `room` tokens: first results of earlier answers, then what earlier calls were
+/// Cuts messages until they fit into `room` tokens: first thoughts before earlier answers, then their results, then what earlier calls were
 /// given, then earlier words, then the results of the last answer but the newest, then that one in part.
 /// The user's last words are never touched.
 pub(super) fn fit(messages: &mut [Message], room: usize, tokens: &dyn CountTokens, toolbox: &Toolbox) -> Option<Over> {
@@ -41,7 +41,8 @@ pub(super) fn fit(messages: &mut [Message], room: usize, tokens: &dyn CountToken
     let question = messages.iter().rposition(|message| matches!(message, Message::Text { role: Role::User, .. }));
     let last = messages.iter().rposition(|message| matches!(message, Message::Calls { .. })).unwrap_or(messages.len());
     let newest = messages.len().saturating_sub(1);
-    let steps: [(&dyn Fn(usize) -> bool, Cut); 4] = [
+    let steps: [(&dyn Fn(usize) -> bool, Cut); 5] = [
+        (&|at| at < last, Cut::Thoughts),
         (&|at| at < last, Cut::Result),
         (&|_| true, Cut::Arguments),
         (&|at| Some(at) != question, Cut::Words),
@@ -75,6 +76,7 @@ pub(super) fn fit(messages: &mut [Message], room: usize, tokens: &dyn CountToken
 /// What gives way in a step.
 #[derive(Clone, Copy)]
 enum Cut {
+    Thoughts,
     Result,
     Arguments,
     Words,
@@ -88,6 +90,10 @@ impl Cut {
                 *text = left_out(text, tool, toolbox);
                 true
             }
+            (Cut::Thoughts, Message::Calls { thinking, .. }) => {
+                // What is signed is whole, or not there.
+                std::mem::take(thinking) != Thinking::default()
+            }
             (Cut::Arguments, Message::Calls { calls, .. }) => {
                 // All of them give way, not only the first.
                 calls.iter_mut().map(cut_arguments).filter(|cut| *cut).count() > 0
@@ -97,7 +103,7 @@ impl Cut {
                     format!("{}… [The rest of {} characters is left out, for lack of room.]", head(text), length(text));
                 true
             }
-            (Cut::Result | Cut::Arguments | Cut::Words, _) => false,
+            (Cut::Thoughts | Cut::Result | Cut::Arguments | Cut::Words, _) => false,
         }
     }
 }

@@ -15,6 +15,7 @@ mod refused;
 mod rehearse;
 mod report;
 mod settle;
+mod written;
 
 pub use faults::panic_text;
 pub use refused::{Refused, refused};
@@ -27,7 +28,7 @@ use crate::domain::gate::{Facts, Gates, Trace};
 use crate::domain::id::{SessionId, TurnId};
 use crate::domain::label::{Privacy, Trust};
 use crate::domain::outside::{Outside, Piece};
-use crate::domain::port::{Actuator, CountTokens, Journal, LogLevel, Message, Model, Sink, Surveyor};
+use crate::domain::port::{Actuator, CountTokens, Journal, LogLevel, Message, Model, Sink, Streamed, Surveyor};
 use crate::domain::scope::Scope;
 use crate::domain::signal::{Body, Role, Signal};
 use crate::domain::tool::{Tool, Toolbox};
@@ -299,7 +300,7 @@ impl Turn {
         };
         // Before anything else is streamed, and whatever became of the step: it was said.
         for text in std::mem::take(&mut self.said) {
-            sink(&format!("{MESSAGE}{text}\n\n"));
+            sink(Streamed::Text(&format!("{MESSAGE}{text}\n\n")));
             self.spoke = false;
         }
         flow

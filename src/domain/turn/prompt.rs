@@ -37,6 +37,7 @@ pub fn assemble(desk: &Desk<'_>, conversation: &Conversation, locality: Locality
     let privacy = briefing.privacy.unwrap_or(Privacy::Open).max(conversation.labels.privacy);
     Prompt {
         system: system(&briefing, desk.now),
+        stable: 0,
         messages: conversation.messages.clone(),
         tools: desk.offered.iter().map(|tool| spec(tool)).collect(),
         privacy,
@@ -87,12 +88,12 @@ fn tokens_of_tool(tool: &ToolSpec, tokens: &dyn CountTokens) -> usize {
 pub(super) fn tokens_of(message: &Message, tokens: &dyn CountTokens) -> usize {
     match message {
         Message::Text { text, .. } => tokens.count(text),
-        Message::Calls { text, calls } => {
+        Message::Calls { text, calls, thinking } => {
             let each = |call: &Call| {
                 let args = Value::Object(call.args.clone()).to_string();
                 tokens.count(&call.tool) + tokens.count(&call.id) + tokens.count(&args)
             };
-            tokens.count(text) + calls.iter().map(each).sum::<usize>()
+            tokens.count(text) + tokens.count(&thinking.text()) + calls.iter().map(each).sum::<usize>()
         }
         Message::Result { call, text, .. } => tokens.count(call) + tokens.count(text),
     }
@@ -163,7 +164,7 @@ pub fn shown(prompt: &Prompt) -> String {
             Message::Text { role, text } => {
                 out.push_str(&format!("\n{}\n{text}\n", format!("{role:?}").to_uppercase()))
             }
-            Message::Calls { text, calls } => {
+            Message::Calls { text, calls, thinking: _ } => {
                 out.push_str(&format!("\nASSISTANT\n{text}\n"));
                 for call in calls {
                     out.push_str(&format!("calls {} {}\n", call.tool, Value::Object(call.args.clone())));

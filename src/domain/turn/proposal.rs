@@ -5,23 +5,21 @@ use crate::domain::gate::title::title;
 use crate::domain::gate::{Facts, Trace, Verdict};
 use crate::domain::label::Privacy;
 use crate::domain::port::{Call, Completion};
-use crate::domain::sexp::reader::Sexp;
 use crate::domain::tool::Effect;
-use serde_json::{Map, Value};
+use crate::domain::turn::written;
 use std::collections::BTreeSet;
 
-/// Returns the words and the calls of a completion.
+/// Returns the words and the calls of a completion. `Err` says to the model why what it wrote is neither.
 ///
-/// Native calls win; without one, text that is nothing but a property list (code fences stripped) is read as
-/// one call; anything else is words.
-pub fn parse(completion: &Completion) -> (String, Vec<Call>) {
+/// Native calls win; without one, text that begins with property lists is read as calls; anything else is words.
+/// What was thought is never looked at.
+pub fn parse(completion: &Completion) -> Result<(String, Vec<Call>), String> {
     if !completion.calls.is_empty() {
-        return (completion.text.clone(), named(&completion.calls));
+        return Ok((completion.text.clone(), named(&completion.calls)));
     }
-    match plist_call(&completion.text) {
-        Some(Plist::Call(call)) => (String::new(), vec![call]),
-        Some(Plist::Words(words)) => (words, Vec::new()),
-        None => (completion.text.clone(), Vec::new()),
+    match written::read(&completion.text) {
+        Some(written) => written.map(|written| (written.words, written.calls)),
+        None => Ok((completion.text.clone(), Vec::new())),
     }
 }
 
@@ -36,60 +34,6 @@ fn named(calls: &[Call]) -> Vec<Call> {
         Call { id: id.or_else(|| fresh.next()).unwrap_or_default(), ..call.clone() }
     };
     calls.iter().map(one).collect()
-}
-
-enum Plist {
-    Call(Call),
-    Words(String),
-}
-
-/// Reads `(:type :request :target :tool :payload (:action :call :tool "…" :args (…) :explanation "…"))`,
-/// or the inner list alone; `None` when the text is not such a list.
-fn plist_call(text: &str) -> Option<Plist> {
-    let bare = without_fences(text.trim());
-    if !bare.starts_with('(') {
-        return None;
-    }
-    let whole = Sexp::read(bare).ok()?;
-    let payload = whole.get("payload").unwrap_or(&whole);
-    if let (Some("message"), Some(words)) = (payload.name_at("action"), payload.text_at("text")) {
-        return Some(Plist::Words(words.to_string()));
-    }
-    let tool = payload.name_at("tool")?;
-    let mut args = payload.get("args").map(arguments).unwrap_or_default();
-    if let Some(why) = payload.text_at("explanation").or_else(|| whole.text_at("explanation")) {
-        args.insert("explanation".to_string(), Value::String(why.to_string()));
-    }
-    Some(Plist::Call(Call { id: "plist".to_string(), tool: tool.to_ascii_lowercase(), args }))
-}
-
-/// Strips one pair of code fences around the whole text.
-fn without_fences(text: &str) -> &str {
-    let Some(rest) = text.strip_prefix("```") else { return text };
-    let Some((_, body)) = rest.split_once('\n') else { return text };
-    body.trim_end().strip_suffix("```").map_or(text, str::trim)
-}
-
-fn arguments(list: &Sexp) -> Map<String, Value> {
-    list.items()
-        .chunks_exact(2)
-        .filter_map(|pair| match pair {
-            [Sexp::Keyword(key), value] => Some((key.as_str().to_string(), argument(value))),
-            _ => None,
-        })
-        .collect()
-}
-
-fn argument(value: &Sexp) -> Value {
-    match value {
-        Sexp::Nil | Sexp::Dotted(..) => Value::Null,
-        Sexp::T => Value::Bool(true),
-        Sexp::Keyword(word) | Sexp::Symbol(word) => Value::String(word.as_str().to_string()),
-        Sexp::Str(text) => Value::String(text.clone()),
-        Sexp::Int(number) => Value::from(*number),
-        Sexp::Float(number) => Value::from(*number),
-        Sexp::List(items) => items.iter().filter_map(Sexp::as_text).map(|s| Value::String(s.to_string())).collect(),
-    }
 }
 
 /// Returns an action as the log and the records of acts may name it: of a private one the tool, and which heading
@@ -179,7 +123,7 @@ mod tests {
     use super::*;
     use crate::domain::label::Labels;
     use crate::domain::tool::Toolbox;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     #[test]
     fn of_a_private_act_only_tool_and_place_are_logged() {

@@ -9,7 +9,7 @@ use crate::domain::gate::{Case, Facts, Opinion, Reason, Trace, Verdict};
 use crate::domain::hash::ContentHasher;
 use crate::domain::id::ActionHash;
 use crate::domain::label::{Labels, Privacy, Provenance};
-use crate::domain::port::{Answered, Call, Completion, Locality, LogLevel, Message, ModelFailure, Sink};
+use crate::domain::port::{Answered, Call, Completion, Locality, LogLevel, Message, ModelFailure, Sink, Streamed};
 use crate::domain::scope::Scope;
 use crate::domain::signal::{Role, Signal};
 use crate::domain::tool::own::REDECLARED;
@@ -56,9 +56,9 @@ impl Turn {
     pub(super) async fn reason(&mut self, signal: Signal, desk: &Desk<'_>, sink: Sink<'_>) -> Result<Flow, Fault> {
         // What is said after acts is a paragraph of its own.
         let mut apart = self.spoke;
-        let mut paragraph = |piece: &str| {
-            if !piece.is_empty() && std::mem::take(&mut apart) {
-                sink("\n\n");
+        let mut paragraph = |piece: Streamed<'_>| {
+            if !piece.text().is_empty() && std::mem::take(&mut apart) {
+                sink(Streamed::Text("\n\n"));
             }
             sink(piece);
         };
@@ -66,7 +66,10 @@ impl Turn {
             Ok(completion) => completion,
             Err(flow) => return Ok(flow),
         };
-        let (text, calls) = proposal::parse(&completion);
+        let (text, calls) = match proposal::parse(&completion) {
+            Ok(parsed) => parsed,
+            Err(words) => return self.unreadable(signal, completion.text, words, desk),
+        };
         // A call that was read out of an answer's text is nobody's typed words, whoever answered.
         let labels = if completion.calls.is_empty() { Labels::MODEL } else { completion.labels };
         self.report.text = text.clone();
@@ -79,13 +82,27 @@ impl Turn {
             self.report.conversation.messages.push(Message::Text { role, text });
             return Ok(Flow::End(Ending::Answered));
         }
-        self.report.conversation.messages.push(Message::Calls { text, calls: calls.clone() });
-        let judged = match self.judge_all(&calls, labels, desk).await? {
+        let thinking = completion.thinking;
+        self.report.conversation.messages.push(Message::Calls { text, calls: calls.clone(), thinking });
+        let judged = match self.judge_all(&calls, &completion.unreadable, labels, desk).await? {
             Ok(judged) => judged,
             Err(last) => return self.rejected(signal, last),
         };
         self.tries = 0;
         self.act_all(signal, calls, judged, desk).await
+    }
+
+    /// Gives a text back that looks like calls and cannot be read.
+    fn unreadable(&mut self, signal: Signal, text: String, words: String, desk: &Desk<'_>) -> Result<Flow, Fault> {
+        let raw = text.chars().take(RAW).collect();
+        self.report.text = text.clone();
+        self.spoke = true;
+        let messages = &mut self.report.conversation.messages;
+        messages.push(Message::Text { role: Role::Assistant, text });
+        messages.push(Message::Text { role: Role::Tool, text: words.clone() });
+        let told = desk.actuator.masked(&words);
+        self.deed("a call".to_string(), told.clone(), None, format!("{UNREADABLE}{told}"), None);
+        self.rejected(signal, Refusal { words, by: By::Form { raw } })
     }
 
     /// Gets a completion; or parks the first contact with a provider that is not local.
@@ -118,9 +135,7 @@ impl Turn {
                 if locality == Locality::Remote {
                     self.tell_marked(desk);
                 }
-                let usage = completion.usage.unwrap_or_default();
-                self.report.usage.input += usage.input;
-                self.report.usage.output += usage.output;
+                self.report.usage += completion.usage.unwrap_or_default();
                 self.report.answered_by = Some((completion.provider.clone(), completion.model.clone()));
                 self.report.sources.extend(completion.sources.iter().cloned());
                 Ok(Ok(completion))
@@ -157,6 +172,7 @@ impl Turn {
     pub(super) async fn judge_all(
         &mut self,
         calls: &[Call],
+        unreadable: &[(String, String)],
         labels: Labels,
         desk: &Desk<'_>,
     ) -> Result<Result<Vec<Judged>, Refusal>, Fault> {
@@ -175,7 +191,8 @@ impl Turn {
                 | Provenance::Agent
                 | Provenance::Web => conversation.labels.join(labels),
             };
-            match offered(desk, call).and_then(|()| {
+            let read = unreadable.iter().find(|(id, _)| *id == call.id).map(|(_, why)| Malformed(why.clone()));
+            match read.map_or(Ok(()), Err).and_then(|()| offered(desk, call)).and_then(|()| {
                 Action::proposed(&desk.toolbox, &call.tool, call.args.clone(), labels, &conversation.outside)
             }) {
                 Err(malformed) => {

@@ -153,7 +153,7 @@ fn here(text: &str, place: &Place, beside: bool, json: bool, out: &mut dyn Write
         let ask = Ask { origin: origin(false), text: text.to_string(), history: Vec::new(), folder };
         let turn = engine.new_turn();
         let mut answer = String::new();
-        let finished = engine.ask(ask, turn, &mut |piece| answer.push_str(piece)).await;
+        let finished = engine.ask(ask, turn, &mut |piece| answer.push_str(piece.text())).await;
         engine.flush().await?;
         // The store named its owner, as it does to whoever wants something kept beside it.
         let refused = |fault: &Fault| matches!(fault, Fault::Pipeline(why) if why.contains(" is in use by "));

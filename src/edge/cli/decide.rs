@@ -101,7 +101,8 @@ async fn decide(
     blocking(engine, |engine| engine.read_memex(&mut |_| {})).await?;
     let mut answer = String::new();
     let turn = engine.new_turn();
-    let finished = engine.decide(&origin(true), plan, decided, turn, &mut |piece| answer.push_str(piece)).await?;
+    let finished =
+        engine.decide(&origin(true), plan, decided, turn, &mut |piece| answer.push_str(piece.text())).await?;
     engine.flush().await?;
     print_turn(engine, &finished, &answer, place, (false, true), out)
 }

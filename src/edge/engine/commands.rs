@@ -2,7 +2,7 @@
 
 use crate::domain::id::{SessionId, TurnId};
 use crate::domain::inert::exact;
-use crate::domain::port::Sink;
+use crate::domain::port::{Sink, Streamed};
 use crate::domain::turn::{Conversation, TurnReport};
 use crate::edge::engine::Engine;
 use crate::edge::engine::changes::read_change;
@@ -83,7 +83,7 @@ impl Engine {
                 }
             }
         };
-        sink(&text);
+        sink(Streamed::Text(&text));
         let mut report = TurnReport::of(Conversation::empty());
         report.text = text;
         let session = ask.origin.session.clone();

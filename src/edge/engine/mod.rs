@@ -55,7 +55,7 @@ use crate::domain::port::{CountTokens, LogLevel, Surveyor};
 use crate::domain::tool::Toolbox;
 use crate::edge::actuator::shell::Shell;
 use crate::edge::clock::{Clock, local};
-use crate::edge::config::{Config, OrgSettings};
+use crate::edge::config::{Config, OrgSettings, ProviderSettings};
 use crate::edge::editor::Editor;
 use crate::edge::engine::archive::Archive;
 use crate::edge::engine::boot::StoreTrouble;
@@ -209,6 +209,8 @@ pub struct Engine {
     /// Which places are from outside.
     pub(super) origins: crate::edge::origin::Places,
     pub(super) cascade: RwLock<Cascade>,
+    /// The settings of the providers, as they are now.
+    pub(super) providers: RwLock<ProviderSettings>,
     pub(super) focus: Mutex<Option<NodeId>>,
     /// What the user narrowed the agent's sight to.
     pub(super) sight: Mutex<FocusStack>,
@@ -239,6 +241,7 @@ impl Engine {
         let org = RwLock::new(parts.config.org.clone());
         let origins = parts.config.places();
         let engine = Arc::new_cyclic(|me| Engine {
+            providers: RwLock::new(parts.config.provider_settings()),
             config: parts.config,
             tools: RwLock::default(),
             clock: parts.clock,

@@ -7,8 +7,10 @@ use crate::domain::memory::view::View;
 use crate::domain::outside::Outside;
 use crate::domain::port::{
     Answered, Locality, LogLevel, Model, ModelFailure, Prompt, Provider, ProviderError, ProviderErrorKind, Sink,
+    Streamed,
 };
 use crate::domain::recall::answer::Narrowed;
+use crate::domain::sexp::reader::Sexp;
 use crate::domain::turn::prompt::tokens;
 use crate::edge::engine::Engine;
 use crate::edge::engine::briefing::Briefings;
@@ -18,12 +20,15 @@ use crate::edge::provider::http::{Clients, Limits, Timeouts};
 use crate::edge::provider::known::{Declared, Place, places};
 use crate::edge::provider::models::list_models;
 use crate::edge::provider::recall::{RecallProvider, Source};
+use crate::edge::provider::retry::Retries;
 use crate::edge::provider::served::Served;
+use crate::edge::secret::keys_of;
 use crate::edge::thread::in_place;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 /// The cascade as one turn sees it.
 pub struct TurnModel<'a> {
@@ -83,16 +88,16 @@ impl Model for TurnModel<'_> {
             };
             made
         };
-        let mut marking = |text: &str| {
-            // Half an answer stays in the chat, whatever becomes of the other half.
-            if !text.is_empty() {
+        let mut marking = |piece: Streamed<'_>| {
+            // Half an answer stays in the chat, whatever becomes of the other half; so do half thoughts.
+            if !piece.is_empty() {
                 self.engine.mark_private(&self.session, *given.lock());
             }
             let read = std::mem::take(&mut *outside.lock());
             if !read.is_empty() {
                 self.engine.mark_outside(&self.session, &read);
             }
-            sink(text);
+            sink(piece);
         };
         let most = self.max_tokens;
         let too_long = |prompt: &Prompt| {
@@ -221,17 +226,39 @@ impl Engine {
         confirmed
     }
 
+    /// Sets the providers up anew by what a client says of them, with further keys. Turns that have begun to ask go on
+    /// with those before. Returns the names in their order.
+    pub fn follow_providers(self: &Arc<Self>, settings: &Sexp) -> Vec<String> {
+        self.vault.add(keys_of(settings));
+        self.providers.write().take(settings);
+        self.set_up_cascade();
+        self.provider_names().0
+    }
+
+    /// Returns what places the settings give providers.
+    fn places(&self) -> Vec<Place> {
+        let settings = self.providers.read();
+        let declared: Vec<Declared> = settings.declared.iter().map(Declared::from).collect();
+        places(settings.cascade.as_deref().unwrap_or_default(), &declared, &self.vault)
+    }
+
+    fn clients(&self) -> Result<Clients, reqwest::Error> {
+        let (config, seconds) = (&self.config, Duration::from_secs);
+        let timeouts = Timeouts {
+            connect: seconds(config.connect_timeout),
+            first: seconds(config.request_timeout),
+            stall: seconds(config.stall_timeout),
+            ..Timeouts::default()
+        };
+        Ok(Clients::new(timeouts)?.retrying(Retries::new(config.request_tries, seconds(config.retry_wait))))
+    }
+
     /// Builds the cascade from the settings.
     pub(super) fn set_up_cascade(self: &Arc<Self>) {
-        let declared: Vec<Declared> = self.config.providers.iter().map(Declared::from).collect();
-        let order = self.config.cascade.clone().unwrap_or_default();
-        let first = std::time::Duration::from_secs(self.config.request_timeout);
-        let timeouts = Timeouts { first, ..Timeouts::default() };
         let (mut providers, mut left): (Vec<Arc<dyn Provider>>, Vec<ProviderError>) = (Vec::new(), Vec::new());
-        let refused =
-            |provider: String, text: String| ProviderError { provider, kind: ProviderErrorKind::Refused, text };
-        let clients = Clients::new(timeouts);
-        for place in places(&order, &declared, &self.vault) {
+        let refused = |provider: String, text: String| ProviderError::new(provider, ProviderErrorKind::Refused, text);
+        let clients = self.clients();
+        for place in self.places() {
             match (place, &clients) {
                 (Place::Recall, _) => {
                     providers.push(Arc::new(RecallProvider::new(Arc::new(Present(Arc::downgrade(self))))))
@@ -266,11 +293,9 @@ impl Engine {
 impl Engine {
     /// Asks each provider that has one for its list of models: their names, or why it cannot be used.
     pub async fn list_models(&self) -> Vec<(String, Locality, Result<Vec<String>, String>)> {
-        let declared: Vec<Declared> = self.config.providers.iter().map(Declared::from).collect();
-        let order = self.config.cascade.clone().unwrap_or_default();
-        let Ok(clients) = Clients::new(Timeouts::default()) else { return Vec::new() };
+        let Ok(clients) = self.clients() else { return Vec::new() };
         let mut found = Vec::new();
-        for place in places(&order, &declared, &self.vault) {
+        for place in self.places() {
             if let Place::Asked(config) = place {
                 let answer = list_models(&config, &clients, &self.vault).await;
                 let answer = answer.map_err(|error| error.to_string());

@@ -145,8 +145,9 @@ impl Engine {
         for message in &prompt.messages {
             match message {
                 Message::Text { text, .. } | Message::Result { text, .. } => found.extend(self.quotation(text)),
-                Message::Calls { text, calls } => {
+                Message::Calls { text, calls, thinking } => {
                     found.extend(self.quotation(text));
+                    found.extend(self.quotation(&thinking.text()));
                     let args = calls.iter().flat_map(|call| call.args.values());
                     found.extend(args.filter_map(|value| self.quotation_in(value)));
                 }

@@ -9,7 +9,7 @@ use crate::domain::id::{ActionHash, FactsHash, NodeId, OperationId, PlanId, Sess
 use crate::domain::label::{Labels, Privacy, PrivacyTag, Provenance, Trust};
 use crate::domain::memory::store::NewRecord;
 use crate::domain::outside::{Led, Outside, Said};
-use crate::domain::port::{Call, Message, Prompt, ToolSpec};
+use crate::domain::port::{Call, Message, Prompt, Thinking, Thought, ToolSpec, Usage};
 use crate::domain::signal::{Depth, Role, Sensor};
 use crate::domain::tool::Toolbox;
 use crate::domain::turn::{Contact, Conversation, Deed, Ending, TurnReport};
@@ -379,9 +379,22 @@ pub fn read_plan(value: &Value, toolbox: &Toolbox) -> Option<FlightPlan> {
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 enum MessageRecord {
-    Text { role: String, text: String },
-    Calls { text: String, calls: Vec<CallRecord> },
-    Result { call: String, tool: String, text: String },
+    Text {
+        role: String,
+        text: String,
+    },
+    Calls {
+        text: String,
+        calls: Vec<CallRecord>,
+        /// Absent in records of the first versions.
+        #[serde(default, skip_serializing_if = "ThinkingRecord::is_empty")]
+        thinking: ThinkingRecord,
+    },
+    Result {
+        call: String,
+        tool: String,
+        text: String,
+    },
 }
 
 #[derive(Serialize, Deserialize)]
@@ -389,6 +402,49 @@ struct CallRecord {
     id: String,
     tool: String,
     args: Map<String, Value>,
+}
+
+/// What a model thought before its calls: it may have to be handed back when the conversation goes on.
+#[derive(Default, Serialize, Deserialize)]
+struct ThinkingRecord {
+    by: String,
+    thoughts: Vec<ThoughtRecord>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+enum ThoughtRecord {
+    Words { text: String, signature: Option<String> },
+    Sealed { value: Value },
+    OfCall { call: String, signature: String },
+}
+
+impl ThinkingRecord {
+    fn of(thinking: &Thinking) -> ThinkingRecord {
+        let thought = |thought: &Thought| match thought {
+            Thought::Words { text, signature } => {
+                ThoughtRecord::Words { text: text.clone(), signature: signature.clone() }
+            }
+            Thought::Sealed(value) => ThoughtRecord::Sealed { value: value.clone() },
+            Thought::OfCall { call, signature } => {
+                ThoughtRecord::OfCall { call: call.clone(), signature: signature.clone() }
+            }
+        };
+        ThinkingRecord { by: thinking.by.clone(), thoughts: thinking.thoughts.iter().map(thought).collect() }
+    }
+
+    fn read(self) -> Thinking {
+        let thought = |thought: ThoughtRecord| match thought {
+            ThoughtRecord::Words { text, signature } => Thought::Words { text, signature },
+            ThoughtRecord::Sealed { value } => Thought::Sealed(value),
+            ThoughtRecord::OfCall { call, signature } => Thought::OfCall { call, signature },
+        };
+        Thinking { by: self.by, thoughts: self.thoughts.into_iter().map(thought).collect() }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.thoughts.is_empty()
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -415,6 +471,8 @@ struct ConversationRecord {
 #[derive(Serialize, Deserialize)]
 struct ContactRecord {
     system: String,
+    #[serde(default)]
+    stable: usize,
     tools: Vec<ToolRecord>,
     now: String,
     nodes: Vec<String>,
@@ -436,6 +494,7 @@ impl ContactRecord {
         };
         ContactRecord {
             system: contact.prompt.system.clone(),
+            stable: contact.prompt.stable,
             tools: contact.prompt.tools.iter().map(tool).collect(),
             now: contact.prompt.now.to_string(),
             nodes: contact.nodes.iter().map(ToString::to_string).collect(),
@@ -447,6 +506,7 @@ impl ContactRecord {
         let tool = |tool: ToolRecord| ToolSpec { name: tool.name, summary: tool.summary, schema: tool.schema };
         let prompt = Prompt {
             system: self.system,
+            stable: self.stable,
             messages: conversation.messages.clone(),
             tools: self.tools.into_iter().map(tool).collect(),
             privacy: conversation.labels.privacy,
@@ -467,8 +527,9 @@ pub fn conversation(conversation: &Conversation, setting: &Setting) -> Value {
             Message::Text { role, text } => {
                 MessageRecord::Text { role: role_name(*role).to_string(), text: text.clone() }
             }
-            Message::Calls { text, calls } => MessageRecord::Calls {
+            Message::Calls { text, calls, thinking } => MessageRecord::Calls {
                 text: text.clone(),
+                thinking: ThinkingRecord::of(thinking),
                 calls: calls
                     .iter()
                     .map(|call| CallRecord { id: call.id.clone(), tool: call.tool.clone(), args: call.args.clone() })
@@ -503,8 +564,9 @@ pub fn read_conversation(value: &Value) -> Option<(Conversation, Setting)> {
         .into_iter()
         .map(|message| match message {
             MessageRecord::Text { role, text } => Message::Text { role: read_role(&role), text },
-            MessageRecord::Calls { text, calls } => Message::Calls {
+            MessageRecord::Calls { text, calls, thinking } => Message::Calls {
                 text,
+                thinking: thinking.read(),
                 calls: calls.into_iter().map(|call| Call { id: call.id, tool: call.tool, args: call.args }).collect(),
             },
             MessageRecord::Result { call, tool, text } => Message::Result { call, tool, text },
@@ -575,6 +637,11 @@ struct TurnRecord {
     model: Option<String>,
     input: u64,
     output: u64,
+    /// Absent in records of the first versions, as the next.
+    #[serde(default)]
+    cached: u64,
+    #[serde(default)]
+    thinking: u64,
     seconds: f64,
 }
 
@@ -624,6 +691,8 @@ pub fn turn(finished: &Finished) -> Value {
         model: report.answered_by.as_ref().map(|(_, model)| model.clone()),
         input: report.usage.input,
         output: report.usage.output,
+        cached: report.usage.cached,
+        thinking: report.usage.thinking,
         seconds: finished.seconds,
     };
     serde_json::to_value(record).unwrap_or(Value::Null)
@@ -658,7 +727,7 @@ pub fn read_turn(value: &Value) -> Option<Finished> {
         changed: record.changed,
         sources: record.sources.into_iter().map(NodeId::new).collect(),
         answered_by: record.provider.zip(record.model),
-        usage: crate::domain::port::Usage { input: record.input, output: record.output },
+        usage: Usage { input: record.input, output: record.output, cached: record.cached, thinking: record.thinking },
         ..TurnReport::of(Conversation::empty())
     };
     Some(Finished {

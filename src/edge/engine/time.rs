@@ -16,7 +16,7 @@ use crate::domain::hash::ContentHasher;
 use crate::domain::id::{OperationId, TurnId};
 use crate::domain::inert::exact;
 use crate::domain::label::Labels;
-use crate::domain::port::{Journal, Sink};
+use crate::domain::port::{Journal, Sink, Streamed};
 use crate::domain::scope::Scope;
 use crate::domain::signal::{Body, Depth, Origin, Sensor, Signal};
 use crate::domain::turn::{Commanded, Ending, Parking, Start, proposal};
@@ -351,7 +351,7 @@ impl Engine {
         let asked = asked(wish);
         let start = Start::Commanded(Box::new(Commanded { signal, action, approval }));
         let (report, under) = self.run(start, None, scope, sink).await;
-        sink(&report.text);
+        sink(Streamed::Text(&report.text));
         let setting = Setting { project: Some(scope.project.clone()), under: Some(under) };
         self.finish(turn, origin.session.clone(), began, asked, report, &setting).await
     }

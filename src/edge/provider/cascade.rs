@@ -2,7 +2,7 @@
 
 use crate::domain::label::Privacy;
 use crate::domain::port::{
-    Completion, Locality, LogLevel, ModelFailure, Prompt, Provider, ProviderError, ProviderErrorKind, Sink,
+    Completion, Locality, LogLevel, ModelFailure, Prompt, Provider, ProviderError, ProviderErrorKind, Sink, Streamed,
 };
 use futures_util::FutureExt;
 use std::panic::AssertUnwindSafe;
@@ -83,7 +83,7 @@ impl Admitted<'_> {
         let sent = AssertUnwindSafe(self.provider.complete(self.prompt, sink)).catch_unwind().await;
         sent.unwrap_or_else(|_| {
             let text = "it broke inside on this request; the log says where".to_string();
-            Err(ProviderError { provider: self.provider.name().to_string(), kind: ProviderErrorKind::Garbled, text })
+            Err(ProviderError::new(self.provider.name(), ProviderErrorKind::Garbled, text))
         })
     }
 }
@@ -130,16 +130,16 @@ impl Cascade {
                     return Err(ModelFailure::Confirm { provider: name, url, prompt });
                 }
                 Err(Shut::Skip(text)) => {
-                    let error = ProviderError { provider: name, kind: ProviderErrorKind::Refused, text };
+                    let error = ProviderError::new(name, ProviderErrorKind::Refused, text);
                     log(LogLevel::Info, error.to_string());
                     failed.push(error);
                     continue;
                 }
             };
             let mut streamed = false;
-            let mut both = |text: &str| {
-                streamed |= !text.is_empty();
-                sink(text);
+            let mut both = |piece: Streamed<'_>| {
+                streamed |= !piece.text().is_empty();
+                sink(piece);
             };
             match admitted.send(&mut both).await {
                 Ok(completion) => return Ok(Reply { completion, locality, privacy: prompt.privacy }),
@@ -151,7 +151,8 @@ impl Cascade {
                     );
                     if streamed {
                         let afresh = if next { " The next one starts afresh." } else { "" };
-                        sink(&format!("\n\n(The answer of {name} broke off here.{afresh})\n\n"));
+                        let words = format!("\n\n(The answer of {name} broke off here.{afresh})\n\n");
+                        sink(Streamed::Text(&words));
                     }
                     failed.push(error);
                 }

@@ -12,6 +12,12 @@ use std::path::PathBuf;
 pub enum Kind {
     /// Chat completions as OpenAI has them, at any address.
     OpenAi,
+    /// OpenAI's newer responses.
+    OpenAiResponses,
+    /// Mistral: OpenAI's chat completions with thoughts of another shape.
+    Mistral,
+    /// xAI: OpenAI's chat completions that count thoughts otherwise.
+    Xai,
     /// Ollama's own.
     Ollama,
     /// Anthropic's messages.
@@ -26,6 +32,9 @@ impl Kind {
     /// Every kind with the word that settings use for it.
     pub const NAMES: &[(&str, Kind)] = &[
         ("openai", Kind::OpenAi),
+        ("openai-responses", Kind::OpenAiResponses),
+        ("mistral", Kind::Mistral),
+        ("xai", Kind::Xai),
         ("ollama", Kind::Ollama),
         ("anthropic", Kind::Anthropic),
         ("gemini", Kind::Gemini),
@@ -41,7 +50,9 @@ impl Kind {
     /// Returns the address that this kind has when none is set.
     pub fn default_url(self) -> &'static str {
         match self {
-            Kind::OpenAi => "https://api.openai.com/v1/",
+            Kind::OpenAi | Kind::OpenAiResponses => "https://api.openai.com/v1/",
+            Kind::Mistral => "https://api.mistral.ai/v1/",
+            Kind::Xai => "https://api.x.ai/v1/",
             Kind::Ollama => "http://127.0.0.1:11434/",
             Kind::Anthropic => "https://api.anthropic.com/v1/",
             Kind::Gemini => "https://generativelanguage.googleapis.com/v1beta/",
@@ -52,7 +63,7 @@ impl Kind {
     /// Returns the path that an address without one gets.
     fn default_path(self) -> &'static str {
         match self {
-            Kind::OpenAi | Kind::Anthropic => "/v1/",
+            Kind::OpenAi | Kind::OpenAiResponses | Kind::Mistral | Kind::Xai | Kind::Anthropic => "/v1/",
             Kind::Ollama => "/",
             Kind::Gemini => "/v1beta/",
             Kind::OpenRouter => "/api/v1/",
@@ -62,7 +73,8 @@ impl Kind {
     /// Returns the path of a streamed chat below the address.
     fn chat_path(self) -> &'static str {
         match self {
-            Kind::OpenAi | Kind::OpenRouter => "chat/completions",
+            Kind::OpenAi | Kind::OpenRouter | Kind::Mistral | Kind::Xai => "chat/completions",
+            Kind::OpenAiResponses => "responses",
             Kind::Ollama => "api/chat",
             Kind::Anthropic => "messages",
             Kind::Gemini => "models",
@@ -72,8 +84,14 @@ impl Kind {
     /// Returns the path of the list of models below the address.
     fn models_path(self) -> &'static str {
         match self {
-            Kind::OpenAi | Kind::OpenRouter | Kind::Anthropic | Kind::Gemini => "models",
             Kind::Ollama => "api/tags",
+            Kind::OpenAi
+            | Kind::OpenAiResponses
+            | Kind::OpenRouter
+            | Kind::Mistral
+            | Kind::Xai
+            | Kind::Anthropic
+            | Kind::Gemini => "models",
         }
     }
 }
@@ -93,7 +111,12 @@ pub struct ProviderConfig {
     pub key: Option<Secret>,
     /// Whether the user declared it to be local. It is believed only of this machine's own addresses.
     pub local: bool,
+    /// How hard it thinks, one of [`EFFORTS`]; as its provider has it without. With one, its thoughts are asked for.
+    pub effort: Option<String>,
 }
+
+/// How hard a model may be told to think.
+pub const EFFORTS: &[&str] = &["none", "minimal", "low", "medium", "high", "max"];
 
 impl fmt::Debug for ProviderConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -210,7 +233,10 @@ impl Address {
         base.set_fragment(None);
         let path = match base.path().trim_end_matches('/') {
             "" => kind.default_path().to_string(),
-            path => format!("{}/", path.strip_suffix("/chat/completions").unwrap_or(path)),
+            path => {
+                let end = format!("/{}", kind.chat_path());
+                format!("{}/", path.strip_suffix(end.as_str()).unwrap_or(path))
+            }
         };
         base.set_path(&path);
         Ok(Address { base, kind, socket: None })
@@ -298,6 +324,10 @@ mod tests {
             "https://h/v1/chat/completions?api-version=3",
         );
         check(Kind::OpenAi, "unix:///run/llm.sock", "http://localhost/v1/chat/completions");
+        check(Kind::OpenAiResponses, "https://h/v1/responses", "https://h/v1/responses");
+        check(Kind::OpenAiResponses, "https://h", "https://h/v1/responses");
+        check(Kind::Mistral, "https://h", "https://h/v1/chat/completions");
+        check(Kind::Xai, "https://h/v1", "https://h/v1/chat/completions");
         check(Kind::Ollama, "http://127.0.0.1:11434", "http://127.0.0.1:11434/api/chat");
         check(Kind::Anthropic, "https://api.anthropic.com", "https://api.anthropic.com/v1/messages");
         check(Kind::OpenRouter, "https://openrouter.ai", "https://openrouter.ai/api/v1/chat/completions");

@@ -4,6 +4,7 @@ use crate::domain::label::Privacy;
 use crate::domain::port::{ProviderError, ProviderErrorKind};
 use crate::edge::provider::config::{Address, ProviderConfig};
 use crate::edge::provider::http::SmallFault;
+use crate::edge::provider::retry::{Again, retry_after};
 use crate::edge::secret::{MASK, Vault};
 use serde_json::Value;
 use std::error::Error as _;
@@ -11,6 +12,20 @@ use std::time::Duration;
 
 /// The most characters of a server's own words that are repeated.
 const MAX_WORDS: usize = 200;
+/// The most of an error's body that is looked at, in bytes.
+const MAX_BODY: usize = 64 * 1024;
+
+/// A failure, and whether it may pass.
+pub(super) struct Failed {
+    pub(super) error: ProviderError,
+    pub(super) again: Option<Again>,
+}
+
+impl From<ProviderError> for Failed {
+    fn from(error: ProviderError) -> Failed {
+        Failed { error, again: None }
+    }
+}
 
 /// Tells faults of one provider.
 pub(super) struct Teller<'a> {
@@ -24,7 +39,7 @@ pub(super) struct Teller<'a> {
 impl Teller<'_> {
     /// Returns an error of this provider.
     pub(super) fn error(&self, kind: ProviderErrorKind, text: impl AsRef<str>) -> ProviderError {
-        ProviderError { provider: self.config.name.clone(), kind, text: self.mask(text.as_ref()) }
+        ProviderError { attempts: 1, ..ProviderError::new(&self.config.name, kind, self.mask(text.as_ref())) }
     }
 
     /// Returns a text without any key.
@@ -41,9 +56,9 @@ impl Teller<'_> {
         self.address.host()
     }
 
-    /// Returns a server's own words, short and on one line, in front of them a space; empty when they may not be told.
-    fn words(&self, words: Option<String>) -> String {
-        let Some(words) = words.filter(|_| !self.privacy.is_kept()) else { return String::new() };
+    /// Returns a server's own words, short and on one line; `None` when they may not be told.
+    fn words(&self, words: Option<String>) -> Option<String> {
+        let words = words.filter(|_| !self.privacy.is_kept())?;
         // Masked before it is cut, so that no half of a key is left.
         let masked = self.mask(&words);
         let line: Vec<&str> =
@@ -53,20 +68,24 @@ impl Teller<'_> {
         if short.len() < line.len() {
             short.push('…');
         }
-        if short.is_empty() { short } else { format!(" (it says: {short})") }
+        Some(short).filter(|short| !short.is_empty())
     }
 
-    /// Returns the error for an HTTP status.
-    pub(super) fn status(&self, status: u16, body: &str, retry: Option<&str>) -> ProviderError {
+    /// Returns the failure for an HTTP status; the server may have said after how long to ask again.
+    pub(super) fn status(&self, status: u16, body: &str, retry: Option<Duration>) -> Failed {
+        // However long it is: its beginning says what it is about.
+        let end = (0..=body.len().min(MAX_BODY)).rev().find(|at| body.is_char_boundary(*at)).unwrap_or(0);
+        let body = body.get(..end).unwrap_or("");
         let body: Value = serde_json::from_str(body).unwrap_or_else(|_| Value::String(body.to_string()));
         self.said(Some(status), &body, retry)
     }
 
-    /// Returns the error for what a server said instead of an answer, with the status if it is known.
-    pub(super) fn said(&self, status: Option<u16>, body: &Value, retry: Option<&str>) -> ProviderError {
+    /// Returns the failure for what a server said instead of an answer, with the status if it is known.
+    pub(super) fn said(&self, status: Option<u16>, body: &Value, retry: Option<Duration>) -> Failed {
         use ProviderErrorKind::{Garbled, Quota, Refused, Timeout, Unreachable};
         let host = self.host();
-        let words = self.words(words_of(body));
+        let cause = self.words(words_of(body));
+        let words = cause.as_deref().map_or_else(String::new, |words| format!(" (it says: {words})"));
         let model = &self.config.model;
         let number = status.map_or_else(String::new, |status| format!("HTTP {status}"));
         let key = if self.config.key.is_some() {
@@ -92,7 +111,8 @@ impl Teller<'_> {
                 (Refused, format!("{host} finds the prompt too large [{number}]: lower the token budget{words}"))
             }
             Some(429) => {
-                let wait = retry.map_or_else(String::new, |after| format!(" after {} seconds", short_number(after)));
+                let wait =
+                    retry.map_or_else(String::new, |after| format!(" after {} seconds", after.as_secs_f32().ceil()));
                 (
                     Quota,
                     format!(
@@ -115,13 +135,15 @@ impl Teller<'_> {
                 (Garbled, format!("{host} broke the answer off with an error: try again, or set another model{words}"))
             }
         };
-        self.error(kind, text)
+        let again = is_passing(status.or_else(|| code_of(body)), body).then_some(Again { after: retry });
+        Failed { error: ProviderError { status, cause, ..self.error(kind, text) }, again }
     }
 
     /// Returns the error for a failed connection. `begun` tells whether a part of the answer had come.
     pub(super) fn web(&self, error: &reqwest::Error, begun: bool) -> ProviderError {
         let host = self.host();
-        let cause = self.words(deepest(error)).replace("(it says: ", "(");
+        let cause = self.words(deepest(error));
+        let told = cause.as_deref().map_or_else(String::new, |cause| format!(" ({cause})"));
         if error.is_timeout() && error.is_connect() {
             return self.error(
                 ProviderErrorKind::Timeout,
@@ -134,7 +156,7 @@ impl Teller<'_> {
         if error.is_builder() {
             return self.error(
                 ProviderErrorKind::Refused,
-                format!("a request to {host} cannot be made: check its URL and key{cause}"),
+                format!("a request to {host} cannot be made: check its URL and key{told}"),
             );
         }
         if begun {
@@ -142,7 +164,8 @@ impl Teller<'_> {
         }
         let way_out =
             if self.address.is_loopback() { "is its server running?" } else { "is the network up, and the URL right?" };
-        self.error(ProviderErrorKind::Unreachable, format!("{host} cannot be reached: {way_out}{cause}"))
+        let error = self.error(ProviderErrorKind::Unreachable, format!("{host} cannot be reached: {way_out}{told}"));
+        ProviderError { cause, ..error }
     }
 
     /// Returns the error for silence.
@@ -183,26 +206,26 @@ impl Teller<'_> {
         )
     }
 
-    /// Returns the error of genai. `begun` tells whether a part of the answer had come.
-    pub(super) fn genai(&self, error: &genai::Error, begun: bool) -> ProviderError {
+    /// Returns the failure behind an error of genai. `begun` tells whether a part of the answer had come.
+    pub(super) fn genai(&self, error: &genai::Error, begun: bool) -> Failed {
         match error {
             genai::Error::WebStream { error, .. } => {
                 if let Some(genai::Error::HttpError { status, body, headers, .. }) =
                     error.downcast_ref::<genai::Error>()
                 {
-                    let retry = headers.get("retry-after").and_then(|value| value.to_str().ok());
-                    return self.status(status.as_u16(), body, retry);
+                    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+                    return self.status(status.as_u16(), body, retry_after(header, jiff::Timestamp::now()));
                 }
                 match error.downcast_ref::<reqwest::Error>() {
-                    Some(error) => self.web(error, begun),
-                    None => self.garbled("it is not UTF-8"),
+                    Some(error) => self.web(error, begun).into(),
+                    None => self.garbled("it is not UTF-8").into(),
                 }
             }
             genai::Error::ChatResponse { body, .. } => self.said(None, body, None),
             genai::Error::StreamParse { .. } | genai::Error::JsonValueExt(_) | genai::Error::SerdeJson(_) => {
-                self.garbled("a part of it is not of its protocol")
+                self.garbled("a part of it is not of its protocol").into()
             }
-            _ => self.garbled("the request or the answer is not of its protocol"),
+            _ => self.garbled("the request or the answer is not of its protocol").into(),
         }
     }
 
@@ -211,7 +234,7 @@ impl Teller<'_> {
         match fault {
             SmallFault::Web(error) => self.web(error, false),
             SmallFault::Timeout => self.silent(None),
-            SmallFault::Status(status, body) => self.status(*status, body, None),
+            SmallFault::Status(status, body) => self.status(*status, body, None).error,
             SmallFault::Garbled(what) => self.garbled(what),
         }
     }
@@ -262,13 +285,18 @@ fn bad_key(body: &Value) -> bool {
     text.contains("API_KEY_INVALID") || text.contains("API key not valid") || text.contains("invalid_api_key")
 }
 
-/// Returns the digits of a header that should hold a number; a date stays away.
-fn short_number(text: &str) -> &str {
-    let text = text.trim();
-    if !text.is_empty() && text.len() <= 8 && text.bytes().all(|b| b.is_ascii_digit() || b == b'.') {
-        text
-    } else {
-        "some"
+/// Tells whether the same request may well be answered later: too many at once, or a fault of the server's own. Where no
+/// money is left it is not.
+fn is_passing(status: Option<u16>, body: &Value) -> bool {
+    let spent = ["/error/code", "/error/type", "/code", "/type"]
+        .iter()
+        .filter_map(|at| body.pointer(at).and_then(Value::as_str))
+        .any(|word| word.contains("insufficient_quota") || word.contains("billing"));
+    match status {
+        Some(429) => !spent,
+        Some(501) => false,
+        Some(status) => status >= 500,
+        None => false,
     }
 }
 

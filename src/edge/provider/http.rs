@@ -1,6 +1,7 @@
 //! The one HTTP client of all providers, its time-outs and limits, and bounded reading of small answers.
 
 use crate::edge::provider::config::{Address, ConfigError};
+use crate::edge::provider::retry::Retries;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
@@ -57,6 +58,7 @@ pub struct Clients {
     outward: reqwest::Client,
     loopback: reqwest::Client,
     timeouts: Timeouts,
+    retries: Retries,
 }
 
 impl Clients {
@@ -67,7 +69,18 @@ impl Clients {
             outward: builder(timeouts).build()?,
             loopback: builder(timeouts).no_proxy().resolve_to_addrs("localhost", &here).build()?,
             timeouts,
+            retries: Retries::default(),
         })
+    }
+
+    /// Makes failed requests again by these rules.
+    pub fn retrying(self, retries: Retries) -> Clients {
+        Clients { retries, ..self }
+    }
+
+    /// Returns by which rules failed requests are made again.
+    pub fn retries(&self) -> Retries {
+        self.retries.clone()
     }
 
     /// Returns the time-outs.

@@ -1,7 +1,7 @@
 //! The providers that need no more than a key, and how settings become a cascade.
 
 use crate::edge::config::ProviderSetting;
-use crate::edge::provider::config::{Kind, ProviderConfig};
+use crate::edge::provider::config::{EFFORTS, Kind, ProviderConfig};
 use crate::edge::secret::Vault;
 
 /// A provider that we know by name.
@@ -29,6 +29,9 @@ pub const KNOWN: &[Known] = &[
     known("deepseek", Kind::OpenAi, "https://api.deepseek.com/v1/", "deepseek-chat"),
     known("nvidia", Kind::OpenAi, "https://integrate.api.nvidia.com/v1/", "meta/llama-3.3-70b-instruct"),
     known("anthropic", Kind::Anthropic, "https://api.anthropic.com/v1/", "claude-sonnet-4-5"),
+    known("mistral", Kind::Mistral, "https://api.mistral.ai/v1/", "mistral-medium-latest"),
+    known("xai", Kind::Xai, "https://api.x.ai/v1/", "grok-4"),
+    Known { keyless: true, ..known("llamacpp", Kind::OpenAi, "http://127.0.0.1:8080/v1/", ANY_MODEL) },
 ];
 
 const fn known(name: &'static str, kind: Kind, url: &'static str, model: &'static str) -> Known {
@@ -48,6 +51,8 @@ pub struct Declared {
     pub model: Option<String>,
     /// Whether the user says that it is local.
     pub local: bool,
+    /// How hard it thinks.
+    pub effort: Option<String>,
 }
 
 impl From<&ProviderSetting> for Declared {
@@ -60,6 +65,7 @@ impl From<&ProviderSetting> for Declared {
             url: setting.url.clone(),
             model: setting.model.clone(),
             local: setting.local,
+            effort: setting.effort.clone(),
         }
     }
 }
@@ -122,7 +128,11 @@ fn place(name: &str, declared: &[Declared], vault: &Vault) -> Place {
         (None, None) => return left("it is not known; declare it with a kind, a URL and a model".into()),
     };
     let url = declared.and_then(|declared| declared.url.clone()).or_else(|| known.map(|known| known.url.to_string()));
-    let key = vault.key(name).cloned();
+    let effort = declared.and_then(|declared| declared.effort.clone());
+    if let Some(word) = effort.as_deref().filter(|word| !EFFORTS.contains(word)) {
+        return left(format!("“{word}” is no effort; write one of {}", EFFORTS.join(", ")));
+    }
+    let key = vault.key(name);
     // Whoever gives an address of their own may run a server that wants no key.
     let keyless = own_url
         || declared.is_some_and(|declared| declared.local)
@@ -147,5 +157,6 @@ fn place(name: &str, declared: &[Declared], vault: &Vault) -> Place {
             .unwrap_or_else(|| ANY_MODEL.to_string()),
         key,
         local: declared.is_some_and(|declared| declared.local),
+        effort,
     })
 }

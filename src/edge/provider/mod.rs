@@ -9,8 +9,11 @@ mod fault;
 pub mod http;
 pub mod known;
 pub mod models;
+mod reading;
 mod request;
+pub mod retry;
 pub mod served;
+mod tags;
 mod watch;
 
 pub mod recall;

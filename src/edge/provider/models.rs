@@ -31,7 +31,9 @@ pub async fn list_models(config: &ProviderConfig, clients: &Clients, vault: &Vau
     let teller = Teller { config, address: &address, vault, privacy: Privacy::Open };
     let body = get_json(request, clients.timeouts()).await.map_err(|fault| teller.small(&fault))?;
     let (list, name) = match config.kind {
-        Kind::OpenAi | Kind::OpenRouter | Kind::Anthropic => ("data", "id"),
+        Kind::OpenAi | Kind::OpenAiResponses | Kind::OpenRouter | Kind::Mistral | Kind::Xai | Kind::Anthropic => {
+            ("data", "id")
+        }
         Kind::Gemini | Kind::Ollama => ("models", "name"),
     };
     let Some(models) = body.get(list).and_then(Value::as_array) else {

@@ -7,7 +7,9 @@ use crate::domain::gate::secret::mask;
 use crate::domain::id::NodeId;
 use crate::domain::label::Labels;
 use crate::domain::memory::view::View;
-use crate::domain::port::{Completion, Locality, Prompt, Provider, ProviderError, ProviderErrorKind, Sink, Usage};
+use crate::domain::port::{
+    Completion, Locality, Prompt, Provider, ProviderError, ProviderErrorKind, Sink, Streamed, Thinking, Usage,
+};
 use crate::domain::recall::answer::{Narrowed, Notes, Reply, answer};
 use crate::domain::recall::grammar::parse;
 use crate::domain::recall::report::report;
@@ -67,14 +69,16 @@ impl Provider for RecallProvider {
         // An answer stands in a chat, and what stands there may be sent to another model later.
         let (text, _) = mask(&reply.text);
         for piece in pieces(&text) {
-            sink(piece);
+            sink(Streamed::Text(piece));
         }
         Ok(Completion {
             provider: NAME.to_string(),
             model: "no model".to_string(),
             text,
+            thinking: Thinking::default(),
             calls: reply.calls,
             // The grammar takes every text of a call from the words that were typed.
+            unreadable: Vec::new(),
             labels: Labels::USER,
             usage: Some(Usage::default()),
             sources: reply.sources,
@@ -99,11 +103,9 @@ impl RecallProvider {
             };
             answer(&parse(&typed, now), &notes)
         });
-        work.await.map_err(|_| ProviderError {
-            provider: NAME.to_string(),
-            kind: ProviderErrorKind::Garbled,
-            text: "the built-in provider failed on this request; please say it in other words, and report it"
-                .to_string(),
+        work.await.map_err(|_| {
+            let text = "the built-in provider failed on this request; please say it in other words, and report it";
+            ProviderError::new(NAME, ProviderErrorKind::Garbled, text)
         })
     }
 }

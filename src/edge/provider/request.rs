@@ -3,10 +3,13 @@
 //! Providers refuse a conversation in which a call has no result or a result no call,
 //! and ids of calls that another provider made up; both happen after an interrupt or when a cascade moves on.
 
-use crate::domain::port::{Call, Message, Prompt};
+use crate::domain::port::{Call, Message, Prompt, Thought};
 use crate::domain::signal::Role;
 use crate::edge::provider::config::Kind;
-use genai::chat::{ChatMessage, ChatRequest, ContentPart, MessageContent, Tool, ToolCall, ToolName, ToolResponse};
+use genai::chat::{
+    CacheControl, ChatMessage, ChatRequest, ContentPart, CustomPart, MessageContent, Tool, ToolCall, ToolName,
+    ToolResponse,
+};
 use serde_json::Value;
 
 /// Stands for the result of a call that was never carried out.
@@ -14,16 +17,17 @@ const NO_RESULT: &str = "There is no result: the call was not carried out.";
 /// Stands in front of a conversation that would begin with the model.
 const LEFT_OUT: &str = "(Earlier messages are left out.)";
 
-/// Returns genai's request for a prompt.
-pub(super) fn request(prompt: &Prompt, kind: Kind) -> ChatRequest {
-    let mut messages = history(&prompt.messages, kind);
+/// Returns genai's request for a prompt to the provider of this kind that knows its own thoughts by this name.
+pub(super) fn request(prompt: &Prompt, kind: Kind, own: &str) -> ChatRequest {
+    let mut messages = history(&prompt.messages, kind, own);
     if messages.is_empty() {
         messages.push(ChatMessage::user(prompt.typed.clone()));
     }
-    let mut request = ChatRequest::from_messages(messages);
-    if !prompt.system.trim().is_empty() {
-        request = request.with_system(prompt.system.clone());
-    }
+    let request = match cached(prompt, kind) {
+        Some(system) => ChatRequest::from_messages(system.into_iter().chain(messages).collect()),
+        None if prompt.system.trim().is_empty() => ChatRequest::from_messages(messages),
+        None => ChatRequest::from_messages(messages).with_system(prompt.system.clone()),
+    };
     if prompt.tools.is_empty() {
         return request;
     }
@@ -34,7 +38,32 @@ pub(super) fn request(prompt: &Prompt, kind: Kind) -> ChatRequest {
     }))
 }
 
-fn history(messages: &[Message], kind: Kind) -> Vec<ChatMessage> {
+/// Returns the system text in two parts, the first of which does not change from turn to turn and is marked for the
+/// provider's cache, with the tools that stand before it; `None` where there is no such part, or no such mark.
+fn cached(prompt: &Prompt, kind: Kind) -> Option<Vec<ChatMessage>> {
+    let marks = match kind {
+        Kind::Anthropic => true,
+        // These cache what begins alike by themselves.
+        Kind::OpenAi
+        | Kind::OpenAiResponses
+        | Kind::Mistral
+        | Kind::Xai
+        | Kind::OpenRouter
+        | Kind::Gemini
+        | Kind::Ollama => false,
+    };
+    let (stable, rest) = prompt.system.split_at_checked(prompt.stable).filter(|_| marks)?;
+    if stable.trim().is_empty() {
+        return None;
+    }
+    let mut parts = vec![ChatMessage::system(stable).with_options(CacheControl::Ephemeral)];
+    if !rest.trim().is_empty() {
+        parts.push(ChatMessage::system(rest));
+    }
+    Some(parts)
+}
+
+fn history(messages: &[Message], kind: Kind, own: &str) -> Vec<ChatMessage> {
     let mut told = Vec::new();
     let mut rest = messages.iter().peekable();
     while let Some(message) = rest.next() {
@@ -43,14 +72,15 @@ fn history(messages: &[Message], kind: Kind) -> Vec<ChatMessage> {
             Message::Text { role: Role::User | Role::Tool, text } => told.push(ChatMessage::user(text.clone())),
             Message::Text { role: Role::Assistant, text } => told.push(ChatMessage::assistant(text.clone())),
             Message::Result { tool, text, .. } => told.push(stray(tool, text)),
-            Message::Calls { text, calls } => {
+            Message::Calls { text, calls, thinking } => {
                 let mut results: Vec<(&str, &str, &str)> = Vec::new();
                 while let Some(Message::Result { call, tool, text }) =
                     rest.next_if(|next| matches!(next, Message::Result { .. }))
                 {
                     results.push((call, tool, text));
                 }
-                told.extend(exchange(text, calls, &results, kind));
+                let thoughts = if thinking.by == own { thinking.thoughts.as_slice() } else { &[] };
+                told.extend(exchange((text, thoughts, calls), &results, kind));
             }
         }
     }
@@ -61,8 +91,12 @@ fn history(messages: &[Message], kind: Kind) -> Vec<ChatMessage> {
 }
 
 /// Returns what a model said with its calls, then one result for each call.
-fn exchange(text: &str, calls: &[Call], results: &[(&str, &str, &str)], kind: Kind) -> Vec<ChatMessage> {
-    let mut parts: Vec<ContentPart> = Vec::new();
+fn exchange(
+    (text, thoughts, calls): (&str, &[Thought], &[Call]),
+    results: &[(&str, &str, &str)],
+    kind: Kind,
+) -> Vec<ChatMessage> {
+    let mut parts: Vec<ContentPart> = handed_back(thoughts, kind);
     if !text.trim().is_empty() {
         parts.push(ContentPart::Text(text.to_string()));
     }
@@ -71,7 +105,10 @@ fn exchange(text: &str, calls: &[Call], results: &[(&str, &str, &str)], kind: Ki
             call_id: id_for(kind, &call.id),
             fn_name: call.tool.clone(),
             fn_arguments: Value::Object(call.args.clone()),
-            thought_signatures: None,
+            thought_signatures: thoughts.iter().find_map(|thought| match thought {
+                Thought::OfCall { call: of, signature } if *of == call.id => Some(vec![signature.clone()]),
+                Thought::OfCall { .. } | Thought::Words { .. } | Thought::Sealed(_) => None,
+            }),
         })
     }));
     let mut told = Vec::new();
@@ -90,11 +127,38 @@ fn exchange(text: &str, calls: &[Call], results: &[(&str, &str, &str)], kind: Ki
         // All results of one answer belong in one message.
         Kind::Anthropic | Kind::Gemini if !answers.is_empty() => told.push(ChatMessage::from(answers)),
         Kind::Anthropic | Kind::Gemini => {}
-        Kind::OpenAi | Kind::OpenRouter | Kind::Ollama => told.extend(answers.into_iter().map(ChatMessage::from)),
+        Kind::OpenAi | Kind::OpenAiResponses | Kind::OpenRouter | Kind::Mistral | Kind::Xai | Kind::Ollama => {
+            told.extend(answers.into_iter().map(ChatMessage::from));
+        }
     }
     let strays = results.iter().filter(|(id, _, _)| !calls.iter().any(|call| call.id == *id));
     told.extend(strays.map(|(_, tool, text)| stray(tool, text)));
     told
+}
+
+/// Returns thoughts as their provider wants them back.
+fn handed_back(thoughts: &[Thought], kind: Kind) -> Vec<ContentPart> {
+    let mut parts = Vec::new();
+    for thought in thoughts {
+        match (thought, kind) {
+            (Thought::Words { text, signature: Some(signature) }, Kind::Anthropic) => {
+                parts.push(ContentPart::ThoughtSignature(signature.clone()));
+                parts.push(ContentPart::ReasoningContent(text.clone()));
+            }
+            (Thought::Words { text, .. }, Kind::OpenAi | Kind::Mistral | Kind::Xai) => {
+                parts.push(ContentPart::ReasoningContent(text.clone()))
+            }
+            (Thought::Words { signature: Some(signature), .. }, Kind::OpenAiResponses) => {
+                parts.push(ContentPart::ThoughtSignature(signature.clone()));
+            }
+            (Thought::Sealed(value), Kind::Anthropic | Kind::OpenRouter) => {
+                parts.push(ContentPart::Custom(CustomPart { model_iden: None, data: value.clone() }));
+            }
+            // The words of others are for people; signatures of calls stand with the calls.
+            (Thought::Words { .. } | Thought::Sealed(_) | Thought::OfCall { .. }, _) => {}
+        }
+    }
+    parts
 }
 
 /// Returns a result without its call, as words.
@@ -102,13 +166,19 @@ fn stray(tool: &str, text: &str) -> ChatMessage {
     ChatMessage::user(format!("Result of the tool {tool}:\n{text}"))
 }
 
-/// Returns an id of a call as a protocol accepts it: at most 40 letters, digits, `_` and `-`.
+/// Returns an id of a call as a protocol accepts it: at most 40 letters, digits, `_` and `-`; for Mistral nine letters
+/// and digits.
 /// Gemini takes any, and genai knows by the shape of one that it was made up.
 fn id_for(kind: Kind, id: &str) -> String {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
     match kind {
         Kind::Gemini => id.to_string(),
-        Kind::OpenAi | Kind::OpenRouter | Kind::Ollama | Kind::Anthropic => {
+        Kind::Mistral => {
+            let nine = id.len() == 9 && id.bytes().all(|b| b.is_ascii_alphanumeric());
+            let hash = blake3::hash(id.as_bytes()).to_hex();
+            if nine { id.to_string() } else { hash.get(..9).unwrap_or_default().to_string() }
+        }
+        Kind::OpenAi | Kind::OpenAiResponses | Kind::OpenRouter | Kind::Xai | Kind::Ollama | Kind::Anthropic => {
             if !id.is_empty() && id.len() <= 40 && id.bytes().all(plain) {
                 id.to_string()
             } else {

@@ -4,16 +4,17 @@
 //! and stops what would make genai ask for any amount of memory.
 
 use crate::edge::provider::config::Kind;
+use crate::edge::provider::http::Limits;
 use genai::chat::{ChatFrameSink, FrameCtx, RawFrameRef};
 use parking_lot::Mutex;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio::time::Instant;
 
 /// The largest single piece of a stream, in bytes.
 const MAX_PIECE: usize = 8 * 1024 * 1024;
 
 /// What was seen of a stream.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Seen {
     /// When the server last gave a sign of life; `None` before the first.
     pub(super) alive: Option<Instant>,
@@ -25,6 +26,14 @@ pub(super) struct Seen {
     pub(super) error: Option<Value>,
     /// Why the stream was stopped.
     pub(super) stopped: Option<Stopped>,
+    /// How many tokens were thoughts, where genai does not tell.
+    pub(super) thinking: u64,
+    /// Whether thoughts came in the field `reasoning_content`.
+    pub(super) reasoning_content: bool,
+    /// Whether words came as lists of parts, as Mistral sends thoughts.
+    pub(super) chunked: bool,
+    /// Whether thoughts came in blocks that only the provider can read.
+    pub(super) detailed: bool,
 }
 
 /// Why a stream was stopped before it was parsed.
@@ -41,15 +50,21 @@ pub(super) enum Stopped {
 /// The watch over one stream.
 pub(super) struct Watch {
     kind: Kind,
-    calls: usize,
+    limits: Limits,
     seen: Mutex<Seen>,
+    /// Blocks of thoughts as OpenRouter sends them, put together from their pieces.
+    details: Mutex<Details>,
 }
 
 impl Watch {
-    /// Starts a watch that allows so many calls.
-    pub(super) fn new(kind: Kind, calls: usize) -> Self {
-        let seen = Seen { alive: None, begun: false, finished: false, error: None, stopped: None };
-        Watch { kind, calls, seen: Mutex::new(seen) }
+    /// Starts a watch that allows so much.
+    pub(super) fn new(kind: Kind, limits: Limits) -> Self {
+        Watch { kind, limits, seen: Mutex::default(), details: Mutex::default() }
+    }
+
+    /// Returns the blocks of thoughts that only the provider can read.
+    pub(super) fn take_details(&self) -> Vec<Value> {
+        std::mem::take(&mut *self.details.lock()).blocks
     }
 
     /// Returns what was seen up to now.
@@ -70,7 +85,14 @@ impl Watch {
         }
         let parsed = || serde_json::from_str::<Value>(data).unwrap_or(Value::Null);
         match self.kind {
-            Kind::Anthropic => seen.finished |= event == Some("message_stop"),
+            Kind::Anthropic => {
+                seen.finished |= event == Some("message_stop");
+                if data.contains("thinking_tokens") {
+                    let tokens =
+                        parsed().pointer("/usage/output_tokens_details/thinking_tokens").and_then(Value::as_u64);
+                    seen.thinking = tokens.unwrap_or(seen.thinking);
+                }
+            }
             Kind::Gemini => {
                 seen.finished |= data.contains("finishReason")
                     && parsed().pointer("/candidates/0/finishReason").is_some_and(Value::is_string);
@@ -84,18 +106,28 @@ impl Watch {
                     }
                 }
             }
-            Kind::OpenAi | Kind::OpenRouter => {
+            Kind::OpenAiResponses => look_at_response(&mut seen, data, self.limits.calls),
+            Kind::OpenAi | Kind::OpenRouter | Kind::Mistral | Kind::Xai => {
                 if data == "[DONE]" {
                     seen.finished = true;
                     return None;
                 }
                 let value = parsed();
                 seen.finished |= value.pointer("/choices/0/finish_reason").is_some_and(Value::is_string);
+                let thoughts = value.pointer("/choices/0/delta/reasoning_content").and_then(Value::as_str);
+                seen.reasoning_content |= thoughts.is_some_and(|words| !words.is_empty());
+                seen.chunked |= value.pointer("/choices/0/delta/content").is_some_and(Value::is_array);
+                if self.kind == Kind::OpenRouter
+                    && let Some(Value::Array(blocks)) = value.pointer("/choices/0/delta/reasoning_details")
+                {
+                    seen.detailed = true;
+                    self.details.lock().take(blocks, self.limits.text);
+                }
                 let calls = value.pointer("/choices/0/delta/tool_calls").and_then(Value::as_array);
                 for call in calls.into_iter().flatten() {
                     let index = call.get("index").and_then(Value::as_u64);
                     match index.and_then(|index| usize::try_from(index).ok()) {
-                        Some(index) if index < self.calls => {}
+                        Some(index) if index < self.limits.calls => {}
                         Some(_) => seen.stopped = Some(Stopped::Calls),
                         None => seen.stopped = Some(Stopped::Unnumbered),
                     }
@@ -103,6 +135,74 @@ impl Watch {
             }
         }
         seen.stopped
+    }
+}
+
+/// Looks at an event of OpenAI's responses. genai passes over errors, and makes a call for each number.
+fn look_at_response(seen: &mut Seen, data: &str, calls: usize) {
+    if !["response.completed", "response.incomplete", "response.failed", "error", "output_item"]
+        .iter()
+        .any(|word| data.contains(word))
+    {
+        return;
+    }
+    let event = serde_json::from_str::<Value>(data).unwrap_or(Value::Null);
+    match event.get("type").and_then(Value::as_str) {
+        Some("response.completed" | "response.incomplete") => seen.finished = true,
+        Some("response.failed") => seen.error = Some(event.get("response").cloned().unwrap_or(Value::Null)),
+        Some("error") => seen.error = Some(event),
+        Some("response.output_item.added") => {
+            let index = event.get("output_index").and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok());
+            // Words and thoughts have numbers as well.
+            if index.is_none_or(|index| index > calls.saturating_mul(4)) {
+                seen.stopped = Some(Stopped::Calls);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Blocks of thoughts, put together.
+#[derive(Default)]
+struct Details {
+    blocks: Vec<Value>,
+    bytes: usize,
+}
+
+impl Details {
+    /// Takes pieces of blocks; those of one block have one number, and their words follow one another.
+    /// Beyond so many bytes nothing more is kept: half of what is signed is worth nothing.
+    fn take(&mut self, pieces: &[Value], most: usize) {
+        self.bytes = self.bytes.saturating_add(pieces.iter().map(|piece| piece.to_string().len()).sum());
+        if self.bytes > most {
+            self.blocks.clear();
+            return;
+        }
+        for piece in pieces {
+            let same = |block: &Value| {
+                ["index", "type"].iter().all(|name| block.get(*name) == piece.get(*name))
+                    && piece.get("index").is_some()
+            };
+            match (self.blocks.last_mut().filter(|block| same(block)), piece.as_object()) {
+                (Some(Value::Object(block)), Some(piece)) => {
+                    piece.iter().for_each(|(name, more)| join(block, name, more))
+                }
+                _ => self.blocks.push(piece.clone()),
+            }
+        }
+    }
+}
+
+/// Adds a field of a piece to its block.
+fn join(block: &mut Map<String, Value>, name: &str, more: &Value) {
+    match (block.get_mut(name), more) {
+        (Some(Value::String(words)), Value::String(more)) if matches!(name, "text" | "summary" | "data") => {
+            words.push_str(more);
+        }
+        (_, Value::Null) => {}
+        _ => {
+            block.insert(name.to_string(), more.clone());
+        }
     }
 }
 

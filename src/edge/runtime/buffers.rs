@@ -202,8 +202,14 @@ mod tests {
             let mut config = Config::read(&Surroundings { variables });
             config.cascade = Some(vec!["mute".to_string()]);
             let (name, kind) = ("mute".to_string(), "openai".to_string());
-            config.providers =
-                vec![ProviderSetting { name, kind, url: Some(url), model: Some("m".into()), local: true }];
+            config.providers = vec![ProviderSetting {
+                name,
+                kind,
+                url: Some(url),
+                model: Some("m".into()),
+                local: true,
+                effort: None,
+            }];
             let own = Channel::own(outbox.clone());
             let clients = Clients::of(own.clone());
             let (inbox, events) = mpsc::unbounded_channel();

@@ -110,7 +110,7 @@ impl Drop for Answering {
 }
 
 /// The requests that only look at what is there, and of which nothing leaves this machine.
-const LOOKS: [&str; 17] = [
+const LOOKS: [&str; 18] = [
     "hello",
     "status",
     "plans",
@@ -128,6 +128,7 @@ const LOOKS: [&str; 17] = [
     "memory-page",
     "blame",
     // Of a client that joined they do not count.
+    "provider-settings",
     "org-settings",
 ];
 
@@ -334,8 +335,14 @@ mod tests {
             let mut room = room_with(command, |config| {
                 let (name, kind) = ("silent".to_string(), "openai".to_string());
                 config.cascade = Some(vec![name.clone()]);
-                config.providers =
-                    vec![ProviderSetting { name, kind, url: Some(url), model: Some("m".into()), local: true }];
+                config.providers = vec![ProviderSetting {
+                    name,
+                    kind,
+                    url: Some(url),
+                    model: Some("m".into()),
+                    local: true,
+                    effort: None,
+                }];
             })
             .await;
             room.take(asked).await;

@@ -3,6 +3,7 @@
 use crate::domain::id::{SessionId, TurnId};
 use crate::domain::inert::Inert;
 use crate::domain::label::Privacy;
+use crate::domain::port::Streamed;
 use crate::domain::sexp::plist::Plist;
 use crate::domain::sexp::reader::Sexp;
 use crate::domain::signal::{Origin, Role, Said};
@@ -289,9 +290,9 @@ impl Turn {
         }
     }
 
-    fn stream(&self, text: &str) {
+    fn stream(&self, piece: Streamed<'_>) {
         for channel in self.hearers.iter() {
-            channel.outbox.stream(&self.session.0, &self.name.0, text);
+            channel.outbox.stream(&self.session.0, &self.name.0, piece);
         }
     }
 
@@ -308,8 +309,8 @@ impl Turn {
         let started =
             Plist::new().keyword("action", "turn-started").text("turn", name.0.as_str()).maybe("follows", follows);
         self.tell("event", started);
-        let mut stream = Inert::default();
-        let mut sink = |text: &str| self.stream(&stream.push(text));
+        let mut telling = Telling::new(self);
+        let mut sink = |piece: Streamed<'_>| telling.hear(piece);
         let result = match work {
             Work::Ask(ask) => Ok(engine.ask(*ask, name.clone(), &mut sink).await),
             Work::Decide { origin, decided: Ok(decided), .. } => {
@@ -319,12 +320,12 @@ impl Turn {
             Work::Say(text) => {
                 let mut report = TurnReport::of(Conversation::empty());
                 report.text = text;
-                sink(&report.text);
+                sink(Streamed::Text(&report.text));
                 let (turn, session, asked) = (name.clone(), session.clone(), self.asked.clone());
                 Ok(Finished { turn, session, at: self.began, asked, seconds: 0.0, report })
             }
         };
-        self.stream(&stream.finish());
+        telling.finish();
         match result {
             Ok(finished) => self.done(&finished),
             Err(why) => {
@@ -383,6 +384,70 @@ impl Turn {
     }
 }
 
+/// What a turn says and thinks, on its way to those who hear it: inert, and with thoughts counted.
+struct Telling<'a> {
+    turn: &'a Turn,
+    text: Inert,
+    thoughts: Inert,
+    /// Thoughts that are not counted yet.
+    uncounted: String,
+    /// The tokens of the thoughts before those; `None` while nothing is thought.
+    tokens: Option<usize>,
+}
+
+/// So many bytes of thoughts are counted at a time.
+const COUNTED: usize = 4096;
+
+impl<'a> Telling<'a> {
+    fn new(turn: &'a Turn) -> Self {
+        Telling { turn, text: Inert::default(), thoughts: Inert::default(), uncounted: String::new(), tokens: None }
+    }
+
+    fn hear(&mut self, piece: Streamed<'_>) {
+        match piece {
+            _ if piece.is_empty() => {}
+            Streamed::Text(text) => {
+                self.end_thoughts();
+                self.turn.stream(Streamed::Text(&self.text.push(text)));
+            }
+            Streamed::Thought(text) => {
+                if self.tokens.is_none() {
+                    // What was held back of the words before comes before.
+                    self.turn.stream(Streamed::Text(&self.text.finish()));
+                    self.tokens = Some(0);
+                }
+                self.uncounted.push_str(text);
+                if self.uncounted.len() > COUNTED {
+                    self.count();
+                }
+                self.turn.stream(Streamed::Thought(&self.thoughts.push(text)));
+            }
+        }
+    }
+
+    fn count(&mut self) {
+        let more = self.turn.engine.tokens.count(&self.uncounted);
+        self.tokens = Some(self.tokens.unwrap_or(0) + more);
+        self.uncounted.clear();
+    }
+
+    /// Says that what was thought up to now is over, and how long it was.
+    fn end_thoughts(&mut self) {
+        if self.tokens.is_none() {
+            return;
+        }
+        self.count();
+        self.turn.stream(Streamed::Thought(&self.thoughts.finish()));
+        let over = Plist::new().text("turn", self.turn.name.0.as_str()).text("thought", "");
+        self.turn.tell("stream-chunk", over.maybe_int("tokens", self.tokens.take()));
+    }
+
+    fn finish(mut self) {
+        self.end_thoughts();
+        self.turn.stream(Streamed::Text(&self.text.finish()));
+    }
+}
+
 /// Returns how private a chat says that something of it is. What it says otherwise than we would is the strictest.
 fn privacy_at(payload: &Sexp) -> Privacy {
     match payload.get("private").and_then(Sexp::as_name).map(Privacy::tier) {
@@ -415,7 +480,8 @@ mod tests {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
         let url = format!("http://{}/v1/", listener.local_addr().expect("an address"));
         let (name, kind, model) = ("silent".to_string(), "openai".to_string(), Some("m".to_string()));
-        config.providers = vec![ProviderSetting { name: name.clone(), kind, url: Some(url), model, local: true }];
+        config.providers =
+            vec![ProviderSetting { name: name.clone(), kind, url: Some(url), model, local: true, effort: None }];
         config.cascade = Some(vec![name]);
         listener
     }

@@ -19,7 +19,7 @@ use crate::edge::runtime::clients::{Channel, Clients, OWN};
 use crate::edge::runtime::hall::{self, Host};
 use crate::edge::runtime::outbox::Outbox;
 use crate::edge::runtime::{Ears, Event, Letter, buffers, end, listen, tell};
-use crate::edge::secret::{Secret, Vault, read_env_file};
+use crate::edge::secret::{Vault, keys_of, read_env_file};
 use parking_lot::Mutex;
 use std::path::Path;
 use std::sync::Arc;
@@ -384,17 +384,8 @@ impl Drop for Shut {
 
 /// Gathers the keys that Emacs gave, and those of the environment.
 fn vault(settings: &Sexp, config: &Config, surroundings: Surroundings) -> Vault {
-    let given = settings.list_at("keys").iter().filter_map(|entry| match entry {
-        Sexp::Dotted(items, key) => {
-            Some((items.first()?.as_name()?.to_string(), Secret::new(key.as_text()?.to_string())))
-        }
-        Sexp::List(items) => {
-            Some((items.first()?.as_name()?.to_string(), Secret::new(items.get(1)?.as_text()?.to_string())))
-        }
-        _ => None,
-    });
     let env_file = read_env_file(&config.settings.join(".env")).unwrap_or_default();
-    Vault::gather(given, surroundings.variables, env_file)
+    Vault::gather(keys_of(settings), surroundings.variables, env_file)
 }
 
 #[cfg(test)]

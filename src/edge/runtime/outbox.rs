@@ -4,6 +4,7 @@
 //! stand gives way to what tells it newer; what is shown elsewhere too is left out, with a note; what must arrive
 //! (the end of a turn, an answer) comes in a short form at the worst.
 
+use crate::domain::port::Streamed;
 use crate::domain::sexp::plist::{Plist, message};
 use crate::domain::sexp::reader::{MAX_BYTES, Sexp};
 use parking_lot::Mutex;
@@ -56,6 +57,8 @@ enum Item {
     Chunk {
         session: String,
         turn: String,
+        /// The field in which the text goes: `text` or `thought`.
+        field: &'static str,
         text: String,
     },
 }
@@ -195,8 +198,12 @@ impl Outbox {
         true
     }
 
-    /// Puts streamed text in; it is joined with what waits of the same turn.
-    pub fn stream(&self, session: &str, turn: &str, text: &str) {
+    /// Puts streamed text in; it is joined with what waits of the same turn and kind.
+    pub fn stream(&self, session: &str, turn: &str, streamed: Streamed<'_>) {
+        let (field, text) = match streamed {
+            Streamed::Text(text) => ("text", text),
+            Streamed::Thought(text) => ("thought", text),
+        };
         if text.is_empty() {
             return;
         }
@@ -206,8 +213,8 @@ impl Outbox {
             return;
         }
         let joined = match queue.items.back_mut() {
-            Some(Item::Chunk { turn: last, text: waiting, .. })
-                if last == turn && waiting.len() + text.len() <= CHUNK =>
+            Some(Item::Chunk { turn: last, field: of, text: waiting, .. })
+                if last == turn && *of == field && waiting.len() + text.len() <= CHUNK =>
             {
                 waiting.push_str(text);
                 true
@@ -218,7 +225,7 @@ impl Outbox {
             queue.bytes += text.len();
         } else {
             let (session, turn, text) = (session.to_string(), turn.to_string(), text.to_string());
-            queue.put(Item::Chunk { session, turn, text });
+            queue.put(Item::Chunk { session, turn, field, text });
         }
         drop(queue);
         (self.wake)();
@@ -234,7 +241,7 @@ impl Outbox {
             queue.bytes = queue.bytes.saturating_sub(item.weight());
             let text = match item {
                 Item::Message(_, text) | Item::Question(_, text) => text,
-                Item::Chunk { session, turn, text } => chunk(&session, &turn, &text),
+                Item::Chunk { session, turn, field, text } => chunk(&session, &turn, field, &text),
             };
             size += text.len();
             taken.push(text);
@@ -374,8 +381,8 @@ fn whole(kind: &str, session: Option<&str>, payload: Sexp) -> String {
 }
 
 /// Returns a `stream-chunk`; the empty text ends a stream.
-fn chunk(session: &str, turn: &str, text: &str) -> String {
-    message("stream-chunk", Plist::new().text("turn", turn).text("text", text))
+fn chunk(session: &str, turn: &str, field: &str, text: &str) -> String {
+    message("stream-chunk", Plist::new().text("turn", turn).text(field, text))
         .plist("meta", Plist::new().text("session-id", session))
         .build()
         .to_string()
@@ -458,7 +465,7 @@ mod tests {
             Step::Stream(turn, size) => {
                 let text = format!("{n}:{}", "x".repeat(*size));
                 sent.streamed.entry(turn.to_string()).or_default().push_str(&text);
-                outbox.stream("s", &turn.to_string(), &text);
+                outbox.stream("s", &turn.to_string(), Streamed::Text(&text));
             }
             Step::Ask => outbox.ask(7, Plist::new().keyword("action", "buffer-state").int("request", 7)),
             Step::Withdraw => {

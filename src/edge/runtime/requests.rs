@@ -106,6 +106,13 @@ impl Loop {
                     ("command", _) => command(&engine, &origin, &payload).await,
                     ("status", _) => Ok(status::now(&engine, busy, health.word(), focus.as_ref()).payload()),
                     ("org-settings", _) if own => org_settings(&engine, &payload).await,
+                    ("provider-settings", _) if own => {
+                        // What is sent is read before the next message: the names say that it counts.
+                        let names = engine.follow_providers(&payload);
+                        Ok(Plist::new().texts("providers", names))
+                    }
+                    // Those of the owner's Emacs count.
+                    ("provider-settings", _) => Ok(Plist::new()),
                     // Memory is read by those of the owner's Emacs, and nothing is to be said of that.
                     ("org-settings", _) => Ok(Plist::new()),
                     ("undo" | "redo" | "memory-rewind", _) => {

@@ -181,6 +181,7 @@ pub fn turn(finished: &Finished, view: &View) -> Plist {
         Some("recall") => Some("0"),
         _ => None,
     };
+    let told = |tokens: u64| Some(tokens).filter(|tokens| *tokens > 0);
     Plist::new()
         .text("turn", finished.turn.0.as_str())
         .text("session", finished.session.0.as_str())
@@ -193,6 +194,8 @@ pub fn turn(finished: &Finished, view: &View) -> Plist {
         .maybe("provider", provider.map(|p| exact(&p)))
         .int("tokens-in", report.usage.input as i64)
         .int("tokens-out", report.usage.output as i64)
+        .maybe_int("tokens-cached", told(report.usage.cached))
+        .maybe_int("tokens-thinking", told(report.usage.thinking))
         .maybe("cost", cost)
         .float("seconds", (finished.seconds * 1000.0).round() / 1000.0)
         .list("sources", sources)

@@ -82,12 +82,6 @@ const MISDEEDS: &[Misdeed] = &[
         ProviderErrorKind::Garbled,
         &["empty answer"],
     ),
-    misdeed(
-        "wrong arguments",
-        |dialect| Script::answer(dialect, &[], &[("c", "message", json!([1]))]),
-        ProviderErrorKind::Garbled,
-        &["arguments", "message"],
-    ),
     Misdeed {
         name: "hung up",
         reply: |dialect| hello(dialect).cut_after("Hello, "),

@@ -17,6 +17,7 @@ fn second_step() -> Prompt {
         Message::Calls {
             text: "Looking.".into(),
             calls: vec![call("call_1a", "due"), call("call#memory-search#7", "late")],
+            thinking: Thinking::default(),
         },
         result("call#memory-search#7", "Nothing late."),
         result("call_9z", "From nowhere."),
@@ -388,6 +389,35 @@ fn exactly_this_leaves_the_machine_for_ollama() {
       ]
     }
     "#);
+}
+
+#[test]
+fn what_stays_from_turn_to_turn_is_marked_for_a_cache_that_takes_marks() {
+    let sent = |dialect: Dialect, stable: usize| {
+        let server = FakeServer::start([Script::answer(dialect, &["Done."], &[])]);
+        let prompt = Prompt { system: "Grüße stay. It is nine.".into(), stable, ..second_step() };
+        ask(&patient(dialect, &server), &prompt).0.expect("an answer");
+        server.requests()[0].json()
+    };
+    let mark = json!({"type": "ephemeral"});
+    let body = sent(Dialect::Anthropic, "Grüße stay. ".len());
+    assert_eq!(
+        body["system"],
+        json!([
+            {"type": "text", "text": "Grüße stay. ", "cache_control": mark},
+            {"type": "text", "text": "It is nine."},
+        ])
+    );
+    assert_eq!(body.to_string().matches("cache_control").count(), 1);
+    let whole = sent(Dialect::Anthropic, "Grüße stay. It is nine.".len());
+    assert_eq!(whole["system"].as_array().map(Vec::len), Some(1));
+    // Unknown, inside a character, or beyond the end: sent as one text, without a mark.
+    for stable in [0, 3, 1000] {
+        assert_eq!(sent(Dialect::Anthropic, stable)["system"], "Grüße stay. It is nine.", "{stable}");
+    }
+    for dialect in [Dialect::OpenAi, Dialect::Gemini, Dialect::Ollama] {
+        assert_eq!(sent(dialect, "Grüße stay. ".len()), sent(dialect, 0), "{dialect:?}");
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::memex::{memex, now, search};
 use passepartout::domain::id::NodeId;
 use passepartout::domain::label::Privacy;
 use passepartout::domain::memory::view::View;
-use passepartout::domain::port::{Call, Completion, Locality, Message, Prompt, Provider};
+use passepartout::domain::port::{Call, Completion, Locality, Message, Prompt, Provider, Thinking};
 use passepartout::domain::signal::Role;
 use passepartout::edge::provider::recall::{RecallProvider, Source};
 use std::sync::Arc;
@@ -32,6 +32,7 @@ impl Source for Fixed {
 fn prompt(typed: &str, messages: Vec<Message>) -> Prompt {
     Prompt {
         system: "mark order tiles done".to_string(),
+        stable: 0,
         messages,
         tools: Vec::new(),
         privacy: Privacy::Private,
@@ -44,7 +45,7 @@ fn prompt(typed: &str, messages: Vec<Message>) -> Prompt {
 async fn complete(prompt: &Prompt) -> (Completion, Vec<String>) {
     let provider = RecallProvider::new(Arc::new(Fixed(memex())));
     let mut pieces = Vec::new();
-    let done = provider.complete(prompt, &mut |piece| pieces.push(piece.to_string())).await.unwrap();
+    let done = provider.complete(prompt, &mut |piece| pieces.push(piece.text().to_string())).await.unwrap();
     (done, pieces)
 }
 
@@ -102,7 +103,7 @@ async fn after_an_act_it_says_what_came_of_it_and_proposes_nothing() {
         let call = Call { id: "recall-1".to_string(), tool: "org-set-todo".to_string(), args: serde_json::Map::new() };
         let messages = vec![
             Message::Text { role: Role::User, text: "mark order tiles done".to_string() },
-            Message::Calls { text: String::new(), calls: vec![call] },
+            Message::Calls { text: String::new(), calls: vec![call], thinking: Thinking::default() },
             Message::Result {
                 call: "recall-1".to_string(),
                 tool: "org-set-todo".to_string(),

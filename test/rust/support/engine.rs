@@ -157,7 +157,7 @@ impl Home {
     /// Runs a turn of the chat; returns it and what was streamed.
     pub async fn ask(&self, engine: &Arc<Engine>, text: &str) -> (Finished, String) {
         let mut streamed = String::new();
-        let finished = engine.ask(ask(text), engine.new_turn(), &mut |text| streamed.push_str(text)).await;
+        let finished = engine.ask(ask(text), engine.new_turn(), &mut |text| streamed.push_str(text.text())).await;
         (finished, streamed)
     }
 
@@ -184,10 +184,12 @@ pub fn provide(config: &mut Config, servers: &[(&str, &FakeServer, bool)], casca
             url: Some(server.url()),
             model: Some("m".to_string()),
             local: *local,
+            effort: None,
         })
         .collect();
     config.cascade = Some(cascade.iter().map(|name| name.to_string()).collect());
     config.request_timeout = 20;
+    config.request_tries = 1;
 }
 
 /// Returns the origin of the chat: the human's own.

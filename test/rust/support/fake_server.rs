@@ -100,11 +100,17 @@ impl Reply {
 
     /// A streamed answer of a model: pieces of text, then calls, then what it used.
     pub fn answer(dialect: Dialect, texts: &[&str], calls: &[FakeCall<'_>]) -> Self {
+        Reply::thinking(dialect, &[], texts, calls)
+    }
+
+    /// A streamed answer of a model that thinks first, in the way of its protocol; thoughts and calls are signed where
+    /// the protocol has it, and so much of what it used came from a cache, or was thoughts.
+    pub fn thinking(dialect: Dialect, thoughts: &[&str], texts: &[&str], calls: &[FakeCall<'_>]) -> Self {
         let (content_type, body) = match dialect {
-            Dialect::OpenAi => ("text/event-stream", openai(texts, calls)),
-            Dialect::Anthropic => ("text/event-stream", anthropic(texts, calls)),
-            Dialect::Gemini => ("text/event-stream", gemini(texts, calls)),
-            Dialect::Ollama => ("application/x-ndjson", ollama(texts, calls)),
+            Dialect::OpenAi => ("text/event-stream", openai(thoughts, texts, calls)),
+            Dialect::Anthropic => ("text/event-stream", anthropic(thoughts, texts, calls)),
+            Dialect::Gemini => ("text/event-stream", gemini(thoughts, texts, calls)),
+            Dialect::Ollama => ("application/x-ndjson", ollama(thoughts, texts, calls)),
         };
         Reply::raw(200, content_type, body)
     }
@@ -333,12 +339,13 @@ fn halves(text: &str) -> [&str; 2] {
     [first, second]
 }
 
-fn openai(texts: &[&str], calls: &[FakeCall<'_>]) -> String {
+fn openai(thoughts: &[&str], texts: &[&str], calls: &[FakeCall<'_>]) -> String {
     let chunk = |delta: Value, reason: Value| {
         json!({"id": "c", "object": "chat.completion.chunk", "model": "m",
                "choices": [{"index": 0, "delta": delta, "finish_reason": reason}]})
     };
     let mut data = vec![chunk(json!({"role": "assistant", "content": ""}), Value::Null)];
+    data.extend(thoughts.iter().map(|text| chunk(json!({"reasoning_content": text}), Value::Null)));
     data.extend(texts.iter().map(|text| chunk(json!({"content": text}), Value::Null)));
     for (n, (id, tool, _)) in calls.iter().enumerate() {
         let function = json!({"name": tool, "arguments": ""});
@@ -354,15 +361,19 @@ fn openai(texts: &[&str], calls: &[FakeCall<'_>]) -> String {
         }
     }
     data.push(chunk(json!({}), json!(if calls.is_empty() { "stop" } else { "tool_calls" })));
-    data.push(
-        json!({"id": "c", "choices": [], "usage": {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}}),
-    );
+    let mut usage = json!({"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18});
+    if !thoughts.is_empty() {
+        usage["prompt_tokens_details"] = json!({"cached_tokens": 4});
+        usage["completion_tokens_details"] = json!({"reasoning_tokens": 5});
+    }
+    data.push(json!({"id": "c", "choices": [], "usage": usage}));
     format!(": a comment\n\n{}data: [DONE]\n\n", events(data))
 }
 
-fn anthropic(texts: &[&str], calls: &[FakeCall<'_>]) -> String {
-    let mut data = vec![json!({"type": "message_start", "message": {"id": "m", "role": "assistant",
-                               "usage": {"input_tokens": 11, "output_tokens": 1}}})];
+fn anthropic(thoughts: &[&str], texts: &[&str], calls: &[FakeCall<'_>]) -> String {
+    let (fresh, cached) = if thoughts.is_empty() { (11, 0) } else { (7, 4) };
+    let usage = json!({"input_tokens": fresh, "cache_read_input_tokens": cached, "output_tokens": 1});
+    let mut data = vec![json!({"type": "message_start", "message": {"id": "m", "role": "assistant", "usage": usage}})];
     let mut block = 0;
     let mut add = |start: Value, deltas: Vec<Value>| {
         data.push(json!({"type": "content_block_start", "index": block, "content_block": start}));
@@ -372,6 +383,16 @@ fn anthropic(texts: &[&str], calls: &[FakeCall<'_>]) -> String {
         data.push(json!({"type": "content_block_stop", "index": block}));
         block += 1;
     };
+    for text in thoughts {
+        let [first, second] = halves(text);
+        let mut deltas: Vec<Value> =
+            [first, second].iter().map(|half| json!({"type": "thinking_delta", "thinking": half})).collect();
+        deltas.push(json!({"type": "signature_delta", "signature": format!("signed:{}", text.len())}));
+        add(json!({"type": "thinking", "thinking": "", "signature": ""}), deltas);
+    }
+    if !thoughts.is_empty() {
+        add(json!({"type": "redacted_thinking", "data": "sealed"}), Vec::new());
+    }
     if !texts.is_empty() {
         let deltas = texts.iter().map(|text| json!({"type": "text_delta", "text": text})).collect();
         add(json!({"type": "text", "text": ""}), deltas);
@@ -384,35 +405,56 @@ fn anthropic(texts: &[&str], calls: &[FakeCall<'_>]) -> String {
     }
     let reason = if calls.is_empty() { "end_turn" } else { "tool_use" };
     data.push(json!({"type": "ping"}));
-    data.push(json!({"type": "message_delta", "delta": {"stop_reason": reason}, "usage": {"output_tokens": 7}}));
+    let mut usage = json!({"output_tokens": 7});
+    if !thoughts.is_empty() {
+        usage["output_tokens_details"] = json!({"thinking_tokens": 5});
+    }
+    data.push(json!({"type": "message_delta", "delta": {"stop_reason": reason}, "usage": usage}));
     data.push(json!({"type": "message_stop"}));
     data.into_iter()
         .map(|value| format!("event: {}\ndata: {value}\n\n", value["type"].as_str().unwrap_or("")))
         .collect()
 }
 
-fn gemini(texts: &[&str], calls: &[FakeCall<'_>]) -> String {
-    let mut data: Vec<Value> = texts.iter().map(|text| json!({"text": text})).collect();
-    data.extend(calls.iter().map(|(_, tool, args)| json!({"functionCall": {"name": tool, "args": args}})));
+fn gemini(thoughts: &[&str], texts: &[&str], calls: &[FakeCall<'_>]) -> String {
+    let mut data: Vec<Value> = thoughts.iter().map(|text| json!({"text": text, "thought": true})).collect();
+    data.extend(texts.iter().map(|text| json!({"text": text})));
+    data.extend(calls.iter().enumerate().map(|(n, (_, tool, args))| {
+        let mut part = json!({"functionCall": {"name": tool, "args": args}});
+        if !thoughts.is_empty() {
+            part["thoughtSignature"] = json!(format!("signed:{n}"));
+        }
+        part
+    }));
+    let mut usage = json!({"promptTokenCount": 11, "candidatesTokenCount": 7, "totalTokenCount": 18});
+    if !thoughts.is_empty() {
+        usage = json!({"promptTokenCount": 11, "cachedContentTokenCount": 4, "candidatesTokenCount": 2,
+                       "thoughtsTokenCount": 5, "totalTokenCount": 18});
+    }
     let last = data.len().saturating_sub(1);
     events(data.into_iter().enumerate().map(|(n, part)| {
         let mut candidate = json!({"index": 0, "content": {"role": "model", "parts": [part]}});
         if n == last {
             candidate["finishReason"] = json!("STOP");
         }
-        json!({"candidates": [candidate], "usageMetadata": {"promptTokenCount": 11, "candidatesTokenCount": 7, "totalTokenCount": 18}})
+        json!({"candidates": [candidate], "usageMetadata": usage})
     }))
 }
 
-fn ollama(texts: &[&str], calls: &[FakeCall<'_>]) -> String {
+fn ollama(thoughts: &[&str], texts: &[&str], calls: &[FakeCall<'_>]) -> String {
     let line = |message: Value| format!("{}\n", json!({"model": "m", "message": message, "done": false}));
-    let mut body: String = texts.iter().map(|text| line(json!({"role": "assistant", "content": text}))).collect();
+    let thought = |text: &&str| line(json!({"role": "assistant", "content": "", "thinking": text}));
+    let mut body: String = thoughts.iter().map(thought).collect();
+    body.extend(texts.iter().map(|text| line(json!({"role": "assistant", "content": text}))));
     if !calls.is_empty() {
         let calls: Vec<Value> =
             calls.iter().map(|(_, tool, args)| json!({"function": {"name": tool, "arguments": args}})).collect();
         body.push_str(&line(json!({"role": "assistant", "content": "", "tool_calls": calls})));
     }
-    let done = json!({"model": "m", "message": {"role": "assistant", "content": ""}, "done": true, "done_reason": "stop",
-                      "prompt_eval_count": 11, "eval_count": 7});
+    let mut done = json!({"model": "m", "message": {"role": "assistant", "content": ""}, "done": true,
+                          "done_reason": "stop", "prompt_eval_count": 11, "eval_count": 7});
+    if !thoughts.is_empty() {
+        done["prompt_eval_cached_count"] = json!(4);
+    }
     format!("{body}{done}\n")
 }

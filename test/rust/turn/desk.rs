@@ -10,7 +10,7 @@ use passepartout::domain::id::{PlanId, SessionId, TurnId};
 use passepartout::domain::label::{Labels, Privacy, Provenance, Trust};
 use passepartout::domain::port::{
     Actuator, Answered, Call, Completion, Content, CountTokens, Journal, Locality, LogLevel, Message, Model,
-    ModelFailure, Prompt, ProviderError, ProviderErrorKind, Sink, Surveyor, Usage,
+    ModelFailure, Prompt, ProviderError, ProviderErrorKind, Sink, Streamed, Surveyor, Thinking, Usage,
 };
 use passepartout::domain::scope::Scope;
 use passepartout::domain::signal::{Body, Depth, Origin, Rights, Sensor, Signal, Source};
@@ -222,7 +222,7 @@ impl World {
             max_tokens: self.max_tokens,
             clock: &at,
         };
-        let report = run(start, &desk, &mut |text| streamed.push_str(text)).await;
+        let report = run(start, &desk, &mut |text| streamed.push_str(text.text())).await;
         (report, streamed)
     }
 
@@ -292,21 +292,23 @@ impl Model for World {
             Say::Panic(text) => panic!("{text}"),
             Say::Exhausted => {
                 let (provider, kind) = ("fake".to_string(), ProviderErrorKind::Unreachable);
-                return Err(ModelFailure::Exhausted(vec![ProviderError { provider, kind, text: "it is down".into() }]));
+                return Err(ModelFailure::Exhausted(vec![ProviderError::new(provider, kind, "it is down")]));
             }
             Say::Confirm => {
                 let (provider, url) = ("far".to_string(), "https://far.example/v1/".to_string());
                 return Err(ModelFailure::Confirm { provider, url, prompt: Box::new(given) });
             }
         };
-        sink(text);
+        sink(Streamed::Text(text));
         let completion = Completion {
             provider: "fake".into(),
             model: "m".into(),
             text: text.into(),
+            thinking: Thinking::default(),
             calls,
+            unreadable: Vec::new(),
             labels: Labels::MODEL,
-            usage: Some(Usage { input: 10, output: 5 }),
+            usage: Some(Usage { input: 10, output: 5, ..Usage::default() }),
             sources: Vec::new(),
         };
         Ok(Answered { completion, locality: self.locality, privacy, outside: Vec::new() })
@@ -459,7 +461,7 @@ pub fn told(report: &TurnReport) -> String {
     out.push(format!("typed: {typed}"));
     out.extend(messages.iter().map(|message| match message {
         Message::Text { role, text } => format!("  {role:?}: {text}"),
-        Message::Calls { text, calls } => {
+        Message::Calls { text, calls, thinking: _ } => {
             let calls: Vec<_> = calls.iter().map(|call| format!("{}={}", call.id, call.tool)).collect();
             format!("  calls: {text}{}", calls.join(" "))
         }

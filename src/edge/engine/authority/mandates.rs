@@ -26,8 +26,14 @@ impl Engine {
     /// Returns that with what was taken away and not let go, or without it. Of headings that are more private than
     /// `may_name` it has no words.
     pub(super) fn mandate_where(&self, node: &NodeRef, held: bool, may_name: Privacy) -> Mandate {
-        let local: BTreeSet<String> =
-            self.config.providers.iter().filter(|one| one.local).map(|one| one.name.to_ascii_lowercase()).collect();
+        let local: BTreeSet<String> = self
+            .providers
+            .read()
+            .declared
+            .iter()
+            .filter(|one| one.local)
+            .map(|one| one.name.to_ascii_lowercase())
+            .collect();
         let ground = Ground { toolbox: &self.toolbox(), confirmed: &|it| self.is_confirmed(it), local: &local };
         let mut mandate = Mandate::default();
         let file: &str = node.file();
