@@ -1,11 +1,13 @@
 //! Model providers against a scripted server: what is sent, what is understood, and what is said when it goes wrong.
 
 mod keys;
+mod load;
 mod misdeeds;
 mod responses;
 mod retries;
 mod sent;
 mod thinking;
+mod whole_turn;
 
 use crate::support::fake_server::{DIALECTS, Dialect, FakeServer, Reply as Script};
 use passepartout::domain::label::Privacy;

@@ -14,6 +14,7 @@
 # FILES=10000 CHANGES=1000 LOG_MB=80  files that change at once, headings changed one by one, and the size of a long log
 # HARMS=60 INDEX_HARMS=60   harms of a memex, and of a full-text index
 # FRESH_FILES=2000 FRESH_MS=2000  files that change outside at a time, and how long it may take until memory has them
+# LOAD_ROUNDS=20    rounds of 200 turns at once through a model server
 # TURNS=1000        turns that each change one heading of 50 MB in 20,000 files
 # HOSTILE_BYTES=5000000  size of each hostile text
 # HEADINGS=100000   headings of the memex that is read at once
@@ -158,9 +159,12 @@ loads() {
     kept "$placed/passepartout" ingest "$work/memex" --store "$work/store" --json || return 1
     grep -q "\"headings\":${HEADINGS:-100000}[,}]" "$work/out" || { echo "Not all headings were read."; return 1; }
     read_in=$(($(date +%s) - from))
+    LOAD_ROUNDS=${LOAD_ROUNDS:-20} kept rust --test rust two_hundred_turns_at_once -- --nocapture || return 1
+    turns=$(sed -n 's/.*survived: //p' "$work/out")
+    counted > "$work/number"
     # Ten thousand headings are read again every second while an answer of a megabyte streams.
     kept smooth "$emacs" "idle ours follow" "${SMOOTH_BYTES:-1000000}" || return 1
-    say "${HEADINGS:-100000} headings read and saved in $read_in s; 2 streams of ${SMOOTH_BYTES:-1000000} bytes while 10000 headings are read"
+    say "${HEADINGS:-100000} headings read and saved in $read_in s; ${turns:-no turns}; 2 streams of ${SMOOTH_BYTES:-1000000} bytes while 10000 headings are read"
 }
 
 lisp() {
