@@ -344,6 +344,8 @@ A key that was meant for something else then approves nothing."
   "Explain the decision at point, or the last one, in plain words." t)
 (autoload 'passepartout-rules "passepartout-rules"
   "Show what may happen without asking, and what wants to." t)
+(autoload 'passepartout-identity "passepartout-context"
+  "Open the file that says who the agent is." t)
 (autoload 'passepartout-memory-log "passepartout-memory"
   "Show what moved memory, newest first." t)
 (autoload 'passepartout-undo "passepartout-memory"

@@ -79,7 +79,7 @@ pub struct ToolSpec {
 /// All that a provider is given: exactly this text leaves the machine, or none.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prompt {
-    /// The system text: identity, context, logs, mandates.
+    /// The system text: first what stays the same from turn to turn, then what changes.
     pub system: String,
     /// How many bytes of `system`, from its beginning, do not change from turn to turn; 0 when that is not known.
     /// Providers that take marks for their caches are told of it.

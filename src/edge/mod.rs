@@ -11,6 +11,7 @@ pub mod editor;
 pub mod engine;
 pub mod full_text;
 pub mod git;
+pub mod identity;
 pub mod ingest;
 pub mod log;
 pub mod org_file;

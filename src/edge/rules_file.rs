@@ -21,7 +21,8 @@ pub fn read(settings: &Path) -> Table {
     }
 }
 
-fn text(path: &Path) -> Result<Option<String>, String> {
+/// Reads a text of the settings folder; one that is not there is `None`.
+pub(in crate::edge) fn text(path: &Path) -> Result<Option<String>, String> {
     // A link that leads nowhere is no file that is not there.
     let about = match fs::symlink_metadata(path).and_then(|_| fs::metadata(path)) {
         Ok(about) => about,

@@ -154,6 +154,7 @@ fn as_tools_do(cache: &Path, folder: &Folder, index: &Index, of: &str, files: us
             deadline_minutes: 60,
             project_tag: "project",
             changed: &[],
+            apart: false,
         };
         assemble(view, index, &request, &tokens).tokens
     });

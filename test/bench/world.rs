@@ -160,6 +160,7 @@ impl World {
             deadline_minutes: 60,
             project_tag: "project",
             changed: &[],
+            apart: false,
         };
         context::assemble(&self.view, &self.index, &request, &self.tokens).tokens
     }

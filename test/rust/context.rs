@@ -52,6 +52,7 @@ fn request(max_tokens: usize) -> Request<'static> {
         deadline_minutes: 60,
         project_tag: "project",
         changed: &[],
+        apart: false,
     }
 }
 

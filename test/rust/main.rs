@@ -37,6 +37,7 @@ mod past_words;
 mod peers;
 mod plans;
 mod privacy;
+mod prompts;
 mod proof;
 mod provider;
 mod query;

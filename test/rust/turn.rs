@@ -946,3 +946,14 @@ proptest::proptest! {
         });
     }
 }
+
+#[tokio::test]
+async fn the_length_of_what_stays_goes_with_the_prompt() {
+    let world = World::new([Say::Words("hello")]);
+    let _ = world.ask("hello").await;
+    let prompt = &world.prompts()[0];
+    let (stays, changes) = prompt.system.split_at(prompt.stable);
+    assert!(stays.starts_with("You are Agent.\n\nYou act only by calling tools."), "{stays}");
+    assert!(changes.starts_with("\n\nNow it is Monday, 2026-03-02 09:00."), "{changes}");
+    assert!(changes.contains("* an open note"), "{changes}");
+}

@@ -7,6 +7,7 @@ pub mod almanac;
 pub mod build;
 pub mod holding;
 pub mod lexical;
+pub mod outline;
 pub mod postings;
 pub mod prose;
 pub mod question;
@@ -74,6 +75,8 @@ pub struct Request<'a> {
     pub project_tag: &'a str,
     /// Nodes changed in this session or today, latest first.
     pub changed: &'a [NodeId],
+    /// Whether the outline of projects and files is told apart from this, by [`outline::outline`].
+    pub apart: bool,
 }
 
 /// One node that is in.
@@ -145,10 +148,14 @@ pub fn assemble(view: &View, index: &Index, request: &Request<'_>, counter: &dyn
     let mut desk = Desk { view, index, request, tray: Tray::new(counter, clearance, frame), dropped: Vec::new() };
     let focus = desk.focus(counter);
     desk.due();
-    desk.projects();
+    if !request.apart {
+        desk.projects();
+    }
     desk.changed();
     let searching = request.query.is_some_and(|query| !query.trim().is_empty()) || focus.is_some();
-    desk.outline(if searching { OUTLINE_SHARE } else { IDLE_OUTLINE_SHARE });
+    if !request.apart {
+        desk.outline(if searching { OUTLINE_SHARE } else { IDLE_OUTLINE_SHARE });
+    }
     desk.near(focus.as_ref());
     desk.finish(counter)
 }

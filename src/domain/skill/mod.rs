@@ -110,10 +110,10 @@ pub fn triggered<'a>(skills: &'a [Skill], facts: &SignalFacts<'_>) -> Option<&'a
     skills.iter().filter(fits).min_by(|a, b| b.priority.cmp(&a.priority).then_with(|| a.name.cmp(&b.name)))
 }
 
-/// Returns the standing texts that hold for a signal, in the order of the skills.
-pub fn mandates(skills: &[Skill], facts: &SignalFacts<'_>) -> Vec<String> {
-    let holds = |mandate: &&Mandate| mandate.when.as_ref().is_none_or(|when| when.matches(facts));
-    skills.iter().flat_map(|skill| skill.mandates.iter().filter(holds)).map(|mandate| mandate.text.clone()).collect()
+/// Returns the standing texts that hold for a signal, each with its skill, in the order of the skills.
+pub fn mandates<'a>(skills: &'a [Skill], facts: &'a SignalFacts<'_>) -> impl Iterator<Item = (&'a Skill, &'a Mandate)> {
+    let holds = move |mandate: &&Mandate| mandate.when.as_ref().is_none_or(|when| when.matches(facts));
+    skills.iter().flat_map(move |skill| skill.mandates.iter().filter(holds).map(move |mandate| (skill, mandate)))
 }
 
 /// Returns what ends a fault: what the triggered skill chose, and without a choice the turn is aborted.

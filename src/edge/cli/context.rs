@@ -87,6 +87,7 @@ impl ContextEngine {
             deadline_minutes: self.deadline_minutes,
             project_tag: &self.project_tag,
             changed: &[],
+            apart: false,
         };
         context::assemble(&self.view, &self.index, &request, self.tokens.as_ref())
     }

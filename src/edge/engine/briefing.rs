@@ -1,12 +1,17 @@
 //! What the model is told beside the conversation, assembled once a turn for each audience.
 
 use crate::domain::context::reason::Reason;
-use crate::domain::context::{Audience, Request, assemble};
+use crate::domain::gate::secret::mask;
 use crate::domain::id::NodeId;
 use crate::domain::label::Privacy;
 use crate::domain::outside::Piece;
-use crate::domain::turn::prompt::Briefing;
+use crate::domain::port::LogLevel;
+use crate::domain::skill::mandates;
+use crate::domain::skill::trigger::SignalFacts;
+use crate::domain::turn::prompt::{Briefing, Standing};
 use crate::edge::engine::Engine;
+use crate::edge::engine::slices::{Slice, Wanted};
+use crate::edge::identity;
 use crate::edge::thread::in_place;
 use parking_lot::Mutex;
 use std::collections::{BTreeSet, HashMap};
@@ -14,12 +19,25 @@ use std::collections::{BTreeSet, HashMap};
 /// So many private notes at most are counted as left out of one slice of memory.
 const LOOKED_FOR: usize = 20;
 
+/// What of a briefing is the same for all who read it.
+#[derive(Clone, Debug, Default)]
+pub struct Told {
+    /// What set the turn off.
+    pub typed: String,
+    /// The triggered skill's prompt.
+    pub skill: Option<String>,
+    /// Standing texts that hold.
+    pub standing: Vec<Standing>,
+    /// The root of the turn's project.
+    pub project: String,
+}
+
 /// The briefings of one turn, from one snapshot of memory.
 pub struct Briefings<'a> {
     engine: &'a Engine,
-    typed: String,
-    skill: Option<String>,
-    mandates: Vec<String>,
+    told: Told,
+    /// Who the model is told that it is.
+    identity: String,
     now: jiff::civil::DateTime,
     made: Mutex<HashMap<Privacy, Briefing>>,
     /// What was left out as private for a reader elsewhere, until it is counted.
@@ -29,16 +47,11 @@ pub struct Briefings<'a> {
 }
 
 impl<'a> Briefings<'a> {
-    /// Prepares the briefings of a turn that `typed` set off, with the triggered skill's prompt and the mandates that hold.
-    pub fn new(
-        engine: &'a Engine,
-        typed: String,
-        skill: Option<String>,
-        mandates: Vec<String>,
-        now: jiff::civil::DateTime,
-    ) -> Briefings<'a> {
+    /// Prepares the briefings of a turn.
+    pub fn new(engine: &'a Engine, told: Told, now: jiff::civil::DateTime) -> Briefings<'a> {
         let (made, left_out, counted) = (Mutex::default(), Mutex::default(), Default::default());
-        Briefings { engine, typed, skill, mandates, now, made, left_out, counted }
+        let identity = in_place(|| engine.identity());
+        Briefings { engine, told, identity, now, made, left_out, counted }
     }
 
     /// Returns what a reader may be told who may see texts up to a label.
@@ -49,7 +62,13 @@ impl<'a> Briefings<'a> {
 
     fn made_for(&self, may_see: Privacy) -> Briefing {
         let mut made = self.made.lock();
-        let make = || Briefing { mandates: self.mandates.clone(), skill: self.skill.clone(), ..self.briefing(may_see) };
+        let make = || Briefing {
+            identity: self.identity.clone(),
+            facts: self.engine.facts(&self.told.project),
+            standing: self.told.standing.clone(),
+            skill: self.told.skill.clone(),
+            ..self.briefing(may_see)
+        };
         made.entry(may_see).or_insert_with(make).clone()
     }
 
@@ -63,7 +82,9 @@ impl<'a> Briefings<'a> {
     fn count(&self, mut left_out: BTreeSet<NodeId>) -> Vec<String> {
         // Most of what is private is never considered: it is what a search by somebody here finds beside the rest.
         let view = self.engine.view_in_sight();
-        left_out.extend(self.engine.unfound(&view, &self.typed, LOOKED_FOR, true).iter().map(|node| node.id().clone()));
+        left_out.extend(
+            self.engine.unfound(&view, &self.told.typed, LOOKED_FOR, true).iter().map(|node| node.id().clone()),
+        );
         let nodes: Vec<_> = left_out.iter().filter_map(|id| view.get(id)).collect();
         self.engine.count_nodes(&nodes);
         let asks = nodes.iter().filter(|node| node.privacy() == Privacy::Ask);
@@ -81,7 +102,7 @@ impl<'a> Briefings<'a> {
     }
 
     fn briefing(&self, may_see: Privacy) -> Briefing {
-        let (briefing, left_out) = self.engine.briefing(&self.typed, self.now, may_see);
+        let (briefing, left_out) = self.engine.briefing(&self.told.typed, self.now, may_see);
         if may_see < Privacy::Private {
             *self.left_out.lock() = Some(left_out);
         }
@@ -90,74 +111,97 @@ impl<'a> Briefings<'a> {
 }
 
 impl Engine {
-    /// Assembles the slice of memory that a question is answered from.
-    pub fn context(
-        &self,
-        query: Option<&str>,
-        focus: Option<&NodeId>,
-        now: jiff::civil::DateTime,
-        may_see: Privacy,
-        max_tokens: usize,
-    ) -> crate::domain::context::Context {
-        let changed = self.changed_nodes();
-        let request = Request {
-            focus,
-            query,
-            max_tokens,
-            audience: match may_see {
-                Privacy::Private => Audience::Local,
-                Privacy::Open | Privacy::Warn | Privacy::Ask => Audience::Remote(may_see),
-            },
-            now,
-            deadline_minutes: i64::from(self.config.deadline_minutes),
-            project_tag: "project",
-            changed: &changed,
-        };
-        assemble(&self.view_in_sight(), &self.index(), &request, self.tokens.as_ref())
-    }
-
     /// Tokens of memory in a prompt: never more than half of the whole.
     fn memory_budget(&self) -> usize {
         self.focus_budget().unwrap_or(self.config.memory_tokens).min(self.config.context_tokens / 2)
     }
 
+    /// Returns who the model is told that it is.
+    fn identity(&self) -> String {
+        let text = identity::read(&self.config.settings).unwrap_or_else(|why| {
+            self.say(LogLevel::Warning, &why);
+            identity::SHIPPED.to_string()
+        });
+        mask(&self.vault.mask(&text.replace(identity::AGENT, &self.config.assistant))).0
+    }
+
+    /// Returns what a model is told of the settings.
+    fn facts(&self, project: &str) -> Vec<String> {
+        let home = self.config.home.to_string_lossy();
+        let project = match project.strip_prefix(&*home).filter(|rest| rest.is_empty() || rest.starts_with('/')) {
+            Some(rest) => format!("~{rest}"),
+            None => project.to_string(),
+        };
+        vec![
+            format!("Passepartout {}.", env!("CARGO_PKG_VERSION")),
+            format!("The project, in which commands run, is {}.", self.vault.mask(&project)),
+            format!(
+                "A prompt holds at most {} tokens, {} of them of memory.",
+                self.config.context_tokens,
+                self.memory_budget()
+            ),
+        ]
+    }
+
+    /// Returns the standing texts that hold for a signal: those of skills, and what the user set for the present focus.
+    pub(super) fn standing_texts(&self, facts: &SignalFacts<'_>) -> Vec<Standing> {
+        let of_skills = mandates(&self.skills.skills, facts).map(|(skill, mandate)| Standing {
+            text: mandate.text.clone(),
+            own: self.is_users_skill(&skill.name),
+            always: mandate.when.is_none(),
+        });
+        let of_focus = self.focus_mandates().into_iter().map(|text| Standing { text, own: true, always: false });
+        of_skills.chain(of_focus).collect()
+    }
+
+    /// Returns whether a skill is the user's own, and not shipped.
+    fn is_users_skill(&self, name: &str) -> bool {
+        let own = self.config.settings.join("skills");
+        let folders: Vec<_> = self.config.skill_directories.iter().chain([&own]).collect();
+        let file =
+            self.skills.reports.iter().find(|report| report.name == name).and_then(|report| report.file.as_ref());
+        file.is_some_and(|file| folders.iter().any(|folder| file.starts_with(folder)))
+    }
+
     /// Returns the titles of what is private in any way in a slice of memory for a reader who may not see everything.
-    fn marked(&self, context: &crate::domain::context::Context, may_see: Privacy) -> Vec<String> {
-        if may_see == Privacy::Private || context.privacy == Privacy::Open {
+    fn marked(&self, slice: &Slice, may_see: Privacy) -> Vec<String> {
+        if may_see == Privacy::Private || slice.privacy().is_none_or(|privacy| privacy == Privacy::Open) {
             return Vec::new();
         }
-        let view = self.view();
-        let nodes = context.nodes.iter().filter_map(|node| view.get(&node.id));
+        let (view, mut seen) = (self.view(), BTreeSet::new());
+        let nodes = slice.nodes().filter(|node| seen.insert(&node.id)).filter_map(|node| view.get(&node.id));
         nodes.filter(|node| node.privacy() > Privacy::Open).map(|node| node.title().to_string()).collect()
     }
 
     /// Returns what of a slice of memory came from outside.
-    fn outside_of_context(&self, context: &crate::domain::context::Context) -> Vec<Piece> {
-        let view = self.view();
-        let nodes: Vec<_> = context.nodes.iter().filter_map(|node| view.get(&node.id)).collect();
-        self.outside_of_nodes(&nodes)
+    fn outside_of_slice(&self, slice: &Slice) -> Vec<Piece> {
+        let (view, mut seen) = (self.view(), BTreeSet::new());
+        let nodes = slice.nodes().filter(|node| seen.insert(&node.id));
+        self.outside_of_nodes(&nodes.filter_map(|node| view.get(&node.id)).collect::<Vec<_>>())
     }
 
     fn briefing(&self, typed: &str, now: jiff::civil::DateTime, may_see: Privacy) -> (Briefing, BTreeSet<NodeId>) {
         let focus = self.focus();
-        let context = self.context(Some(typed), focus.as_ref(), now, may_see, self.memory_budget());
+        let max_tokens = self.memory_budget();
+        let slice = self.slice(Wanted { query: Some(typed), focus: focus.as_ref(), now, may_see, max_tokens });
         let log = match may_see {
             // Lines of the log name notes: they stay here.
             Privacy::Open | Privacy::Warn | Privacy::Ask => Vec::new(),
             Privacy::Private => self.log_lines(self.config.log_lines).into_iter().map(|line| line.text).collect(),
         };
+        let mut seen = BTreeSet::new();
+        let nodes = slice.nodes().filter(|node| seen.insert(&node.id)).map(|node| node.id.clone()).collect();
         let briefing = Briefing {
-            name: self.config.assistant.clone(),
-            memory: self.vault.mask(&context.text),
-            privacy: (!context.nodes.is_empty()).then_some(context.privacy),
-            outside: self.outside_of_context(&context),
-            nodes: context.nodes.iter().map(|node| node.id.clone()).collect(),
-            marked: self.marked(&context, may_see),
+            outline: self.vault.mask(&slice.outline.text),
+            memory: self.vault.mask(&slice.notes.text),
+            privacy: slice.privacy(),
+            outside: self.outside_of_slice(&slice),
+            nodes,
+            marked: self.marked(&slice, may_see),
             log,
-            mandates: Vec::new(),
-            skill: None,
+            ..Briefing::default()
         };
-        let private = context.dropped.into_iter().filter(|(_, reason)| *reason == Reason::Private);
-        (briefing, private.map(|(id, _)| id).collect())
+        let private = slice.dropped().filter(|(_, reason)| *reason == Reason::Private);
+        (briefing, private.map(|(id, _)| id.clone()).collect())
     }
 }

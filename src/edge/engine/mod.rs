@@ -37,6 +37,7 @@ pub mod restore;
 pub mod rollback;
 mod share;
 pub mod skilled;
+pub mod slices;
 pub mod stopped;
 pub mod time;
 pub mod turns;

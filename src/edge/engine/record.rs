@@ -505,6 +505,7 @@ impl ContactRecord {
     fn read(self, conversation: &Conversation) -> Option<Contact> {
         let tool = |tool: ToolRecord| ToolSpec { name: tool.name, summary: tool.summary, schema: tool.schema };
         let prompt = Prompt {
+            stable: if self.system.is_char_boundary(self.stable) { self.stable } else { 0 },
             system: self.system,
             stable: self.stable,
             messages: conversation.messages.clone(),

@@ -11,10 +11,10 @@ use crate::domain::port::{LogLevel, Message, Sink};
 use crate::domain::scope::Scope;
 use crate::domain::signal::{Body, Depth, Origin, Role, Said, Signal, Source};
 use crate::domain::skill::trigger::SignalFacts;
-use crate::domain::skill::{mandates, offered, on_error, triggered};
+use crate::domain::skill::{offered, on_error, triggered};
 use crate::domain::turn::{Conversation, Desk, Ending, Start, TurnReport, run};
 use crate::edge::engine::Engine;
-use crate::edge::engine::briefing::Briefings;
+use crate::edge::engine::briefing::{Briefings, Told};
 pub use crate::edge::engine::decisions::Decided;
 use crate::edge::engine::model::TurnModel;
 use crate::edge::engine::record::{self, Finished, kind};
@@ -150,10 +150,13 @@ impl Engine {
         // A skill that lists its tools narrows the gates of its own turns.
         let (engine, bound) = (self.clone(), skill.cloned());
         let gates = aside(move || engine.gates_now(bound.as_ref())).await;
-        let mut mandates = mandates(&self.skills.skills, &facts);
-        mandates.extend(self.focus_mandates());
-        let prompt = skill.and_then(|skill| skill.prompt.clone());
-        let briefings = Briefings::new(self, typed.clone(), prompt, mandates, now);
+        let told = Told {
+            typed: typed.clone(),
+            skill: skill.and_then(|skill| skill.prompt.clone()),
+            standing: self.standing_texts(&facts),
+            project: scope.project.clone(),
+        };
+        let briefings = Briefings::new(self, told, now);
         let (models, names_private) = (mandate.models, scope.may_see == Privacy::Private);
         let model = TurnModel { engine: self, session, models, max_tokens, briefings: &briefings, names_private };
         let mut report = {

@@ -10,6 +10,7 @@ use crate::edge::config::OrgSettings;
 use crate::edge::engine::Engine;
 use crate::edge::engine::focus::Turnabout;
 use crate::edge::engine::query::{Answer, Manner};
+use crate::edge::identity;
 use crate::edge::peers::greeting::PROTOCOL;
 use crate::edge::runtime::clients::{ClientId, OWN};
 use crate::edge::runtime::hall::Host;
@@ -314,6 +315,12 @@ async fn answer(
             let to = Turnabout::parse(payload.text_at("line").unwrap_or("focus"));
             let to = to.ok_or("a focus is moved by focus, unfocus, scope or set")?;
             Ok(Plist::new().text("text", engine.move_focus(origin, to).await?))
+        }
+        "identity" => {
+            let file = identity::path(&engine.config.settings);
+            let shipped = !file.exists();
+            let answer = Plist::new().text("file", file.to_string_lossy().into_owned());
+            Ok(answer.maybe("text", shipped.then_some(identity::SHIPPED)))
         }
         "endorse" => {
             let what = match (payload.text_at("id"), payload.text_at("file"), payload.count_at("byte")) {

@@ -234,7 +234,12 @@ impl World {
             Privacy::Open | Privacy::Warn => "* an open note",
             Privacy::Ask | Privacy::Private => "* an open note\n* a private note",
         };
-        Briefing { name: "Agent".into(), memory: memory.into(), privacy: Some(label), ..Briefing::default() }
+        Briefing {
+            identity: "You are Agent.".into(),
+            memory: memory.into(),
+            privacy: Some(label),
+            ..Briefing::default()
+        }
     }
 
     fn resolve(&self, fault: &Fault) -> Resolution {
