@@ -1,9 +1,15 @@
 //! How a prompt is put together: what stands first and stays, what gives way when there is no room, and what is explained.
 
-use crate::support::engine::Home;
+use crate::support::engine::{Home, ask, provide};
 use crate::support::fake_server::{Dialect, FakeServer, Reply};
+use passepartout::domain::label::Privacy;
+use passepartout::domain::port::CountTokens;
+use passepartout::domain::signal::{Role, Said};
+use passepartout::domain::turn::earlier::{Earlier, collapse};
 use passepartout::edge::engine::Engine;
+use passepartout::edge::engine::turns::Ask;
 use passepartout::edge::identity;
+use passepartout::edge::tokens::Tokens;
 use serde_json::json;
 
 const BOAT: &str = "* Boat\n:PROPERTIES:\n:ID: boat\n:END:\n** TODO Order timber\nDEADLINE: <2026-03-02 Mon 11:30>\n\
@@ -129,4 +135,101 @@ async fn the_agent_cannot_write_who_it_is() {
     let verdicts: Vec<_> = done.report.deeds.iter().map(|deed| (deed.tool.as_str(), deed.outcome.as_str())).collect();
     assert_eq!(verdicts.len(), 2, "{verdicts:?}");
     assert_eq!(std::fs::read_to_string(&file).expect("it is there"), "You are careful.\n");
+}
+
+/// Returns a chat of so many turns.
+fn chat(turns: usize) -> Vec<Said> {
+    let said = |role: Role, text: String| Said { role, text, privacy: Privacy::Open };
+    let turn = |n: usize| {
+        let answer = format!("In turn {n} it was said at length: {}.", "larch is a wood that lasts ".repeat(6));
+        [said(Role::User, format!("Question {n} about the boat?")), said(Role::Assistant, answer)]
+    };
+    (1..=turns).flat_map(turn).collect()
+}
+
+/// Returns the rules of the user as they stand in a system text.
+fn rules(system: &str) -> &str {
+    let from = system.find("RULES OF THE USER:\n").expect("there are rules");
+    &system[from..from + system[from..].find("\n\nMANDATES:\n").expect("mandates stand behind them")]
+}
+
+/// Returns the texts of the messages of a request that have a role.
+fn of_role(server: &FakeServer, request: usize, role: &str) -> Vec<String> {
+    let body = server.requests()[request].json();
+    let messages = body["messages"].as_array().expect("messages").clone();
+    let texts = messages.iter().filter(|message| message["role"] == role);
+    texts.map(|message| message["content"].as_str().unwrap_or_default().to_string()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_rules_are_the_same_at_turn_1_and_turn_500_and_what_collapsed_is_read_again() {
+    let home = Home::new(&[("boat.org", BOAT)]);
+    own_rules(&home);
+    let old: Earlier = collapse(chat(500), 0, &Tokens::default()).earlier.swap_remove(450);
+    let reopen = json!({"turn": old.name, "explanation": "It was said there."});
+    let server = FakeServer::start([
+        says("one"),
+        Reply::answer(Dialect::OpenAi, &[], &[("c1", "reopen-turn", reopen)]),
+        says("It lasts."),
+    ]);
+    let engine = home.served(&server, &["fake"], true).await;
+    let _ = home.ask(&engine, "which wood?").await;
+    let last = Ask { history: chat(499), ..ask("which wood?") };
+    let (done, _) = {
+        let mut streamed = String::new();
+        let done = engine.ask(last, engine.new_turn(), &mut |text| streamed.push_str(text)).await;
+        (done, streamed)
+    };
+    assert_eq!(done.report.text, "It lasts.");
+    let told = systems(&server);
+    assert!(rules(&told[0]).contains("Never order anything on a Sunday."), "{}", told[0]);
+    assert_eq!(rules(&told[0]), rules(&told[1]), "byte for byte");
+    let stable = told[0].find("\n\nNow it is ").expect("the time is told");
+    assert_eq!(told[0][..stable], told[1][..stable]);
+    // Whole turns stand behind the list of the others, and all of it fits.
+    let users = of_role(&server, 1, "user");
+    assert!(users[0].starts_with("[Earlier turns of this chat, the oldest first, by name and title;"), "{}", users[0]);
+    assert!(users[0].contains(&format!("- {} “Question 451 about the boat?”", old.name)), "{}", users[0]);
+    assert!(users[0].contains("before these are not listed.)"), "{}", users[0]);
+    assert!(users.contains(&"Question 499 about the boat?".to_string()));
+    let whole = server.requests()[1].json().to_string();
+    let counted = Tokens::default().count(&whole);
+    assert!(counted <= 16_384, "{counted} tokens");
+    assert_eq!(of_role(&server, 2, "tool"), [old.text.clone()], "it is read as it was said");
+    // Another chat does not have it.
+    assert!(!done.report.deeds.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn how_a_provider_counts_is_learned_and_kept() {
+    let home = Home::new(&[("boat.org", BOAT)]);
+    let told = |engine: &Engine| engine.factor_of("fake").expect("it is in the cascade");
+    let server = FakeServer::start(["one", "two"].map(says));
+    let engine = home.served(&server, &["fake"], true).await;
+    assert_eq!(told(&engine), 1.15);
+    let _ = home.ask(&engine, "which wood?").await;
+    // The scripted server reports fewer tokens than there are, each time.
+    let learned = told(&engine);
+    assert!((0.8..1.15).contains(&learned), "{learned}");
+    engine.close().await;
+    let engine = home.engine_with(|config| provide(config, &[("fake", &server, true)], &["fake"])).await;
+    assert_eq!(told(&engine), learned, "a restart forgets nothing");
+    let at_openai = home_with("openai", "https://api.openai.com/v1/").await;
+    assert_eq!(at_openai.factor_of("openai"), Some(1.0));
+}
+
+async fn home_with(name: &str, url: &str) -> std::sync::Arc<Engine> {
+    let home = Home::new(&[]);
+    let (name, url) = (name.to_string(), url.to_string());
+    home.engine_with(move |config| {
+        config.providers = vec![passepartout::edge::config::ProviderSetting {
+            name: name.clone(),
+            kind: "openai".to_string(),
+            url: Some(url),
+            model: Some("m".to_string()),
+            local: false,
+        }];
+        config.cascade = Some(vec![name]);
+    })
+    .await
 }

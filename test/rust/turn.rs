@@ -4,7 +4,7 @@ mod desk;
 mod original;
 mod proposals;
 
-use desk::{Broken, NOTE, SECRET, Say, World, call, signal, told};
+use desk::{Broken, NOTE, SECRET, Say, Words, World, call, signal, told};
 use passepartout::domain::action::Outcome;
 use passepartout::domain::gate::Facts;
 use passepartout::domain::gate::Gates;
@@ -13,6 +13,7 @@ use passepartout::domain::label::{Labels, Privacy, Provenance, Trust};
 use passepartout::domain::port::{Call, Locality, Message};
 use passepartout::domain::signal::{Body, Depth, Role};
 use passepartout::domain::turn::error::{Fault, Resolution};
+use passepartout::domain::turn::prompt::{Briefing, Lean, Standing};
 use passepartout::domain::turn::{Conversation, Ending, Start, TRYING, prompt, refused};
 use serde_json::json;
 
@@ -956,4 +957,53 @@ async fn the_length_of_what_stays_goes_with_the_prompt() {
     assert!(stays.starts_with("You are Agent.\n\nYou act only by calling tools."), "{stays}");
     assert!(changes.starts_with("\n\nNow it is Monday, 2026-03-02 09:00."), "{changes}");
     assert!(changes.contains("* an open note"), "{changes}");
+}
+
+/// A briefing of which each part has ten words.
+fn ten_of_each(lean: Lean) -> Briefing {
+    let ten = |word: &str| vec![word; 10].join(" ");
+    let standing = |word: &str, own: bool| Standing { text: ten(word), own, always: true };
+    let notes = match lean {
+        Lean::Whole | Lean::Log | Lean::Mandates | Lean::Outline => "note note note note note focus",
+        Lean::Half => "note note focus",
+        Lean::Notes => "focus",
+    };
+    Briefing {
+        identity: "You are Agent.".to_string(),
+        outline: ten("outline"),
+        memory: notes.to_string(),
+        log: vec![ten("log")],
+        standing: vec![standing("rule", true), standing("mandate", false)],
+        ..Briefing::default()
+    }
+}
+
+#[tokio::test]
+async fn what_is_told_gives_way_in_its_order_and_the_users_rules_and_the_focus_never() {
+    // How many words there are of each part, when so many words less fit than there are.
+    let told = async |less: usize| {
+        let mut world = World { told: Some(ten_of_each), ..World::new([Say::Words("hello")]) };
+        let _ = world.ask("hello").await;
+        let prompt = &world.prompts()[0];
+        let all = passepartout::domain::turn::prompt::tokens(prompt, &Words);
+        world = World { max_tokens: all - less, told: Some(ten_of_each), ..World::new([Say::Words("hello")]) };
+        let (report, _) = world.ask("hello").await;
+        let count = |text: &str, word: &str| text.split_whitespace().filter(|found| *found == word).count();
+        let parts = ["rule", "focus", "log", "mandate", "outline", "note"];
+        let system = world.prompts()[0].system.clone();
+        (parts.map(|word| count(&system, word)), report.ending)
+    };
+    for (less, expected) in [
+        (0, [10, 1, 10, 10, 10, 5]),
+        (1, [10, 1, 0, 10, 10, 5]),
+        // A title has words, too.
+        (15, [10, 1, 0, 0, 10, 5]),
+        (26, [10, 1, 0, 0, 0, 5]),
+        (45, [10, 1, 0, 0, 0, 2]),
+        (48, [10, 1, 0, 0, 0, 0]),
+        (60, [10, 1, 0, 0, 0, 0]),
+    ] {
+        let (found, _) = told(less).await;
+        assert_eq!(found, expected, "{less} words less");
+    }
 }

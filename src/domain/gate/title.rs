@@ -117,6 +117,7 @@ pub fn title(action: &Action, facts: &Facts) -> String {
         "git-commit" => format!("Commit: {}", plain(given("message").unwrap_or(""))),
         "fetch-url" => format!("Fetch {}", plain(given("url").unwrap_or("?"))),
         "memory-search" => format!("Search memory for {}", text("query")),
+        "reopen-turn" => format!("Read the earlier turn {}", text("turn")),
         "memory-read" => format!("Read {}", heading("id")),
         "read-file" => format!("Read {}", path(given("path").unwrap_or("?"))),
         "write-file" => {

@@ -63,6 +63,21 @@ pub(super) const TOOLS: &[Tool] = &[
         offered: true,
     },
     Tool {
+        name: "reopen-turn",
+        summary: "Read an earlier turn of this chat as it was said, of which only the title is listed.",
+        params: &[
+            need("turn", "its name, as the list of earlier turns gives it"),
+            may("from", Kind::Number { least: 0, most: 100_000_000 }, "the character from which to go on; 0 without"),
+        ],
+        effect: Effect::ReadMemory,
+        stands: Stands::Never,
+        target: Target::Tool,
+        paths: &[],
+        hosts: &[],
+        limits: Limits::USUAL,
+        offered: true,
+    },
+    Tool {
         name: "org-add-heading",
         summary: "Add a heading under another one, or at the end of an Org file.",
         params: &[

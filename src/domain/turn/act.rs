@@ -166,7 +166,7 @@ impl Turn {
         match self.judge(action, desk, None).await? {
             Ok(Judged::Parked(parked)) => {
                 let (action, facts, trace) = *parked;
-                let nodes = (desk.briefing)(prompt::may_see(desk, Locality::Remote)).nodes;
+                let nodes = prompt::briefing(desk, Locality::Remote, self.lean).nodes;
                 self.report.conversation.contact = Some(Box::new(Contact { prompt, nodes }));
                 self.park(action, facts, trace, String::new(), None, desk).await?;
                 Ok(Flow::End(Ending::Parked))

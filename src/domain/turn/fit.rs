@@ -1,8 +1,10 @@
-//! Keeps a conversation within what a prompt may hold: what is oldest gives way first, and what gave way is said.
+//! Keeps a prompt within what it may hold: first what is told beside the conversation gives way, then what is oldest in
+//! it, and last the notes around the one in focus. What gave way of the conversation is said.
 
 use crate::domain::port::{Call, CountTokens, Message, Thinking};
 use crate::domain::signal::Role;
 use crate::domain::tool::Toolbox;
+use crate::domain::turn::prompt::Lean;
 use crate::domain::turn::{Desk, Turn, prompt};
 use serde_json::Value;
 
@@ -27,8 +29,22 @@ impl Turn {
             // It was shown word for word, and is sent so.
             return None;
         }
-        let room = desk.max_tokens.saturating_sub(prompt::fixed_tokens(desk));
-        fit(&mut self.report.conversation.messages, room, desk.tokens, &desk.toolbox)
+        let messages = &mut self.report.conversation.messages;
+        let said = messages.iter().map(|message| prompt::tokens_of(message, desk.tokens)).sum::<usize>();
+        let room = |lean| desk.max_tokens.saturating_sub(prompt::fixed_tokens(desk, lean));
+        let mut over = None;
+        for lean in Lean::ALL {
+            self.lean = lean;
+            over = match lean {
+                Lean::Whole | Lean::Log | Lean::Mandates if said > room(lean) => continue,
+                Lean::Whole | Lean::Log | Lean::Mandates => None,
+                Lean::Outline | Lean::Half | Lean::Notes => fit(messages, room(lean), desk.tokens, &desk.toolbox),
+            };
+            if over.is_none() {
+                return None;
+            }
+        }
+        over
     }
 }
 

@@ -4,6 +4,7 @@
 
 mod act;
 mod beside;
+pub mod earlier;
 pub mod error;
 mod faults;
 mod feedback;
@@ -61,7 +62,7 @@ pub struct Desk<'a> {
     /// Keeps intents, outcomes and plans.
     pub journal: &'a dyn Journal,
     /// What the model is told beside the conversation.
-    pub briefing: &'a (dyn Fn(Privacy) -> prompt::Briefing + Send + Sync),
+    pub briefing: &'a (dyn Fn(Privacy, prompt::Lean) -> prompt::Briefing + Send + Sync),
     /// The most private that a model which is not local may be given now, in this conversation.
     pub elsewhere: &'a (dyn Fn() -> Privacy + Send + Sync),
     /// What a skill chose for faults; without one a fault aborts.
@@ -236,6 +237,8 @@ struct Turn {
     failed: bool,
     /// How many milliseconds are left for trying commands out.
     trying: u64,
+    /// What of the briefing has given way for lack of room.
+    lean: prompt::Lean,
 }
 
 impl Turn {
@@ -282,7 +285,8 @@ impl Turn {
     }
 
     fn new(signal: Signal, report: TurnReport) -> Turn {
-        Turn { signal, report, tries: 0, acted: false, said: Vec::new(), spoke: false, failed: false, trying: TRYING }
+        let (said, lean) = (Vec::new(), prompt::Lean::Whole);
+        Turn { signal, report, tries: 0, acted: false, said, spoke: false, failed: false, trying: TRYING, lean }
     }
 
     async fn step(&mut self, step: Step, desk: &Desk<'_>, sink: Sink<'_>) -> Result<Flow, Fault> {

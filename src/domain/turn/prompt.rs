@@ -49,9 +49,49 @@ pub struct Standing {
     pub always: bool,
 }
 
+/// What of a briefing has given way for lack of room; in this order it does, each with what stands before it.
+/// The user's own rules and the node in focus never do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Lean {
+    /// Nothing.
+    #[default]
+    Whole,
+    /// Lines of the log.
+    Log,
+    /// Mandates that are not the user's own rules.
+    Mandates,
+    /// The outline.
+    Outline,
+    /// Half of the notes, those of the lowest rank.
+    Half,
+    /// All notes but the one in focus.
+    Notes,
+}
+
+impl Lean {
+    /// All of them, in order.
+    pub const ALL: [Lean; 6] = [Lean::Whole, Lean::Log, Lean::Mandates, Lean::Outline, Lean::Half, Lean::Notes];
+}
+
+impl Briefing {
+    /// Takes away what has given way; notes are left out by whoever chooses them.
+    fn leaner(mut self, lean: Lean) -> Briefing {
+        if lean >= Lean::Log {
+            self.log.clear();
+        }
+        if lean >= Lean::Mandates {
+            self.standing.retain(|text| text.own);
+        }
+        if lean >= Lean::Outline {
+            self.outline.clear();
+        }
+        self
+    }
+}
+
 /// Builds the prompt for a provider of one locality: what may not leave is not in it.
-pub fn assemble(desk: &Desk<'_>, conversation: &Conversation, locality: Locality) -> Prompt {
-    let briefing = (desk.briefing)(may_see(desk, locality));
+pub fn assemble(desk: &Desk<'_>, conversation: &Conversation, locality: Locality, lean: Lean) -> Prompt {
+    let briefing = briefing(desk, locality, lean);
     let privacy = briefing.privacy.unwrap_or(Privacy::Open).max(conversation.labels.privacy);
     let (system, stable) = system(&briefing, desk.now);
     Prompt {
@@ -71,11 +111,16 @@ pub fn assemble(desk: &Desk<'_>, conversation: &Conversation, locality: Locality
 }
 
 /// Returns what of the slice of memory that a provider of this locality is given came from outside.
-pub(super) fn outside(desk: &Desk<'_>, locality: Locality) -> Vec<Piece> {
-    (desk.briefing)(may_see(desk, locality)).outside
+pub(super) fn outside(desk: &Desk<'_>, locality: Locality, lean: Lean) -> Vec<Piece> {
+    briefing(desk, locality, lean).outside
 }
 
-pub(super) fn may_see(desk: &Desk<'_>, locality: Locality) -> Privacy {
+/// Returns what a provider of this locality is told beside the conversation.
+pub(super) fn briefing(desk: &Desk<'_>, locality: Locality, lean: Lean) -> Briefing {
+    (desk.briefing)(may_see(desk, locality), lean).leaner(lean)
+}
+
+fn may_see(desk: &Desk<'_>, locality: Locality) -> Privacy {
     match locality {
         Locality::Builtin | Locality::Local => desk.scope.may_see,
         Locality::Remote => desk.scope.may_see.min((desk.elsewhere)()),
@@ -83,9 +128,9 @@ pub(super) fn may_see(desk: &Desk<'_>, locality: Locality) -> Privacy {
 }
 
 /// Returns the tokens of what a prompt holds beside the conversation, for the reader who is told most.
-pub(super) fn fixed_tokens(desk: &Desk<'_>) -> usize {
+pub(super) fn fixed_tokens(desk: &Desk<'_>, lean: Lean) -> usize {
     let told = [Locality::Local, Locality::Remote].map(|locality| {
-        let briefing = (desk.briefing)(may_see(desk, locality));
+        let briefing = briefing(desk, locality, lean);
         desk.tokens.count(&system(&briefing, desk.now).0)
     });
     let tools = desk.offered.iter().map(|tool| tokens_of_tool(&spec(tool), desk.tokens)).sum::<usize>();

@@ -112,12 +112,13 @@ impl Turn {
         sink: Sink<'_>,
     ) -> Result<Result<Completion, Flow>, Fault> {
         let over = self.fit(desk);
+        let lean = self.lean;
         let conversation = &self.report.conversation;
         let prompt = |locality| match (locality, &conversation.contact) {
             // A human was shown this, word for word.
             (Locality::Remote, Some(contact)) => contact.prompt.clone(),
             (Locality::Builtin | Locality::Local | Locality::Remote, _) => {
-                prompt::assemble(desk, conversation, locality)
+                prompt::assemble(desk, conversation, locality, lean)
             }
         };
         match desk.model.complete(&prompt, sink).await {
@@ -125,7 +126,7 @@ impl Turn {
                 let read = match locality {
                     // It is given no context: it draws on what it names.
                     Locality::Builtin => outside,
-                    Locality::Local | Locality::Remote => prompt::outside(desk, locality),
+                    Locality::Local | Locality::Remote => prompt::outside(desk, locality, lean),
                 };
                 let conversation = &mut self.report.conversation;
                 conversation.contact = None;
@@ -153,7 +154,7 @@ impl Turn {
 
     /// Says in the trace which notes that are private in any way a model elsewhere was sent.
     fn tell_marked(&mut self, desk: &Desk<'_>) {
-        let marked = (desk.briefing)(prompt::may_see(desk, Locality::Remote)).marked;
+        let marked = prompt::briefing(desk, Locality::Remote, self.lean).marked;
         let known = |deed: &Deed| deed.tool == MARKED;
         if marked.is_empty() || self.report.deeds.iter().any(known) {
             return;

@@ -1,4 +1,4 @@
-//! Carries out what reads memory: `memory-search`, `memory-read` and `org-outline`.
+//! Carries out what reads memory: `memory-search`, `memory-read` and `org-outline`; and `reopen-turn`.
 //!
 //! Texts come from the store and places are asked of the disk, so all of it is done where nobody waits for that.
 
@@ -7,12 +7,13 @@ use crate::domain::action::Action;
 use crate::domain::context::rank::search;
 use crate::domain::gate::clearance::Cleared;
 use crate::domain::id::NodeId;
-use crate::domain::label::Privacy;
+use crate::domain::label::{Labels, Privacy};
 use crate::domain::memory::view::NodeRef;
 use crate::domain::query::parse::is_plain;
 use crate::domain::query::run::Hit;
 use crate::domain::query::show::{Row, ended};
 use crate::domain::scope::Scope;
+use crate::domain::turn::earlier::REOPEN;
 use crate::edge::engine::Engine;
 use crate::edge::engine::query::Manner;
 use crate::edge::thread::aside;
@@ -43,6 +44,7 @@ impl Asked {
         match self.action.tool() {
             "memory-search" => self.search(engine),
             "org-outline" => self.outline(engine),
+            REOPEN => self.reopen(engine),
             _ => self.read_node(engine),
         }
     }
@@ -85,6 +87,17 @@ impl Asked {
             lines.push("Note: the user's focus narrows what is looked at; /unfocus widens it.".to_string());
         }
         Done::read(clipped(&lines.join("\n")), note(privacy), engine.outside_of_nodes(&nodes))
+    }
+
+    /// Reads an earlier turn of the same conversation. What of it is more private than the model may see is not there.
+    fn reopen(&self, engine: &Engine) -> Done {
+        let name = self.action.text("turn").unwrap_or("");
+        let from = self.action.args().get("from").and_then(|from| from.as_u64()).unwrap_or(0);
+        let Some(turn) = engine.earlier_turn(&self.scope.session, name).filter(|turn| turn.privacy <= self.may_see) else {
+            return Done::failed(format!("there is no earlier turn {name}; the list of earlier turns has their names"));
+        };
+        let labels = Labels { privacy: turn.privacy, ..Labels::MODEL };
+        Done::read(turn.page(usize::try_from(from).unwrap_or(usize::MAX)), labels, Vec::new())
     }
 
     fn read_node(&self, engine: &Engine) -> Done {

@@ -225,6 +225,7 @@ pub async fn start_found(boot: Boot, opened: Opened, stop: Arc<AtomicBool>) -> R
         }
     }
     engine.set_up_cascade();
+    engine.load_factors().await;
     Ok(engine)
 }
 

@@ -8,7 +8,7 @@ use crate::domain::outside::Piece;
 use crate::domain::port::LogLevel;
 use crate::domain::skill::mandates;
 use crate::domain::skill::trigger::SignalFacts;
-use crate::domain::turn::prompt::{Briefing, Standing};
+use crate::domain::turn::prompt::{Briefing, Lean, Standing};
 use crate::edge::engine::Engine;
 use crate::edge::engine::slices::{Slice, Wanted};
 use crate::edge::identity;
@@ -39,7 +39,7 @@ pub struct Briefings<'a> {
     /// Who the model is told that it is.
     identity: String,
     now: jiff::civil::DateTime,
-    made: Mutex<HashMap<Privacy, Briefing>>,
+    made: Mutex<HashMap<(Privacy, Lean), Briefing>>,
     /// What was left out as private for a reader elsewhere, until it is counted.
     left_out: Mutex<Option<BTreeSet<NodeId>>>,
     /// Whether what was sent though it is marked was counted.
@@ -54,22 +54,24 @@ impl<'a> Briefings<'a> {
         Briefings { engine, told, identity, now, made, left_out, counted }
     }
 
-    /// Returns what a reader may be told who may see texts up to a label.
-    pub fn get(&self, may_see: Privacy) -> Briefing {
+    /// Returns what a reader may be told who may see texts up to a label, with fewer notes where these have to give way.
+    pub fn get(&self, may_see: Privacy, lean: Lean) -> Briefing {
         // Texts are read from the store, and the index is searched.
-        in_place(|| self.made_for(may_see))
+        in_place(|| self.made_for(may_see, lean))
     }
 
-    fn made_for(&self, may_see: Privacy) -> Briefing {
+    fn made_for(&self, may_see: Privacy, lean: Lean) -> Briefing {
+        // What else gives way is the same for all.
+        let lean = if lean < Lean::Half { Lean::Whole } else { lean };
         let mut made = self.made.lock();
         let make = || Briefing {
             identity: self.identity.clone(),
             facts: self.engine.facts(&self.told.project),
             standing: self.told.standing.clone(),
             skill: self.told.skill.clone(),
-            ..self.briefing(may_see)
+            ..self.briefing(may_see, lean)
         };
-        made.entry(may_see).or_insert_with(make).clone()
+        made.entry((may_see, lean)).or_insert_with(make).clone()
     }
 
     /// Counts what was left out for a reader elsewhere, once in a turn, as one would be sent the rest. Returns the titles
@@ -93,7 +95,7 @@ impl<'a> Briefings<'a> {
 
     /// Counts what a reader elsewhere was sent though it is marked, once in a turn.
     pub fn count_marked(&self, may_see: Privacy) {
-        let nodes = self.get(may_see).nodes;
+        let nodes = self.get(may_see, Lean::Whole).nodes;
         if self.counted.swap(true, std::sync::atomic::Ordering::Relaxed) {
             return;
         }
@@ -101,8 +103,8 @@ impl<'a> Briefings<'a> {
         self.engine.count_sent(&nodes.iter().filter_map(|id| view.get(id)).collect::<Vec<_>>());
     }
 
-    fn briefing(&self, may_see: Privacy) -> Briefing {
-        let (briefing, left_out) = self.engine.briefing(&self.told.typed, self.now, may_see);
+    fn briefing(&self, may_see: Privacy, lean: Lean) -> Briefing {
+        let (briefing, left_out) = self.engine.briefing(&self.told.typed, self.now, may_see, lean);
         if may_see < Privacy::Private {
             *self.left_out.lock() = Some(left_out);
         }
@@ -111,9 +113,10 @@ impl<'a> Briefings<'a> {
 }
 
 impl Engine {
-    /// Tokens of memory in a prompt: never more than half of the whole.
-    fn memory_budget(&self) -> usize {
-        self.focus_budget().unwrap_or(self.config.memory_tokens).min(self.config.context_tokens / 2)
+    /// Tokens of memory in a prompt, as we count them: never more than half of the whole.
+    pub(super) fn memory_budget(&self) -> usize {
+        let most = self.focus_budget().unwrap_or(self.config.memory_tokens).min(self.config.context_tokens / 2);
+        self.greatest_factor().ours(most)
     }
 
     /// Returns who the model is told that it is.
@@ -180,10 +183,21 @@ impl Engine {
         self.outside_of_nodes(&nodes.filter_map(|node| view.get(&node.id)).collect::<Vec<_>>())
     }
 
-    fn briefing(&self, typed: &str, now: jiff::civil::DateTime, may_see: Privacy) -> (Briefing, BTreeSet<NodeId>) {
+    fn briefing(
+        &self,
+        typed: &str,
+        now: jiff::civil::DateTime,
+        may_see: Privacy,
+        lean: Lean,
+    ) -> (Briefing, BTreeSet<NodeId>) {
         let focus = self.focus();
         let max_tokens = self.memory_budget();
-        let slice = self.slice(Wanted { query: Some(typed), focus: focus.as_ref(), now, may_see, max_tokens });
+        let wanted = Wanted { query: Some(typed), focus: focus.as_ref(), now, may_see, max_tokens };
+        let slice = match lean {
+            Lean::Whole | Lean::Log | Lean::Mandates | Lean::Outline => self.slice(wanted),
+            Lean::Half => self.slice_of(wanted, max_tokens / 2),
+            Lean::Notes => self.slice_of(wanted, 0),
+        };
         let log = match may_see {
             // Lines of the log name notes: they stay here.
             Privacy::Open | Privacy::Warn | Privacy::Ask => Vec::new(),

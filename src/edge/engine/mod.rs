@@ -14,6 +14,7 @@ mod commands;
 mod commit;
 pub mod confined;
 pub mod decisions;
+mod factors;
 pub mod focus;
 pub mod folders;
 pub mod fresh;
@@ -201,6 +202,10 @@ pub struct Engine {
     pub(super) shared: Mutex<HashMap<SessionId, bool>>,
     /// Conversations in which it was said that something was left out.
     pub(super) told: Mutex<std::collections::HashSet<SessionId>>,
+    /// What was collapsed of conversations in their last turns, the newest first.
+    pub(super) earlier: Mutex<std::collections::VecDeque<(SessionId, Vec<crate::domain::turn::earlier::Earlier>)>>,
+    /// How many tokens providers count for one of ours, by their names.
+    pub(super) factors: Mutex<HashMap<String, crate::domain::factor::Factor>>,
     /// What conversations of this session of the program read from outside.
     pub(super) outside: Mutex<HashMap<SessionId, crate::domain::outside::Outside>>,
     /// Which texts are made from text from outside.
@@ -287,6 +292,8 @@ impl Engine {
             private: turns::Rising::default(),
             shared: Mutex::default(),
             told: Mutex::default(),
+            earlier: Mutex::default(),
+            factors: Mutex::default(),
             outside: Mutex::default(),
             marks: RwLock::default(),
             led_acts: Mutex::default(),

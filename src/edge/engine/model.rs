@@ -38,8 +38,8 @@ pub struct TurnModel<'a> {
     pub session: SessionId,
     /// The providers that the heading leaves where the turn began, in lower case; `None` for all.
     pub models: Option<BTreeSet<String>>,
-    /// The most tokens of a prompt.
-    pub max_tokens: usize,
+    /// The most tokens of a prompt, as its provider counts them.
+    pub most: usize,
     /// What of memory the models are told.
     pub briefings: &'a Briefings<'a>,
     /// Whether whoever asks may be told the titles of private notes.
@@ -69,6 +69,8 @@ impl Model for TurnModel<'_> {
         let shared = self.engine.is_shared(&self.session);
         let outside = Mutex::new(Outside::default());
         let warned = Mutex::new(None);
+        // The tokens of the prompt that was sent last, as we count them.
+        let sent = Mutex::new(0);
         let watched = |locality: Locality| {
             let (made, warns) = self.unquoted(prompt(locality), locality);
             *warned.lock() = warns;
@@ -99,9 +101,11 @@ impl Model for TurnModel<'_> {
             }
             sink(piece);
         };
-        let most = self.max_tokens;
-        let too_long = |prompt: &Prompt| {
-            let tokens = tokens(prompt, self.engine.tokens.as_ref());
+        let most = self.most;
+        let too_long = |provider: &dyn Provider, prompt: &Prompt| {
+            let counted = tokens(prompt, self.engine.tokens.as_ref());
+            *sent.lock() = counted;
+            let tokens = self.engine.factor(provider).theirs(counted);
             (tokens > most)
                 .then(|| format!("the prompt has {tokens} tokens, and CONTEXT_MAX_TOKENS or PP_BUDGET allows {most}"))
         };
@@ -112,7 +116,7 @@ impl Model for TurnModel<'_> {
         };
         let permits = |provider: &dyn Provider, prompt: &Prompt| match provider.locality() {
             Locality::Local | Locality::Remote if let Some(why) = left_out(provider) => Permit::Withheld(why),
-            Locality::Local | Locality::Remote if let Some(why) = too_long(prompt) => Permit::Withheld(why),
+            Locality::Local | Locality::Remote if let Some(why) = too_long(provider, prompt) => Permit::Withheld(why),
             Locality::Builtin | Locality::Local => Permit::Granted,
             Locality::Remote if prompt.privacy.is_kept() && !shared => Permit::Withheld(ASKS.to_string()),
             Locality::Remote if confirmed.contains(&contact(provider.name(), &provider.url())) => Permit::Granted,
@@ -120,6 +124,12 @@ impl Model for TurnModel<'_> {
         };
         let mut log = |level: LogLevel, text: String| self.engine.say(level, &text);
         let reply = cascade.complete(&watched, &mut marking, &mut log, &permits).await?;
+        let answered = |provider: &&Arc<dyn Provider>| provider.name() == reply.completion.provider;
+        if let Some(usage) = reply.completion.usage
+            && let Some(provider) = cascade.providers().iter().find(answered)
+        {
+            self.engine.learn_factor(&**provider, *sent.lock(), usage);
+        }
         let privacy = match reply.locality {
             // The built-in provider is given no context: it draws on what it names.
             Locality::Builtin => self.privacy_of(&reply.completion.sources),

@@ -64,6 +64,8 @@ pub mod kind {
     pub const USED: &str = "used";
     /// A conversation in which the user lets what asks go to models elsewhere, by its name.
     pub const SHARED: &str = "shared";
+    /// How many tokens a provider counts for one of ours, by its name; the newest counts.
+    pub const FACTOR: &str = "factor";
     /// A provider that the user confirmed.
     pub const CONFIRMATION: &str = "confirmation";
 }

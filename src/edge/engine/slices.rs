@@ -7,6 +7,9 @@ use crate::domain::id::NodeId;
 use crate::domain::label::Privacy;
 use crate::edge::engine::Engine;
 
+/// The lines around notes take no more tokens than this.
+const FRAME: usize = 64;
+
 /// What a model is told of memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Slice {
@@ -59,6 +62,27 @@ impl Engine {
         let rest = Request { max_tokens: wanted.max_tokens.saturating_sub(outline.tokens), ..all };
         let notes = assemble(&view, &index, &rest, tokens);
         Slice { outline, notes }
+    }
+
+    /// Does the same with notes of at most so many tokens and no outline: those of the lowest rank give way, and the node in
+    /// focus stays as it is in the whole slice.
+    pub fn slice_of(&self, wanted: Wanted<'_>, most: usize) -> Slice {
+        let whole = self.slice(wanted);
+        let kept = |node: &&Included| matches!(node.reason, Reason::Focus | Reason::FocusCut(_) | Reason::Ancestor);
+        let focus: usize = whole.notes.nodes.iter().filter(kept).map(|node| node.tokens).sum();
+        let max_tokens = match wanted.focus {
+            Some(_) => most.max(focus + FRAME),
+            None => most,
+        };
+        let max_tokens = max_tokens.min(wanted.max_tokens.saturating_sub(whole.outline.tokens));
+        if max_tokens < FRAME {
+            let notes = Context { nodes: Vec::new(), text: String::new(), tokens: 0, ..whole.notes };
+            return Slice { outline: whole.outline, notes };
+        }
+        let changed = self.changed_nodes();
+        let request = Request { apart: true, max_tokens, ..self.request(wanted, &changed) };
+        let notes = assemble(&self.view_in_sight(), &self.index(), &request, self.tokens.as_ref());
+        Slice { outline: whole.outline, notes }
     }
 
     /// Assembles the slice of memory that a question is answered from, as one text.

@@ -9,9 +9,10 @@ use crate::domain::memory::store::NewRecord;
 use crate::domain::outside::{Led, Outside};
 use crate::domain::port::{LogLevel, Message, Sink};
 use crate::domain::scope::Scope;
-use crate::domain::signal::{Body, Depth, Origin, Role, Said, Signal, Source};
+use crate::domain::signal::{Body, Depth, Origin, Said, Signal, Source};
 use crate::domain::skill::trigger::SignalFacts;
 use crate::domain::skill::{offered, on_error, triggered};
+use crate::domain::turn::earlier::{Collapsed, Earlier, collapse};
 use crate::domain::turn::{Conversation, Desk, Ending, Start, TurnReport, run};
 use crate::edge::engine::Engine;
 use crate::edge::engine::briefing::{Briefings, Told};
@@ -27,6 +28,9 @@ use std::sync::Arc;
 
 /// Tokens kept free for what is said of the agent, the tools and the log.
 const OVERHEAD: usize = 3_000;
+
+/// Of so many conversations the turns that are over are kept at once, so that they can be reopened.
+const CHATS: usize = 16;
 
 /// What a client asks.
 #[derive(Clone, Debug)]
@@ -80,7 +84,7 @@ impl Engine {
             (false, false) => self.outside_of(&ask.origin.session).await,
         };
         self.doings.begin(&turn, &ask.origin.session, Vec::new());
-        let history = self.fitting(ask.history, &ask.text);
+        let history = self.fitting(&ask.origin.session, ask.history, &ask.text);
         let (engine, origin, folder) = (self.clone(), ask.origin.clone(), ask.folder.clone());
         let scope = aside(move || {
             let scope = engine.scope(&origin.session, folder.as_deref(), origin.rights.see_private);
@@ -139,7 +143,8 @@ impl Engine {
         };
         let mandate = in_place(|| self.mandate_at(below.as_deref()));
         let budget = mandate.budget.and_then(|tokens| usize::try_from(tokens).ok()).unwrap_or(usize::MAX);
-        let max_tokens = self.config.context_tokens.min(budget);
+        let most = self.config.context_tokens.min(budget);
+        let max_tokens = self.greatest_factor().ours(most);
         let skill = match under {
             Some(under) => under.skill.map(|bound| self.bound(&bound)),
             None => triggered(&self.skills.skills, &facts).cloned(),
@@ -158,7 +163,7 @@ impl Engine {
         };
         let briefings = Briefings::new(self, told, now);
         let (models, names_private) = (mandate.models, scope.may_see == Privacy::Private);
-        let model = TurnModel { engine: self, session, models, max_tokens, briefings: &briefings, names_private };
+        let model = TurnModel { engine: self, session, models, most, briefings: &briefings, names_private };
         let mut report = {
             let desk = Desk {
                 gates: &gates,
@@ -169,7 +174,7 @@ impl Engine {
                 surveyor: self.surveyor.as_ref(),
                 actuator: &actuator,
                 journal: self.as_ref(),
-                briefing: &|may_see| briefings.get(may_see),
+                briefing: &|may_see, lean| briefings.get(may_see, lean),
                 on_error: &|_| on_error(skill),
                 now,
                 tokens: self.tokens.as_ref(),
@@ -238,23 +243,27 @@ impl Engine {
         finished
     }
 
-    /// Returns the newest part of a conversation that leaves room for memory and tools; what is left out is said.
-    fn fitting(&self, history: Vec<Said>, asked: &str) -> Vec<Message> {
-        let reserved = self.config.memory_tokens + OVERHEAD + self.tokens.count(asked);
-        let mut room = self.config.context_tokens.saturating_sub(reserved);
-        let mut kept: Vec<Message> = Vec::new();
-        let all = history.len();
-        for said in history.into_iter().rev() {
-            let Some(rest) = room.checked_sub(self.tokens.count(&said.text)) else { break };
-            room = rest;
-            kept.push(Message::Text { role: said.role, text: said.text });
+    /// Returns a conversation as it stands in a prompt, with room left for memory and tools: its newest turns whole, the
+    /// others by their titles. Those can be reopened until the next question.
+    fn fitting(&self, session: &SessionId, history: Vec<Said>, asked: &str) -> Vec<Message> {
+        let factor = self.greatest_factor();
+        let reserved = self.memory_budget() + OVERHEAD + self.tokens.count(asked);
+        let room = factor.ours(self.config.context_tokens).saturating_sub(reserved);
+        let Collapsed { messages, earlier } = collapse(history, room, self.tokens.as_ref());
+        let mut all = self.earlier.lock();
+        all.retain(|(of, _)| of != session);
+        if !earlier.is_empty() {
+            all.truncate(CHATS - 1);
+            all.push_front((session.clone(), earlier));
         }
-        if kept.len() < all {
-            let text = format!("[{} earlier messages of this chat are left out, for lack of room.]", all - kept.len());
-            kept.push(Message::Text { role: Role::User, text });
-        }
-        kept.reverse();
-        kept
+        messages
+    }
+
+    /// Returns a turn of a conversation that is over and was named to the model.
+    pub(in crate::edge) fn earlier_turn(&self, session: &SessionId, name: &str) -> Option<Earlier> {
+        let all = self.earlier.lock();
+        let (_, turns) = all.iter().find(|(of, _)| of == session)?;
+        turns.iter().find(|turn| turn.name == name.trim()).cloned()
     }
 
     /// Says why there is nothing in memory.

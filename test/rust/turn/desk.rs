@@ -16,7 +16,7 @@ use passepartout::domain::scope::Scope;
 use passepartout::domain::signal::{Body, Depth, Origin, Rights, Sensor, Signal, Source};
 use passepartout::domain::tool::Toolbox;
 use passepartout::domain::turn::error::{Fault, Resolution};
-use passepartout::domain::turn::prompt::Briefing;
+use passepartout::domain::turn::prompt::{Briefing, Lean};
 use passepartout::domain::turn::{Conversation, Decision, Desk, Parking, Start, TurnReport, run};
 use serde_json::Value;
 use std::collections::{BTreeMap, VecDeque};
@@ -58,6 +58,8 @@ pub struct World {
     pub outcome: fn(&Action) -> (Outcome, Labels),
     /// How private the slice of memory is that the model is told.
     pub memory: Privacy,
+    /// What the model is told in place of that slice.
+    pub told: Option<fn(Lean) -> Briefing>,
     pub facts: Mutex<Facts>,
     /// For how many milliseconds each trial was allowed to go on.
     pub trials: Mutex<Vec<u64>>,
@@ -136,6 +138,7 @@ impl World {
             resolution: Resolution::Abort,
             outcome: |action| (Outcome::Done(format!("{} was carried out.", action.tool())), NOTE),
             memory: Privacy::Open,
+            told: None,
             facts: Mutex::default(),
             trials: Mutex::default(),
             trial_takes: 0,
@@ -214,7 +217,7 @@ impl World {
             surveyor: self,
             actuator: self,
             journal: self,
-            briefing: &|may_see| self.brief(may_see),
+            briefing: &|may_see, lean| self.brief(may_see, lean),
             elsewhere: &|| Privacy::ELSEWHERE,
             on_error: &|fault| self.resolve(fault),
             now: jiff::civil::date(2026, 3, 2).at(9, 0, 0, 0),
@@ -226,8 +229,11 @@ impl World {
         (report, streamed)
     }
 
-    fn brief(&self, may_see: Privacy) -> Briefing {
+    fn brief(&self, may_see: Privacy, lean: Lean) -> Briefing {
         assert!(self.broken != Broken::Briefing, "the briefing breaks");
+        if let Some(told) = self.told {
+            return told(lean);
+        }
         // What may not be seen is left out, and what is left is open.
         let label = if self.memory <= may_see { self.memory } else { Privacy::Open };
         let memory = match label {
