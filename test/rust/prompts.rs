@@ -7,6 +7,8 @@ use passepartout::domain::port::CountTokens;
 use passepartout::domain::signal::{Role, Said};
 use passepartout::domain::turn::earlier::{Earlier, collapse};
 use passepartout::edge::engine::Engine;
+use passepartout::edge::engine::focus::Turnabout;
+use passepartout::edge::engine::slices::Wanted;
 use passepartout::edge::engine::turns::Ask;
 use passepartout::edge::identity;
 use passepartout::edge::tokens::Tokens;
@@ -232,4 +234,56 @@ async fn home_with(name: &str, url: &str) -> std::sync::Arc<Engine> {
         config.cascade = Some(vec![name]);
     })
     .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_slice_is_used_again_while_nothing_that_it_is_made_from_changes() {
+    let home = Home::new(&[("boat.org", BOAT)]);
+    let engine = home.served(&FakeServer::start([]), &["fake"], true).await;
+    engine.wait_until_filled();
+    let at = |hour: i8, minute: i8| jiff::civil::date(2026, 3, 2).at(hour, minute, 0, 0);
+    let wanted =
+        Wanted { query: Some("which wood?"), focus: None, now: at(9, 0), may_see: Privacy::Private, max_tokens: 2_000 };
+    let first = engine.slice(wanted);
+    let assembled = |wanted: Wanted<'_>| {
+        let before = engine.slices_assembled();
+        let slice = engine.slice(wanted);
+        (engine.slices_assembled() - before, slice)
+    };
+    let focus = passepartout::domain::id::NodeId::new("timber");
+    // The deadline at 11:30 comes into the window of an hour, and passes.
+    for (what, wanted, expected) in [
+        ("the same", wanted, 0),
+        ("a minute later", Wanted { now: at(9, 1), ..wanted }, 0),
+        ("another question", Wanted { query: Some("beans?"), ..wanted }, 1),
+        ("the first again", wanted, 0),
+        ("another focus", Wanted { focus: Some(&focus), ..wanted }, 1),
+        ("another reader", Wanted { may_see: Privacy::Open, ..wanted }, 1),
+        ("another budget", Wanted { max_tokens: 1_000, ..wanted }, 1),
+        ("something is due", Wanted { now: at(10, 45), ..wanted }, 1),
+        ("it is still due", Wanted { now: at(11, 10), ..wanted }, 0),
+        ("it has passed", Wanted { now: at(11, 40), ..wanted }, 1),
+        ("another day", Wanted { now: at(11, 40).tomorrow().expect("a day"), ..wanted }, 1),
+    ] {
+        assert_eq!(assembled(wanted).0, expected, "{what}");
+    }
+    let due = engine.slice(Wanted { now: at(10, 45), ..wanted });
+    assert!(due.notes.text.contains("DEADLINE 2026-03-02 11:30"), "{}", due.notes.text);
+    assert!(!first.notes.text.contains("DEADLINE 2026-03-02 11:30: "), "{}", first.notes.text);
+    // Memory moves, and what it is narrowed to.
+    let _ = engine.slice(wanted);
+    engine.take_buffer(&home.file("boat.org"), BOAT.replace("Larch", "Oak").into(), &|| true).expect("it can be read");
+    engine.wait_until_filled();
+    let (count, oak) = assembled(wanted);
+    assert_eq!(count, 1, "a file changed");
+    assert!(oak.notes.text.contains("Oak for the deck."), "{}", oak.notes.text);
+    assert_eq!(assembled(wanted).0, 0);
+    let narrowed = Turnabout::parse("focus beans").expect("a command");
+    engine.turn_focus(narrowed).await.expect("a heading");
+    assert_eq!(assembled(wanted).0, 1, "the sight is narrowed");
+    // Notes that become private are in no slice that was made before.
+    let private = BOAT.replace("** Beans\n", "** Beans :private:\n");
+    engine.take_buffer(&home.file("boat.org"), private.into(), &|| true).expect("it can be read");
+    let elsewhere = engine.slice(Wanted { query: Some("beans?"), may_see: Privacy::Open, ..wanted });
+    assert!(elsewhere.nodes().all(|node| node.id.as_str() != "beans"), "{elsewhere:?}");
 }

@@ -3,6 +3,7 @@
 use crate::domain::memory::card::Planning;
 use crate::domain::memory::query;
 use crate::domain::memory::view::{NodeRef, View};
+use jiff::Span;
 use jiff::civil::{Date, DateTime, Time};
 
 /// A planning line of a heading that is not done.
@@ -39,6 +40,26 @@ pub fn due(view: &View, first: Date, last: Date) -> Vec<(NodeRef, Due)> {
     found.sort_by(|(a, _), (b, _)| (a.file(), a.index).cmp(&(b.file(), b.index)));
     found
 }
+
+/// Returns until when what is due stays what it is now, for a window of so many minutes: until something comes into it or
+/// passes, and at most until the day ends.
+pub fn holds_until(view: &View, now: DateTime, window: i64) -> DateTime {
+    let midnight =
+        now.date().checked_add(Span::new().days(1)).map_or(DateTime::MAX, |day| day.to_datetime(Time::midnight()));
+    let (before, after) = (window.clamp(0, WIDEST).saturating_add(1), 1);
+    let horizon = Span::new().days(before / 1440 + 2);
+    let last = now.date().checked_add(horizon).unwrap_or(Date::MAX);
+    let first = now.date().yesterday().unwrap_or(Date::MIN);
+    let moments = due(view, first, last).into_iter().flat_map(|(_, due)| {
+        let moment = due.moment();
+        let (enters, passes) = (Span::new().minutes(before), Span::new().minutes(after));
+        [moment.checked_sub(enters).ok(), Some(moment), moment.checked_add(passes).ok()]
+    });
+    moments.flatten().filter(|moment| *moment > now).min().map_or(midnight, |moment| moment.min(midnight))
+}
+
+/// A window of more minutes is none that somebody waits in: it is a year.
+const WIDEST: i64 = 366 * 1440;
 
 /// Returns the headings that carry a tag themselves and are not done, in the order of files and lines.
 pub fn tagged<'a>(view: &'a View, tag: &'a str) -> impl Iterator<Item = NodeRef> + 'a {

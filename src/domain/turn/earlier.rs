@@ -79,7 +79,8 @@ fn who(role: Role) -> &'static str {
 /// Keeps the newest turns that fit into `room` tokens whole, and names the others.
 pub fn collapse(history: Vec<Said>, room: usize, tokens: &dyn CountTokens) -> Collapsed {
     let size = |said: &[Said]| said.iter().map(|one| tokens.count(&one.text)).sum::<usize>();
-    let mut begins: Vec<usize> = history.iter().enumerate().filter(|(_, one)| one.role == Role::User).map(|(at, _)| at).collect();
+    let mut begins: Vec<usize> =
+        history.iter().enumerate().filter(|(_, one)| one.role == Role::User).map(|(at, _)| at).collect();
     if begins.first() != Some(&0) && !history.is_empty() {
         begins.insert(0, 0);
     }
@@ -146,7 +147,9 @@ mod tests {
     }
 
     fn chat(turns: usize) -> Vec<Said> {
-        let turn = |n: usize| [said(Role::User, &format!("question {n} of mine")), said(Role::Assistant, &format!("answer {n}"))];
+        let turn = |n: usize| {
+            [said(Role::User, &format!("question {n} of mine")), said(Role::Assistant, &format!("answer {n}"))]
+        };
         (0..turns).flat_map(turn).collect()
     }
 

@@ -93,7 +93,8 @@ impl Asked {
     fn reopen(&self, engine: &Engine) -> Done {
         let name = self.action.text("turn").unwrap_or("");
         let from = self.action.args().get("from").and_then(|from| from.as_u64()).unwrap_or(0);
-        let Some(turn) = engine.earlier_turn(&self.scope.session, name).filter(|turn| turn.privacy <= self.may_see) else {
+        let Some(turn) = engine.earlier_turn(&self.scope.session, name).filter(|turn| turn.privacy <= self.may_see)
+        else {
             return Done::failed(format!("there is no earlier turn {name}; the list of earlier turns has their names"));
         };
         let labels = Labels { privacy: turn.privacy, ..Labels::MODEL };

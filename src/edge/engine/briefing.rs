@@ -15,6 +15,7 @@ use crate::edge::identity;
 use crate::edge::thread::in_place;
 use parking_lot::Mutex;
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 /// So many private notes at most are counted as left out of one slice of memory.
 const LOOKED_FOR: usize = 20;
@@ -195,8 +196,8 @@ impl Engine {
         let wanted = Wanted { query: Some(typed), focus: focus.as_ref(), now, may_see, max_tokens };
         let slice = match lean {
             Lean::Whole | Lean::Log | Lean::Mandates | Lean::Outline => self.slice(wanted),
-            Lean::Half => self.slice_of(wanted, max_tokens / 2),
-            Lean::Notes => self.slice_of(wanted, 0),
+            Lean::Half => Arc::new(self.slice_of(wanted, max_tokens / 2)),
+            Lean::Notes => Arc::new(self.slice_of(wanted, 0)),
         };
         let log = match may_see {
             // Lines of the log name notes: they stay here.

@@ -204,6 +204,8 @@ pub struct Engine {
     pub(super) told: Mutex<std::collections::HashSet<SessionId>>,
     /// What was collapsed of conversations in their last turns, the newest first.
     pub(super) earlier: Mutex<std::collections::VecDeque<(SessionId, Vec<crate::domain::turn::earlier::Earlier>)>>,
+    /// The last slices of memory that were assembled.
+    pub(super) slices: Mutex<slices::Slices>,
     /// How many tokens providers count for one of ours, by their names.
     pub(super) factors: Mutex<HashMap<String, crate::domain::factor::Factor>>,
     /// What conversations of this session of the program read from outside.
@@ -294,6 +296,7 @@ impl Engine {
             told: Mutex::default(),
             earlier: Mutex::default(),
             factors: Mutex::default(),
+            slices: Mutex::default(),
             outside: Mutex::default(),
             marks: RwLock::default(),
             led_acts: Mutex::default(),

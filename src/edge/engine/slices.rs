@@ -1,11 +1,15 @@
 //! The slice of memory that a question is answered from: the outline, and the notes near the question and the focus.
 
+use crate::domain::context::almanac::holds_until;
 use crate::domain::context::outline::outline;
 use crate::domain::context::reason::Reason;
 use crate::domain::context::{Audience, Context, Included, Request, assemble};
 use crate::domain::id::NodeId;
 use crate::domain::label::Privacy;
 use crate::edge::engine::Engine;
+use jiff::civil::DateTime;
+use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// The lines around notes take no more tokens than this.
 const FRAME: usize = 64;
@@ -27,11 +31,53 @@ pub struct Wanted<'a> {
     /// The node at point.
     pub focus: Option<&'a NodeId>,
     /// The user's wall clock.
-    pub now: jiff::civil::DateTime,
+    pub now: DateTime,
     /// The most private that its reader may see.
     pub may_see: Privacy,
     /// Its most tokens.
     pub max_tokens: usize,
+}
+
+/// So many slices are kept.
+const KEPT: usize = 8;
+
+/// All that a slice is made from, beside the time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct MadeFrom {
+    memory: String,
+    changed: Vec<NodeId>,
+    query: Option<String>,
+    focus: Option<NodeId>,
+    may_see: Privacy,
+    max_tokens: usize,
+}
+
+/// A slice that was assembled, and from when until when it holds.
+struct Kept {
+    made_from: MadeFrom,
+    from: DateTime,
+    until: DateTime,
+    slice: Arc<Slice>,
+}
+
+/// The last slices that were assembled.
+#[derive(Default)]
+pub(super) struct Slices {
+    kept: VecDeque<Kept>,
+    assembled: u64,
+}
+
+impl Slices {
+    fn get(&self, made_from: &MadeFrom, now: DateTime) -> Option<Arc<Slice>> {
+        let holds = |kept: &&Kept| kept.made_from == *made_from && (kept.from..kept.until).contains(&now);
+        self.kept.iter().find(holds).map(|kept| kept.slice.clone())
+    }
+
+    fn keep(&mut self, kept: Kept) {
+        self.kept.retain(|other| other.made_from != kept.made_from);
+        self.kept.truncate(KEPT - 1);
+        self.kept.push_front(kept);
+    }
 }
 
 impl Slice {
@@ -53,8 +99,54 @@ impl Slice {
 }
 
 impl Engine {
-    /// Assembles the slice of memory that a question is answered from, with its outline apart.
-    pub fn slice(&self, wanted: Wanted<'_>) -> Slice {
+    /// Returns the slice of memory that a question is answered from, with its outline apart. It is used again as it is
+    /// while nothing that it is made from has changed, and of the time as long as the same things are due.
+    pub fn slice(&self, wanted: Wanted<'_>) -> Arc<Slice> {
+        // Whoever changes memory holds this until the index has followed.
+        let settled = self.changing.try_lock().is_some();
+        let made_from = self.made_from(&wanted);
+        if let Some(slice) = self.slices.lock().get(&made_from, wanted.now)
+            && self.is_still_seen(&slice, wanted.may_see)
+        {
+            return slice;
+        }
+        let slice = Arc::new(self.assembled(wanted));
+        if settled && made_from == self.made_from(&wanted) {
+            let until = holds_until(&self.view(), wanted.now, i64::from(self.config.deadline_minutes));
+            self.slices.lock().keep(Kept { made_from, from: wanted.now, until, slice: slice.clone() });
+        }
+        slice
+    }
+
+    /// Returns how many slices of memory were assembled since the start.
+    pub fn slices_assembled(&self) -> u64 {
+        self.slices.lock().assembled
+    }
+
+    fn made_from(&self, wanted: &Wanted<'_>) -> MadeFrom {
+        MadeFrom {
+            memory: self.memory_now(),
+            changed: self.changed_nodes(),
+            query: wanted.query.map(str::to_string),
+            focus: wanted.focus.cloned(),
+            may_see: wanted.may_see,
+            max_tokens: wanted.max_tokens,
+        }
+    }
+
+    /// Returns whether what a slice holds, and what it does not, is as private as it was: what makes notes private may
+    /// change while their texts do not.
+    fn is_still_seen(&self, slice: &Slice, may_see: Privacy) -> bool {
+        let view = self.view();
+        let privacy = |id: &NodeId| view.get(id).map_or(Privacy::Private, |node| node.privacy());
+        let most = slice.nodes().map(|node| privacy(&node.id)).max();
+        let mut private = slice.dropped().filter(|(_, reason)| *reason == Reason::Private);
+        most == slice.privacy() && private.all(|(id, _)| privacy(id) > may_see)
+    }
+
+    /// Assembles the slice of memory that a question is answered from.
+    fn assembled(&self, wanted: Wanted<'_>) -> Slice {
+        self.slices.lock().assembled += 1;
         let changed = self.changed_nodes();
         let (view, index, tokens) = (self.view_in_sight(), self.index(), self.tokens.as_ref());
         let all = Request { apart: true, ..self.request(wanted, &changed) };
@@ -76,13 +168,13 @@ impl Engine {
         };
         let max_tokens = max_tokens.min(wanted.max_tokens.saturating_sub(whole.outline.tokens));
         if max_tokens < FRAME {
-            let notes = Context { nodes: Vec::new(), text: String::new(), tokens: 0, ..whole.notes };
-            return Slice { outline: whole.outline, notes };
+            let notes = Context { nodes: Vec::new(), text: String::new(), tokens: 0, ..whole.notes.clone() };
+            return Slice { outline: whole.outline.clone(), notes };
         }
         let changed = self.changed_nodes();
         let request = Request { apart: true, max_tokens, ..self.request(wanted, &changed) };
         let notes = assemble(&self.view_in_sight(), &self.index(), &request, self.tokens.as_ref());
-        Slice { outline: whole.outline, notes }
+        Slice { outline: whole.outline.clone(), notes }
     }
 
     /// Assembles the slice of memory that a question is answered from, as one text.
@@ -90,7 +182,7 @@ impl Engine {
         &self,
         query: Option<&str>,
         focus: Option<&NodeId>,
-        now: jiff::civil::DateTime,
+        now: DateTime,
         may_see: Privacy,
         max_tokens: usize,
     ) -> Context {
