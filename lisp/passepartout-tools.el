@@ -41,7 +41,7 @@
 
 (defconst passepartout-tools--builtin
   '("memory-search" "memory-read" "org-add-heading" "org-set-todo"
-    "org-set-property" "org-schedule" "org-move" "org-outline"
+    "org-set-property" "org-schedule" "org-move" "org-outline" "reopen-turn"
     "org-archive" "org-replace-body" "org-set-tags" "org-clock"
     "list-files" "grep" "replace-in-file" "git-status" "git-diff"
     "git-log" "git-commit" "fetch-url" "editor-look" "editor-show"

@@ -167,7 +167,7 @@ fn of_role(server: &FakeServer, request: usize, role: &str) -> Vec<String> {
 async fn the_rules_are_the_same_at_turn_1_and_turn_500_and_what_collapsed_is_read_again() {
     let home = Home::new(&[("boat.org", BOAT)]);
     own_rules(&home);
-    let old: Earlier = collapse(chat(500), 0, &Tokens::default()).earlier.swap_remove(450);
+    let old: Earlier = collapse(chat(500), 0, &Tokens::default()).earlier.swap_remove(350);
     let reopen = json!({"turn": old.name, "explanation": "It was said there."});
     let server = FakeServer::start([
         says("one"),
@@ -191,7 +191,7 @@ async fn the_rules_are_the_same_at_turn_1_and_turn_500_and_what_collapsed_is_rea
     // Whole turns stand behind the list of the others, and all of it fits.
     let users = of_role(&server, 1, "user");
     assert!(users[0].starts_with("[Earlier turns of this chat, the oldest first, by name and title;"), "{}", users[0]);
-    assert!(users[0].contains(&format!("- {} “Question 451 about the boat?”", old.name)), "{}", users[0]);
+    assert!(users[0].contains(&format!("- {} “Question 351 about the boat?”", old.name)), "{}", users[0]);
     assert!(users[0].contains("before these are not listed.)"), "{}", users[0]);
     assert!(users.contains(&"Question 499 about the boat?".to_string()));
     let whole = server.requests()[1].json().to_string();

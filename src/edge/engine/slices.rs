@@ -62,7 +62,7 @@ struct Kept {
 
 /// The last slices that were assembled.
 #[derive(Default)]
-pub(super) struct Slices {
+pub(in crate::edge) struct Slices {
     kept: VecDeque<Kept>,
     assembled: u64,
 }
