@@ -307,6 +307,11 @@ pub enum Content {
 pub trait CountTokens: Send + Sync {
     /// Returns the number of tokens.
     fn count(&self, text: &str) -> usize;
+
+    /// Returns the number of tokens if there are no more than `most`; whoever can stops counting beyond that.
+    fn count_within(&self, text: &str, most: usize) -> Option<usize> {
+        Some(self.count(text)).filter(|tokens| *tokens <= most)
+    }
 }
 
 /// A model behind a cascade: picks a provider, and is given the prompt that suits where it runs.
