@@ -4,7 +4,7 @@ use crate::domain::action::{Action, Observation};
 use crate::domain::gate::Facts;
 use crate::domain::gate::clearance::{Cleared, Rehearsal};
 use crate::domain::gate::plan::Tried;
-use crate::domain::id::TurnId;
+use crate::domain::id::{NodeId, TurnId};
 use crate::domain::label::{Labels, Privacy};
 use crate::domain::outside::{Outside, Piece};
 use crate::domain::scope::Scope;
@@ -312,6 +312,17 @@ pub trait CountTokens: Send + Sync {
     fn count_within(&self, text: &str, most: usize) -> Option<usize> {
         Some(self.count(text)).filter(|tokens| *tokens <= most)
     }
+}
+
+/// Finds nodes by what they mean: their vectors are compared, and what has none is not found. It may be slow to answer
+/// for a text that it must make a vector of first; whoever makes one sees to it that no private text leaves for that.
+pub trait Nearness: Send + Sync + std::fmt::Debug {
+    /// Returns at most `most` nodes near a text, with the cosine of the angle between, −1 to 1; best first. Nothing when
+    /// there is no vector to be had now.
+    fn near_text(&self, text: &str, most: usize) -> Vec<(NodeId, f32)>;
+
+    /// Returns at most `most` other nodes near a node, in the same way.
+    fn near_node(&self, id: &NodeId, most: usize) -> Vec<(NodeId, f32)>;
 }
 
 /// A model behind a cascade: picks a provider, and is given the prompt that suits where it runs.

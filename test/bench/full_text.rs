@@ -1,5 +1,7 @@
 //! What full text costs at 10,000, 100,000 and a million headings of 1 kB: `cargo bench --bench full_text [HEADINGS…]`.
 //!
+//! With `near` it prints how near the evidence of the recall corpus lies instead.
+//!
 //! Filling is cutting texts into words, writing segments and joining them, in one thread; making the texts and scanning
 //! them is not counted. Questions are the 200 of `synthetic.rs`, ten results each, after one round to warm up.
 //! Times are processor time of the thread: what else the machine does is not counted, and waiting for a disk is not either.
@@ -7,9 +9,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 #![allow(unsafe_code)] // One call of clock_gettime.
 
+mod near;
 mod report;
 mod synthetic;
 
+use jiff::civil::DateTime;
 use passepartout::domain::context::build::Builder;
 use passepartout::domain::context::lexical::{BATCH, Index};
 use passepartout::domain::context::question::Question;
@@ -21,8 +25,10 @@ use passepartout::domain::memory::document::{Document, PrivacyOptions};
 use passepartout::domain::memory::operation::Why;
 use passepartout::domain::memory::shape::Shape;
 use passepartout::domain::memory::store::{Commit, Store};
+use passepartout::domain::memory::view::View;
 use passepartout::domain::org::property::Inheritance;
 use passepartout::domain::org::scan::{ScanOptions, scan};
+use passepartout::domain::port::CountTokens;
 use passepartout::domain::query::parse::parse;
 use passepartout::domain::query::run::{World, answer};
 use passepartout::edge::full_text::folder::{Folder, reading};
@@ -35,10 +41,15 @@ use std::sync::Arc;
 const STORED: usize = 200;
 
 fn main() {
+    if std::env::args().any(|argument| argument == "near") {
+        return near::print();
+    }
     let asked: Vec<usize> = std::env::args().filter_map(|argument| argument.parse().ok()).collect();
     let sizes = if asked.is_empty() { vec![10_000, 100_000, 1_000_000] } else { asked };
-    for headings in sizes {
-        measure(headings);
+    let contexts: Vec<(usize, f64)> = sizes.into_iter().map(|headings| (headings, measure(headings))).collect();
+    for ((fewer, quick), (more, slow)) in contexts.iter().zip(contexts.iter().skip(1)) {
+        let grown = format!("headings × {}, time × {:.1}", more / fewer, slow / quick);
+        report::row(&format!("context of 4,000 tokens, growth to {more} headings"), "less than headings", &grown);
     }
 }
 
@@ -47,7 +58,7 @@ fn document(number: usize, text: String) -> Document {
     Document::build(format!("/memex/{number}.org"), outline, &PrivacyOptions::default())
 }
 
-fn measure(headings: usize) {
+fn measure(headings: usize) -> f64 {
     let cache = tempfile::tempdir().unwrap();
     let folder = Folder::open(cache.path(), Path::new("bench"), reading(&ScanOptions::default())).unwrap();
     let before = resident();
@@ -98,7 +109,7 @@ fn measure(headings: usize) {
     );
     said("full text: words alone", &of, middle, late);
     drop((store, memory));
-    as_tools_do(cache.path(), &folder, &index, &of, files, &questions);
+    as_tools_do(cache.path(), &folder, &index, &of, files, &questions)
 }
 
 /// Prints a row about one of the lists of questions.
@@ -129,8 +140,8 @@ fn joined(folder: &Folder, mut index: Index) -> Index {
 }
 
 /// Asks as tools, the query language and contexts do, of a memory that was just opened, its texts on disk; changes
-/// files; opens everything anew.
-fn as_tools_do(cache: &Path, folder: &Folder, index: &Index, of: &str, files: usize, questions: &[String]) {
+/// files; opens everything anew. Returns the median of a context in milliseconds.
+fn as_tools_do(cache: &Path, folder: &Folder, index: &Index, of: &str, files: usize, questions: &[String]) -> f64 {
     let (_store, memory) = opened(cache);
     let view = memory.head();
     let ask = |question: &String| search(view, index, question, 10, Privacy::Private).len();
@@ -143,22 +154,7 @@ fn as_tools_do(cache: &Path, folder: &Folder, index: &Index, of: &str, files: us
     let ask = |question: &String| answer(&parse(question).unwrap(), &world, 10).hits.len();
     let (middle, late) = times(questions, ask);
     said("query language: parse, run, ten snippets", of, middle, late);
-    let tokens = Tokens::new();
-    let (middle, late) = times(&questions[..50], |question| {
-        let request = Request {
-            focus: None,
-            query: Some(question),
-            max_tokens: 4_000,
-            audience: Audience::Local,
-            now: date,
-            deadline_minutes: 60,
-            project_tag: "project",
-            changed: &[],
-            apart: false,
-        };
-        assemble(view, index, &request, &tokens).tokens
-    });
-    report::row(&format!("context of 4,000 tokens, {of}"), "", &format!("p50 {middle:.1}, p99 {late:.1} ms"));
+    let context = contexts(view, index, of, date, questions);
     let mut edited = index.clone();
     let changed: Vec<Arc<Document>> = (0..files.min(300))
         .map(|number| Arc::new(document(number * 7 % files, synthetic::file(number).replace(" ba", " bb"))))
@@ -173,6 +169,52 @@ fn as_tools_do(cache: &Path, folder: &Folder, index: &Index, of: &str, files: us
     let (loaded, missing) = found.index.compared(view);
     assert_eq!((loaded.len(), missing.len(), found.damaged), (index.len(), 0, 0));
     println!("  opened in {:.1} ms", (now() - begun) * 1e3);
+    context
+}
+
+/// Assembles contexts for questions: alone, asking for a time, and with a focus; and for a focus alone. Returns the
+/// median for a question alone.
+fn contexts(view: &View, index: &Index, of: &str, now: DateTime, questions: &[String]) -> f64 {
+    let tokens = Tokens::new();
+    // A program that runs has its vocabulary; loading it is not what a question costs.
+    tokens.count("ready");
+    let request = Request {
+        focus: None,
+        query: None,
+        max_tokens: 4_000,
+        audience: Audience::Local,
+        now,
+        deadline_minutes: 60,
+        project_tag: "project",
+        changed: &[],
+        apart: false,
+        nearness: None,
+    };
+    let promised = match view.headings() {
+        ..50_000 => "p99 5 ms",
+        50_000..500_000 => "p99 15 ms",
+        500_000.. => "p99 80 ms",
+    };
+    let timed: Vec<String> = questions.iter().map(|question| format!("When was {question}?")).collect();
+    let files = view.len();
+    let focus =
+        |at: usize| view.node(&format!("/memex/{}.org", at * 7 % files), 1 + at % 50).map(|node| node.id().clone());
+    let asked: Vec<(usize, &String)> = questions.iter().enumerate().collect();
+    let row = |what: &str, (middle, late): (f64, f64)| {
+        let measured = format!("p50 {middle:.1}, p99 {late:.1} ms");
+        report::row(&format!("context of 4,000 tokens{what}, {of}"), promised, &measured);
+        middle
+    };
+    let ask = |request: Request<'_>| assemble(view, index, &request, &tokens).tokens;
+    // Words and texts that a question brings for the first time are part of what it costs: nothing is warmed up.
+    let alone = row("", times(questions, |query| ask(Request { query: Some(query), ..request.clone() })));
+    row(", of a time", times(&timed, |query| ask(Request { query: Some(query), ..request.clone() })));
+    row(
+        " with a focus",
+        times(&asked, |(at, query)| ask(Request { query: Some(query), focus: focus(*at).as_ref(), ..request.clone() })),
+    );
+    row(" of a focus alone", times(&asked, |(at, _)| ask(Request { focus: focus(*at).as_ref(), ..request.clone() })));
+    alone
 }
 
 /// Returns the median and the 99th of a hundred, in milliseconds.

@@ -161,6 +161,7 @@ impl World {
             project_tag: "project",
             changed: &[],
             apart: false,
+            nearness: None,
         };
         context::assemble(&self.view, &self.index, &request, &self.tokens).tokens
     }

@@ -53,6 +53,7 @@ fn request(max_tokens: usize) -> Request<'static> {
         project_tag: "project",
         changed: &[],
         apart: false,
+        nearness: None,
     }
 }
 
@@ -107,6 +108,7 @@ fn a_context_reads_as_an_outline() {
     *** Ask the roofer {roofer}
     Her name is Ida Holm.
     ** DONE Paint the door :project: {door}
+    Green, in the end.
     ** Garden {garden}
     Beans, peas and the pear tree.
     ===== end of notes
@@ -119,8 +121,8 @@ fn a_context_reads_as_an_outline() {
     monday: beside 0.45
     house.org: ancestor
     roofer: below the focus
-    door: outline
-    garden: beside 0.20
+    door: beside 0.28
+    garden: beside 0.41
     ");
     assert_eq!(context.privacy, Privacy::Open);
     assert_eq!(context.tokens, Words.count(&context.text));
@@ -234,7 +236,7 @@ fn a_focus_is_never_trimmed_while_it_fits_and_never_absent() {
     let focus = NodeId::new("essay");
     let whole = assemble(&view, &index, &Request { focus: Some(&focus), ..request(4000) }, &Words);
     assert_eq!(included(&whole, "essay").map(|node| node.reason.to_string()).as_deref(), Some("focus"));
-    assert_eq!(ids(&whole, Rendered::Full), ["essay", "essay.org::*Essay/Part"]);
+    assert_eq!(ids(&whole, Rendered::Full), ["essay.org", "essay", "essay.org::*Essay/Part"]);
     let cut = assemble(&view, &index, &Request { focus: Some(&focus), ..request(1000) }, &Words);
     assert!(cut.tokens <= 1000, "{}", cut.tokens);
     let reason = included(&cut, "essay").map(|node| node.reason.to_string()).expect("the focus is in");

@@ -8,6 +8,7 @@ mod archive;
 mod audit;
 mod canaries;
 mod cards;
+mod choice;
 mod cli;
 mod context;
 mod documents;

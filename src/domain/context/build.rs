@@ -4,7 +4,8 @@ use crate::domain::context::postings::{self, Posting, Scratch, push_number};
 use crate::domain::context::prose::prose;
 use crate::domain::context::segment::{Entry, Head, Lead, Reader, Segment, Share, bit, prefix};
 use crate::domain::context::swift::WordMap;
-use crate::domain::context::words::{Cut, Piece, Stems, cuts, is_stop_word};
+use crate::domain::context::trigram::Sketch;
+use crate::domain::context::words::{Cut, NAMES_A_TIME, Piece, Stems, cuts, is_stop_word, is_time_word};
 use crate::domain::memory::view::Document;
 use std::convert::Infallible;
 
@@ -14,6 +15,8 @@ const TITLE_WEIGHT: u16 = 2;
 const TAG_WEIGHT: u16 = 2;
 /// Bodies beyond this many bytes are data; their beginning is indexed.
 const LONGEST_BODY: usize = 1 << 20;
+/// A time that a node names further behind is not what it is about.
+const TIME_BYTES: usize = 1 << 10;
 /// A block of the dictionary is closed when it has so many bytes.
 const DICTIONARY_BLOCK: usize = 2 << 10;
 
@@ -80,7 +83,11 @@ impl<'a, S: Sink> Writer<'a, S> {
             self.head.leads.extend_from_slice(term);
             // Where the block stands is known when it is full.
             self.head.blocks.push(Lead { end: self.head.leads.len() as u32, begin: 0, bytes: 0 });
+            self.head.sketches.push(None);
             self.term.clear();
+        }
+        if let Some(sketch) = self.head.sketches.last_mut() {
+            Sketch::take(sketch, term);
         }
         let shared = self.term.iter().zip(term).take_while(|(a, b)| a == b).count();
         push_number(&mut self.block, shared as u64);
@@ -293,6 +300,8 @@ impl Terms {
 #[derive(Clone, Copy)]
 enum Word {
     Term(u32),
+    /// A term that names a time.
+    Time(u32),
     Stop,
 }
 
@@ -338,8 +347,16 @@ impl Builder {
         for range in [&node.scheduled, &node.deadline, &node.closed].into_iter().flatten() {
             self.text(outline.slice(range), 1, Stop::LeftOut);
         }
-        self.text(&prose(prefix(outline.slice(&node.body), LONGEST_BODY)), 1, Stop::LeftOut);
+        if self.text(&prose(prefix(outline.slice(&node.body), LONGEST_BODY)), 1, Stop::LeftOut) {
+            self.put(NAMES_A_TIME);
+        }
         self.close_node();
+    }
+
+    /// Puts in a term that is no part of the node's text, and counts nothing in its length.
+    fn put(&mut self, term: &str) {
+        let Builder { terms, postings, length, head, .. } = self;
+        Node { number: head.lengths.len() as u32, weight: 1, terms, postings, length }.put_text(term, false);
     }
 
     fn close_node(&mut self) {
@@ -347,20 +364,30 @@ impl Builder {
         self.ends.push(self.postings.len());
     }
 
-    fn text(&mut self, text: &str, weight: u16, stop: Stop) {
+    /// Takes a text of the node at hand in; returns whether its beginning names a time.
+    fn text(&mut self, text: &str, weight: u16, stop: Stop) -> bool {
+        let mut names_a_time = false;
         let Builder { stems, words, terms, postings, length, head, .. } = self;
         let mut node = Node { number: head.lengths.len() as u32, weight, terms, postings, length };
-        cuts(text, |_, cut| match cut {
+        cuts(text, |at, cut| match cut {
             Cut::Piece(Piece::Word(word)) => {
                 let known = words.get(word).unwrap_or_else(|| {
-                    let stop = is_stop_word(word);
-                    let known =
-                        if stop { Word::Stop } else { Word::Term(node.terms.number(stems.stem(word).as_ref())) };
+                    let known = match is_stop_word(word) {
+                        true => Word::Stop,
+                        false => {
+                            let term = node.terms.number(stems.stem(word).as_ref());
+                            if is_time_word(word) { Word::Time(term) } else { Word::Term(term) }
+                        }
+                    };
                     words.insert(word, known);
                     known
                 });
                 match (known, stop) {
                     (Word::Term(term), _) => node.put(term, true),
+                    (Word::Time(term), _) => {
+                        names_a_time |= at.start < TIME_BYTES;
+                        node.put(term, true);
+                    }
                     (Word::Stop, Stop::Kept) => node.put_text(word, true),
                     (Word::Stop, Stop::LeftOut) => {}
                 }
@@ -369,12 +396,14 @@ impl Builder {
             // Pairs have counted the text's length already.
             Cut::Sign(sign) => node.put_text(sign, false),
             Cut::Piece(Piece::Day(day)) => {
+                names_a_time |= at.start < TIME_BYTES;
                 // Whoever asks for a month, or a year, finds its days.
                 for part in [day, day.get(..7).unwrap_or_default(), day.get(..4).unwrap_or_default()] {
                     node.put_text(part, true);
                 }
             }
         });
+        names_a_time
     }
 
     /// Returns the segment of what was added, in memory.

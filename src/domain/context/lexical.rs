@@ -30,13 +30,13 @@ pub const BATCH: usize = 1_200_000;
 /// Every document's words.
 #[derive(Clone, Default)]
 pub struct Index {
-    parts: Vec<Part>,
+    pub(super) parts: Vec<Part>,
 }
 
 /// One segment, and which of its documents have been replaced since.
 #[derive(Clone)]
-struct Part {
-    segment: Arc<Segment>,
+pub(super) struct Part {
+    pub(super) segment: Arc<Segment>,
     /// One bit for each node of the segment; `None` while all live.
     dead: Option<Arc<Vec<u64>>>,
     /// Nodes that live.
@@ -410,7 +410,7 @@ impl Part {
         self.segment.shares().iter().filter(|share| !self.is_dead(share.first))
     }
 
-    fn share(&self, file: &str) -> Option<&Share> {
+    pub(super) fn share(&self, file: &str) -> Option<&Share> {
         self.segment.share(file).filter(|share| !self.is_dead(share.first))
     }
 

@@ -80,7 +80,7 @@ pub fn run<'a, T>(
     asked: &mut Asked<'_, T>,
     best: &mut BinaryHeap<Candidate<'a, T>>,
 ) {
-    let score = Scoring { segment, mean: asked.mean };
+    let score = Scoring::of_segment(segment, asked.mean);
     let mut lanes: Vec<Lane<'a>> = Vec::with_capacity(asked.terms.len());
     let mut lane_of: Vec<Option<usize>> = Vec::with_capacity(asked.terms.len());
     for (at, (term, weight)) in asked.terms.iter().enumerate() {
@@ -126,16 +126,23 @@ pub fn run<'a, T>(
     }
 }
 
+/// BM25 of one segment's nodes.
 struct Scoring<'a> {
     segment: &'a Segment,
-    mean: f32,
+    /// What holds a node back, whatever its length, and for each term of its length.
+    base: f32,
+    slope: f32,
 }
 
-impl Scoring<'_> {
+impl<'a> Scoring<'a> {
+    fn of_segment(segment: &'a Segment, mean: f32) -> Self {
+        let (base, slope) = (SATURATION * (1.0 - LENGTH_NORM), SATURATION * LENGTH_NORM / mean);
+        Scoring { segment, base, slope }
+    }
+
     fn of(&self, weight: f32, count: u16, length: u32) -> f32 {
-        let norm = 1.0 - LENGTH_NORM + LENGTH_NORM * length as f32 / self.mean;
         let count = f32::from(count);
-        weight * count * (SATURATION + 1.0) / (count + SATURATION * norm)
+        weight * count * (SATURATION + 1.0) / (count + self.base + self.slope * length as f32)
     }
 }
 

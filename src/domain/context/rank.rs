@@ -1,21 +1,25 @@
-//! Which nodes are near a question: words first, then what stands beside, above and below, and time.
+//! Which nodes are near a question: words first, then words that are written nearly so, meaning, what stands beside,
+//! above and below, links, and time.
 
-use crate::domain::context::lexical::{Index, Place, QueryTerm, Scored};
+use crate::domain::context::field::Field;
+use crate::domain::context::lexical::{Index, Place, QueryTerm};
 use crate::domain::context::prose::prose;
 use crate::domain::context::question::Question;
 use crate::domain::context::segment::prefix;
-use crate::domain::context::words::{Analyser, Piece, pieces};
+use crate::domain::context::swift::SwiftMap;
+use crate::domain::context::words::{Analyser, NAMES_A_TIME};
 use crate::domain::id::NodeId;
 use crate::domain::label::Privacy;
 use crate::domain::memory::card::Card;
 use crate::domain::memory::view::{NodeRef, View};
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// So many nodes that hold the words are looked at closely.
 const CANDIDATES: usize = 400;
-
+/// Nodes of at least this cosine are near, whatever their words.
+pub const NEAR_COSINE: f32 = 0.75;
 /// How evidence adds up. The figures are measured in `docs/adr/0003-lexical-index.org`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Weights {
@@ -35,11 +39,59 @@ pub struct Weights {
     pub kindred: f32,
     /// What a node that names a time gains when the question asks for one.
     pub time: f32,
+    /// What a word counts that is written nearly as one of the question that nobody holds.
+    pub alike: f32,
+    /// What a node of cosine 1 gains, beside the best node's words; one of [`FAR_COSINE`] gains nothing.
+    pub meaning: f32,
+    /// What the words of the focus count beside those of a question.
+    pub focus: f32,
+    /// What the focus passes on, beside the best node.
+    pub from_focus: f32,
+}
+
+/// What is looked for, and by whom.
+pub struct Sought<'a> {
+    /// The question; empty when only a focus is given.
+    pub question: &'a Question,
+    /// The node at point: what shares its words, links and place is a little nearer.
+    pub focus: Option<&'a NodeRef>,
+    /// Nodes near by their meaning, with the cosine.
+    pub near: Vec<(NodeRef, f32)>,
+    /// The strictest label that may be a candidate.
+    pub clearance: Privacy,
+}
+
+/// What the most of a node's score comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Evidence {
+    /// Words of the question.
+    Words,
+    /// Words that are written nearly so.
+    Alike,
+    /// Words that stand with the question's in the best nodes, or mark the focus.
+    Kindred,
+    /// Its meaning.
+    Meaning,
+    /// What stands beside it.
+    Beside,
 }
 
 impl Default for Weights {
     fn default() -> Self {
-        Weights { next: 0.45, previous: 0.4, parent: 0.1, child: 0.1, fade: 0.75, link: 0.2, kindred: 0.3, time: 0.25 }
+        Weights {
+            next: 0.45,
+            previous: 0.4,
+            parent: 0.1,
+            child: 0.1,
+            fade: 0.75,
+            link: 0.2,
+            kindred: 0.3,
+            time: 0.25,
+            alike: 0.6,
+            meaning: 0.8,
+            focus: 0.2,
+            from_focus: 0.5,
+        }
     }
 }
 
@@ -52,6 +104,12 @@ pub struct Ranked {
     pub score: f32,
     /// What of it comes from its own words; 0 for a node that only stands beside.
     pub own: f32,
+    /// What of it comes from its meaning.
+    pub meaning: f32,
+    /// What most of it comes from.
+    pub evidence: Evidence,
+    /// How near it is by its meaning, −1 to 1; 0 when that is not known.
+    pub cosine: f32,
 }
 
 /// One node that a search found.
@@ -70,7 +128,9 @@ pub fn search(view: &View, index: &Index, query: &str, limit: usize, clearance: 
     for node in named.filter(|node| node.privacy() <= clearance) {
         hits.push(Hit { id: node.id().clone(), score: f32::MAX });
     }
-    for found in rank(view, index, &Question::read(query, None), clearance, &Weights::default()) {
+    let question = &Question::read(query, None);
+    let sought = Sought { question, focus: None, near: Vec::new(), clearance };
+    for found in rank(view, index, &sought, &Weights::default()) {
         // A search shows what holds the words; what only stands beside is for the model's context.
         if found.own > 0.0 && !hits.iter().any(|hit| hit.id == *found.node.id()) {
             hits.push(Hit { id: found.node.id().clone(), score: found.score });
@@ -83,27 +143,58 @@ pub fn search(view: &View, index: &Index, query: &str, limit: usize, clearance: 
     hits
 }
 
-/// Returns the nodes near a question, best first. Nodes stricter than `clearance` are never candidates.
-pub fn rank(view: &View, index: &Index, question: &Question, clearance: Privacy, weights: &Weights) -> Vec<Ranked> {
-    let admit = |file: &str, node: u32| {
-        let open = |card: &Arc<Card>| card.privacy(node as usize) <= clearance;
-        view.sight().holds(file, node as usize) && view.card(file).is_some_and(open)
+/// Returns the nodes near a question or a focus, best first. Nodes stricter than the clearance are never candidates.
+pub fn rank(view: &View, index: &Index, sought: &Sought<'_>, weights: &Weights) -> Vec<Ranked> {
+    let clearance = sought.clearance;
+    let mut open = Openness { view, clearance, cards: SwiftMap::default() };
+    let mut field = Field::of(view);
+    let asked = asked(index, sought, weights);
+    let mut terms = asked.terms.clone();
+    let best = index.best(&terms, &[], READ, &mut |file, node, _| open.admit(file, node));
+    let text = |place: &Place| {
+        let node = view.node(&place.file, place.index as usize)?;
+        Some(prose(prefix(node.body(), READ_BYTES)).into_owned())
     };
-    let mut field = Field { view, files: Vec::new(), numbers: HashMap::new(), nodes: HashMap::new() };
-    let mut terms = question.terms.clone();
-    terms.extend(kindred(view, index, &terms, weights, &admit));
-    for scored in index.scores(&terms, CANDIDATES, &admit) {
-        field.seed(scored);
+    let texts: Vec<(String, f32)> =
+        best.into_iter().filter_map(|found| Some((text(&found.place)?, found.score))).collect();
+    let wanted = Wanted { most: KINDRED, weight: weights.kindred, frequent: index.len() as f32 / 10.0 };
+    terms.extend(kindred(index, &terms, &texts, wanted));
+    let kind_of = |held: &[bool]| {
+        let any = |terms: std::ops::Range<usize>| held.get(terms).is_some_and(|held| held.contains(&true));
+        match asked.of_question {
+            of_question if any(0..of_question) => Evidence::Words,
+            of_question if any(of_question..asked.alike) => Evidence::Alike,
+            _ => Evidence::Kindred,
+        }
+    };
+    let found = index.best(&terms, &[], CANDIDATES, &mut |file, node, held| {
+        open.admit(file, node)?;
+        Some(kind_of(held))
+    });
+    let top = found.first().map_or(1.0, |best| best.score);
+    for found in found {
+        field.seed(&found.place, found.score, found.with);
+    }
+    let near = sought
+        .near
+        .iter()
+        .filter(|(node, _)| node.privacy() <= clearance && view.sight().holds(node.file(), node.index));
+    for (node, cosine) in near {
+        field.mean(node, *cosine, top * weights.meaning);
+    }
+    if let Some(focus) = sought.focus {
+        field.spread_from(focus, top * weights.from_focus, weights);
     }
     field.spread(weights);
     field.follow_links(weights, clearance);
     let mut ranked = field.finish(clearance);
     ranked.sort_by(better);
-    if question.wants_time {
-        // Only what has a chance is read.
-        let top = ranked.len().min(READ_FOR_TIME);
-        for found in &mut ranked[..top] {
-            if names_a_time(&found.node) {
+    if sought.question.wants_time {
+        let top = ranked.len().min(TOP_FOR_TIME);
+        let places: Vec<Place> = ranked[..top].iter().map(|found| place(&found.node)).collect();
+        // The index knows which nodes name a time: none is read.
+        for (found, names_a_time) in ranked.iter_mut().zip(index.have(NAMES_A_TIME, &places)) {
+            if names_a_time {
                 found.score *= 1.0 + weights.time;
             }
         }
@@ -112,13 +203,83 @@ pub fn rank(view: &View, index: &Index, question: &Question, clearance: Privacy,
     ranked
 }
 
+fn place(node: &NodeRef) -> Place {
+    Place { file: node.file().clone(), index: node.index as u32 }
+}
+
+/// The terms that are asked for.
+struct Asked {
+    terms: Vec<QueryTerm>,
+    /// So many of them, the first ones, are those of the question itself.
+    of_question: usize,
+    /// Up to here stand those that are written nearly so.
+    alike: usize,
+}
+
+/// Gathers what is asked for: the question's words; for those that nobody holds such as are written nearly so; and the
+/// words that mark the focus.
+fn asked(index: &Index, sought: &Sought<'_>, weights: &Weights) -> Asked {
+    let mut terms = sought.question.terms.clone();
+    let of_question = terms.len();
+    let names: Vec<&str> = terms.iter().map(|term| term.term.as_ref()).collect();
+    let unknown: Vec<QueryTerm> = terms
+        .iter()
+        .zip(index.frequencies(&names))
+        .filter(|(_, holding)| *holding == 0)
+        .map(|(term, _)| term.clone())
+        .collect();
+    for term in unknown.iter().take(CORRECTED) {
+        for alike in index.alike(&term.term, ALIKE) {
+            let weight = term.weight * alike.weight * weights.alike;
+            if !terms.iter().any(|known| known.term == alike.term) {
+                terms.push(QueryTerm { term: alike.term, weight });
+            }
+        }
+    }
+    let alike = terms.len();
+    if let Some(focus) = sought.focus {
+        // Without a question its words are all there is to look for.
+        let (most, weight) = if of_question == 0 { (ALONE, 1.0) } else { (BESIDE_QUESTION, weights.focus) };
+        let wanted = Wanted { most, weight, frequent: (index.len() as f32 / 10.0).max(FREQUENT) };
+        let text = format!("{}\n{}", focus.title(), prose(prefix(focus.body(), READ_BYTES)));
+        terms.extend(kindred(index, &terms, &[(text, 1.0)], wanted));
+        if of_question == 0 {
+            return Asked { of_question: terms.len(), alike: terms.len(), terms };
+        }
+    }
+    Asked { terms, of_question, alike }
+}
+
+/// Says which nodes may be candidates; the card of a file is looked up once.
+struct Openness<'a> {
+    view: &'a View,
+    clearance: Privacy,
+    cards: SwiftMap<*const u8, Option<&'a Arc<Card>>>,
+}
+
+impl Openness<'_> {
+    fn admit(&mut self, file: &Arc<str>, node: u32) -> Option<()> {
+        let card = *self.cards.entry(file.as_ptr()).or_insert_with(|| self.view.card(file));
+        let open = card.is_some_and(|card| card.privacy(node as usize) <= self.clearance);
+        (open && self.view.sight().holds(file, node as usize)).then_some(())
+    }
+}
+
 fn better(a: &Ranked, b: &Ranked) -> Ordering {
     let place = || (a.node.file(), a.node.index).cmp(&(b.node.file(), b.node.index));
     b.score.total_cmp(&a.score).then_with(place)
 }
 
-/// So many of the best nodes are read for the times they name.
-const READ_FOR_TIME: usize = 160;
+/// So many words of a question that nobody holds are looked for as others are written.
+const CORRECTED: usize = 4;
+/// So many words are taken for each of them.
+const ALIKE: usize = 4;
+/// So many words of a focus are asked for where nothing else is.
+const ALONE: usize = 16;
+/// So many beside a question.
+const BESIDE_QUESTION: usize = 6;
+/// Of so many of the best nodes it is asked whether they name a time.
+const TOP_FOR_TIME: usize = 160;
 /// So many of the best nodes are read for kindred words.
 const READ: usize = 8;
 /// Out of so many.
@@ -126,29 +287,31 @@ const LOOKED_UP: usize = 160;
 /// So many kindred words are asked for.
 const KINDRED: usize = 10;
 
-/// Returns the words that stand with the question's words in the best nodes and are rare elsewhere.
+/// Which words are wanted of some texts.
+struct Wanted {
+    /// At most so many.
+    most: usize,
+    /// What the first of them weighs.
+    weight: f32,
+    /// None that more nodes hold.
+    frequent: f32,
+}
+
+/// Returns the words that stand often in some texts, with what each text counts, and are rare elsewhere.
 /// The question says “trip”; its best nodes say “Lisbon”, “flight” and “hotel”.
-fn kindred(
-    view: &View,
-    index: &Index,
-    asked: &[QueryTerm],
-    weights: &Weights,
-    admit: &dyn Fn(&str, u32) -> bool,
-) -> Vec<QueryTerm> {
-    let best = index.scores(asked, READ, admit);
-    let sum: f32 = best.iter().map(|found| found.score).sum();
+fn kindred(index: &Index, asked: &[QueryTerm], texts: &[(String, f32)], wanted: Wanted) -> Vec<QueryTerm> {
+    let sum: f32 = texts.iter().map(|(_, score)| score).sum();
     let mut analyser = Analyser::default();
     let mut shares: BTreeMap<Box<str>, f32> = BTreeMap::new();
-    for found in &best {
-        let Some(node) = view.node(&found.place.file, found.place.index as usize) else { continue };
+    for (text, score) in texts {
         let mut here: BTreeMap<Box<str>, f32> = BTreeMap::new();
         let mut length = SHORT;
-        analyser.terms(&prose(prefix(node.body(), READ_BYTES)), |term| {
+        analyser.terms(text, |term| {
             *here.entry(Box::from(term)).or_default() += 1.0;
             length += 1.0;
         });
         for (term, count) in here {
-            *shares.entry(term).or_default() += found.score / sum * count / length;
+            *shares.entry(term).or_default() += score / sum * count / length;
         }
     }
     // Looking up how rare a word is costs most; words that hardly count are not looked up.
@@ -161,170 +324,21 @@ fn kindred(
     let frequencies = index.frequencies(&terms);
     for ((term, share), holding) in shares.into_iter().zip(frequencies) {
         let holding = holding as f32;
-        if holding >= 2.0 && holding <= nodes / 10.0 && !asked.iter().any(|known| known.term == term) {
+        if holding >= 2.0 && holding <= wanted.frequent && !asked.iter().any(|known| known.term == term) {
             rare.push(QueryTerm { term, weight: share * (nodes / holding).ln() });
         }
     }
     rare.sort_by(|a, b| b.weight.total_cmp(&a.weight).then_with(|| a.term.cmp(&b.term)));
-    rare.truncate(KINDRED);
-    let most = rare.first().map_or(1.0, |first| first.weight);
-    rare.iter_mut().for_each(|term| term.weight *= weights.kindred / most);
+    rare.truncate(wanted.most);
+    let first = rare.first().map_or(1.0, |first| first.weight);
+    rare.iter_mut().for_each(|term| term.weight *= wanted.weight / first);
     rare.retain(|term| term.weight > 0.0);
     rare
 }
 
+/// A word of the focus that no more nodes than this hold is rare in any memory.
+const FREQUENT: f32 = 3.0;
 /// Keeps the few words of a very short node from counting as its whole meaning.
 const SHORT: f32 = 10.0;
-/// How many bytes of a node are read for kindred words, or for a time.
+/// How many bytes of a node are read for kindred words.
 const READ_BYTES: usize = 1 << 10;
-
-/// Scores by document and node, while evidence spreads.
-struct Field<'a> {
-    view: &'a View,
-    /// The files' own nodes: others of the same file are had without looking it up.
-    files: Vec<NodeRef>,
-    numbers: HashMap<Arc<str>, usize>,
-    /// Own score and gathered score.
-    nodes: HashMap<(usize, u32), (f32, f32)>,
-}
-
-impl Field<'_> {
-    fn seed(&mut self, scored: Scored) {
-        let Place { file, index } = scored.place;
-        let Some(number) = self.number(&file) else { return };
-        self.nodes.insert((number, index), (scored.score, 0.0));
-    }
-
-    fn number(&mut self, file: &Arc<str>) -> Option<usize> {
-        if let Some(number) = self.numbers.get(file) {
-            return Some(*number);
-        }
-        self.files.push(self.view.node(file, 0)?);
-        self.numbers.insert(file.clone(), self.files.len() - 1);
-        Some(self.files.len() - 1)
-    }
-
-    fn spread(&mut self, weights: &Weights) {
-        let mut seeds: Vec<((usize, u32), f32)> = self.nodes.iter().map(|(at, score)| (*at, score.0)).collect();
-        // Sums of floats depend on their order; this one is fixed.
-        seeds.sort_by_key(|seed| seed.0);
-        for ((number, index), score) in seeds {
-            let card = self.files[number].card();
-            let mut gifts: Vec<(usize, f32)> = Vec::new();
-            let index = index as usize;
-            let (mut before, mut behind) = (card.previous(index), card.next(index));
-            let mut left = 1.0;
-            for _ in 0..REACH {
-                gifts.extend(before.map(|at| (at, weights.previous * left)));
-                gifts.extend(behind.map(|at| (at, weights.next * left)));
-                before = before.and_then(|at| card.previous(at));
-                behind = behind.and_then(|at| card.next(at));
-                left *= weights.fade;
-            }
-            if let Some(parent) = card.parent(index).filter(|parent| *parent > 0) {
-                gifts.push((parent, weights.parent));
-            }
-            if index > 0 {
-                gifts.extend(card.children(index).take(CHILDREN).map(|at| (at, weights.child)));
-            }
-            for (at, part) in gifts {
-                self.nodes.entry((number, at as u32)).or_default().1 += score * part;
-            }
-        }
-    }
-
-    /// Gives the nodes that the best ones link to a share.
-    fn follow_links(&mut self, weights: &Weights, clearance: Privacy) {
-        let mut best: Vec<((usize, u32), f32)> = self.nodes.iter().map(|(at, score)| (*at, score.0)).collect();
-        best.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-        for ((number, index), score) in best.into_iter().take(LINKING) {
-            let card = self.files[number].card().clone();
-            for link in card.links_of(index as usize).take(LINKS).filter(|_| score > 0.0) {
-                let Some(target) = self.view.get(&NodeId::new(link)) else { continue };
-                if target.privacy() <= clearance
-                    && let Some(number) = self.number(target.file())
-                {
-                    self.nodes.entry((number, target.index as u32)).or_default().1 += score * weights.link;
-                }
-            }
-        }
-    }
-
-    fn finish(self, clearance: Privacy) -> Vec<Ranked> {
-        let (view, files) = (self.view, self.files);
-        let ranked = self.nodes.into_iter().filter_map(|((number, index), (own, gathered))| {
-            let node = files.get(number)?.at(index as usize)?;
-            Some(Ranked { node, score: own + gathered, own })
-        });
-        let seen = |node: &NodeRef| node.privacy() <= clearance && view.sight().holds(node.file(), node.index);
-        ranked.filter(|found| found.score > 0.0 && seen(&found.node)).collect()
-    }
-}
-
-/// So many siblings on either side are given a share.
-const REACH: usize = 4;
-/// The links of so many of the best nodes are followed.
-const LINKING: usize = 24;
-/// At most so many links of each.
-const LINKS: usize = 8;
-/// A heading passes on to at most so many children.
-const CHILDREN: usize = 32;
-
-/// Returns whether a node's text names a time: a date, a weekday, “last week”, “ago”.
-fn names_a_time(node: &NodeRef) -> bool {
-    let text = prefix(node.body(), READ_BYTES);
-    let mut found = false;
-    pieces(text, |piece| {
-        found |= match piece {
-            Piece::Word(word) => TIME_WORDS.contains(&word),
-            Piece::Gram(_) => false,
-            Piece::Day(_) => true,
-        }
-    });
-    found
-}
-
-const TIME_WORDS: &[&str] = &[
-    "yesterday",
-    "today",
-    "tomorrow",
-    "tonight",
-    "ago",
-    "last",
-    "next",
-    "week",
-    "weekend",
-    "month",
-    "year",
-    "years",
-    "weeks",
-    "months",
-    "days",
-    "recently",
-    "since",
-    "monday",
-    "tuesday",
-    "wednesday",
-    "thursday",
-    "friday",
-    "saturday",
-    "sunday",
-    "january",
-    "february",
-    "march",
-    "april",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-    "summer",
-    "winter",
-    "spring",
-    "autumn",
-    "morning",
-    "evening",
-    "night",
-];

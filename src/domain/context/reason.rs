@@ -19,6 +19,12 @@ pub enum Reason {
     Outline,
     /// Holds the question's words; 1 is the best of all.
     Words(f32),
+    /// Holds words that are written nearly as those of the question, or that these are a part of.
+    Alike(f32),
+    /// Holds words that stand with the question's in the best nodes, or that mark the focus.
+    Kindred(f32),
+    /// Means nearly what the question or the focus does: the cosine of the angle between their vectors.
+    Near(f32),
     /// Stands beside nodes that hold the question's words, or is linked from them.
     Beside(f32),
     /// A deadline in so many minutes; below 0 it has passed.
@@ -47,6 +53,9 @@ impl fmt::Display for Reason {
             Reason::Root => f.write_str("file"),
             Reason::Outline => f.write_str("outline"),
             Reason::Words(score) => write!(f, "words {score:.2}"),
+            Reason::Alike(score) => write!(f, "similar words {score:.2}"),
+            Reason::Kindred(score) => write!(f, "kindred words {score:.2}"),
+            Reason::Near(cosine) => f.write_str(format!("cosine {cosine:.2}").replacen(" 0.", " .", 1).as_str()),
             Reason::Beside(score) => write!(f, "beside {score:.2}"),
             Reason::Deadline(minutes) => write!(f, "deadline {}", Span(*minutes)),
             Reason::Scheduled(minutes) => write!(f, "scheduled {}", Span(*minutes)),
@@ -85,6 +94,9 @@ mod tests {
             (Reason::Deadline(-90), "deadline 90 min ago"),
             (Reason::Scheduled(-60 * 24 * 3), "scheduled 3 days ago"),
             (Reason::Words(0.8149), "words 0.81"),
+            (Reason::Near(0.8149), "cosine .81"),
+            (Reason::Near(1.0), "cosine 1.00"),
+            (Reason::Alike(0.5), "similar words 0.50"),
             (Reason::FocusCut(12), "focus, cut: 12 bytes are over budget"),
             (Reason::Deadline(i64::MIN), "deadline 6405119470038038 days ago"),
         ] {

@@ -5,11 +5,12 @@
 //! Both are the same bytes. A body that cannot be read as it was written makes its segment broken: it finds nothing
 //! more, says so, and whoever keeps the index builds its documents anew.
 
+use crate::domain::context::dictionary::{Step, Terms, seek};
 use crate::domain::context::postings::{
     BLOCK, Block, Posting, directory_bytes, number, read_block, read_directory, small,
 };
+use crate::domain::context::trigram::Sketch;
 use crate::domain::id::ObjectHash;
-use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{self, AtomicBool};
@@ -47,6 +48,8 @@ pub struct Head {
     pub(super) leads: Vec<u8>,
     /// Where each of them ends, and where its block begins and how many bytes it has.
     pub(super) blocks: Vec<Lead>,
+    /// For each block that has words, which runs of letters they have.
+    pub(super) sketches: Vec<Option<Box<Sketch>>>,
 }
 
 /// One block of the dictionary.
@@ -163,6 +166,8 @@ impl Segment {
             + size_of::<Lead>() * self.head.blocks.capacity()
             + 4 * (self.head.lengths.capacity() + self.by_file.capacity())
             + size_of::<Share>() * self.head.shares.capacity()
+            + 8 * self.head.sketches.capacity()
+            + Sketch::BYTES * self.head.sketches.iter().flatten().count()
     }
 
     /// Returns something that reads this segment's body.
@@ -186,22 +191,8 @@ impl<'a> Reader<'a> {
         let head = &segment.head;
         let block = head.blocks.len().min(partition(head.blocks.len(), |at| head.lead(at) <= term.as_bytes()));
         let lead = *head.blocks.get(block.checked_sub(1)?)?;
-        let bytes = self.block(lead)?;
-        let mut terms = Terms::new(bytes);
-        loop {
-            match terms.next() {
-                Step::Entry(entry) => match terms.term.as_slice().cmp(term.as_bytes()) {
-                    Ordering::Less => {}
-                    Ordering::Equal => return Some(entry),
-                    Ordering::Greater => return None,
-                },
-                Step::End => return None,
-                Step::Nonsense => {
-                    segment.broken.store(true, atomic::Ordering::Relaxed);
-                    return None;
-                }
-            }
-        }
+        let found = seek(self.block(lead)?, term.as_bytes());
+        self.sound(found).flatten()
     }
 
     fn block(&mut self, lead: Lead) -> Option<&[u8]> {
@@ -374,6 +365,9 @@ impl Head {
             bytes.extend_from_slice(lead);
             push_number(&mut bytes, block.begin);
             push_number(&mut bytes, u64::from(block.bytes));
+            let sketch = self.sketches.get(at).and_then(Option::as_ref);
+            bytes.push(u8::from(sketch.is_some()));
+            sketch.into_iter().for_each(|sketch| sketch.write(&mut bytes));
         }
         bytes
     }
@@ -411,6 +405,11 @@ impl Head {
             head.leads.extend_from_slice(take(&mut at, length)?);
             let end = u32::try_from(head.leads.len()).ok()?;
             head.blocks.push(Lead { end, begin: number(bytes, &mut at)?, bytes: small(bytes, &mut at)? });
+            head.sketches.push(match take(&mut at, 1)? {
+                [0] => None,
+                [1] => Some(Box::new(Sketch::read(take(&mut at, Sketch::BYTES as u64)?)?)),
+                _ => return None,
+            });
         }
         head.shrink();
         (at == bytes.len()).then_some(head)
@@ -421,6 +420,7 @@ impl Head {
         self.lengths.shrink_to_fit();
         self.leads.shrink_to_fit();
         self.blocks.shrink_to_fit();
+        self.sketches.shrink_to_fit();
     }
 }
 
@@ -436,53 +436,6 @@ fn partition(length: usize, before: impl Fn(usize) -> bool) -> usize {
         }
     }
     low
-}
-
-/// Goes through the entries of one block of the dictionary.
-struct Terms<'a> {
-    bytes: &'a [u8],
-    at: usize,
-    /// Where the next list begins.
-    list: Option<u64>,
-    /// The term at hand.
-    term: Vec<u8>,
-}
-
-enum Step {
-    Entry(Entry),
-    End,
-    Nonsense,
-}
-
-impl<'a> Terms<'a> {
-    fn new(bytes: &'a [u8]) -> Self {
-        let mut at = 0;
-        let list = number(bytes, &mut at);
-        Terms { bytes, at, list, term: Vec::new() }
-    }
-
-    fn next(&mut self) -> Step {
-        if self.at >= self.bytes.len() && self.list.is_some() {
-            return Step::End;
-        }
-        self.read().map_or(Step::Nonsense, Step::Entry)
-    }
-
-    fn read(&mut self) -> Option<Entry> {
-        let begin = self.list?;
-        let shared = number(self.bytes, &mut self.at)? as usize;
-        let more = number(self.bytes, &mut self.at)? as usize;
-        if shared > self.term.len() {
-            return None;
-        }
-        self.term.truncate(shared);
-        self.term.extend_from_slice(self.bytes.get(self.at..self.at.checked_add(more)?)?);
-        self.at += more;
-        let count = small(self.bytes, &mut self.at)?;
-        let bytes = small(self.bytes, &mut self.at)?;
-        self.list = Some(begin.checked_add(u64::from(bytes))?);
-        Some(Entry { count, begin, bytes })
-    }
 }
 
 /// Returns one bit of many; what is not there is 0.

@@ -113,6 +113,14 @@ impl Hasher for SwiftHasher {
         self.0 = fold(self.0 ^ u64::from_le_bytes(last), ODD ^ bytes.len() as u64);
     }
 
+    fn write_u32(&mut self, number: u32) {
+        self.write_u64(u64::from(number));
+    }
+
+    fn write_usize(&mut self, number: usize) {
+        self.write_u64(number as u64);
+    }
+
     fn write_u8(&mut self, byte: u8) {
         self.0 ^= u64::from(byte);
     }

@@ -37,6 +37,8 @@ pub struct Tray<'a> {
     pub pieces: BTreeMap<Spot, Piece>,
     /// In which order pieces came; the last may go first.
     pub order: Vec<Spot>,
+    /// What texts in full took so far: bytes, tokens, and how many there were.
+    taken: (usize, usize, usize),
 }
 
 /// Returns where a node stands.
@@ -47,7 +49,8 @@ pub fn spot(node: &NodeRef) -> Spot {
 impl<'a> Tray<'a> {
     /// Starts with nothing but the tokens that the frame takes.
     pub fn new(counter: &'a dyn CountTokens, clearance: Privacy, used: usize) -> Self {
-        Tray { counter, clearance, used, due: Vec::new(), pieces: BTreeMap::new(), order: Vec::new() }
+        let (due, pieces, order) = Default::default();
+        Tray { counter, clearance, used, due, pieces, order, taken: (0, 0, 0) }
     }
 
     /// Returns whether a node is in, at least as fully as asked.
@@ -61,9 +64,8 @@ impl<'a> Tray<'a> {
         if self.holds(node, rendered) {
             return true;
         }
-        // Long texts take long to count, and most of them cannot fit; only the focus is worth the time.
-        let hopeless = node.body_len() / BYTES_OF_TOKEN > limit.saturating_sub(self.used);
-        if rendered == Rendered::Full && reason != Reason::Focus && hopeless {
+        // Only the focus is worth the time of reading and counting what will hardly fit.
+        if rendered == Rendered::Full && reason != Reason::Focus && self.is_hopeless(node, limit) {
             return false;
         }
         let text = match (rendered, &reason) {
@@ -74,13 +76,27 @@ impl<'a> Tray<'a> {
         self.put(node, rendered, reason, text, limit)
     }
 
+    /// Returns whether a node is so long that its text need not be read to know that it does not fit: by what the texts
+    /// before it took, once there are some, and else by what no text of people falls short of.
+    fn is_hopeless(&self, node: &NodeRef, limit: usize) -> bool {
+        let room = limit.saturating_sub(self.used);
+        let (bytes, tokens, texts) = self.taken;
+        let least = node.body_len() / BYTES_OF_TOKEN;
+        // Two thirds of the mean: few texts are so much denser than those beside them.
+        let likely =
+            if texts < KNOWN_TEXTS { 0 } else { node.body_len().saturating_mul(tokens * 2) / (bytes * 3).max(1) };
+        least.max(likely) > room
+    }
+
     /// Takes a node as it has been written, if it fits; see [`Tray::offer`].
     pub fn put(&mut self, node: &NodeRef, rendered: Rendered, reason: Reason, text: String, limit: usize) -> bool {
         if node.privacy() > self.clearance {
             return false;
         }
-        let mut coming = vec![self.piece(node.clone(), rendered, reason, text)];
+        let known = self.pieces.get(&spot(node)).map_or(0, |piece| piece.tokens);
+        let mut room = limit.saturating_sub(self.used).saturating_add(known);
         let mut above = node.parent();
+        let mut titles: Vec<Piece> = Vec::new();
         while let Some(parent) = above {
             if self.pieces.contains_key(&spot(&parent)) {
                 break;
@@ -91,15 +107,19 @@ impl<'a> Tray<'a> {
             }
             let text = render::title(&parent);
             above = parent.parent();
-            coming.push(self.piece(parent, Rendered::Title, Reason::Ancestor, text));
+            let Some(piece) = self.piece(parent, Rendered::Title, Reason::Ancestor, text, room) else { return false };
+            room -= piece.tokens;
+            titles.push(piece);
         }
-        let known = self.pieces.get(&spot(node)).map_or(0, |piece| piece.tokens);
-        let more = coming.iter().map(|piece| piece.tokens).sum::<usize>().saturating_sub(known);
-        if self.used.saturating_add(more) > limit {
-            return false;
+        let bytes = text.len();
+        // What does not fit is counted no further than that.
+        let Some(piece) = self.piece(node.clone(), rendered, reason, text, room) else { return false };
+        if rendered == Rendered::Full {
+            self.taken = (self.taken.0 + bytes, self.taken.1 + piece.tokens, self.taken.2 + 1);
         }
-        self.used += more;
-        for piece in coming.into_iter().rev() {
+        let more = titles.iter().map(|title| title.tokens).sum::<usize>() + piece.tokens;
+        self.used = self.used.saturating_add(more).saturating_sub(known);
+        for piece in titles.into_iter().rev().chain([piece]) {
             let spot = spot(&piece.node);
             self.order.retain(|known| *known != spot);
             self.order.push(spot.clone());
@@ -110,13 +130,15 @@ impl<'a> Tray<'a> {
 
     /// Takes one line about a planned node if it fits. Returns whether it did.
     pub fn note_due(&mut self, node: &NodeRef, reason: Reason, what: &str, limit: usize) -> bool {
-        let piece = self.piece(node.clone(), Rendered::Title, reason, render::due(node, what));
-        let fits = node.privacy() <= self.clearance && self.used.saturating_add(piece.tokens) <= limit;
-        if fits {
-            self.used += piece.tokens;
-            self.due.push(piece);
+        if node.privacy() > self.clearance {
+            return false;
         }
-        fits
+        let room = limit.saturating_sub(self.used);
+        let piece = self.piece(node.clone(), Rendered::Title, reason, render::due(node, what), room);
+        let Some(piece) = piece else { return false };
+        self.used += piece.tokens;
+        self.due.push(piece);
+        true
     }
 
     /// Removes what came last, sparing the focus; returns `None` when nothing may go any more.
@@ -147,10 +169,13 @@ impl<'a> Tray<'a> {
         self.pieces.range((spot.0.clone(), spot.1 + 1)..(spot.0.clone(), after.max(spot.1 + 1))).next().is_some()
     }
 
-    fn piece(&self, node: NodeRef, rendered: Rendered, reason: Reason, text: String) -> Piece {
-        Piece { tokens: self.counter.count(&text), node, rendered, reason, text }
+    fn piece(&self, node: NodeRef, rendered: Rendered, reason: Reason, text: String, most: usize) -> Option<Piece> {
+        let tokens = self.counter.count_within(&text, most)?;
+        Some(Piece { tokens, node, rendered, reason, text })
     }
 }
 
 /// Tokens of a text that people wrote are not longer than this many bytes on average.
 const BYTES_OF_TOKEN: usize = 6;
+/// After so many texts their mean says what others will take.
+const KNOWN_TEXTS: usize = 4;

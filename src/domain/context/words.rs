@@ -11,7 +11,7 @@ use std::ops::Range;
 
 /// What cutting and stemming do, and what of a text is left out, is counted by this number: an index that was made with
 /// another is made anew.
-pub const EDITION: u32 = 3;
+pub const EDITION: u32 = 4;
 
 /// Words longer than this are data (hashes, base64), not language; only their beginning is kept.
 const LONGEST_WORD: usize = 40;
@@ -78,6 +78,60 @@ fn trace(three: [char; 3]) -> Option<char> {
     let mixed = three.iter().fold(0u32, |sum, c| (sum ^ *c as u32).wrapping_mul(0x9e37_79b1).rotate_left(13));
     char::from_u32(FIRST_TRACE + mixed.wrapping_mul(0x85eb_ca6b) / (u32::MAX / TRACES + 1))
 }
+
+/// The term of nodes whose text names a time; no text is cut into it.
+pub const NAMES_A_TIME: &str = "\u{f8000}";
+
+/// Returns whether an English word names a time. The word is lower case.
+pub fn is_time_word(word: &str) -> bool {
+    TIME_WORDS.binary_search(&word).is_ok()
+}
+
+/// Sorted; a test holds that.
+const TIME_WORDS: &[&str] = &[
+    "ago",
+    "april",
+    "august",
+    "autumn",
+    "days",
+    "december",
+    "evening",
+    "february",
+    "friday",
+    "january",
+    "july",
+    "june",
+    "last",
+    "march",
+    "monday",
+    "month",
+    "months",
+    "morning",
+    "next",
+    "night",
+    "november",
+    "october",
+    "recently",
+    "saturday",
+    "september",
+    "since",
+    "spring",
+    "summer",
+    "sunday",
+    "thursday",
+    "today",
+    "tomorrow",
+    "tonight",
+    "tuesday",
+    "wednesday",
+    "week",
+    "weekend",
+    "weeks",
+    "winter",
+    "year",
+    "years",
+    "yesterday",
+];
 
 /// Calls `emit` for all that an index has of the text, with the bytes that it was read from, in order.
 pub fn cuts(text: &str, mut emit: impl FnMut(Range<usize>, Cut<'_>)) {

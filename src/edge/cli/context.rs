@@ -88,6 +88,7 @@ impl ContextEngine {
             project_tag: &self.project_tag,
             changed: &[],
             apart: false,
+            nearness: None,
         };
         context::assemble(&self.view, &self.index, &request, self.tokens.as_ref())
     }

@@ -205,6 +205,7 @@ impl Engine {
             project_tag: "project",
             changed,
             apart: false,
+            nearness: None,
         }
     }
 }

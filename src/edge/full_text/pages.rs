@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What a file of this kind ends with, with the number of its format.
-const MAGIC: &[u8; 8] = b"ppfull\x00\x01";
+const MAGIC: &[u8; 8] = b"ppfull\x00\x02";
 /// Magic, body's, head's and checksums' lengths, the reading, the hash of head and checksums, the trailer's own hash.
 const TRAILER: usize = 8 + 3 * 8 + 32 + 32 + 32;
 /// How many bytes of a page's hash are kept.

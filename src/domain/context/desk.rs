@@ -1,0 +1,396 @@
+//! One context in the making: the focus, what is due, projects, what changed, the outline, and what is near.
+
+use crate::domain::context::almanac::{self, Due, DueKind};
+use crate::domain::context::lexical::Index;
+use crate::domain::context::question::Question;
+use crate::domain::context::rank::{Evidence, NEAR_COSINE, Ranked, Sought, Weights, rank};
+use crate::domain::context::reason::Reason;
+use crate::domain::context::tray::Tray;
+use crate::domain::context::{Context, Included, Rendered, Request, render};
+use crate::domain::gate::secret::mask;
+use crate::domain::id::NodeId;
+use crate::domain::label::Privacy;
+use crate::domain::memory::card::Card;
+use crate::domain::memory::query;
+use crate::domain::memory::view::{NodeRef, View};
+use crate::domain::port::CountTokens;
+use jiff::civil::DateTime;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+/// What the outline of files may take of the budget when there is something to look for.
+pub(super) const OUTLINE_SHARE: f32 = 0.05;
+/// What the outline may take when there is nothing to look for.
+const IDLE_OUTLINE_SHARE: f32 = 0.6;
+/// What overdue things may take.
+const DUE_SHARE: f32 = 0.1;
+/// What changed nodes may take.
+const CHANGED_SHARE: f32 = 0.15;
+/// What titles of active projects may take.
+const PROJECT_SHARE: f32 = 0.2;
+/// What titles of active projects may take of any budget, in tokens.
+const PROJECT_FLOOR: usize = 100;
+/// What lies below the focus may take so much of what is left, where something is asked besides.
+const BELOW_SHARE: f32 = 0.5;
+/// Nodes with less than this part of the best node's evidence are far away; see “near” in the glossary.
+pub const NEAR: f32 = 0.08;
+/// So many nodes are asked for by their meaning.
+const BY_MEANING: usize = 64;
+/// After so many nodes that did not fit, none will.
+const MISSES: usize = 24;
+/// At most so many dropped nodes are named.
+const MOST_DROPPED: usize = 200;
+/// Whatever is overdue longer than this is no news.
+const STALE_DAYS: i64 = 14;
+
+/// One context in the making.
+pub(super) struct Desk<'a> {
+    view: &'a View,
+    index: &'a Index,
+    request: &'a Request<'a>,
+    tray: Tray<'a>,
+    dropped: Vec<(NodeId, Reason)>,
+}
+
+impl<'a> Desk<'a> {
+    /// Begins with nothing on it.
+    pub(super) fn new(
+        view: &'a View,
+        index: &'a Index,
+        request: &'a Request<'a>,
+        counter: &'a dyn CountTokens,
+    ) -> Self {
+        let frame = counter.count(&render::fence(&[]));
+        let tray = Tray::new(counter, request.audience.clearance(), frame);
+        Desk { view, index, request, tray, dropped: Vec::new() }
+    }
+
+    /// Gathers everything, in the order of what must not be missing.
+    pub(super) fn assembled(mut self, counter: &dyn CountTokens) -> Context {
+        let focus = self.focus(counter);
+        self.due();
+        if !self.request.apart {
+            self.projects();
+        }
+        self.changed();
+        let searching = self.asked().is_some() || focus.is_some();
+        if !self.request.apart {
+            self.outline(if searching { OUTLINE_SHARE } else { IDLE_OUTLINE_SHARE });
+        }
+        self.near(focus.as_ref());
+        if let Some(focus) = &focus {
+            // What is left of the room is theirs.
+            self.below(focus, self.request.max_tokens);
+        }
+        self.finish(counter)
+    }
+
+    /// Returns how many tokens may be in use once a part has taken its share.
+    fn limit(&self, share: f32) -> usize {
+        let more = (self.request.max_tokens as f32 * share) as usize;
+        self.tray.used.saturating_add(more).min(self.request.max_tokens)
+    }
+
+    fn drop(&mut self, node: &NodeRef, reason: Reason) {
+        if self.dropped.len() < MOST_DROPPED {
+            self.dropped.push((node.id().clone(), reason));
+        }
+    }
+
+    /// Whether a node may be a candidate: the user looks there, and it is open to the reader.
+    fn may_see(&mut self, node: &NodeRef) -> bool {
+        self.view.sight().holds(node.file(), node.index) && self.is_open(node)
+    }
+
+    /// Whether a node is open to the reader; a private one is named as left out, to the user alone.
+    fn is_open(&mut self, node: &NodeRef) -> bool {
+        let may = node.privacy() <= self.request.audience.clearance();
+        if !may {
+            self.drop(node, Reason::Private);
+        }
+        may
+    }
+
+    /// Puts in the focused node, whatever it takes, and what is below it as far as there is room.
+    fn focus(&mut self, counter: &dyn CountTokens) -> Option<NodeRef> {
+        let id = self.request.focus?;
+        let Some(node) = self.view.get(id) else {
+            self.dropped.push((id.clone(), Reason::Unknown));
+            return None;
+        };
+        if !self.is_open(&node) {
+            return None;
+        }
+        let max = self.request.max_tokens;
+        if !self.tray.offer(&node, Rendered::Full, Reason::Focus, max) {
+            let (text, lost) = self.cut(&node, counter);
+            let reason = if lost == 0 { Reason::Focus } else { Reason::FocusCut(lost) };
+            self.tray.put(&node, Rendered::Full, reason, text, usize::MAX);
+        }
+        let left = max.saturating_sub(self.tray.used);
+        let share = if self.asked().is_some() { (left as f32 * BELOW_SHARE) as usize } else { left };
+        self.below(&node, self.tray.used.saturating_add(share));
+        Some(node)
+    }
+
+    /// Puts in what is below the focus, in full and else by its title, as long as more of it fits.
+    fn below(&mut self, focus: &NodeRef, limit: usize) {
+        let mut misses = 0;
+        for below in focus.with_descendants().skip(1) {
+            if misses > MISSES {
+                break;
+            }
+            if !self.is_open(&below) || self.tray.offer(&below, Rendered::Full, Reason::BelowFocus, limit) {
+                continue;
+            }
+            misses += 1;
+            if !self.tray.offer(&below, Rendered::Title, Reason::BelowFocus, limit) {
+                self.drop(&below, Reason::OverBudget);
+            }
+        }
+    }
+
+    /// Returns what was asked, if anything was.
+    fn asked(&self) -> Option<&'_ str> {
+        self.request.query.filter(|query| !query.trim().is_empty())
+    }
+
+    /// Returns as much of the focus as fits beside the titles above it, and how much is left out.
+    fn cut(&self, node: &NodeRef, counter: &dyn CountTokens) -> (String, usize) {
+        let above = std::iter::successors(node.parent(), NodeRef::parent).map(|parent| render::title(&parent));
+        let above: usize = above.map(|title| counter.count(&title)).sum();
+        let room = self.request.max_tokens.saturating_sub(self.tray.used).saturating_sub(above);
+        // A token is at least a byte or so and seldom more than five; start above and shrink.
+        let mut bytes = room.saturating_mul(5).min(node.body().len());
+        loop {
+            let (text, lost) = render::full_cut(node, bytes);
+            if bytes == 0 || counter.count(&text) <= room {
+                return (text, lost);
+            }
+            bytes = bytes * 4 / 5;
+        }
+    }
+
+    /// Puts in what is due within the window, today, or overdue, soonest first.
+    fn due(&mut self) {
+        let limit = self.limit(DUE_SHARE);
+        let now = self.request.now;
+        // Days are compared first: most of what is planned is far away.
+        let day = |days: i64| jiff::Span::new().try_days(days).ok().and_then(|span| now.date().checked_add(span).ok());
+        let horizon = day(self.request.deadline_minutes.max(0) / 1440 + 1).unwrap_or(jiff::civil::Date::MAX);
+        let stale = day(-STALE_DAYS).unwrap_or(jiff::civil::Date::MIN);
+        let mut found: Vec<(i64, NodeRef, Due)> = Vec::new();
+        for (node, due) in almanac::due(self.view, stale, horizon) {
+            let minutes = minutes_between(now, due.moment());
+            if minutes <= self.request.deadline_minutes || (due.time.is_none() && due.date == now.date()) {
+                found.push((minutes, node, due));
+            }
+        }
+        // What is still to come stands before what is overdue.
+        found.sort_by_key(|(minutes, ..)| if *minutes >= 0 { (0, *minutes) } else { (1, minutes.saturating_neg()) });
+        let mut misses = 0;
+        for (minutes, node, due) in found {
+            if misses > MISSES {
+                break;
+            }
+            let (word, reason) = match due.kind {
+                DueKind::Deadline => ("DEADLINE", Reason::Deadline(minutes)),
+                DueKind::Scheduled => ("SCHEDULED", Reason::Scheduled(minutes)),
+            };
+            let hour = due.time.map(|time| time.strftime(" %H:%M").to_string()).unwrap_or_default();
+            let what = format!("{word} {}{hour}", due.date);
+            // What is near is told whatever it takes; what is overdue has its share.
+            let limit = if minutes >= 0 { self.request.max_tokens } else { limit };
+            if self.may_see(&node) && !self.tray.note_due(&node, reason, &what, limit) {
+                self.drop(&node, Reason::OverBudget);
+                misses += 1;
+            }
+        }
+    }
+
+    /// Puts in the titles of active projects.
+    pub(super) fn projects(&mut self) {
+        // Projects are always named: a small budget must not push them out.
+        let limit = self.limit(PROJECT_SHARE).max(self.tray.used + PROJECT_FLOOR).min(self.request.max_tokens);
+        let tag = self.request.project_tag.to_lowercase();
+        self.offer_all(almanac::tagged(self.view, &tag), Rendered::Title, &Reason::Project, limit);
+    }
+
+    /// Puts in what changed in this session or today, latest first.
+    fn changed(&mut self) {
+        let limit = self.limit(CHANGED_SHARE);
+        let (view, changed) = (self.view, self.request.changed);
+        self.offer_all(changed.iter().filter_map(|id| view.get(id)), Rendered::Full, &Reason::Changed, limit);
+    }
+
+    /// Offers one node after the other, until several did not fit.
+    fn offer_all(&mut self, nodes: impl Iterator<Item = NodeRef>, rendered: Rendered, reason: &Reason, limit: usize) {
+        let mut misses = 0;
+        for node in nodes {
+            if self.may_see(&node) && !self.tray.offer(&node, rendered, reason.clone(), limit) {
+                self.drop(&node, Reason::OverBudget);
+                misses += 1;
+            }
+            if misses > MISSES {
+                break;
+            }
+        }
+    }
+
+    /// Puts in files, latest changed first, and then what stands directly below them.
+    pub(super) fn outline(&mut self, share: f32) {
+        let limit = self.limit(share);
+        let clearance = self.request.audience.clearance();
+        let sight = self.view.sight();
+        // No more can fit than this; thousands of files need not be looked at for the first few.
+        let most = limit.saturating_sub(self.tray.used) / SMALLEST + 1;
+        let files = self.latest_files(most, clearance);
+        let files = files.into_iter().filter_map(|card| self.view.node(&card.file, 0));
+        let trees = sight.trees().filter_map(|(file, index)| self.view.node(file, index));
+        let files: Vec<NodeRef> = files.chain(trees.filter(|tree| tree.privacy() <= clearance)).collect();
+        let room = |desk: &Self| desk.tray.used + SMALLEST < limit;
+        for file in &files {
+            if !room(self) {
+                return;
+            }
+            self.tray.offer(file, Rendered::Title, Reason::Root, limit);
+        }
+        for file in &files {
+            for child in file.children().filter(|child| child.privacy() <= clearance) {
+                if !room(self) {
+                    return;
+                }
+                self.tray.offer(&child, Rendered::Title, Reason::Outline, limit);
+            }
+        }
+    }
+
+    /// Returns at most so many files that are open to a reader, the latest changed first, those of which that is not
+    /// known last.
+    fn latest_files(&self, most: usize, clearance: Privacy) -> Vec<&Arc<Card>> {
+        let sight = self.view.sight();
+        let open = |card: &&Arc<Card>| card.privacy(0) <= clearance && sight.holds(&card.file, 0);
+        let (mut files, mut dated): (Vec<&Arc<Card>>, usize) = (Vec::new(), 0);
+        for card in query::changed_between(self.view, jiff::Timestamp::MIN, jiff::Timestamp::MAX) {
+            if files.len() >= most {
+                return files;
+            }
+            dated += 1;
+            files.extend(Some(card).filter(open));
+        }
+        if dated < self.view.len() {
+            let undated = self.view.cards().filter(|card| card.modified().is_none()).filter(open);
+            files.extend(undated.take(most - files.len()));
+        }
+        files
+    }
+
+    /// Puts in what is near the question or the focus.
+    fn near(&mut self, focus: Option<&NodeRef>) {
+        let question = match (self.asked(), focus) {
+            (Some(asked), _) => Question::read(asked, Some(self.request.now.date())),
+            (None, Some(_)) => Question::default(),
+            (None, None) => return,
+        };
+        let sought = Sought {
+            question: &question,
+            focus,
+            near: self.near_by_meaning(focus),
+            clearance: self.request.audience.clearance(),
+        };
+        let ranked = rank(self.view, self.index, &sought, &Weights::default());
+        let best = ranked.first().map_or(0.0, |first| first.score);
+        // A meaning that is not near by itself makes nothing near.
+        let rest = |found: &Ranked| found.score - found.meaning;
+        let least = ranked.iter().map(rest).fold(0.0, f32::max) * NEAR;
+        let is_near = |found: &Ranked| (rest(found) > 0.0 && rest(found) >= least) || found.cosine >= NEAR_COSINE;
+        let mut misses = Vec::new();
+        let near = ranked.into_iter().filter(is_near);
+        for found in near {
+            if misses.len() >= MISSES {
+                self.drop(&found.node, Reason::OverBudget);
+                continue;
+            }
+            let reason = why(&found, best);
+            if !self.tray.offer(&found.node, Rendered::Full, reason, self.request.max_tokens) {
+                misses.push(found);
+            }
+        }
+        for found in misses {
+            let reason = why(&found, best);
+            if !self.tray.offer(&found.node, Rendered::Title, reason, self.request.max_tokens) {
+                self.drop(&found.node, Reason::OverBudget);
+            }
+        }
+    }
+
+    /// Returns the nodes near the question and the focus by their meaning, each once with its greatest cosine.
+    fn near_by_meaning(&self, focus: Option<&NodeRef>) -> Vec<(NodeRef, f32)> {
+        let Some(nearness) = self.request.nearness else { return Vec::new() };
+        let mut near = self.asked().map_or(Vec::new(), |text| nearness.near_text(text, BY_MEANING));
+        near.extend(focus.into_iter().flat_map(|focus| nearness.near_node(focus.id(), BY_MEANING)));
+        // What comes from outside may hold anything.
+        near.retain(|(_, cosine)| cosine.is_finite());
+        near.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        let mut seen: HashSet<NodeId> = HashSet::new();
+        near.retain(|(id, _)| seen.insert(id.clone()));
+        near.truncate(2 * BY_MEANING);
+        near.into_iter().filter_map(|(id, cosine)| Some((self.view.get(&id)?, cosine.min(1.0)))).collect()
+    }
+
+    /// Writes the text, with secrets masked, and counts it exactly; what came last goes when the sum was too hopeful.
+    pub(super) fn finish(mut self, counter: &dyn CountTokens) -> Context {
+        let mut text = mask(&self.tray.text()).0;
+        let mut tokens = counter.count(&text);
+        while tokens > self.request.max_tokens {
+            let Some(piece) = self.tray.drop_last() else { break };
+            self.drop(&piece.node, Reason::OverBudget);
+            text = mask(&self.tray.text()).0;
+            tokens = counter.count(&text);
+        }
+        if self.tray.due.is_empty() && self.tray.pieces.is_empty() {
+            (text, tokens) = (String::new(), 0);
+        }
+        let pieces = || self.tray.due.iter().chain(self.tray.pieces.values());
+        let privacy = pieces().map(|piece| piece.node.privacy()).max().unwrap_or(Privacy::Open);
+        let mut nodes: Vec<Included> = Vec::new();
+        let mut places: HashMap<NodeId, usize> = HashMap::new();
+        for piece in pieces() {
+            let id = piece.node.id();
+            // What is due may stand in the outline too: it is one node, as full as its fullest.
+            if let Some(known) = places.get(id).and_then(|at| nodes.get_mut(*at)) {
+                known.rendered = known.rendered.max(piece.rendered);
+                known.tokens += piece.tokens;
+                if matches!(piece.reason, Reason::Focus | Reason::FocusCut(_)) {
+                    known.reason = piece.reason.clone();
+                }
+                continue;
+            }
+            places.insert(id.clone(), nodes.len());
+            let (rendered, reason, tokens) = (piece.rendered, piece.reason.clone(), piece.tokens);
+            nodes.push(Included { id: id.clone(), rendered, reason, tokens });
+        }
+        let mut named: HashSet<NodeId> = HashSet::new();
+        self.dropped.retain(|(id, _)| !places.contains_key(id) && named.insert(id.clone()));
+        Context { nodes, text, tokens, dropped: self.dropped, privacy }
+    }
+}
+
+/// No title line takes fewer tokens.
+const SMALLEST: usize = 4;
+
+fn why(found: &Ranked, best: f32) -> Reason {
+    let part = if best > 0.0 { found.score / best } else { 0.0 };
+    match found.evidence {
+        _ if found.cosine >= NEAR_COSINE => Reason::Near(found.cosine),
+        Evidence::Words => Reason::Words(part),
+        Evidence::Alike => Reason::Alike(part),
+        Evidence::Kindred => Reason::Kindred(part),
+        Evidence::Meaning => Reason::Near(found.cosine),
+        Evidence::Beside => Reason::Beside(part),
+    }
+}
+
+fn minutes_between(from: DateTime, to: DateTime) -> i64 {
+    to.duration_since(from).as_mins()
+}
