@@ -504,12 +504,14 @@ itself does not count, because the core is one for all of them."
      (and (not (default-value 'passepartout-dry-run)) '(:dry-run nil))
      (and providers `(:providers ,providers))
      (passepartout-events--patience)
+     (passepartout-events--embedding)
      (let ((launcher (passepartout-module-launcher)))
        (and launcher `(:launcher ,launcher)))
      (let ((skills (expand-file-name "skills" passepartout-module--root)))
        (and (file-directory-p skills) `(:shipped-skills ,skills)))
-     (let ((keys (passepartout-events--keys
-                  (passepartout-events--provider-names))))
+     (let ((keys (append (passepartout-events--keys
+                          (passepartout-events--provider-names))
+                         (passepartout-events--embedding-key))))
        (and keys `(:keys ,keys)))
      (let ((words (passepartout-events--todo-keywords)))
        (and words `(:todo-keywords ,words)))
@@ -654,14 +656,40 @@ What the core did not take is told again when it is looked at next."
   "Return the keys of the providers NAMES, as auth-source knows them."
   (let (keys)
     (dolist (name names)
-      (let ((host (passepartout-events--host name)))
-        (when host
-          (require 'auth-source)
-          (let ((key (or (auth-source-pick-first-password
-                          :host host :user "apikey")
-                         (auth-source-pick-first-password :host host))))
-            (when key (push (cons name key) keys))))))
+      (let* ((host (passepartout-events--host name))
+             (key (and host (passepartout-events--key host))))
+        (when key (push (cons name key) keys))))
     (nreverse keys)))
+
+(defun passepartout-events--key (host)
+  "Return the key for HOST, as auth-source knows it, or nil."
+  (require 'auth-source)
+  (or (auth-source-pick-first-password :host host :user "apikey")
+      (auth-source-pick-first-password :host host)))
+
+(defun passepartout-events--embedding ()
+  "Return the settings of what makes vectors as a plist."
+  (let ((backend (default-value 'passepartout-embedding-backend))
+        (model (default-value 'passepartout-embedding-model))
+        (url (default-value 'passepartout-embedding-url)))
+    (append (and backend `(:embedding-backend ,(format "%s" backend)))
+            (and model `(:embedding-model ,model))
+            (and url `(:embedding-url ,url)))))
+
+(defun passepartout-events--embedding-key ()
+  "Return the key of the server that makes vectors as an alist, or nil.
+Only a server of the user's own and OpenAI's want one."
+  (let* ((url (default-value 'passepartout-embedding-url))
+         (host (cond
+                ((null (default-value 'passepartout-embedding-backend)) nil)
+                ((null url)
+                 (and (eq (default-value 'passepartout-embedding-backend)
+                          'openai)
+                      "api.openai.com"))
+                ((string-match "\\`[a-z]+://\\([^/:]+\\)" url)
+                 (match-string 1 url))))
+         (key (and host (passepartout-events--key host))))
+    (and key `(("embedding" . ,key)))))
 
 (provide 'passepartout-events)
 ;;; passepartout-events.el ends here

@@ -46,7 +46,8 @@
     "list-files" "grep" "replace-in-file" "git-status" "git-diff"
     "git-log" "git-commit" "fetch-url" "editor-look" "editor-show"
     "insert-at-end" "org-refactor" "read-file" "write-file" "shell"
-    "message" "eval-lisp" "restore" "contact-provider" "confirm-rule")
+    "message" "eval-lisp" "restore" "contact-provider" "contact-embedder"
+    "confirm-rule")
   "Names that a tool of your own cannot have.")
 
 (defconst passepartout-tools--effects

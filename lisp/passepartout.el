@@ -153,6 +153,38 @@ When it wants a longer one, the next provider is asked at once."
   :type 'natnum
   :package-version '(passepartout . "0.1.0"))
 
+(defcustom passepartout-embedding-backend nil
+  "What makes vectors of your notes, to find them by their meaning.
+The value nil leaves the choice to the core, which finds notes by their
+words and spelling alone unless its settings name a backend.
+
+hashing  vectors of spelling, made without a model; they are of little
+         use beside the search for words
+local    Ollama, at `passepartout-embedding-url' or on this machine
+openai   any server that speaks OpenAI's protocol for embeddings
+
+A server that is not on this machine is sent nothing before you confirm
+it, and private notes never; see the manual."
+  :type '(choice (const :tag "As the core chooses" nil)
+                 (const hashing) (const local) (const openai))
+  :risky t
+  :package-version '(passepartout . "0.1.0"))
+
+(defcustom passepartout-embedding-model nil
+  "The model that makes vectors, or nil for the usual one of the backend.
+With another model all vectors are made anew."
+  :type '(choice (const :tag "The backend's own" nil) string)
+  :risky t
+  :package-version '(passepartout . "0.1.0"))
+
+(defcustom passepartout-embedding-url nil
+  "Where the server is that makes vectors, or nil for the backend's own.
+Its key is looked up with auth-source: the host is the server's, the
+user is \"apikey\"."
+  :type '(choice (const :tag "The backend's own" nil) string)
+  :risky t
+  :package-version '(passepartout . "0.1.0"))
+
 (defcustom passepartout-permissions nil
   "What the agent's tools may do.
 Each entry is (TOOL . LEVEL): LEVEL allow lets the tool pass this

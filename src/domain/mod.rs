@@ -7,6 +7,7 @@ pub mod audit;
 pub mod context;
 pub mod count;
 pub mod editor;
+pub mod embed;
 pub mod factor;
 pub mod focus;
 pub mod gate;

@@ -1,6 +1,7 @@
 //! What the domain asks of the world. Async traits that name no runtime; a dropped future is a cancel.
 
 use crate::domain::action::{Action, Observation};
+use crate::domain::embed::{Batch, Vector};
 use crate::domain::gate::Facts;
 use crate::domain::gate::clearance::{Cleared, Rehearsal};
 use crate::domain::gate::plan::Tried;
@@ -268,6 +269,51 @@ pub trait Provider: Send + Sync {
     fn url(&self) -> String;
     /// Completes a prompt, streaming into `sink` what the model says and thinks as it comes. Dropping the future cancels.
     async fn complete(&self, prompt: &Prompt, sink: Sink<'_>) -> Result<Completion, ProviderError>;
+}
+
+/// Makes vectors of texts.
+#[async_trait]
+pub trait Embedder: Send + Sync {
+    /// Returns what its vectors are kept under: backend and model. Under another name there are other vectors.
+    fn name(&self) -> &str;
+    /// Returns where it runs. There is no default.
+    fn locality(&self) -> Locality;
+    /// Returns where requests go, for the human who confirms the first one; empty inside this program.
+    fn url(&self) -> String;
+    /// Returns how many numbers a vector has; `None` until the first one came.
+    fn dimension(&self) -> Option<usize>;
+    /// Makes one vector of each text, in order, all of one dimension. Dropping the future cancels.
+    async fn embed(&self, batch: &Batch) -> Result<Vec<Vector>, EmbedError>;
+}
+
+/// Why an embedder made no vectors, with words that name it and the way out.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text}")]
+pub struct EmbedError {
+    /// What kind of failure.
+    pub kind: EmbedErrorKind,
+    /// What happened and what to do.
+    pub text: String,
+    /// After how long it wants to be asked again, if it said so.
+    pub after: Option<std::time::Duration>,
+}
+
+impl EmbedError {
+    /// Returns an error about the texts that were given.
+    pub fn texts(text: impl Into<String>) -> EmbedError {
+        EmbedError { kind: EmbedErrorKind::Texts, text: text.into(), after: None }
+    }
+}
+
+/// What a failure of an embedder means for what comes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EmbedErrorKind {
+    /// It is away, busy, or broken: it is tried again later.
+    Away,
+    /// It refuses whoever asks: the key, the right, the model. It is tried again later, as settings may be mended there.
+    Refused,
+    /// It does not take these texts, or what it made of them is no vectors: others may do.
+    Texts,
 }
 
 /// Finds out what gates need to know. It looks, and changes nothing.

@@ -220,6 +220,10 @@ pub const RESTORE: &str = "restore";
 /// The tool by which the user confirms what loosens; only a human's own command reaches it, and only Emacs approves it.
 pub const CONFIRM: &str = "confirm-rule";
 
+/// The tool that stands for the first contact with an embedding server that is not local; only a human's own command
+/// reaches it.
+pub const CONTACT_EMBEDDER: &str = "contact-embedder";
+
 /// How the user's rules name a tool of their own: it may be declared at another time, or not in this session.
 pub const OWN_PREFIX: &str = "own:";
 

@@ -7,6 +7,7 @@ use crate::domain::label::PrivacyTag;
 use crate::domain::org::property::Inheritance;
 use crate::domain::scope::Level;
 use crate::domain::sexp::reader::Sexp;
+use crate::edge::embed::{Backend, EmbeddingSetting};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -137,6 +138,10 @@ pub struct Config {
     pub cascade: Option<Vec<String>>,
     /// Providers as the user set them up.
     pub providers: Vec<ProviderSetting>,
+    /// What makes vectors of meaning.
+    pub embedding: EmbeddingSetting,
+    /// From which cosine on a node counts as near, from 0 to 1.
+    pub semantic_threshold: f32,
     /// Levels by tool.
     pub permissions: BTreeMap<String, Level>,
     /// Tags that make a node private, each with how private.
@@ -205,6 +210,11 @@ pub const READ: &[&str] = &[
     "OLLAMA_HOST",
     "LLAMA_HOST",
     "LOCAL_BASE_URL",
+    "EMBEDDING_PROVIDER",
+    "EMBEDDING_MODEL",
+    "EMBEDDING_URL",
+    "EMBEDDING_API_KEY",
+    "CONTEXT_SEMANTIC_THRESHOLD",
     "PRIVACY_FILTER_TAGS",
     "UNTRUSTED_DIRS",
     "TRUSTED_REMOTES",
@@ -248,8 +258,6 @@ pub const IGNORED: &[(&str, &str)] = &[
     ("RESOURCES_DIR", "set MEMEX_DIR"),
     ("ARCHIVES_DIR", "set MEMEX_DIR"),
     ("SYSTEM_DIR", "set MEMEX_DIR"),
-    ("EMBEDDING_PROVIDER", "there are no embeddings in this version"),
-    ("EMBEDDING_MODEL", "there are no embeddings in this version"),
     ("TELEGRAM_BOT_TOKEN", "there are no messengers in this version"),
     ("SIGNAL_ACCOUNT_NUMBER", "there are no messengers in this version"),
     ("SLACK_TOKEN", "there is no Slack gateway"),
@@ -265,7 +273,6 @@ pub const IGNORED: &[(&str, &str)] = &[
     ("PROTOCOL_HMAC_SECRET", "there is no TCP listener in this version"),
     ("TAG_CATEGORIES", "set PRIVACY_FILTER_TAGS"),
     ("MANDATORY_SKILLS", "policy and dispatcher cannot be left out"),
-    ("CONTEXT_SEMANTIC_THRESHOLD", "there are no embeddings in this version"),
     ("SESSION_BUDGET_USD", "there is no price table in this version"),
     ("RULES_FILE", "rules stand in rules.org of the settings folder"),
     ("TIME_AWARENESS", "the time is always told"),
@@ -356,6 +363,8 @@ impl Config {
             home,
             cascade: None,
             providers: Vec::new(),
+            embedding: EmbeddingSetting::default(),
+            semantic_threshold: crate::domain::embed::NEAR,
             permissions: BTreeMap::new(),
             private_tags: vec!["private".into()],
             untrusted_folders: Vec::new(),
@@ -436,6 +445,18 @@ impl Config {
         number("RETRY_WAIT", &mut |n| self.retry_wait = n.min(3600));
         number("MEMORY_AUTO_SAVE_INTERVAL", &mut |n| self.auto_save = n);
         number("MEMORY_HISTORY_RETENTION", &mut |n| self.history_days = n.min(100_000) as u32);
+        if let Some(word) = text("EMBEDDING_PROVIDER") {
+            self.take_embedding_backend(word);
+        }
+        self.embedding.model = text("EMBEDDING_MODEL").map(str::to_string);
+        self.embedding.url = text("EMBEDDING_URL").map(with_scheme);
+        match text("CONTEXT_SEMANTIC_THRESHOLD").map(|number| (number.parse::<f32>(), number)) {
+            None => {}
+            Some((Ok(number), _)) if (0.0..=1.0).contains(&number) => self.semantic_threshold = number,
+            Some(_) => {
+                self.notices.push("CONTEXT_SEMANTIC_THRESHOLD is ignored: it is no number from 0 to 1.".to_string())
+            }
+        }
         self.save_on_exit = !text("MEMORY_SAVE_ON_EXIT").is_some_and(|v| v.eq_ignore_ascii_case("false"));
         self.dry_run = !text("DRY_RUN").is_some_and(|v| v.eq_ignore_ascii_case("false"));
         self.self_build = text("SELF_BUILD_MODE").is_some_and(|v| v.eq_ignore_ascii_case("true"));
@@ -445,15 +466,24 @@ impl Config {
             ("LOCAL_BASE_URL", "local", "openai"),
         ] {
             if let Some(url) = text(variable) {
-                let url = if url.contains("://") { url.to_string() } else { format!("http://{url}") };
                 self.providers.push(ProviderSetting {
                     name: name.to_string(),
                     kind: kind.to_string(),
-                    url: Some(url),
+                    url: Some(with_scheme(url)),
                     local: true,
                     ..ProviderSetting::default()
                 });
             }
+        }
+    }
+
+    fn take_embedding_backend(&mut self, word: &str) {
+        match Backend::parse(word) {
+            Some(backend) => self.embedding.backend = Some(backend),
+            None => self.notices.push(format!(
+                "The embedding backend “{}” is ignored: write hashing, local or openai.",
+                crate::domain::inert::exact(word)
+            )),
         }
     }
 
@@ -532,6 +562,13 @@ impl Config {
         number("stall-timeout", &mut |n| self.stall_timeout = seconds(n));
         number("request-tries", &mut |n| self.request_tries = tries(n));
         number("retry-wait", &mut |n| self.retry_wait = n.min(3600));
+        if let Some(word) = settings.name_at("embedding-backend") {
+            self.take_embedding_backend(word);
+        }
+        let said = |key: &str| settings.text_at(key).map(str::to_string);
+        let (model, url) = (said("embedding-model"), said("embedding-url"));
+        self.embedding.model = model.or(self.embedding.model.take());
+        self.embedding.url = url.or(self.embedding.url.take());
         if let Some(n) = settings.count_at("memory-tokens") {
             self.memory_tokens = n;
         }
@@ -570,6 +607,11 @@ fn seconds(number: u64) -> u64 {
 /// How often a provider is asked: at least once.
 fn tries(number: u64) -> u32 {
     number.clamp(1, 20) as u32
+}
+
+/// Returns an address with a scheme, as some servers are named without one.
+fn with_scheme(url: &str) -> String {
+    if url.contains("://") { url.to_string() } else { format!("http://{url}") }
 }
 
 /// The life of a plan in hours: at least one, and at most a year.

@@ -101,6 +101,7 @@ pub async fn examine(engine: &Arc<Engine>, providers: bool) -> Vec<Check> {
     checks.push(copies(engine).await);
     checks.push(privacy(engine));
     checks.push(models(engine, providers));
+    checks.push(embeddings(engine));
     checks.extend(panics(engine));
     if providers {
         checks.extend(ask_providers(engine).await);
@@ -390,6 +391,27 @@ fn privacy(engine: &Engine) -> Check {
             let repair = "Quotations of those files are not found; all else of privacy holds. Make fewer notes private, \
                           or keep large ones outside the memex.";
             Check::bad("privacy", "Privacy", State::Degraded, detail, repair)
+        }
+    }
+}
+
+/// Says what makes vectors of notes, and how far that has come.
+fn embeddings(engine: &Engine) -> Check {
+    let (name, title) = ("embeddings", "Embeddings");
+    let status = engine.embedding_status();
+    let detail = status.to_string();
+    if status.unconfirmed {
+        let repair =
+            "Type /embed in a chat to see what would be sent and confirm it, or name a server on this machine.";
+        let detail = format!("{detail}; nothing is sent there before you confirm it");
+        return Check::bad(name, title, State::Degraded, detail, repair);
+    }
+    match status.trouble {
+        None => Check::good(name, title, detail),
+        Some(trouble) => {
+            let repair = "Until it is mended notes are found by their words alone. Look at passepartout-embedding-backend, \
+                          -model and -url, or EMBEDDING_PROVIDER, EMBEDDING_MODEL and EMBEDDING_URL.";
+            Check::bad(name, title, State::Degraded, format!("{detail}; {trouble}"), repair)
         }
     }
 }

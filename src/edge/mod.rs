@@ -8,6 +8,7 @@ pub mod config;
 pub mod contents;
 pub mod doctor;
 pub mod editor;
+pub mod embed;
 pub mod engine;
 pub mod full_text;
 pub mod git;

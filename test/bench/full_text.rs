@@ -189,6 +189,7 @@ fn contexts(view: &View, index: &Index, of: &str, now: DateTime, questions: &[St
         changed: &[],
         apart: false,
         nearness: None,
+        near_cosine: passepartout::domain::context::rank::NEAR_COSINE,
     };
     let promised = match view.headings() {
         ..50_000 => "p99 5 ms",

@@ -9,6 +9,7 @@ mod report;
 mod scale;
 mod spawn;
 mod speed;
+mod vectors;
 mod verdicts;
 mod world;
 
@@ -33,12 +34,13 @@ fn main() {
         return;
     }
     // `cargo bench -- speed` prints the rows about reading alone, `corpus` those about the corpus, `verdicts` those
-    // about the time of a verdict, and `spawn` those about starting commands.
+    // about the time of a verdict, `spawn` those about starting commands, and `vectors` those about vectors.
     match arguments.iter().find(|argument| !argument.starts_with('-')).map(String::as_str) {
         Some("speed") => return speed::print(),
         Some("corpus") => return speed::corpus(),
         Some("verdicts") => return verdicts::print(&World::get()),
         Some("spawn") => return spawn::print(),
+        Some("vectors") => return vectors::print(),
         Some(_) | None => divan::main(),
     }
     // With a filter somebody looks for one figure; the ratios measure everything again.
@@ -47,6 +49,7 @@ fn main() {
         speed::print();
         verdicts::print(&World::get());
         spawn::print();
+        vectors::print();
         // By themselves they are asked for with `scale`, because they take minutes.
         if report::collected() {
             scale::run(&["scale".to_string()]);

@@ -37,7 +37,13 @@ pub fn print() {
         for line in std::fs::read_to_string(path).unwrap().lines() {
             let line: serde_json::Value = serde_json::from_str(line).unwrap();
             let question = Question::read(line["q"].as_str().unwrap(), None);
-            let sought = Sought { question: &question, focus: None, near: Vec::new(), clearance: Privacy::Private };
+            let sought = Sought {
+                question: &question,
+                focus: None,
+                near: Vec::new(),
+                near_cosine: passepartout::domain::context::rank::NEAR_COSINE,
+                clearance: Privacy::Private,
+            };
             let ranked = rank(&view, &index, &sought, &Weights::default());
             let best = ranked.first().map_or(0.0, |first| first.score);
             let evidence: Vec<NodeId> =

@@ -162,6 +162,7 @@ impl World {
             changed: &[],
             apart: false,
             nearness: None,
+            near_cosine: passepartout::domain::context::rank::NEAR_COSINE,
         };
         context::assemble(&self.view, &self.index, &request, &self.tokens).tokens
     }

@@ -337,6 +337,35 @@ machine llm.example login me password k2\n"))
                          '(("openai" . "k1") ("mine" . "k2")))))
       (delete-file file))))
 
+(ert-deftest passepartout-events-embedding-is-told-with-its-key ()
+  (let* ((file (make-temp-file "passepartout-auth" nil nil
+                               "machine api.openai.com login apikey password k1
+machine vectors.example login apikey password k2\n"))
+         (auth-sources (list file))
+         (auth-source-do-cache nil))
+    (unwind-protect
+        (dolist (case '((nil nil nil nil)
+                        (hashing nil (:embedding-backend "hashing") nil)
+                        (local nil (:embedding-backend "local") nil)
+                        (local "http://vectors.example:11434"
+                               (:embedding-backend
+                                "local" :embedding-url
+                                "http://vectors.example:11434")
+                               (("embedding" . "k2")))
+                        (openai nil (:embedding-backend "openai")
+                                (("embedding" . "k1")))
+                        (openai "http://other.example/v1"
+                                (:embedding-backend
+                                 "openai" :embedding-url
+                                 "http://other.example/v1")
+                                nil)))
+          (pcase-let* ((`(,backend ,url ,told ,keys) case)
+                       (passepartout-embedding-backend backend)
+                       (passepartout-embedding-url url))
+            (should (equal (passepartout-events--embedding) told))
+            (should (equal (passepartout-events--embedding-key) keys))))
+      (delete-file file))))
+
 (ert-deftest passepartout-events-stop-ends-everything ()
   (passepartout-fake-with
     (passepartout-stop)

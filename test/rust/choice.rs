@@ -73,6 +73,7 @@ fn request(max_tokens: usize) -> Request<'static> {
         changed: &[],
         apart: false,
         nearness: None,
+        near_cosine: passepartout::domain::context::rank::NEAR_COSINE,
     }
 }
 

@@ -173,6 +173,7 @@ fn the_defaults_in_the_manual_are_those_of_the_code() {
         ("MEMORY_AUTO_SAVE_INTERVAL", config.auto_save.to_string()),
         ("MEMORY_SAVE_ON_EXIT", config.save_on_exit.to_string()),
         ("MEMORY_HISTORY_RETENTION", config.history_days.to_string()),
+        ("CONTEXT_SEMANTIC_THRESHOLD", config.semantic_threshold.to_string()),
         ("PLAN_HOURS", config.plan_hours.to_string()),
         ("DRY_RUN", config.dry_run.to_string()),
         ("SELF_BUILD_MODE", config.self_build.to_string()),

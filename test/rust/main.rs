@@ -12,6 +12,7 @@ mod choice;
 mod cli;
 mod context;
 mod documents;
+mod embed;
 mod engine;
 mod faults;
 mod focus;

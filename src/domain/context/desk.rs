@@ -3,7 +3,7 @@
 use crate::domain::context::almanac::{self, Due, DueKind};
 use crate::domain::context::lexical::Index;
 use crate::domain::context::question::Question;
-use crate::domain::context::rank::{Evidence, NEAR_COSINE, Ranked, Sought, Weights, rank};
+use crate::domain::context::rank::{Evidence, Ranked, Sought, Weights, rank};
 use crate::domain::context::reason::Reason;
 use crate::domain::context::tray::Tray;
 use crate::domain::context::{Context, Included, Rendered, Request, render};
@@ -296,6 +296,7 @@ impl<'a> Desk<'a> {
             question: &question,
             focus,
             near: self.near_by_meaning(focus),
+            near_cosine: self.request.near_cosine,
             clearance: self.request.audience.clearance(),
         };
         let ranked = rank(self.view, self.index, &sought, &Weights::default());
@@ -303,7 +304,8 @@ impl<'a> Desk<'a> {
         // A meaning that is not near by itself makes nothing near.
         let rest = |found: &Ranked| found.score - found.meaning;
         let least = ranked.iter().map(rest).fold(0.0, f32::max) * NEAR;
-        let is_near = |found: &Ranked| (rest(found) > 0.0 && rest(found) >= least) || found.cosine >= NEAR_COSINE;
+        let near_cosine = self.request.near_cosine;
+        let is_near = |found: &Ranked| (rest(found) > 0.0 && rest(found) >= least) || found.cosine >= near_cosine;
         let mut misses = Vec::new();
         let near = ranked.into_iter().filter(is_near);
         for found in near {
@@ -311,13 +313,13 @@ impl<'a> Desk<'a> {
                 self.drop(&found.node, Reason::OverBudget);
                 continue;
             }
-            let reason = why(&found, best);
+            let reason = why(&found, best, near_cosine);
             if !self.tray.offer(&found.node, Rendered::Full, reason, self.request.max_tokens) {
                 misses.push(found);
             }
         }
         for found in misses {
-            let reason = why(&found, best);
+            let reason = why(&found, best, near_cosine);
             if !self.tray.offer(&found.node, Rendered::Title, reason, self.request.max_tokens) {
                 self.drop(&found.node, Reason::OverBudget);
             }
@@ -379,10 +381,10 @@ impl<'a> Desk<'a> {
 /// No title line takes fewer tokens.
 const SMALLEST: usize = 4;
 
-fn why(found: &Ranked, best: f32) -> Reason {
+fn why(found: &Ranked, best: f32, near_cosine: f32) -> Reason {
     let part = if best > 0.0 { found.score / best } else { 0.0 };
     match found.evidence {
-        _ if found.cosine >= NEAR_COSINE => Reason::Near(found.cosine),
+        _ if found.cosine >= near_cosine => Reason::Near(found.cosine),
         Evidence::Words => Reason::Words(part),
         Evidence::Alike => Reason::Alike(part),
         Evidence::Kindred => Reason::Kindred(part),

@@ -1,7 +1,7 @@
 //! Scores by document and node, while evidence spreads from node to node.
 
 use crate::domain::context::lexical::Place;
-use crate::domain::context::rank::{Evidence, NEAR_COSINE, Ranked, Weights};
+use crate::domain::context::rank::{Evidence, Ranked, Weights};
 use crate::domain::context::swift::SwiftMap;
 use crate::domain::id::NodeId;
 use crate::domain::label::Privacy;
@@ -21,6 +21,8 @@ pub(super) struct Field<'a> {
     files: Vec<NodeRef>,
     numbers: HashMap<Arc<str>, usize>,
     nodes: SwiftMap<(usize, u32), Score>,
+    /// From which cosine on a node is near by its meaning.
+    near_cosine: f32,
 }
 
 /// What a node has gathered.
@@ -39,8 +41,8 @@ struct Score {
 
 impl Score {
     /// What it passes on: what its meaning counts only if that is near.
-    fn strength(&self) -> f32 {
-        self.own + if self.cosine >= NEAR_COSINE { self.meaning } else { 0.0 }
+    fn strength(&self, near_cosine: f32) -> f32 {
+        self.own + if self.cosine >= near_cosine { self.meaning } else { 0.0 }
     }
 
     fn sum(&self) -> f32 {
@@ -57,8 +59,8 @@ impl Score {
 
 impl<'a> Field<'a> {
     /// Begins without any.
-    pub(super) fn of(view: &'a View) -> Self {
-        Field { view, files: Vec::new(), numbers: HashMap::new(), nodes: SwiftMap::default() }
+    pub(super) fn of(view: &'a View, near_cosine: f32) -> Self {
+        Field { view, files: Vec::new(), numbers: HashMap::new(), nodes: SwiftMap::default(), near_cosine }
     }
 
     /// Takes a node that holds words.
@@ -99,7 +101,7 @@ impl<'a> Field<'a> {
 
     /// Gives what stands around every node that has something of its own a share of that.
     pub(super) fn spread(&mut self, weights: &Weights) {
-        let strong = self.nodes.iter().map(|(at, score)| (*at, score.strength()));
+        let strong = self.nodes.iter().map(|(at, score)| (*at, score.strength(self.near_cosine)));
         let mut seeds: Vec<((usize, u32), f32)> = strong.filter(|seed| seed.1 > 0.0).collect();
         // Sums of floats depend on their order; this one is fixed.
         seeds.sort_unstable_by_key(|seed| seed.0);
@@ -134,7 +136,7 @@ impl<'a> Field<'a> {
 
     /// Gives the nodes that the best ones link to a share.
     pub(super) fn follow_links(&mut self, weights: &Weights, clearance: Privacy) {
-        let strong = self.nodes.iter().map(|(at, score)| (*at, score.strength()));
+        let strong = self.nodes.iter().map(|(at, score)| (*at, score.strength(self.near_cosine)));
         let mut best: Vec<((usize, u32), f32)> = strong.filter(|(_, score)| *score > 0.0).collect();
         best.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         for ((number, index), score) in best.into_iter().take(LINKING) {

@@ -79,6 +79,8 @@ pub struct Request<'a> {
     pub apart: bool,
     /// What finds nodes by their meaning, when there is anything of the kind.
     pub nearness: Option<&'a dyn Nearness>,
+    /// From which cosine on a node is near by its meaning; [`NEAR_COSINE`](rank::NEAR_COSINE) unless the user says otherwise.
+    pub near_cosine: f32,
 }
 
 /// One node that is in.

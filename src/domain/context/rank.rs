@@ -57,6 +57,8 @@ pub struct Sought<'a> {
     pub focus: Option<&'a NodeRef>,
     /// Nodes near by their meaning, with the cosine.
     pub near: Vec<(NodeRef, f32)>,
+    /// From which cosine on a node is near by its meaning.
+    pub near_cosine: f32,
     /// The strictest label that may be a candidate.
     pub clearance: Privacy,
 }
@@ -129,7 +131,7 @@ pub fn search(view: &View, index: &Index, query: &str, limit: usize, clearance: 
         hits.push(Hit { id: node.id().clone(), score: f32::MAX });
     }
     let question = &Question::read(query, None);
-    let sought = Sought { question, focus: None, near: Vec::new(), clearance };
+    let sought = Sought { question, focus: None, near: Vec::new(), near_cosine: NEAR_COSINE, clearance };
     for found in rank(view, index, &sought, &Weights::default()) {
         // A search shows what holds the words; what only stands beside is for the model's context.
         if found.own > 0.0 && !hits.iter().any(|hit| hit.id == *found.node.id()) {
@@ -147,7 +149,7 @@ pub fn search(view: &View, index: &Index, query: &str, limit: usize, clearance: 
 pub fn rank(view: &View, index: &Index, sought: &Sought<'_>, weights: &Weights) -> Vec<Ranked> {
     let clearance = sought.clearance;
     let mut open = Openness { view, clearance, cards: SwiftMap::default() };
-    let mut field = Field::of(view);
+    let mut field = Field::of(view, sought.near_cosine);
     let asked = asked(index, sought, weights);
     let mut terms = asked.terms.clone();
     let best = index.best(&terms, &[], READ, &mut |file, node, _| open.admit(file, node));

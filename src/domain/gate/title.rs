@@ -6,7 +6,7 @@ use crate::domain::gate::Facts;
 use crate::domain::gate::secret::mask_shown;
 use crate::domain::inert::exact;
 use crate::domain::policy::held::GONE;
-use crate::domain::tool::{CONFIRM, RESTORE};
+use crate::domain::tool::{CONFIRM, CONTACT_EMBEDDER, RESTORE};
 use serde_json::Value;
 
 /// What a title quotes is cut after so many characters.
@@ -149,6 +149,11 @@ pub fn title(action: &Action, facts: &Facts) -> String {
         "eval-lisp" => format!("Evaluate Lisp: {}", clip(&plain_long(given("code").unwrap_or("")), LONGEST)),
         "contact-provider" => format!(
             "Send the first request to {} ({})",
+            plain(given("provider").unwrap_or("?")),
+            plain(given("url").unwrap_or("?"))
+        ),
+        CONTACT_EMBEDDER => format!(
+            "Send notes to {} ({}) from now on",
             plain(given("provider").unwrap_or("?")),
             plain(given("url").unwrap_or("?"))
         ),

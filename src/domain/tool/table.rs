@@ -1,6 +1,6 @@
 //! The closed table of builtin tools. What a tool is stands in `tool.rs`.
 
-use super::{CONFIRM, Effect, Kind, Limits, Param, RESTORE, Stands, Tool};
+use super::{CONFIRM, CONTACT_EMBEDDER, Effect, Kind, Limits, Param, RESTORE, Stands, Tool};
 use crate::domain::action::Target;
 use crate::domain::editor::{LOOK, SHOW};
 use crate::domain::gate::reach;
@@ -510,6 +510,18 @@ pub(super) const TOOLS: &[Tool] = &[
     Tool {
         name: "contact-provider",
         summary: "Send the first request to a model provider that is not local.",
+        params: &[need("provider", "its name"), need("url", "where it is"), need("sent", "what would be sent")],
+        effect: Effect::Send,
+        stands: Stands::Never,
+        target: Target::System,
+        paths: &[],
+        hosts: &["url"],
+        limits: Limits::USUAL,
+        offered: false,
+    },
+    Tool {
+        name: CONTACT_EMBEDDER,
+        summary: "Send notes to an embedding server that is not local, from now on.",
         params: &[need("provider", "its name"), need("url", "where it is"), need("sent", "what would be sent")],
         effect: Effect::Send,
         stands: Stands::Never,

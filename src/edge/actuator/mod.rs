@@ -290,7 +290,10 @@ impl Actuators {
     async fn confirm(&self, action: &Action) -> Done {
         let (name, url) = (action.text("provider").unwrap_or(""), action.text("url").unwrap_or(""));
         match self.engine.confirm_provider(name, url).await {
-            Ok(()) => Done::said(format!("{name} may be asked from now on."), OWN),
+            Ok(()) => {
+                self.engine.embed_soon();
+                Done::said(format!("{name} may be asked from now on."), OWN)
+            }
             Err(why) => Done::failed(why),
         }
     }

@@ -89,6 +89,7 @@ impl ContextEngine {
             changed: &[],
             apart: false,
             nearness: None,
+            near_cosine: context::rank::NEAR_COSINE,
         };
         context::assemble(&self.view, &self.index, &request, self.tokens.as_ref())
     }

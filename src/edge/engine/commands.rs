@@ -27,6 +27,7 @@ const HELP: &str = "\
 - /undo takes back what the agent changed last, /undo CHANGE one change; /redo does that again
 - /share lets notes whose tags ask first go to models elsewhere, in this conversation only
 - /unshare takes that back from here on; what already went out is gone
+- /embed confirms the embedding server that you set up elsewhere, or says how vectors stand
 - /endorse ID or /endorse FILE: what that note says, which came from elsewhere, now counts as your own
 - /focus HEADING or /focus FOLDER narrows what the agent looks at; /unfocus takes that back; /focus says where it stands
 - /scope memex, /scope session or /scope project widens or narrows it
@@ -46,6 +47,12 @@ impl Engine {
                 Err(why) => why,
             },
             None => {
+                if command.trim() == "embed" {
+                    return match self.propose_embedder(&ask.origin, turn.clone()).await {
+                        Ok(finished) => finished,
+                        Err(text) => self.answered(ask, turn, began, text, sink),
+                    };
+                }
                 let mut words = command.split_whitespace();
                 let wish = match (words.next(), words.next()) {
                     (Some("undo"), name) => Ok(Wish::Undo(name.map(str::to_string))),
@@ -83,11 +90,16 @@ impl Engine {
                 }
             }
         };
+        self.answered(ask, turn, began, text, sink)
+    }
+
+    /// Answers a command with words.
+    fn answered(&self, ask: &Ask, turn: TurnId, at: jiff::Timestamp, text: String, sink: Sink<'_>) -> Finished {
         sink(Streamed::Text(&text));
         let mut report = TurnReport::of(Conversation::empty());
         report.text = text;
         let session = ask.origin.session.clone();
-        Finished { turn, session, at: began, asked: first_line(&ask.text), seconds: 0.0, report }
+        Finished { turn, session, at, asked: first_line(&ask.text), seconds: 0.0, report }
     }
 
     /// Reads `/approve PLAN`, `/deny PLAN REASON` or `/stop PLAN REASON`; returns the plan's name as it was typed, and the decision.

@@ -185,6 +185,7 @@ impl Engine {
         // Joining larger segments is not for whoever brings a change.
         let busy = index.in_memory(IN_MEMORY).is_some() || index.crowd(usize::MAX).is_some();
         *self.index.write() = index;
+        self.embed_soon();
         self.quotations_follow(changed, gone, at_once);
         if !at_once {
             let total = self.view().len();

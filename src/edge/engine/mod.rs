@@ -14,6 +14,7 @@ mod commands;
 mod commit;
 pub mod confined;
 pub mod decisions;
+pub mod embedding;
 mod factors;
 pub mod focus;
 pub mod folders;
@@ -153,6 +154,8 @@ pub struct Engine {
     pub(super) memory: Mutex<Memory>,
     pub(super) index: RwLock<Index>,
     pub(super) full_text: full_text::FullText,
+    /// What is known of vectors.
+    pub(super) embedding: embedding::Embedding,
     /// Which words stand in private notes.
     pub(super) quoting: quotations::Quoting,
     /// How often each private tag kept something back since the start.
@@ -261,6 +264,7 @@ impl Engine {
             memory: Mutex::new(parts.memory),
             index: RwLock::default(),
             full_text: parts.full_text,
+            embedding: Default::default(),
             quoting: Default::default(),
             kept_back: Mutex::default(),
             sent: Mutex::default(),

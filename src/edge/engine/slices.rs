@@ -6,6 +6,7 @@ use crate::domain::context::reason::Reason;
 use crate::domain::context::{Audience, Context, Included, Request, assemble};
 use crate::domain::id::NodeId;
 use crate::domain::label::Privacy;
+use crate::domain::port::Nearness;
 use crate::edge::engine::Engine;
 use jiff::civil::DateTime;
 use std::collections::VecDeque;
@@ -50,6 +51,8 @@ struct MadeFrom {
     focus: Option<NodeId>,
     may_see: Privacy,
     max_tokens: usize,
+    /// How many vectors of notes there were, and whether there was one of the question.
+    meaning: (usize, bool),
 }
 
 /// A slice that was assembled, and from when until when it holds.
@@ -131,6 +134,7 @@ impl Engine {
             focus: wanted.focus.cloned(),
             may_see: wanted.may_see,
             max_tokens: wanted.max_tokens,
+            meaning: self.meaning_now(wanted.query),
         }
     }
 
@@ -149,7 +153,9 @@ impl Engine {
         self.slices.lock().assembled += 1;
         let changed = self.changed_nodes();
         let (view, index, tokens) = (self.view_in_sight(), self.index(), self.tokens.as_ref());
-        let all = Request { apart: true, ..self.request(wanted, &changed) };
+        let meaning = self.meaning(&view, wanted.may_see);
+        let nearness = meaning.as_ref().map(|meaning| meaning as &dyn Nearness);
+        let all = Request { apart: true, nearness, ..self.request(wanted, &changed) };
         let outline = outline(&view, &index, &all, tokens);
         let rest = Request { max_tokens: wanted.max_tokens.saturating_sub(outline.tokens), ..all };
         let notes = assemble(&view, &index, &rest, tokens);
@@ -172,8 +178,11 @@ impl Engine {
             return Slice { outline: whole.outline.clone(), notes };
         }
         let changed = self.changed_nodes();
-        let request = Request { apart: true, max_tokens, ..self.request(wanted, &changed) };
-        let notes = assemble(&self.view_in_sight(), &self.index(), &request, self.tokens.as_ref());
+        let view = self.view_in_sight();
+        let meaning = self.meaning(&view, wanted.may_see);
+        let nearness = meaning.as_ref().map(|meaning| meaning as &dyn Nearness);
+        let request = Request { apart: true, max_tokens, nearness, ..self.request(wanted, &changed) };
+        let notes = assemble(&view, &self.index(), &request, self.tokens.as_ref());
         Slice { outline: whole.outline.clone(), notes }
     }
 
@@ -187,8 +196,11 @@ impl Engine {
         max_tokens: usize,
     ) -> Context {
         let (changed, wanted) = (self.changed_nodes(), Wanted { query, focus, now, may_see, max_tokens });
-        let request = self.request(wanted, &changed);
-        assemble(&self.view_in_sight(), &self.index(), &request, self.tokens.as_ref())
+        let view = self.view_in_sight();
+        let meaning = self.meaning(&view, may_see);
+        let nearness = meaning.as_ref().map(|meaning| meaning as &dyn Nearness);
+        let request = Request { nearness, ..self.request(wanted, &changed) };
+        assemble(&view, &self.index(), &request, self.tokens.as_ref())
     }
 
     fn request<'a>(&self, wanted: Wanted<'a>, changed: &'a [NodeId]) -> Request<'a> {
@@ -206,6 +218,7 @@ impl Engine {
             changed,
             apart: false,
             nearness: None,
+            near_cosine: self.config.semantic_threshold,
         }
     }
 }

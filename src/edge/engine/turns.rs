@@ -155,6 +155,7 @@ impl Engine {
         // A skill that lists its tools narrows the gates of its own turns.
         let (engine, bound) = (self.clone(), skill.cloned());
         let gates = aside(move || engine.gates_now(bound.as_ref())).await;
+        self.embed_asked(&typed, &session).await;
         let told = Told {
             typed: typed.clone(),
             skill: skill.and_then(|skill| skill.prompt.clone()),

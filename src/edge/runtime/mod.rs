@@ -6,6 +6,7 @@
 mod buffers;
 mod clients;
 mod editor;
+mod embedding;
 pub mod guests;
 mod hall;
 mod health;
@@ -234,6 +235,7 @@ async fn listen(engine: Arc<Engine>, registry: Arc<Clients>, ears: Ears, read: R
     let mut state = Loop::new(engine, registry, inbox, read, Host::Emacs);
     state.send_status();
     state.follow_memex();
+    state.looks.spawn(embedding::follow(Arc::downgrade(&state.engine)));
     state.examine_at_start();
     state.hear(events).await;
 }

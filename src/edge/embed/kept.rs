@@ -1,0 +1,374 @@
+//! Vectors of one embedder in a file of the cache folder: rows of one length, each with the key of its text and a checksum.
+//!
+//! Only the process that owns the store writes, and only behind what is there; whatever was torn by a crash, or changed by
+//! anybody, is found by its checksum when it is read, left out, and made again. `docs/adr/0009-vectors.org` has the format.
+
+use crate::domain::embed::flat::{Flat, Near, Wanted};
+use crate::domain::embed::{PassageKey, Vector};
+use crate::edge::embed::folder;
+use std::collections::{HashMap, HashSet};
+use std::fs::{File, OpenOptions};
+use std::hash::{BuildHasherDefault, Hasher};
+use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// What a file of this kind begins with, with the number of its format.
+const MAGIC: &[u8; 8] = b"ppvect\x00\x01";
+/// Magic, hash of the embedder's name, dimension, and the checksum of these.
+const HEAD: usize = 8 + 32 + 8 + SUM;
+/// How many bytes of a hash are kept as a checksum.
+const SUM: usize = 8;
+const KEY: usize = size_of::<PassageKey>();
+/// What the coarse rows of all vectors may take in memory.
+const MOST_BYTES: usize = 256 << 20;
+/// When so many rows stand for nothing any more, and they are a quarter of all, the file is written anew.
+const FEW: usize = 256;
+
+/// The vectors of one embedder.
+pub struct Kept {
+    path: Option<PathBuf>,
+    /// The embedder's name, hashed.
+    name: [u8; 32],
+    /// Whether this process may write.
+    owner: bool,
+    exact: Exact,
+    flat: Option<Flat>,
+    rows: Rows,
+    /// The key of each row.
+    keys: Vec<PassageKey>,
+}
+
+/// Keys are hashes already: their first bytes are as good as any.
+type Rows = HashMap<PassageKey, u32, BuildHasherDefault<FirstBytes>>;
+
+#[derive(Default)]
+struct FirstBytes(u64);
+
+impl Hasher for FirstBytes {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 ^= bytes.first_chunk().map_or(0, |first| u64::from_le_bytes(*first));
+    }
+
+    fn write_usize(&mut self, _: usize) {}
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+/// Where the vectors themselves are.
+enum Exact {
+    /// Nowhere yet.
+    Nowhere,
+    File(File),
+    /// There is no folder: in memory alone.
+    Memory(Vec<Vector>),
+}
+
+/// Why vectors were not kept.
+#[derive(Debug, thiserror::Error)]
+pub enum KeepError {
+    /// They are of another dimension than those that are kept.
+    #[error("vectors of {0} numbers do not fit those of {1}")]
+    Dimension(usize, usize),
+    /// There are as many as there is room for in memory.
+    #[error("there is room for {0} vectors and no more")]
+    Full(usize),
+    /// The disk.
+    #[error(transparent)]
+    Disk(#[from] io::Error),
+}
+
+fn sum(parts: &[&[u8]]) -> [u8; SUM] {
+    let mut hasher = blake3::Hasher::new();
+    parts.iter().for_each(|part| {
+        hasher.update(part);
+    });
+    let mut sum = [0; SUM];
+    sum.copy_from_slice(&hasher.finalize().as_bytes()[..SUM]);
+    sum
+}
+
+/// Returns how many bytes a row has.
+fn length(dimension: usize) -> usize {
+    KEY + 4 * dimension + SUM
+}
+
+fn head(name: &[u8; 32], dimension: usize) -> Vec<u8> {
+    let mut head = [MAGIC.as_slice(), name, &(dimension as u64).to_le_bytes()].concat();
+    head.extend(sum(&[&head]));
+    head
+}
+
+/// Returns the dimension that a head speaks of; `None` when it is not one of this embedder.
+fn dimension_of(bytes: &[u8; HEAD], name: &[u8; 32]) -> Option<usize> {
+    let number: [u8; 8] = bytes.get(MAGIC.len() + name.len()..)?.first_chunk().copied()?;
+    let dimension = usize::try_from(u64::from_le_bytes(number)).ok()?;
+    let fits = (1..=crate::domain::embed::MOST_DIMENSIONS).contains(&dimension);
+    (fits && head(name, dimension) == bytes).then_some(dimension)
+}
+
+fn row(key: &PassageKey, vector: &Vector) -> Vec<u8> {
+    let mut row = Vec::with_capacity(length(vector.dimension()));
+    row.extend(key);
+    vector.numbers().iter().for_each(|number| row.extend(number.to_le_bytes()));
+    row.extend(sum(&[&row]));
+    row
+}
+
+/// Reads a row; `None` when it is not as it was written.
+fn read_row(bytes: &[u8]) -> Option<(PassageKey, Vector)> {
+    let (row, last) = bytes.split_last_chunk::<SUM>()?;
+    if sum(&[row]) != *last {
+        return None;
+    }
+    let (key, numbers) = row.split_first_chunk::<KEY>()?;
+    let number = |bytes: &[u8]| Some(f32::from_le_bytes(bytes.first_chunk().copied()?));
+    let numbers: Vec<f32> = numbers.chunks_exact(4).filter_map(number).collect();
+    Some((*key, Vector::new(numbers).ok()?))
+}
+
+impl Kept {
+    /// Keeps vectors in memory alone.
+    pub fn in_memory(name: &str) -> Kept {
+        Kept { exact: Exact::Memory(Vec::new()), ..Kept::nothing(None, name, true) }
+    }
+
+    fn nothing(path: Option<PathBuf>, name: &str, owner: bool) -> Kept {
+        let name = *blake3::hash(name.as_bytes()).as_bytes();
+        Kept { path, name, owner, exact: Exact::Nowhere, flat: None, rows: Rows::default(), keys: Vec::new() }
+    }
+
+    /// Opens what a folder holds of an embedder's vectors; returns how many rows were not as they had been written, too.
+    /// Those, and whatever is no such file, are gone. Reads all of it.
+    pub fn open(folder: &Path, name: &str, owner: bool) -> (Kept, usize) {
+        let hash = blake3::hash(name.as_bytes()).to_hex();
+        let path = folder.join(format!("{}.vec", hash.get(..24).unwrap_or_default()));
+        let mut kept = Kept::nothing(Some(path.clone()), name, owner);
+        match OpenOptions::new().read(true).write(owner).open(&path) {
+            Ok(file) => {
+                // Only tells that it is used still.
+                let _ = file.set_modified(std::time::SystemTime::now());
+                let damaged = kept.read(file).unwrap_or_else(|_| {
+                    kept = Kept::nothing(Some(path), name, owner);
+                    1
+                });
+                (kept, damaged)
+            }
+            Err(_) => (kept, 0),
+        }
+    }
+
+    fn read(&mut self, file: File) -> io::Result<usize> {
+        let mut reader = BufReader::with_capacity(1 << 20, &file);
+        let mut head = [0; HEAD];
+        reader.read_exact(&mut head)?;
+        let dimension = dimension_of(&head, &self.name).ok_or(io::ErrorKind::InvalidData)?;
+        let long = length(dimension);
+        let whole = (file.metadata()?.len().saturating_sub(HEAD as u64) / long as u64) as usize;
+        let mut flat = Flat::new(dimension);
+        let (mut bytes, mut damaged) = (vec![0; long], 0);
+        for _ in 0..whole.min(most(dimension)) {
+            reader.read_exact(&mut bytes)?;
+            match read_row(&bytes) {
+                Some((key, vector)) => {
+                    let number = flat.push(Some(&vector));
+                    // A key that stands twice was written by two who did not know of each other: the last one counts.
+                    self.rows.insert(key, number);
+                    self.keys.push(key);
+                }
+                None => {
+                    flat.push(None);
+                    self.keys.push(PassageKey::default());
+                    damaged += 1;
+                }
+            }
+        }
+        // What a crash left half written behind the last row is written over by the next one.
+        self.flat = Some(flat);
+        self.exact = Exact::File(file);
+        Ok(damaged)
+    }
+
+    /// Returns how many numbers a vector has, if there is any.
+    pub fn dimension(&self) -> Option<usize> {
+        self.flat.as_ref().map(Flat::dimension)
+    }
+
+    /// Returns how many vectors there are.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Returns whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Returns how many bytes they take in memory.
+    pub fn heap_bytes(&self) -> usize {
+        let exact = match &self.exact {
+            Exact::Nowhere | Exact::File(_) => 0,
+            Exact::Memory(vectors) => vectors.len() * self.dimension().unwrap_or(0) * size_of::<f32>(),
+        };
+        let rows = self.rows.capacity() * (KEY + size_of::<u32>() + 1) + self.keys.capacity() * KEY;
+        exact + rows + self.flat.as_ref().map_or(0, Flat::heap_bytes)
+    }
+
+    /// Returns whether there is a vector of a text.
+    pub fn holds(&self, key: &PassageKey) -> bool {
+        self.rows.contains_key(key)
+    }
+
+    /// Returns the row of a text's vector.
+    pub fn row(&self, key: &PassageKey) -> Option<u32> {
+        self.rows.get(key).copied()
+    }
+
+    /// Returns the key of a row that stands for something.
+    pub fn key(&self, row: u32) -> Option<PassageKey> {
+        self.keys.get(row as usize).copied().filter(|key| self.row(key) == Some(row))
+    }
+
+    /// Returns the vector of a text; `None` without one, or when it cannot be read as it was written.
+    pub fn vector(&self, key: &PassageKey) -> Option<Vector> {
+        self.at(self.row(key)?)
+    }
+
+    fn at(&self, row: u32) -> Option<Vector> {
+        match &self.exact {
+            Exact::Nowhere => None,
+            Exact::Memory(vectors) => vectors.get(row as usize).cloned(),
+            Exact::File(file) => {
+                let long = length(self.dimension()?);
+                let mut bytes = vec![0; long];
+                file.read_exact_at(&mut bytes, HEAD as u64 + u64::from(row) * long as u64).ok()?;
+                read_row(&bytes).map(|(_, vector)| vector)
+            }
+        }
+    }
+
+    /// Returns the rows nearest to a question, nearest first, of those that count.
+    pub fn search(&self, question: &Vector, wanted: Wanted, admit: &dyn Fn(u32) -> bool) -> Vec<Near> {
+        let Some(flat) = &self.flat else { return Vec::new() };
+        flat.search(question, wanted, admit, &|row| self.at(row))
+    }
+
+    /// Returns how many rows there are, also those that stand for nothing any more.
+    pub fn rows(&self) -> usize {
+        self.flat.as_ref().map_or(0, Flat::len)
+    }
+
+    /// Keeps vectors, each under the key of its text. Either all of them are kept, or none.
+    ///
+    /// # Errors
+    /// When they are of another dimension, there is no room, or the disk takes no more.
+    pub fn put(&mut self, vectors: &[(PassageKey, Vector)]) -> Result<(), KeepError> {
+        let Some((_, first)) = vectors.first() else { return Ok(()) };
+        let dimension = self.dimension().unwrap_or(first.dimension());
+        if let Some((_, other)) = vectors.iter().find(|(_, vector)| vector.dimension() != dimension) {
+            return Err(KeepError::Dimension(other.dimension(), dimension));
+        }
+        if self.rows() + vectors.len() > most(dimension) {
+            return Err(KeepError::Full(most(dimension)));
+        }
+        self.write(dimension, vectors)?;
+        let flat = self.flat.get_or_insert_with(|| Flat::new(dimension));
+        for (key, vector) in vectors {
+            let row = flat.push(Some(vector));
+            self.rows.insert(*key, row);
+            self.keys.push(*key);
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, dimension: usize, vectors: &[(PassageKey, Vector)]) -> io::Result<()> {
+        if !self.owner {
+            return Err(io::Error::other("another process owns the store"));
+        }
+        let at = HEAD as u64 + (self.rows() * length(dimension)) as u64;
+        if let (Exact::Nowhere, Some(path)) = (&self.exact, &self.path) {
+            // It may have been removed, as a cache may be.
+            path.parent().map_or(Ok(()), folder::make)?;
+            let mut options = OpenOptions::new();
+            let file = options.read(true).write(true).create(true).truncate(true).mode(0o600).open(path)?;
+            file.write_all_at(&head(&self.name, dimension), 0)?;
+            self.exact = Exact::File(file);
+        }
+        match &mut self.exact {
+            Exact::Nowhere => Err(io::Error::other("there is no folder")),
+            Exact::Memory(kept) => {
+                kept.extend(vectors.iter().map(|(_, vector)| vector.clone()));
+                Ok(())
+            }
+            Exact::File(file) => {
+                let bytes: Vec<u8> = vectors.iter().flat_map(|(key, vector)| row(key, vector)).collect();
+                // What was half written is written over by the next ones, as they stand at the same place.
+                file.write_all_at(&bytes, at)
+            }
+        }
+    }
+
+    /// Lets go of the vectors of texts that nobody wants any more. What they took on the disk is freed once it is much.
+    ///
+    /// # Errors
+    /// When the file could not be written anew; nothing of what is wanted is lost then.
+    pub fn retain(&mut self, wanted: &HashSet<PassageKey>) -> io::Result<()> {
+        self.rows.retain(|key, _| wanted.contains(key));
+        let idle = self.rows() - self.rows.len();
+        if self.owner && idle >= FEW && idle * 4 >= self.rows() { self.renew() } else { Ok(()) }
+    }
+
+    /// Writes the file anew with what is wanted of it, and takes its place at once.
+    fn renew(&mut self) -> io::Result<()> {
+        let Some(dimension) = self.dimension() else { return Ok(()) };
+        let mut wanted: Vec<(u32, PassageKey)> = self.rows.iter().map(|(key, row)| (*row, *key)).collect();
+        wanted.sort_unstable();
+        let (mut flat, mut rows, mut keys) = (Flat::new(dimension), Rows::default(), Vec::new());
+        let found = wanted.into_iter().filter_map(|(row, key)| Some((key, self.at(row)?)));
+        let exact = match &self.path {
+            None => {
+                let vectors: Vec<(PassageKey, Vector)> = found.collect();
+                for (key, vector) in &vectors {
+                    rows.insert(*key, flat.push(Some(vector)));
+                    keys.push(*key);
+                }
+                Exact::Memory(vectors.into_iter().map(|(_, vector)| vector).collect())
+            }
+            Some(path) => {
+                let part = path.with_extension("part");
+                let mut options = OpenOptions::new();
+                let file = options.read(true).write(true).create(true).truncate(true).mode(0o600).open(&part)?;
+                let mut writer = BufWriter::new(&file);
+                writer.write_all(&head(&self.name, dimension))?;
+                for (key, vector) in found {
+                    writer.write_all(&row(&key, &vector))?;
+                    rows.insert(key, flat.push(Some(&vector)));
+                    keys.push(key);
+                }
+                writer.flush()?;
+                drop(writer);
+                std::fs::rename(&part, path)?;
+                Exact::File(file)
+            }
+        };
+        (self.exact, self.flat, self.rows, self.keys) = (exact, Some(flat), rows, keys);
+        Ok(())
+    }
+
+    /// Forgets all of them, as when a model gives vectors of another dimension.
+    pub fn clear(&mut self) {
+        if let (Some(path), true) = (&self.path, self.owner) {
+            // What cannot be removed is written over by the next vectors.
+            let _ = std::fs::remove_file(path);
+        }
+        self.exact = if self.path.is_some() { Exact::Nowhere } else { Exact::Memory(Vec::new()) };
+        (self.flat, self.rows, self.keys) = (None, Rows::default(), Vec::new());
+    }
+}
+
+/// Returns how many vectors of a dimension there is room for.
+fn most(dimension: usize) -> usize {
+    MOST_BYTES / dimension.max(1)
+}

@@ -1,0 +1,372 @@
+//! How vectors follow memory: what is new or changed is embedded when nobody waits for anything, in batches, and what
+//! cannot be embedded now is tried again later, each time after a longer pause.
+//!
+//! Nothing waits for this but a question, for a moment. Whatever is missing, context is chosen by words alone.
+
+mod confirm;
+mod near;
+mod status;
+mod texts;
+
+pub use status::EmbeddingStatus;
+
+use crate::domain::embed::{Admitted, Batch, Passage, PassageKey, Vector};
+use crate::domain::id::ObjectHash;
+use crate::domain::memory::view::NodeRef;
+use crate::domain::port::{EmbedError, EmbedErrorKind, Embedder, Locality, LogLevel};
+use crate::edge::embed::kept::{KeepError, Kept};
+use crate::edge::embed::{self, folder};
+use crate::edge::engine::Engine;
+use crate::edge::engine::model::contact;
+use crate::edge::engine::record::kind;
+use crate::edge::provider::http::{Clients, Timeouts};
+use crate::edge::thread::aside;
+use jiff::{SignedDuration, Timestamp};
+use parking_lot::{Mutex, RwLock};
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tokio::sync::Notify;
+
+/// So many texts go into one request.
+const BATCH: usize = 64;
+/// After the first failure it is tried again after so long; after each further one twice as long.
+const FIRST_PAUSE: SignedDuration = SignedDuration::from_secs(30);
+/// The longest of these pauses.
+const LONGEST_PAUSE: SignedDuration = SignedDuration::from_secs(3600);
+/// After so many texts in a row that the server does not take, it is the server that is at fault.
+const MOST_REFUSED: u32 = 8;
+/// So often at most all vectors are made anew because the server gives others now, until the next start.
+const MOST_RENEWALS: u32 = 3;
+/// A batch, and the question of a turn, may take so long.
+const WHOLE: Duration = Duration::from_secs(120);
+
+/// What is known of vectors, and what makes them.
+#[derive(Default)]
+pub(in crate::edge) struct Embedding {
+    embedder: RwLock<Option<Arc<dyn Embedder>>>,
+    kept: RwLock<Option<Kept>>,
+    known: RwLock<Files>,
+    state: Mutex<State>,
+    /// Questions of late, with their vectors.
+    questions: Mutex<VecDeque<(PassageKey, Vector)>>,
+    /// Held by whoever embeds.
+    draining: tokio::sync::Mutex<()>,
+    /// Told when memory changed, or something may go on.
+    wake: Arc<Notify>,
+}
+
+/// What is known of the texts of each file.
+type Files = HashMap<Arc<str>, Keys>;
+
+/// The keys of a file's passages, by node; a node without one says nothing.
+struct Keys {
+    root: ObjectHash,
+    keys: Box<[Option<PassageKey>]>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Where vectors are kept; `None` for memory alone.
+    folder: Option<std::path::PathBuf>,
+    /// Whether this process may write there.
+    owner: bool,
+    /// Why the settings name no embedder that can be used.
+    wrong: Option<String>,
+    failures: u32,
+    /// Before this nothing is tried.
+    rests_until: Option<Timestamp>,
+    /// What went wrong last, until something goes well.
+    trouble: Option<String>,
+    /// It is not local, and the user has not confirmed it.
+    unconfirmed: bool,
+    /// Texts that the server does not take, or that quote what stays here; not tried again before the next start.
+    refused: HashSet<PassageKey>,
+    /// How many texts stay on this machine.
+    kept_back: usize,
+    /// How many texts wait for their vector.
+    waiting: usize,
+    renewals: u32,
+}
+
+/// What came of an attempt to embed all that waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Drained {
+    /// There is no embedder, or another process keeps the vectors.
+    Nothing,
+    /// Nothing waits any more.
+    Done,
+    /// Something else goes on, or memory moved: it is gone on with soon.
+    Interrupted,
+    /// A human has to confirm the server first.
+    Unconfirmed,
+    /// It failed, or it is not time to try again yet.
+    Resting,
+}
+
+/// What came of one request.
+enum Step {
+    Kept,
+    /// All vectors are forgotten, and are to be made anew.
+    Anew,
+    /// It is given up for now.
+    Rest,
+}
+
+impl Engine {
+    /// Makes the embedder that the settings name. `keep` says whether its vectors go to the cache folder.
+    pub(super) fn set_up_embedding(&self, keep: bool) {
+        let first = Duration::from_secs(self.config.request_timeout);
+        let timeouts = Timeouts { first, whole: WHOLE, ..Timeouts::default() };
+        let clients = Clients::new(timeouts).map_err(|error| error.to_string());
+        let made = clients.and_then(|clients| embed::embedder(&self.config, &clients, &self.vault));
+        let mut state = self.embedding.state.lock();
+        state.folder = keep.then(|| folder::of(&self.config.cache, &self.config.store));
+        state.owner = self.beside.is_none() && self.store_trouble.is_none();
+        match made {
+            Ok(embedder) => *self.embedding.embedder.write() = embedder,
+            Err(why) => {
+                state.wrong = Some(why.clone());
+                drop(state);
+                self.say(LogLevel::Warning, &format!("no vectors are made: {why}"));
+            }
+        }
+    }
+
+    /// Puts another embedder in the place of the one that the settings name; for tests and for whoever knows better.
+    pub fn embed_with(&self, embedder: Arc<dyn Embedder>) {
+        *self.embedding.kept.write() = None;
+        *self.embedding.embedder.write() = Some(embedder);
+    }
+
+    /// Is told whenever there may be something to embed.
+    pub(crate) fn embedding_wake(&self) -> Arc<Notify> {
+        self.embedding.wake.clone()
+    }
+
+    /// Says that memory changed, or that something that was in the way is gone.
+    pub(crate) fn embed_soon(&self) {
+        self.embedding.wake.notify_one();
+    }
+
+    fn embedder(&self) -> Option<Arc<dyn Embedder>> {
+        self.embedding.embedder.read().clone()
+    }
+
+    /// Embeds whatever of memory has no vector yet. It gives way to turns, and ends soon when the engine stops.
+    pub async fn embed_what_waits(self: &Arc<Self>) -> Drained {
+        let Some(embedder) = self.embedder() else { return Drained::Nothing };
+        let Ok(_alone) = self.embedding.draining.try_lock() else { return Drained::Interrupted };
+        let engine = self.clone();
+        let name = embedder.name().to_string();
+        aside(move || engine.open_vectors(&name)).await;
+        if !self.embedding.state.lock().owner {
+            let engine = self.clone();
+            aside(move || engine.follow_keys(Locality::Builtin)).await;
+            return Drained::Nothing;
+        }
+        if self.rests() {
+            return Drained::Resting;
+        }
+        if embedder.locality() == Locality::Remote && !self.knows_all_quotations() {
+            return Drained::Interrupted;
+        }
+        loop {
+            let (engine, reader) = (self.clone(), embedder.locality());
+            let missing = aside(move || engine.follow_keys(reader)).await;
+            match self.embed_missing(embedder.as_ref(), missing).await {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(why) => return why,
+            }
+        }
+        let engine = self.clone();
+        aside(move || engine.let_go_of_vectors()).await;
+        Drained::Done
+    }
+
+    /// Embeds what is missing; returns whether it has to be looked up again, as all vectors are made anew.
+    async fn embed_missing(
+        self: &Arc<Self>,
+        embedder: &dyn Embedder,
+        missing: Vec<(Arc<str>, usize)>,
+    ) -> Result<bool, Drained> {
+        if !missing.is_empty() && !self.may_embed(embedder).await {
+            return Err(Drained::Unconfirmed);
+        }
+        for places in missing.chunks(BATCH) {
+            if self.stop.load(Ordering::Relaxed) || !self.is_idle() {
+                self.embed_soon();
+                return Err(Drained::Interrupted);
+            }
+            let (engine, places, reader) = (self.clone(), places.to_vec(), embedder.locality());
+            let passages = aside(move || engine.passages(&places, reader)).await;
+            let count = passages.len();
+            match self.embed_passages(embedder, passages).await {
+                Step::Kept => {}
+                Step::Anew => return Ok(true),
+                Step::Rest => return Err(Drained::Resting),
+            }
+            let mut state = self.embedding.state.lock();
+            state.waiting = state.waiting.saturating_sub(count);
+        }
+        Ok(false)
+    }
+
+    /// Embeds some passages; those among them that the server does not take are found out and left out.
+    async fn embed_passages(self: &Arc<Self>, embedder: &dyn Embedder, passages: Vec<(NodeRef, Passage)>) -> Step {
+        let mut parts = vec![passages];
+        let mut refused = 0;
+        while let Some(mut part) = parts.pop() {
+            let passages = part.iter().map(|(_, passage)| passage.clone()).collect();
+            let Admitted { batch: Some(batch), sent, .. } = Batch::admit(embedder.locality(), passages) else {
+                continue;
+            };
+            match embedder.embed(&batch).await {
+                Ok(vectors) => match self.keep_vectors(embedder, &sent, vectors).await {
+                    Step::Kept => self.count_embedded(embedder, &part),
+                    other => return other,
+                },
+                Err(error) if error.kind == EmbedErrorKind::Texts && refused < MOST_REFUSED => {
+                    if part.len() > 1 {
+                        let rest = part.split_off(part.len() / 2);
+                        parts.extend([rest, part]);
+                        continue;
+                    }
+                    refused += 1;
+                    self.embedding.state.lock().refused.extend(sent.iter().map(Passage::key));
+                    self.say(LogLevel::Info, &format!("a note has no vector: {}", error.text));
+                }
+                Err(error) => return self.note_failure(&error),
+            }
+        }
+        Step::Kept
+    }
+
+    /// Counts what went elsewhere though it is marked.
+    fn count_embedded(&self, embedder: &dyn Embedder, part: &[(NodeRef, Passage)]) {
+        if embedder.locality() == Locality::Remote {
+            let nodes: Vec<&NodeRef> = part.iter().map(|(node, _)| node).collect();
+            self.count_sent(nodes);
+        }
+    }
+
+    async fn keep_vectors(self: &Arc<Self>, embedder: &dyn Embedder, sent: &[Passage], vectors: Vec<Vector>) -> Step {
+        if vectors.len() != sent.len() {
+            let text = format!("{}: it gives {} vectors for {} texts", embedder.name(), vectors.len(), sent.len());
+            return self.note_failure(&EmbedError { kind: EmbedErrorKind::Refused, text, after: None });
+        }
+        let rows: Vec<(PassageKey, Vector)> = sent.iter().map(Passage::key).zip(vectors).collect();
+        let engine = self.clone();
+        let kept = aside(move || match engine.embedding.kept.write().as_mut() {
+            Some(kept) => kept.put(&rows),
+            None => Ok(()),
+        });
+        match kept.await {
+            Ok(()) => {
+                self.note_success(embedder);
+                Step::Kept
+            }
+            Err(KeepError::Dimension(now, before)) => self.vectors_anew(embedder, now, before),
+            Err(why @ (KeepError::Full(_) | KeepError::Disk(_))) => {
+                let text = format!("vectors are not kept: {why}");
+                self.note_failure(&EmbedError { kind: EmbedErrorKind::Refused, text, after: None })
+            }
+        }
+    }
+
+    /// The server gives vectors of another dimension: those that are kept are compared with nothing any more.
+    fn vectors_anew(&self, embedder: &dyn Embedder, now: usize, before: usize) -> Step {
+        let name = embedder.name();
+        let renewals = {
+            let mut state = self.embedding.state.lock();
+            state.renewals += 1;
+            state.renewals
+        };
+        if renewals > MOST_RENEWALS {
+            let text = format!("{name}: it gives vectors of {now} numbers and of {before} by turns; set one model");
+            return self.note_failure(&EmbedError { kind: EmbedErrorKind::Refused, text, after: None });
+        }
+        self.say(
+            LogLevel::Info,
+            &format!("{name} gives vectors of {now} numbers now, not of {before}: all are made again"),
+        );
+        if let Some(kept) = self.embedding.kept.write().as_mut() {
+            kept.clear();
+        }
+        self.embedding.questions.lock().clear();
+        Step::Anew
+    }
+
+    fn note_success(&self, embedder: &dyn Embedder) {
+        let trouble = {
+            let mut state = self.embedding.state.lock();
+            (state.failures, state.rests_until) = (0, None);
+            state.trouble.take()
+        };
+        if trouble.is_some() {
+            self.say(LogLevel::Info, &format!("{} answers again; what waited gets its vectors", embedder.name()));
+        }
+    }
+
+    /// Notes that it failed: it is said once, and tried again after a pause.
+    fn note_failure(&self, error: &EmbedError) -> Step {
+        let now = self.clock.now();
+        let said = {
+            let mut state = self.embedding.state.lock();
+            let pause = (0..state.failures.min(16)).fold(FIRST_PAUSE, |pause, _| (pause * 2).min(LONGEST_PAUSE));
+            let wanted = error.after.and_then(|after| SignedDuration::try_from(after).ok()).unwrap_or_default();
+            state.failures = state.failures.saturating_add(1);
+            state.rests_until = now.checked_add(pause.max(wanted)).ok();
+            let said = state.trouble.is_some();
+            state.trouble = Some(error.text.clone());
+            said
+        };
+        if !said {
+            let text = format!("{}. Until then notes are found by their words alone", error.text.trim_end_matches('.'));
+            self.say(LogLevel::Warning, &text);
+        }
+        Step::Rest
+    }
+
+    fn rests(&self) -> bool {
+        let until = self.embedding.state.lock().rests_until;
+        until.is_some_and(|until| self.clock.now() < until)
+    }
+
+    /// Returns whether nothing goes on in any conversation.
+    fn is_idle(&self) -> bool {
+        let lanes: Vec<_> = self.lanes.lock().values().filter_map(std::sync::Weak::upgrade).collect();
+        lanes.iter().all(|lane| lane.try_lock().is_ok())
+    }
+
+    /// Returns whether an embedder may be sent anything: it is on this machine, or the user confirmed it. That nothing is
+    /// sent until then is said once.
+    async fn may_embed(&self, embedder: &dyn Embedder) -> bool {
+        let may = match embedder.locality() {
+            Locality::Builtin | Locality::Local => true,
+            Locality::Remote => {
+                let contact = contact(provider_name(embedder), &embedder.url());
+                self.archive.latest(kind::CONFIRMATION, contact).await.is_ok_and(|record| record.is_some())
+            }
+        };
+        let said = {
+            let mut state = self.embedding.state.lock();
+            std::mem::replace(&mut state.unconfirmed, !may)
+        };
+        if !may && !said {
+            let text = format!(
+                "{} is not on this machine, so nothing is sent to it before you confirm it: type /embed in a chat",
+                embedder.name()
+            );
+            self.say(LogLevel::Warning, &text);
+        }
+        may
+    }
+}
+
+/// Returns the name under which an embedder is confirmed: the backend's, as the texts go there whatever the model.
+fn provider_name(embedder: &dyn Embedder) -> &str {
+    embedder.name().split(' ').next().unwrap_or_default()
+}

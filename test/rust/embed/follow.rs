@@ -1,0 +1,289 @@
+//! How vectors follow memory, what of it goes where, and that nothing is lost with a server.
+
+use crate::support::engine::{Home, ask_from, origin, waiting};
+use async_trait::async_trait;
+use passepartout::domain::embed::hashing::hashed;
+use passepartout::domain::embed::{Batch, Vector};
+use passepartout::domain::id::NodeId;
+use passepartout::domain::label::Privacy;
+use passepartout::domain::port::{EmbedError, EmbedErrorKind, Embedder, Locality, Nearness};
+use passepartout::domain::turn::Ending;
+use passepartout::edge::engine::Engine;
+use passepartout::edge::engine::embedding::Drained;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+
+/// An embedder that writes down what it is sent, and misbehaves on demand.
+struct Scripted {
+    name: String,
+    locality: Locality,
+    sent: Mutex<Vec<String>>,
+    /// What goes wrong with the next requests, in order.
+    faults: Mutex<VecDeque<EmbedError>>,
+    /// How many numbers its vectors have.
+    dimension: Mutex<usize>,
+    /// It takes no batch with a text that holds this.
+    bad: Option<&'static str>,
+}
+
+impl Scripted {
+    fn new(locality: Locality) -> Arc<Scripted> {
+        Arc::new(Scripted::named("scripted m", locality))
+    }
+
+    fn named(name: &str, locality: Locality) -> Scripted {
+        let (sent, faults) = Default::default();
+        Scripted { name: name.to_string(), locality, sent, faults, dimension: Mutex::new(384), bad: None }
+    }
+
+    /// Returns what it was sent since it was asked last.
+    fn sent(&self) -> Vec<String> {
+        std::mem::take(&mut *self.sent.lock().expect("not poisoned"))
+    }
+
+    fn fail(&self, kind: EmbedErrorKind, text: &str) {
+        self.faults.lock().expect("not poisoned").push_back(EmbedError { kind, text: text.to_string(), after: None });
+    }
+}
+
+#[async_trait]
+impl Embedder for Scripted {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn locality(&self) -> Locality {
+        self.locality
+    }
+
+    fn url(&self) -> String {
+        "https://elsewhere.example/v1/".to_string()
+    }
+
+    fn dimension(&self) -> Option<usize> {
+        Some(*self.dimension.lock().expect("not poisoned"))
+    }
+
+    async fn embed(&self, batch: &Batch) -> Result<Vec<Vector>, EmbedError> {
+        assert!(batch.is_for(self.locality));
+        if let Some(fault) = self.faults.lock().expect("not poisoned").pop_front() {
+            return Err(fault);
+        }
+        if self.bad.is_some_and(|bad| batch.texts().iter().any(|text| text.contains(bad))) {
+            return Err(EmbedError::texts("it does not take that"));
+        }
+        self.sent.lock().expect("not poisoned").extend(batch.texts().iter().cloned());
+        let dimension = *self.dimension.lock().expect("not poisoned");
+        let one = |text: &String| {
+            let mut numbers = hashed(text).expect("letters").numbers().to_vec();
+            numbers.resize(dimension, 0.5);
+            Vector::new(numbers).expect("it points somewhere")
+        };
+        Ok(batch.texts().iter().map(one).collect())
+    }
+}
+
+const TRIP: &str = "* Trip\n** Lisbon\nThe ferry leaves at nine.\n** Porto\nThe wine cellar opens at noon.\n";
+
+async fn engine(home: &Home, embedder: &Arc<Scripted>) -> Arc<Engine> {
+    let engine = home.engine().await;
+    engine.embed_with(embedder.clone());
+    home.read(&engine).await;
+    engine
+}
+
+fn texts(mut sent: Vec<String>) -> Vec<String> {
+    sent.sort();
+    sent
+}
+
+fn said(engine: &Engine, words: &str) -> usize {
+    engine.log_lines(usize::MAX).iter().filter(|line| line.text.contains(words)).count()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_new_or_changed_is_embedded_and_nothing_twice() {
+    let home = Home::new(&[("trip.org", TRIP)]);
+    let scripted = Scripted::new(Locality::Local);
+    let engine = engine(&home, &scripted).await;
+    assert_eq!(engine.embed_what_waits().await, Drained::Done);
+    let expected = ["Trip / Lisbon\nThe ferry leaves at nine.", "Trip / Porto\nThe wine cellar opens at noon."];
+    assert_eq!(texts(scripted.sent()), expected);
+    assert_eq!(engine.embed_what_waits().await, Drained::Done);
+    assert_eq!(scripted.sent(), [""; 0], "nothing waits");
+    std::fs::write(home.file("trip.org"), TRIP.replace("nine", "ten")).expect("a file of the memex");
+    home.read(&engine).await;
+    assert_eq!(engine.embed_what_waits().await, Drained::Done);
+    assert_eq!(scripted.sent(), ["Trip / Lisbon\nThe ferry leaves at ten."], "only what changed");
+    let status = engine.embedding_status();
+    assert_eq!((status.vectors, status.waiting, status.dimension), (2, 0, Some(384)), "the old one is let go");
+    engine.close().await;
+    // Another start, another model, a folder that is gone.
+    let cache = home.config().cache.join("vectors");
+    for (name, gone, count) in [("scripted m", false, 0), ("scripted n", false, 2), ("scripted m", true, 2)] {
+        if gone {
+            std::fs::remove_dir_all(&cache).expect("a folder of the cache");
+        }
+        let scripted = Arc::new(Scripted::named(name, Locality::Local));
+        let engine = self::engine(&home, &scripted).await;
+        assert_eq!(engine.embed_what_waits().await, Drained::Done);
+        assert_eq!((scripted.sent().len(), engine.embedding_status().vectors), (count, 2), "{name} {gone}");
+        engine.close().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn vectors_of_another_dimension_are_all_made_again() {
+    let home = Home::new(&[("trip.org", TRIP)]);
+    let scripted = Scripted::new(Locality::Local);
+    let engine = engine(&home, &scripted).await;
+    assert_eq!(engine.embed_what_waits().await, Drained::Done);
+    for (round, dimension) in [400, 500, 600, 700].into_iter().enumerate() {
+        *scripted.dimension.lock().expect("not poisoned") = dimension;
+        std::fs::write(home.file("trip.org"), TRIP.replace("nine", &format!("round {round}"))).expect("a file");
+        home.read(&engine).await;
+        let expected = if round < 3 { Drained::Done } else { Drained::Resting };
+        assert_eq!(engine.embed_what_waits().await, expected, "{round}");
+        if round < 3 {
+            let status = engine.embedding_status();
+            assert_eq!((status.vectors, status.dimension), (2, Some(dimension)), "{round}");
+        }
+    }
+    assert!(engine.embedding_status().trouble.is_some_and(|trouble| trouble.contains("by turns")), "it ends somewhere");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn private_notes_are_embedded_here_alone() {
+    let diary = "* Diary :private:\n** Monday\nI told nobody that the old lighthouse keeper gave me his brass key.\n\
+                 * Open\n** Plans\nThe harbour has a lighthouse.\n** Quoting\nHe wrote: nobody that the old lighthouse \
+                 keeper gave me his brass key, and so on.\n** Deploy\nUse 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 today.\n";
+    let home = Home::new(&[("diary.org", diary)]);
+    let scripted = Scripted::new(Locality::Local);
+    let here = engine(&home, &scripted).await;
+    assert_eq!(here.embed_what_waits().await, Drained::Done);
+    let sent = scripted.sent().join("\n");
+    assert!(sent.contains("I told nobody") && sent.contains("He wrote") && !sent.contains("ghp_"), "{sent}");
+    here.close().await;
+    let scripted = Arc::new(Scripted::named("far m", Locality::Remote));
+    let engine = engine(&home, &scripted).await;
+    assert_eq!(engine.embed_what_waits().await, Drained::Unconfirmed);
+    assert_eq!(engine.embed_what_waits().await, Drained::Unconfirmed);
+    engine.embed_question("what is in the harbour?", Privacy::Open).await;
+    assert_eq!(
+        (scripted.sent(), said(&engine, "before you confirm it: type /embed")),
+        (Vec::new(), 1),
+        "it is said once"
+    );
+    let (finished, _) = home.ask(&engine, "/embed").await;
+    assert_eq!(finished.report.ending, Ending::Parked, "{:?}", finished.report);
+    let plan = waiting(&engine);
+    let shown = plan.action.text("sent").expect("what would be sent");
+    assert!(shown.contains("The harbour has a lighthouse.") && shown.contains(" 3 now"), "{shown}");
+    assert!(!shown.contains("brass") && !shown.contains("ghp_"), "{shown}");
+    let _ = home.deny(&engine, &plan, "").await.expect("it can be denied");
+    assert_eq!(engine.embed_what_waits().await, Drained::Unconfirmed);
+    let _ = home.ask(&engine, "/embed").await;
+    let done = home.approve(&engine, &waiting(&engine)).await.expect("the approval counts");
+    assert_eq!(done.report.notice.as_deref(), Some("far may be asked from now on."), "{:?}", done.report);
+    assert_eq!(engine.embed_what_waits().await, Drained::Done);
+    let sent = scripted.sent().join("\n");
+    assert!(sent.contains("The harbour has a lighthouse.") && sent.contains("Deploy"), "{sent}");
+    assert!(!sent.contains("brass") && !sent.contains("ghp_"), "{sent}");
+    let status = engine.embedding_status();
+    assert!(status.kept_back >= 1 && status.unconfirmed.eq(&false), "{status:?}");
+    // Questions: of an open conversation, of a private one, and one that quotes.
+    engine.embed_question("what is in the harbour?", Privacy::Open).await;
+    engine.embed_question("what did I tell nobody?", Privacy::Private).await;
+    engine.embed_question("nobody that the old lighthouse keeper gave me his brass key", Privacy::Open).await;
+    assert_eq!(scripted.sent(), ["what is in the harbour?"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_server_is_said_once_and_tried_again_ever_later() {
+    let home = Home::new(&[("trip.org", TRIP)]);
+    let scripted = Scripted::new(Locality::Local);
+    let engine = engine(&home, &scripted).await;
+    for _ in 0..3 {
+        scripted.fail(EmbedErrorKind::Away, "it is away");
+    }
+    for round in 0..3 {
+        assert_eq!(engine.embed_what_waits().await, Drained::Resting, "{round}");
+        let left = scripted.faults.lock().expect("not poisoned").len();
+        assert_eq!(engine.embed_what_waits().await, Drained::Resting, "not at once");
+        assert_eq!(scripted.faults.lock().expect("not poisoned").len(), left, "it is let rest");
+        home.clock.advance(1);
+    }
+    assert_eq!(said(&engine, "it is away"), 1);
+    let (finished, text) = home.ask(&engine, "when does the ferry leave?").await;
+    assert!(text.contains("nine"), "words are found without it: {:?}", finished.report);
+    assert_eq!(engine.embed_what_waits().await, Drained::Done);
+    assert_eq!((scripted.sent().len(), said(&engine, "answers again")), (2, 1));
+    // A question that fails is answered by words, and the server let rest.
+    scripted.fail(EmbedErrorKind::Away, "it went away");
+    assert!(home.ask(&engine, "when does the ferry leave?").await.1.contains("nine"));
+    assert_eq!(said(&engine, "it went away"), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_text_that_is_not_taken_holds_no_other_up() {
+    let text: String =
+        (0..100).map(|n| format!("* Note {n}\nAbout {}.\n", if n == 37 { "poison" } else { "ferries" })).collect();
+    let home = Home::new(&[("notes.org", &text)]);
+    let scripted = Arc::new(Scripted { bad: Some("poison"), ..Scripted::named("scripted m", Locality::Local) });
+    let engine = engine(&home, &scripted).await;
+    assert_eq!(engine.embed_what_waits().await, Drained::Done);
+    let status = engine.embedding_status();
+    assert_eq!((status.vectors, status.refused, status.waiting, said(&engine, "a note has no vector")), (99, 1, 0, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_near_is_found_by_question_and_by_node_and_only_for_who_may_see_it() {
+    let home = Home::new(&[("trip.org", TRIP), ("diary.org", "* Lisboa :private:\nThe ferry leaves at nine, too.\n")]);
+    let scripted = Scripted::new(Locality::Local);
+    let engine = engine(&home, &scripted).await;
+    assert_eq!(engine.embed_what_waits().await, Drained::Done);
+    engine.embed_question("the ferry leaves at nine", Privacy::Open).await;
+    let view = engine.view_in_sight();
+    let near = |clearance: Privacy| {
+        let meaning = engine.meaning(&view, clearance).expect("there is an embedder");
+        let titles = |found: Vec<(NodeId, f32)>| -> Vec<String> {
+            assert!(found.windows(2).all(|two| two[0].1 >= two[1].1), "{found:?}");
+            found.iter().map(|(id, _)| view.get(id).expect("it is in memory").title().to_string()).collect()
+        };
+        let lisbon = view.nodes().find(|node| node.title() == "Lisbon").expect("it is in memory");
+        (titles(meaning.near_text("the ferry leaves at nine", 2)), titles(meaning.near_node(lisbon.id(), 1)))
+    };
+    let (text, node) = near(Privacy::Private);
+    assert!(text.contains(&"Lisbon".to_string()) && text.contains(&"Lisboa".to_string()), "{text:?}");
+    assert_eq!(node, ["Lisboa"]);
+    let (text, node) = near(Privacy::ELSEWHERE);
+    assert_eq!((text[0].as_str(), text.contains(&"Lisboa".to_string())), ("Lisbon", false));
+    assert!(!node.contains(&"Lisboa".to_string()), "{node:?}");
+    let meaning = engine.meaning(&view, Privacy::Private).expect("there is an embedder");
+    assert!(meaning.near_text("a question that was not embedded", 2).is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_doctor_and_the_command_say_how_it_stands() {
+    let home = Home::new(&[("trip.org", TRIP)]);
+    let engine = home.engine().await;
+    let row = |engine: &Arc<Engine>| {
+        let engine = engine.clone();
+        async move {
+            let checks = passepartout::edge::doctor::examine(&engine, false).await;
+            checks.into_iter().find(|check| check.name == "embeddings").expect("there is a row")
+        }
+    };
+    assert!(row(&engine).await.detail.starts_with("hashing: "), "without a setting nothing is sent or made");
+    engine.embed_with(Scripted::new(Locality::Remote));
+    home.read(&engine).await;
+    assert_eq!(engine.embed_what_waits().await, Drained::Unconfirmed);
+    let check = row(&engine).await;
+    assert!(check.detail.contains("not on this machine; 0 vectors, 2 texts wait"), "{check:?}");
+    assert!(check.repair.is_some_and(|repair| repair.contains("/embed")));
+    engine.embed_with(Scripted::new(Locality::Local));
+    assert_eq!(engine.embed_what_waits().await, Drained::Done);
+    let finished = engine.ask(ask_from(origin(), "/embed"), engine.new_turn(), &mut |_| {}).await;
+    let text = finished.report.text;
+    assert!(text.contains("on this machine; 2 vectors of 384 numbers"), "{text}");
+}
