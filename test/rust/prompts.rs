@@ -179,7 +179,7 @@ async fn the_rules_are_the_same_at_turn_1_and_turn_500_and_what_collapsed_is_rea
     let last = Ask { history: chat(499), ..ask("which wood?") };
     let (done, _) = {
         let mut streamed = String::new();
-        let done = engine.ask(last, engine.new_turn(), &mut |text| streamed.push_str(text)).await;
+        let done = engine.ask(last, engine.new_turn(), &mut |piece| streamed.push_str(piece.text())).await;
         (done, streamed)
     };
     assert_eq!(done.report.text, "It lasts.");
@@ -197,7 +197,7 @@ async fn the_rules_are_the_same_at_turn_1_and_turn_500_and_what_collapsed_is_rea
     let whole = server.requests()[1].json().to_string();
     let counted = Tokens::default().count(&whole);
     assert!(counted <= 16_384, "{counted} tokens");
-    assert_eq!(of_role(&server, 2, "tool"), [old.text.clone()], "it is read as it was said");
+    assert_eq!(of_role(&server, 2, "tool"), std::slice::from_ref(&old.text), "it is read as it was said");
     // Another chat does not have it.
     assert!(!done.report.deeds.is_empty());
 }
@@ -230,6 +230,7 @@ async fn home_with(name: &str, url: &str) -> std::sync::Arc<Engine> {
             url: Some(url),
             model: Some("m".to_string()),
             local: false,
+            effort: None,
         }];
         config.cascade = Some(vec![name]);
     })

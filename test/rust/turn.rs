@@ -961,7 +961,7 @@ async fn the_length_of_what_stays_goes_with_the_prompt() {
 
 /// A briefing of which each part has ten words.
 fn ten_of_each(lean: Lean) -> Briefing {
-    let ten = |word: &str| vec![word; 10].join(" ");
+    let ten = |word: &str| [word; 10].join(" ");
     let standing = |word: &str, own: bool| Standing { text: ten(word), own, always: true };
     let notes = match lean {
         Lean::Whole | Lean::Log | Lean::Mandates | Lean::Outline => "note note note note note focus",

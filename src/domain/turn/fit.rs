@@ -40,9 +40,7 @@ impl Turn {
                 Lean::Whole | Lean::Log | Lean::Mandates => None,
                 Lean::Outline | Lean::Half | Lean::Notes => fit(messages, room(lean), desk.tokens, &desk.toolbox),
             };
-            if over.is_none() {
-                return None;
-            }
+            over?;
         }
         over
     }

@@ -138,13 +138,14 @@ pub fn server(config: &Config, vault: &Vault) -> Option<ProviderConfig> {
         url,
         model: setting.model.clone().unwrap_or_else(|| backend.default_model().to_string()),
         local: local || declared,
+        effort: None,
     })
 }
 
 /// Returns the key of the server. That of OpenAI goes to OpenAI alone.
 fn key(vault: &Vault, backend: Backend, own: bool) -> Option<Secret> {
     let theirs = || vault.key("openai").filter(|_| backend == Backend::OpenAi && !own);
-    vault.key(KEY).or_else(theirs).cloned()
+    vault.key(KEY).or_else(theirs)
 }
 
 /// Returns whether two addresses are of one server.

@@ -18,7 +18,7 @@ const KEY: &str = "sk-live-0123456789abcdef";
 
 fn config(kind: Kind, url: &str, local: bool) -> ProviderConfig {
     let key = Some(Secret::new(KEY.into()));
-    ProviderConfig { name: "embedding".into(), kind, url: url.into(), model: "m-x".into(), key, local }
+    ProviderConfig { name: "embedding".into(), kind, url: url.into(), model: "m-x".into(), key, local, effort: None }
 }
 
 /// Short enough for a test of silence, long enough for a busy machine to answer everywhere else.
