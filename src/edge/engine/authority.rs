@@ -233,10 +233,21 @@ impl Engine {
         .collect();
         let why = format!("You asked to confirm {}, which lets more happen without asking you.", loosening.id());
         let action = Action::new(&self.toolbox(), CONFIRM, args, Some(&why), Labels::USER).map_err(|wrong| wrong.0)?;
+        Ok(self.commanded(origin, turn, format!("confirm {id}"), action).await)
+    }
+
+    /// Has an action judged that a human wished by a command, in a turn of its own.
+    pub(super) async fn commanded(
+        self: &Arc<Self>,
+        origin: &Origin,
+        turn: TurnId,
+        line: String,
+        action: Action,
+    ) -> Finished {
         let _alone = self.alone(&origin.session).await;
         let began = self.clock.now();
         self.doings.begin(&turn, &origin.session, Vec::new());
-        let body = Body::UserCommand { line: format!("confirm {id}") };
+        let body = Body::UserCommand { line: line.clone() };
         let (depth, labels) = (Depth::outermost(), Labels::USER);
         let signal = Signal { origin: origin.clone(), depth, turn: turn.clone(), at: began, labels, body };
         let (engine, session, sees) = (self.clone(), origin.session.clone(), origin.rights.see_private);
@@ -244,7 +255,7 @@ impl Engine {
         let start = Start::Commanded(Box::new(Commanded { signal, action, approval: None }));
         let (report, under) = self.run(start, None, &scope, &mut |_| {}).await;
         let setting = Setting { project: Some(scope.project), under: Some(under) };
-        Ok(self.finish(turn, origin.session.clone(), began, format!("confirm {id}"), report, &setting).await)
+        self.finish(turn, origin.session.clone(), began, line, report, &setting).await
     }
 
     /// Keeps what a human approved as a flight plan.

@@ -6,11 +6,9 @@ use crate::domain::embed::Batch;
 use crate::domain::id::TurnId;
 use crate::domain::label::Labels;
 use crate::domain::port::Locality;
-use crate::domain::signal::{Body, Depth, Origin, Signal};
+use crate::domain::signal::Origin;
 use crate::domain::tool::CONTACT_EMBEDDER;
-use crate::domain::turn::{Commanded, Start};
 use crate::edge::engine::record::Finished;
-use crate::edge::engine::skilled::Setting;
 use crate::edge::thread::aside;
 use serde_json::{Map, Value};
 use std::fmt::Write as _;
@@ -49,18 +47,7 @@ impl Engine {
             format!("You named {} to make vectors of notes and questions; it is not on this machine.", embedder.name());
         let action = Action::new(&self.toolbox(), CONTACT_EMBEDDER, args, Some(&why), Labels::USER);
         let action = action.map_err(|wrong| wrong.0)?;
-        let _alone = self.alone(&origin.session).await;
-        let began = self.clock.now();
-        self.doings.begin(&turn, &origin.session, Vec::new());
-        let body = Body::UserCommand { line: "embed".to_string() };
-        let (depth, labels) = (Depth::outermost(), Labels::USER);
-        let signal = Signal { origin: origin.clone(), depth, turn: turn.clone(), at: began, labels, body };
-        let (engine, session, sees) = (self.clone(), origin.session.clone(), origin.rights.see_private);
-        let scope = aside(move || engine.scope(&session, None, sees)).await;
-        let start = Start::Commanded(Box::new(Commanded { signal, action, approval: None }));
-        let (report, under) = self.run(start, None, &scope, &mut |_| {}).await;
-        let setting = Setting { project: Some(scope.project), under: Some(under) };
-        Ok(self.finish(turn, origin.session.clone(), began, "embed".to_string(), report, &setting).await)
+        Ok(self.commanded(origin, turn, "embed".to_string(), action).await)
     }
 
     /// Returns what would be sent elsewhere, in words, with the first of the texts as they are.
