@@ -66,6 +66,25 @@ with prefix argument AGAIN, ask that one once more."
       (unless noninteractive
         (passepartout-chat--note-sent)))))
 
+;;;###autoload
+(defun passepartout-chat-question ()
+  "Return the question at point, with all that is sent along, as a plist.
+Its :session is that of the chat; outside of a chat return nil."
+  (when (bound-and-true-p passepartout-chat-mode)
+    (let ((start (org-with-wide-buffer (passepartout-chat--to-turn))))
+      (when start
+        (with-current-buffer (passepartout-chat--base)
+          (org-with-wide-buffer
+           (goto-char start)
+           (list :text (passepartout-chat--message)
+                 :history (passepartout-chat--history)
+                 :private (passepartout-chat--tier-said
+                           (passepartout-chat--private-p))
+                 :file (and buffer-file-name
+                            (expand-file-name buffer-file-name))
+                 :project (passepartout-chat--project)
+                 :session (passepartout-chat--session))))))))
+
 (defun passepartout-chat--check ()
   "Leave with an error unless this buffer is a chat."
   (unless passepartout-chat-mode

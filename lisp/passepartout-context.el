@@ -21,13 +21,274 @@
 
 ;;; Commentary:
 
-;; What a model is told beside the user's words: who it is.
+;; What a model is told beside the user's words: who it is, and which
+;; notes, each with the reason and what it takes.  `+' and `-' pin a
+;; heading and drop it, for this session or, on request, for good.
 
 ;;; Code:
 
 (require 'passepartout)
 (require 'passepartout-events)
+(require 'passepartout-query)
 (require 'passepartout-view)
+(eval-when-compile (require 'subr-x))
+
+(defconst passepartout-context--buffer-name "*Passepartout context*"
+  "The name of the buffer of what a model is told.")
+
+;;;; The buffer
+
+(defvar-local passepartout-context--for nil
+  "For whom the context of this buffer is: `:here', `:elsewhere' or nil.
+Nil stands for the model that is asked first.")
+
+(defvar-local passepartout-context--query nil
+  "The question of this buffer, or nil for the last one that was asked.")
+
+(defvar passepartout-context-mode-map
+  (let ((map (make-sparse-keymap)))
+    (set-keymap-parent map passepartout-view-mode-map)
+    (define-key map (kbd "RET") #'passepartout-context-visit)
+    (define-key map (kbd "+") #'passepartout-context-pin)
+    (define-key map (kbd "-") #'passepartout-context-drop)
+    (define-key map (kbd "=") #'passepartout-context-as-it-comes)
+    (define-key map (kbd "e") #'passepartout-context-other-reader)
+    (define-key map (kbd "?") #'describe-mode)
+    map)
+  "Keys of the buffer of what a model is told.")
+
+(define-derived-mode passepartout-context-mode passepartout-view-mode
+  "Context"
+  "Major mode of the buffer of what a model is told.")
+
+(defun passepartout-context--insert-row (node)
+  "Insert NODE, a plist of one heading that was considered, as a line."
+  (let ((begin (point))
+        (rendered (substring (symbol-name (plist-get node :rendered)) 1)))
+    (insert (propertize (format "  %-5s" rendered)
+                        'face (if (equal rendered "out")
+                                  'passepartout-quiet
+                                'passepartout-good))
+            (format " %6s  " (if (equal rendered "out")
+                                 ""
+                               (plist-get node :tokens)))
+            (if (plist-get node :id)
+                (passepartout-view-line (plist-get node :title) 60)
+              (propertize "(a private heading)" 'face 'passepartout-quiet))
+            (propertize (concat "  " (passepartout-view-line
+                                      (plist-get node :reason) 80)
+                                (if (plist-get node :private) ", private" ""))
+                        'face 'passepartout-subtitle)
+            "\n")
+    (put-text-property begin (point) 'passepartout-context-node node)))
+
+(defun passepartout-context--insert-rows (title nodes)
+  "Insert NODES below TITLE, if there are any, with what they take in all."
+  (when nodes
+    (insert (propertize
+             (format "\n%s (%d, %d tokens)\n" title (length nodes)
+                     (apply #'+ (mapcar (lambda (node)
+                                          (plist-get node :tokens))
+                                        nodes)))
+             'face 'passepartout-title))
+    (mapc #'passepartout-context--insert-row nodes)))
+
+(defun passepartout-context--insert-sections (sections)
+  "Insert SECTIONS, a list of names and tokens, and their sum."
+  (insert (propertize "\nParts, in tokens\n" 'face 'passepartout-title))
+  (dolist (section (append sections
+                           (list (list "in all"
+                                       (apply #'+ (mapcar #'cadr
+                                                          sections))))))
+    (insert (format "  %-22s %6d\n"
+                    (passepartout-view-line (car section) 22)
+                    (cadr section)))))
+
+(defun passepartout-context--draw (payload)
+  "Draw PAYLOAD, the answer of the core, in the current buffer."
+  (let* ((nodes (plist-get payload :nodes))
+         (out-p (lambda (node) (eq (plist-get node :rendered) :out)))
+         (in (seq-remove out-p nodes))
+         (outline-p (lambda (node) (plist-get node :outline)))
+         (query (passepartout-view-line (plist-get payload :query) 100)))
+    (passepartout-view-draw
+      (insert (propertize
+               (if (eq (plist-get payload :for) :elsewhere)
+                   "What a model elsewhere would be told\n"
+                 "What a model on this machine would be told\n")
+               'face 'passepartout-title)
+              (propertize
+               (concat "RET visits, + pins, - drops, = takes that back (with "
+                       "C-u it is kept on the heading);\ne shows it for the "
+                       "other reader, g asks again, q leaves.\n\n")
+               'face 'passepartout-quiet)
+              (if (string-empty-p query)
+                  "No question has been asked yet.\n"
+                (format "Question: %s\n" query))
+              (format "Notes may take %d tokens.\n"
+                      (plist-get payload :budget)))
+      (passepartout-context--insert-sections (plist-get payload :sections))
+      (passepartout-context--insert-rows
+       "Notes" (seq-remove outline-p in))
+      (passepartout-context--insert-rows
+       "Outline" (seq-filter outline-p in))
+      (passepartout-context--insert-rows
+       "Left out" (seq-filter out-p nodes))
+      (when (> (plist-get payload :more) 0)
+        (insert (format "\n%d more are not listed.\n"
+                        (plist-get payload :more)))))
+    (passepartout-context--mark nodes)))
+
+(defun passepartout-context--fetch ()
+  "Ask the core what a model would be told and draw it."
+  (let ((buffer (get-buffer passepartout-context--buffer-name)))
+    (when buffer
+      (with-current-buffer buffer
+        (passepartout-request
+         :context (list :for passepartout-context--for
+                        :query passepartout-context--query)
+         (lambda (payload)
+           (let ((why (plist-get payload :error)))
+             (cond
+              (why (message "Passepartout: %s" (passepartout-view-line
+                                                why 500)))
+              ((buffer-live-p buffer)
+               (with-current-buffer buffer
+                 (passepartout-context--draw payload)))))))))))
+
+;;;###autoload
+(defun passepartout-context (&optional query)
+  "Show which notes a model would be told of now, why, and what they take.
+They are those for the last question and for the heading at point; with
+a prefix argument, ask for a QUERY and show those for it."
+  (interactive
+   (list (and current-prefix-arg (read-string "Context of the question: "))))
+  (let ((buffer (passepartout-view-buffer passepartout-context--buffer-name
+                                          'passepartout-context-mode)))
+    (with-current-buffer buffer
+      (setq passepartout-context--query query
+            passepartout-view--refresh #'passepartout-context--fetch))
+    (pop-to-buffer buffer)
+    (passepartout-context--fetch)))
+
+(defun passepartout-context--node ()
+  "Return the heading of the line at point, a plist."
+  (let ((node (get-text-property (point) 'passepartout-context-node)))
+    (cond ((null node) (user-error "There is no heading on this line"))
+          ((null (plist-get node :id))
+           (user-error "This heading is private here"))
+          (t node))))
+
+(defun passepartout-context-visit ()
+  "Go to the heading of the line at point."
+  (interactive)
+  (passepartout-query-visit (passepartout-context--node) t))
+
+(defun passepartout-context--pin (pin keep)
+  "Do PIN to the heading at point; KEEP it on the heading when non-nil."
+  (passepartout-request
+   :context-pin (list :id (plist-get (passepartout-context--node) :id)
+                      :pin pin :keep (and keep t))
+   (lambda (payload)
+     (let ((text (or (plist-get payload :error) (plist-get payload :text))))
+       (when (and text (not (string-empty-p text)))
+         (message "Passepartout: %s" (passepartout-view-line text 500))))
+     (when (plist-get payload :plans)
+       (message "Passepartout: keeping it waits as a flight plan"))
+     (passepartout-context--fetch))))
+
+(defun passepartout-context-pin (&optional keep)
+  "Have models told of the heading at point whenever there is room.
+It counts for this session; with a prefix argument (KEEP) it is also
+kept as a property of the heading, which waits as a flight plan."
+  (interactive "P")
+  (passepartout-context--pin :in keep))
+
+(defun passepartout-context-drop (&optional keep)
+  "Have models told of the heading at point only when point is in it.
+It counts for this session; with a prefix argument (KEEP) it is also
+kept as a property of the heading, which waits as a flight plan."
+  (interactive "P")
+  (passepartout-context--pin :out keep))
+
+(defun passepartout-context-as-it-comes (&optional keep)
+  "Neither pin nor drop the heading at point.
+With a prefix argument (KEEP), take the property off the heading, too."
+  (interactive "P")
+  (passepartout-context--pin :neither keep))
+
+(defun passepartout-context-other-reader ()
+  "Show what a model elsewhere would be told, or one on this machine."
+  (interactive)
+  (setq passepartout-context--for
+        (if (eq passepartout-context--for :elsewhere) :here :elsewhere))
+  (passepartout-context--fetch))
+
+;;;; Marks in the fringe
+
+(defvar passepartout-context--marks nil
+  "The overlays that mark what is in a context.")
+
+(defvar passepartout-context--focus nil
+  "The focus for which marks were asked for last.")
+
+(defun passepartout-context--unmark ()
+  "Take all marks away."
+  (mapc #'delete-overlay passepartout-context--marks)
+  (setq passepartout-context--marks nil))
+
+(defun passepartout-context--mark (nodes)
+  "Mark those of NODES that are in, where the user wants marks."
+  (passepartout-context--unmark)
+  (when (bound-and-true-p passepartout-context-marks-mode)
+    (dolist (node nodes)
+      (let ((buffer (and (plist-get node :file)
+                         (not (eq (plist-get node :rendered) :out))
+                         (find-buffer-visiting (plist-get node :file)))))
+        (when buffer
+          (with-current-buffer buffer
+            (save-restriction
+              (widen)
+              (let ((place (byte-to-position (1+ (plist-get node :byte)))))
+                (when place
+                  (push (passepartout-context--overlay
+                         place (plist-get node :rendered))
+                        passepartout-context--marks))))))))))
+
+(defun passepartout-context--overlay (place rendered)
+  "Return an overlay at PLACE that shows how a heading is RENDERED."
+  (let ((overlay (make-overlay place place)))
+    (overlay-put overlay 'passepartout-context rendered)
+    (overlay-put overlay 'before-string
+                 (propertize
+                  "." 'display
+                  (list 'left-fringe
+                        (if (eq rendered :full) 'filled-rectangle
+                          'hollow-rectangle)
+                        'passepartout-quiet)))
+    overlay))
+
+(defun passepartout-context--follow (payload _meta)
+  "Ask for marks anew when PAYLOAD, a status, has another focus."
+  (let ((focus (plist-get payload :focus)))
+    (unless (equal focus passepartout-context--focus)
+      (setq passepartout-context--focus focus)
+      (passepartout-request
+       :context nil
+       (lambda (payload)
+         (passepartout-context--mark (plist-get payload :nodes)))))))
+
+;;;###autoload
+(define-minor-mode passepartout-context-marks-mode
+  "Mark in the fringe which headings a model would be told of now.
+A filled mark stands for a heading in full, a hollow one for its title."
+  :global t
+  :group 'passepartout
+  (if passepartout-context-marks-mode
+      (passepartout-subscribe :status nil #'passepartout-context--follow)
+    (passepartout-unsubscribe :status nil #'passepartout-context--follow)
+    (setq passepartout-context--focus nil)
+    (passepartout-context--unmark)))
 
 ;;;; Who the agent is
 

@@ -367,6 +367,7 @@ A key that was meant for something else then approves nothing."
 (autoload 'passepartout-chat-mode "passepartout-chat"
   "Minor mode of an Org buffer that is a chat." t)
 (autoload 'passepartout-chat-adopt "passepartout-chat")
+(autoload 'passepartout-chat-question "passepartout-chat")
 (autoload 'passepartout-chat-guard-install "passepartout-chat-guard")
 (autoload 'passepartout-flight-plans "passepartout-plan"
   "Show the plans that wait for you." t)
@@ -376,6 +377,12 @@ A key that was meant for something else then approves nothing."
   "Explain the decision at point, or the last one, in plain words." t)
 (autoload 'passepartout-rules "passepartout-rules"
   "Show what may happen without asking, and what wants to." t)
+(autoload 'passepartout-context "passepartout-context"
+  "Show which notes a model would be told of now, and why." t)
+(autoload 'passepartout-context-marks-mode "passepartout-context"
+  "Mark in the fringe which headings a model would be told of now." t)
+(autoload 'passepartout-inspect "passepartout-inspect"
+  "Show the request that was sent to a model last, byte for byte." t)
 (autoload 'passepartout-identity "passepartout-context"
   "Open the file that says who the agent is." t)
 (autoload 'passepartout-memory-log "passepartout-memory"
@@ -438,6 +445,8 @@ A key that was meant for something else then approves nothing."
     (define-key map (kbd "u") #'passepartout-undo)
     (define-key map (kbd "b") #'passepartout-blame)
     (define-key map (kbd "d") #'passepartout-doctor)
+    (define-key map (kbd "x") #'passepartout-context)
+    (define-key map (kbd "i") #'passepartout-inspect)
     (define-key map (kbd "s") #'passepartout-status)
     (define-key map (kbd "r") #'passepartout-rescan)
     (define-key map (kbd "n") #'passepartout-focus)

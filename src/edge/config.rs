@@ -192,6 +192,9 @@ pub struct Config {
     pub plan_hours: u32,
     /// Whether a command that waits is tried out first, with nothing of it kept.
     pub dry_run: bool,
+    /// Whether somebody is there, beside those who ask from an Emacs, who can be asked before a provider that is not local
+    /// is contacted for the first time.
+    pub attended: bool,
     /// Folders of skills beside the shipped ones.
     pub skill_directories: Vec<PathBuf>,
     /// The launcher, when it lies somewhere else than beside this program.
@@ -390,6 +393,7 @@ impl Config {
             rule_threshold: 3,
             plan_hours: 24,
             dry_run: true,
+            attended: true,
             skill_directories: Vec::new(),
             launcher: None,
             shipped_skills: None,

@@ -188,6 +188,8 @@ fn contexts(view: &View, index: &Index, of: &str, now: DateTime, questions: &[St
         project_tag: "project",
         changed: &[],
         apart: false,
+        pinned: &[],
+        unpinned: &[],
         nearness: None,
         near_cosine: passepartout::domain::context::rank::NEAR_COSINE,
     };

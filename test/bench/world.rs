@@ -163,6 +163,8 @@ impl World {
             apart: false,
             nearness: None,
             near_cosine: passepartout::domain::context::rank::NEAR_COSINE,
+            pinned: &[],
+            unpinned: &[],
         };
         context::assemble(&self.view, &self.index, &request, &self.tokens).tokens
     }

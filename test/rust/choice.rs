@@ -74,6 +74,8 @@ fn request(max_tokens: usize) -> Request<'static> {
         apart: false,
         nearness: None,
         near_cosine: passepartout::domain::context::rank::NEAR_COSINE,
+        pinned: &[],
+        unpinned: &[],
     }
 }
 

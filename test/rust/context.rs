@@ -11,7 +11,7 @@ use passepartout::domain::memory::document::{Document, PrivacyOptions};
 use passepartout::domain::memory::view::View;
 use passepartout::domain::org::scan::{ScanOptions, scan};
 use passepartout::domain::port::CountTokens;
-use passepartout::edge::cli::context::{ContextEngine, answer, answer_lines, print_json, print_text};
+use passepartout::edge::cli::context::{ContextEngine, answer, answer_lines, print_json, print_text, print_why};
 use passepartout::edge::tokens::Tokens;
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -55,6 +55,8 @@ fn request(max_tokens: usize) -> Request<'static> {
         apart: false,
         nearness: None,
         near_cosine: passepartout::domain::context::rank::NEAR_COSINE,
+        pinned: &[],
+        unpinned: &[],
     }
 }
 
@@ -458,5 +460,48 @@ proptest! {
         prop_assert_eq!(index.len(), fresh.len());
         let hits = |index: &Index| search(&view, index, &query, 20, Privacy::Private);
         prop_assert_eq!(hits(&index), hits(&fresh));
+    }
+}
+
+#[test]
+fn a_heading_is_explained_and_what_was_left_out_is_listed() {
+    let long = format!("* Beans\n:PROPERTIES:\n:ID: long\n:END:\n{}", "beans and more beans\n".repeat(200));
+    let short = "* Beans in short\n:PROPERTIES:\n:ID: short\n:END:\nBeans climb.\n* Out\n:PROPERTIES:\n:ID: out\n\
+                 :PP_CONTEXT: out\n:END:\nBeans, too.\n";
+    let (view, _) = memory(&[("long.org", &long), ("short.org", short)]);
+    let mut engine = ContextEngine::new(view, Arc::new(Words), now());
+    engine.max_tokens = 60;
+    let context = engine.context(Some("beans"), None);
+    let told = |id: Option<&str>| {
+        let mut out = Vec::new();
+        print_why(&context, id, &mut out).expect("writing to memory works");
+        String::from_utf8(out).expect("it is UTF-8")
+    };
+    assert!(told(Some("short")).starts_with("short: full, words "), "{}", told(Some("short")));
+    assert_eq!(told(Some("out")), "out: left out, left out by you\n");
+    assert!(told(Some("nowhere")).starts_with("nowhere: not considered; "));
+    assert!(told(None).lines().any(|line| line == "out: left out, left out by you"), "{}", told(None));
+}
+
+#[test]
+fn what_headings_keep_of_contexts_counts_on_the_command_line() {
+    let kept = |id: &str, value: &str| {
+        format!(
+            "* {id}\n:PROPERTIES:\n:ID: {id}\n:PP_CONTEXT: {value}\n:END:\nA word of {id}.\n* Other\n* Other\n* Other\n"
+        )
+    };
+    let file = ["wanted", "unwanted"].iter().zip(["in", "out"]).map(|(id, value)| kept(id, value)).collect::<String>();
+    let (view, _) = memory(&[("kept.org", &file)]);
+    let engine = ContextEngine::new(view, Arc::new(Words), now());
+    for query in [None, Some("unwanted"), Some("wanted")] {
+        let context = engine.context(query, None);
+        let why = |id: &str| {
+            let mut out = Vec::new();
+            print_why(&context, Some(id), &mut out).expect("writing to memory works");
+            String::from_utf8(out).expect("it is UTF-8")
+        };
+        assert!(why("wanted").starts_with("wanted: full, pinned, "), "{query:?}: {}", why("wanted"));
+        assert_eq!(why("unwanted"), "unwanted: left out, left out by you\n", "{query:?}");
+        assert!(context.text.contains("A word of wanted.") && !context.text.contains("A word of unwanted."));
     }
 }

@@ -61,13 +61,14 @@ impl<'a> Desk<'a> {
         counter: &'a dyn CountTokens,
     ) -> Self {
         let frame = counter.count(&render::fence(&[]));
-        let tray = Tray::new(counter, request.audience.clearance(), frame);
+        let tray = Tray::new(counter, request.audience.clearance(), frame, request.unpinned);
         Desk { view, index, request, tray, dropped: Vec::new() }
     }
 
     /// Gathers everything, in the order of what must not be missing.
     pub(super) fn assembled(mut self, counter: &dyn CountTokens) -> Context {
         let focus = self.focus(counter);
+        self.pinned();
         self.due();
         if !self.request.apart {
             self.projects();
@@ -92,6 +93,9 @@ impl<'a> Desk<'a> {
     }
 
     fn drop(&mut self, node: &NodeRef, reason: Reason) {
+        // It was not taken because it is not wanted, and not because there was no room.
+        let unwanted = reason == Reason::OverBudget && self.tray.is_barred(node.id());
+        let reason = if unwanted { Reason::Unpinned } else { reason };
         if self.dropped.len() < MOST_DROPPED {
             self.dropped.push((node.id().clone(), reason));
         }
@@ -168,6 +172,27 @@ impl<'a> Desk<'a> {
                 return (text, lost);
             }
             bytes = bytes * 4 / 5;
+        }
+    }
+
+    /// Puts in what the user wants in, and names what the user wants out.
+    fn pinned(&mut self) {
+        let (view, max) = (self.view, self.request.max_tokens);
+        for id in self.request.pinned {
+            let Some(node) = view.get(id) else {
+                self.dropped.push((id.clone(), Reason::Unknown));
+                continue;
+            };
+            let full = |desk: &mut Self| desk.tray.offer(&node, Rendered::Full, Reason::Pinned, max);
+            let title = |desk: &mut Self| desk.tray.offer(&node, Rendered::Title, Reason::Pinned, max);
+            if self.is_open(&node) && !full(self) && !title(self) {
+                self.drop(&node, Reason::OverBudget);
+            }
+        }
+        for node in self.request.unpinned.iter().filter_map(|id| view.get(id)) {
+            if self.is_open(&node) && !self.tray.holds(&node, Rendered::Title) {
+                self.drop(&node, Reason::Unpinned);
+            }
         }
     }
 

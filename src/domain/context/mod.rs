@@ -12,6 +12,7 @@ mod field;
 pub mod holding;
 pub mod lexical;
 pub mod outline;
+pub mod pins;
 pub mod postings;
 pub mod prose;
 pub mod question;
@@ -81,6 +82,10 @@ pub struct Request<'a> {
     pub nearness: Option<&'a dyn Nearness>,
     /// From which cosine on a node is near by its meaning; [`NEAR_COSINE`](rank::NEAR_COSINE) unless the user says otherwise.
     pub near_cosine: f32,
+    /// What the user wants in, in full.
+    pub pinned: &'a [NodeId],
+    /// What the user wants out; the focus is in all the same.
+    pub unpinned: &'a [NodeId],
 }
 
 /// One node that is in.

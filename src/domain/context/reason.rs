@@ -35,6 +35,10 @@ pub enum Reason {
     Changed,
     /// An active project.
     Project,
+    /// The user wants it in.
+    Pinned,
+    /// The user wants it out.
+    Unpinned,
     /// Would be in, but the budget is used up.
     OverBudget,
     /// May not be seen by the provider.
@@ -61,6 +65,8 @@ impl fmt::Display for Reason {
             Reason::Scheduled(minutes) => write!(f, "scheduled {}", Span(*minutes)),
             Reason::Changed => f.write_str("changed today"),
             Reason::Project => f.write_str("active project"),
+            Reason::Pinned => f.write_str("pinned"),
+            Reason::Unpinned => f.write_str("left out by you"),
             Reason::OverBudget => f.write_str("over budget"),
             Reason::Private => f.write_str("private"),
             Reason::Unknown => f.write_str("not in memory"),
@@ -92,6 +98,8 @@ mod tests {
         for (reason, expected) in [
             (Reason::Deadline(40), "deadline in 40 min"),
             (Reason::Deadline(-90), "deadline 90 min ago"),
+            (Reason::Pinned, "pinned"),
+            (Reason::Unpinned, "left out by you"),
             (Reason::Scheduled(-60 * 24 * 3), "scheduled 3 days ago"),
             (Reason::Words(0.8149), "words 0.81"),
             (Reason::Near(0.8149), "cosine .81"),

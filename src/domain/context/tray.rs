@@ -2,10 +2,11 @@
 
 use crate::domain::context::reason::Reason;
 use crate::domain::context::{Rendered, render};
+use crate::domain::id::NodeId;
 use crate::domain::label::Privacy;
 use crate::domain::memory::view::NodeRef;
 use crate::domain::port::CountTokens;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 /// Where a node stands: file and index. The order is the order in which nodes are written.
@@ -29,6 +30,8 @@ pub struct Piece {
 pub struct Tray<'a> {
     counter: &'a dyn CountTokens,
     clearance: Privacy,
+    /// What the user wants out.
+    barred: HashSet<&'a NodeId>,
     /// Tokens in use.
     pub used: usize,
     /// What is planned, one line each, first things first.
@@ -48,9 +51,14 @@ pub fn spot(node: &NodeRef) -> Spot {
 
 impl<'a> Tray<'a> {
     /// Starts with nothing but the tokens that the frame takes.
-    pub fn new(counter: &'a dyn CountTokens, clearance: Privacy, used: usize) -> Self {
+    pub fn new(counter: &'a dyn CountTokens, clearance: Privacy, used: usize, barred: &'a [NodeId]) -> Self {
         let (due, pieces, order) = Default::default();
-        Tray { counter, clearance, used, due, pieces, order, taken: (0, 0, 0) }
+        Tray { counter, clearance, barred: barred.iter().collect(), used, due, pieces, order, taken: (0, 0, 0) }
+    }
+
+    /// Returns whether the user wants a node out.
+    pub fn is_barred(&self, id: &NodeId) -> bool {
+        self.barred.contains(id)
     }
 
     /// Returns whether a node is in, at least as fully as asked.
@@ -90,7 +98,8 @@ impl<'a> Tray<'a> {
 
     /// Takes a node as it has been written, if it fits; see [`Tray::offer`].
     pub fn put(&mut self, node: &NodeRef, rendered: Rendered, reason: Reason, text: String, limit: usize) -> bool {
-        if node.privacy() > self.clearance {
+        let focus = matches!(reason, Reason::Focus | Reason::FocusCut(_));
+        if node.privacy() > self.clearance || (!focus && self.is_barred(node.id())) {
             return false;
         }
         let known = self.pieces.get(&spot(node)).map_or(0, |piece| piece.tokens);
@@ -130,7 +139,7 @@ impl<'a> Tray<'a> {
 
     /// Takes one line about a planned node if it fits. Returns whether it did.
     pub fn note_due(&mut self, node: &NodeRef, reason: Reason, what: &str, limit: usize) -> bool {
-        if node.privacy() > self.clearance {
+        if node.privacy() > self.clearance || self.is_barred(node.id()) {
             return false;
         }
         let room = limit.saturating_sub(self.used);

@@ -43,7 +43,11 @@ pub enum Command {
         contents: bool,
     },
     /// Print what a model would be given of memory.
+    #[command(args_conflicts_with_subcommands = true)]
     Context {
+        /// Explain one heading, or all that was left out.
+        #[command(subcommand)]
+        command: Option<ContextCommands>,
         /// Where things are.
         #[command(flatten)]
         place: Place,
@@ -185,6 +189,42 @@ fn names() -> String {
     text.push_str(&format!("has: takes {}.\nis: takes {}.\n", listed(THINGS), listed(STATES)));
     text.push_str(&format!("sort: takes {}; with a hyphen before it the other way round.", listed(SORTS)));
     text
+}
+
+/// What else is said of a context.
+#[derive(Debug, Subcommand)]
+pub enum ContextCommands {
+    /// Say why a heading is in, or is not.
+    Why {
+        /// Its id.
+        id: String,
+        /// What the context is of.
+        #[command(flatten)]
+        of: ContextOf,
+    },
+    /// List what was considered and left out, and why.
+    Dropped {
+        /// What the context is of.
+        #[command(flatten)]
+        of: ContextOf,
+    },
+}
+
+/// What a context is of.
+#[derive(Debug, Args)]
+pub struct ContextOf {
+    /// Where things are.
+    #[command(flatten)]
+    pub place: Place,
+    /// The heading at point, by its id.
+    #[arg(long)]
+    pub focus: Option<String>,
+    /// What is asked.
+    #[arg(long)]
+    pub query: Option<String>,
+    /// The budget.
+    #[arg(long, default_value_t = 4_000)]
+    pub max_tokens: usize,
 }
 
 /// What else the gates can do.
@@ -448,6 +488,7 @@ const WITH_WORDS: &[&str] =
     &["ask", "query", "show", "approve", "deny", "diff", "rewind", "undo", "blame", "why", "replay", "withdraw"];
 /// Commands that have commands of their own.
 const NESTED: &[(&str, &[&str])] = &[
+    ("context", &["why", "dropped"]),
     ("plans", &["list", "show", "approve", "deny"]),
     ("gate", &["replay"]),
     ("rules", &["list", "withdraw"]),

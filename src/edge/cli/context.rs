@@ -1,6 +1,7 @@
 //! `passepartout context`: what a model would be given of memory, and why.
 
 use crate::domain::context::lexical::Index;
+use crate::domain::context::pins::Pins;
 use crate::domain::context::{self, Audience, Context, Rendered, Request};
 use crate::domain::id::NodeId;
 use crate::domain::inert::exact;
@@ -13,6 +14,7 @@ use crate::edge::cli::run::Failure;
 use crate::edge::cli::session::{blocking, settled, somewhere, with_engine};
 use crate::edge::clock::{Clock, SystemClock};
 use crate::edge::engine::boot::Keep;
+use crate::edge::engine::explain::{Considered, dropped_lines, why};
 use crate::edge::tokens::Tokens;
 use jiff::civil::DateTime;
 use serde::Deserialize;
@@ -78,6 +80,7 @@ impl ContextEngine {
     /// Returns what a model would be given.
     pub fn context(&self, query: Option<&str>, focus: Option<&str>) -> Context {
         let focus = focus.map(NodeId::new);
+        let pins = Pins::of(&self.view, &BTreeMap::new());
         let request = Request {
             focus: focus.as_ref(),
             query,
@@ -90,6 +93,8 @@ impl ContextEngine {
             apart: false,
             nearness: None,
             near_cosine: context::rank::NEAR_COSINE,
+            pinned: &pins.pinned,
+            unpinned: &pins.unpinned,
         };
         context::assemble(&self.view, &self.index, &request, self.tokens.as_ref())
     }
@@ -194,6 +199,34 @@ pub fn print_text(context: &Context, max_tokens: usize, mut output: impl Write) 
         writeln!(output, "Left out: {} (--json names them).", told.join(", "))?;
     }
     Ok(())
+}
+
+/// Writes why a node is in a context, or is not; without an id, what was left out of it.
+///
+/// # Errors
+///
+/// When writing fails.
+pub fn print_why(context: &Context, id: Option<&str>, mut output: impl Write) -> io::Result<()> {
+    let included = context.nodes.iter().map(|node| Considered {
+        id: node.id.clone(),
+        rendered: Some(node.rendered),
+        reason: node.reason.clone(),
+        tokens: node.tokens,
+        outline: false,
+    });
+    let dropped = context.dropped.iter().map(|(id, reason)| Considered {
+        id: id.clone(),
+        rendered: None,
+        reason: reason.clone(),
+        tokens: 0,
+        outline: false,
+    });
+    let nodes: Vec<Considered> = included.chain(dropped).collect();
+    match id {
+        Some(id) => writeln!(output, "{}", exact(&why(&nodes, &NodeId::new(id)))),
+        None if context.dropped.is_empty() => writeln!(output, "Nothing was left out."),
+        None => dropped_lines(&nodes).iter().try_for_each(|line| writeln!(output, "{}", exact(line))),
+    }
 }
 
 fn word(rendered: Rendered) -> &'static str {

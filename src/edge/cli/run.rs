@@ -1,9 +1,9 @@
 //! Carries out a command: the same functions that a chat turn uses, on the same stored objects.
 
-use crate::edge::cli::args::{Arguments, Command, GateCommands, Place, Rules};
+use crate::edge::cli::args::{Arguments, Command, ContextCommands, GateCommands, Place, Rules};
 use crate::edge::cli::ask::{ask, question};
 use crate::edge::cli::audit::{run_audit, run_why};
-use crate::edge::cli::context::{answer_lines, context_engine, print_json, print_text};
+use crate::edge::cli::context::{answer_lines, context_engine, print_json, print_text, print_why};
 use crate::edge::cli::decide::run_plans;
 use crate::edge::cli::doctor::{Wanted, run_doctor};
 use crate::edge::cli::dump;
@@ -87,7 +87,17 @@ pub fn run(arguments: Arguments, out: &mut dyn Write) -> Result<u8, Failure> {
             }
             Ok(if report.files == 0 && !report.problems.is_empty() { FAILED } else { DONE })
         }
-        Command::Context { place, focus, query, max_tokens, jsonl, json } => {
+        Command::Context { command: Some(command), .. } => {
+            let (of, id) = match command {
+                ContextCommands::Why { id, of } => (of, Some(id)),
+                ContextCommands::Dropped { of } => (of, None),
+            };
+            let mut engine = context_engine(&of.place)?;
+            engine.max_tokens = of.max_tokens;
+            print_why(&engine.context(of.query.as_deref(), of.focus.as_deref()), id.as_deref(), out)?;
+            Ok(DONE)
+        }
+        Command::Context { command: None, place, focus, query, max_tokens, jsonl, json } => {
             let mut engine = context_engine(&place)?;
             engine.max_tokens = max_tokens;
             if jsonl {

@@ -16,7 +16,7 @@ use crate::edge::engine::folders::known_memex;
 use crate::edge::engine::{Engine, Notice, Notify};
 use crate::edge::runtime::guests::Guests;
 use crate::edge::secret::{Vault, read_env_file};
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -146,7 +146,9 @@ pub(super) async fn engine(place: &Place, keep: Keep) -> Result<Arc<Engine>, Fai
 }
 
 async fn start(place: &Place, keep: Keep, editor: Arc<dyn Editor>, notify: Notify) -> Result<Arc<Engine>, Failure> {
-    let config = tokio::task::block_in_place(|| settled(place));
+    let mut config = tokio::task::block_in_place(|| settled(place));
+    // In a pipe nobody sees what would be sent.
+    config.attended = std::io::stdout().is_terminal();
     let vault = vault(&config);
     let boot = Boot { config, vault, editor, clock: Arc::new(SystemClock), notify, keep };
     Ok(boot::start(boot).await?)

@@ -15,12 +15,14 @@ mod commit;
 pub mod confined;
 pub mod decisions;
 pub mod embedding;
+pub mod explain;
 mod factors;
 pub mod focus;
 pub mod folders;
 pub mod fresh;
 pub mod full_text;
 pub mod head;
+pub mod inspect;
 pub mod intents;
 pub mod journal;
 pub mod kept_back;
@@ -207,6 +209,14 @@ pub struct Engine {
     pub(super) told: Mutex<std::collections::HashSet<SessionId>>,
     /// What was collapsed of conversations in their last turns, the newest first.
     pub(super) earlier: Mutex<std::collections::VecDeque<(SessionId, Vec<crate::domain::turn::earlier::Earlier>)>>,
+    /// What the user wants in every context in this session of the program, or out of it.
+    pub(super) pins: Mutex<BTreeMap<NodeId, bool>>,
+    /// The prompts that were sent last, the newest first.
+    pub(super) sent_last: Mutex<std::collections::VecDeque<inspect::Sent>>,
+    /// What was sent or would be, as it was shown last to whom.
+    pub(super) inspected: Mutex<Option<(SessionId, inspect::Inspected)>>,
+    /// What was asked last.
+    pub(super) asked: Mutex<Option<String>>,
     /// The last slices of memory that were assembled.
     pub(super) slices: Mutex<slices::Slices>,
     /// How many tokens providers count for one of ours, by their names.
@@ -301,6 +311,10 @@ impl Engine {
             earlier: Mutex::default(),
             factors: Mutex::default(),
             slices: Mutex::default(),
+            pins: Mutex::default(),
+            sent_last: Mutex::default(),
+            inspected: Mutex::default(),
+            asked: Mutex::default(),
             outside: Mutex::default(),
             marks: RwLock::default(),
             led_acts: Mutex::default(),

@@ -42,6 +42,8 @@ pub struct TurnModel<'a> {
     pub most: usize,
     /// What of memory the models are told.
     pub briefings: &'a Briefings<'a>,
+    /// Whether somebody can be asked about a first contact.
+    pub attended: bool,
     /// Whether whoever asks may be told the titles of private notes.
     pub names_private: bool,
 }
@@ -49,6 +51,10 @@ pub struct TurnModel<'a> {
 /// Why a conversation that drew on what asks goes to no model elsewhere.
 const ASKS: &str = "the conversation holds notes that you want to be asked about; /share lets them go to models \
                     elsewhere in this conversation, or use a model that runs here";
+
+/// Why a provider that nobody confirmed is not contacted where nobody can be asked.
+const UNATTENDED: &str = "it was never contacted before, and nobody can be asked here whether it may be; ask something \
+                          in Emacs or at a terminal once, and confirm it there";
 
 /// Returns what a confirmation of a provider is bound to: its name and where it is.
 pub fn contact(name: &str, url: &str) -> String {
@@ -114,13 +120,21 @@ impl Model for TurnModel<'_> {
             let named = models.contains(&provider.name().to_ascii_lowercase());
             (!named).then(|| "a heading above names other models (PP_MODEL)".to_string())
         };
-        let permits = |provider: &dyn Provider, prompt: &Prompt| match provider.locality() {
+        let allowed = |provider: &dyn Provider, prompt: &Prompt| match provider.locality() {
             Locality::Local | Locality::Remote if let Some(why) = left_out(provider) => Permit::Withheld(why),
             Locality::Local | Locality::Remote if let Some(why) = too_long(provider, prompt) => Permit::Withheld(why),
             Locality::Builtin | Locality::Local => Permit::Granted,
             Locality::Remote if prompt.privacy.is_kept() && !shared => Permit::Withheld(ASKS.to_string()),
             Locality::Remote if confirmed.contains(&contact(provider.name(), &provider.url())) => Permit::Granted,
-            Locality::Remote => Permit::Confirm,
+            Locality::Remote if self.attended => Permit::Confirm,
+            Locality::Remote => Permit::Withheld(UNATTENDED.to_string()),
+        };
+        let permits = |provider: &dyn Provider, prompt: &Prompt| {
+            let permit = allowed(provider, prompt);
+            if permit == Permit::Granted && provider.locality() != Locality::Builtin {
+                self.engine.keep_sent(&self.session, provider.name(), prompt);
+            }
+            permit
         };
         let mut log = |level: LogLevel, text: String| self.engine.say(level, &text);
         let reply = cascade.complete(&watched, &mut marking, &mut log, &permits).await?;

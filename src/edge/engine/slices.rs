@@ -2,6 +2,7 @@
 
 use crate::domain::context::almanac::holds_until;
 use crate::domain::context::outline::outline;
+use crate::domain::context::pins::Pins;
 use crate::domain::context::reason::Reason;
 use crate::domain::context::{Audience, Context, Included, Request, assemble};
 use crate::domain::id::NodeId;
@@ -9,7 +10,7 @@ use crate::domain::label::Privacy;
 use crate::domain::port::Nearness;
 use crate::edge::engine::Engine;
 use jiff::civil::DateTime;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 /// The lines around notes take no more tokens than this.
@@ -47,6 +48,7 @@ const KEPT: usize = 8;
 struct MadeFrom {
     memory: String,
     changed: Vec<NodeId>,
+    pins: BTreeMap<NodeId, bool>,
     query: Option<String>,
     focus: Option<NodeId>,
     may_see: Privacy,
@@ -130,6 +132,7 @@ impl Engine {
         MadeFrom {
             memory: self.memory_now(),
             changed: self.changed_nodes(),
+            pins: self.pins.lock().clone(),
             query: wanted.query.map(str::to_string),
             focus: wanted.focus.cloned(),
             may_see: wanted.may_see,
@@ -149,13 +152,14 @@ impl Engine {
     }
 
     /// Assembles the slice of memory that a question is answered from.
-    fn assembled(&self, wanted: Wanted<'_>) -> Slice {
+    pub(super) fn assembled(&self, wanted: Wanted<'_>) -> Slice {
         self.slices.lock().assembled += 1;
         let changed = self.changed_nodes();
         let (view, index, tokens) = (self.view_in_sight(), self.index(), self.tokens.as_ref());
         let meaning = self.meaning(&view, wanted.may_see);
         let nearness = meaning.as_ref().map(|meaning| meaning as &dyn Nearness);
-        let all = Request { apart: true, nearness, ..self.request(wanted, &changed) };
+        let pins = Pins::of(&view, &self.pins.lock());
+        let all = Request { apart: true, nearness, ..self.request(wanted, &changed, &pins) };
         let outline = outline(&view, &index, &all, tokens);
         let rest = Request { max_tokens: wanted.max_tokens.saturating_sub(outline.tokens), ..all };
         let notes = assemble(&view, &index, &rest, tokens);
@@ -181,7 +185,8 @@ impl Engine {
         let view = self.view_in_sight();
         let meaning = self.meaning(&view, wanted.may_see);
         let nearness = meaning.as_ref().map(|meaning| meaning as &dyn Nearness);
-        let request = Request { apart: true, max_tokens, nearness, ..self.request(wanted, &changed) };
+        let pins = Pins::of(&view, &self.pins.lock());
+        let request = Request { apart: true, max_tokens, nearness, ..self.request(wanted, &changed, &pins) };
         let notes = assemble(&view, &self.index(), &request, self.tokens.as_ref());
         Slice { outline: whole.outline.clone(), notes }
     }
@@ -199,11 +204,12 @@ impl Engine {
         let view = self.view_in_sight();
         let meaning = self.meaning(&view, may_see);
         let nearness = meaning.as_ref().map(|meaning| meaning as &dyn Nearness);
-        let request = Request { nearness, ..self.request(wanted, &changed) };
+        let pins = Pins::of(&view, &self.pins.lock());
+        let request = Request { nearness, ..self.request(wanted, &changed, &pins) };
         assemble(&view, &self.index(), &request, self.tokens.as_ref())
     }
 
-    fn request<'a>(&self, wanted: Wanted<'a>, changed: &'a [NodeId]) -> Request<'a> {
+    fn request<'a>(&self, wanted: Wanted<'a>, changed: &'a [NodeId], pins: &'a Pins) -> Request<'a> {
         Request {
             focus: wanted.focus,
             query: wanted.query,
@@ -219,6 +225,8 @@ impl Engine {
             apart: false,
             nearness: None,
             near_cosine: self.config.semantic_threshold,
+            pinned: &pins.pinned,
+            unpinned: &pins.unpinned,
         }
     }
 }

@@ -69,6 +69,7 @@ impl Engine {
         };
         self.mark_private(&ask.origin.session, privacy);
         self.recall_shared(&ask.origin.session).await;
+        *self.asked.lock() = Some(ask.text.clone());
         let signal = Signal {
             origin: ask.origin.clone(),
             depth: Depth::outermost(),
@@ -113,9 +114,14 @@ impl Engine {
         scope: &Scope,
         sink: Sink<'_>,
     ) -> (TurnReport, Under) {
-        let session = match &start {
-            Start::Words { signal, .. } | Start::Decided { signal, .. } => signal.origin.session.clone(),
-            Start::Commanded(commanded) => commanded.signal.origin.session.clone(),
+        let Origin { session, source, .. } = match &start {
+            Start::Words { signal, .. } | Start::Decided { signal, .. } => signal.origin.clone(),
+            Start::Commanded(commanded) => commanded.signal.origin.clone(),
+        };
+        let attended = match source {
+            Source::Emacs => true,
+            Source::Cli | Source::Client => self.config.attended,
+            Source::Gateway | Source::Clock | Source::System => false,
         };
         let actuator = crate::edge::actuator::Actuators::new(self.clone());
         let (now, began) = (self.clock.wall(), self.bookmark());
@@ -164,7 +170,7 @@ impl Engine {
         };
         let briefings = Briefings::new(self, told, now);
         let (models, names_private) = (mandate.models, scope.may_see == Privacy::Private);
-        let model = TurnModel { engine: self, session, models, most, briefings: &briefings, names_private };
+        let model = TurnModel { engine: self, session, models, most, attended, briefings: &briefings, names_private };
         let mut report = {
             let desk = Desk {
                 gates: &gates,
@@ -246,7 +252,7 @@ impl Engine {
 
     /// Returns a conversation as it stands in a prompt, with room left for memory and tools: its newest turns whole, the
     /// others by their titles. Those can be reopened until the next question.
-    fn fitting(&self, session: &SessionId, history: Vec<Said>, asked: &str) -> Vec<Message> {
+    pub(super) fn fitting(&self, session: &SessionId, history: Vec<Said>, asked: &str) -> Vec<Message> {
         let factor = self.greatest_factor();
         let reserved = self.memory_budget() + OVERHEAD + self.tokens.count(asked);
         let room = factor.ours(self.config.context_tokens).saturating_sub(reserved);

@@ -13,6 +13,7 @@ mod reading;
 mod request;
 pub mod retry;
 pub mod served;
+pub mod shown;
 mod tags;
 mod watch;
 

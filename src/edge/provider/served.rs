@@ -24,6 +24,8 @@ use std::sync::Arc;
 pub struct Served {
     pub(super) config: ProviderConfig,
     address: Address,
+    /// Where requests go instead, without a key, when they are only to be shown.
+    shown_at: Option<Address>,
     client: genai::Client,
     pub(super) timeouts: Timeouts,
     pub(super) limits: Limits,
@@ -47,12 +49,16 @@ impl Served {
         if config.key.as_ref().is_some_and(|key| !in_header(key.expose())) {
             return Err(ConfigError::Key { name: config.name });
         }
-        let http = clients.to(&address, &config.name)?;
-        let client = genai::Client::builder()
-            .with_reqwest(http)
-            .build()
-            .map_err(|error| ConfigError::Client { name: config.name.clone(), why: error.to_string() })?;
-        Ok(Served { config, address, client, timeouts: clients.timeouts(), retries: clients.retries(), limits, vault })
+        let client = client(clients, &address, &config.name)?;
+        let (timeouts, retries) = (clients.timeouts(), clients.retries());
+        Ok(Served { config, address, shown_at: None, client, timeouts, retries, limits, vault })
+    }
+
+    /// Returns a provider whose requests are the same byte for byte, and go to another address, without a key.
+    pub(super) fn shown_at(self, clients: &Clients, address: Address) -> Result<Served, ConfigError> {
+        let client = client(clients, &address, &self.config.name)?;
+        let config = ProviderConfig { key: None, ..self.config };
+        Ok(Served { config, client, shown_at: Some(address), ..self })
     }
 
     fn target(&self) -> ServiceTarget {
@@ -67,12 +73,10 @@ impl Served {
         };
         // URL and headers are ours alone: genai would put a key of its own making into a request without one.
         let headers: Vec<(&str, String)> = key_headers(&self.config);
+        let address = self.shown_at.as_ref().unwrap_or(&self.address);
         ServiceTarget {
-            endpoint: Endpoint::from_owned(self.address.base()),
-            auth: AuthData::RequestOverride {
-                url: self.address.chat(&self.config.model),
-                headers: Headers::from(headers),
-            },
+            endpoint: Endpoint::from_owned(address.base()),
+            auth: AuthData::RequestOverride { url: address.chat(&self.config.model), headers: Headers::from(headers) },
             model: ModelIden::new(adapter, name_for_genai(&self.config)),
         }
     }
@@ -144,6 +148,13 @@ impl Served {
     fn teller(&self, privacy: Privacy) -> Teller<'_> {
         Teller { config: &self.config, address: &self.address, vault: &self.vault, privacy }
     }
+}
+
+fn client(clients: &Clients, address: &Address, name: &str) -> Result<genai::Client, ConfigError> {
+    genai::Client::builder()
+        .with_reqwest(clients.to(address, name)?)
+        .build()
+        .map_err(|error| ConfigError::Client { name: name.to_string(), why: error.to_string() })
 }
 
 /// Returns the model's name such that genai does not take its last word for a wish about thinking:

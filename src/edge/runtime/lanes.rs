@@ -115,25 +115,7 @@ impl Lanes {
     /// read there.
     pub(super) fn ask(&mut self, client: ClientId, origin: Origin, payload: &Sexp, blotted: &dyn Fn(&str) -> String) {
         self.engine.mark_private(&origin.session, privacy_at(payload));
-        let history = payload
-            .list_at("history")
-            .iter()
-            .filter_map(|said| {
-                let role = match read_role(said.name_at("role")?) {
-                    // Whatever a chat file claims, a tool's answer does not come from there.
-                    Role::Tool | Role::Assistant => Role::Assistant,
-                    Role::User => Role::User,
-                };
-                let privacy = privacy_at(said);
-                Some(Said { role, text: blotted(said.text_at("text")?), privacy })
-            })
-            .collect();
-        let folder = payload
-            .text_at("project")
-            .map(PathBuf::from)
-            .or_else(|| payload.text_at("file").and_then(|file| PathBuf::from(file).parent().map(PathBuf::from)));
-        let text = payload.text_at("text").unwrap_or("").to_string();
-        self.take(client, Ask { origin, text, history, folder });
+        self.take(client, asked(origin, payload, blotted));
     }
 
     /// Queues a slash command, without its slash.
@@ -448,8 +430,31 @@ impl<'a> Telling<'a> {
     }
 }
 
+/// Reads the user's words with the chat so far.
+pub(super) fn asked(origin: Origin, payload: &Sexp, blotted: &dyn Fn(&str) -> String) -> Ask {
+    let history = payload
+        .list_at("history")
+        .iter()
+        .filter_map(|said| {
+            let role = match read_role(said.name_at("role")?) {
+                // Whatever a chat file claims, a tool's answer does not come from there.
+                Role::Tool | Role::Assistant => Role::Assistant,
+                Role::User => Role::User,
+            };
+            let privacy = privacy_at(said);
+            Some(Said { role, text: blotted(said.text_at("text")?), privacy })
+        })
+        .collect();
+    let folder = payload
+        .text_at("project")
+        .map(PathBuf::from)
+        .or_else(|| payload.text_at("file").and_then(|file| PathBuf::from(file).parent().map(PathBuf::from)));
+    let text = payload.text_at("text").unwrap_or("").to_string();
+    Ask { origin, text, history, folder }
+}
+
 /// Returns how private a chat says that something of it is. What it says otherwise than we would is the strictest.
-fn privacy_at(payload: &Sexp) -> Privacy {
+pub(super) fn privacy_at(payload: &Sexp) -> Privacy {
     match payload.get("private").and_then(Sexp::as_name).map(Privacy::tier) {
         Some(Some(tier)) => tier,
         Some(None) | None if payload.flag_at("private") => Privacy::Private,

@@ -22,6 +22,7 @@ mod scans;
 pub mod show;
 mod status;
 mod token;
+mod told;
 mod uprooted;
 
 use crate::domain::id::{NodeId, SessionId, TurnId};

@@ -94,7 +94,8 @@ pub(super) async fn carry_out(
         .texts("changed", report.changed.iter().map(String::as_str)))
 }
 
-fn page_of(text: String, next: Option<usize>) -> Plist {
+/// Returns one page of a text.
+pub(super) fn page_of(text: String, next: Option<usize>) -> Plist {
     let page = Plist::new().text("text", text);
     match next {
         Some(next) => page.int("next", next as i64),

@@ -16,7 +16,7 @@ use crate::edge::runtime::clients::{ClientId, OWN};
 use crate::edge::runtime::hall::Host;
 use crate::edge::runtime::health::Health;
 use crate::edge::runtime::reading::{edit_plan, no_plan, plan_page, plan_token};
-use crate::edge::runtime::{Loop, past, show, status, token};
+use crate::edge::runtime::{Loop, past, show, status, token, told};
 use crate::edge::thread::aside;
 use crate::edge::walk::canonical_name;
 use futures_util::FutureExt;
@@ -316,6 +316,12 @@ async fn answer(
             let to = to.ok_or("a focus is moved by focus, unfocus, scope or set")?;
             Ok(Plist::new().text("text", engine.move_focus(origin, to).await?))
         }
+        "context" => {
+            let (explainer, origin, payload) = (engine.clone(), origin.clone(), payload.clone());
+            Ok(aside(move || told::context(&explainer, &origin, &payload)).await)
+        }
+        "inspect" => told::inspect(engine, origin, payload).await,
+        "context-pin" => told::pin(engine, origin, payload).await,
         "identity" => {
             let file = identity::path(&engine.config.settings);
             let shipped = !file.exists();

@@ -1,10 +1,13 @@
 //! What the engine knows, as messages of the protocol. Text that a client shows in Org is inert here.
 
+use crate::domain::context::Rendered;
 use crate::domain::count::counted;
 use crate::domain::gate::plan::{FlightPlan, PlanStatus};
 use crate::domain::gate::{Trace, page};
 use crate::domain::inert::{exact, inert};
+use crate::domain::label::Privacy;
 use crate::domain::memory::view::View;
+use crate::domain::query::run::Hit;
 use crate::domain::query::show::Row;
 use crate::domain::recall::show::link;
 use crate::domain::sexp::plist::Plist;
@@ -13,6 +16,7 @@ use crate::domain::turn::error::Fault;
 use crate::domain::turn::{Deed, Refused};
 use crate::edge::doctor::Check;
 use crate::edge::engine::Engine;
+use crate::edge::engine::explain::{Considered, Explained};
 use crate::edge::engine::query::Answer;
 use crate::edge::engine::record::Finished;
 use crate::edge::log::Line;
@@ -282,6 +286,39 @@ pub fn answer(answer: &Answer, engine: &Engine, most: usize) -> Plist {
         Some(reading) => plist.list("reading", reading),
         None => plist,
     }
+}
+
+/// Returns the nodes that were considered for a context, at most so many; what is private only for who may see it.
+pub fn considered(explained: &Explained, engine: &Engine, sees: bool, most: usize) -> Vec<Sexp> {
+    let view = engine.view();
+    let one = |node: &Considered| {
+        let known = view.get(&node.id).filter(|found| sees || found.privacy() == Privacy::Open);
+        let rendered = match node.rendered {
+            Some(Rendered::Full) => "full",
+            Some(Rendered::Title) => "title",
+            None => "out",
+        };
+        let plist = Plist::new()
+            .keyword("rendered", rendered)
+            .text("reason", exact(&node.reason.to_string()))
+            .int("tokens", node.tokens as i64)
+            .flag("outline", node.outline);
+        match known {
+            None => plist.flag("private", true).build(),
+            Some(node) => {
+                let row = Row::of(&Hit { node, score: None, snippet: None });
+                plist
+                    .text("id", row.id.as_str())
+                    .text("file", row.file.as_str())
+                    .int("line", i64::from(row.line))
+                    .int("byte", i64::from(row.byte))
+                    .text("title", engine.mask(&row.title))
+                    .flag("private", row.private)
+                    .build()
+            }
+        }
+    };
+    explained.nodes.iter().take(most).map(one).collect()
 }
 
 /// Texts come as they stand: the client shows what cannot be seen, and compares titles with a buffer's.

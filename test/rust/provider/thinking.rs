@@ -1,6 +1,7 @@
 //! Thoughts: told from the answer, counted, and handed back with results to who wants them, and to nobody else.
 
 use super::*;
+use passepartout::edge::provider::shown::shown;
 
 const QUESTION: &str = "What is due?";
 
@@ -93,9 +94,13 @@ fn handed_back(dialect: Dialect, other: fn(ProviderConfig) -> ProviderConfig) ->
     let results: Vec<Message> = answer.calls.iter().map(result).collect();
     prompt.messages.push(Message::Calls { text: answer.text, calls: answer.calls, thinking: answer.thinking });
     prompt.messages.extend(results);
-    let next = served(other(config(dialect, &server.url())), timeouts(20_000, 20_000), Limits::default());
+    let settings = other(config(dialect, &server.url()));
+    let shown = run(shown(&settings, &prompt, vault())).expect("it can be shown");
+    let next = served(settings, timeouts(20_000, 20_000), Limits::default());
     ask(&next, &prompt).0.expect("an answer");
-    server.requests()[1].json()
+    let sent = &server.requests()[1];
+    assert_eq!(shown.body, sent.body, "{dialect:?}: what is shown is what is sent, thoughts included");
+    sent.json()
 }
 
 #[test]

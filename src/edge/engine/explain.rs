@@ -1,0 +1,226 @@
+//! What a model would be told now, explained: every node that was considered, why it is in or not, and what it takes.
+
+use crate::domain::action::Action;
+use crate::domain::context::Rendered;
+use crate::domain::context::pins::{IN, OUT, PROPERTY};
+use crate::domain::context::reason::Reason;
+use crate::domain::id::{NodeId, TurnId};
+use crate::domain::label::{Labels, Privacy};
+use crate::domain::port::Locality;
+use crate::domain::signal::{Body, Depth, Origin, Sensor, Signal};
+use crate::domain::skill::offered;
+use crate::domain::skill::trigger::SignalFacts;
+use crate::domain::tool::Tool;
+use crate::domain::turn::prompt::{Briefing, Lean, sections};
+use crate::domain::turn::{Commanded, Start};
+use crate::edge::engine::Engine;
+use crate::edge::engine::briefing::{Briefings, Told};
+use crate::edge::engine::record::Finished;
+use crate::edge::engine::skilled::Setting;
+use crate::edge::engine::slices::Wanted;
+use crate::edge::thread::aside;
+use serde_json::{Map, Value};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// What is to become of a node in contexts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pin {
+    /// In, in full as far as there is room.
+    In,
+    /// Out.
+    Out,
+    /// As it comes.
+    Neither,
+}
+
+/// One node that was considered.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Considered {
+    /// Which.
+    pub id: NodeId,
+    /// How it is written; `None` when it is left out.
+    pub rendered: Option<Rendered>,
+    /// Why.
+    pub reason: Reason,
+    /// What it takes.
+    pub tokens: usize,
+    /// Whether it stands in the outline, and not among the notes.
+    pub outline: bool,
+}
+
+/// What a model would be told now.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Explained {
+    /// The question, which may be empty.
+    pub query: String,
+    /// The node at point.
+    pub focus: Option<NodeId>,
+    /// The most private that its reader may see.
+    pub may_see: Privacy,
+    /// Every node that was considered: what is in, in the order of the text, then what is not.
+    pub nodes: Vec<Considered>,
+    /// The parts of what is told beside the conversation, each with its tokens as we count them.
+    pub sections: Vec<(&'static str, usize)>,
+    /// Tokens of notes that there may be, as we count them.
+    pub budget: usize,
+}
+
+impl Pin {
+    /// Reads the word of a message.
+    pub fn read(word: &str) -> Option<Pin> {
+        match word {
+            IN => Some(Pin::In),
+            OUT => Some(Pin::Out),
+            "neither" => Some(Pin::Neither),
+            _ => None,
+        }
+    }
+}
+
+/// Returns why a node is in or not, in a line; also when it was not considered.
+pub fn why(nodes: &[Considered], id: &NodeId) -> String {
+    let found: Vec<String> = nodes.iter().filter(|node| node.id == *id).map(Considered::line).collect();
+    match found.is_empty() {
+        true => format!("{id}: not considered; it is neither near the question or point, nor due, nor changed"),
+        false => found.join("\n"),
+    }
+}
+
+/// Returns what was left out, a line each.
+pub fn dropped_lines(nodes: &[Considered]) -> Vec<String> {
+    nodes.iter().filter(|node| node.rendered.is_none()).map(Considered::line).collect()
+}
+
+impl Considered {
+    /// Returns how a node is written, why, and what it takes.
+    pub fn line(&self) -> String {
+        let place = if self.outline { " in the outline" } else { "" };
+        match self.rendered {
+            Some(Rendered::Full) => format!("{}: full{place}, {}, {} tokens", self.id, self.reason, self.tokens),
+            Some(Rendered::Title) => format!("{}: title{place}, {}, {} tokens", self.id, self.reason, self.tokens),
+            None => format!("{}: left out, {}", self.id, self.reason),
+        }
+    }
+}
+
+impl Engine {
+    /// Explains what a model would be told of a question, or of the last one; for a reader who may see so much.
+    pub fn explained_context(&self, query: Option<&str>, may_see: Privacy) -> Explained {
+        let query = query.map(str::to_string).or_else(|| self.asked.lock().clone()).unwrap_or_default();
+        let (focus, now, max_tokens) = (self.focus(), self.clock.wall(), self.memory_budget());
+        let wanted = Wanted { query: Some(&query), focus: focus.as_ref(), now, may_see, max_tokens };
+        // Its reasons tell minutes: it is made anew.
+        let slice = self.assembled(wanted);
+        let parts = [(&slice.outline, true), (&slice.notes, false)];
+        let included = parts.iter().flat_map(|(part, outline)| {
+            part.nodes.iter().map(|node| Considered {
+                id: node.id.clone(),
+                rendered: Some(node.rendered),
+                reason: node.reason.clone(),
+                tokens: node.tokens,
+                outline: *outline,
+            })
+        });
+        let mut nodes: Vec<Considered> = included.collect();
+        let mut told: HashSet<NodeId> = nodes.iter().map(|node| node.id.clone()).collect();
+        for (id, reason) in slice.dropped().filter(|(id, _)| told.insert(id.clone())) {
+            let (id, reason) = (id.clone(), reason.clone());
+            nodes.push(Considered { id, rendered: None, reason, tokens: 0, outline: false });
+        }
+        let project = self.config.project.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
+        let (briefing, offered) = self.briefing_now(&query, may_see, &project);
+        let sections = sections(&briefing, &offered, now, self.tokens.as_ref());
+        Explained { query, focus, may_see, nodes, sections, budget: max_tokens }
+    }
+
+    /// Returns what a model would be told beside a question, and the tools that it would be told of.
+    pub(super) fn briefing_now(&self, query: &str, may_see: Privacy, project: &str) -> (Briefing, Vec<&'static Tool>) {
+        let focus = self.focus().and_then(|id| self.view().get(&id));
+        let tags: Vec<String> = focus.iter().flat_map(|node| node.all_tags()).map(str::to_string).collect();
+        let facts = SignalFacts {
+            sensor: Sensor::UserInput.name(),
+            text: query,
+            tags: &tags,
+            todo: focus.as_ref().and_then(|node| node.keyword().map(|keyword| keyword.name)),
+            file: focus.as_ref().map(|node| &**node.file()),
+        };
+        let skill = crate::domain::skill::triggered(&self.skills.skills, &facts);
+        let told = Told {
+            typed: query.to_string(),
+            skill: skill.and_then(|skill| skill.prompt.clone()),
+            standing: self.standing_texts(&facts),
+            project: project.to_string(),
+        };
+        let offered = offered(&self.toolbox(), skill);
+        (Briefings::new(self, told, self.clock.wall()).get(may_see, Lean::Whole), offered)
+    }
+
+    /// Returns the most private that the provider which is asked first may be told.
+    pub fn seen_by_first(&self) -> Privacy {
+        let cascade = self.cascade.read();
+        let mut models = cascade.providers().iter().map(|provider| provider.locality());
+        match models.find(|locality| *locality != Locality::Builtin) {
+            Some(Locality::Remote) => Privacy::ELSEWHERE,
+            Some(Locality::Local | Locality::Builtin) | None => Privacy::Private,
+        }
+    }
+
+    /// Has a node in every context of this session, or in none, or as it comes.
+    ///
+    /// # Errors
+    /// When there is no such node.
+    pub fn pin(&self, id: &NodeId, pin: Pin) -> Result<(), String> {
+        if self.view().get(id).is_none() {
+            return Err(format!("there is no heading with the id {id}"));
+        }
+        let mut pins = self.pins.lock();
+        match pin {
+            Pin::In => pins.insert(id.clone(), true),
+            Pin::Out => pins.insert(id.clone(), false),
+            Pin::Neither => pins.remove(id),
+        };
+        Ok(())
+    }
+
+    /// Keeps it as a property of the heading: judged and asked about like any other edit.
+    ///
+    /// # Errors
+    /// When the channel may not ask for anything.
+    pub async fn keep_pin(
+        self: &Arc<Self>,
+        origin: &Origin,
+        id: &NodeId,
+        pin: Pin,
+        turn: TurnId,
+    ) -> Result<Finished, String> {
+        if !origin.rights.propose {
+            return Err("this channel may not ask for anything".to_string());
+        }
+        let mut args = Map::new();
+        args.insert("id".to_string(), id.to_string().into());
+        args.insert("property".to_string(), PROPERTY.into());
+        let value = match pin {
+            Pin::In => Some(IN),
+            Pin::Out => Some(OUT),
+            Pin::Neither => None,
+        };
+        args.extend(value.map(|value| ("value".to_string(), Value::String(value.to_string()))));
+        let why = "You asked to keep on the heading whether models are told of it.";
+        let action = Action::new(&self.toolbox(), "org-set-property", args, Some(why), Labels::USER);
+        let action = action.map_err(|wrong| wrong.0)?;
+        let _alone = self.alone(&origin.session).await;
+        let began = self.clock.now();
+        self.doings.begin(&turn, &origin.session, Vec::new());
+        let line = format!("context {id}");
+        let body = Body::UserCommand { line: line.clone() };
+        let (depth, labels) = (Depth::outermost(), Labels::USER);
+        let signal = Signal { origin: origin.clone(), depth, turn: turn.clone(), at: began, labels, body };
+        let (engine, session, sees) = (self.clone(), origin.session.clone(), origin.rights.see_private);
+        let scope = aside(move || engine.scope(&session, None, sees)).await;
+        let start = Start::Commanded(Box::new(Commanded { signal, action, approval: None }));
+        let (report, under) = self.run(start, None, &scope, &mut |_| {}).await;
+        let setting = Setting { project: Some(scope.project), under: Some(under) };
+        Ok(self.finish(turn, origin.session.clone(), began, line, report, &setting).await)
+    }
+}

@@ -1,0 +1,163 @@
+//! What leaves this machine, exactly: the last request that was sent, or the next one.
+
+use crate::domain::id::SessionId;
+use crate::domain::label::{Labels, Privacy};
+use crate::domain::port::{Locality, Message, Prompt};
+use crate::domain::signal::Role;
+use crate::domain::turn::Conversation;
+use crate::domain::turn::prompt::made;
+use crate::edge::engine::Engine;
+use crate::edge::engine::turns::Ask;
+use crate::edge::provider::config::ProviderConfig;
+use crate::edge::provider::known::{Declared, Place, places};
+use crate::edge::provider::shown::shown;
+use crate::edge::thread::aside;
+use std::sync::Arc;
+
+/// So many prompts are kept, in memory alone.
+const KEPT: usize = 8;
+/// What stands in the place of something that is not shown begins with this.
+const MASK: char = '⟨';
+
+/// A prompt that was sent.
+pub struct Sent {
+    session: SessionId,
+    provider: String,
+    at: jiff::Timestamp,
+    prompt: Prompt,
+}
+
+/// Whether words of private notes stand in a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Proof {
+    /// No ten words in a row of a note that its reader may not see.
+    Absent,
+    /// There are some.
+    Quoted,
+    /// It stays on this machine, and private notes may stand in it.
+    Here,
+    /// The words of private notes are not known yet.
+    Unknown,
+}
+
+/// A request, exactly.
+#[derive(Clone, Debug)]
+pub struct Inspected {
+    /// The provider.
+    pub provider: String,
+    /// Where it goes.
+    pub url: String,
+    /// When it was sent; `None` for the next one.
+    pub sent: Option<jiff::Timestamp>,
+    /// Its headers and, after an empty line, its body.
+    pub text: String,
+    /// How many secrets were taken out.
+    pub redacted: usize,
+    /// How many headings its reader may not see.
+    pub kept_out: usize,
+    /// Whether any of them stands in it.
+    pub proof: Proof,
+}
+
+impl Engine {
+    /// Keeps a prompt that is about to be sent, for the user to look at.
+    pub(super) fn keep_sent(&self, session: &SessionId, provider: &str, prompt: &Prompt) {
+        let (session, provider, at) = (session.clone(), provider.to_string(), self.clock.now());
+        let mut all = self.sent_last.lock();
+        all.truncate(KEPT - 1);
+        all.push_front(Sent { session, provider, at, prompt: prompt.clone() });
+    }
+
+    /// Returns the last request of a conversation, or of any when it sent none.
+    ///
+    /// # Errors
+    /// When none was sent since the start, or it cannot be shown.
+    pub async fn inspect_last(self: &Arc<Self>, session: &SessionId) -> Result<Inspected, String> {
+        let found = {
+            let all = self.sent_last.lock();
+            let sent = all.iter().find(|sent| sent.session == *session).or(all.front());
+            sent.map(|sent| (sent.provider.clone(), sent.at, sent.prompt.clone()))
+        };
+        let (provider, at, prompt) = found.ok_or("nothing was sent to a model since the start")?;
+        self.inspected(&provider, prompt, Some(at)).await
+    }
+
+    /// Returns the request that a question would be sent with: to the first provider that may have it.
+    ///
+    /// # Errors
+    /// When no provider may, or it cannot be shown.
+    pub async fn inspect_next(self: &Arc<Self>, ask: Ask) -> Result<Inspected, String> {
+        let said = ask.history.iter().map(|said| said.privacy).max().unwrap_or(Privacy::Open);
+        let privacy = self.session_privacy(&ask.origin.session).await.max(said);
+        let cascade = self.cascade.read().clone();
+        let may = |locality| match (locality, privacy) {
+            (Locality::Builtin, _) | (Locality::Remote, Privacy::Private) => false,
+            (Locality::Remote, _) => !privacy.is_kept() || self.is_shared(&ask.origin.session),
+            (Locality::Local, _) => true,
+        };
+        let provider = cascade.providers().iter().find(|provider| may(provider.locality()));
+        let provider = provider.ok_or("no model would be sent this: none is set up, or the conversation is private")?;
+        let (name, locality) = (provider.name().to_string(), provider.locality());
+        let engine = self.clone();
+        let prompt = aside(move || engine.next_prompt(ask, privacy, locality)).await;
+        self.inspected(&name, prompt, None).await
+    }
+
+    fn next_prompt(&self, ask: Ask, privacy: Privacy, locality: Locality) -> Prompt {
+        let session = &ask.origin.session;
+        let scope = self.scope(session, ask.folder.as_deref(), ask.origin.rights.see_private);
+        let may_see = match locality {
+            Locality::Builtin | Locality::Local => scope.may_see,
+            Locality::Remote => scope.may_see.min(self.elsewhere(session)),
+        };
+        let (briefing, offered) = self.briefing_now(&ask.text, may_see, &scope.project);
+        let mut messages = self.fitting(session, ask.history, &ask.text);
+        messages.push(Message::Text { role: Role::User, text: ask.text.clone() });
+        let labels = Labels { privacy, ..Labels::USER };
+        let conversation = Conversation { messages, typed: ask.text, labels, ..Conversation::empty() };
+        made(&briefing, &conversation, &offered, self.clock.wall())
+    }
+
+    async fn inspected(
+        self: &Arc<Self>,
+        provider: &str,
+        prompt: Prompt,
+        sent: Option<jiff::Timestamp>,
+    ) -> Result<Inspected, String> {
+        let config = self.provider_config(provider).ok_or(format!("{provider} is not set up any more"))?;
+        let shown = shown(&config, &prompt, self.vault.clone()).await?;
+        let local = config.locality() != Locality::Remote;
+        let engine = self.clone();
+        let (kept_out, proof) = aside(move || engine.proof(&prompt, local)).await;
+        let text = format!("{}\n\n{}", shown.headers.join("\n"), shown.body);
+        let redacted = shown.body.matches(MASK).count();
+        let (provider, url) = (provider.to_string(), shown.url);
+        Ok(Inspected { provider, url, sent, text, redacted, kept_out, proof })
+    }
+
+    /// Looks for words of what the reader may not see, and counts it.
+    fn proof(&self, prompt: &Prompt, local: bool) -> (usize, Proof) {
+        if local {
+            return (0, Proof::Here);
+        }
+        let most = prompt.privacy.max(Privacy::ELSEWHERE);
+        let kept_out = self.view().nodes().filter(|node| node.privacy() > most).count();
+        if kept_out > 0 && !self.knows_quotations() {
+            return (kept_out, Proof::Unknown);
+        }
+        let quoted = self.quotation_of(prompt).into_iter().chain(self.quotation(&prompt.system));
+        match quoted.map(|note| note.privacy).max() {
+            Some(privacy) if privacy > most => (kept_out, Proof::Quoted),
+            Some(_) | None => (kept_out, Proof::Absent),
+        }
+    }
+
+    fn provider_config(&self, name: &str) -> Option<ProviderConfig> {
+        let declared: Vec<Declared> = self.config.providers.iter().map(Declared::from).collect();
+        let order = self.config.cascade.clone().unwrap_or_default();
+        places(&order, &declared, &self.vault).into_iter().find_map(|place| match place {
+            Place::Asked(config) if config.name == name => Some(config),
+            Place::Asked(_) | Place::Recall | Place::Left { .. } => None,
+        })
+    }
+}

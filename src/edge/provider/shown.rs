@@ -1,0 +1,106 @@
+//! What a provider would be sent, byte for byte: the same code that asks it asks a listener of our own, without a key.
+//!
+//! Nothing is made to look like a request: it is one, and it never leaves this process. A listener is needed for that:
+//! the library that makes requests gives their bytes to nothing but a connection.
+
+use crate::domain::port::{Prompt, Provider, Streamed};
+use crate::edge::provider::config::ProviderConfig;
+use crate::edge::provider::http::{Clients, Limits, Timeouts};
+use crate::edge::provider::served::{Served, key_headers};
+use crate::edge::secret::Vault;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::AsyncReadExt;
+use tokio::net::TcpListener;
+
+/// Headers of a request take no more bytes.
+const MOST_HEAD: usize = 64 * 1024;
+/// A body takes no more bytes.
+const MOST_BODY: usize = 64 << 20;
+/// It takes no longer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A request as a provider would be sent it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shown {
+    /// Where it goes.
+    pub url: String,
+    /// Its headers, one line each; in the place of a key stands that there is one.
+    pub headers: Vec<String>,
+    /// Its body, byte for byte.
+    pub body: String,
+}
+
+/// Returns what a provider would be sent for a prompt.
+///
+/// # Errors
+/// In words, when the provider cannot be set up or the request cannot be made.
+pub async fn shown(config: &ProviderConfig, prompt: &Prompt, vault: Arc<Vault>) -> Result<Shown, String> {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(|why| why.to_string())?;
+    let port = listener.local_addr().map_err(|why| why.to_string())?.port();
+    // Whoever else connects does not know it.
+    let path = format!("{:016x}", RandomState::new().hash_one(port));
+    let url = format!("http://127.0.0.1:{port}/{path}/");
+    let here = ProviderConfig { url, ..config.clone() }.address().map_err(|why| why.to_string())?;
+    let clients = Clients::new(Timeouts::default()).map_err(|why| why.to_string())?;
+    let served = Served::new(config.clone(), &clients, Limits::default(), vault)
+        .and_then(|served| served.shown_at(&clients, here))
+        .map_err(|why| why.to_string())?;
+    let mut sink = |_: Streamed<'_>| {};
+    let made = async {
+        tokio::select! {
+            taken = take(&listener, &path) => taken,
+            answer = served.complete(prompt, &mut sink) => {
+                Err(answer.err().map_or_else(|| "nothing was sent".to_string(), |why| why.text))
+            }
+        }
+    };
+    let made = tokio::time::timeout(PATIENCE, made).await;
+    let (head, body) = made.map_err(|_| "the request could not be made in time".to_string())??;
+    let address = config.address().map_err(|why| why.to_string())?;
+    let own = |line: &&str| !line.to_ascii_lowercase().starts_with("host:");
+    let mut headers: Vec<String> = head.lines().skip(1).filter(own).map(str::to_string).collect();
+    let known = |name: &str, headers: &[String]| headers.iter().any(|line| line.to_ascii_lowercase().starts_with(name));
+    for (name, _) in key_headers(config) {
+        if !known(name, &headers) {
+            headers.push(format!("{name}: ⟨your key, which is never shown⟩"));
+        }
+    }
+    Ok(Shown { url: address.chat(&config.model), headers, body })
+}
+
+/// Takes the one request that knows the path; returns its head and its body.
+async fn take(listener: &TcpListener, path: &str) -> Result<(String, String), String> {
+    loop {
+        let (mut stream, _) = listener.accept().await.map_err(|why| why.to_string())?;
+        let mut read = Vec::new();
+        let end = loop {
+            if let Some(end) = read.windows(4).position(|four| four == b"\r\n\r\n") {
+                break Some(end);
+            }
+            if read.len() > MOST_HEAD || stream.read_buf(&mut read).await.unwrap_or(0) == 0 {
+                break None;
+            }
+        };
+        let Some(end) = end else { continue };
+        let head = String::from_utf8_lossy(read.get(..end).unwrap_or_default()).into_owned();
+        if !head.lines().next().is_some_and(|line| line.contains(path)) {
+            continue;
+        }
+        let mut body = read.split_off(end + 4);
+        let length = head.lines().find_map(|line| {
+            let (name, value) = line.split_once(':')?;
+            name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse::<usize>().ok())?
+        });
+        let length =
+            length.filter(|length| *length <= MOST_BODY).ok_or("the request has no length that can be shown")?;
+        while body.len() < length {
+            if stream.read_buf(&mut body).await.unwrap_or(0) == 0 {
+                return Err("the request ended early".to_string());
+            }
+        }
+        let body = String::from_utf8(body).map_err(|_| "the request is no text".to_string())?;
+        return Ok((head, body));
+    }
+}

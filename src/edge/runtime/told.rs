@@ -1,0 +1,92 @@
+//! Answers about what models are told: the context with its reasons, pins, and the exact request.
+
+use crate::domain::id::NodeId;
+use crate::domain::inert::exact;
+use crate::domain::label::Privacy;
+use crate::domain::sexp::plist::Plist;
+use crate::domain::sexp::reader::Sexp;
+use crate::domain::signal::Origin;
+use crate::edge::engine::Engine;
+use crate::edge::engine::explain::Pin;
+use crate::edge::engine::inspect::Proof;
+use crate::edge::engine::time::slice;
+use crate::edge::runtime::lanes::{asked, privacy_at};
+use crate::edge::runtime::past::page_of;
+use crate::edge::runtime::show;
+use std::sync::Arc;
+
+/// Has a heading in every context, or in none; for this session, or kept on it.
+pub(super) async fn pin(engine: &Arc<Engine>, origin: &Origin, payload: &Sexp) -> Result<Plist, String> {
+    let id = NodeId::new(payload.text_at("id").unwrap_or(""));
+    let pin = payload.name_at("pin").and_then(Pin::read).ok_or("a heading is pinned in, out or neither")?;
+    engine.pin(&id, pin)?;
+    if !payload.flag_at("keep") {
+        return Ok(Plist::new());
+    }
+    let finished = engine.keep_pin(origin, &id, pin, engine.new_turn()).await?;
+    let text = finished.report.notice.unwrap_or_else(|| finished.report.text.clone());
+    let plans = finished.report.plans.iter().map(|id| id.0.clone());
+    Ok(Plist::new().text("text", exact(&text)).texts("plans", plans))
+}
+
+/// Shows the last request, or with words the next one, in pages: behind the first one as it was shown.
+pub(super) async fn inspect(engine: &Arc<Engine>, origin: &Origin, payload: &Sexp) -> Result<Plist, String> {
+    if !origin.rights.see_private {
+        return Err("this channel may not see what is sent".to_string());
+    }
+    let from = payload.count_at("from").unwrap_or(0);
+    if from == 0 {
+        let inspected = match payload.text_at("text") {
+            Some(_) => {
+                engine.mark_private(&origin.session, privacy_at(payload));
+                engine.inspect_next(asked(origin.clone(), payload, &str::to_string)).await?
+            }
+            None => engine.inspect_last(&origin.session).await?,
+        };
+        *engine.inspected.lock() = Some((origin.session.clone(), inspected));
+    }
+    let shown = engine.inspected.lock();
+    let (session, inspected) = shown.as_ref().ok_or("nothing was shown yet")?;
+    if *session != origin.session {
+        return Err("something else was shown meanwhile; ask again".to_string());
+    }
+    let proof = match inspected.proof {
+        Proof::Absent => "absent",
+        Proof::Quoted => "quoted",
+        Proof::Here => "here",
+        Proof::Unknown => "unknown",
+    };
+    let (text, next) = slice(&inspected.text, from);
+    Ok(page_of(text, next)
+        .text("provider", inspected.provider.as_str())
+        .text("url", inspected.url.as_str())
+        .maybe("sent", inspected.sent.map(|at| at.to_string()))
+        .int("redacted", inspected.redacted as i64)
+        .int("kept-out", inspected.kept_out as i64)
+        .keyword("proof", proof))
+}
+
+/// How many nodes of a context are listed.
+const MOST_CONSIDERED: usize = 600;
+
+/// Explains what a model would be told now.
+pub(super) fn context(engine: &Engine, origin: &Origin, payload: &Sexp) -> Plist {
+    let asked = match payload.name_at("for") {
+        Some("elsewhere") => Privacy::ELSEWHERE,
+        Some("here") => Privacy::Private,
+        Some(_) | None => engine.seen_by_first(),
+    };
+    let may_see = if origin.rights.see_private { asked } else { asked.min(Privacy::Open) };
+    let explained = engine.explained_context(payload.text_at("query"), may_see);
+    let sections =
+        explained.sections.iter().map(|(name, tokens)| Sexp::list([Sexp::text(*name), Sexp::int(*tokens as i64)]));
+    let left = explained.nodes.len().saturating_sub(MOST_CONSIDERED);
+    Plist::new()
+        .text("query", engine.mask(&explained.query))
+        .maybe("focus", explained.focus.as_ref().map(|id| id.as_str()))
+        .keyword("for", if may_see < Privacy::Private { "elsewhere" } else { "here" })
+        .int("budget", explained.budget as i64)
+        .list("sections", sections)
+        .list("nodes", show::considered(&explained, engine, origin.rights.see_private, MOST_CONSIDERED))
+        .int("more", left as i64)
+}
