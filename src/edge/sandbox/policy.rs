@@ -25,22 +25,58 @@ const LARGEST: u64 = 1 << 30;
 /// How much larger than all may be together one file may become: whoever writes one that large is beyond the bound on all.
 const OVER: u64 = 1 << 20;
 
-/// Files of a project that other programs run or obey, in whatever folder of it they stand. A command may read them, not
-/// change them; what it makes anew of them is named.
+/// Files of a project that other programs run or obey as soon as somebody opens its folder or asks git for anything, in
+/// whatever folder of it they stand. A command may read them, not change them; what it makes anew of them is named. The
+/// gates guard more: what a build changes as it goes (a makefile, `node_modules/.bin`) is a command's to write.
 const OBEYED: &[&str] = &[
     ".git/hooks",
     ".git/config",
     ".git/config.worktree",
     ".git/commondir",
     ".git/info/attributes",
+    ".husky",
+    ".githooks",
+    ".pre-commit-config.yaml",
+    ".pre-commit-config.yml",
+    "lefthook.yml",
+    ".lefthook.yml",
     ".dir-locals.el",
     ".dir-locals-2.el",
+    ".eglot-workspace.el",
+    ".exrc",
+    ".nvimrc",
+    ".nvim.lua",
     ".envrc",
     ".mise.toml",
+    "mise.toml",
+    ".cargo/config",
+    ".cargo/config.toml",
     ".vscode",
     ".idea",
+    ".zed",
+    ".fleet",
+    ".devcontainer",
+    ".devcontainer.json",
+    ".claude/settings.json",
+    ".claude/settings.local.json",
+    ".claude/hooks",
+    ".claude/commands",
+    ".claude/agents",
+    ".claude/skills",
+    ".claude/plugins",
+    ".cursor",
+    ".codex",
+    ".gemini",
+    ".opencode",
+    ".mcp.json",
     ".ssh",
 ];
+
+/// What git obeys in a folder of its own, be that `.git`, that of a submodule or a worktree, or a bare repository.
+const OBEYED_BY_GIT: &[&str] = &["hooks", "config", "config.worktree", "commondir", "info/attributes"];
+
+/// What git runs line by line when it goes on with what it was stopped in; it is git's to write, and named when it changed.
+const TODO: &[&str] = &["rebase-merge/git-rebase-todo", "sequencer/todo"];
 
 /// What one command may see, write and use.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -158,7 +194,7 @@ impl Policy {
         }
         let covered = |path: &PathBuf| hidden.iter().any(|folder| path.starts_with(folder));
         policy.mask.retain(|path| !covered(path));
-        policy.protect = entries.keys().filter(|path| obeyed(path)).cloned().collect();
+        policy.protect = entries.keys().filter(|path| obeyed(path, entries)).cloned().collect();
         // What lies in a folder that is protected is protected with it.
         policy.protect.dedup_by(|inner, outer| inner.starts_with(outer));
         if policy.protect.len() > MOST_NOTES {
@@ -261,14 +297,37 @@ pub fn stamps(folder: &Path) -> Result<Stamps, SandboxError> {
 }
 
 /// Returns whether other programs run or obey what stands at a path, whatever folder of a project that is in.
-fn obeyed(path: &Path) -> bool {
-    OBEYED.iter().any(|name| path.ends_with(name))
+fn obeyed(path: &Path, entries: &Stamps) -> bool {
+    // The file `.git` of a submodule or a worktree says where git's folder is.
+    let points = path.ends_with(".git") && entries.get(path).is_some_and(|stamp| !stamp.folder);
+    points
+        || OBEYED.iter().any(|name| path.ends_with(name))
+        || OBEYED_BY_GIT.iter().any(|name| below(path, name).is_some_and(|folder| is_gits(folder, entries)))
 }
 
-/// Returns what other programs obey and was not there before: it could not be protected, as there was nothing to protect.
+/// Returns the folder in which a name of one or two parts stands, when a path ends with it.
+fn below<'a>(path: &'a Path, name: &str) -> Option<&'a Path> {
+    path.ends_with(name).then(|| path.ancestors().nth(Path::new(name).components().count())).flatten()
+}
+
+/// Returns whether git takes a folder for one of its own.
+fn is_gits(folder: &Path, entries: &Stamps) -> bool {
+    let has = |name: &str| entries.contains_key(&folder.join(name));
+    has("HEAD") && (has("objects") || has("commondir"))
+}
+
+/// Returns what other programs run or obey and was not there before, so that it could not be protected, or is git's to
+/// write and has changed.
 pub fn newly_obeyed(before: &Stamps, after: &Stamps) -> Vec<String> {
-    let new = after.keys().filter(|path| obeyed(path) && !before.contains_key(*path));
-    let mut new: Vec<&PathBuf> = new.collect();
+    let new = after.iter().filter(|(path, stamp)| match before.get(*path) {
+        None => obeyed(path, after) || TODO.iter().any(|name| path.ends_with(name)),
+        // What stood there without being obeyed is, as soon as git takes its folder for its own.
+        Some(was) => {
+            (obeyed(path, after) && !obeyed(path, before))
+                || (was != *stamp && TODO.iter().any(|name| path.ends_with(name)))
+        }
+    });
+    let mut new: Vec<&PathBuf> = new.map(|(path, _)| path).collect();
     new.dedup_by(|inner, outer| inner.starts_with(&**outer));
     new.into_iter().map(|path| path.display().to_string()).collect()
 }
@@ -350,5 +409,92 @@ mod tests {
             assert!(!hidden(tag, Privacy::Private), "{tag}");
         }
         assert!(!hidden("", Privacy::Open));
+    }
+
+    /// Makes files, and folders for them; what ends with a slash is a folder.
+    fn make(project: &Path, names: &[&str]) {
+        for name in names {
+            let path = project.join(name);
+            std::fs::create_dir_all(path.parent().expect("it has one")).expect("folders");
+            match name.ends_with('/') {
+                true => std::fs::create_dir_all(&path).expect("a folder"),
+                false => std::fs::write(&path, "x").expect("a file"),
+            }
+        }
+    }
+
+    #[test]
+    fn what_others_obey_is_protected_in_every_folder_that_git_takes_for_its_own() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let project = folder.path().canonicalize().expect("it is there");
+        let kept = [
+            ".claude/hooks/",
+            ".git/config",
+            ".git/hooks/",
+            ".git/modules/lib/config",
+            ".git/modules/lib/hooks/",
+            ".git/worktrees/two/commondir",
+            ".husky/pre-commit",
+            "lib/.git",
+            "mirror.git/config",
+            "mirror.git/info/attributes",
+        ];
+        make(&project, &kept);
+        let gits = [
+            ".git/modules/lib/HEAD",
+            ".git/modules/lib/objects/",
+            ".git/worktrees/two/HEAD",
+            "mirror.git/HEAD",
+            "mirror.git/objects/",
+        ];
+        make(&project, &gits);
+        make(&project, &["src/config", "config", "src/hooks/", ".git/index", "Makefile"]);
+        let entries = stamps(&project).expect("it is read");
+        let policy = policy(&project, Privacy::Private, &entries);
+        let protected: Vec<&str> =
+            policy.protect.iter().map(|path| path.strip_prefix(&project).unwrap().to_str().unwrap()).collect();
+        let husky = kept.map(|name| name.trim_end_matches('/').trim_end_matches("/pre-commit"));
+        assert_eq!(protected, husky);
+    }
+
+    #[test]
+    fn what_a_command_makes_others_obey_is_named() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let project = folder.path().canonicalize().expect("it is there");
+        make(
+            &project,
+            &["src/config", "src/hooks/x", ".git/rebase-merge/git-rebase-todo", ".git/HEAD", ".git/objects/"],
+        );
+        let before = stamps(&project).expect("it is read");
+        assert_eq!(newly_obeyed(&before, &before), Vec::<String>::new());
+        // A folder becomes a bare repository by what is put beside.
+        make(
+            &project,
+            &["src/HEAD", "src/objects/", ".cargo/config.toml", ".git/sequencer/todo", ".git/index", "lib/.git"],
+        );
+        std::fs::write(project.join(".git/rebase-merge/git-rebase-todo"), "exec touch x\n").expect("a file");
+        let named = newly_obeyed(&before, &stamps(&project).expect("it is read"));
+        let named: Vec<&str> = named.iter().map(|path| path.strip_prefix(project.to_str().unwrap()).unwrap()).collect();
+        assert_eq!(
+            named,
+            [
+                "/.cargo/config.toml",
+                "/.git/rebase-merge/git-rebase-todo",
+                "/.git/sequencer/todo",
+                "/lib/.git",
+                "/src/config",
+                "/src/hooks"
+            ]
+        );
+    }
+
+    #[test]
+    fn the_gates_guard_whatever_a_command_may_not_change() {
+        let scope = scope(Path::new("/p"), Privacy::Open);
+        for name in OBEYED {
+            let path = format!("/p/{name}");
+            let guards = |path: &str| crate::domain::gate::place::guarded(path, &scope).is_some();
+            assert!(guards(&path) || guards(&format!("{path}/x")), "{name}");
+        }
     }
 }

@@ -186,10 +186,7 @@ const GUARDED_NAMES: &[&str] = &[
 
 /// Folders whose content runs or decides what runs. Compared as parts of the path.
 const GUARDED_FOLDERS: &[&str] = &[
-    ".git/hooks/",
-    ".git/config",
-    ".git/info/attributes",
-    ".git/modules/",
+    ".git/",
     ".husky/",
     ".githooks/",
     ".vscode/",
@@ -241,8 +238,6 @@ const GUARDED_FOLDERS: &[&str] = &[
     "bin/activate",
     ".venv/bin/",
     "node_modules/.bin/",
-    ".git/info/",
-    ".git/worktrees/",
     ".woodpecker/",
     ".buildkite/",
     ".forgejo/",
