@@ -237,23 +237,33 @@ With a prefix argument (KEEP), take the property off the heading, too."
   (mapc #'delete-overlay passepartout-context--marks)
   (setq passepartout-context--marks nil))
 
+(defun passepartout-context--buffers ()
+  "Return a table of the buffers that visit files, by the files' names.
+No file is looked at: of hundreds of headings each would be, otherwise."
+  (let ((buffers (make-hash-table :test #'equal)))
+    (dolist (buffer (buffer-list) buffers)
+      (dolist (name (list (buffer-local-value 'buffer-file-truename buffer)
+                          (buffer-file-name buffer)))
+        (when name
+          (puthash (expand-file-name name) buffer buffers))))))
+
 (defun passepartout-context--mark (nodes)
   "Mark those of NODES that are in, where the user wants marks."
   (passepartout-context--unmark)
   (when (bound-and-true-p passepartout-context-marks-mode)
-    (dolist (node nodes)
-      (let ((buffer (and (plist-get node :file)
-                         (not (eq (plist-get node :rendered) :out))
-                         (find-buffer-visiting (plist-get node :file)))))
-        (when buffer
-          (with-current-buffer buffer
-            (save-restriction
-              (widen)
-              (let ((place (byte-to-position (1+ (plist-get node :byte)))))
-                (when place
-                  (push (passepartout-context--overlay
-                         place (plist-get node :rendered))
-                        passepartout-context--marks))))))))))
+    (let ((buffers (passepartout-context--buffers)))
+      (dolist (node nodes)
+        (let ((buffer (and (not (eq (plist-get node :rendered) :out))
+                           (gethash (plist-get node :file) buffers))))
+          (when buffer
+            (with-current-buffer buffer
+              (save-restriction
+                (widen)
+                (let ((place (byte-to-position (1+ (plist-get node :byte)))))
+                  (when place
+                    (push (passepartout-context--overlay
+                           place (plist-get node :rendered))
+                          passepartout-context--marks)))))))))))
 
 (defun passepartout-context--overlay (place rendered)
   "Return an overlay at PLACE that shows how a heading is RENDERED."

@@ -14,6 +14,7 @@ mod context;
 mod documents;
 mod embed;
 mod engine;
+mod explained;
 mod faults;
 mod focus;
 mod folders;

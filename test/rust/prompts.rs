@@ -1,28 +1,26 @@
-//! How a prompt is put together: what stands first and stays, what gives way when there is no room, and what is explained.
+//! How a prompt is put together: what stands first and stays, and what gives way when there is no room.
 
-use crate::support::engine::{Home, ask, ask_from, origin, provide, waiting};
+use crate::support::engine::{Home, ask, provide};
 use crate::support::fake_server::{Dialect, FakeServer, Reply};
 use passepartout::domain::label::Privacy;
 use passepartout::domain::port::CountTokens;
-use passepartout::domain::signal::{Origin, Role, Said, Source};
+use passepartout::domain::signal::{Role, Said};
 use passepartout::domain::turn::earlier::{Earlier, collapse};
 use passepartout::edge::engine::Engine;
-use passepartout::edge::engine::explain::{Pin, dropped_lines, why};
 use passepartout::edge::engine::focus::Turnabout;
-use passepartout::edge::engine::inspect::Proof;
 use passepartout::edge::engine::slices::Wanted;
 use passepartout::edge::engine::turns::Ask;
 use passepartout::edge::identity;
 use passepartout::edge::tokens::Tokens;
 use serde_json::json;
 
-const BOAT: &str = "* Boat\n:PROPERTIES:\n:ID: boat\n:END:\n** TODO Order timber\nDEADLINE: <2026-03-02 Mon 11:30>\n\
+pub const BOAT: &str = "* Boat\n:PROPERTIES:\n:ID: boat\n:END:\n** TODO Order timber\nDEADLINE: <2026-03-02 Mon 11:30>\n\
                     :PROPERTIES:\n:ID: timber\n:END:\nLarch for the deck.\n* Garden :project:\n** Beans\n\
                     :PROPERTIES:\n:ID: beans\n:END:\nRunner beans by the wall.\n";
 /// A skill of the user's own: what it mandates are rules of the user.
 const OWN: &str = "#+TITLE: House rules\n* Mandates\nNever order anything on a Sunday.\n** Of beans\n:PROPERTIES:\n:WHEN: words:beans\n:END:\nBeans are climbers.\n";
 
-fn says(text: &str) -> Reply {
+pub fn says(text: &str) -> Reply {
     Reply::answer(Dialect::OpenAi, &[text], &[])
 }
 
@@ -39,7 +37,7 @@ fn own_rules(home: &Home) {
 }
 
 /// Puts point into a heading.
-fn point(engine: &Engine, home: &Home, word: &str) {
+pub fn point(engine: &Engine, home: &Home, word: &str) {
     let at = home.read_file("boat.org").find(word).expect("the word is there");
     engine.focus_at(&home.file("boat.org"), at).expect("a heading");
 }
@@ -289,125 +287,4 @@ async fn a_slice_is_used_again_while_nothing_that_it_is_made_from_changes() {
     engine.take_buffer(&home.file("boat.org"), private.into(), &|| true).expect("it can be read");
     let elsewhere = engine.slice(Wanted { query: Some("beans?"), may_see: Privacy::Open, ..wanted });
     assert!(elsewhere.nodes().all(|node| node.id.as_str() != "beans"), "{elsewhere:?}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn what_the_user_pins_is_in_and_what_the_user_drops_is_out_and_each_is_explained() {
-    let kept = BOAT.replace(":ID: beans\n", ":ID: beans\n:PP_CONTEXT: in\n");
-    let private = "* Diary :private:\n:PROPERTIES:\n:ID: diary\n:END:\nWood smoke.\n";
-    let home = Home::new(&[("boat.org", &kept), ("diary.org", private)]);
-    let engine = home.served(&FakeServer::start([says("Larch.")]), &["fake"], true).await;
-    engine.wait_until_filled();
-    let id = |name: &str| passepartout::domain::id::NodeId::new(name);
-    let told = |query: &str, may_see: Privacy| {
-        let explained = engine.explained_context(Some(query), may_see);
-        ["timber", "beans", "diary", "boat"].map(|name| why(&explained.nodes, &id(name)))
-    };
-    let [timber, beans, diary, _] = told("larch for the deck", Privacy::Open);
-    assert!(timber.starts_with("timber: full, words 1.00, "), "{timber}");
-    assert!(beans.starts_with("beans: full, pinned, "), "{beans}");
-    assert!(diary.starts_with("diary: not considered;"), "what may not leave is never a candidate: {diary}");
-    engine.pin(&id("timber"), Pin::Out).expect("it is there");
-    engine.pin(&id("beans"), Pin::Out).expect("it is there");
-    engine.pin(&id("diary"), Pin::In).expect("it is there");
-    let [timber, beans, diary, _] = told("larch for the deck", Privacy::Open);
-    assert_eq!(
-        [timber, beans, diary],
-        ["timber: left out, left out by you", "beans: left out, left out by you", "diary: left out, private"]
-    );
-    let [.., diary, _] = told("larch for the deck", Privacy::Private);
-    assert!(diary.contains("diary: full, pinned, "), "{diary}");
-    // The node in focus is in, whatever was dropped.
-    point(&engine, &home, "timber");
-    let [timber, _, _, boat] = told("larch for the deck", Privacy::Open);
-    assert!(timber.starts_with("timber: full, focus, "), "{timber}");
-    assert!(boat.contains("boat: title in the outline, "), "{boat}");
-    assert!(engine.pin(&id("nowhere"), Pin::In).is_err());
-    for pin in ["timber", "beans", "diary"] {
-        engine.pin(&id(pin), Pin::Neither).expect("it is there");
-    }
-    let [_, beans, ..] = told("larch for the deck", Privacy::Open);
-    assert!(beans.starts_with("beans: full, pinned, "), "the property counts again: {beans}");
-    // Without a question it is of the last one, and the parts are told with what they take.
-    let _ = home.ask(&engine, "which wood for the deck?").await;
-    let explained = engine.explained_context(None, Privacy::Private);
-    assert_eq!(explained.query, "which wood for the deck?");
-    let names: Vec<&str> = explained.sections.iter().map(|(name, _)| *name).collect();
-    assert_eq!(
-        names,
-        ["tools", "identity", "how it works", "mandates", "outline", "time", "configuration", "notes", "log"]
-    );
-    assert!(explained.sections.iter().all(|(_, tokens)| *tokens > 0));
-    assert!(dropped_lines(&explained.nodes).iter().all(|line| line.contains(": left out, ")));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn what_is_pinned_is_kept_on_the_heading_by_a_plan() {
-    let home = Home::new(&[("boat.org", BOAT)]);
-    let engine = home.served(&FakeServer::start([]), &["fake"], true).await;
-    let id = passepartout::domain::id::NodeId::new("beans");
-    let kept = engine.keep_pin(&origin(), &id, Pin::Out, engine.new_turn()).await.expect("it may be asked for");
-    assert_eq!(kept.report.plans.len(), 1, "{kept:?}");
-    assert!(!home.read_file("boat.org").contains("PP_CONTEXT"), "it waits");
-    home.approve(&engine, &waiting(&engine)).await.expect("it is approved");
-    assert!(home.read_file("boat.org").contains(":PP_CONTEXT: out\n"), "{}", home.read_file("boat.org"));
-    let explained = engine.explained_context(Some("beans"), Privacy::Private);
-    assert_eq!(why(&explained.nodes, &id), "beans: left out, left out by you");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_request_is_shown_byte_for_byte_before_and_after_it_was_sent() {
-    let home = Home::new(&[
-        ("boat.org", BOAT),
-        ("diary.org", "* Diary :private:\nNobody but me may ever read what is said in here of the harbour.\n"),
-    ]);
-    let key = concat!("ghp", "_", "16C7e42F292c6912E7710c838347Ae178B4a");
-    std::fs::write(home.file("key.org"), format!("* The key of the boat house\nIt is {key} and larch.\n"))
-        .expect("it is written");
-    let server = FakeServer::start(["Larch.", "Larch."].map(says));
-    let engine = home.served(&server, &["fake"], false).await;
-    engine.wait_until_filled();
-    let none = engine.inspect_last(&origin().session).await.expect_err("nothing was sent yet");
-    assert!(none.contains("nothing was sent"), "{none}");
-    let _ = home.ask(&engine, "hello").await;
-    home.approve(&engine, &waiting(&engine)).await.expect("the first contact is confirmed");
-    let question = "which wood for the boat house?";
-    let before = engine.inspect_next(ask(question)).await.expect("it can be shown");
-    assert_eq!(server.requests().len(), 1, "nothing is sent in order to show it");
-    let (done, _) = home.ask(&engine, question).await;
-    assert_eq!(done.report.text, "Larch.", "{done:?}");
-    let after = engine.inspect_last(&origin().session).await.expect("it can be shown");
-    let sent = server.requests().remove(1);
-    let body = sent.body.clone();
-    let (head, shown) = after.text.split_once("\n\n").expect("headers and a body");
-    assert_eq!(shown, body, "byte for byte");
-    assert_eq!(before.text.split_once("\n\n").expect("a body").1, body, "before as after");
-    assert!(head.contains("content-type: application/json"), "{head}");
-    assert_eq!((after.provider.as_str(), before.sent, after.sent.is_some()), ("fake", None, true));
-    // What is private is not in it, and what is secret is marked.
-    assert_eq!((after.kept_out, after.proof), (1, Proof::Absent));
-    assert!(!body.contains("harbour") && !body.contains(key), "{body}");
-    assert!(after.redacted > 0 && body.contains('⟨'), "{body}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn where_nobody_can_be_asked_an_unconfirmed_provider_is_skipped_and_said() {
-    let home = Home::new(&[("boat.org", BOAT)]);
-    let server = FakeServer::start([says("no")]);
-    let engine = home
-        .engine_with(|config| {
-            provide(config, &[("fake", &server, false)], &["fake", "recall"]);
-            config.attended = false;
-        })
-        .await;
-    home.read(&engine).await;
-    let from = Origin { source: Source::Cli, ..origin() };
-    let done = engine.ask(ask_from(from, "open tasks"), engine.new_turn(), &mut |_| {}).await;
-    assert_eq!(done.report.answered_by.map(|(provider, _)| provider).as_deref(), Some("recall"));
-    assert_eq!((server.requests().len(), engine.plans(true).len()), (0, 0));
-    let lines = engine.log_lines(50);
-    assert!(lines.iter().any(|line| line.text.contains("fake: not asked: it was never contacted before")), "{lines:?}");
-    // An Emacs that joins such a core can be asked.
-    let (asked, _) = home.ask(&engine, "open tasks").await;
-    assert_eq!((server.requests().len(), asked.report.plans.len()), (0, 1), "{asked:?}");
 }

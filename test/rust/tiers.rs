@@ -423,3 +423,16 @@ proptest! {
         prop_assert_eq!(lost.opens, opens, "{:?}\n{}->\n{}", lost, before, after);
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_stored_is_taken_back_all_the_same_and_said() {
+    let home = Home::new(&[("notes.org", NOTES)]);
+    let server = FakeServer::start([says("One."), says("Two.")]);
+    let engine = elsewhere(&home, &server).await;
+    known(&home, &engine).await;
+    let _ = home.ask(&engine, "/share").await;
+    engine.close().await;
+    let said = home.ask(&engine, "/unshare").await.0.report.text;
+    assert!(said.contains("stay here again") && said.contains("It could not be stored ("), "{said}");
+    assert!(said.ends_with("it holds until Emacs ends. Say /unshare again then."), "{said}");
+}

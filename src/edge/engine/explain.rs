@@ -7,21 +7,21 @@ use crate::domain::context::reason::Reason;
 use crate::domain::id::{NodeId, TurnId};
 use crate::domain::label::{Labels, Privacy};
 use crate::domain::port::Locality;
-use crate::domain::signal::{Body, Depth, Origin, Sensor, Signal};
+use crate::domain::signal::{Origin, Sensor, Source};
 use crate::domain::skill::offered;
 use crate::domain::skill::trigger::SignalFacts;
 use crate::domain::tool::Tool;
 use crate::domain::turn::prompt::{Briefing, Lean, sections};
-use crate::domain::turn::{Commanded, Start};
 use crate::edge::engine::Engine;
 use crate::edge::engine::briefing::{Briefings, Told};
 use crate::edge::engine::record::Finished;
-use crate::edge::engine::skilled::Setting;
 use crate::edge::engine::slices::Wanted;
-use crate::edge::thread::aside;
 use serde_json::{Map, Value};
 use std::collections::HashSet;
 use std::sync::Arc;
+
+/// Why a channel without that right changes nothing.
+const NOTHING: &str = "this channel may not ask for anything";
 
 /// What is to become of a node in contexts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,9 +105,10 @@ impl Considered {
 }
 
 impl Engine {
-    /// Explains what a model would be told of a question, or of the last one; for a reader who may see so much.
-    pub fn explained_context(&self, query: Option<&str>, may_see: Privacy) -> Explained {
-        let query = query.map(str::to_string).or_else(|| self.asked.lock().clone()).unwrap_or_default();
+    /// Explains what a model would be told of a question, or of the last one that `origin` may know; for a reader who
+    /// may see so much.
+    pub fn explained_context(&self, origin: &Origin, query: Option<&str>, may_see: Privacy) -> Explained {
+        let query = query.map(str::to_string).or_else(|| self.last_asked(origin)).unwrap_or_default();
         let (focus, now, max_tokens) = (self.focus(), self.clock.wall(), self.memory_budget());
         let wanted = Wanted { query: Some(&query), focus: focus.as_ref(), now, may_see, max_tokens };
         // Its reasons tell minutes: it is made anew.
@@ -132,6 +133,14 @@ impl Engine {
         let (briefing, offered) = self.briefing_now(&query, may_see, &project);
         let sections = sections(&briefing, &offered, now, self.tokens.as_ref());
         Explained { query, focus, may_see, nodes, sections, budget: max_tokens }
+    }
+
+    /// Returns the question that was asked last: in the channel's own conversation, or in any for Emacs, whose buffers
+    /// belong to one human.
+    fn last_asked(&self, origin: &Origin) -> Option<String> {
+        let asked = self.asked.lock();
+        let (session, text) = asked.as_ref()?;
+        (origin.source == Source::Emacs || *session == origin.session).then(|| text.clone())
     }
 
     /// Returns what a model would be told beside a question, and the tools that it would be told of.
@@ -169,8 +178,11 @@ impl Engine {
     /// Has a node in every context of this session, or in none, or as it comes.
     ///
     /// # Errors
-    /// When there is no such node.
-    pub fn pin(&self, id: &NodeId, pin: Pin) -> Result<(), String> {
+    /// When there is no such node, or the channel may not ask for anything.
+    pub fn pin(&self, origin: &Origin, id: &NodeId, pin: Pin) -> Result<(), String> {
+        if !origin.rights.propose {
+            return Err(NOTHING.to_string());
+        }
         if self.view().get(id).is_none() {
             return Err(format!("there is no heading with the id {id}"));
         }
@@ -195,7 +207,7 @@ impl Engine {
         turn: TurnId,
     ) -> Result<Finished, String> {
         if !origin.rights.propose {
-            return Err("this channel may not ask for anything".to_string());
+            return Err(NOTHING.to_string());
         }
         let mut args = Map::new();
         args.insert("id".to_string(), id.to_string().into());
@@ -209,18 +221,6 @@ impl Engine {
         let why = "You asked to keep on the heading whether models are told of it.";
         let action = Action::new(&self.toolbox(), "org-set-property", args, Some(why), Labels::USER);
         let action = action.map_err(|wrong| wrong.0)?;
-        let _alone = self.alone(&origin.session).await;
-        let began = self.clock.now();
-        self.doings.begin(&turn, &origin.session, Vec::new());
-        let line = format!("context {id}");
-        let body = Body::UserCommand { line: line.clone() };
-        let (depth, labels) = (Depth::outermost(), Labels::USER);
-        let signal = Signal { origin: origin.clone(), depth, turn: turn.clone(), at: began, labels, body };
-        let (engine, session, sees) = (self.clone(), origin.session.clone(), origin.rights.see_private);
-        let scope = aside(move || engine.scope(&session, None, sees)).await;
-        let start = Start::Commanded(Box::new(Commanded { signal, action, approval: None }));
-        let (report, under) = self.run(start, None, &scope, &mut |_| {}).await;
-        let setting = Setting { project: Some(scope.project), under: Some(under) };
-        Ok(self.finish(turn, origin.session.clone(), began, line, report, &setting).await)
+        Ok(self.commanded(origin, turn, format!("context {id}"), action).await)
     }
 }

@@ -3,13 +3,13 @@
 use crate::domain::id::SessionId;
 use crate::domain::label::{Labels, Privacy};
 use crate::domain::port::{Locality, Message, Prompt};
-use crate::domain::signal::Role;
+use crate::domain::signal::{Origin, Role, Source};
 use crate::domain::turn::Conversation;
 use crate::domain::turn::prompt::made;
 use crate::edge::engine::Engine;
 use crate::edge::engine::turns::Ask;
 use crate::edge::provider::config::ProviderConfig;
-use crate::edge::provider::known::{Declared, Place, places};
+use crate::edge::provider::known::Place;
 use crate::edge::provider::shown::shown;
 use crate::edge::thread::aside;
 use std::sync::Arc;
@@ -68,14 +68,15 @@ impl Engine {
         all.push_front(Sent { session, provider, at, prompt: prompt.clone() });
     }
 
-    /// Returns the last request of a conversation, or of any when it sent none.
+    /// Returns the last request of a conversation; in Emacs of any, when it sent none: its buffers belong to one human.
     ///
     /// # Errors
     /// When none was sent since the start, or it cannot be shown.
-    pub async fn inspect_last(self: &Arc<Self>, session: &SessionId) -> Result<Inspected, String> {
+    pub async fn inspect_last(self: &Arc<Self>, origin: &Origin) -> Result<Inspected, String> {
         let found = {
             let all = self.sent_last.lock();
-            let sent = all.iter().find(|sent| sent.session == *session).or(all.front());
+            let own = all.iter().find(|sent| sent.session == origin.session);
+            let sent = own.or_else(|| all.front().filter(|_| origin.source == Source::Emacs));
             sent.map(|sent| (sent.provider.clone(), sent.at, sent.prompt.clone()))
         };
         let (provider, at, prompt) = found.ok_or("nothing was sent to a model since the start")?;
@@ -153,9 +154,7 @@ impl Engine {
     }
 
     fn provider_config(&self, name: &str) -> Option<ProviderConfig> {
-        let declared: Vec<Declared> = self.config.providers.iter().map(Declared::from).collect();
-        let order = self.config.cascade.clone().unwrap_or_default();
-        places(&order, &declared, &self.vault).into_iter().find_map(|place| match place {
+        self.places().into_iter().find_map(|place| match place {
             Place::Asked(config) if config.name == name => Some(config),
             Place::Asked(_) | Place::Recall | Place::Left { .. } => None,
         })

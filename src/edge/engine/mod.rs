@@ -216,7 +216,7 @@ pub struct Engine {
     /// What was sent or would be, as it was shown last to whom.
     pub(super) inspected: Mutex<Option<(SessionId, inspect::Inspected)>>,
     /// What was asked last.
-    pub(super) asked: Mutex<Option<String>>,
+    pub(super) asked: Mutex<Option<(SessionId, String)>>,
     /// The last slices of memory that were assembled.
     pub(super) slices: Mutex<slices::Slices>,
     /// How many tokens providers count for one of ours, by their names.

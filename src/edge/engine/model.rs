@@ -260,7 +260,7 @@ impl Engine {
     }
 
     /// Returns what places the settings give providers.
-    fn places(&self) -> Vec<Place> {
+    pub(super) fn places(&self) -> Vec<Place> {
         let settings = self.providers.read();
         let declared: Vec<Declared> = settings.declared.iter().map(Declared::from).collect();
         places(settings.cascade.as_deref().unwrap_or_default(), &declared, &self.vault)

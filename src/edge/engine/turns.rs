@@ -69,7 +69,7 @@ impl Engine {
         };
         self.mark_private(&ask.origin.session, privacy);
         self.recall_shared(&ask.origin.session).await;
-        *self.asked.lock() = Some(ask.text.clone());
+        *self.asked.lock() = Some((ask.origin.session.clone(), ask.text.clone()));
         let signal = Signal {
             origin: ask.origin.clone(),
             depth: Depth::outermost(),

@@ -19,7 +19,7 @@ use std::sync::Arc;
 pub(super) async fn pin(engine: &Arc<Engine>, origin: &Origin, payload: &Sexp) -> Result<Plist, String> {
     let id = NodeId::new(payload.text_at("id").unwrap_or(""));
     let pin = payload.name_at("pin").and_then(Pin::read).ok_or("a heading is pinned in, out or neither")?;
-    engine.pin(&id, pin)?;
+    engine.pin(origin, &id, pin)?;
     if !payload.flag_at("keep") {
         return Ok(Plist::new());
     }
@@ -41,7 +41,7 @@ pub(super) async fn inspect(engine: &Arc<Engine>, origin: &Origin, payload: &Sex
                 engine.mark_private(&origin.session, privacy_at(payload));
                 engine.inspect_next(asked(origin.clone(), payload, &str::to_string)).await?
             }
-            None => engine.inspect_last(&origin.session).await?,
+            None => engine.inspect_last(origin).await?,
         };
         *engine.inspected.lock() = Some((origin.session.clone(), inspected));
     }
@@ -77,7 +77,7 @@ pub(super) fn context(engine: &Engine, origin: &Origin, payload: &Sexp) -> Plist
         Some(_) | None => engine.seen_by_first(),
     };
     let may_see = if origin.rights.see_private { asked } else { asked.min(Privacy::Open) };
-    let explained = engine.explained_context(payload.text_at("query"), may_see);
+    let explained = engine.explained_context(origin, payload.text_at("query"), may_see);
     let sections =
         explained.sections.iter().map(|(name, tokens)| Sexp::list([Sexp::text(*name), Sexp::int(*tokens as i64)]));
     let left = explained.nodes.len().saturating_sub(MOST_CONSIDERED);

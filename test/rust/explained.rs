@@ -1,0 +1,167 @@
+//! What is explained to the user: which headings a model would be told of and why, and the exact request.
+
+use crate::prompts::{BOAT, point, says};
+use crate::support::engine::{Home, ask, ask_from, origin, provide, waiting};
+use crate::support::fake_server::FakeServer;
+use passepartout::domain::id::{NodeId, SessionId};
+use passepartout::domain::label::Privacy;
+use passepartout::domain::sexp::reader::Sexp;
+use passepartout::domain::signal::{Origin, Rights, Source};
+use passepartout::edge::engine::explain::{Pin, dropped_lines, why};
+use passepartout::edge::engine::inspect::Proof;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_user_pins_is_in_and_what_the_user_drops_is_out_and_each_is_explained() {
+    let kept = BOAT.replace(":ID: beans\n", ":ID: beans\n:PP_CONTEXT: in\n");
+    let private = "* Diary :private:\n:PROPERTIES:\n:ID: diary\n:END:\nWood smoke.\n";
+    let home = Home::new(&[("boat.org", &kept), ("diary.org", private)]);
+    let engine = home.served(&FakeServer::start([says("Larch.")]), &["fake"], true).await;
+    engine.wait_until_filled();
+    let id = |name: &str| NodeId::new(name);
+    let told = |query: &str, may_see: Privacy| {
+        let explained = engine.explained_context(&origin(), Some(query), may_see);
+        ["timber", "beans", "diary", "boat"].map(|name| why(&explained.nodes, &id(name)))
+    };
+    let [timber, beans, diary, _] = told("larch for the deck", Privacy::Open);
+    assert!(timber.starts_with("timber: full, words 1.00, "), "{timber}");
+    assert!(beans.starts_with("beans: full, pinned, "), "{beans}");
+    assert!(diary.starts_with("diary: not considered;"), "what may not leave is never a candidate: {diary}");
+    engine.pin(&origin(), &id("timber"), Pin::Out).expect("it is there");
+    engine.pin(&origin(), &id("beans"), Pin::Out).expect("it is there");
+    engine.pin(&origin(), &id("diary"), Pin::In).expect("it is there");
+    let [timber, beans, diary, _] = told("larch for the deck", Privacy::Open);
+    assert_eq!(
+        [timber, beans, diary],
+        ["timber: left out, left out by you", "beans: left out, left out by you", "diary: left out, private"]
+    );
+    let [.., diary, _] = told("larch for the deck", Privacy::Private);
+    assert!(diary.contains("diary: full, pinned, "), "{diary}");
+    // The node in focus is in, whatever was dropped.
+    point(&engine, &home, "timber");
+    let [timber, _, _, boat] = told("larch for the deck", Privacy::Open);
+    assert!(timber.starts_with("timber: full, focus, "), "{timber}");
+    assert!(boat.contains("boat: title in the outline, "), "{boat}");
+    assert!(engine.pin(&origin(), &id("nowhere"), Pin::In).is_err());
+    for pin in ["timber", "beans", "diary"] {
+        engine.pin(&origin(), &id(pin), Pin::Neither).expect("it is there");
+    }
+    let [_, beans, ..] = told("larch for the deck", Privacy::Open);
+    assert!(beans.starts_with("beans: full, pinned, "), "the property counts again: {beans}");
+    // Without a question it is of the last one, and the parts are told with what they take.
+    let _ = home.ask(&engine, "which wood for the deck?").await;
+    let explained = engine.explained_context(&origin(), None, Privacy::Private);
+    assert_eq!(explained.query, "which wood for the deck?");
+    let names: Vec<&str> = explained.sections.iter().map(|(name, _)| *name).collect();
+    assert_eq!(
+        names,
+        ["tools", "identity", "how it works", "mandates", "outline", "time", "configuration", "notes", "log"]
+    );
+    assert!(explained.sections.iter().all(|(_, tokens)| *tokens > 0));
+    assert!(dropped_lines(&explained.nodes).iter().all(|line| line.contains(": left out, ")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_pinned_is_kept_on_the_heading_by_a_plan() {
+    let home = Home::new(&[("boat.org", BOAT)]);
+    let engine = home.served(&FakeServer::start([]), &["fake"], true).await;
+    let id = NodeId::new("beans");
+    let kept = engine.keep_pin(&origin(), &id, Pin::Out, engine.new_turn()).await.expect("it may be asked for");
+    assert_eq!(kept.report.plans.len(), 1, "{kept:?}");
+    assert!(!home.read_file("boat.org").contains("PP_CONTEXT"), "it waits");
+    home.approve(&engine, &waiting(&engine)).await.expect("it is approved");
+    assert!(home.read_file("boat.org").contains(":PP_CONTEXT: out\n"), "{}", home.read_file("boat.org"));
+    let explained = engine.explained_context(&origin(), Some("beans"), Privacy::Private);
+    assert_eq!(why(&explained.nodes, &id), "beans: left out, left out by you");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_is_shown_byte_for_byte_before_and_after_it_was_sent() {
+    let home = Home::new(&[
+        ("boat.org", BOAT),
+        ("diary.org", "* Diary :private:\nNobody but me may ever read what is said in here of the harbour.\n"),
+    ]);
+    let key = concat!("ghp", "_", "16C7e42F292c6912E7710c838347Ae178B4a");
+    std::fs::write(home.file("key.org"), format!("* The key of the boat house\nIt is {key} and larch.\n"))
+        .expect("it is written");
+    let server = FakeServer::start(["Larch.", "Larch."].map(says));
+    let engine = home.served(&server, &["fake"], false).await;
+    engine.wait_until_filled();
+    let none = engine.inspect_last(&origin()).await.expect_err("nothing was sent yet");
+    assert!(none.contains("nothing was sent"), "{none}");
+    let _ = home.ask(&engine, "hello").await;
+    home.approve(&engine, &waiting(&engine)).await.expect("the first contact is confirmed");
+    let question = "which wood for the boat house?";
+    let before = engine.inspect_next(ask(question)).await.expect("it can be shown");
+    assert_eq!(server.requests().len(), 1, "nothing is sent in order to show it");
+    let (done, _) = home.ask(&engine, question).await;
+    assert_eq!(done.report.text, "Larch.", "{done:?}");
+    let after = engine.inspect_last(&origin()).await.expect("it can be shown");
+    let sent = server.requests().remove(1);
+    let body = sent.body.clone();
+    let (head, shown) = after.text.split_once("\n\n").expect("headers and a body");
+    assert_eq!(shown, body, "byte for byte");
+    assert_eq!(before.text.split_once("\n\n").expect("a body").1, body, "before as after");
+    assert!(head.contains("content-type: application/json"), "{head}");
+    assert_eq!((after.provider.as_str(), before.sent, after.sent.is_some()), ("fake", None, true));
+    // What is private is not in it, and what is secret is marked.
+    assert_eq!((after.kept_out, after.proof), (1, Proof::Absent));
+    assert!(!body.contains("harbour") && !body.contains(key), "{body}");
+    assert!(after.redacted > 0 && body.contains('⟨'), "{body}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_nobody_can_be_asked_an_unconfirmed_provider_is_skipped_and_said() {
+    let home = Home::new(&[("boat.org", BOAT)]);
+    let server = FakeServer::start([says("no")]);
+    let engine = home
+        .engine_with(|config| {
+            provide(config, &[("fake", &server, false)], &["fake", "recall"]);
+            config.attended = false;
+        })
+        .await;
+    home.read(&engine).await;
+    let from = Origin { source: Source::Cli, ..origin() };
+    let done = engine.ask(ask_from(from, "open tasks"), engine.new_turn(), &mut |_| {}).await;
+    assert_eq!(done.report.answered_by.map(|(provider, _)| provider).as_deref(), Some("recall"));
+    assert_eq!((server.requests().len(), engine.plans(true).len()), (0, 0));
+    let lines = engine.log_lines(50);
+    assert!(lines.iter().any(|line| line.text.contains("fake: not asked: it was never contacted before")), "{lines:?}");
+    // An Emacs that joins such a core can be asked.
+    let (asked, _) = home.ask(&engine, "open tasks").await;
+    assert_eq!((server.requests().len(), asked.report.plans.len()), (0, 1), "{asked:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_to_a_provider_that_was_set_up_while_running_is_shown() {
+    let home = Home::new(&[("boat.org", BOAT)]);
+    let server = FakeServer::start([says("Larch.")]);
+    let engine = home.engine().await;
+    home.read(&engine).await;
+    let settings =
+        format!("(:providers ((\"late\" :url \"{}/v1\" :model \"m\" :local t)) :cascade (\"late\"))", server.url());
+    assert_eq!(engine.follow_providers(&Sexp::read(&settings).expect("a plist")), ["late"]);
+    let (done, _) = home.ask(&engine, "which wood?").await;
+    assert_eq!(done.report.text, "Larch.", "{done:?}");
+    let shown = engine.inspect_last(&origin()).await.expect("it can be shown");
+    assert_eq!(shown.provider, "late");
+    // What another conversation was told is shown to its human alone.
+    let guest = Origin { session: SessionId("guest".to_string()), source: Source::Cli, ..origin() };
+    assert!(engine.inspect_last(&guest).await.is_err());
+    assert_eq!(shown.text.split_once("\n\n").expect("a body").1, server.requests()[0].body);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_channel_with_fewer_rights_pins_nothing_and_learns_no_question_of_others() {
+    let home = Home::new(&[("boat.org", BOAT)]);
+    let engine = home.served(&FakeServer::start([says("Larch.")]), &["fake"], true).await;
+    let _ = home.ask(&engine, "which wood for my secret hut?").await;
+    let rights = Rights { propose: false, see_private: false, ..Rights::HUMAN };
+    let guest = Origin { session: SessionId("guest".to_string()), rights, source: Source::Client };
+    let refused = engine.pin(&guest, &NodeId::new("beans"), Pin::In).expect_err("it may not");
+    assert!(refused.contains("may not ask for anything"), "{refused}");
+    let told = |origin: &Origin| engine.explained_context(origin, None, Privacy::Open);
+    assert_eq!(told(&guest).query, "");
+    assert_eq!(told(&Origin { session: origin().session, ..guest.clone() }).query, "which wood for my secret hut?");
+    assert_eq!(told(&Origin { session: guest.session, ..origin() }).query, "which wood for my secret hut?");
+    assert!(told(&origin()).nodes.iter().all(|node| node.reason.to_string() != "pinned"));
+}
