@@ -21,6 +21,17 @@ impl Rights {
     pub const HUMAN: Rights = Rights { read: true, propose: true, approve: true, see_private: true };
     /// What nothing has been granted to.
     pub const NONE: Rights = Rights { read: false, propose: false, approve: false, see_private: false };
+
+    /// Returns what a channel with these rights may not do of what `needed` names, in words; `None` when it may do all.
+    pub fn missing(self, needed: Rights) -> Option<&'static str> {
+        let lacks = [
+            (needed.read && !self.read, "this channel may not ask for anything that is kept here"),
+            (needed.propose && !self.propose, "this channel may not ask for anything to be done"),
+            (needed.approve && !self.approve, "this channel may not decide what is done"),
+            (needed.see_private && !self.see_private, "this channel may not see what may be private"),
+        ];
+        lacks.into_iter().find_map(|(lacks, words)| lacks.then_some(words))
+    }
 }
 
 /// The kind of channel that a signal came by. The edge stamps it; a message cannot claim it.

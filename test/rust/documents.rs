@@ -228,9 +228,8 @@ fn the_protocol_has_every_message() {
         before.trim_end().ends_with("=>")
     });
     assert_eq!(sensors.len(), 20, "the list of sensors is closed: {sensors:?}");
-    let runtime = read("src/edge/runtime/requests.rs");
-    let requests = quoted(&runtime, "match action {", "\n    }\n}", |before, after| {
-        before.trim().trim_end_matches('|').trim().is_empty() && (after.contains("=>") || after.trim() == "|")
+    let requests = quoted(&read("src/edge/runtime/request.rs"), "\nrequests! {", "\n}\n", |before, _| {
+        before.trim_end().ends_with('=')
     });
     assert!(requests.contains("rescan") && requests.contains("doctor-fix"), "{requests:?}");
     let settings = quoted(&read("src/edge/config.rs"), "pub fn take_settings", "fn take_provider", |before, after| {

@@ -109,9 +109,11 @@ impl Channel {
     /// Stamps the origin of a message. Of what it claims, only the name of its conversation counts, and that only from
     /// an Emacs: its conversations are chats, which outlive it, and may be open in another.
     pub(super) fn origin(&self, session: Option<&str>) -> Origin {
-        let (source, session) = match self.kind {
-            Kind::Emacs => (Source::Emacs, session.unwrap_or(&self.session)),
-            Kind::Cli => (Source::Cli, self.session.as_str()),
+        let (source, session) = match (self.kind, &self.doubt) {
+            (Kind::Emacs, None) => (Source::Emacs, session.unwrap_or(&self.session)),
+            // What only Emacs may do, it may not.
+            (Kind::Emacs, Some(_)) => (Source::Client, session.unwrap_or(&self.session)),
+            (Kind::Cli, _) => (Source::Cli, self.session.as_str()),
         };
         Origin { source, session: SessionId(session.to_string()), rights: self.rights }
     }

@@ -14,6 +14,7 @@ use crate::edge::engine::{Engine, Notify};
 use crate::edge::peers::{place, pulse};
 use crate::edge::runtime::clients::{Channel, Clients, Kind};
 use crate::edge::runtime::hall::{self, Host};
+use crate::edge::runtime::request::Request;
 use crate::edge::runtime::requests::Asked;
 use crate::edge::runtime::{Ears, Event, Loop, attend, buffers, show, tell};
 use futures_util::future::join_all;
@@ -109,36 +110,6 @@ impl Drop for Answering {
     }
 }
 
-/// The requests that only look at what is there, and of which nothing leaves this machine.
-const LOOKS: [&str; 18] = [
-    "hello",
-    "status",
-    "plans",
-    "plan-page",
-    "plan-argument",
-    "query",
-    "trace",
-    "why",
-    "rules",
-    "log",
-    "doctor",
-    "memory-log",
-    "memory-show",
-    "memory-diff",
-    "memory-page",
-    "blame",
-    // Of a client that joined they do not count.
-    "provider-settings",
-    "org-settings",
-];
-
-/// Returns whether a request only looks: it does not ask the providers, and what it finds goes into no note, as which
-/// notes are private there only the Emacs knows that has them.
-fn only_looks(action: &str, payload: &Sexp) -> bool {
-    let into_a_note = action == "query" && payload.name_at("for") != Some("screen");
-    LOOKS.contains(&action) && !payload.flag_at("providers") && !into_a_note
-}
-
 /// The sensors that begin a turn.
 const BEGIN: [&str; 4] = ["user-input", "user-command", "approval", "denial"];
 
@@ -190,8 +161,11 @@ impl Loop {
     pub(super) fn refuses(&self, Asked { client, origin, payload, seat: _ }: &Asked) -> bool {
         let Some(client) = self.clients.get(client) else { return false };
         let action = payload.name_at("action").unwrap_or("unknown");
-        let open = only_looks(action, payload) && !self.ending;
-        let Some(why) = self.closed_to(client.channel.kind).filter(|_| !open) else { return false };
+        let request = Request::read(payload);
+        let open = request.is_some_and(|request| request.looks(payload)) && !self.ending;
+        let closed = || self.closed_to(client.channel.kind).filter(|_| !open);
+        let lacking = request.and_then(|request| request.refusal(payload, origin.rights)).map(str::to_string);
+        let Some(why) = lacking.or_else(closed) else { return false };
         let answer = Plist::new().text("error", why);
         let answer = match payload.int_at("request") {
             Some(number) => answer.int("request", number),
@@ -388,7 +362,8 @@ mod tests {
             assert!(heard.contains("then ask again"), "by other private tags it goes into a note: {place}: {heard}");
         }
         assert_eq!(room.state.answering, 0);
-        for action in LOOKS {
+        let plain = Sexp::read("(:for :screen)").expect("a plist");
+        for action in Request::ALL.iter().filter(|request| request.looks(&plain)).map(|request| request.name()) {
             room.take(&format!("(:type :request :payload (:action :{action} :request 5 :for :screen))")).await;
             room.until(|event| matches!(event, Event::Answered)).await;
             let heard = room.heard();

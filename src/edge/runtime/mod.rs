@@ -17,6 +17,7 @@ mod opened;
 pub mod outbox;
 mod past;
 mod reading;
+mod request;
 mod requests;
 mod scans;
 pub mod show;

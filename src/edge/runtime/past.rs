@@ -8,6 +8,7 @@ use crate::edge::engine::Engine;
 use crate::edge::engine::past::blame_text;
 use crate::edge::engine::time::{Reach, Wish, preview_name, slice};
 use crate::edge::runtime::reading::Reading;
+use crate::edge::runtime::request::Request;
 use parking_lot::Mutex;
 use std::sync::Arc;
 
@@ -28,10 +29,10 @@ pub(super) async fn log(engine: &Engine, limit: usize) -> Result<Plist, String> 
 }
 
 /// Shows one operation, or what differs between two, or who wrote a heading; a page at a time.
-pub(super) async fn text(engine: &Engine, action: &str, payload: &Sexp) -> Result<Plist, String> {
-    let text = match action {
-        "memory-show" => engine.memory_show(operation(payload, "operation")?).await?,
-        "memory-diff" => {
+pub(super) async fn text(engine: &Engine, request: Request, payload: &Sexp) -> Result<Plist, String> {
+    let text = match request {
+        Request::MemoryShow => engine.memory_show(operation(payload, "operation")?).await?,
+        Request::MemoryDiff => {
             engine.memory_diff(operation(payload, "from-operation")?, operation(payload, "operation")?).await?
         }
         _ => {
@@ -51,11 +52,11 @@ pub(super) async fn preview(
     engine: &Arc<Engine>,
     reading: &Mutex<Reading>,
     origin: &Origin,
-    (action, payload): (&str, &Sexp),
+    (request, payload): (Request, &Sexp),
 ) -> Result<Plist, String> {
-    let wish = match action {
-        "undo" => Wish::Undo(payload.text_at("change").map(str::to_string)),
-        "redo" => Wish::Redo,
+    let wish = match request {
+        Request::Undo => Wish::Undo(payload.text_at("change").map(str::to_string)),
+        Request::Redo => Wish::Redo,
         _ => Wish::Rewind(operation(payload, "operation")?, reach(payload.name_at("reach"))?),
     };
     let preview = engine.preview(origin, wish).await?;

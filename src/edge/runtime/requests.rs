@@ -16,6 +16,7 @@ use crate::edge::runtime::clients::{ClientId, OWN};
 use crate::edge::runtime::hall::Host;
 use crate::edge::runtime::health::Health;
 use crate::edge::runtime::reading::{edit_plan, no_plan, plan_page, plan_token};
+use crate::edge::runtime::request::Request;
 use crate::edge::runtime::{Loop, past, show, status, token, told};
 use crate::edge::thread::aside;
 use crate::edge::walk::canonical_name;
@@ -46,13 +47,13 @@ impl Loop {
         if self.refuses(&asked) {
             return;
         }
-        let place = match asked.payload.name_at("action") {
-            Some("focus") => {
+        let place = match Request::read(&asked.payload) {
+            Some(Request::Focus) => {
                 self.look_where_it_is(asked.client);
                 let point = self.clients.get(&asked.client).and_then(|client| client.point.as_ref());
                 point.map(|(file, _)| file.clone())
             }
-            Some("blame" | "endorse") => asked.payload.text_at("file").map(canonical_name),
+            Some(Request::Blame | Request::Endorse) => asked.payload.text_at("file").map(canonical_name),
             _ => None,
         };
         match place.filter(|file| self.scans.pending(file)) {
@@ -80,14 +81,14 @@ impl Loop {
         let (focus, own) = (client.focus.clone(), client.channel.id == OWN);
         // What is asked for may be kept, shown to a model or printed.
         let astray = self.forget_typed(&payload.to_string());
-        if payload.name_at("action") == Some("rescan") {
+        let request = Request::read(&payload);
+        if request == Some(Request::Rescan) {
             self.read_memex();
         }
         // In the order in which the slices came, so here and not beside the loop.
-        let edited =
-            (payload.name_at("action") == Some("edit-plan")).then(|| client.reading.lock().take_edit(&payload));
+        let edited = (request == Some(Request::EditPlan)).then(|| client.reading.lock().take_edit(&payload));
         // In order, too: what is asked behind a declaration already has the tool.
-        let declared = matches!(payload.name_at("action"), Some("define-tool" | "undefine-tool")).then(|| {
+        let declared = matches!(request, Some(Request::DefineTool | Request::UndefineTool)).then(|| {
             let may = own && self.host == Host::Emacs;
             own_tool(&engine, may, &payload)
         });
@@ -99,29 +100,31 @@ impl Loop {
                 if let Some(declared) = declared {
                     return declared;
                 }
-                match (action.as_str(), edited) {
+                let Some(request) = request else {
+                    return Err(format!("there is no request “{}”", crate::domain::inert::exact(&action)));
+                };
+                match (request, edited) {
                     _ if astray => Err(token::ASTRAY.to_string()),
-                    ("edit-plan", Some(edited)) => edit_plan(&engine, &origin, edited).await,
-                    ("plan-page", _) => plan_page(&engine, &reading, &payload),
-                    ("plan-token", _) => plan_token(&engine, &origin, &reading, &payload),
-                    ("command", _) => command(&engine, &origin, &payload).await,
-                    ("status", _) => Ok(status::now(&engine, busy, health.word(), focus.as_ref()).payload()),
-                    ("org-settings", _) if own => org_settings(&engine, &payload).await,
-                    ("provider-settings", _) if own => {
+                    (Request::EditPlan, Some(edited)) => edit_plan(&engine, &origin, edited).await,
+                    (Request::PlanPage, _) => plan_page(&engine, &reading, &payload),
+                    (Request::PlanToken, _) => plan_token(&engine, &origin, &reading, &payload),
+                    (Request::Command, _) => command(&engine, &origin, &payload).await,
+                    (Request::Status, _) => Ok(status::now(&engine, busy, health.word(), focus.as_ref()).payload()),
+                    (Request::OrgSettings, _) if own => org_settings(&engine, &payload).await,
+                    (Request::ProviderSettings, _) if own => {
                         // What is sent is read before the next message: the names say that it counts.
                         let names = engine.follow_providers(&payload);
                         Ok(Plist::new().texts("providers", names))
                     }
-                    // Those of the owner's Emacs count.
-                    ("provider-settings", _) => Ok(Plist::new()),
-                    // Memory is read by those of the owner's Emacs, and nothing is to be said of that.
-                    ("org-settings", _) => Ok(Plist::new()),
-                    ("undo" | "redo" | "memory-rewind", _) => {
-                        past::preview(&engine, &reading, &origin, (&action, &payload)).await
+                    // Those of the owner's Emacs count: of the others' models none is asked, and memory is read by its
+                    // settings, of which nothing is to be said.
+                    (Request::ProviderSettings | Request::OrgSettings, _) => Ok(Plist::new()),
+                    (Request::Undo | Request::Redo | Request::MemoryRewind, _) => {
+                        past::preview(&engine, &reading, &origin, (request, &payload)).await
                     }
-                    ("memory-page", _) => past::page(&engine, &reading, &payload),
-                    ("memory-do", _) => past::carry_out(&engine, &reading, &origin, &payload).await,
-                    _ => answer(&engine, &origin, &action, &payload, &health).await,
+                    (Request::MemoryPage, _) => past::page(&engine, &reading, &payload),
+                    (Request::MemoryDo, _) => past::carry_out(&engine, &reading, &origin, &payload).await,
+                    _ => answer(&engine, &origin, request, &payload, &health).await,
                 }
             });
             let broke = || Err(BROKE.to_string());
@@ -144,8 +147,8 @@ fn own_tool(engine: &Engine, may: bool, payload: &Sexp) -> Result<Plist, String>
     if !may {
         return Err(ELSEWHERE.to_string());
     }
-    match payload.name_at("action") {
-        Some("define-tool") => engine.define_tool(payload),
+    match Request::read(payload) {
+        Some(Request::DefineTool) => engine.define_tool(payload),
         Some(_) | None => engine.undefine_tool(payload.text_at("name").unwrap_or("")),
     }
     .map(|text| Plist::new().text("text", text))
@@ -200,11 +203,12 @@ fn is_held_back(engine: &Engine, view: &View, text: &str, limit: Option<usize>, 
 }
 
 /// Answers a query.
-fn query(engine: &Engine, payload: &Sexp) -> Plist {
+fn query(engine: &Engine, sees_private: bool, payload: &Sexp) -> Plist {
     let text = payload.text_at("query").unwrap_or("");
     let limit = payload.count_at("limit").map(|limit| limit.clamp(1, MOST_HITS));
     let manner = if payload.flag_at("typing") { Manner::Typing } else { Manner::Whole };
-    let (view, clearance) = (engine.view(), clearance(engine, payload));
+    let clearance = if sees_private { clearance(engine, payload) } else { Privacy::Open };
+    let view = engine.view();
     match engine.query(&view, text, limit, clearance, manner) {
         Ok(answer) => {
             let into_a_note = payload.name_at("for").is_some_and(|what| what.ends_with("note"));
@@ -222,18 +226,18 @@ fn query(engine: &Engine, payload: &Sexp) -> Plist {
 async fn answer(
     engine: &Arc<Engine>,
     origin: &Origin,
-    action: &str,
+    request: Request,
     payload: &Sexp,
     health: &Health,
 ) -> Result<Plist, String> {
     let limit = payload.count_at("limit").unwrap_or(20).min(1_000);
-    match action {
-        "hello" => {
+    match request {
+        Request::Hello => {
             let directories = engine.config.directories.iter().map(|path| path.to_string_lossy().into_owned());
             let hello = Plist::new().text("version", env!("CARGO_PKG_VERSION")).int("protocol", PROTOCOL);
             Ok(hello.texts("directories", directories))
         }
-        "plans" => {
+        Request::Plans => {
             let named: Vec<&str> = payload.list_at("ids").iter().filter_map(Sexp::as_text).take(NAMED).collect();
             let plans = match named.as_slice() {
                 [] => show::newest(engine.plans(payload.flag_at("all"))),
@@ -241,23 +245,23 @@ async fn answer(
             };
             Ok(Plist::new().list("plans", plans.iter().map(|plan| show::plan(plan).build())))
         }
-        "plan-argument" => {
+        Request::PlanArgument => {
             let (id, name) = (payload.text_at("plan").unwrap_or(""), payload.text_at("name").unwrap_or(""));
             let from = payload.count_at("from").unwrap_or(0);
             let slice = engine.with_plan(id, |plan| show::plan_argument(plan, name, from));
             slice.unwrap_or_else(|| Err(no_plan(id)))
         }
-        "query" => {
+        Request::Query => {
             // Reading texts may take a while, and nobody else's request waits for it.
-            let (engine, payload) = (engine.clone(), payload.clone());
-            tokio::task::spawn_blocking(move || query(&engine, &payload)).await.map_err(|_| BROKE.to_string())
+            let (engine, payload, sees) = (engine.clone(), payload.clone(), origin.rights.see_private);
+            tokio::task::spawn_blocking(move || query(&engine, sees, &payload)).await.map_err(|_| BROKE.to_string())
         }
-        "trace" => {
+        Request::Trace => {
             let view = engine.view();
             let turns = engine.turns(limit).await?;
             Ok(Plist::new().list("turns", turns.iter().map(|turn| show::turn(turn, &view).build())))
         }
-        "why" => {
+        Request::Why => {
             // What is named and cannot be read is never taken for nothing, which is the last decision.
             let number = payload.count_at("record").filter(|number| *number > 0).map(|number| number.to_string());
             let unread = |key: &&str| payload.flag_at(key) && payload.text_at(key).is_none();
@@ -270,7 +274,7 @@ async fn answer(
             let named = payload.text_at("plan").or(payload.text_at("hash")).or(number.as_deref());
             Ok(Plist::new().text("text", crate::domain::inert::exact(&engine.why(named).await?)))
         }
-        "rules" => {
+        Request::Rules => {
             let reader = engine.clone();
             let (rules, gaps) = aside(move || (reader.rules(), reader.rule_gaps())).await;
             let rules = rules.into_iter().map(|rule| {
@@ -282,20 +286,22 @@ async fn answer(
             });
             Ok(Plist::new().list("rules", rules).texts("gaps", gaps.iter().map(|gap| crate::domain::inert::exact(gap))))
         }
-        "rule-confirm" => {
+        Request::RuleConfirm => {
             let id = payload.text_at("rule").unwrap_or("");
             let finished = engine.propose_rule(origin, id, engine.new_turn()).await?;
             let text = finished.report.notice.unwrap_or_else(|| "It waits as a flight plan.".to_string());
             let text = crate::domain::inert::exact(&text);
             Ok(Plist::new().text("text", text).texts("plans", finished.report.plans.iter().map(|id| id.0.clone())))
         }
-        "rule-withdraw" => {
+        Request::RuleWithdraw => {
             let said = engine.withdraw_rule(origin, payload.text_at("rule").unwrap_or("")).await?;
             Ok(Plist::new().text("text", crate::domain::inert::exact(&said)))
         }
-        "log" => Ok(Plist::new().list("lines", engine.log_lines(limit).iter().map(|line| show::line(line).build()))),
-        "doctor" | "doctor-fix" => {
-            if action == "doctor-fix" {
+        Request::Log => {
+            Ok(Plist::new().list("lines", engine.log_lines(limit).iter().map(|line| show::line(line).build())))
+        }
+        Request::Doctor | Request::DoctorFix => {
+            if request == Request::DoctorFix {
                 let (mender, check) = (engine.clone(), payload.name_at("check").unwrap_or("").to_string());
                 for line in aside(move || crate::edge::doctor::fix(&mender, &check)).await {
                     engine.say(LogLevel::Info, &line);
@@ -311,24 +317,24 @@ async fn answer(
             engine.tell_status();
             Ok(answer)
         }
-        "focus" => {
+        Request::Focus => {
             let to = Turnabout::parse(payload.text_at("line").unwrap_or("focus"));
             let to = to.ok_or("a focus is moved by focus, unfocus, scope or set")?;
             Ok(Plist::new().text("text", engine.move_focus(origin, to).await?))
         }
-        "context" => {
+        Request::Context => {
             let (explainer, origin, payload) = (engine.clone(), origin.clone(), payload.clone());
             Ok(aside(move || told::context(&explainer, &origin, &payload)).await)
         }
-        "inspect" => told::inspect(engine, origin, payload).await,
-        "context-pin" => told::pin(engine, origin, payload).await,
-        "identity" => {
+        Request::Inspect => told::inspect(engine, origin, payload).await,
+        Request::ContextPin => told::pin(engine, origin, payload).await,
+        Request::Identity => {
             let file = identity::path(&engine.config.settings);
             let shipped = !file.exists();
             let answer = Plist::new().text("file", file.to_string_lossy().into_owned());
             Ok(answer.maybe("text", shipped.then_some(identity::SHIPPED)))
         }
-        "endorse" => {
+        Request::Endorse => {
             let what = match (payload.text_at("id"), payload.text_at("file"), payload.count_at("byte")) {
                 (Some(id), ..) => id.to_string(),
                 (None, Some(file), byte) => node_at(engine, file, byte),
@@ -336,10 +342,24 @@ async fn answer(
             };
             Ok(Plist::new().text("text", engine.endorse(origin, &what).await?))
         }
-        "memory-log" => past::log(engine, payload.count_at("limit").unwrap_or(100).min(10_000)).await,
-        "memory-show" | "memory-diff" | "blame" => past::text(engine, action, payload).await,
-        "rescan" => Ok(Plist::new().text("text", "The memex is being read again.")),
-        other => Err(format!("there is no request “{}”", crate::domain::inert::exact(other))),
+        Request::MemoryLog => past::log(engine, payload.count_at("limit").unwrap_or(100).min(10_000)).await,
+        Request::MemoryShow | Request::MemoryDiff | Request::Blame => past::text(engine, request, payload).await,
+        Request::Rescan => Ok(Plist::new().text("text", "The memex is being read again.")),
+        // Those are answered where they came in.
+        Request::Status
+        | Request::PlanPage
+        | Request::PlanToken
+        | Request::EditPlan
+        | Request::MemoryPage
+        | Request::MemoryRewind
+        | Request::MemoryDo
+        | Request::Undo
+        | Request::Redo
+        | Request::Command
+        | Request::OrgSettings
+        | Request::ProviderSettings
+        | Request::DefineTool
+        | Request::UndefineTool => Err(BROKE.to_string()),
     }
 }
 
