@@ -543,19 +543,23 @@ Where you have not, the environment may."
            (mapcar #'car (default-value 'passepartout-providers))
            nil)))
 
-(defun passepartout-events-send-providers ()
-  "Tell the running core of the providers as they are now."
+(defun passepartout-events-send-providers (&optional names then)
+  "Tell the running core of the providers as they are now.
+The keys of NAMES go along as well.  Once it knows them, THEN is called
+without arguments."
   (passepartout-request
    :provider-settings
    (let ((cascade (default-value 'passepartout-provider-cascade))
          (keys (passepartout-events--keys
-                (passepartout-events--provider-names))))
+                (delete-dups
+                 (append (passepartout-events--provider-names) names nil)))))
      `(:providers ,(default-value 'passepartout-providers)
        ,@(and cascade `(:cascade ,cascade))
        ,@(and keys `(:keys ,keys))))
    (lambda (payload)
      (let ((text (plist-get payload :error)))
-       (when text (message "Passepartout: %s" text))))))
+       (cond (text (message "Passepartout: %s" text))
+             (then (funcall then)))))))
 
 (defun passepartout-events--environment ()
   "Return the variables of this Emacs's environment as an alist.

@@ -90,5 +90,41 @@ such as \"desk\", not %S" name))
         (passepartout-events-send-providers)))
     name))
 
+;;;; The order at run time
+
+(defun passepartout-provider-names ()
+  "Return the names of the providers that can be named in a cascade."
+  (delete-dups
+   (append (passepartout-events--provider-names)
+           (remove "openai-responses"
+                   (mapcar #'car passepartout-events--hosts))
+           (list "ollama" "llamacpp" "recall"))))
+
+;;;###autoload
+(defun passepartout-set-cascade (names &optional keep)
+  "Let the providers NAMES be asked in this order, from the next request on.
+It holds until the core ends; with KEEP non-nil, interactively with a
+prefix argument, until it is taken back.  Without NAMES the order is
+that of the settings again, and nothing is kept.  This comes before
+`passepartout-provider-cascade', and confirms no provider: who may be
+sent what is judged as before."
+  (interactive
+   (list (completing-read-multiple
+          "Providers in their order, with commas (none: as set up): "
+          (passepartout-provider-names))
+         current-prefix-arg))
+  (passepartout-events-send-providers
+   names
+   (lambda ()
+     (passepartout-request
+      :set-cascade
+      (cond ((null names) '(:usual t))
+            (keep `(:cascade ,names :keep t))
+            (t `(:cascade ,names)))
+      (lambda (payload)
+        (message "Passepartout: %s"
+                 (or (plist-get payload :error)
+                     (plist-get payload :text))))))))
+
 (provide 'passepartout-provider)
 ;;; passepartout-provider.el ends here

@@ -28,6 +28,7 @@ pub mod scope;
 pub mod sexp;
 pub mod signal;
 pub mod skill;
+pub mod standing;
 pub mod tool;
 pub mod turn;
 pub mod undo;

@@ -35,9 +35,16 @@ pub struct ProviderSettings {
     pub cascade: Option<Vec<String>>,
     /// Providers as the user set them up.
     pub declared: Vec<ProviderSetting>,
+    /// The names in the order that the user chose at run time; it comes before `cascade`.
+    pub chosen: Option<Vec<String>>,
 }
 
 impl ProviderSettings {
+    /// Returns the names of the cascade, if anybody said any.
+    pub fn names(&self) -> Option<&[String]> {
+        self.chosen.as_deref().or(self.cascade.as_deref())
+    }
+
     /// Takes what a message of Emacs says of them; what it does not name stays.
     pub fn take(&mut self, settings: &Sexp) {
         let cascade: Vec<String> =
@@ -589,7 +596,7 @@ impl Config {
 
     /// Returns the providers and their order.
     pub fn provider_settings(&self) -> ProviderSettings {
-        ProviderSettings { cascade: self.cascade.clone(), declared: self.providers.clone() }
+        ProviderSettings { cascade: self.cascade.clone(), declared: self.providers.clone(), chosen: None }
     }
 
     /// Returns a path with `~` and `$NAME` of this process expanded.

@@ -1,5 +1,6 @@
 //! Model providers against a scripted server: what is sent, what is understood, and what is said when it goes wrong.
 
+mod demoted;
 mod keys;
 mod load;
 mod misdeeds;

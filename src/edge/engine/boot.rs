@@ -224,6 +224,7 @@ pub async fn start_found(boot: Boot, opened: Opened, stop: Arc<AtomicBool>) -> R
             engine.find_changed().await;
         }
     }
+    engine.load_cascade().await;
     engine.set_up_cascade();
     engine.load_factors().await;
     engine.set_up_embedding(keep != Keep::InMemory);

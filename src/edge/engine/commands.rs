@@ -3,8 +3,10 @@
 use crate::domain::id::{SessionId, TurnId};
 use crate::domain::inert::exact;
 use crate::domain::port::{Sink, Streamed};
+use crate::domain::signal::Origin;
 use crate::domain::turn::{Conversation, TurnReport};
 use crate::edge::engine::Engine;
+use crate::edge::engine::cascade::Choice;
 use crate::edge::engine::changes::read_change;
 use crate::edge::engine::decisions::Decided;
 use crate::edge::engine::focus::Turnabout;
@@ -27,6 +29,8 @@ const HELP: &str = "\
 - /undo takes back what the agent changed last, /undo CHANGE one change; /redo does that again
 - /share lets notes whose tags ask first go to models elsewhere, in this conversation only
 - /unshare takes that back from here on; what already went out is gone
+- /cascade says which providers are asked and how they stand; /cascade NAME NAME… sets their order until the program \
+ends, /cascade keep NAME NAME… for good; /cascade usual takes that back
 - /embed confirms the embedding server that you set up elsewhere, or says how vectors stand
 - /endorse ID or /endorse FILE: what that note says, which came from elsewhere, now counts as your own
 - /focus HEADING or /focus FOLDER narrows what the agent looks at; /unfocus takes that back; /focus says where it stands
@@ -71,6 +75,7 @@ impl Engine {
                     (Some("unshare"), None) => {
                         Err(self.unshare(&ask.origin).await.unwrap_or_else(|why| format!("Nothing was done: {why}.")))
                     }
+                    (Some("cascade"), _) => Err(self.typed_cascade(&ask.origin, command).await),
                     (Some("files"), _) => Err(self.file_lines(&ask.origin.session).await),
                     _ => Err(match Turnabout::parse(command) {
                         Some(to) => self.move_focus(&ask.origin, to).await.unwrap_or_else(|why| why),
@@ -91,6 +96,16 @@ impl Engine {
             }
         };
         self.answered(ask, turn, began, text, sink)
+    }
+
+    /// Handles `/cascade`: says how providers stand, or sets their order.
+    async fn typed_cascade(self: &Arc<Self>, origin: &Origin, command: &str) -> String {
+        match Choice::parse(command.trim().strip_prefix("cascade").unwrap_or_default()) {
+            None => self.cascade_lines().await,
+            Some(choice) => {
+                self.set_cascade(origin, choice).await.unwrap_or_else(|why| format!("Nothing was done: {why}."))
+            }
+        }
     }
 
     /// Answers a command with words.

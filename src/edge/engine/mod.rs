@@ -8,6 +8,7 @@ pub mod audit;
 pub mod authority;
 pub mod boot;
 pub mod briefing;
+pub mod cascade;
 pub mod changes;
 mod chores;
 mod commands;
@@ -230,6 +231,8 @@ pub struct Engine {
     /// Which places are from outside.
     pub(super) origins: crate::edge::origin::Places,
     pub(super) cascade: RwLock<Cascade>,
+    /// Which providers failed lately.
+    pub(super) standing: Arc<crate::edge::provider::cascade::Memory>,
     /// The settings of the providers, as they are now.
     pub(super) providers: RwLock<ProviderSettings>,
     pub(super) focus: Mutex<Option<NodeId>>,
@@ -261,6 +264,7 @@ impl Engine {
         let places = folders::places(&parts.config.directories);
         let org = RwLock::new(parts.config.org.clone());
         let origins = parts.config.places();
+        let standing = Arc::new(crate::edge::provider::cascade::Memory::new(parts.clock.clone()));
         let engine = Arc::new_cyclic(|me| Engine {
             providers: RwLock::new(parts.config.provider_settings()),
             config: parts.config,
@@ -320,6 +324,7 @@ impl Engine {
             led_acts: Mutex::default(),
             origins,
             cascade: RwLock::new(Cascade::default()),
+            standing,
             focus: Mutex::new(None),
             sight: Mutex::default(),
             turning: tokio::sync::Mutex::default(),

@@ -232,7 +232,7 @@ impl Source for Present {
 
 impl Engine {
     /// Returns which providers of a cascade the user confirmed, of those that are not local, as [`contact`] names them.
-    async fn confirmed(&self, cascade: &Cascade) -> BTreeSet<String> {
+    pub(super) async fn confirmed(&self, cascade: &Cascade) -> BTreeSet<String> {
         let mut confirmed = BTreeSet::new();
         for provider in cascade.providers().iter().filter(|provider| provider.locality() == Locality::Remote) {
             let contact = contact(provider.name(), &provider.url());
@@ -255,15 +255,22 @@ impl Engine {
     pub fn follow_providers(self: &Arc<Self>, settings: &Sexp) -> Vec<String> {
         self.vault.add(keys_of(settings));
         self.providers.write().take(settings);
+        // What made them fail may be mended.
+        self.standing.forget();
         self.set_up_cascade();
         self.provider_names().0
     }
 
     /// Returns what places the settings give providers.
     pub(super) fn places(&self) -> Vec<Place> {
-        let settings = self.providers.read();
-        let declared: Vec<Declared> = settings.declared.iter().map(Declared::from).collect();
-        places(settings.cascade.as_deref().unwrap_or_default(), &declared, &self.vault)
+        let names = self.providers.read().names().unwrap_or_default().to_vec();
+        self.places_of(&names)
+    }
+
+    /// Returns what place each of these names has; without any, what the settings give.
+    pub(super) fn places_of(&self, names: &[String]) -> Vec<Place> {
+        let declared: Vec<Declared> = self.providers.read().declared.iter().map(Declared::from).collect();
+        places(names, &declared, &self.vault)
     }
 
     fn clients(&self) -> Result<Clients, reqwest::Error> {
@@ -303,7 +310,7 @@ impl Engine {
         for error in &left {
             self.say(LogLevel::Info, &format!("provider left out: {error}"));
         }
-        *self.cascade.write() = Cascade::new(providers, left);
+        *self.cascade.write() = Cascade::new(providers, left).remembering(self.standing.clone());
     }
 
     /// Returns the names of the providers that are set up, and why others are left out.

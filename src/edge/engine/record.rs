@@ -66,6 +66,8 @@ pub mod kind {
     pub const SHARED: &str = "shared";
     /// How many tokens a provider counts for one of ours, by its name; the newest counts.
     pub const FACTOR: &str = "factor";
+    /// The order of providers that the user keeps, under the key of this name; the newest counts.
+    pub const CASCADE: &str = "cascade";
     /// A provider that the user confirmed.
     pub const CONFIRMATION: &str = "confirmation";
 }

@@ -1,10 +1,14 @@
-//! Several providers in a row: the first that answers wins, each failure is logged, and private prompts stay here.
+//! Several providers in a row: the first that answers wins, each failure is logged and remembered for a while, and
+//! private prompts stay here.
 
 use crate::domain::label::Privacy;
 use crate::domain::port::{
     Completion, Locality, LogLevel, ModelFailure, Prompt, Provider, ProviderError, ProviderErrorKind, Sink, Streamed,
 };
+use crate::domain::standing::{Standing, Standings};
+use crate::edge::clock::Clock;
 use futures_util::FutureExt;
+use parking_lot::Mutex;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
@@ -36,11 +40,43 @@ pub struct Reply {
     pub privacy: Privacy,
 }
 
+/// What a cascade remembers of its providers from one request to the next.
+pub struct Memory {
+    standings: Mutex<Standings>,
+    clock: Arc<dyn Clock>,
+}
+
+impl Memory {
+    /// Makes one in which nobody has failed yet.
+    pub fn new(clock: Arc<dyn Clock>) -> Memory {
+        Memory { standings: Mutex::default(), clock }
+    }
+
+    /// Holds nothing against anybody any more.
+    pub fn forget(&self) {
+        self.standings.lock().keep(|_| false);
+    }
+
+    fn failed(&self, error: &ProviderError) {
+        self.standings.lock().failed(error, self.clock.now());
+    }
+
+    fn answered(&self, provider: &str) {
+        self.standings.lock().answered(provider);
+    }
+
+    /// Returns how a provider stands that is demoted now.
+    pub fn demoted(&self, provider: &str) -> Option<Standing> {
+        self.standings.lock().demoted(provider, self.clock.now()).cloned()
+    }
+}
+
 /// Providers in the order in which they are asked.
 #[derive(Clone, Default)]
 pub struct Cascade {
     providers: Vec<Arc<dyn Provider>>,
     left: Vec<ProviderError>,
+    memory: Option<Arc<Memory>>,
 }
 
 /// A prompt together with the provider that may have it. Only [`admit`] makes one, and only it can be sent.
@@ -92,7 +128,27 @@ impl Cascade {
     /// Makes a cascade. `left` are those that the user named and that cannot be used, with the reason:
     /// they are told when nobody else answers.
     pub fn new(providers: Vec<Arc<dyn Provider>>, left: Vec<ProviderError>) -> Self {
-        Cascade { providers, left }
+        Cascade { providers, left, memory: None }
+    }
+
+    /// Lets it remember who failed; whoever it does not hold is forgotten.
+    pub fn remembering(self, memory: Arc<Memory>) -> Self {
+        memory.standings.lock().keep(|name| self.providers.iter().any(|provider| provider.name() == name));
+        Cascade { memory: Some(memory), ..self }
+    }
+
+    /// Returns what it remembers of who failed, if it remembers.
+    pub fn memory(&self) -> Option<&Arc<Memory>> {
+        self.memory.as_ref()
+    }
+
+    /// Returns the providers in the order in which they are asked now: who failed lately stands behind the others, but
+    /// never behind the built-in one, which always answers.
+    pub fn in_order(&self) -> Vec<Arc<dyn Provider>> {
+        let Some(memory) = &self.memory else { return self.providers.clone() };
+        let builtin = |provider: &Arc<dyn Provider>| provider.locality() == Locality::Builtin;
+        let (standings, now) = (memory.standings.lock(), memory.clock.now());
+        standings.ordered(self.providers.iter().cloned(), |provider| provider.name(), builtin, now)
     }
 
     /// Returns the providers in order.
@@ -119,7 +175,8 @@ impl Cascade {
         permits: Permits<'_>,
     ) -> Result<Reply, ModelFailure> {
         let mut failed = self.left.clone();
-        for (n, provider) in self.providers.iter().enumerate() {
+        let providers = self.in_order();
+        for (n, provider) in providers.iter().enumerate() {
             let provider = &**provider;
             let (name, locality) = (provider.name().to_string(), provider.locality());
             let prompt = prompt(locality);
@@ -142,9 +199,13 @@ impl Cascade {
                 sink(piece);
             };
             match admitted.send(&mut both).await {
-                Ok(completion) => return Ok(Reply { completion, locality, privacy: prompt.privacy }),
+                Ok(completion) => {
+                    self.memory.iter().for_each(|memory| memory.answered(&name));
+                    return Ok(Reply { completion, locality, privacy: prompt.privacy });
+                }
                 Err(error) => {
-                    let next = self.providers.get(n + 1).is_some();
+                    self.memory.iter().for_each(|memory| memory.failed(&error));
+                    let next = providers.get(n + 1).is_some();
                     log(
                         LogLevel::Warning,
                         format!("{error}{}", if next { "; the next provider is tried" } else { "" }),

@@ -72,6 +72,8 @@ requests! {
     Trace = "trace", PRIVATE, Does::Looks;
     Why = "why", PRIVATE, Does::Looks;
     Rules = "rules", PRIVATE, Does::Looks;
+    Models = "models", READ, Does::Looks;
+    SetCascade = "set-cascade", PROPOSE, Does::Acts;
     RuleConfirm = "rule-confirm", PROPOSE, Does::Acts;
     RuleWithdraw = "rule-withdraw", PROPOSE, Does::Acts;
     Log = "log", PRIVATE, Does::Looks;
@@ -148,7 +150,7 @@ mod tests {
         }
         assert_eq!(
             shown.join(" "),
-            "hello status query context context-pin identity rule-confirm rule-withdraw focus endorse rescan command \
+            "hello status query context context-pin identity models set-cascade rule-confirm rule-withdraw focus endorse rescan command \
              org-settings provider-settings define-tool undefine-tool"
         );
         assert_eq!(Request::read(&Sexp::read("(:action :no-such)").unwrap()), None);

@@ -8,6 +8,7 @@ use crate::domain::sexp::reader::Sexp;
 use crate::domain::signal::Origin;
 use crate::edge::config::OrgSettings;
 use crate::edge::engine::Engine;
+use crate::edge::engine::cascade::Choice;
 use crate::edge::engine::focus::Turnabout;
 use crate::edge::engine::query::{Answer, Manner};
 use crate::edge::identity;
@@ -328,6 +329,19 @@ async fn answer(
         }
         Request::Inspect => told::inspect(engine, origin, payload).await,
         Request::ContextPin => told::pin(engine, origin, payload).await,
+        Request::Models => {
+            let stands = engine.stands().await;
+            Ok(Plist::new().list("providers", stands.iter().map(|stand| show::stand(stand).build())))
+        }
+        Request::SetCascade => {
+            let names: Vec<String> =
+                payload.list_at("cascade").iter().filter_map(Sexp::as_name).map(str::to_string).collect();
+            let choice = match payload.flag_at("usual") {
+                true => Choice::Usual,
+                false => Choice::These { names, keep: payload.flag_at("keep") },
+            };
+            Ok(Plist::new().text("text", engine.set_cascade(origin, choice).await?))
+        }
         Request::Identity => {
             let file = identity::path(&engine.config.settings);
             let shipped = !file.exists();

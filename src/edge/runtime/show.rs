@@ -7,6 +7,7 @@ use crate::domain::gate::{Trace, page};
 use crate::domain::inert::{exact, inert};
 use crate::domain::label::Privacy;
 use crate::domain::memory::view::View;
+use crate::domain::port::Locality;
 use crate::domain::query::run::Hit;
 use crate::domain::query::show::Row;
 use crate::domain::recall::show::link;
@@ -16,6 +17,7 @@ use crate::domain::turn::error::Fault;
 use crate::domain::turn::{Deed, Refused};
 use crate::edge::doctor::Check;
 use crate::edge::engine::Engine;
+use crate::edge::engine::cascade::Stand;
 use crate::edge::engine::explain::{Considered, Explained};
 use crate::edge::engine::query::Answer;
 use crate::edge::engine::record::Finished;
@@ -206,6 +208,20 @@ pub fn turn(finished: &Finished, view: &View) -> Plist {
         .list("trace", report.deeds.iter().map(deed))
         .texts("plans", report.plans.iter().map(|id| id.0.clone()))
         .texts("changed", report.changed.iter().cloned())
+}
+
+/// Returns how a provider stands.
+pub fn stand(stand: &Stand) -> Plist {
+    let place = stand.locality.map(|locality| match locality {
+        Locality::Builtin => "builtin",
+        Locality::Local => "local",
+        Locality::Remote => "remote",
+    });
+    Plist::new()
+        .text("name", exact(&stand.name))
+        .text("state", stand.state)
+        .maybe("place", place)
+        .maybe("why", Some(exact(&stand.why)).filter(|why| !why.is_empty()))
 }
 
 /// Returns a line about something that was refused in a turn; it stands in an Org buffer, and is inert.

@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex};
 #[derive(Default)]
 pub struct TestClock {
     real: AtomicBool,
-    hours: AtomicI64,
+    seconds: AtomicI64,
     looks: AtomicI64,
 }
 
@@ -31,7 +31,11 @@ impl TestClock {
     }
 
     pub fn advance(&self, hours: i64) {
-        self.hours.fetch_add(hours, Ordering::Relaxed);
+        self.advance_seconds(hours * 3600);
+    }
+
+    pub fn advance_seconds(&self, seconds: i64) {
+        self.seconds.fetch_add(seconds, Ordering::Relaxed);
     }
 }
 
@@ -47,7 +51,7 @@ impl Clock for TestClock {
             return SystemClock.wall();
         }
         let begin = jiff::civil::date(2026, 3, 2).at(9, 0, 0, 0);
-        begin + jiff::SignedDuration::from_hours(self.hours.load(Ordering::Relaxed))
+        begin + jiff::SignedDuration::from_secs(self.seconds.load(Ordering::Relaxed))
     }
 }
 
