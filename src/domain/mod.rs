@@ -16,6 +16,7 @@ pub mod id;
 pub mod inert;
 pub mod label;
 pub mod memory;
+pub mod money;
 pub mod org;
 pub mod outside;
 pub mod page;

@@ -183,6 +183,8 @@ pub struct Completion {
     pub labels: Labels,
     /// What it used, if it said.
     pub usage: Option<Usage>,
+    /// How often it was asked for this answer; at least 1.
+    pub attempts: u32,
     /// Ids of the nodes that an extractive answer drew on; models leave it empty.
     pub sources: Vec<crate::domain::id::NodeId>,
 }
@@ -258,15 +260,23 @@ impl<'a> Streamed<'a> {
 /// Where what is streamed goes.
 pub type Sink<'a> = &'a mut (dyn FnMut(Streamed<'_>) + Send);
 
-/// A source of completions.
-#[async_trait]
-pub trait Provider: Send + Sync {
+/// What is known of a source of completions without asking it.
+pub trait Profile: Send + Sync {
     /// Returns its name, as the cascade spells it.
     fn name(&self) -> &str;
+    /// Returns the model that it asks, as the settings name it; empty when it is made of none.
+    fn model(&self) -> &str {
+        ""
+    }
     /// Returns where it runs. There is no default.
     fn locality(&self) -> Locality;
     /// Returns where requests go, for the human who confirms the first one.
     fn url(&self) -> String;
+}
+
+/// A source of completions.
+#[async_trait]
+pub trait Provider: Profile {
     /// Completes a prompt, streaming into `sink` what the model says and thinks as it comes. Dropping the future cancels.
     async fn complete(&self, prompt: &Prompt, sink: Sink<'_>) -> Result<Completion, ProviderError>;
 }

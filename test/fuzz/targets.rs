@@ -254,6 +254,7 @@ fn proposal_of(bytes: &[u8]) {
         unreadable: Vec::new(),
         labels: Labels::MODEL,
         usage: None,
+        attempts: 1,
         sources: Vec::new(),
     };
     let (words, calls) = match proposal::parse(&completion) {

@@ -31,6 +31,7 @@ mod known_memex;
 mod layering;
 mod let_go;
 mod memory;
+mod money;
 mod one_door;
 mod org;
 mod org_settings;

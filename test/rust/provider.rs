@@ -13,12 +13,13 @@ mod whole_turn;
 use crate::support::fake_server::{DIALECTS, Dialect, FakeServer, Reply as Script};
 use passepartout::domain::label::Privacy;
 use passepartout::domain::port::{
-    Call, Completion, Locality, LogLevel, Message, ModelFailure, Prompt, Provider, ProviderError, ProviderErrorKind,
-    Streamed, Thinking, Thought, ToolSpec, Usage,
+    Call, Completion, Locality, LogLevel, Message, ModelFailure, Profile, Prompt, Provider, ProviderError,
+    ProviderErrorKind, Streamed, Thinking, Thought, ToolSpec, Usage,
 };
 use passepartout::domain::signal::Role;
+use passepartout::edge::clock::SystemClock;
 use passepartout::edge::config::ProviderSetting;
-use passepartout::edge::provider::cascade::{Cascade, Permit, Permits, Reply};
+use passepartout::edge::provider::cascade::{Cascade, Memory, Meter, Metered, Permit, Permits, Reply};
 use passepartout::edge::provider::config::{ConfigError, Kind, ProviderConfig};
 use passepartout::edge::provider::http::{Clients, Limits, Timeouts};
 use passepartout::edge::provider::known::{Declared, Place, places};
@@ -401,6 +402,36 @@ fn models_are_listed_in_every_protocol() {
     }
 }
 
+/// Notes which calls were opened and what came of them; refuses those of whoever is too dear.
+#[derive(Default)]
+struct Till(Mutex<Vec<String>>);
+
+struct Noting<'a>(&'a Till, &'a str);
+
+impl Till {
+    fn note(&self, line: String) {
+        self.0.lock().expect("not poisoned").push(line);
+    }
+}
+
+#[async_trait::async_trait]
+impl Meter for Till {
+    async fn open<'a>(&'a self, provider: &'a dyn Profile, _: &'a Prompt) -> Result<Box<dyn Metered + 'a>, String> {
+        if provider.name() == "dear" {
+            return Err("it is too dear".to_string());
+        }
+        self.note(format!("{} opened", provider.name()));
+        Ok(Box::new(Noting(self, provider.name())))
+    }
+}
+
+#[async_trait::async_trait]
+impl Metered for Noting<'_> {
+    async fn close(self: Box<Self>, result: &Result<Completion, ProviderError>) {
+        self.0.note(format!("{} {}", self.1, if result.is_ok() { "answered" } else { "failed" }));
+    }
+}
+
 /// Asks a cascade; returns what came of it, what was streamed, and the log.
 fn cascade(
     providers: Vec<Arc<dyn Provider>>,
@@ -412,7 +443,7 @@ fn cascade(
     let mut sink = |piece: Streamed<'_>| streamed.push_str(piece.text());
     let mut log = |level: LogLevel, line: String| lines.push((level, line));
     let cascade = Cascade::new(providers, Vec::new());
-    let answer = run(cascade.complete(&|_| prompt.clone(), &mut sink, &mut log, permits));
+    let answer = run(cascade.complete(&|_| prompt.clone(), &mut sink, &mut log, permits, &Till::default()));
     (answer, streamed, lines)
 }
 
@@ -421,7 +452,7 @@ fn named(name: &str, local: bool, server: &FakeServer) -> Arc<dyn Provider> {
     Arc::new(served(config, timeouts(20_000, 20_000), Limits::default()))
 }
 
-fn granted(_: &dyn Provider, _: &Prompt) -> Permit {
+fn granted(_: &dyn Profile, _: &Prompt) -> Permit {
     Permit::Granted
 }
 
@@ -470,7 +501,7 @@ fn exhaustion_lists_every_provider_with_its_reason() {
     let one = FakeServer::start([status(500)]);
     let two = FakeServer::start([hello(Dialect::OpenAi).cut_after("Hello, ")]);
     let providers = vec![named("one", false, &one), named("two", false, &two), named("three", false, &one)];
-    let permits = |provider: &dyn Provider, _: &Prompt| match provider.name() {
+    let permits = |provider: &dyn Profile, _: &Prompt| match provider.name() {
         "three" => Permit::Withheld("the budget is used up".into()),
         _ => Permit::Granted,
     };
@@ -489,7 +520,7 @@ fn exhaustion_lists_every_provider_with_its_reason() {
 #[test]
 fn a_new_provider_is_shown_to_a_human_before_anything_is_sent() {
     let server = FakeServer::start([hello(Dialect::OpenAi)]);
-    let permits = |_: &dyn Provider, _: &Prompt| Permit::Confirm;
+    let permits = |_: &dyn Profile, _: &Prompt| Permit::Confirm;
     let (answer, streamed, _) = cascade(vec![named("new", false, &server)], &prompt("hi"), &permits);
     let url = format!("{}/v1/", server.url());
     let would = Box::new(prompt("hi"));
@@ -500,8 +531,7 @@ fn a_new_provider_is_shown_to_a_human_before_anything_is_sent() {
 /// A provider that panics in the middle of its answer.
 struct Breaking;
 
-#[async_trait::async_trait]
-impl Provider for Breaking {
+impl Profile for Breaking {
     fn name(&self) -> &str {
         "breaking"
     }
@@ -511,6 +541,10 @@ impl Provider for Breaking {
     fn url(&self) -> String {
         "http://127.0.0.1:1/".into()
     }
+}
+
+#[async_trait::async_trait]
+impl Provider for Breaking {
     async fn complete(
         &self,
         _: &Prompt,
@@ -538,12 +572,30 @@ fn a_provider_that_breaks_is_one_that_fails() {
 }
 
 #[test]
+fn each_call_is_opened_and_closed_once_and_who_is_withheld_has_not_failed() {
+    let (bad, good) = (FakeServer::start([status(500)]), FakeServer::start([hello(Dialect::OpenAi)]));
+    let never = FakeServer::start([]);
+    let (dear, bad) = (named("dear", false, &never), named("bad", true, &bad));
+    let providers = vec![dear, Arc::new(Breaking), bad, named("good", true, &good), named("idle", true, &never)];
+    let (till, memory) = (Till::default(), Arc::new(Memory::new(Arc::new(SystemClock))));
+    let cascade = Cascade::new(providers, Vec::new()).remembering(memory.clone());
+    let (hi, mut sink, mut log) = (prompt("hi"), |_: Streamed<'_>| {}, |_: LogLevel, _: String| {});
+    let answer = run(cascade.complete(&|_| hi.clone(), &mut sink, &mut log, &granted, &till));
+    assert_eq!((answer.expect("an answer").completion.provider.as_str(), never.connections()), ("good", 0));
+    let noted = till.0.into_inner().expect("not poisoned");
+    let expected = ["breaking opened", "breaking failed", "bad opened", "bad failed", "good opened", "good answered"];
+    assert_eq!(noted, expected);
+    let failures = ["dear", "breaking", "bad", "good"].map(|name| memory.demoted(name).map_or(0, |it| it.failures));
+    assert_eq!(failures, [0, 1, 1, 0]);
+}
+
+#[test]
 fn a_private_prompt_goes_only_to_a_local_provider() {
     let (remote, local) = (FakeServer::start([hello(Dialect::OpenAi)]), FakeServer::start([hello(Dialect::OpenAi)]));
     let mut private = prompt("my diagnosis");
     private.privacy = Privacy::Private;
     let asked = Mutex::new(Vec::new());
-    let permits = |provider: &dyn Provider, _: &Prompt| {
+    let permits = |provider: &dyn Profile, _: &Prompt| {
         asked.lock().expect("not poisoned").push(provider.name().to_string());
         Permit::Granted
     };

@@ -168,7 +168,7 @@ impl Engine {
     /// Returns the most private that the provider which is asked first may be told.
     pub fn seen_by_first(&self) -> Privacy {
         let cascade = self.cascade.read();
-        let mut models = cascade.providers().iter().map(|provider| provider.locality());
+        let mut models = cascade.providers().map(|provider| provider.locality());
         match models.find(|locality| *locality != Locality::Builtin) {
             Some(Locality::Remote) => Privacy::ELSEWHERE,
             Some(Locality::Local | Locality::Builtin) | None => Privacy::Private,

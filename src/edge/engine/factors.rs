@@ -2,7 +2,7 @@
 
 use crate::domain::factor::Factor;
 use crate::domain::memory::store::NewRecord;
-use crate::domain::port::{Locality, LogLevel, Provider, Usage};
+use crate::domain::port::{Locality, LogLevel, Profile, Usage};
 use crate::edge::engine::Engine;
 use crate::edge::engine::record::kind;
 use serde_json::json;
@@ -16,7 +16,7 @@ impl Engine {
     /// Loads what was learned of the providers of the cascade.
     pub(super) async fn load_factors(&self) {
         let cascade = self.cascade.read().clone();
-        for provider in cascade.providers().iter().filter(|provider| provider.locality() != Locality::Builtin) {
+        for provider in cascade.providers().filter(|provider| provider.locality() != Locality::Builtin) {
             let kept = match self.archive.latest(kind::FACTOR, provider.name().to_string()).await {
                 Ok(record) => record.and_then(|record| Factor::kept(record.body.get("factor")?.as_f64()?)),
                 Err(why) => {
@@ -31,7 +31,7 @@ impl Engine {
     }
 
     /// Returns how many tokens a provider counts for one of ours.
-    pub(super) fn factor(&self, provider: &dyn Provider) -> Factor {
+    pub(super) fn factor(&self, provider: &dyn Profile) -> Factor {
         let known = self.factors.lock().get(provider.name()).copied();
         known.unwrap_or_else(|| match (provider.locality(), host(&provider.url())) {
             (Locality::Builtin, _) | (Locality::Remote, OURS) => Factor::OURS,
@@ -42,18 +42,18 @@ impl Engine {
     /// Returns how many tokens a provider of the cascade counts for one of ours; `None` when it is not in it.
     pub fn factor_of(&self, name: &str) -> Option<f64> {
         let cascade = self.cascade.read();
-        let provider = cascade.providers().iter().find(|provider| provider.name() == name)?;
-        Some(self.factor(&**provider).value())
+        let provider = cascade.providers().find(|provider| provider.name() == name)?;
+        Some(self.factor(provider).value())
     }
 
     /// Returns the greatest factor of the cascade: what fits by it fits whoever is asked.
     pub(super) fn greatest_factor(&self) -> Factor {
         let cascade = self.cascade.read();
-        cascade.providers().iter().map(|provider| self.factor(&**provider)).fold(Factor::OURS, Factor::max)
+        cascade.providers().map(|provider| self.factor(provider)).fold(Factor::OURS, Factor::max)
     }
 
     /// Learns from what a provider reported of a prompt that has `counted` tokens of ours.
-    pub(super) fn learn_factor(&self, provider: &dyn Provider, counted: usize, usage: Usage) {
+    pub(super) fn learn_factor(&self, provider: &dyn Profile, counted: usize, usage: Usage) {
         let before = self.factor(provider);
         let now = before.learned(counted, usage.input);
         let name = provider.name().to_string();

@@ -96,7 +96,7 @@ impl Engine {
             (Locality::Remote, _) => !privacy.is_kept() || self.is_shared(&ask.origin.session),
             (Locality::Local, _) => true,
         };
-        let provider = cascade.providers().iter().find(|provider| may(provider.locality()));
+        let provider = cascade.providers().find(|provider| may(provider.locality()));
         let provider = provider.ok_or("no model would be sent this: none is set up, or the conversation is private")?;
         let (name, locality) = (provider.name().to_string(), provider.locality());
         let engine = self.clone();

@@ -27,6 +27,7 @@ pub mod inspect;
 pub mod intents;
 pub mod journal;
 pub mod kept_back;
+pub mod ledger;
 pub mod memory;
 pub mod model;
 pub mod org;
@@ -218,6 +219,8 @@ pub struct Engine {
     pub(super) inspected: Mutex<Option<(SessionId, inspect::Inspected)>>,
     /// What was asked last.
     pub(super) asked: Mutex<Option<(SessionId, String)>>,
+    /// What calls of models cost.
+    pub(super) ledger: ledger::Ledger,
     /// The last slices of memory that were assembled.
     pub(super) slices: Mutex<slices::Slices>,
     /// How many tokens providers count for one of ours, by their names.
@@ -314,6 +317,7 @@ impl Engine {
             told: Mutex::default(),
             earlier: Mutex::default(),
             factors: Mutex::default(),
+            ledger: Default::default(),
             slices: Mutex::default(),
             pins: Mutex::default(),
             sent_last: Mutex::default(),
@@ -432,6 +436,7 @@ impl Engine {
     /// # Errors
     /// When it could not be stored.
     pub async fn flush(&self) -> Result<(), String> {
+        self.write_ledger().await;
         self.archive.append(Vec::new()).await
     }
 
@@ -441,6 +446,7 @@ impl Engine {
         if let Ok(workers) = &self.workers {
             workers.end_all().await;
         }
+        self.write_ledger().await;
         self.archive.close().await;
         if let Some(me) = self.me.upgrade() {
             // Behind the store: what is acknowledged there must not wait for what can be made again.

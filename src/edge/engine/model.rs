@@ -6,16 +6,17 @@ use crate::domain::label::Privacy;
 use crate::domain::memory::view::View;
 use crate::domain::outside::Outside;
 use crate::domain::port::{
-    Answered, Locality, LogLevel, Model, ModelFailure, Prompt, Provider, ProviderError, ProviderErrorKind, Sink,
-    Streamed,
+    Answered, Locality, LogLevel, Model, ModelFailure, Profile, Prompt, Provider, ProviderError, ProviderErrorKind,
+    Sink, Streamed,
 };
 use crate::domain::recall::answer::Narrowed;
 use crate::domain::sexp::reader::Sexp;
 use crate::domain::turn::prompt::tokens;
 use crate::edge::engine::Engine;
 use crate::edge::engine::briefing::Briefings;
+use crate::edge::engine::ledger::Behalf;
 use crate::edge::engine::record::kind;
-use crate::edge::provider::cascade::{Cascade, Permit};
+use crate::edge::provider::cascade::{Cascade, Meter, Metered, Permit};
 use crate::edge::provider::http::{Clients, Limits, Timeouts};
 use crate::edge::provider::known::{Declared, Place, places};
 use crate::edge::provider::models::list_models;
@@ -46,6 +47,8 @@ pub struct TurnModel<'a> {
     pub attended: bool,
     /// Whether whoever asks may be told the titles of private notes.
     pub names_private: bool,
+    /// On whose behalf: it stands in the ledger.
+    pub behalf: Arc<Behalf>,
 }
 
 /// Why a conversation that drew on what asks goes to no model elsewhere.
@@ -108,19 +111,19 @@ impl Model for TurnModel<'_> {
             sink(piece);
         };
         let most = self.most;
-        let too_long = |provider: &dyn Provider, prompt: &Prompt| {
+        let too_long = |provider: &dyn Profile, prompt: &Prompt| {
             let counted = tokens(prompt, self.engine.tokens.as_ref());
             *sent.lock() = counted;
             let tokens = self.engine.factor(provider).theirs(counted);
             (tokens > most)
                 .then(|| format!("the prompt has {tokens} tokens, and CONTEXT_MAX_TOKENS or PP_BUDGET allows {most}"))
         };
-        let left_out = |provider: &dyn Provider| {
+        let left_out = |provider: &dyn Profile| {
             let models = self.models.as_ref()?;
             let named = models.contains(&provider.name().to_ascii_lowercase());
             (!named).then(|| "a heading above names other models (PP_MODEL)".to_string())
         };
-        let allowed = |provider: &dyn Provider, prompt: &Prompt| match provider.locality() {
+        let permits = |provider: &dyn Profile, prompt: &Prompt| match provider.locality() {
             Locality::Local | Locality::Remote if let Some(why) = left_out(provider) => Permit::Withheld(why),
             Locality::Local | Locality::Remote if let Some(why) = too_long(provider, prompt) => Permit::Withheld(why),
             Locality::Builtin | Locality::Local => Permit::Granted,
@@ -129,20 +132,13 @@ impl Model for TurnModel<'_> {
             Locality::Remote if self.attended => Permit::Confirm,
             Locality::Remote => Permit::Withheld(UNATTENDED.to_string()),
         };
-        let permits = |provider: &dyn Provider, prompt: &Prompt| {
-            let permit = allowed(provider, prompt);
-            if permit == Permit::Granted && provider.locality() != Locality::Builtin {
-                self.engine.keep_sent(&self.session, provider.name(), prompt);
-            }
-            permit
-        };
         let mut log = |level: LogLevel, text: String| self.engine.say(level, &text);
-        let reply = cascade.complete(&watched, &mut marking, &mut log, &permits).await?;
-        let answered = |provider: &&Arc<dyn Provider>| provider.name() == reply.completion.provider;
+        let reply = cascade.complete(&watched, &mut marking, &mut log, &permits, self).await?;
+        let answered = |provider: &&dyn Profile| provider.name() == reply.completion.provider;
         if let Some(usage) = reply.completion.usage
-            && let Some(provider) = cascade.providers().iter().find(answered)
+            && let Some(provider) = cascade.providers().find(answered)
         {
-            self.engine.learn_factor(&**provider, *sent.lock(), usage);
+            self.engine.learn_factor(provider, *sent.lock(), usage);
         }
         let privacy = match reply.locality {
             // The built-in provider is given no context: it draws on what it names.
@@ -164,6 +160,19 @@ impl Model for TurnModel<'_> {
             Locality::Local | Locality::Remote => Vec::new(),
         };
         Ok(Answered { completion: reply.completion, locality: reply.locality, privacy, outside })
+    }
+}
+
+#[async_trait]
+impl Meter for TurnModel<'_> {
+    async fn open<'a>(
+        &'a self,
+        provider: &'a dyn Profile,
+        prompt: &'a Prompt,
+    ) -> Result<Box<dyn Metered + 'a>, String> {
+        let call = self.engine.open_call(provider, prompt, &self.session, &self.behalf)?;
+        self.engine.keep_sent(&self.session, provider.name(), prompt);
+        Ok(Box::new(call))
     }
 }
 
@@ -234,7 +243,7 @@ impl Engine {
     /// Returns which providers of a cascade the user confirmed, of those that are not local, as [`contact`] names them.
     pub(super) async fn confirmed(&self, cascade: &Cascade) -> BTreeSet<String> {
         let mut confirmed = BTreeSet::new();
-        for provider in cascade.providers().iter().filter(|provider| provider.locality() == Locality::Remote) {
+        for provider in cascade.providers().filter(|provider| provider.locality() == Locality::Remote) {
             let contact = contact(provider.name(), &provider.url());
             match self.archive.latest(kind::CONFIRMATION, contact.clone()).await {
                 Ok(Some(_)) => {
@@ -316,7 +325,7 @@ impl Engine {
     /// Returns the names of the providers that are set up, and why others are left out.
     pub fn provider_names(&self) -> (Vec<String>, Vec<String>) {
         let cascade = self.cascade.read();
-        let names = cascade.providers().iter().map(|provider| provider.name().to_string()).collect();
+        let names = cascade.providers().map(|provider| provider.name().to_string()).collect();
         (names, cascade.left().iter().map(ToString::to_string).collect())
     }
 }

@@ -6,6 +6,7 @@ use crate::domain::gate::plan::FlightPlan;
 use crate::domain::id::{NodeId, SessionId, TurnId};
 use crate::domain::label::{Labels, Privacy, Trust};
 use crate::domain::memory::store::NewRecord;
+use crate::domain::money::Work;
 use crate::domain::outside::{Led, Outside};
 use crate::domain::port::{LogLevel, Message, Sink};
 use crate::domain::scope::Scope;
@@ -17,6 +18,7 @@ use crate::domain::turn::{Conversation, Desk, Ending, Start, TurnReport, run};
 use crate::edge::engine::Engine;
 use crate::edge::engine::briefing::{Briefings, Told};
 pub use crate::edge::engine::decisions::Decided;
+use crate::edge::engine::ledger::Behalf;
 use crate::edge::engine::model::TurnModel;
 use crate::edge::engine::record::{self, Finished, kind};
 use crate::edge::engine::skilled::{Setting, Under};
@@ -114,15 +116,16 @@ impl Engine {
         scope: &Scope,
         sink: Sink<'_>,
     ) -> (TurnReport, Under) {
-        let Origin { session, source, .. } = match &start {
-            Start::Words { signal, .. } | Start::Decided { signal, .. } => signal.origin.clone(),
-            Start::Commanded(commanded) => commanded.signal.origin.clone(),
+        let origin = match &start {
+            Start::Words { signal, .. } | Start::Decided { signal, .. } => &signal.origin,
+            Start::Commanded(commanded) => &commanded.signal.origin,
         };
-        let attended = match source {
+        let attended = match origin.source {
             Source::Emacs => true,
             Source::Cli | Source::Client => self.config.attended,
             Source::Gateway | Source::Clock | Source::System => false,
         };
+        let (session, work) = (origin.session.clone(), work(origin.source));
         let actuator = crate::edge::actuator::Actuators::new(self.clone());
         let (now, began) = (self.clock.wall(), self.bookmark());
         let (typed, set_off) = match &start {
@@ -170,7 +173,10 @@ impl Engine {
         };
         let briefings = Briefings::new(self, told, now);
         let (models, names_private) = (mandate.models, scope.may_see == Privacy::Private);
-        let model = TurnModel { engine: self, session, models, most, attended, briefings: &briefings, names_private };
+        let behalf = Behalf { work, skill: skill.map(|skill| skill.name.clone()), heading: below.clone() };
+        let behalf = Arc::new(behalf);
+        let model =
+            TurnModel { engine: self, session, models, most, attended, briefings: &briefings, names_private, behalf };
         let mut report = {
             let desk = Desk {
                 gates: &gates,
@@ -407,6 +413,14 @@ pub(super) fn channel(source: Source) -> &'static str {
         Source::Gateway => "a gateway",
         Source::Clock => "the clock",
         Source::System => "the system",
+    }
+}
+
+/// Returns on whose behalf a turn runs: in the background is what no human waits for.
+fn work(source: Source) -> Work {
+    match source {
+        Source::Emacs | Source::Cli | Source::Client | Source::Gateway => Work::Chat,
+        Source::Clock | Source::System => Work::Background,
     }
 }
 

@@ -3,10 +3,12 @@
 
 use crate::domain::label::Privacy;
 use crate::domain::port::{
-    Completion, Locality, LogLevel, ModelFailure, Prompt, Provider, ProviderError, ProviderErrorKind, Sink, Streamed,
+    Completion, Locality, LogLevel, ModelFailure, Profile, Prompt, Provider, ProviderError, ProviderErrorKind, Sink,
+    Streamed,
 };
 use crate::domain::standing::{Standing, Standings};
 use crate::edge::clock::Clock;
+use async_trait::async_trait;
 use futures_util::FutureExt;
 use parking_lot::Mutex;
 use std::panic::AssertUnwindSafe;
@@ -27,7 +29,25 @@ pub enum Permit {
 pub type Log<'a> = &'a mut (dyn FnMut(LogLevel, String) + Send);
 
 /// Decides on a provider that is not this program itself, seeing the prompt that it would be sent.
-pub type Permits<'a> = &'a (dyn Fn(&dyn Provider, &Prompt) -> Permit + Send + Sync);
+pub type Permits<'a> = &'a (dyn Fn(&dyn Profile, &Prompt) -> Permit + Send + Sync);
+
+/// Keeps the accounts of calls. No prompt goes to a provider that is not this program itself before a call was opened.
+#[async_trait]
+pub trait Meter: Send + Sync {
+    /// Opens a call.
+    ///
+    /// # Errors
+    /// Why it may not be made; nothing is held then, and the next provider is tried.
+    async fn open<'a>(&'a self, provider: &'a dyn Profile, prompt: &'a Prompt)
+    -> Result<Box<dyn Metered + 'a>, String>;
+}
+
+/// A call that was opened. Where it is dropped without being closed, nobody waits for it any more.
+#[async_trait]
+pub trait Metered: Send {
+    /// Takes in what came of it.
+    async fn close(self: Box<Self>, result: &Result<Completion, ProviderError>);
+}
 
 /// An answer, and what it was drawn from.
 #[derive(Clone, Debug, PartialEq)]
@@ -79,10 +99,12 @@ pub struct Cascade {
     memory: Option<Arc<Memory>>,
 }
 
-/// A prompt together with the provider that may have it. Only [`admit`] makes one, and only it can be sent.
+/// A prompt together with the provider that may have it, and its call. Only [`admit`] makes one, and only it can be sent.
 struct Admitted<'a> {
     provider: &'a dyn Provider,
     prompt: &'a Prompt,
+    /// `None` where this program itself answers.
+    call: Option<Box<dyn Metered + 'a>>,
 }
 
 /// Why a prompt does not go to a provider.
@@ -92,7 +114,13 @@ enum Shut {
 }
 
 /// Lets a prompt go to a provider, or says why not.
-fn admit<'a>(prompt: &'a Prompt, provider: &'a dyn Provider, permits: Permits<'_>) -> Result<Admitted<'a>, Shut> {
+async fn admit<'a>(
+    prompt: &'a Prompt,
+    provider: &'a dyn Provider,
+    permits: Permits<'_>,
+    meter: &'a dyn Meter,
+) -> Result<Admitted<'a>, Shut> {
+    let withheld = |why: String| Shut::Skip(format!("not asked: {why}"));
     match (prompt.privacy, provider.locality()) {
         // Nobody is asked about a provider that may not have it anyway.
         (Privacy::Private, Locality::Remote) => Err(Shut::Skip(
@@ -100,13 +128,16 @@ fn admit<'a>(prompt: &'a Prompt, provider: &'a dyn Provider, permits: Permits<'_
              ask again in a new chat, or use a model that runs here"
                 .into(),
         )),
-        (_, Locality::Builtin) => Ok(Admitted { provider, prompt }),
+        (_, Locality::Builtin) => Ok(Admitted { provider, prompt, call: None }),
         // Whether the user lets in what asks is for the permits to say.
         (Privacy::Private, Locality::Local)
         | (Privacy::Open | Privacy::Warn | Privacy::Ask, Locality::Local | Locality::Remote) => {
             match permits(provider, prompt) {
-                Permit::Granted => Ok(Admitted { provider, prompt }),
-                Permit::Withheld(why) => Err(Shut::Skip(format!("not asked: {why}"))),
+                Permit::Granted => {
+                    let call = meter.open(provider, prompt).await.map_err(withheld)?;
+                    Ok(Admitted { provider, prompt, call: Some(call) })
+                }
+                Permit::Withheld(why) => Err(withheld(why)),
                 Permit::Confirm => Err(Shut::Confirm),
             }
         }
@@ -117,10 +148,14 @@ impl Admitted<'_> {
     async fn send(self, sink: Sink<'_>) -> Result<Completion, ProviderError> {
         // A provider that breaks is one that fails: the next one is asked.
         let sent = AssertUnwindSafe(self.provider.complete(self.prompt, sink)).catch_unwind().await;
-        sent.unwrap_or_else(|_| {
+        let result = sent.unwrap_or_else(|_| {
             let text = "it broke inside on this request; the log says where".to_string();
             Err(ProviderError::new(self.provider.name(), ProviderErrorKind::Garbled, text))
-        })
+        });
+        if let Some(call) = self.call {
+            call.close(&result).await;
+        }
+        result
     }
 }
 
@@ -144,16 +179,21 @@ impl Cascade {
 
     /// Returns the providers in the order in which they are asked now: who failed lately stands behind the others, but
     /// never behind the built-in one, which always answers.
-    pub fn in_order(&self) -> Vec<Arc<dyn Provider>> {
-        let Some(memory) = &self.memory else { return self.providers.clone() };
-        let builtin = |provider: &Arc<dyn Provider>| provider.locality() == Locality::Builtin;
-        let (standings, now) = (memory.standings.lock(), memory.clock.now());
-        standings.ordered(self.providers.iter().cloned(), |provider| provider.name(), builtin, now)
+    pub fn in_order(&self) -> Vec<&dyn Profile> {
+        self.ordered().into_iter().map(|provider| -> &dyn Profile { provider }).collect()
     }
 
-    /// Returns the providers in order.
-    pub fn providers(&self) -> &[Arc<dyn Provider>] {
-        &self.providers
+    fn ordered(&self) -> Vec<&dyn Provider> {
+        let providers = self.providers.iter().map(|provider| &**provider);
+        let Some(memory) = &self.memory else { return providers.collect() };
+        let builtin = |provider: &&dyn Provider| provider.locality() == Locality::Builtin;
+        let (standings, now) = (memory.standings.lock(), memory.clock.now());
+        standings.ordered(providers, |provider| provider.name(), builtin, now)
+    }
+
+    /// Returns the providers as they were set up, to look at: asked they are by [`Cascade::complete`] alone.
+    pub fn providers(&self) -> impl Iterator<Item = &dyn Profile> {
+        self.providers.iter().map(|provider| -> &dyn Profile { &**provider })
     }
 
     /// Returns those that the user named and that cannot be used.
@@ -173,17 +213,17 @@ impl Cascade {
         sink: Sink<'_>,
         log: Log<'_>,
         permits: Permits<'_>,
+        meter: &dyn Meter,
     ) -> Result<Reply, ModelFailure> {
         let mut failed = self.left.clone();
-        let providers = self.in_order();
-        for (n, provider) in providers.iter().enumerate() {
-            let provider = &**provider;
+        let providers = self.ordered();
+        for (n, provider) in providers.iter().copied().enumerate() {
             let (name, locality) = (provider.name().to_string(), provider.locality());
             let prompt = prompt(locality);
-            let admitted = match admit(&prompt, provider, permits) {
+            let admitted = match admit(&prompt, provider, permits, meter).await {
                 Ok(admitted) => admitted,
                 Err(Shut::Confirm) => {
-                    let (url, prompt) = (provider.url(), Box::new(prompt));
+                    let (url, prompt) = (provider.url(), Box::new(prompt.clone()));
                     return Err(ModelFailure::Confirm { provider: name, url, prompt });
                 }
                 Err(Shut::Skip(text)) => {

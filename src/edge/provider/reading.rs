@@ -233,6 +233,7 @@ impl<'a> Reading<'a> {
             unreadable,
             labels: Labels::MODEL,
             usage,
+            attempts: 1,
             sources: Vec::new(),
         })
     }

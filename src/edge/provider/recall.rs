@@ -8,7 +8,7 @@ use crate::domain::id::NodeId;
 use crate::domain::label::Labels;
 use crate::domain::memory::view::View;
 use crate::domain::port::{
-    Completion, Locality, Prompt, Provider, ProviderError, ProviderErrorKind, Sink, Streamed, Thinking, Usage,
+    Completion, Locality, Profile, Prompt, Provider, ProviderError, ProviderErrorKind, Sink, Streamed, Thinking, Usage,
 };
 use crate::domain::recall::answer::{Narrowed, Notes, Reply, answer};
 use crate::domain::recall::grammar::parse;
@@ -47,8 +47,7 @@ impl RecallProvider {
     }
 }
 
-#[async_trait]
-impl Provider for RecallProvider {
+impl Profile for RecallProvider {
     fn name(&self) -> &str {
         NAME
     }
@@ -60,7 +59,10 @@ impl Provider for RecallProvider {
     fn url(&self) -> String {
         "built in".to_string()
     }
+}
 
+#[async_trait]
+impl Provider for RecallProvider {
     async fn complete(&self, prompt: &Prompt, sink: Sink<'_>) -> Result<Completion, ProviderError> {
         let reply = match report(&prompt.messages) {
             Some(text) => Reply { text, ..Reply::default() },
@@ -81,6 +83,7 @@ impl Provider for RecallProvider {
             unreadable: Vec::new(),
             labels: Labels::USER,
             usage: Some(Usage::default()),
+            attempts: 1,
             sources: reply.sources,
         })
     }

@@ -2,7 +2,7 @@
 
 use crate::domain::label::Privacy;
 use crate::domain::port::{
-    Completion, Locality, Message, Prompt, Provider, ProviderError, ProviderErrorKind, Sink, Streamed,
+    Completion, Locality, Message, Profile, Prompt, Provider, ProviderError, ProviderErrorKind, Sink, Streamed,
 };
 use crate::edge::provider::config::{Address, ConfigError, Kind, ProviderConfig};
 use crate::edge::provider::fault::{Failed, Teller};
@@ -187,10 +187,13 @@ pub(super) fn key_headers(config: &ProviderConfig) -> Vec<(&'static str, String)
     headers
 }
 
-#[async_trait]
-impl Provider for Served {
+impl Profile for Served {
     fn name(&self) -> &str {
         &self.config.name
+    }
+
+    fn model(&self) -> &str {
+        &self.config.model
     }
 
     fn locality(&self) -> Locality {
@@ -200,7 +203,10 @@ impl Provider for Served {
     fn url(&self) -> String {
         self.address.shown()
     }
+}
 
+#[async_trait]
+impl Provider for Served {
     async fn complete(&self, prompt: &Prompt, sink: Sink<'_>) -> Result<Completion, ProviderError> {
         // The cascade has looked already; this is the last door before the network.
         match (prompt.privacy, self.locality()) {
@@ -219,7 +225,7 @@ impl Provider for Served {
                 sink(piece);
             };
             let failed = match self.ask(prompt, &mut told).await {
-                Ok(completion) => return Ok(completion),
+                Ok(completion) => return Ok(Completion { attempts: attempt, ..completion }),
                 Err(failed) => failed,
             };
             // What was shown is not said twice.

@@ -4,7 +4,7 @@ use super::memex::{memex, now, search};
 use passepartout::domain::id::NodeId;
 use passepartout::domain::label::Privacy;
 use passepartout::domain::memory::view::View;
-use passepartout::domain::port::{Call, Completion, Locality, Message, Prompt, Provider, Thinking};
+use passepartout::domain::port::{Call, Completion, Locality, Message, Profile, Prompt, Provider, Thinking};
 use passepartout::domain::signal::Role;
 use passepartout::edge::provider::recall::{RecallProvider, Source};
 use std::sync::Arc;

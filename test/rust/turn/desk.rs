@@ -320,6 +320,7 @@ impl Model for World {
             unreadable: Vec::new(),
             labels: Labels::MODEL,
             usage: Some(Usage { input: 10, output: 5, ..Usage::default() }),
+            attempts: 1,
             sources: Vec::new(),
         };
         Ok(Answered { completion, locality: self.locality, privacy, outside: Vec::new() })

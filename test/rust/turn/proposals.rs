@@ -15,6 +15,7 @@ fn completion(text: &str) -> Completion {
         unreadable: Vec::new(),
         labels: Labels::MODEL,
         usage: None,
+        attempts: 1,
         sources: Vec::new(),
     }
 }

@@ -1,0 +1,271 @@
+//! The ledger: every call of a provider that is not built in, as records that only grow. Going back moves none of it.
+
+mod prices;
+mod record;
+
+use crate::domain::id::SessionId;
+use crate::domain::memory::store::NewRecord;
+use crate::domain::money::prices::Price;
+use crate::domain::money::totals::{Grouping, Sum};
+use crate::domain::money::{Call, Cost, Micros, Work};
+use crate::domain::port::{Completion, LogLevel, Profile, Prompt, ProviderError, ProviderErrorKind, Usage};
+use crate::domain::turn::prompt::tokens;
+use crate::edge::clock::local;
+use crate::edge::engine::Engine;
+use crate::edge::engine::record::kind;
+use crate::edge::provider::cascade::Metered;
+use async_trait::async_trait;
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// An answer is taken to have so many tokens, thoughts included, until it is known.
+pub const ANSWER: u64 = 4_096;
+/// So many records are read at once.
+const PAGE: usize = 4_096;
+
+/// On whose behalf the calls of a turn are made.
+#[derive(Clone, Debug)]
+pub struct Behalf {
+    /// Who waits for it.
+    pub work: Work,
+    /// The skill under which the turn runs.
+    pub skill: Option<String>,
+    /// The heading in focus, by its id.
+    pub heading: Option<String>,
+}
+
+/// What the ledger holds beside the store.
+#[derive(Default)]
+pub(in crate::edge) struct Ledger {
+    /// Calls that could not be stored yet, oldest first: they are tried again with the next one.
+    unwritten: Mutex<Vec<NewRecord>>,
+    /// Held while they are stored, so that each is stored once.
+    writing: tokio::sync::Mutex<()>,
+}
+
+/// A call that is under way. Where nobody waits for it any more, it is written down as stopped.
+pub(super) struct Open<'a> {
+    provider: &'a dyn Profile,
+    engine: Arc<Engine>,
+    session: SessionId,
+    behalf: Arc<Behalf>,
+    at: jiff::Timestamp,
+    estimate: Cost,
+    closed: bool,
+}
+
+#[async_trait]
+impl Metered for Open<'_> {
+    async fn close(mut self: Box<Self>, result: &Result<Completion, ProviderError>) {
+        self.end(result);
+        self.engine.write_ledger().await;
+    }
+}
+
+impl Open<'_> {
+    /// Notes what came of the call.
+    fn end(&mut self, result: &Result<Completion, ProviderError>) {
+        let mut call = self.stopped();
+        match result {
+            Ok(completion) => {
+                call.status = "answered".to_string();
+                call.attempts = completion.attempts;
+                call.usage = completion.usage;
+                if !completion.model.is_empty() {
+                    call.model.clone_from(&completion.model);
+                }
+                if let Some(usage) = completion.usage {
+                    // What the settings call the model may be its only name in the table.
+                    let price = |model: &str| self.engine.price(self.provider, model, self.at);
+                    let price = price(&call.model).or_else(|| price(self.provider.model()));
+                    call.cost = price.map_or(Cost::Unknown, |price| Cost::Known(price.of(&usage)));
+                }
+            }
+            Err(error) => {
+                call.status = word(&error.kind).to_string();
+                call.http = error.status;
+                call.attempts = error.attempts.max(1);
+                if never_answered(error) {
+                    call.cost = Cost::Known(Micros::default());
+                }
+            }
+        }
+        self.note(&call);
+    }
+
+    /// Returns the call as it stands when nobody waits for it any more.
+    fn stopped(&self) -> Call {
+        let Open { provider, session, behalf, .. } = self;
+        Call {
+            at: self.at,
+            session: session.0.clone(),
+            provider: provider.name().to_string(),
+            model: provider.model().to_string(),
+            work: behalf.work,
+            skill: behalf.skill.clone(),
+            heading: behalf.heading.clone(),
+            usage: None,
+            status: "stopped".to_string(),
+            http: None,
+            attempts: 1,
+            cost: self.estimate,
+        }
+    }
+
+    fn note(&mut self, call: &Call) {
+        self.closed = true;
+        self.engine.ledger.unwritten.lock().push(record::kept(call));
+    }
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        if self.closed {
+            return;
+        }
+        let call = self.stopped();
+        self.note(&call);
+        let engine = self.engine.clone();
+        // Without a runtime it is written with the next call, or at the end.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            drop(runtime.spawn(async move { engine.write_ledger().await }));
+        }
+    }
+}
+
+/// Tells whether a failure came before anything that is paid for: nothing was sent, or it was refused as a whole.
+fn never_answered(error: &ProviderError) -> bool {
+    match error.kind {
+        ProviderErrorKind::Refused | ProviderErrorKind::Quota | ProviderErrorKind::Unreachable => true,
+        ProviderErrorKind::Timeout | ProviderErrorKind::Cut | ProviderErrorKind::Garbled => {
+            error.status.is_some_and(|status| status >= 400)
+        }
+    }
+}
+
+fn word(kind: &ProviderErrorKind) -> &'static str {
+    match kind {
+        ProviderErrorKind::Timeout => "timeout",
+        ProviderErrorKind::Unreachable => "unreachable",
+        ProviderErrorKind::Cut => "cut",
+        ProviderErrorKind::Refused => "refused",
+        ProviderErrorKind::Quota => "quota",
+        ProviderErrorKind::Garbled => "garbled",
+    }
+}
+
+/// The ledger, put together for people and programs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Costs {
+    /// Each group, by its key.
+    pub groups: BTreeMap<String, Sum>,
+    /// All of them.
+    pub all: Sum,
+    /// Records that cannot be read: they are in no sum.
+    pub unreadable: u64,
+}
+
+impl Engine {
+    /// Opens a call: it stands in the ledger from now on, whatever becomes of it.
+    ///
+    /// # Errors
+    /// When this engine has ended.
+    pub(super) fn open_call<'a>(
+        &self,
+        provider: &'a dyn Profile,
+        prompt: &Prompt,
+        session: &SessionId,
+        behalf: &Arc<Behalf>,
+    ) -> Result<Open<'a>, String> {
+        let engine = self.me.upgrade().ok_or("this program ends")?;
+        let (session, behalf) = (session.clone(), behalf.clone());
+        let (at, estimate) = (self.clock.now(), self.estimate(provider, prompt));
+        Ok(Open { provider, engine, session, behalf, at, estimate, closed: false })
+    }
+
+    /// Returns what a call may cost: the tokens of its prompt as the provider counts them, and [`ANSWER`] for the answer.
+    fn estimate(&self, provider: &dyn Profile, prompt: &Prompt) -> Cost {
+        let Some(price) = self.price(provider, provider.model(), self.clock.now()) else { return Cost::Unknown };
+        let input = self.factor(provider).theirs(tokens(prompt, self.tokens.as_ref()));
+        let input = u64::try_from(input).unwrap_or(u64::MAX);
+        if price == Price::NOTHING {
+            return Cost::Known(Micros::default());
+        }
+        Cost::Guessed(price.of(&Usage { input, output: ANSWER, ..Usage::default() }))
+    }
+
+    /// Stores the calls that are not stored yet. What cannot be stored waits, and is said.
+    pub(super) async fn write_ledger(&self) {
+        let _one = self.ledger.writing.lock().await;
+        let waiting = self.ledger.unwritten.lock().clone();
+        if waiting.is_empty() {
+            return;
+        }
+        let count = waiting.len();
+        if let Some(why) = &self.beside {
+            self.ledger.unwritten.lock().drain(..count);
+            self.say(LogLevel::Warning, &format!("calls of models that are not in the ledger: {count}; {why}"));
+            return;
+        }
+        match self.archive.append(waiting).await {
+            Ok(()) => drop(self.ledger.unwritten.lock().drain(..count)),
+            Err(why) => {
+                let text = format!("the ledger could not be written, {count} calls wait to be: {why}");
+                self.say(LogLevel::Error, &text);
+            }
+        }
+    }
+
+    /// Reads the ledger, newest calls first, until `go_on` has enough; it is told of each call and its day. Returns how
+    /// many records could not be read.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    async fn read_ledger(&self, mut go_on: impl FnMut(Call, jiff::civil::Date) -> bool) -> Result<u64, String> {
+        let (mut before, mut unreadable) = (u64::MAX, 0);
+        loop {
+            let records = self.archive.newest_before(kind::CALL, before, PAGE).await?;
+            let Some(last) = records.last() else { return Ok(unreadable) };
+            before = last.seq;
+            for record in &records {
+                match record::read(record) {
+                    Some(call) => {
+                        let day = local(call.at).date();
+                        if !go_on(call, day) {
+                            return Ok(unreadable);
+                        }
+                    }
+                    None => unreadable += 1,
+                }
+            }
+        }
+    }
+
+    /// Sums the ledger up since a day.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn costs(&self, by: Grouping, since: Option<jiff::civil::Date>) -> Result<Costs, String> {
+        let mut costs = Costs::default();
+        costs.unreadable = self
+            .read_ledger(|call, day| {
+                if since.is_none_or(|since| day >= since) {
+                    costs.groups.entry(by.key(&call, day)).or_default().take(&call);
+                    costs.all.take(&call);
+                }
+                true
+            })
+            .await?;
+        Ok(costs)
+    }
+
+    /// Returns the last calls, newest first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn calls(&self, limit: usize) -> Result<Vec<Call>, String> {
+        let records = self.archive.newest(kind::CALL, limit).await?;
+        Ok(records.iter().filter_map(record::read).collect())
+    }
+}

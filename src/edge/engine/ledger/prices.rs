@@ -1,0 +1,76 @@
+//! The price of a call: what the user's own table says, then what is shipped.
+
+use crate::domain::money::prices::{Asked, Price, Prices};
+use crate::domain::port::{Locality, Profile};
+use crate::edge::clock::local;
+use crate::edge::engine::Engine;
+use crate::edge::rules_file::text;
+use std::path::PathBuf;
+use std::sync::LazyLock;
+
+/// The name of the user's table.
+const NAME: &str = "prices.org";
+/// The table that is shipped.
+pub const SHIPPED: &str = include_str!("prices.org");
+
+static STANDARD: LazyLock<Prices> = LazyLock::new(|| Prices::read(SHIPPED).0);
+
+impl Engine {
+    /// Returns where the user's table of prices is; whether it is there.
+    pub fn prices_file(&self) -> (PathBuf, bool) {
+        let path = self.config.settings.join(NAME);
+        let there = path.exists();
+        (path, there)
+    }
+
+    /// Reads the user's table, and says what in it is not understood. A small file, read anew with each call: what was
+    /// edited counts at once.
+    pub fn own_prices(&self) -> (Prices, Vec<String>) {
+        let (path, _) = self.prices_file();
+        match text(&path) {
+            Ok(None) => Default::default(),
+            Ok(Some(text)) => {
+                let (prices, wrong) = Prices::read(&text);
+                (prices, wrong.into_iter().map(|why| format!("{}: {why}", path.display())).collect())
+            }
+            Err(why) => (Prices::default(), vec![format!("{}: {why}; its prices are not known", path.display())]),
+        }
+    }
+
+    /// Returns the price of a model at a moment; nothing is paid for what runs here.
+    pub(super) fn price(&self, provider: &dyn Profile, model: &str, at: jiff::Timestamp) -> Option<Price> {
+        match provider.locality() {
+            Locality::Builtin | Locality::Local => return Some(Price::NOTHING),
+            Locality::Remote => {}
+        }
+        let asked = Asked { provider: provider.name(), model, day: local(at).date() };
+        let (own, _) = self.own_prices();
+        Prices::price([&own, &STANDARD], &asked).map(|(price, _)| price)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_shipped_is_understood() {
+        let (prices, wrong) = Prices::read(SHIPPED);
+        assert_eq!(wrong, Vec::<String>::new());
+        let price = |model: &str, day: jiff::civil::Date| {
+            let found = Prices::price([&prices], &Asked { provider: "anthropic", model, day });
+            found.map(|(price, _)| [price.input, price.cached, price.output].map(|amount| amount.0 / 10_000))
+        };
+        let known = jiff::civil::date(2026, 10, 24);
+        for (model, day, expected) in [
+            ("claude-haiku-4-5-20251001", known, Some([100, 10, 500])),
+            ("claude-opus-5-5", known, Some([400, 20, 2_000])),
+            ("claude-opus-5", known, Some([500, 50, 2_500])),
+            // It costs more where a prompt is long: no row can say that.
+            ("claude-haiku-5-5", known, None),
+            ("claude-opus-5", known.yesterday().expect("a day"), None),
+        ] {
+            assert_eq!(price(model, day), expected, "{model} {day}");
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Money: what is written down of calls, what it comes to, and what a cap keeps from being sent.
+
+use crate::support::engine::{Home, ask, provide, waiting};
+use crate::support::fake_server::{Dialect, FakeServer, Reply};
+use passepartout::domain::money::totals::Grouping;
+use passepartout::domain::money::{Call, Cost, Micros, Work};
+use passepartout::domain::port::Usage;
+use passepartout::domain::turn::Ending;
+use passepartout::edge::engine::Engine;
+use serde_json::json;
+use std::sync::Arc;
+
+const NOTES: &str = "* Kitchen\nThe tiles are blue.\n";
+/// Three dollars for a million tokens of a prompt, fifteen of an answer.
+const PRICES: &str = "| provider | model | from | in | cached | out |\n| fake | m | 2026-01-01 | 3 | 0.30 | 15 |\n";
+/// What the scripted server reports: 11 tokens in, 7 out.
+const ANSWER: Micros = Micros(11 * 3 + 7 * 15);
+
+fn says(text: &str) -> Reply {
+    Reply::answer(Dialect::OpenAi, &[text], &[])
+}
+
+fn set_prices(home: &Home, text: &str) {
+    let folder = home.config().settings;
+    std::fs::create_dir_all(&folder).expect("the settings' folder");
+    std::fs::write(folder.join("prices.org"), text).expect("it is written");
+}
+
+async fn calls(engine: &Engine) -> Vec<Call> {
+    engine.calls(100).await.expect("the ledger is read")
+}
+
+/// Asks a provider elsewhere for the first time, and confirms it.
+async fn first(home: &Home, engine: &Arc<Engine>) {
+    assert_eq!(home.ask(engine, "what about the tiles?").await.0.report.ending, Ending::Parked);
+    let done = home.approve(engine, &waiting(engine)).await.expect("the approval counts");
+    assert_eq!(done.report.ending, Ending::Answered, "{:?}", done.report);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_call_is_written_down_with_its_price_and_outlives_the_program() {
+    let home = Home::new(&[("home.org", NOTES)]);
+    set_prices(&home, PRICES);
+    let failed = Reply::json(500, &json!({"error": {"message": "no luck"}}));
+    let server = FakeServer::start([says("Blue."), says("Still blue."), failed]);
+    let engine = home.served(&server, &["fake"], false).await;
+    engine.focus_at(&home.file("home.org"), 3);
+    let heading = engine.focus().map(|id| id.to_string());
+    assert!(heading.is_some());
+    first(&home, &engine).await;
+    assert_eq!(home.ask(&engine, "and now?").await.0.report.ending, Ending::Answered);
+    assert_ne!(home.ask(&engine, "and then?").await.0.report.ending, Ending::Answered);
+    let found = calls(&engine).await;
+    assert_eq!(found.len(), 3, "what is only parked is no call");
+    let (last, second) = (&found[0], &found[1]);
+    assert_eq!((last.status.as_str(), last.http, last.usage), ("unreachable", Some(500), None), "{last:?}");
+    assert_eq!(last.cost, Cost::Known(Micros(0)), "what was refused as a whole is not paid");
+    assert_eq!((second.status.as_str(), second.attempts, second.cost), ("answered", 1, Cost::Known(ANSWER)));
+    assert_eq!(second.usage, Some(Usage { input: 11, output: 7, ..Usage::default() }));
+    assert_eq!((second.provider.as_str(), second.model.as_str(), second.work), ("fake", "m", Work::Chat));
+    assert_eq!((second.session.as_str(), &second.skill, &second.heading), ("chat", &None, &heading));
+    let mut all = None;
+    for by in Grouping::ALL {
+        let costs = engine.costs(by, None).await.expect("the ledger is read");
+        assert_eq!((costs.all.calls, costs.all.failed, costs.all.cost), (3, 1, ANSWER.plus(ANSWER)), "{by:?}");
+        assert_eq!(*all.get_or_insert(costs.all), costs.all);
+        assert_eq!(costs.unreadable, 0);
+    }
+    engine.close().await;
+    let engine = home.served(&server, &["fake"], false).await;
+    assert_eq!(calls(&engine).await, found);
+    let later = engine.costs(Grouping::Day, Some(jiff::civil::date(2099, 1, 1))).await.expect("it is read");
+    assert_eq!(later.all.calls, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_runs_here_costs_nothing_and_an_unknown_price_is_unknown() {
+    for (local, expected, words) in
+        [(true, Cost::Known(Micros(0)), "$0.00"), (false, Cost::Unknown, "price unknown (1 call)")]
+    {
+        let home = Home::new(&[("home.org", NOTES)]);
+        let server = FakeServer::start([says("Blue.")]);
+        let engine = home.served(&server, &["fake", "recall"], local).await;
+        match local {
+            true => drop(home.ask(&engine, "what about the tiles?").await),
+            false => first(&home, &engine).await,
+        }
+        let found = calls(&engine).await;
+        assert_eq!(found.iter().map(|call| call.cost).collect::<Vec<_>>(), [expected]);
+        let costs = engine.costs(Grouping::Provider, None).await.expect("it is read");
+        assert_eq!(costs.all.words(), words);
+        assert_eq!(costs.groups.keys().collect::<Vec<_>>(), ["fake m"]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_nobody_waits_for_any_more_is_written_down_with_a_guess() {
+    let home = Home::new(&[("home.org", NOTES)]);
+    set_prices(&home, PRICES);
+    let server = FakeServer::start([says("Blue."), Reply::nothing()]);
+    let engine = home.served(&server, &["fake"], false).await;
+    first(&home, &engine).await;
+    let turn = {
+        let engine = engine.clone();
+        tokio::spawn(async move { engine.ask(ask("and now?"), engine.new_turn(), &mut |_| {}).await })
+    };
+    while server.requests().len() < 2 {
+        tokio::task::yield_now().await;
+    }
+    turn.abort();
+    assert!(turn.await.is_err());
+    engine.flush().await.expect("it is kept");
+    let found = calls(&engine).await;
+    assert_eq!((found.len(), found[0].status.as_str(), found[0].usage), (2, "stopped", None));
+    let Cost::Guessed(guess) = found[0].cost else { panic!("{:?}", found[0].cost) };
+    assert!(guess > Micros(4_096 * 15), "the answer may have been long: {guess}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fallback_writes_down_both_and_the_built_in_one_neither() {
+    let home = Home::new(&[("home.org", NOTES)]);
+    let (one, two) = (FakeServer::start([Reply::json(500, &json!({}))]), FakeServer::start([says("Blue.")]));
+    let set = |config: &mut passepartout::edge::config::Config| {
+        provide(config, &[("one", &one, true), ("two", &two, true)], &["one", "two", "recall"]);
+    };
+    let engine = home.engine_with(set).await;
+    home.read(&engine).await;
+    for _ in 0..2 {
+        // The second time neither has an answer, and the built-in one gives it.
+        let _ = engine.ask(ask("what about the tiles?"), engine.new_turn(), &mut |_| {}).await;
+    }
+    let found: Vec<_> = calls(&engine).await.into_iter().map(|call| (call.provider, call.status)).collect();
+    let has = |provider: &str, status: &str| found.contains(&(provider.to_string(), status.to_string()));
+    assert!(has("one", "unreachable") && has("two", "answered"), "{found:?}");
+    assert!(found.iter().all(|(provider, _)| provider != "recall"), "{found:?}");
+}
