@@ -485,6 +485,7 @@ itself does not count, because the core is one for all of them."
      (let ((project (passepartout-events-project)))
        (and project `(:project ,project)))
      (and cascade `(:cascade ,cascade))
+     (passepartout-events--cascades)
      (and permissions
           `(:permissions
             ,(mapcar (lambda (entry)
@@ -519,6 +520,11 @@ itself does not count, because the core is one for all of them."
        (and value `(:property-inheritance ,value)))
      `(:environment ,(passepartout-events--environment)))))
 
+(defun passepartout-events--cascades ()
+  "Return the cascades of slots as a plist."
+  (let ((cascades (default-value 'passepartout-cascades)))
+    (and cascades `(:cascades ,cascades))))
+
 (defun passepartout-events--patience ()
   "Return how long the core waits for providers, where you have said so.
 Where you have not, the environment may."
@@ -540,6 +546,8 @@ Where you have not, the environment may."
   "Return the names of the providers that may be asked."
   (delete-dups
    (append (default-value 'passepartout-provider-cascade)
+           (apply #'append
+                  (mapcar #'cdr (default-value 'passepartout-cascades)))
            (mapcar #'car (default-value 'passepartout-providers))
            nil)))
 
@@ -555,6 +563,7 @@ without arguments."
                  (append (passepartout-events--provider-names) names nil)))))
      `(:providers ,(default-value 'passepartout-providers)
        ,@(and cascade `(:cascade ,cascade))
+       ,@(passepartout-events--cascades)
        ,@(and keys `(:keys ,keys))))
    (lambda (payload)
      (let ((text (plist-get payload :error)))

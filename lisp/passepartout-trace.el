@@ -105,6 +105,9 @@
     (insert "\n")
     (when notice
       (insert (passepartout-view-line notice 400) "\n"))
+    (dolist (route (plist-get turn :routes))
+      (insert (propertize "Asked of models: " 'face 'passepartout-quiet)
+              (passepartout-view-line route 600) "\n"))
     (if (plist-get turn :trace)
         (mapc #'passepartout-trace--insert-action (plist-get turn :trace))
       (insert (propertize "No action was proposed.\n"

@@ -98,6 +98,20 @@ provider's, the user is \"apikey\"."
   :risky t
   :package-version '(passepartout . "0.1.0"))
 
+(defcustom passepartout-cascades nil
+  "Names of the model providers to try, in order, by kind of work.
+Each entry is (SLOT . NAMES).  SLOT is one of \"code\" (the question is
+about programs), \"plan\" (about what to do when), \"chat\" (any other)
+and \"background\" (nobody waits for it).  A slot without an entry has
+`passepartout-provider-cascade', whose names these are as well.  The
+trace says which rule chose whom (see `passepartout-gate-trace').
+A change of this option counts from the next start of the core."
+  :type '(alist :key-type (choice (const "code") (const "plan")
+                                  (const "chat") (const "background"))
+                :value-type (repeat string))
+  :risky t
+  :package-version '(passepartout . "0.1.0"))
+
 (defcustom passepartout-providers nil
   "Model providers beyond the built-in ones.
 Each entry is (NAME . PLIST).  PLIST has these keys:

@@ -25,6 +25,7 @@ pub mod port;
 pub mod query;
 pub mod recall;
 pub mod replace;
+pub mod route;
 pub mod scope;
 pub mod sexp;
 pub mod signal;

@@ -5,6 +5,7 @@
 
 use crate::domain::label::PrivacyTag;
 use crate::domain::org::property::Inheritance;
+use crate::domain::route::Slot;
 use crate::domain::scope::Level;
 use crate::domain::sexp::reader::Sexp;
 use crate::edge::embed::{Backend, EmbeddingSetting};
@@ -35,7 +36,9 @@ pub struct ProviderSettings {
     pub cascade: Option<Vec<String>>,
     /// Providers as the user set them up.
     pub declared: Vec<ProviderSetting>,
-    /// The names in the order that the user chose at run time; it comes before `cascade`.
+    /// The cascades of slots that have their own.
+    pub slots: BTreeMap<Slot, Vec<String>>,
+    /// The names in the order that the user chose at run time, for every slot; it comes before all others.
     pub chosen: Option<Vec<String>>,
 }
 
@@ -45,8 +48,15 @@ impl ProviderSettings {
         self.chosen.as_deref().or(self.cascade.as_deref())
     }
 
-    /// Takes what a message of Emacs says of them; what it does not name stays.
-    pub fn take(&mut self, settings: &Sexp) {
+    /// Returns the cascades of slots that have their own now.
+    pub fn slots(&self) -> &BTreeMap<Slot, Vec<String>> {
+        static NONE: BTreeMap<Slot, Vec<String>> = BTreeMap::new();
+        if self.chosen.is_some() { &NONE } else { &self.slots }
+    }
+
+    /// Takes what a message of Emacs says of them; what it does not name stays. Returns what was said of slots that there
+    /// are none of.
+    pub fn take(&mut self, settings: &Sexp) -> Vec<String> {
         let cascade: Vec<String> =
             settings.list_at("cascade").iter().filter_map(Sexp::as_name).map(str::to_string).collect();
         if !cascade.is_empty() {
@@ -56,6 +66,24 @@ impl ProviderSettings {
             self.declared.retain(|known| known.name != setting.name);
             self.declared.push(setting);
         }
+        let (mut slots, mut unknown) = (BTreeMap::new(), Vec::new());
+        for entry in settings.list_at("cascades") {
+            let words: Vec<&str> = entry.items().iter().filter_map(Sexp::as_name).collect();
+            match words.split_first().map(|(word, names)| (Slot::parse(word), word, names)) {
+                Some((Some(slot), _, names)) => {
+                    slots.insert(slot, names.iter().map(|name| name.to_string()).collect());
+                }
+                Some((None, word, _)) => unknown.push(format!(
+                    "The cascade of “{}” is ignored: write code, plan, chat or background.",
+                    crate::domain::inert::exact(word)
+                )),
+                None => {}
+            }
+        }
+        if !slots.is_empty() {
+            self.slots = slots;
+        }
+        unknown
     }
 }
 
@@ -143,6 +171,8 @@ pub struct Config {
     pub home: PathBuf,
     /// Names of providers, in order; `None` means: those that are set up, then `recall`.
     pub cascade: Option<Vec<String>>,
+    /// The cascades of slots that have their own.
+    pub slots: BTreeMap<Slot, Vec<String>>,
     /// Providers as the user set them up.
     pub providers: Vec<ProviderSetting>,
     /// What makes vectors of meaning.
@@ -217,6 +247,10 @@ pub const READ: &[&str] = &[
     "MEMEX_DIR",
     "MEMEX_ASSISTANT",
     "PROVIDER_CASCADE",
+    "PROVIDER_CASCADE_CODE",
+    "PROVIDER_CASCADE_PLAN",
+    "PROVIDER_CASCADE_CHAT",
+    "PROVIDER_CASCADE_BACKGROUND",
     "OLLAMA_HOST",
     "LLAMA_HOST",
     "LOCAL_BASE_URL",
@@ -372,6 +406,7 @@ impl Config {
             project: None,
             home,
             cascade: None,
+            slots: BTreeMap::new(),
             providers: Vec::new(),
             embedding: EmbeddingSetting::default(),
             semantic_threshold: crate::domain::embed::NEAR,
@@ -422,6 +457,13 @@ impl Config {
             self.assistant = name.to_string();
         }
         self.cascade = list("PROVIDER_CASCADE");
+        let slots = [
+            (Slot::Code, "PROVIDER_CASCADE_CODE"),
+            (Slot::Plan, "PROVIDER_CASCADE_PLAN"),
+            (Slot::Chat, "PROVIDER_CASCADE_CHAT"),
+            (Slot::Background, "PROVIDER_CASCADE_BACKGROUND"),
+        ];
+        self.slots = slots.into_iter().filter_map(|(slot, name)| Some((slot, list(name)?))).collect();
         let tags: Option<Vec<String>> = list("PRIVACY_FILTER_TAGS");
         if let Some(tags) = tags {
             self.private_tags.clear();
@@ -538,8 +580,8 @@ impl Config {
             settings.list_at(key).iter().filter_map(Sexp::as_name).map(str::to_string).collect()
         };
         let mut providers = self.provider_settings();
-        providers.take(settings);
-        (self.cascade, self.providers) = (providers.cascade, providers.declared);
+        self.notices.extend(providers.take(settings));
+        (self.cascade, self.slots, self.providers) = (providers.cascade, providers.slots, providers.declared);
         if settings.get("private-tags").is_some() {
             self.private_tags.clear();
             for entry in settings.list_at("private-tags") {
@@ -596,7 +638,12 @@ impl Config {
 
     /// Returns the providers and their order.
     pub fn provider_settings(&self) -> ProviderSettings {
-        ProviderSettings { cascade: self.cascade.clone(), declared: self.providers.clone(), chosen: None }
+        ProviderSettings {
+            cascade: self.cascade.clone(),
+            declared: self.providers.clone(),
+            slots: self.slots.clone(),
+            chosen: None,
+        }
     }
 
     /// Returns a path with `~` and `$NAME` of this process expanded.

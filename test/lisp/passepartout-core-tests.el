@@ -222,7 +222,9 @@ The lighthouse of Cordouan was built in 1611.
      (string-match-p "memex" (buffer-string)))
     (passepartout-gate-trace)
     (passepartout-core-tests--until
-     (string-match-p "What is due" (buffer-string)))))
+     (string-match-p "What is due" (buffer-string)))
+    (should (string-match-p "Asked of models: chat, as no other rule fits; "
+                            (buffer-string)))))
 
 (ert-deftest passepartout-core-stops-and-starts-again ()
   (passepartout-core-tests--with

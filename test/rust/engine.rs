@@ -329,7 +329,8 @@ async fn what_was_shown_for_a_first_contact_is_exactly_what_is_sent() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_first_contact_is_shown_anew_when_what_was_shown_may_not_be_sent_any_more() {
     for edited in [false, true] {
-        let home = Home::new(&[("home.org", TILES)]);
+        let notes = format!("{TILES}* Cellar\nDark.\n");
+        let home = Home::new(&[("home.org", &notes)]);
         let server = FakeServer::start([says(&["Hello."])]);
         let engine = home.served(&server, &["fake"], false).await;
         engine.focus_at(&home.file("home.org"), 30);
@@ -341,8 +342,11 @@ async fn a_first_contact_is_shown_anew_when_what_was_shown_may_not_be_sent_any_m
             args.insert("sent".into(), "nothing of mine".into());
             old = engine.edit_plan(&origin(), &old.id.0, args).await.expect("it is judged anew");
         } else {
-            let private = TILES.replace("* Kitchen", "* Kitchen :private:");
+            let private = notes.replace("* Kitchen", "* Kitchen :private:");
+            let cellar = private.find("Dark.").expect("it is there");
             engine.take_text(&home.file("home.org"), private.into(), "buffer-update").expect("it is read");
+            // With point on what is private now, nobody elsewhere would be asked at all.
+            engine.focus_at(&home.file("home.org"), cellar);
         }
         let done = home.approve(&engine, &old).await.expect("the approval is taken");
         assert_eq!((done.report.ending, server.connections()), (Ending::Parked, 0), "{:?}", done.report);
@@ -402,9 +406,18 @@ async fn private_notes_reach_no_provider_elsewhere() {
     let plan = waiting(&engine);
     assert!(!plan.action.text("sent").expect("what would be sent").contains(CANARY));
     home.approve(&engine, &plan).await.expect("the approval counts");
-    engine.focus_at(&home.file("inherited.org"), 30);
     let _ = home.ask(&engine, "what do the doctor and my diary say?").await;
-    assert!(server.requests().len() >= 3, "{}", server.requests().len());
+    let asked = server.requests().len();
+    assert!(asked >= 3, "{asked}");
+    // With point on a private heading nobody elsewhere is asked at all.
+    engine.focus_at(&home.file("inherited.org"), 30);
+    let (refused, _) = home.ask(&engine, "what does the doctor say?").await;
+    assert_eq!(
+        (refused.report.ending, server.requests().len()),
+        (Ending::Failed, asked),
+        "{:?}",
+        refused.report.notice
+    );
     for request in server.requests() {
         assert!(!request.body.contains(CANARY), "a private note left: {}", request.body);
     }

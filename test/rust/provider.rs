@@ -6,6 +6,7 @@ mod load;
 mod misdeeds;
 mod responses;
 mod retries;
+mod routed;
 mod sent;
 mod thinking;
 mod whole_turn;

@@ -101,6 +101,8 @@ pub struct TurnReport {
     pub sources: Vec<NodeId>,
     /// Which provider and model answered last.
     pub answered_by: Option<(String, String)>,
+    /// Which rule chose which providers, in words.
+    pub routes: Vec<String>,
     /// Tokens of all requests of the turn.
     pub usage: Usage,
     /// The conversation, for going on.
@@ -150,6 +152,7 @@ impl TurnReport {
             changed: Vec::new(),
             sources: Vec::new(),
             answered_by: None,
+            routes: Vec::new(),
             usage: Usage::default(),
             conversation,
             fault: None,

@@ -91,7 +91,13 @@ impl Engine {
         self.providers.write().chosen = chosen;
         self.set_up_cascade();
         (self.notify)(Notice::Status);
-        let words = format!("Providers are asked in this order: {} ({until}).", self.provider_names().0.join(", "));
+        let names = {
+            let cascade = self.cascade.read();
+            let known = |name: &&String| cascade.providers().any(|provider| provider.name() == name.as_str());
+            let names: Vec<&str> = cascade.cascades().usual.iter().filter(known).map(String::as_str).collect();
+            names.join(", ")
+        };
+        let words = format!("Providers are asked in this order: {names} ({until}).");
         self.say(LogLevel::Info, &words);
         Ok(words)
     }
@@ -162,7 +168,11 @@ impl Engine {
             let why = if stand.why.is_empty() { String::new() } else { format!(": {}", exact(&stand.why)) };
             format!("- {} ({}){why}\n", exact(&stand.name), stand.words())
         };
-        head.to_string() + &self.stands().await.iter().map(line).collect::<String>()
+        let mut lines = head.to_string() + &self.stands().await.iter().map(line).collect::<String>();
+        for (slot, names) in self.providers.read().slots() {
+            lines.push_str(&format!("- for “{}”: {}\n", slot.name(), exact(&names.join(", "))));
+        }
+        lines
     }
 }
 

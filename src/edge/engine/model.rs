@@ -10,7 +10,9 @@ use crate::domain::port::{
     Sink, Streamed,
 };
 use crate::domain::recall::answer::Narrowed;
+use crate::domain::route::{Asked, Cascades, Ground};
 use crate::domain::sexp::reader::Sexp;
+use crate::domain::signal::Sensor;
 use crate::domain::turn::prompt::tokens;
 use crate::edge::engine::Engine;
 use crate::edge::engine::briefing::Briefings;
@@ -49,6 +51,12 @@ pub struct TurnModel<'a> {
     pub names_private: bool,
     /// On whose behalf: it stands in the ledger.
     pub behalf: Arc<Behalf>,
+    /// What set the turn off.
+    pub set_off: Sensor,
+    /// What the user typed to set it off.
+    pub typed: String,
+    /// Who was asked by which rule, in words; each once.
+    pub routes: Mutex<Vec<String>>,
 }
 
 /// Why a conversation that drew on what asks goes to no model elsewhere.
@@ -71,7 +79,7 @@ impl Model for TurnModel<'_> {
         prompt: &(dyn Fn(Locality) -> Prompt + Send + Sync),
         sink: Sink<'_>,
     ) -> Result<Answered, ModelFailure> {
-        let cascade = self.engine.cascade.read().clone();
+        let cascade = self.routed();
         // Read each time: the user may have confirmed one since the turn began.
         let confirmed = self.engine.confirmed(&cascade).await;
         let given = Mutex::new(Privacy::Open);
@@ -118,13 +126,7 @@ impl Model for TurnModel<'_> {
             (tokens > most)
                 .then(|| format!("the prompt has {tokens} tokens, and CONTEXT_MAX_TOKENS or PP_BUDGET allows {most}"))
         };
-        let left_out = |provider: &dyn Profile| {
-            let models = self.models.as_ref()?;
-            let named = models.contains(&provider.name().to_ascii_lowercase());
-            (!named).then(|| "a heading above names other models (PP_MODEL)".to_string())
-        };
         let permits = |provider: &dyn Profile, prompt: &Prompt| match provider.locality() {
-            Locality::Local | Locality::Remote if let Some(why) = left_out(provider) => Permit::Withheld(why),
             Locality::Local | Locality::Remote if let Some(why) = too_long(provider, prompt) => Permit::Withheld(why),
             Locality::Builtin | Locality::Local => Permit::Granted,
             Locality::Remote if prompt.privacy.is_kept() && !shared => Permit::Withheld(ASKS.to_string()),
@@ -177,6 +179,29 @@ impl Meter for TurnModel<'_> {
 }
 
 impl TurnModel<'_> {
+    /// Returns the providers that may be asked now, and keeps for the trace why these.
+    fn routed(&self) -> Cascade {
+        let (set_off, text, models) = (self.set_off, self.typed.as_str(), self.models.as_ref());
+        let asked = Asked { set_off, text, private: self.private(), models };
+        let (route, cascade) = self.engine.cascade.read().routed(&asked);
+        let (words, mut routes) = (route.words(), self.routes.lock());
+        if !routes.contains(&words) {
+            self.engine.say(LogLevel::Info, &format!("asked of models: {words}"));
+            routes.push(words);
+        }
+        cascade
+    }
+
+    /// Returns why nothing of this may leave, if so.
+    fn private(&self) -> Option<Ground> {
+        if self.engine.known_privacy(&self.session) == Privacy::Private {
+            return Some(Ground::Conversation);
+        }
+        // Of a heading that is gone nothing is told.
+        let focus = self.engine.focus().and_then(|id| self.engine.view().get(&id))?;
+        (focus.privacy() == Privacy::Private).then_some(Ground::Focus)
+    }
+
     /// Returns a prompt as private as what it quotes: of what is kept only a model that runs here may have it. Of what
     /// only warns the note is returned: the user is told once it went elsewhere.
     fn unquoted(&self, prompt: Prompt, locality: Locality) -> (Prompt, Option<QuotedNote>) {
@@ -263,7 +288,8 @@ impl Engine {
     /// with those before. Returns the names in their order.
     pub fn follow_providers(self: &Arc<Self>, settings: &Sexp) -> Vec<String> {
         self.vault.add(keys_of(settings));
-        self.providers.write().take(settings);
+        let unknown = self.providers.write().take(settings);
+        unknown.iter().for_each(|why| self.say(LogLevel::Warning, why));
         // What made them fail may be mended.
         self.standing.forget();
         self.set_up_cascade();
@@ -298,7 +324,14 @@ impl Engine {
         let (mut providers, mut left): (Vec<Arc<dyn Provider>>, Vec<ProviderError>) = (Vec::new(), Vec::new());
         let refused = |provider: String, text: String| ProviderError::new(provider, ProviderErrorKind::Refused, text);
         let clients = self.clients();
-        for place in self.places() {
+        let mut places = self.places();
+        let slots = self.providers.read().slots().clone();
+        let cascades = Cascades { usual: places.iter().map(|place| place.name().to_string()).collect(), slots };
+        let more: Vec<String> = cascades.names().into_iter().filter(|name| !cascades.usual.contains(name)).collect();
+        if !more.is_empty() {
+            places.extend(self.places_of(&more));
+        }
+        for place in places {
             match (place, &clients) {
                 (Place::Recall, _) => {
                     providers.push(Arc::new(RecallProvider::new(Arc::new(Present(Arc::downgrade(self))))))
@@ -319,7 +352,7 @@ impl Engine {
         for error in &left {
             self.say(LogLevel::Info, &format!("provider left out: {error}"));
         }
-        *self.cascade.write() = Cascade::new(providers, left).remembering(self.standing.clone());
+        *self.cascade.write() = Cascade::new(providers, left).of(cascades).remembering(self.standing.clone());
     }
 
     /// Returns the names of the providers that are set up, and why others are left out.

@@ -648,6 +648,8 @@ struct TurnRecord {
     cached: u64,
     #[serde(default)]
     thinking: u64,
+    #[serde(default)]
+    routes: Vec<String>,
     seconds: f64,
 }
 
@@ -699,6 +701,7 @@ pub fn turn(finished: &Finished) -> Value {
         output: report.usage.output,
         cached: report.usage.cached,
         thinking: report.usage.thinking,
+        routes: report.routes.clone(),
         seconds: finished.seconds,
     };
     serde_json::to_value(record).unwrap_or(Value::Null)
@@ -733,6 +736,7 @@ pub fn read_turn(value: &Value) -> Option<Finished> {
         changed: record.changed,
         sources: record.sources.into_iter().map(NodeId::new).collect(),
         answered_by: record.provider.zip(record.model),
+        routes: record.routes,
         usage: Usage { input: record.input, output: record.output, cached: record.cached, thinking: record.thinking },
         ..TurnReport::of(Conversation::empty())
     };

@@ -173,10 +173,21 @@ impl Engine {
         };
         let briefings = Briefings::new(self, told, now);
         let (models, names_private) = (mandate.models, scope.may_see == Privacy::Private);
+        let briefings = &briefings;
         let behalf = Behalf { work, skill: skill.map(|skill| skill.name.clone()), heading: below.clone() };
-        let behalf = Arc::new(behalf);
-        let model =
-            TurnModel { engine: self, session, models, most, attended, briefings: &briefings, names_private, behalf };
+        let model = TurnModel {
+            engine: self,
+            session,
+            models,
+            most,
+            attended,
+            briefings,
+            names_private,
+            behalf: Arc::new(behalf),
+            set_off,
+            typed,
+            routes: Mutex::default(),
+        };
         let mut report = {
             let desk = Desk {
                 gates: &gates,
@@ -197,6 +208,7 @@ impl Engine {
             };
             run(start, &desk, sink).await
         };
+        report.routes = std::mem::take(&mut *model.routes.lock());
         if report.roll_back
             && let Some(done) = self.go_back(&began).await
         {

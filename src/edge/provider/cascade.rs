@@ -6,6 +6,7 @@ use crate::domain::port::{
     Completion, Locality, LogLevel, ModelFailure, Profile, Prompt, Provider, ProviderError, ProviderErrorKind, Sink,
     Streamed,
 };
+use crate::domain::route::{Asked, Candidate, Cascades, Route, route};
 use crate::domain::standing::{Standing, Standings};
 use crate::edge::clock::Clock;
 use async_trait::async_trait;
@@ -96,6 +97,7 @@ impl Memory {
 pub struct Cascade {
     providers: Vec<Arc<dyn Provider>>,
     left: Vec<ProviderError>,
+    cascades: Cascades,
     memory: Option<Arc<Memory>>,
 }
 
@@ -163,7 +165,36 @@ impl Cascade {
     /// Makes a cascade. `left` are those that the user named and that cannot be used, with the reason:
     /// they are told when nobody else answers.
     pub fn new(providers: Vec<Arc<dyn Provider>>, left: Vec<ProviderError>) -> Self {
-        Cascade { providers, left, memory: None }
+        let usual = providers.iter().map(|provider| provider.name().to_string()).collect();
+        Cascade { providers, left, cascades: Cascades { usual, ..Cascades::default() }, memory: None }
+    }
+
+    /// Gives slots their own.
+    pub fn of(self, cascades: Cascades) -> Self {
+        Cascade { cascades, ..self }
+    }
+
+    /// Returns which names stand in which slot.
+    pub fn cascades(&self) -> &Cascades {
+        &self.cascades
+    }
+
+    /// Returns it as it is for what is asked: with those alone that may have it, in the order of its slot.
+    pub fn routed(&self, asked: &Asked<'_>) -> (Route, Cascade) {
+        let candidate = |provider: &'_ Arc<dyn Provider>| (provider.name().to_string(), provider.locality());
+        let known: Vec<(String, Locality)> = self.providers.iter().map(candidate).collect();
+        let demoted = |name: &str| self.memory.as_ref().is_some_and(|memory| memory.demoted(name).is_some());
+        let candidates: Vec<Candidate<'_>> = known
+            .iter()
+            .map(|(name, locality)| Candidate { name, locality: *locality, demoted: demoted(name) })
+            .collect();
+        let route = route(asked, &candidates, &self.cascades);
+        let named = |name: &String| self.providers.iter().find(|provider| provider.name() == name).cloned();
+        let providers = route.order.iter().filter_map(named).collect();
+        let (names, _) = self.cascades.of(route.slot);
+        let left = self.left.iter().filter(|error| names.contains(&error.provider)).cloned();
+        let left = left.chain(route.refused()).collect();
+        (route, Cascade { providers, left, ..self.clone() })
     }
 
     /// Lets it remember who failed; whoever it does not hold is forgotten.

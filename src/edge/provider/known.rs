@@ -92,6 +92,17 @@ pub enum Place {
     },
 }
 
+impl Place {
+    /// Returns the name that it is the place of.
+    pub fn name(&self) -> &str {
+        match self {
+            Place::Asked(config) => &config.name,
+            Place::Recall => RECALL,
+            Place::Left { name, .. } => name,
+        }
+    }
+}
+
 /// Works out a cascade: the names that the user gave in their order, or else every declared provider,
 /// then every known one that has a key; the built-in provider is last unless the user placed it.
 pub fn places(cascade: &[String], declared: &[Declared], vault: &Vault) -> Vec<Place> {

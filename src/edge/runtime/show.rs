@@ -204,6 +204,7 @@ pub fn turn(finished: &Finished, view: &View) -> Plist {
         .maybe_int("tokens-thinking", told(report.usage.thinking))
         .maybe("cost", cost)
         .float("seconds", (finished.seconds * 1000.0).round() / 1000.0)
+        .texts("routes", report.routes.iter().map(|words| exact(words)))
         .list("sources", sources)
         .list("trace", report.deeds.iter().map(deed))
         .texts("plans", report.plans.iter().map(|id| id.0.clone()))

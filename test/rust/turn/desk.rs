@@ -447,6 +447,7 @@ pub fn told(report: &TurnReport) -> String {
         changed,
         sources,
         answered_by,
+        routes,
         usage,
         conversation,
         fault,
@@ -466,6 +467,7 @@ pub fn told(report: &TurnReport) -> String {
     if !(plans.is_empty() && changed.is_empty() && sources.is_empty()) {
         out.push(format!("plans {plans:?}, changed {changed:?}, sources {sources:?}"));
     }
+    out.extend(routes.iter().map(|words| format!("route: {words}")));
     if let Some((provider, model)) = answered_by {
         out.push(format!("by {provider}/{model}, tokens {}+{}", usage.input, usage.output));
     }
