@@ -505,6 +505,7 @@ itself does not count, because the core is one for all of them."
      (and (not (default-value 'passepartout-dry-run)) '(:dry-run nil))
      (and providers `(:providers ,providers))
      (passepartout-events--patience)
+     (passepartout-events--caps)
      (passepartout-events--embedding)
      (let ((launcher (passepartout-module-launcher)))
        (and launcher `(:launcher ,launcher)))
@@ -540,6 +541,21 @@ Where you have not, the environment may."
                                                      'standard-value))
                                            t))))
           (setq settings (append settings (list (cdr entry) value))))))
+    settings))
+
+(defun passepartout-events--caps ()
+  "Return how much models may cost, where you have said so.
+Where you have not, the environment may.  What is no number is sent as
+it is: the core says so, and lets nothing pass that costs."
+  (let (settings)
+    (dolist (entry '((passepartout-session-budget . :session-budget)
+                     (passepartout-day-budget . :day-budget)
+                     (passepartout-background-budget . :background-budget)
+                     (passepartout-unpriced-calls . :unpriced-calls)))
+      (let ((value (default-value (car entry))))
+        (when value
+          (setq settings (append settings
+                                 (list (cdr entry) (format "%s" value)))))))
     settings))
 
 (defun passepartout-events--provider-names ()

@@ -167,6 +167,31 @@ When it wants a longer one, the next provider is asked at once."
   :type 'natnum
   :package-version '(passepartout . "0.1.0"))
 
+(defcustom passepartout-session-budget nil
+  "How many US dollars models may cost in one conversation; nil for no cap.
+What would go beyond it is not sent.  Prices stand in the file prices.org
+of the settings folder, and in a table that is shipped."
+  :type '(choice (const :tag "No cap here" nil) (number :tag "Dollars"))
+  :package-version '(passepartout . "0.1.0"))
+
+(defcustom passepartout-day-budget nil
+  "How many US dollars models may cost in one day; nil for no cap."
+  :type '(choice (const :tag "No cap here" nil) (number :tag "Dollars"))
+  :package-version '(passepartout . "0.1.0"))
+
+(defcustom passepartout-background-budget nil
+  "How many US dollars background work may cost in one day; nil for no cap.
+It counts towards `passepartout-day-budget' as well."
+  :type '(choice (const :tag "No cap here" nil) (number :tag "Dollars"))
+  :package-version '(passepartout . "0.1.0"))
+
+(defcustom passepartout-unpriced-calls nil
+  "How many calls of unknown price are made in one day; nil for any number.
+With 0 a model whose price stands in no table is not asked.  Without a
+number such calls are counted, and stand against no cap in dollars."
+  :type '(choice (const :tag "Any number" nil) natnum)
+  :package-version '(passepartout . "0.1.0"))
+
 (defcustom passepartout-embedding-backend nil
   "What makes vectors of your notes, to find them by their meaning.
 The value nil leaves the choice to the core, which finds notes by their

@@ -4,6 +4,8 @@
 //! `docs/manual.org` has the table of every name.
 
 use crate::domain::label::PrivacyTag;
+use crate::domain::money::Micros;
+use crate::domain::money::caps::Caps;
 use crate::domain::org::property::Inheritance;
 use crate::domain::route::Slot;
 use crate::domain::scope::Level;
@@ -201,6 +203,8 @@ pub struct Config {
     pub log_lines: usize,
     /// How near a deadline is shown first, in minutes.
     pub deadline_minutes: u32,
+    /// How much may be spent on models.
+    pub caps: Caps,
     /// How long a connection to a provider may take to stand, in seconds.
     pub connect_timeout: u64,
     /// How long a provider may take to begin its answer, in seconds.
@@ -266,6 +270,10 @@ pub const READ: &[&str] = &[
     "CONTEXT_MAX_TOKENS",
     "CONTEXT_LOG_LIMIT",
     "DEADLINE_WARNING_MINUTES",
+    "SESSION_BUDGET_USD",
+    "DAY_BUDGET_USD",
+    "BACKGROUND_BUDGET_USD",
+    "UNPRICED_CALLS",
     "CONNECT_TIMEOUT",
     "REQUEST_TIMEOUT",
     "STALL_TIMEOUT",
@@ -317,7 +325,6 @@ pub const IGNORED: &[(&str, &str)] = &[
     ("PROTOCOL_HMAC_SECRET", "there is no TCP listener in this version"),
     ("TAG_CATEGORIES", "set PRIVACY_FILTER_TAGS"),
     ("MANDATORY_SKILLS", "policy and dispatcher cannot be left out"),
-    ("SESSION_BUDGET_USD", "there is no price table in this version"),
     ("RULES_FILE", "rules stand in rules.org of the settings folder"),
     ("TIME_AWARENESS", "the time is always told"),
     ("TIME_FORMAT", "the time is told as ISO"),
@@ -421,6 +428,7 @@ impl Config {
             context_tokens: 16_384,
             log_lines: 20,
             deadline_minutes: 60,
+            caps: Caps::default(),
             connect_timeout: 5,
             request_timeout: 60,
             stall_timeout: 30,
@@ -479,6 +487,11 @@ impl Config {
         if let Some(hosts) = list("ALLOWED_HOSTS") {
             self.allow_hosts(hosts);
         }
+        for name in ["SESSION_BUDGET_USD", "DAY_BUDGET_USD", "BACKGROUND_BUDGET_USD", "UNPRICED_CALLS"] {
+            if let Some(said) = text(name) {
+                self.take_cap(name, said);
+            }
+        }
         let mut number = |name: &str, into: &mut dyn FnMut(u64)| match text(name).map(str::parse::<u64>) {
             None => {}
             Some(Ok(value)) => into(value),
@@ -527,6 +540,28 @@ impl Config {
                     ..ProviderSetting::default()
                 });
             }
+        }
+    }
+
+    /// Takes a cap; one that cannot be read allows nothing, and is a notice.
+    fn take_cap(&mut self, name: &str, said: &str) {
+        let amount = match name {
+            "UNPRICED_CALLS" => said.trim().parse::<u64>().ok(),
+            _ => Micros::parse(said).map(|amount| amount.0),
+        };
+        if amount.is_none() {
+            let like = if name == "UNPRICED_CALLS" { "a whole number such as 10" } else { "dollars such as 2.50" };
+            self.notices.push(format!(
+                "{name} is “{}”, which is not {like}: until it is mended, nothing that it is about is asked.",
+                crate::domain::inert::exact(said)
+            ));
+        }
+        let amount = amount.unwrap_or(0);
+        match name {
+            "SESSION_BUDGET_USD" => self.caps.session = Some(Micros(amount)),
+            "DAY_BUDGET_USD" => self.caps.day = Some(Micros(amount)),
+            "BACKGROUND_BUDGET_USD" => self.caps.background = Some(Micros(amount)),
+            _ => self.caps.unpriced = Some(amount),
         }
     }
 
@@ -615,6 +650,17 @@ impl Config {
         number("stall-timeout", &mut |n| self.stall_timeout = seconds(n));
         number("request-tries", &mut |n| self.request_tries = tries(n));
         number("retry-wait", &mut |n| self.retry_wait = n.min(3600));
+        for (key, name) in [
+            ("session-budget", "SESSION_BUDGET_USD"),
+            ("day-budget", "DAY_BUDGET_USD"),
+            ("background-budget", "BACKGROUND_BUDGET_USD"),
+            ("unpriced-calls", "UNPRICED_CALLS"),
+        ] {
+            if let Some(value) = settings.get(key) {
+                // What is no text is no amount, and allows nothing.
+                self.take_cap(name, value.as_text().unwrap_or("?"));
+            }
+        }
         if let Some(word) = settings.name_at("embedding-backend") {
             self.take_embedding_backend(word);
         }

@@ -1,11 +1,14 @@
 //! Money: what is written down of calls, what it comes to, and what a cap keeps from being sent.
 
-use crate::support::engine::{Home, ask, provide, waiting};
+use crate::support::engine::{Home, ask, ask_from, origin, provide, waiting};
 use crate::support::fake_server::{Dialect, FakeServer, Reply};
+use passepartout::domain::id::SessionId;
 use passepartout::domain::money::totals::Grouping;
 use passepartout::domain::money::{Call, Cost, Micros, Work};
 use passepartout::domain::port::Usage;
+use passepartout::domain::signal::Origin;
 use passepartout::domain::turn::Ending;
+use passepartout::edge::config::{Config, Surroundings};
 use passepartout::edge::engine::Engine;
 use serde_json::json;
 use std::sync::Arc;
@@ -133,4 +136,79 @@ async fn a_fallback_writes_down_both_and_the_built_in_one_neither() {
     let has = |provider: &str, status: &str| found.contains(&(provider.to_string(), status.to_string()));
     assert!(has("one", "unreachable") && has("two", "answered"), "{found:?}");
     assert!(found.iter().all(|(provider, _)| provider != "recall"), "{found:?}");
+}
+
+/// Starts an engine with caps, and confirms its provider before they hold.
+async fn capped(home: &Home, server: &FakeServer, caps: &[(&str, &str)]) -> Arc<Engine> {
+    let engine = home.served(server, &["fake"], false).await;
+    first(home, &engine).await;
+    engine.close().await;
+    under(home, server, caps).await
+}
+
+async fn under(home: &Home, server: &FakeServer, caps: &[(&str, &str)]) -> Arc<Engine> {
+    let set = |config: &mut passepartout::edge::config::Config| {
+        let variables = caps.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+        config.caps = Config::read(&Surroundings { variables }).caps;
+        provide(config, &[("fake", server, false)], &["fake"]);
+    };
+    let engine = home.engine_with(set).await;
+    home.read(&engine).await;
+    engine
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cap_keeps_what_would_go_beyond_it_from_being_sent() {
+    // The first call cost 138 millionths; a next one may cost 4,096 tokens and its prompt.
+    for (name, value, unpriced, expected) in [
+        ("SESSION_BUDGET_USD", "5", false, None),
+        ("SESSION_BUDGET_USD", "0.01", false, Some("the cap of this conversation is $0.01, $0.000138 of it is used")),
+        ("DAY_BUDGET_USD", "0.01", false, Some("the cap of this day is $0.01, $0.000138 of it is used")),
+        ("DAY_BUDGET_USD", "much", false, Some("the cap of this day is $0.00")),
+        ("BACKGROUND_BUDGET_USD", "0", false, None),
+        ("DAY_BUDGET_USD", "5", true, None),
+        ("UNPRICED_CALLS", "0", true, Some("UNPRICED_CALLS allows 0 such calls a day")),
+        ("UNPRICED_CALLS", "0", false, None),
+    ] {
+        let home = Home::new(&[("home.org", NOTES)]);
+        set_prices(&home, PRICES);
+        let server = FakeServer::start([says("Blue."), says("Still blue.")]);
+        let engine = capped(&home, &server, &[(name, value)]).await;
+        if unpriced {
+            set_prices(&home, "");
+        }
+        let done = home.ask(&engine, "and now?").await.0;
+        let said = done.report.notice.clone().unwrap_or_default();
+        match expected {
+            None => assert_eq!(done.report.ending, Ending::Answered, "{name} {value}: {said}"),
+            Some(words) => {
+                assert_eq!(server.requests().len(), 1, "{name} {value}");
+                assert!(said.contains(words) && said.contains(name), "{name} {value}: {said}");
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_at_once_do_not_go_beyond_a_cap_together() {
+    let home = Home::new(&[("home.org", NOTES)]);
+    set_prices(&home, PRICES);
+    let server = FakeServer::start((0..30).map(|_| says("Blue.")));
+    // Room for one answer of 4,096 tokens and its prompt, and not for two.
+    let engine = capped(&home, &server, &[("DAY_BUDGET_USD", "0.11")]).await;
+    let turns: Vec<_> = (0..20)
+        .map(|n| {
+            let engine = engine.clone();
+            let from = Origin { session: SessionId(format!("s{n}")), ..origin() };
+            tokio::spawn(async move { engine.ask(ask_from(from, "and now?"), engine.new_turn(), &mut |_| {}).await })
+        })
+        .collect();
+    let mut answered = 0;
+    for turn in turns {
+        answered += u64::from(turn.await.expect("a turn ends").report.ending == Ending::Answered);
+    }
+    let costs = engine.costs(Grouping::Day, None).await.expect("it is read");
+    assert!(answered >= 1);
+    assert_eq!(costs.all.calls, answered + 1, "who is withheld is not asked");
+    assert!(costs.all.cost <= Micros(110_000), "{}", costs.all.cost);
 }

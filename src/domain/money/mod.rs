@@ -1,5 +1,6 @@
 //! Money: what calls of models cost, in whole millionths of a dollar, and what of it is not known.
 
+pub mod caps;
 pub mod prices;
 pub mod totals;
 

@@ -227,6 +227,7 @@ pub async fn start_found(boot: Boot, opened: Opened, stop: Arc<AtomicBool>) -> R
     engine.load_cascade().await;
     engine.set_up_cascade();
     engine.load_factors().await;
+    engine.load_spent().await;
     engine.set_up_embedding(keep != Keep::InMemory);
     Ok(engine)
 }

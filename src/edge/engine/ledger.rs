@@ -1,10 +1,12 @@
 //! The ledger: every call of a provider that is not built in, as records that only grow. Going back moves none of it.
 
+mod caps;
 mod prices;
 mod record;
 
 use crate::domain::id::SessionId;
 use crate::domain::memory::store::NewRecord;
+use crate::domain::money::caps::{Accounts, Held, Wanted};
 use crate::domain::money::prices::Price;
 use crate::domain::money::totals::{Grouping, Sum};
 use crate::domain::money::{Call, Cost, Micros, Work};
@@ -36,12 +38,20 @@ pub struct Behalf {
 }
 
 /// What the ledger holds beside the store.
-#[derive(Default)]
 pub(in crate::edge) struct Ledger {
     /// Calls that could not be stored yet, oldest first: they are tried again with the next one.
     unwritten: Mutex<Vec<NewRecord>>,
     /// Held while they are stored, so that each is stored once.
     writing: tokio::sync::Mutex<()>,
+    /// What was spent, as caps see it; or why that is not known.
+    accounts: Mutex<Result<Accounts, String>>,
+}
+
+impl Default for Ledger {
+    fn default() -> Ledger {
+        let accounts = Mutex::new(Ok(Accounts::default()));
+        Ledger { unwritten: Mutex::default(), writing: tokio::sync::Mutex::default(), accounts }
+    }
 }
 
 /// A call that is under way. Where nobody waits for it any more, it is written down as stopped.
@@ -52,6 +62,8 @@ pub(super) struct Open<'a> {
     behalf: Arc<Behalf>,
     at: jiff::Timestamp,
     estimate: Cost,
+    /// What is held for it.
+    held: Option<Held>,
     closed: bool,
 }
 
@@ -115,6 +127,9 @@ impl Open<'_> {
 
     fn note(&mut self, call: &Call) {
         self.closed = true;
+        if let Some(held) = self.held.take() {
+            self.engine.settle(held, call.cost);
+        }
         self.engine.ledger.unwritten.lock().push(record::kept(call));
     }
 }
@@ -167,11 +182,11 @@ pub struct Costs {
 }
 
 impl Engine {
-    /// Opens a call: it stands in the ledger from now on, whatever becomes of it.
+    /// Opens a call, and holds what it may cost: it stands in the ledger from now on, whatever becomes of it.
     ///
     /// # Errors
-    /// When this engine has ended.
-    pub(super) fn open_call<'a>(
+    /// Which cap stands against it, or that this engine has ended.
+    pub(super) async fn open_call<'a>(
         &self,
         provider: &'a dyn Profile,
         prompt: &Prompt,
@@ -179,9 +194,19 @@ impl Engine {
         behalf: &Arc<Behalf>,
     ) -> Result<Open<'a>, String> {
         let engine = self.me.upgrade().ok_or("this program ends")?;
+        let at = self.clock.now();
+        let wanted = self.wanted(provider, prompt, session, behalf);
+        let estimate = wanted.estimate;
+        let held = Some(self.hold_for_call(wanted).await?);
         let (session, behalf) = (session.clone(), behalf.clone());
-        let (at, estimate) = (self.clock.now(), self.estimate(provider, prompt));
-        Ok(Open { provider, engine, session, behalf, at, estimate, closed: false })
+        Ok(Open { provider, engine, session, behalf, at, estimate, held, closed: false })
+    }
+
+    /// Returns what a call would need of the caps.
+    fn wanted(&self, provider: &dyn Profile, prompt: &Prompt, session: &SessionId, behalf: &Behalf) -> Wanted {
+        let day = local(self.clock.now()).date();
+        let estimate = self.estimate(provider, prompt);
+        Wanted { session: session.0.clone(), day, work: behalf.work, estimate }
     }
 
     /// Returns what a call may cost: the tokens of its prompt as the provider counts them, and [`ANSWER`] for the answer.

@@ -82,6 +82,7 @@ impl Model for TurnModel<'_> {
         let cascade = self.routed();
         // Read each time: the user may have confirmed one since the turn began.
         let confirmed = self.engine.confirmed(&cascade).await;
+        let recalled = self.engine.recall_spent(&self.session.0).await;
         let given = Mutex::new(Privacy::Open);
         let shared = self.engine.is_shared(&self.session);
         let outside = Mutex::new(Outside::default());
@@ -126,8 +127,13 @@ impl Model for TurnModel<'_> {
             (tokens > most)
                 .then(|| format!("the prompt has {tokens} tokens, and CONTEXT_MAX_TOKENS or PP_BUDGET allows {most}"))
         };
+        let unaffordable = |provider: &dyn Profile, prompt: &Prompt| {
+            let affords = || self.engine.affords(provider, prompt, &self.session, &self.behalf);
+            recalled.clone().and_then(|()| affords()).err()
+        };
         let permits = |provider: &dyn Profile, prompt: &Prompt| match provider.locality() {
             Locality::Local | Locality::Remote if let Some(why) = too_long(provider, prompt) => Permit::Withheld(why),
+            Locality::Remote if let Some(why) = unaffordable(provider, prompt) => Permit::Withheld(why),
             Locality::Builtin | Locality::Local => Permit::Granted,
             Locality::Remote if prompt.privacy.is_kept() && !shared => Permit::Withheld(ASKS.to_string()),
             Locality::Remote if confirmed.contains(&contact(provider.name(), &provider.url())) => Permit::Granted,
@@ -172,7 +178,7 @@ impl Meter for TurnModel<'_> {
         provider: &'a dyn Profile,
         prompt: &'a Prompt,
     ) -> Result<Box<dyn Metered + 'a>, String> {
-        let call = self.engine.open_call(provider, prompt, &self.session, &self.behalf)?;
+        let call = self.engine.open_call(provider, prompt, &self.session, &self.behalf).await?;
         self.engine.keep_sent(&self.session, provider.name(), prompt);
         Ok(Box::new(call))
     }
