@@ -16,6 +16,7 @@ use passepartout::domain::signal::{Origin, Rights, Role, Said, Source};
 use passepartout::domain::turn::Ending;
 use passepartout::edge::engine::Engine;
 use passepartout::edge::engine::boot::{Keep, start};
+use passepartout::edge::engine::confined::Confined;
 use passepartout::edge::engine::record::Finished;
 use passepartout::edge::engine::turns::{Ask, Decided};
 use serde_json::{Value, json};
@@ -291,6 +292,9 @@ async fn without_text_from_outside_nobody_is_asked_more_and_the_same_orders_are_
     // The same texts as the user's own notes: what the user wrote may be done.
     let texts: Vec<Vec<String>> = TEXTS.iter().map(|text| vec![text.0.to_string()]).collect();
     let stage = Stage::new(&[("captured.org", &captured(&texts, ""))]).await;
+    let confined = stage.engine.probe_confinement().await;
+    // Without the launcher beside the tests no command runs, and too few orders are carried out for another reason.
+    assert!(matches!(confined, Confined::All(_)), "commands cannot be confined here: {confined:?}");
     let mut done = 0;
     for (n, (.., order)) in TEXTS.iter().enumerate() {
         let finished = stage.obey(n, &[("memory-read", json!({"id": format!("c{n}-0")}))], *order).await;
