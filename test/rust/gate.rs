@@ -5,6 +5,7 @@ mod classes;
 mod command;
 mod differential;
 mod lisp;
+mod live;
 mod privacy;
 mod programs;
 mod properties;

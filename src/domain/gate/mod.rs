@@ -11,6 +11,7 @@ pub mod disclosure;
 pub mod dispatcher;
 pub mod facts;
 pub mod lisp;
+pub mod live;
 pub mod orchestrator;
 pub mod page;
 pub mod permissions;

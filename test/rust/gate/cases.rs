@@ -573,13 +573,17 @@ fn edits_that_change_rules_or_hold_bad_lisp_say_so() {
     let lisp = json!({"path": "x.el", "content": "(defun f ("});
     let trace = world.trace("write-file", lisp);
     assert_eq!(trace.strictest().unwrap().verdict.name(), "deny");
-    let tried = world.trace(
-        "write-file",
-        json!({"path": "x.org", "content": "#+begin_src emacs-lisp\n(defun f () 1)\n#+end_src\n"}),
-    );
-    let dispatcher = tried.opinions.iter().find(|o| o.gate == "dispatcher").unwrap();
-    assert_eq!(dispatcher.verdict.name(), "pass");
-    assert!(dispatcher.verdict.reason().unwrap().text.starts_with("REPL lint"));
+    let tried = |content: &str| {
+        let trace = world.trace("write-file", json!({"path": "x.org", "content": content}));
+        let dispatcher = trace.opinions.into_iter().find(|o| o.gate == "dispatcher").unwrap();
+        (dispatcher.verdict.name(), dispatcher.verdict.reason().unwrap().text.clone())
+    };
+    let (verdict, why) = tried("#+begin_src common-lisp\n(defun f () 1)\n#+end_src\n");
+    assert_eq!(verdict, "pass");
+    assert!(why.starts_with("REPL lint"), "{why}");
+    let (verdict, why) = tried("#+begin_src emacs-lisp\n(defun f () 1)\n#+end_src\n");
+    assert_eq!(verdict, "ask");
+    assert!(why.contains("“defun” is not among"), "{why}");
 }
 
 #[test]

@@ -10,6 +10,7 @@ pub use effect::changes_rules;
 pub use text::shows_what_asks;
 
 use crate::domain::action::Action;
+use crate::domain::gate::live::Fresh;
 use crate::domain::gate::shell::{self, Concern};
 use crate::domain::gate::validator::MAX_TEXT;
 use crate::domain::gate::{Case, Gate, Reason, Verdict, lisp, secret};
@@ -23,6 +24,8 @@ pub(super) struct Evidence<'a> {
     concerns: Vec<Concern>,
     /// What speaks against Lisp that would be evaluated.
     lisp: Vec<lisp::Found>,
+    /// What would run of the texts that it brings into files.
+    live: Vec<Fresh<'a>>,
     /// Secrets in the arguments: the argument and what was found.
     secrets: Vec<(String, secret::Finding)>,
 }
@@ -36,7 +39,7 @@ const HIGH_IMPACT: &str = "high impact";
 /// The checks, in the order in which they are shown.
 const CHECKS: [(&str, Check); 12] = [
     ("REPL lint", code::repl_lint),
-    ("Lisp syntax", code::lisp_syntax),
+    ("Lisp", code::lisp),
     ("secret path", place::secret_path),
     ("self-build", place::self_build),
     ("content exposure", text::exposure),
@@ -116,7 +119,7 @@ impl<'a> Evidence<'a> {
             | Effect::Fetch
             | Effect::Custom(_) => Vec::new(),
         };
-        Evidence { case, concerns, lisp, secrets: secrets(case.action) }
+        Evidence { case, concerns, lisp, live: code::live(case), secrets: secrets(case.action) }
     }
 }
 

@@ -10,7 +10,8 @@ mod tables;
 mod token;
 mod walk;
 
-pub use read::{Forms, Node, Unreadable, read};
+pub use callers::steers;
+pub use read::{Forms, Node, Unreadable, first_form, read};
 pub use tables::prepare;
 
 /// A function that is known, and what it does with what it is handed; places are counted from 0.

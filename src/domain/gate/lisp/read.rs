@@ -2,6 +2,7 @@
 
 use super::token;
 use std::borrow::Cow;
+use std::ops::Range;
 
 /// The deepest nesting that is read.
 pub const MAX_DEPTH: usize = 200;
@@ -54,6 +55,8 @@ pub struct Forms<'a> {
     pub nodes: Vec<Node<'a>>,
     /// The outermost forms.
     pub top: Vec<usize>,
+    /// Where each of them stands in the text, in bytes.
+    pub places: Vec<Range<usize>>,
     /// Whether a text holds `#`, or an escape that could stand for it: some readers run what follows.
     pub marked: bool,
 }
@@ -108,6 +111,16 @@ impl Prefix {
 /// Reads every form of a text, as Emacs does. Unbalanced text is an error; so is syntax that runs or hides something
 /// while it is read, and what versions of Emacs read in different ways.
 pub fn read(text: &str) -> Result<Forms<'_>, Unreadable> {
+    read_forms(text, usize::MAX)
+}
+
+/// Returns where the first form of a text ends, in bytes; nothing where it cannot be read.
+pub fn first_form(text: &str) -> Option<usize> {
+    read_forms(text, 1).ok()?.places.first().map(|place| place.end)
+}
+
+/// Reads so many forms, and no further.
+fn read_forms(text: &str, most: usize) -> Result<Forms<'_>, Unreadable> {
     if text.len() > MAX_LENGTH {
         return Err(Unreadable { line: 1, what: "the Lisp is too long to be read".into(), odd: false });
     }
@@ -117,11 +130,21 @@ pub fn read(text: &str) -> Result<Forms<'_>, Unreadable> {
     if returns > 0 && (returns != text.matches("\r\n").count() || returns != text.matches('\n').count()) {
         return Err(reader.odd("lines end in more than one way"));
     }
+    let mut begin = 0;
     while let Some(c) = text.get(reader.at..).and_then(|rest| rest.chars().next()) {
         if reader.open.len() > MAX_DEPTH {
             return Err(reader.broken("the Lisp is nested too deeply"));
         }
+        if reader.open.is_empty() {
+            begin = reader.at;
+        }
         reader.step(c)?;
+        if reader.forms.top.len() > reader.forms.places.len() {
+            reader.forms.places.push(begin..reader.at);
+            if reader.forms.places.len() == most {
+                break;
+            }
+        }
     }
     if !reader.open.is_empty() {
         return Err(reader.broken("a bracket or a quote is left open"));
