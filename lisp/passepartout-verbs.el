@@ -29,11 +29,17 @@
 ;; one, which stays selected, so that what the user types goes on to
 ;; where it went.  Nothing here may ask the user: a question is an
 ;; error, and the core hears of it.
+;;
+;; Nothing of a file or of its folder runs: a file that is not open is
+;; shown as plain text in a buffer that visits none, so that no mode,
+;; hook, version control or variable of it has a say.  No lookup starts
+;; a program, and one that takes long gives way to what the user types.
 
 ;;; Code:
 
 (require 'passepartout)
 (require 'passepartout-events)
+(require 'cl-lib)
 (require 'seq)
 
 (declare-function diff-no-select "diff" (old new &optional switches no-async buf))
@@ -45,6 +51,7 @@
 (declare-function flycheck-error-level "ext:flycheck" (err))
 (declare-function flycheck-error-message "ext:flycheck" (err))
 (declare-function imenu--make-index-alist "imenu" (&optional noerror))
+(declare-function org-agenda-files "org" (&optional unrestricted archives))
 (declare-function org-agenda-list "org-agenda" (&optional arg start-day span with-hour))
 (declare-function xref-backend-definitions "xref" (backend identifier))
 (declare-function xref-backend-references "xref" (backend identifier))
@@ -57,6 +64,8 @@
 (defvar imenu-auto-rescan)
 (defvar imenu-auto-rescan-maxout)
 (defvar org-agenda-buffer-name)
+(defvar org-agenda-entry-types)
+(defvar org-agenda-include-diary)
 (defvar org-agenda-skip-unavailable-files)
 (defvar org-agenda-sticky)
 (defvar org-agenda-window-setup)
@@ -81,14 +90,25 @@
 (defconst passepartout-verbs--most-text 300
   "The most characters of the text of a row.")
 
-(defconst passepartout-verbs--most-buffer 2000000
-  "A larger buffer is not indexed, in characters.")
+(defconst passepartout-verbs--most-buffer 500000
+  "A larger buffer is neither indexed nor compared, in characters.")
 
-(defconst passepartout-verbs--most-file 10000000
-  "A larger file is not opened, in bytes.")
+(defconst passepartout-verbs--most-file 2000000
+  "A larger file is not shown, in bytes.")
+
+(defconst passepartout-verbs--most-agenda 5000000
+  "An agenda of larger files is not made, in bytes of all of them.")
 
 (defconst passepartout-verbs--seconds 1
-  "How long a lookup may wait for another program.")
+  "How long a lookup may wait for a language server.")
+
+(defconst passepartout-verbs--servers '(eglot xref-lsp)
+  "The xref backends that ask a language server and wait for it.
+A wait for a server ends when its time is over; a wait for a
+program that is started for the lookup would not.")
+
+(defconst passepartout-verbs--indexes '(elisp etags)
+  "The xref backends that know definitions without another program.")
 
 (defun passepartout-verbs-answer (request payload)
   "Answer REQUEST with what the verb in PAYLOAD finds."
@@ -103,7 +123,7 @@
                       (min asked passepartout-verbs--most-rows)
                     passepartout-verbs--most-rows))
            (rows (condition-case nil
-                     (funcall function payload)
+                     (passepartout-verbs--guarded function payload)
                    (inhibited-interaction
                     (error "Emacs would have to ask the user something")))))
       (passepartout-reply
@@ -111,6 +131,29 @@
        (list :ok t
              :rows (mapcar #'passepartout-verbs--clean
                            (seq-take rows limit)))))))
+
+(defun passepartout-verbs--guarded (function payload)
+  "Return what FUNCTION makes of PAYLOAD, in a guarded Emacs.
+Files that it opens, as those of the agenda or of an index of
+names, set no variables that are not known to be safe and ask no
+version control, for a repository can name programs for that."
+  (let ((vc-handled-backends nil)
+        (enable-local-variables :safe)
+        (enable-local-eval nil)
+        (enable-dir-local-variables nil)
+        (large-file-warning-threshold nil))
+    (funcall function payload)))
+
+(defmacro passepartout-verbs--yielding (&rest body)
+  "Return what BODY returns, unless the user types meanwhile."
+  (declare (indent 0) (debug t))
+  (let ((found (make-symbol "found")))
+    `(let ((,found 'passepartout-verbs--none))
+       (while-no-input
+         (setq ,found (progn ,@body)))
+       (if (eq ,found 'passepartout-verbs--none)
+           (error "The user is typing; ask again")
+         ,found))))
 
 (defun passepartout-verbs--clean (row)
   "Return ROW with strings that can be sent, of bounded length."
@@ -178,19 +221,24 @@
   "Return the word for the TYPE of a diagnostic."
   (string-remove-prefix ":" (format "%s" type)))
 
-(defun passepartout-verbs--xref (payload function)
-  "Return rows of what FUNCTION finds for the name in PAYLOAD."
+(defun passepartout-verbs--xref (payload function backends)
+  "Return rows of what FUNCTION finds for the name in PAYLOAD.
+Only BACKENDS are asked: others start programs, and Emacs waits
+for these whatever the time is."
   (require 'xref)
   (with-current-buffer (passepartout-verbs--visiting payload)
     (let ((backend (xref-find-backend))
           (name (plist-get payload :name)))
-      (when (and (eq backend 'etags)
-                 (not (bound-and-true-p tags-file-name))
-                 (not (bound-and-true-p tags-table-list)))
-        (error "Emacs has no index of names for %s" (buffer-name)))
+      (when (or (not (memq backend backends))
+                (and (eq backend 'etags)
+                     (not (bound-and-true-p tags-file-name))
+                     (not (bound-and-true-p tags-table-list))))
+        (error "Emacs knows no such names of %s without starting a program; \
+the tool grep finds them" (buffer-name)))
       (let ((found (with-timeout (passepartout-verbs--seconds
                                   (error "The lookup took too long"))
-                     (funcall function backend name))))
+                     (passepartout-verbs--yielding
+                       (funcall function backend name)))))
         (mapcar
          (lambda (item)
            (let ((place (xref-item-location item)))
@@ -201,11 +249,14 @@
 
 (defun passepartout-verbs--definitions (payload)
   "Return where the name in PAYLOAD is defined."
-  (passepartout-verbs--xref payload #'xref-backend-definitions))
+  (passepartout-verbs--xref payload #'xref-backend-definitions
+                            (append passepartout-verbs--servers
+                                    passepartout-verbs--indexes)))
 
 (defun passepartout-verbs--references (payload)
   "Return where the name in PAYLOAD is used."
-  (passepartout-verbs--xref payload #'xref-backend-references))
+  (passepartout-verbs--xref payload #'xref-backend-references
+                            passepartout-verbs--servers))
 
 (defun passepartout-verbs--index (payload)
   "Return the parts of the buffer in PAYLOAD."
@@ -218,7 +269,9 @@
           (imenu-auto-rescan-maxout passepartout-verbs--most-buffer))
       (save-restriction
         (widen)
-        (passepartout-verbs--flat file "" (imenu--make-index-alist t) 0)))))
+        (passepartout-verbs--flat
+         file "" (passepartout-verbs--yielding (imenu--make-index-alist t))
+         0)))))
 
 (defun passepartout-verbs--flat (file prefix index depth)
   "Return rows of FILE for the imenu INDEX, with PREFIX before each name.
@@ -268,24 +321,66 @@ What the user types goes on to where it went."
             (set-window-point window (point))))))
     nil))
 
+(defvar-local passepartout-verbs--file nil
+  "The file whose text this buffer shows.")
+
+(defvar passepartout-verbs-view-mode-map
+  (let ((map (make-sparse-keymap)))
+    (define-key map (kbd "RET") #'passepartout-verbs-visit)
+    map)
+  "What keys do in a file that is shown and not visited.")
+
+(define-derived-mode passepartout-verbs-view-mode special-mode "Shown"
+  "Show the text of a file without visiting it.
+\\{passepartout-verbs-view-mode-map}"
+  (setq-local revert-buffer-function #'ignore)
+  (setq truncate-lines t
+        header-line-format
+        '("The text of "
+          (:eval (abbreviate-file-name (or passepartout-verbs--file "")))
+          (:eval (substitute-command-keys
+                  "; \\<passepartout-verbs-view-mode-map>\\[passepartout-verbs-visit] \
+visits the file")))))
+
+(defun passepartout-verbs-visit ()
+  "Visit the file whose text is shown, at this line."
+  (interactive)
+  (unless passepartout-verbs--file
+    (user-error "This buffer shows no file"))
+  (let ((line (line-number-at-pos)))
+    (find-file passepartout-verbs--file)
+    (goto-char (point-min))
+    (forward-line (1- line))))
+
 (defun passepartout-verbs--file-buffer (payload)
-  "Return a buffer that visits the file in PAYLOAD; open it if need be.
-No variable of the file is taken that is not known to be safe."
+  "Return a buffer with the file in PAYLOAD.
+That is the one that visits it, or one that holds its text and
+visits nothing, so that nothing runs because a file is shown."
   (let ((file (plist-get payload :file)))
     (unless (and (stringp file) (file-name-absolute-p file)
                  (not (file-remote-p file)))
-      (error "There is no file to open"))
+      (error "There is no file to show"))
     (or (find-buffer-visiting file)
-        (progn
-          (unless (file-regular-p file)
-            (error "%s is not a file" file))
-          (when (> (file-attribute-size (file-attributes file))
-                   passepartout-verbs--most-file)
-            (error "%s is too large to be opened unasked" file))
-          (let ((enable-local-variables :safe)
-                (enable-local-eval nil)
-                (large-file-warning-threshold nil))
-            (find-file-noselect file t))))))
+        (passepartout-verbs--view file))))
+
+(defun passepartout-verbs--view (file)
+  "Return a buffer with the text of FILE that visits nothing."
+  (unless (file-regular-p file)
+    (error "%s is not a file" file))
+  (when (> (file-attribute-size (file-attributes file))
+           passepartout-verbs--most-file)
+    (error "%s is too large to be shown" file))
+  (with-current-buffer (get-buffer-create "*Passepartout File*")
+    (let ((inhibit-read-only t))
+      (erase-buffer)
+      (insert-file-contents-literally file)
+      (decode-coding-region (point-min) (point-max) 'undecided))
+    (passepartout-verbs-view-mode)
+    (setq passepartout-verbs--file file
+          default-directory (file-name-directory file))
+    (set-buffer-modified-p nil)
+    (goto-char (point-min))
+    (current-buffer)))
 
 (defun passepartout-verbs--open (payload)
   "Show the file in PAYLOAD."
@@ -300,25 +395,42 @@ No variable of the file is taken that is not known to be safe."
                                  line)))
 
 (defun passepartout-verbs--diff (payload)
-  "Show how the buffer of the file in PAYLOAD differs from the file."
+  "Show how the buffer of the file in PAYLOAD differs from the file.
+The program that compares them runs in the background, and in no
+folder in which something could pass for it."
   (require 'diff)
   (let* ((buffer (passepartout-verbs--visiting payload))
-         (file (buffer-file-name buffer)))
+         (file (expand-file-name (buffer-file-name buffer)))
+         (default-directory "/"))
     (unless (file-regular-p file)
       (error "%s is not saved yet" file))
+    (when (> (max (buffer-size buffer)
+                  (file-attribute-size (file-attributes file)))
+             passepartout-verbs--most-buffer)
+      (error "%s is too large to be compared" file))
     (passepartout-verbs--display
-     (diff-no-select file buffer nil t
+     (diff-no-select file buffer nil nil
                      (get-buffer-create "*Passepartout Diff*")))))
 
 (defun passepartout-verbs--agenda (_payload)
-  "Show the agenda of the week."
+  "Show the agenda of the week, without what Lisp in notes would say.
+A diary expression is Lisp of whoever wrote the note."
   (require 'org-agenda)
+  (let ((size (mapcar (lambda (file)
+                        (or (file-attribute-size (file-attributes file)) 0))
+                      (seq-remove #'file-remote-p (org-agenda-files t)))))
+    (when (> (apply #'+ size) passepartout-verbs--most-agenda)
+      (error "The agenda is too large to be made unasked")))
   (let ((org-agenda-window-setup 'current-window)
         (org-agenda-skip-unavailable-files t)
+        (org-agenda-entry-types (remq :sexp org-agenda-entry-types))
+        (org-agenda-include-diary nil)
         (org-agenda-sticky nil))
-    (save-window-excursion
-      (save-current-buffer
-        (org-agenda-list nil nil 'week)))
+    ;; Timestamps such as <%%(…)> are entries of other types, too.
+    (cl-letf (((symbol-function 'org-diary-sexp-entry) #'ignore))
+      (save-window-excursion
+        (save-current-buffer
+          (org-agenda-list nil nil 'week))))
     (passepartout-verbs--display (get-buffer org-agenda-buffer-name))))
 
 (provide 'passepartout-verbs)

@@ -26,7 +26,11 @@
 ;;; Code:
 
 (require 'passepartout-fake)
+(require 'cl-lib)
 (require 'imenu)
+(require 'org)
+(require 'org-agenda)
+(require 'xref)
 (require 'passepartout-verbs)
 
 (defun passepartout-verbs-tests--ask (verb &rest payload)
@@ -121,6 +125,9 @@
     (insert "new\n")
     (should (plist-get (passepartout-verbs-tests--ask "diff" :file file) :ok))
     (with-current-buffer "*Passepartout Diff*"
+      ;; It does not wait for the program that compares.
+      (while (get-buffer-process (current-buffer))
+        (accept-process-output (get-buffer-process (current-buffer)) 1))
       (should (string-match-p "^\\+new" (buffer-string)))
       (kill-buffer))))
 
@@ -148,6 +155,112 @@
         (should (plist-get (passepartout-verbs-tests--ask "agenda") :ok))
         (should (eq selected (selected-window)))
         (should (get-buffer-window "*Org Agenda*"))))))
+
+;; A repository, a file and its folder may all name what runs.
+
+(defmacro passepartout-verbs-tests--with-folder (&rest body)
+  "Run BODY with `folder' bound to a new folder, deleted afterwards."
+  (declare (indent 0) (debug t))
+  `(let ((folder (file-name-as-directory
+                  (make-temp-file "passepartout" t)))
+         (create-lockfiles nil))
+     (unwind-protect
+         (passepartout-fake-with (save-window-excursion ,@body))
+       (delete-directory folder t))))
+
+(ert-deftest passepartout-verbs-run-nothing-of-what-they-show ()
+  (passepartout-verbs-tests--with-folder
+    (let* ((canary (expand-file-name "canary" folder))
+           (file (expand-file-name "note.org" folder))
+           (find-file-hook
+            (list (lambda () (write-region "hook" nil canary))))
+           (org-mode-hook find-file-hook))
+      (make-directory (expand-file-name ".git/refs" folder) t)
+      (make-directory (expand-file-name ".git/objects" folder) t)
+      (write-region "ref: refs/heads/main\n" nil
+                    (expand-file-name ".git/HEAD" folder))
+      (write-region (format "[core]\nfsmonitor = \"touch %s; false\"\n" canary)
+                    nil (expand-file-name ".git/config" folder))
+      (write-region (format "((nil . ((eval . (write-region \"d\" nil %S)))))"
+                            canary)
+                    nil (expand-file-name ".dir-locals.el" folder))
+      (write-region
+       (format "#+macro: x (eval (write-region \"m\" nil %S))\n* Grüße\n
+# Local Variables:\n# eval: (write-region \"l\" nil %S)\n# End:\n"
+               canary canary)
+       nil file)
+      (dolist (verb '("open" "go-to"))
+        (should (plist-get (passepartout-verbs-tests--ask
+                            verb :file file :line 2)
+                           :ok))
+        (should-not (file-exists-p canary))
+        (should-not (find-buffer-visiting file))
+        (with-current-buffer "*Passepartout File*"
+          (should (string-match-p "^\\* Grüße" (buffer-string)))
+          (should buffer-read-only)))
+      ;; The user's own key visits it, as they would.
+      (let ((enable-local-variables nil)
+            (enable-dir-local-variables nil)
+            (vc-handled-backends nil)
+            (find-file-hook nil)
+            (org-mode-hook nil))
+        (with-current-buffer "*Passepartout File*"
+          (goto-char (point-min))
+          (forward-line 1)
+          (passepartout-verbs-visit))
+        (with-current-buffer (find-buffer-visiting file)
+          (should (looking-at-p "\\* Grüße"))
+          (kill-buffer)))
+      (kill-buffer "*Passepartout File*"))))
+
+(ert-deftest passepartout-verbs-start-no-program-to-look-names-up ()
+  (passepartout-verbs-tests--in "(passepartout-reply 1 nil)\n"
+    (let ((started nil))
+      (cl-letf (((symbol-function 'call-process)
+                 (lambda (&rest _) (setq started t) 1))
+                ((symbol-function 'call-process-region)
+                 (lambda (&rest _) (setq started t) 1))
+                ((symbol-function 'make-process)
+                 (lambda (&rest _) (setq started t) nil)))
+        (let ((answer (passepartout-verbs-tests--ask
+                       "references" :file file :name "passepartout-reply")))
+          (should-not (plist-get answer :ok))
+          (should (string-match-p "grep" (plist-get answer :text))))
+        ;; Nor does a backend that is not known.
+        (let ((xref-backend-functions (list (lambda () 'dumb-jump))))
+          (should-not (plist-get (passepartout-verbs-tests--ask
+                                  "definitions" :file file :name "x")
+                                 :ok)))
+        (should-not started)))))
+
+(ert-deftest passepartout-verbs-give-way-to-typing ()
+  (passepartout-verbs-tests--in "(defun my-first () 1)\n"
+    (cl-letf (((symbol-function 'imenu--make-index-alist)
+               (lambda (&rest _) (throw throw-on-input t))))
+      (let ((answer (passepartout-verbs-tests--ask "index" :file file)))
+        (should-not (plist-get answer :ok))
+        (should (string-match-p "typing" (plist-get answer :text)))))))
+
+(ert-deftest passepartout-verbs-evaluate-nothing-of-the-agenda ()
+  (passepartout-verbs-tests--with-folder
+    (delete-other-windows)
+    (let* ((canary (expand-file-name "canary" folder))
+           (file (expand-file-name "agenda.org" folder))
+           (day (format-time-string "<%Y-%m-%d>"))
+           (org-agenda-files (list file))
+           (bomb (format "(progn (write-region \"x\" nil %S) \"x\")" canary)))
+      (write-region
+       (format "%%%%%s Plain\n&%%%%%s Hidden\n* A <%%%%%s>\n* B\nSCHEDULED: <%%%%%s>
+* C\nDEADLINE: <%%%%%s>\n* Dentist\nSCHEDULED: %s\n"
+               bomb bomb bomb bomb bomb day)
+       nil file)
+      (should (plist-get (passepartout-verbs-tests--ask "agenda") :ok))
+      (should-not (file-exists-p canary))
+      (with-current-buffer "*Org Agenda*"
+        (should (string-match-p "Dentist" (buffer-string))))
+      (kill-buffer "*Org Agenda*")
+      (when (find-buffer-visiting file)
+        (kill-buffer (find-buffer-visiting file))))))
 
 (provide 'passepartout-verbs-tests)
 ;;; passepartout-verbs-tests.el ends here

@@ -50,9 +50,9 @@ impl Badge {
 pub fn badge(effect: Option<Effect>, facts: &Facts) -> Badge {
     let Some(effect) = effect else { return Badge::Irreversible };
     match effect {
-        Effect::Reply | Effect::ReadMemory | Effect::ReadFile | Effect::ReadEditor | Effect::ShowInEditor => {
-            Badge::Nothing
-        }
+        Effect::Reply | Effect::ReadMemory | Effect::ReadFile | Effect::ReadEditor => Badge::Nothing,
+        // Windows and buffers of the user's change, and nobody puts them back.
+        Effect::ShowInEditor => Badge::Irreversible,
         // What it would do was not found out: then neither is how to take it back.
         Effect::EditOrg | Effect::WriteFile if !facts.unknown.is_empty() => Badge::Irreversible,
         Effect::EditOrg | Effect::WriteFile | Effect::Execute if facts.not_undoable.is_none() => Badge::Undoable,
@@ -83,6 +83,8 @@ mod tests {
             (Some(Effect::Execute), &lost, Badge::Irreversible),
             (Some(Effect::Commit), &known, Badge::ByGit),
             (Some(Effect::Send), &known, Badge::Irreversible),
+            (Some(Effect::ReadEditor), &known, Badge::Nothing),
+            (Some(Effect::ShowInEditor), &known, Badge::Irreversible),
             (Some(Effect::Custom(Class::Read)), &known, Badge::Nothing),
             (Some(Effect::Custom(Class::Write)), &known, Badge::Irreversible),
             (None, &known, Badge::Irreversible),
