@@ -7,7 +7,7 @@ use passepartout::domain::label::Privacy;
 use passepartout::edge::clock::{Clock, SystemClock};
 use passepartout::edge::store::DiskStore;
 use serde_json::Value;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -283,9 +283,31 @@ fn a_plan_is_left_waiting_and_can_be_seen() {
 
 /// Runs it at a terminal of its own (that of `script`), where something is typed.
 pub(crate) fn at_terminal(home: &Home, words: &str, typed: &str) -> Ran {
-    let mut child = terminal(home, words);
-    child.stdin.take().expect("a pipe").write_all(typed.as_bytes()).expect("the terminal reads");
-    child.wait_with_output().expect("it ends").into()
+    answering(terminal(home, words), typed)
+}
+
+/// Goes through the pages that a command shows, as a human does, and types something where it asks.
+pub(crate) fn answering(mut child: Child, typed: &str) -> Ran {
+    let (mut keys, mut said) = (child.stdin.take().expect("a pipe"), child.stdout.take().expect("a pipe"));
+    let (mut out, mut seen, mut piece) = (Vec::new(), 0, [0; 4096]);
+    loop {
+        let count = said.read(&mut piece).expect("it goes on");
+        if count == 0 {
+            break;
+        }
+        out.extend_from_slice(&piece[..count]);
+        let text = String::from_utf8_lossy(&out[seen..]).into_owned();
+        for (question, answer) in [("anything else stops: ", "\n"), ("anything else to leave it: ", typed)] {
+            if text.contains(question) {
+                seen = out.len();
+                // It may have ended by itself.
+                let _ = keys.write_all(answer.as_bytes());
+            }
+        }
+    }
+    drop(keys);
+    let ended = child.wait_with_output().expect("it ends");
+    Output { stdout: out, ..ended }.into()
 }
 
 /// Begins a command at a terminal.
@@ -302,6 +324,19 @@ pub(crate) fn terminal_of(plain: &Command, words: &str) -> Child {
     command.current_dir(plain.get_current_dir().expect("it was set"));
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.spawn().expect("script is part of Debian")
+}
+
+#[test]
+fn what_is_typed_before_a_plan_is_shown_approves_nothing() {
+    let home = home();
+    let id = pending(&home)["id"].as_str().expect("an id").to_string();
+    let mut child = terminal(&home, &format!("plans approve {id}"));
+    let keys = child.stdin.as_mut().expect("a pipe");
+    keys.write_all(format!("{id}\n{id}\n").as_bytes()).expect("the terminal reads");
+    let ran = answering(child, "no\n");
+    assert!(ran.out.contains("Nothing was done."), "{}{}", ran.out, ran.err);
+    assert_eq!(home.read_file("home.org"), TILES);
+    assert_eq!(run(&home, &["plans", "show", &id, "--json"]).json()["status"], "pending");
 }
 
 #[test]

@@ -1,8 +1,7 @@
 //! A command that is told of no memex takes the one that its store was read from last.
 
-use crate::cli::{Ran, program, run, terminal_of};
+use crate::cli::{Ran, answering, program, run, terminal_of};
 use crate::support::engine::Home;
-use std::io::Write;
 use std::process::Command;
 
 const NOTES: &str = "* TODO Order tiles\n* TODO Sow peas\n";
@@ -19,9 +18,7 @@ fn bare(home: &Home, words: &[&str]) -> Ran {
 }
 
 fn typed(home: &Home, words: &str, typed: &str) -> Ran {
-    let mut child = terminal_of(&unnamed(home), words);
-    child.stdin.take().expect("a pipe").write_all(typed.as_bytes()).expect("the terminal reads");
-    let ran: Ran = child.wait_with_output().expect("it ends").into();
+    let ran = answering(terminal_of(&unnamed(home), words), typed);
     assert_eq!(ran.status, 0, "{words}: {}{}", ran.out, ran.err);
     ran
 }

@@ -123,6 +123,9 @@ fn an_emacs_that_starts_while_a_command_owns_the_store_joins_it_and_takes_over_a
         let count = out.read(&mut piece).expect("it goes on");
         assert!(count > 0, "{}", String::from_utf8_lossy(&seen));
         seen.extend_from_slice(&piece[..count]);
+        if String::from_utf8_lossy(&seen).ends_with("anything else stops: ") {
+            command.stdin.as_mut().expect("a pipe").write_all(b"\n").expect("the terminal reads");
+        }
     }
     let mut emacs = Client::begin(&settings(&home, None, "\"recall\""));
     emacs.wait("it to join", |m| text(m, "text").contains("does the work for this Emacs too"));

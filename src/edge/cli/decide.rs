@@ -37,9 +37,7 @@ pub(super) fn run_plans(command: Plans, out: &mut dyn Write) -> Result<u8, Failu
             with_engine(&place, Keep::OnDiskOnly, async |engine| {
                 let known = engine.plan(&plan);
                 let found = known.ok_or_else(|| format!("there is no plan {plan}; see: passepartout plans list"))?;
-                writeln!(out, "{}", plans::whole(&found))?;
-                out.flush()?;
-                if !plans::confirmed(&found.id.0)? {
+                if !plans::confirmed(&plans::whole(&found), &found.id.0, out)? {
                     writeln!(out, "Nothing was done.")?;
                     return Ok(DONE);
                 }
@@ -76,9 +74,7 @@ fn approve_beside(plan: &str, place: &Place, out: &mut dyn Write) -> Result<Opti
         let found = engine.plan(plan);
         engine.close().await;
         let found = found.ok_or_else(|| format!("there is no plan {plan}; see: passepartout plans list"))?;
-        writeln!(out, "{}", plans::whole(&found))?;
-        out.flush()?;
-        if !tokio::task::block_in_place(|| plans::confirmed(&found.id.0))? {
+        if !tokio::task::block_in_place(|| plans::confirmed(&plans::whole(&found), &found.id.0, out))? {
             writeln!(out, "Nothing was done.")?;
             return Ok(Some(DONE));
         }

@@ -15,5 +15,6 @@ pub mod query;
 mod rules;
 pub mod run;
 mod session;
+mod terminal;
 
 pub mod gate;

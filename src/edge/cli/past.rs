@@ -111,20 +111,23 @@ enum Manner {
 }
 
 impl Manner {
-    /// Prints what would happen; returns the exit status when that was all.
+    /// Prints what would happen, unless it is asked about; returns the exit status when that was all.
     fn print(self, preview: &Preview, out: &mut dyn Write) -> Result<Option<u8>, Failure> {
-        if self == Manner::Json {
-            writeln!(out, "{}", time::json(preview))?;
-            return Ok(Some(DONE));
+        match self {
+            Manner::Asked => return Ok(None),
+            Manner::Shown => write!(out, "{}", whole(preview))?,
+            Manner::Json => {
+                writeln!(out, "{}", time::json(preview))?;
+                return Ok(Some(DONE));
+            }
         }
-        writeln!(out, "{}", exact(&preview.title))?;
-        write!(out, "{}", plans::folded_text(&preview.text))?;
-        if self == Manner::Shown {
-            return nothing_done(out).map(Some);
-        }
-        out.flush()?;
-        Ok(None)
+        nothing_done(out).map(Some)
     }
+}
+
+/// Returns all that a human must see of what would happen.
+fn whole(preview: &Preview) -> String {
+    format!("{}\n{}", exact(&preview.title), plans::folded_text(&preview.text))
 }
 
 fn nothing_done(out: &mut dyn Write) -> Result<u8, Failure> {
@@ -167,7 +170,7 @@ fn take_back_beside(wish: &Wish, manner: Manner, place: &Place, out: &mut dyn Wr
         if let Some(status) = manner.print(&preview, out)? {
             return Ok(Some(status));
         }
-        if !tokio::task::block_in_place(|| plans::confirmed(word(wish)))? {
+        if !tokio::task::block_in_place(|| plans::confirmed(&whole(&preview), word(wish), out))? {
             return nothing_done(out).map(Some);
         }
         let (done, words) = owner.take_back(&preview.shown).await?;
@@ -200,7 +203,7 @@ fn take_back(wish: Wish, dry_run: bool, place: &Place, json: bool, out: &mut dyn
         if let Some(status) = manner.print(&preview, out)? {
             return Ok(status);
         }
-        if !plans::confirmed(word(&wish))? {
+        if !plans::confirmed(&whole(&preview), word(&wish), out)? {
             return nothing_done(out);
         }
         let finished = engine.carry_out(&origin, &preview.shown, engine.new_turn(), &mut |_| {}).await?;

@@ -2,8 +2,9 @@
 
 use crate::domain::gate::plan::{FlightPlan, PlanStatus};
 use crate::domain::gate::show::field;
+use crate::edge::cli::terminal;
 use serde_json::{Value, json};
-use std::io::{BufRead, IsTerminal, Write};
+use std::io::{IsTerminal, Write};
 
 /// A plan with which step of its decision it is, from 1, and how many steps that has.
 type Step = ((usize, usize), FlightPlan);
@@ -108,13 +109,17 @@ pub fn json(plan: &FlightPlan) -> Value {
     })
 }
 
-/// Asks the human to type the plan's name; nothing else approves.
-pub fn confirmed(id: &str) -> std::io::Result<bool> {
-    print!("\nType {id} to approve exactly this, anything else to leave it: ");
-    std::io::stdout().flush()?;
-    let mut line = String::new();
-    std::io::stdin().lock().read_line(&mut line)?;
-    Ok(line.trim().eq_ignore_ascii_case(id))
+/// Shows a text a page at a time, and asks the human who has seen all of it to type the plan's name; nothing else
+/// approves, nor does what was typed before the question.
+///
+/// # Errors
+/// When the terminal cannot be read or written.
+pub fn confirmed(text: &str, id: &str, out: &mut dyn Write) -> std::io::Result<bool> {
+    if !terminal::page_through(text, out)? {
+        return Ok(false);
+    }
+    let question = format!("\nType {id} to approve exactly this, anything else to leave it: ");
+    Ok(terminal::answer(out, &question)?.is_some_and(|line| line.eq_ignore_ascii_case(id)))
 }
 
 /// Whether a human sits at this terminal: both ends are a terminal, and no process above us was started by the agent.
