@@ -3,9 +3,9 @@
 //! The vocabulary takes about 0.2 s to load, so it is loaded once, in a thread of its own.
 
 use crate::domain::context::segment::prefix;
+use crate::domain::context::swift::SwiftMap;
 use crate::domain::port::CountTokens;
 use parking_lot::Mutex;
-use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::OnceLock;
 use tiktoken_rs::CoreBPE;
@@ -33,8 +33,8 @@ pub struct Tokens {
 /// Two maps: when the young one is full it grows old, and the old one is forgotten.
 #[derive(Default)]
 struct Generations {
-    young: HashMap<u64, u32>,
-    old: HashMap<u64, u32>,
+    young: SwiftMap<u64, u32>,
+    old: SwiftMap<u64, u32>,
 }
 
 impl Default for Tokens {

@@ -106,6 +106,24 @@ fn the_best_are_those_of_a_search_that_leaves_nothing_out() {
 }
 
 #[test]
+fn few_are_asked_whether_they_may_be_candidates() {
+    let index = Index::of(&many(10_000));
+    let words = asked(&["w0", "w1", "w2", "w3"]);
+    let everything = index.scores(&words, usize::MAX, &all).len();
+    let mut last = 0;
+    for limit in [1, 10, 100] {
+        let count = std::cell::Cell::new(0);
+        let may = |_: &str, _: u32| count.replace(count.get() + 1) < usize::MAX;
+        assert_eq!(index.scores(&words, limit, &may).len(), limit);
+        // Windows of nodes come one after the other; in each, the best are asked first. Equals are asked too.
+        let asked = count.get();
+        assert!((limit..everything / 10).contains(&asked), "{asked} of {everything} for {limit}");
+        assert!(asked >= last);
+        last = asked;
+    }
+}
+
+#[test]
 fn nodes_that_hold_all_words_are_found_in_order() {
     let view = many(2_000);
     let index = Index::of(&view);

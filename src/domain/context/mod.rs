@@ -10,6 +10,7 @@ mod desk;
 mod dictionary;
 mod field;
 pub mod holding;
+mod kindred;
 pub mod lexical;
 pub mod outline;
 pub mod pins;

@@ -37,12 +37,18 @@ pub fn push_number(bytes: &mut Vec<u8>, mut number: u64) {
 }
 
 /// Reads a number and moves behind it; `None` when the bytes end or it has more than 64 bits.
+#[inline]
 pub fn number(bytes: &[u8], at: &mut usize) -> Option<u64> {
     let first = *bytes.get(*at)?;
     *at += 1;
+    // Nearly all numbers have one byte.
     if first < 0x80 {
         return Some(u64::from(first));
     }
+    longer(first, bytes, at)
+}
+
+fn longer(first: u8, bytes: &[u8], at: &mut usize) -> Option<u64> {
     let mut value = u64::from(first & 0x7f);
     let mut shift = 7u32;
     loop {
@@ -63,6 +69,7 @@ pub fn number(bytes: &[u8], at: &mut usize) -> Option<u64> {
 }
 
 /// Reads a number that must fit into 32 bits.
+#[inline]
 pub fn small(bytes: &[u8], at: &mut usize) -> Option<u32> {
     u32::try_from(number(bytes, at)?).ok()
 }

@@ -100,27 +100,31 @@ pub fn run<'a, T>(
         let end = begin.saturating_add(WINDOW).min(nodes);
         let least = if best.len() >= asked.limit { best.peek().map_or(0.0, |worst| worst.score) } else { 0.0 };
         if window.gather(&mut lanes, &score, begin..end, least, &sieve) {
-            window.finish(&mut lanes, &score, begin, |node, score, lanes, place| {
-                // The heap's top is its worst; most nodes stop here.
+            window.score(&lanes, &score, begin, least);
+            // Best first: asking who may be a candidate at all costs most.
+            while let Some((score, node)) = window.next() {
+                // The heap's top is its worst; whoever comes later in this window is no better.
                 let full = best.len() >= asked.limit;
                 if full && best.peek().is_some_and(|worst| score < worst.score) {
-                    return;
+                    break;
                 }
                 if dead.is_some_and(|dead| bit(dead, node)) {
-                    return;
+                    continue;
                 }
-                let Some(share) = segment.share_of(node) else { return };
+                let Some(share) = segment.share_of(node) else { continue };
                 let index = node - share.first;
                 held.fill(false);
+                let place = (node - begin) as usize;
                 for lane in lanes.iter().filter(|lane| lane.counts[place] > 0) {
                     held[lane.term] = true;
                 }
-                let Some(with) = (asked.admit)(&share.file, index, &held) else { return };
+                let Some(with) = (asked.admit)(&share.file, index, &held) else { continue };
                 best.push(Candidate { score, file: &share.file, index, with });
                 if full {
                     best.pop();
                 }
-            });
+            }
+            clear(&mut lanes);
         }
         begin = end;
     }
@@ -290,6 +294,8 @@ struct Window {
     alive: Bits,
     bounds: Vec<f32>,
     order: Vec<usize>,
+    /// The nodes that are left, by the bits of their scores and then from the first on.
+    left: BinaryHeap<u64>,
 }
 
 impl Window {
@@ -299,6 +305,7 @@ impl Window {
             alive: [0; WINDOW as usize / 64],
             bounds: Vec::with_capacity(lanes),
             order: Vec::with_capacity(lanes),
+            left: BinaryHeap::new(),
         }
     }
 
@@ -384,14 +391,10 @@ impl Window {
         true
     }
 
-    /// Calls `visit` with the nodes that are left, their exact scores, and where in the lanes they stand.
-    fn finish<'a>(
-        &self,
-        lanes: &mut [Lane<'a>],
-        score: &Scoring<'_>,
-        begin: u32,
-        mut visit: impl FnMut(u32, f32, &[Lane<'a>], usize),
-    ) {
+    /// Scores the nodes that are left, exactly; those that reach `least` come out by [`Window::next`].
+    fn score(&mut self, lanes: &[Lane<'_>], score: &Scoring<'_>, begin: u32, least: f32) {
+        let mut left = std::mem::take(&mut self.left).into_vec();
+        left.clear();
         for place in places(&self.alive) {
             let node = begin + place as u32;
             let length = score.segment.length(node);
@@ -402,9 +405,17 @@ impl Window {
                     sum += score.of(lane.weight, count, length);
                 }
             }
-            visit(node, sum, lanes, place);
+            if sum >= least {
+                // Of floats that are not below 0 the bits have the order of the numbers.
+                left.push(u64::from(sum.to_bits()) << 32 | u64::from(!node));
+            }
         }
-        clear(lanes);
+        self.left = left.into();
+    }
+
+    /// Takes out the best node that is left, the first of equals.
+    fn next(&mut self) -> Option<(f32, u32)> {
+        self.left.pop().map(|key| (f32::from_bits((key >> 32) as u32), !(key as u32)))
     }
 }
 

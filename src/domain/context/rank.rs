@@ -2,18 +2,18 @@
 //! above and below, links, and time.
 
 use crate::domain::context::field::Field;
+use crate::domain::context::kindred::{Wanted, kindred};
 use crate::domain::context::lexical::{Index, Place, QueryTerm};
 use crate::domain::context::prose::prose;
 use crate::domain::context::question::Question;
 use crate::domain::context::segment::prefix;
 use crate::domain::context::swift::SwiftMap;
-use crate::domain::context::words::{Analyser, NAMES_A_TIME};
+use crate::domain::context::words::NAMES_A_TIME;
 use crate::domain::id::NodeId;
 use crate::domain::label::Privacy;
 use crate::domain::memory::card::Card;
 use crate::domain::memory::view::{NodeRef, View};
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// So many nodes that hold the words are looked at closely.
@@ -159,8 +159,9 @@ pub fn rank(view: &View, index: &Index, sought: &Sought<'_>, weights: &Weights) 
     };
     let texts: Vec<(String, f32)> =
         best.into_iter().filter_map(|found| Some((text(&found.place)?, found.score))).collect();
-    let wanted = Wanted { most: KINDRED, weight: weights.kindred, frequent: index.len() as f32 / 10.0 };
-    terms.extend(kindred(index, &terms, &texts, wanted));
+    let nodes = index.len() as f32;
+    let wanted = Wanted { most: KINDRED, weight: weights.kindred, frequent: nodes / 10.0, nodes };
+    terms.extend(kindred(&terms, &texts, &wanted, &mut |words| index.frequencies(words)));
     let kind_of = |held: &[bool]| {
         let any = |terms: std::ops::Range<usize>| held.get(terms).is_some_and(|held| held.contains(&true));
         match asked.of_question {
@@ -242,9 +243,10 @@ fn asked(index: &Index, sought: &Sought<'_>, weights: &Weights) -> Asked {
     if let Some(focus) = sought.focus {
         // Without a question its words are all there is to look for.
         let (most, weight) = if of_question == 0 { (ALONE, 1.0) } else { (BESIDE_QUESTION, weights.focus) };
-        let wanted = Wanted { most, weight, frequent: (index.len() as f32 / 10.0).max(FREQUENT) };
+        let nodes = index.len() as f32;
+        let wanted = Wanted { most, weight, frequent: (nodes / 10.0).max(FREQUENT), nodes };
         let text = format!("{}\n{}", focus.title(), prose(prefix(focus.body(), READ_BYTES)));
-        terms.extend(kindred(index, &terms, &[(text, 1.0)], wanted));
+        terms.extend(kindred(&terms, &[(text, 1.0)], &wanted, &mut |words| index.frequencies(words)));
         if of_question == 0 {
             return Asked { of_question: terms.len(), alike: terms.len(), terms };
         }
@@ -284,63 +286,9 @@ const BESIDE_QUESTION: usize = 6;
 const TOP_FOR_TIME: usize = 160;
 /// So many of the best nodes are read for kindred words.
 const READ: usize = 8;
-/// Out of so many.
-const LOOKED_UP: usize = 160;
 /// So many kindred words are asked for.
 const KINDRED: usize = 10;
-
-/// Which words are wanted of some texts.
-struct Wanted {
-    /// At most so many.
-    most: usize,
-    /// What the first of them weighs.
-    weight: f32,
-    /// None that more nodes hold.
-    frequent: f32,
-}
-
-/// Returns the words that stand often in some texts, with what each text counts, and are rare elsewhere.
-/// The question says “trip”; its best nodes say “Lisbon”, “flight” and “hotel”.
-fn kindred(index: &Index, asked: &[QueryTerm], texts: &[(String, f32)], wanted: Wanted) -> Vec<QueryTerm> {
-    let sum: f32 = texts.iter().map(|(_, score)| score).sum();
-    let mut analyser = Analyser::default();
-    let mut shares: BTreeMap<Box<str>, f32> = BTreeMap::new();
-    for (text, score) in texts {
-        let mut here: BTreeMap<Box<str>, f32> = BTreeMap::new();
-        let mut length = SHORT;
-        analyser.terms(text, |term| {
-            *here.entry(Box::from(term)).or_default() += 1.0;
-            length += 1.0;
-        });
-        for (term, count) in here {
-            *shares.entry(term).or_default() += score / sum * count / length;
-        }
-    }
-    // Looking up how rare a word is costs most; words that hardly count are not looked up.
-    let mut shares: Vec<(Box<str>, f32)> = shares.into_iter().collect();
-    shares.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-    shares.truncate(LOOKED_UP);
-    let nodes = index.len() as f32;
-    let mut rare: Vec<QueryTerm> = Vec::new();
-    let terms: Vec<&str> = shares.iter().map(|(term, _)| term.as_ref()).collect();
-    let frequencies = index.frequencies(&terms);
-    for ((term, share), holding) in shares.into_iter().zip(frequencies) {
-        let holding = holding as f32;
-        if holding >= 2.0 && holding <= wanted.frequent && !asked.iter().any(|known| known.term == term) {
-            rare.push(QueryTerm { term, weight: share * (nodes / holding).ln() });
-        }
-    }
-    rare.sort_by(|a, b| b.weight.total_cmp(&a.weight).then_with(|| a.term.cmp(&b.term)));
-    rare.truncate(wanted.most);
-    let first = rare.first().map_or(1.0, |first| first.weight);
-    rare.iter_mut().for_each(|term| term.weight *= wanted.weight / first);
-    rare.retain(|term| term.weight > 0.0);
-    rare
-}
-
 /// A word of the focus that no more nodes than this hold is rare in any memory.
 const FREQUENT: f32 = 3.0;
-/// Keeps the few words of a very short node from counting as its whole meaning.
-const SHORT: f32 = 10.0;
 /// How many bytes of a node are read for kindred words.
 const READ_BYTES: usize = 1 << 10;

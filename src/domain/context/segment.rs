@@ -9,14 +9,18 @@ use crate::domain::context::dictionary::{Step, Terms, seek};
 use crate::domain::context::postings::{
     BLOCK, Block, Posting, directory_bytes, number, read_block, read_directory, small,
 };
+use crate::domain::context::swift::WordMap;
 use crate::domain::context::trigram::Sketch;
 use crate::domain::id::ObjectHash;
+use parking_lot::Mutex;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{self, AtomicBool};
 
 /// How many bytes a page of a body has; the last one has fewer.
 pub const PAGE: usize = 4 << 10;
+/// So many terms of a segment are remembered before all are forgotten; each takes some 50 bytes.
+const KNOWN: usize = 4 << 10;
 
 /// Gives pages of a body that lies elsewhere.
 pub trait Pages: Send + Sync {
@@ -78,6 +82,8 @@ pub struct Segment {
     by_file: Vec<u32>,
     body: Body,
     broken: AtomicBool,
+    /// Where terms stand that were looked for lately, and which stand nowhere: every question brings common words.
+    known: Mutex<WordMap<Option<Entry>>>,
 }
 
 enum Body {
@@ -105,7 +111,7 @@ impl Segment {
     fn new(head: Head, body: Body) -> Segment {
         let mut by_file: Vec<u32> = (0..head.shares.len() as u32).collect();
         by_file.sort_by(|a, b| head.shares[*a as usize].file.cmp(&head.shares[*b as usize].file));
-        Segment { head, by_file, body, broken: AtomicBool::new(false) }
+        Segment { head, by_file, body, broken: AtomicBool::new(false), known: Mutex::default() }
     }
 
     /// Returns what of it is resident.
@@ -188,11 +194,22 @@ impl<'a> Reader<'a> {
     /// Finds a term.
     pub fn find(&mut self, term: &str) -> Option<Entry> {
         let segment = self.segment;
+        // What is broken says nothing from memory either.
+        let known = segment.known.lock().get(term).filter(|_| !segment.is_broken());
+        if let Some(known) = known {
+            return known;
+        }
         let head = &segment.head;
         let block = head.blocks.len().min(partition(head.blocks.len(), |at| head.lead(at) <= term.as_bytes()));
         let lead = *head.blocks.get(block.checked_sub(1)?)?;
-        let found = seek(self.block(lead)?, term.as_bytes());
-        self.sound(found).flatten()
+        let read = seek(self.block(lead)?, term.as_bytes());
+        let found = self.sound(read)?;
+        let mut known = segment.known.lock();
+        if known.len() >= KNOWN {
+            *known = WordMap::default();
+        }
+        known.insert(term, found);
+        found
     }
 
     fn block(&mut self, lead: Lead) -> Option<&[u8]> {

@@ -6,8 +6,9 @@
 
 use crate::domain::context::build::Sink;
 use crate::domain::context::segment::{Head, PAGE, Pages, Segment};
+use crate::domain::context::swift::SwiftMap;
 use parking_lot::Mutex;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -49,7 +50,7 @@ pub struct Cache {
 
 #[derive(Default)]
 struct Kept {
-    pages: HashMap<(u64, u32), Page>,
+    pages: SwiftMap<(u64, u32), Page>,
     /// In the order in which they are looked at when there is no more room.
     order: VecDeque<(u64, u32)>,
 }
