@@ -21,6 +21,8 @@ const FRAME_HEAD: u64 = 24;
 const INNER: u8 = 2;
 /// One that has none.
 const LEAF: u8 = 10;
+/// A page of a table with row numbers that has no pages below it; those above it hold no rows.
+const NUMBERED: u8 = 13;
 
 /// Hands everything that is whole to `visit`; the same may come twice.
 ///
@@ -34,7 +36,7 @@ pub fn carve(database: &Path, companion: &Path, visit: &mut dyn FnMut(Found)) ->
             continue;
         }
         // The first page begins with the head of the file, and is one of the schema.
-        for payload in cells(&page).filter_map(|(inner, at)| payload(&pages, &page, inner, at)) {
+        for payload in cells(&page).filter_map(|(kind, at)| payload(&pages, &page, kind, at)) {
             if let Some(found) = row(&payload) {
                 visit(found);
             }
@@ -105,29 +107,26 @@ impl Pages {
     }
 }
 
-/// Returns where the cells of a page begin, and whether pages lie below it.
-fn cells(page: &[u8; PAGE]) -> impl Iterator<Item = (bool, usize)> {
-    let inner = match page[0] {
-        INNER => Some(true),
-        LEAF => Some(false),
-        _ => None,
-    };
+/// Returns where the cells of a page begin, and of which kind it is.
+fn cells(page: &[u8; PAGE]) -> impl Iterator<Item = (u8, usize)> {
+    let kind = Some(page[0]).filter(|kind| matches!(*kind, INNER | LEAF | NUMBERED));
     let count = usize::from(u16::from_be_bytes([page[3], page[4]]));
     let begin = if page[0] == INNER { 12 } else { 8 };
     let room = (PAGE - begin) / 2;
     (0..count.min(room)).filter_map(move |n| {
         let at = page.get(begin + 2 * n..)?.first_chunk::<2>()?;
-        Some((inner?, usize::from(u16::from_be_bytes(*at))))
+        Some((kind?, usize::from(u16::from_be_bytes(*at))))
     })
 }
 
 /// Reads what a cell holds, with what of it lies on further pages.
-fn payload(pages: &Pages, page: &[u8; PAGE], inner: bool, at: usize) -> Option<Vec<u8>> {
-    let cell = page.get(at + if inner { 4 } else { 0 }..)?;
+fn payload(pages: &Pages, page: &[u8; PAGE], kind: u8, at: usize) -> Option<Vec<u8>> {
+    let cell = page.get(at + if kind == INNER { 4 } else { 0 }..)?;
     let (length, cell) = number(cell)?;
+    let cell = if kind == NUMBERED { number(cell)?.1 } else { cell };
     let length = usize::try_from(length).ok().filter(|_| length <= pages.bytes())?;
-    // As the description of the file format has it, for tables without row numbers.
-    let most = (PAGE - 12) * 64 / 255 - 23;
+    // As the description of the file format has it, for tables with row numbers and without.
+    let most = if kind == NUMBERED { PAGE - 35 } else { (PAGE - 12) * 64 / 255 - 23 };
     let least = (PAGE - 12) * 32 / 255 - 23;
     let fitting = least + length.saturating_sub(least) % (PAGE - 4);
     let here = if length <= most {
@@ -216,10 +215,11 @@ fn number(bytes: &[u8]) -> Option<(u64, &[u8])> {
 mod tests {
     use super::*;
 
-    /// A page with one cell that says how long its payload is, and on which page it goes on.
-    fn leaf(length: &[u8], next: u32) -> [u8; PAGE] {
+    /// A page with one cell that says how long its payload is, and on which page it goes on. What says the length of a
+    /// cell with a row number ends with that.
+    fn leaf(kind: u8, length: &[u8], next: u32) -> [u8; PAGE] {
         let mut page = [0; PAGE];
-        page[0] = LEAF;
+        page[0] = kind;
         page[4] = 1;
         let (at, here) = (3000, (PAGE - 12) * 32 / 255 - 23);
         page[8..10].copy_from_slice(&(at as u16).to_be_bytes());
@@ -236,8 +236,8 @@ mod tests {
         let mut link = [7; PAGE];
         link[..4].copy_from_slice(&2u32.to_be_bytes());
         // Page 1 goes on in page 2, and that in itself.
-        let pages = |length: &[u8]| {
-            std::fs::write(&database, [leaf(length, 2), link, link, link].concat()).expect("it is written");
+        let pages = |kind, length: &[u8]| {
+            std::fs::write(&database, [leaf(kind, length, 2), link, link, link].concat()).expect("it is written");
             Pages::open(&database, &folder.path().join("none")).expect("it opens")
         };
         // In bytes: 489 here and 3 further pages, as many as there are; 1 GiB; as many as there are, of one page twice.
@@ -251,13 +251,15 @@ mod tests {
                 value as u8 & 0x7f,
             ]
         };
-        for (length, found) in [(whole, true), (1 << 30, false), (whole + 4092, false), (4 * 4096, false)] {
-            let pages = pages(&number(length));
+        let lengths = [(whole, true), (1 << 30, false), (whole + 4092, false), (4 * 4096, false)];
+        for (kind, (length, found)) in [LEAF, NUMBERED].into_iter().flat_map(|kind| lengths.map(|case| (kind, case))) {
+            let row: &[u8] = if kind == NUMBERED { &[9] } else { &[] };
+            let pages = pages(kind, &[&number(length), row].concat());
             let mut page = [0; PAGE];
             pages.read(Place::Database(0), &mut page).expect("it is there");
-            let (inner, at) = cells(&page).next().expect("it has one");
-            let read = payload(&pages, &page, inner, at);
-            assert_eq!(read.map(|bytes| bytes.len() as u64), found.then_some(length), "{length}");
+            let (kind, at) = cells(&page).next().expect("it has one");
+            let read = payload(&pages, &page, kind, at);
+            assert_eq!(read.map(|bytes| bytes.len() as u64), found.then_some(length), "{kind} {length}");
         }
     }
 }

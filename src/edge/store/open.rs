@@ -16,8 +16,10 @@ use std::time::Duration;
 pub const FORMAT: u32 = 1;
 /// Marks the file as ours (`PpMm`).
 const APPLICATION: i32 = 0x5070_4d6d;
+/// Objects have row numbers: without them SQLite compares a hash with whole pieces on the way down, and reads each.
+/// Stores that were made so are read and written by the same statements.
 const SCHEMA: &str = "
-CREATE TABLE objects(hash BLOB PRIMARY KEY, kind INTEGER NOT NULL, bytes BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE objects(hash BLOB PRIMARY KEY, kind INTEGER NOT NULL, bytes BLOB NOT NULL);
 CREATE TABLE texts(document BLOB PRIMARY KEY, manifest BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE operations(id INTEGER PRIMARY KEY, hash BLOB NOT NULL, parent BLOB, root BLOB NOT NULL,
   cause TEXT NOT NULL, origin TEXT NOT NULL, at TEXT NOT NULL, note TEXT NOT NULL);
