@@ -6,7 +6,7 @@ use crate::domain::context::swift::SwiftMap;
 use crate::domain::context::words::Analyser;
 
 /// How rare at most so many words are is looked up.
-pub(super) const LOOKED_UP: usize = 160;
+pub(super) const LOOKED_UP: usize = 96;
 /// So many at a time.
 const AT_ONCE: usize = 16;
 /// A word that fewer nodes hold says nothing of others.

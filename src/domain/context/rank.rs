@@ -284,8 +284,8 @@ const ALONE: usize = 16;
 const BESIDE_QUESTION: usize = 6;
 /// Of so many of the best nodes it is asked whether they name a time.
 const TOP_FOR_TIME: usize = 160;
-/// So many of the best nodes are read for kindred words.
-const READ: usize = 8;
+/// So many of the best nodes are read for kindred words; from four to eight nothing changes in what is found.
+const READ: usize = 5;
 /// So many kindred words are asked for.
 const KINDRED: usize = 10;
 /// A word of the focus that no more nodes than this hold is rare in any memory.
