@@ -424,6 +424,8 @@ A key that was meant for something else then approves nothing."
   "Show the request that was sent to a model last, byte for byte." t)
 (autoload 'passepartout-identity "passepartout-context"
   "Open the file that says who the agent is." t)
+(autoload 'passepartout-costs "passepartout-costs"
+  "Show what calls of models cost, and how much of each cap is used." t)
 (autoload 'passepartout-memory-log "passepartout-memory"
   "Show what moved memory, newest first." t)
 (autoload 'passepartout-undo "passepartout-memory"
@@ -486,6 +488,7 @@ A key that was meant for something else then approves nothing."
     (define-key map (kbd "d") #'passepartout-doctor)
     (define-key map (kbd "x") #'passepartout-context)
     (define-key map (kbd "i") #'passepartout-inspect)
+    (define-key map (kbd "$") #'passepartout-costs)
     (define-key map (kbd "s") #'passepartout-status)
     (define-key map (kbd "r") #'passepartout-rescan)
     (define-key map (kbd "n") #'passepartout-focus)

@@ -1,5 +1,6 @@
 //! Money: what is written down of calls, what it comes to, and what a cap keeps from being sent.
 
+use crate::cli::run;
 use crate::support::engine::{Home, ask, ask_from, origin, provide, waiting};
 use crate::support::fake_server::{Dialect, FakeServer, Reply};
 use passepartout::domain::id::SessionId;
@@ -10,6 +11,7 @@ use passepartout::domain::signal::Origin;
 use passepartout::domain::turn::Ending;
 use passepartout::edge::config::{Config, Surroundings};
 use passepartout::edge::engine::Engine;
+use passepartout::edge::engine::ledger::costs::Overview;
 use serde_json::json;
 use std::sync::Arc;
 
@@ -211,4 +213,73 @@ async fn calls_at_once_do_not_go_beyond_a_cap_together() {
     assert!(answered >= 1);
     assert_eq!(costs.all.calls, answered + 1, "who is withheld is not asked");
     assert!(costs.all.cost <= Micros(110_000), "{}", costs.all.cost);
+}
+
+/// Returns what people are shown, by a grouping, with its rows as label and words.
+async fn shown(engine: &Engine, by: Grouping, names_private: bool) -> (Overview, Vec<(String, String)>) {
+    let overview = engine.overview(by, None, Some("chat"), names_private).await.expect("the ledger is read");
+    let rows = overview.rows.iter().map(|row| (row.label.clone(), row.sum.words())).collect();
+    (overview, rows)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_shown_names_caps_what_is_not_known_and_no_private_title() {
+    let home = Home::new(&[("home.org", "* Kitchen\nThe tiles are blue.\n* Surgeon :private:\nTomorrow.\n")]);
+    set_prices(&home, PRICES);
+    let server = FakeServer::start([says("Blue."), says("Still blue."), says("Green.")]);
+    let engine = capped(&home, &server, &[("DAY_BUDGET_USD", "2.50"), ("SESSION_BUDGET_USD", "1")]).await;
+    engine.focus_at(&home.file("home.org"), 3);
+    assert_eq!(home.ask(&engine, "and now?").await.0.report.spent.words(), ANSWER.to_string());
+    let (overview, rows) = shown(&engine, Grouping::Heading, true).await;
+    assert_eq!(rows[0].0, "Kitchen", "{rows:?}");
+    assert_eq!((overview.all.calls, overview.all.cost), (2, ANSWER.plus(ANSWER)));
+    let caps = overview.caps.join("\n");
+    assert!(caps.contains("this conversation: $0.000276 of $1.00 used; raise passepartout-session-budget"), "{caps}");
+    assert!(
+        caps.contains("this day: $0.000276 of $2.50 used; raise passepartout-day-budget or DAY_BUDGET_USD"),
+        "{caps}"
+    );
+    assert_eq!(overview.notes, Vec::<String>::new());
+
+    // A heading that became private is named to whoever may see it alone; an unknown price is said, and never 0.
+    let private =
+        std::fs::read_to_string(home.file("home.org")).expect("notes").replace("Kitchen", "Kitchen :private:");
+    engine.take_text(&home.file("home.org"), private.into(), "buffer-update").expect("it is read");
+    assert!(shown(&engine, Grouping::Heading, false).await.1.iter().all(|(label, _)| !label.contains("Kitchen")));
+    set_prices(&home, "| fake | m | soon | 3 | 0.30 | 15 |\n");
+    let (overview, _) = shown(&engine, Grouping::Day, true).await;
+    let notes = overview.notes.join("\n");
+    assert!(notes.contains("prices.org: line 1: “soon” is no day such as 2026-01-31"), "{notes}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_command_line_says_of_costs_what_the_engine_says() {
+    let home = Home::new(&[("home.org", NOTES)]);
+    let server = FakeServer::start([says("Blue."), says("Still blue.")]);
+    let engine = home.served(&server, &["fake"], false).await;
+    first(&home, &engine).await;
+    set_prices(&home, PRICES);
+    assert_eq!(home.ask(&engine, "and now?").await.0.report.ending, Ending::Answered);
+    for by in Grouping::ALL {
+        let (overview, rows) = shown(&engine, by, true).await;
+        let said = run(&home, &["costs", "--by", by.name(), "--json"]).json();
+        let words: Vec<(String, String)> = said["rows"]
+            .as_array()
+            .expect("rows")
+            .iter()
+            .map(|row| (row["label"].to_string(), row["sum"]["cost"].to_string()))
+            .map(|(label, cost)| (label.trim_matches('"').to_string(), cost.trim_matches('"').to_string()))
+            .collect();
+        assert_eq!(words, rows, "{by:?}");
+        assert_eq!(said["all"]["cost"], overview.all.words());
+        assert_eq!(said["notes"], json!(overview.notes));
+        let text = run(&home, &["costs", "--by", by.name()]).out;
+        assert!(text.contains("$0.000138, and 1 call of unknown price"), "{text}");
+        assert!(text.contains("Cap: none is set;") && text.contains("prices.org"), "{text}");
+    }
+    let wrong = run(&home, &["costs", "--by", "moon"]);
+    assert_eq!((wrong.status, wrong.err.contains("none of day, heading")), (2, true), "{}", wrong.err);
+    let wrong = run(&home, &["costs", "--since", "soon"]);
+    assert_eq!((wrong.status, wrong.err.contains("no day")), (2, true), "{}", wrong.err);
+    engine.close().await;
 }

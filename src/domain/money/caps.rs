@@ -25,6 +25,46 @@ impl Caps {
     }
 }
 
+/// A cap as people know it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cap {
+    /// What it is about.
+    pub what: &'static str,
+    /// The variable of the environment that sets it.
+    pub variable: &'static str,
+    /// The option of Emacs that sets it.
+    pub option: &'static str,
+}
+
+/// On a conversation.
+pub const SESSION: Cap =
+    Cap { what: "this conversation", variable: "SESSION_BUDGET_USD", option: "passepartout-session-budget" };
+/// On a day.
+pub const DAY: Cap = Cap { what: "this day", variable: "DAY_BUDGET_USD", option: "passepartout-day-budget" };
+/// On what nobody waits for, in a day.
+pub const BACKGROUND: Cap = Cap {
+    what: "background work of this day",
+    variable: "BACKGROUND_BUDGET_USD",
+    option: "passepartout-background-budget",
+};
+/// On calls of unknown price, in a day.
+pub const UNPRICED: Cap = Cap {
+    what: "calls of unknown price of this day",
+    variable: "UNPRICED_CALLS",
+    option: "passepartout-unpriced-calls",
+};
+
+/// What is held for calls that run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Holding {
+    /// In the conversation.
+    pub session: Micros,
+    /// In the day.
+    pub day: Micros,
+    /// In the background of the day.
+    pub background: Micros,
+}
+
 /// An amount that was spent, and what is held for calls that run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Account {
@@ -98,6 +138,13 @@ impl Accounts {
         self.sessions.contains_key(session)
     }
 
+    /// Returns what is held for calls that run.
+    pub fn holding(&self, session: Option<&str>, day: Date) -> Holding {
+        let of_day = self.days.get(&day).copied().unwrap_or_default();
+        let of_session = session.and_then(|session| self.sessions.get(session)).copied().unwrap_or_default();
+        Holding { session: of_session.held, day: of_day.all.held, background: of_day.background.held }
+    }
+
     /// Says which cap a call would go beyond, how much is used, and how to raise it.
     ///
     /// # Errors
@@ -121,16 +168,10 @@ impl Accounts {
             return Ok(());
         }
         let amount = wanted.estimate.counted();
-        for (cap, used, what, variable, option) in [
-            (caps.session, session.used(), "this conversation", "SESSION_BUDGET_USD", "passepartout-session-budget"),
-            (caps.day, day.all.used(), "this day", "DAY_BUDGET_USD", "passepartout-day-budget"),
-            (
-                background,
-                day.background.used(),
-                "background work of this day",
-                "BACKGROUND_BUDGET_USD",
-                "passepartout-background-budget",
-            ),
+        for (cap, used, Cap { what, variable, option }) in [
+            (caps.session, session.used(), SESSION),
+            (caps.day, day.all.used(), DAY),
+            (background, day.background.used(), BACKGROUND),
         ] {
             // Of unknown price is nothing counted, and what has used up its cap is over all the same.
             let over = |cap: Micros| used.plus(amount) > cap || (used >= cap && wanted.estimate == Cost::Unknown);

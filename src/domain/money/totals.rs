@@ -31,7 +31,7 @@ impl Grouping {
             Grouping::Heading => "heading",
             Grouping::Skill => "skill",
             Grouping::Provider => "provider",
-            Grouping::Work => "work",
+            Grouping::Work => "background",
         }
     }
 

@@ -3,6 +3,7 @@
 use crate::domain::gate::Trace;
 use crate::domain::id::{NodeId, PlanId};
 use crate::domain::label::{Labels, Trust};
+use crate::domain::money::totals::Sum;
 use crate::domain::outside::{Outside, Piece};
 use crate::domain::port::{Message, Prompt, Usage};
 use crate::domain::signal::{Depth, Sensor};
@@ -103,6 +104,8 @@ pub struct TurnReport {
     pub answered_by: Option<(String, String)>,
     /// Which rule chose which providers, in words.
     pub routes: Vec<String>,
+    /// What the requests of the turn cost, as the ledger has it.
+    pub spent: Sum,
     /// Tokens of all requests of the turn.
     pub usage: Usage,
     /// The conversation, for going on.
@@ -153,6 +156,7 @@ impl TurnReport {
             sources: Vec::new(),
             answered_by: None,
             routes: Vec::new(),
+            spent: Sum::default(),
             usage: Usage::default(),
             conversation,
             fault: None,

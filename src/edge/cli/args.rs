@@ -151,6 +151,21 @@ pub enum Command {
         #[command(flatten)]
         place: Place,
     },
+    /// What calls of models cost, and how much of each cap is used.
+    Costs {
+        /// Where things are.
+        #[command(flatten)]
+        place: Place,
+        /// By day, heading, skill, provider or background.
+        #[arg(long, default_value = "day")]
+        by: String,
+        /// Only calls since this day, such as 2026-12-01.
+        #[arg(long)]
+        since: Option<String>,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
     /// Memory through time: what was done, undo it, go back; and its health.
     Memory {
         /// What to do with it.
@@ -482,6 +497,7 @@ const ONE_VALUE: &[&str] = &[
     "--keep-operations",
     "--limit",
     "--since",
+    "--by",
 ];
 /// Commands that take words of their own, which must not end up in `--memex`.
 const WITH_WORDS: &[&str] =

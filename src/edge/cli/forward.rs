@@ -94,6 +94,7 @@ pub async fn at_owner(engine: &Arc<Engine>, origin: &Origin, words: Vec<String>)
         | Command::Memory { .. }
         | Command::Query { .. }
         | Command::Audit { .. }
+        | Command::Costs { .. }
         | Command::Why { .. }
         | Command::Doctor { .. } => return Err("the owner of a store does not carry out this command".to_string()),
     };

@@ -3,6 +3,7 @@ pub mod args;
 mod ask;
 mod audit;
 pub mod context;
+mod costs;
 mod decide;
 mod doctor;
 pub mod dump;

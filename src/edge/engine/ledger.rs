@@ -1,6 +1,7 @@
 //! The ledger: every call of a provider that is not built in, as records that only grow. Going back moves none of it.
 
 mod caps;
+pub mod costs;
 mod prices;
 mod record;
 
@@ -8,7 +9,7 @@ use crate::domain::id::SessionId;
 use crate::domain::memory::store::NewRecord;
 use crate::domain::money::caps::{Accounts, Held, Wanted};
 use crate::domain::money::prices::Price;
-use crate::domain::money::totals::{Grouping, Sum};
+use crate::domain::money::totals::Sum;
 use crate::domain::money::{Call, Cost, Micros, Work};
 use crate::domain::port::{Completion, LogLevel, Profile, Prompt, ProviderError, ProviderErrorKind, Usage};
 use crate::domain::turn::prompt::tokens;
@@ -18,7 +19,6 @@ use crate::edge::engine::record::kind;
 use crate::edge::provider::cascade::Metered;
 use async_trait::async_trait;
 use parking_lot::Mutex;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// An answer is taken to have so many tokens, thoughts included, until it is known.
@@ -27,7 +27,7 @@ pub const ANSWER: u64 = 4_096;
 const PAGE: usize = 4_096;
 
 /// On whose behalf the calls of a turn are made.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Behalf {
     /// Who waits for it.
     pub work: Work,
@@ -35,6 +35,8 @@ pub struct Behalf {
     pub skill: Option<String>,
     /// The heading in focus, by its id.
     pub heading: Option<String>,
+    /// What its calls came to so far.
+    pub spent: Mutex<Sum>,
 }
 
 /// What the ledger holds beside the store.
@@ -130,6 +132,7 @@ impl Open<'_> {
         if let Some(held) = self.held.take() {
             self.engine.settle(held, call.cost);
         }
+        self.behalf.spent.lock().take(call);
         self.engine.ledger.unwritten.lock().push(record::kept(call));
     }
 }
@@ -168,17 +171,6 @@ fn word(kind: &ProviderErrorKind) -> &'static str {
         ProviderErrorKind::Quota => "quota",
         ProviderErrorKind::Garbled => "garbled",
     }
-}
-
-/// The ledger, put together for people and programs.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Costs {
-    /// Each group, by its key.
-    pub groups: BTreeMap<String, Sum>,
-    /// All of them.
-    pub all: Sum,
-    /// Records that cannot be read: they are in no sum.
-    pub unreadable: u64,
 }
 
 impl Engine {
@@ -265,32 +257,5 @@ impl Engine {
                 }
             }
         }
-    }
-
-    /// Sums the ledger up since a day.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
-    pub async fn costs(&self, by: Grouping, since: Option<jiff::civil::Date>) -> Result<Costs, String> {
-        let mut costs = Costs::default();
-        costs.unreadable = self
-            .read_ledger(|call, day| {
-                if since.is_none_or(|since| day >= since) {
-                    costs.groups.entry(by.key(&call, day)).or_default().take(&call);
-                    costs.all.take(&call);
-                }
-                true
-            })
-            .await?;
-        Ok(costs)
-    }
-
-    /// Returns the last calls, newest first.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
-    pub async fn calls(&self, limit: usize) -> Result<Vec<Call>, String> {
-        let records = self.archive.newest(kind::CALL, limit).await?;
-        Ok(records.iter().filter_map(record::read).collect())
     }
 }

@@ -8,6 +8,8 @@ use crate::domain::gate::{Facts, Opinion, Reason, Trace, Verdict};
 use crate::domain::id::{ActionHash, FactsHash, NodeId, OperationId, PlanId, SessionId, TurnId};
 use crate::domain::label::{Labels, Privacy, PrivacyTag, Provenance, Trust};
 use crate::domain::memory::store::NewRecord;
+use crate::domain::money::Micros;
+use crate::domain::money::totals::Sum;
 use crate::domain::outside::{Led, Outside, Said};
 use crate::domain::port::{Call, Message, Prompt, Thinking, Thought, ToolSpec, Usage};
 use crate::domain::signal::{Depth, Role, Sensor};
@@ -650,8 +652,14 @@ struct TurnRecord {
     thinking: u64,
     #[serde(default)]
     routes: Vec<String>,
+    #[serde(default)]
+    spent: SpentRecord,
     seconds: f64,
 }
+
+/// What a turn cost: calls, millionths of a dollar, how many by a guess, how many of unknown price.
+#[derive(Default, Serialize, Deserialize)]
+struct SpentRecord(u64, u64, u64, u64);
 
 /// A finished turn as it is kept for the trace.
 #[derive(Clone, Debug, PartialEq)]
@@ -702,6 +710,7 @@ pub fn turn(finished: &Finished) -> Value {
         cached: report.usage.cached,
         thinking: report.usage.thinking,
         routes: report.routes.clone(),
+        spent: SpentRecord(report.spent.calls, report.spent.cost.0, report.spent.guessed, report.spent.unknown),
         seconds: finished.seconds,
     };
     serde_json::to_value(record).unwrap_or(Value::Null)
@@ -710,6 +719,7 @@ pub fn turn(finished: &Finished) -> Value {
 /// Reads a finished turn.
 pub fn read_turn(value: &Value) -> Option<Finished> {
     let record: TurnRecord = serde_json::from_value(value.clone()).ok()?;
+    let SpentRecord(calls, cost, guessed, unknown) = record.spent;
     let ending = match record.ending.as_str() {
         "answered" => Ending::Answered,
         "parked" => Ending::Parked,
@@ -737,6 +747,7 @@ pub fn read_turn(value: &Value) -> Option<Finished> {
         sources: record.sources.into_iter().map(NodeId::new).collect(),
         answered_by: record.provider.zip(record.model),
         routes: record.routes,
+        spent: Sum { calls, cost: Micros(cost), guessed, unknown, ..Sum::default() },
         usage: Usage { input: record.input, output: record.output, cached: record.cached, thinking: record.thinking },
         ..TurnReport::of(Conversation::empty())
     };

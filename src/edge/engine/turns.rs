@@ -174,7 +174,12 @@ impl Engine {
         let briefings = Briefings::new(self, told, now);
         let (models, names_private) = (mandate.models, scope.may_see == Privacy::Private);
         let briefings = &briefings;
-        let behalf = Behalf { work, skill: skill.map(|skill| skill.name.clone()), heading: below.clone() };
+        let behalf = Arc::new(Behalf {
+            work,
+            skill: skill.map(|skill| skill.name.clone()),
+            heading: below.clone(),
+            spent: Mutex::default(),
+        });
         let model = TurnModel {
             engine: self,
             session,
@@ -183,7 +188,7 @@ impl Engine {
             attended,
             briefings,
             names_private,
-            behalf: Arc::new(behalf),
+            behalf: behalf.clone(),
             set_off,
             typed,
             routes: Mutex::default(),
@@ -208,6 +213,7 @@ impl Engine {
             };
             run(start, &desk, sink).await
         };
+        report.spent = *behalf.spent.lock();
         report.routes = std::mem::take(&mut *model.routes.lock());
         if report.roll_back
             && let Some(done) = self.go_back(&began).await

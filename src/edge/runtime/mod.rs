@@ -5,6 +5,7 @@
 
 mod buffers;
 mod clients;
+mod costs;
 mod editor;
 mod embedding;
 pub mod guests;

@@ -73,6 +73,8 @@ requests! {
     Why = "why", PRIVATE, Does::Looks;
     Rules = "rules", PRIVATE, Does::Looks;
     Models = "models", READ, Does::Looks;
+    // Titles of private headings are left out where the channel may not see them.
+    Costs = "costs", READ, Does::Looks;
     SetCascade = "set-cascade", PROPOSE, Does::Acts;
     RuleConfirm = "rule-confirm", PROPOSE, Does::Acts;
     RuleWithdraw = "rule-withdraw", PROPOSE, Does::Acts;
@@ -150,8 +152,8 @@ mod tests {
         }
         assert_eq!(
             shown.join(" "),
-            "hello status query context context-pin identity models set-cascade rule-confirm rule-withdraw focus endorse rescan command \
-             org-settings provider-settings define-tool undefine-tool"
+            "hello status query context context-pin identity models costs set-cascade rule-confirm rule-withdraw focus endorse rescan \
+             command org-settings provider-settings define-tool undefine-tool"
         );
         assert_eq!(Request::read(&Sexp::read("(:action :no-such)").unwrap()), None);
     }

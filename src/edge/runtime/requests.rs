@@ -18,7 +18,7 @@ use crate::edge::runtime::hall::Host;
 use crate::edge::runtime::health::Health;
 use crate::edge::runtime::reading::{edit_plan, no_plan, plan_page, plan_token};
 use crate::edge::runtime::request::Request;
-use crate::edge::runtime::{Loop, past, show, status, token, told};
+use crate::edge::runtime::{Loop, costs, past, show, status, token, told};
 use crate::edge::thread::aside;
 use crate::edge::walk::canonical_name;
 use futures_util::FutureExt;
@@ -333,6 +333,7 @@ async fn answer(
             let stands = engine.stands().await;
             Ok(Plist::new().list("providers", stands.iter().map(|stand| show::stand(stand).build())))
         }
+        Request::Costs => costs::costs(engine, origin, payload).await,
         Request::SetCascade => {
             let names: Vec<String> =
                 payload.list_at("cascade").iter().filter_map(Sexp::as_name).map(str::to_string).collect();

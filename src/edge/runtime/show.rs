@@ -182,11 +182,8 @@ pub fn turn(finished: &Finished, view: &View) -> Plist {
             .build()
     });
     let (provider, model) = report.answered_by.clone().unzip();
-    let cost = match provider.as_deref() {
-        // Nothing is paid for what runs here; prices of others are not known in this version.
-        Some("recall") => Some("0"),
-        _ => None,
-    };
+    // Nothing is paid for what this program answers itself, and nothing is said of it.
+    let cost = Some(report.spent).filter(|spent| spent.calls > 0).map(|spent| spent.words());
     let told = |tokens: u64| Some(tokens).filter(|tokens| *tokens > 0);
     Plist::new()
         .text("turn", finished.turn.0.as_str())

@@ -448,6 +448,7 @@ pub fn told(report: &TurnReport) -> String {
         sources,
         answered_by,
         routes,
+        spent: _,
         usage,
         conversation,
         fault,

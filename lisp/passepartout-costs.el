@@ -1,0 +1,179 @@
+;;; passepartout-costs.el --- What calls of models cost  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026  The Passepartout authors
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;; This file is not part of GNU Emacs.
+
+;; This program is free software: you can redistribute it and/or modify
+;; it under the terms of the GNU General Public License as published by
+;; the Free Software Foundation, either version 3 of the License, or
+;; (at your option) any later version.
+;;
+;; This program is distributed in the hope that it will be useful,
+;; but WITHOUT ANY WARRANTY; without even the implied warranty of
+;; MERCHANTABILITY or FITNESS FOR A PARTICULAR PURPOSE.  See the
+;; GNU General Public License for more details.
+;;
+;; You should have received a copy of the GNU General Public License
+;; along with this program.  If not, see <https://www.gnu.org/licenses/>.
+
+;;; Commentary:
+
+;; What calls of models came to, put together by day, heading, skill,
+;; provider, or who waited for them, and how much of each cap is used.
+
+;;; Code:
+
+(require 'passepartout)
+(require 'passepartout-events)
+(require 'passepartout-view)
+
+(declare-function passepartout-chat--session "passepartout-chat-text" ())
+
+(defconst passepartout-costs--buffer-name "*Passepartout costs*"
+  "The name of the buffer of costs.")
+
+(defvar-local passepartout-costs--by "day"
+  "By what calls are put together here.")
+
+(defvar-local passepartout-costs--session nil
+  "The conversation whose cap is shown here, or nil.")
+
+(defvar passepartout-costs-mode-map
+  (let ((map (make-sparse-keymap)))
+    (set-keymap-parent map passepartout-view-mode-map)
+    (define-key map (kbd "d") #'passepartout-costs-by-day)
+    (define-key map (kbd "h") #'passepartout-costs-by-heading)
+    (define-key map (kbd "s") #'passepartout-costs-by-skill)
+    (define-key map (kbd "m") #'passepartout-costs-by-provider)
+    (define-key map (kbd "b") #'passepartout-costs-by-background)
+    map)
+  "Keys of the buffer of costs.")
+
+(define-derived-mode passepartout-costs-mode passepartout-view-mode "Costs"
+  "Major mode of the buffer of what calls of models cost.")
+
+(defun passepartout-costs--count (number)
+  "Return NUMBER, a count or nil, short enough for a column."
+  (let ((number (or number 0)))
+    (cond ((< number 100000) (format "%d" number))
+          ((< number 10000000) (format "%dk" (/ number 1000)))
+          (t (format "%dM" (/ number 1000000))))))
+
+(defun passepartout-costs--insert-row (row)
+  "Insert ROW, a plist of what calls come to together, as a line."
+  (let ((failed (or (plist-get row :failed) 0))
+        (label (truncate-string-to-width
+                (passepartout-view-line (plist-get row :label) 100)
+                34 0 ?\s "…")))
+    (insert "  " label
+            (format " %6s %8s %8s  "
+                    (passepartout-costs--count (plist-get row :calls))
+                    (passepartout-costs--count (plist-get row :tokens-in))
+                    (passepartout-costs--count (plist-get row :tokens-out)))
+            (passepartout-view-line (plist-get row :cost) 60)
+            (if (> failed 0)
+                (propertize (format "  (%d failed)" failed)
+                            'face 'passepartout-quiet)
+              "")
+            "\n")))
+
+(defun passepartout-costs--insert-lines (title lines)
+  "Insert LINES below TITLE, if there are any."
+  (when lines
+    (insert (propertize (concat "\n" title "\n") 'face 'passepartout-title))
+    (dolist (line lines)
+      (insert "  " (passepartout-view-line line 400) "\n"))))
+
+(defun passepartout-costs--draw (payload)
+  "Draw PAYLOAD, the answer of the core, in the current buffer."
+  (passepartout-view-draw
+    (insert (propertize (format "What calls of models cost, by %s\n"
+                                (passepartout-view-line
+                                 (plist-get payload :by) 20))
+                        'face 'passepartout-title)
+            (propertize
+             (concat "By d day, h heading, s skill, m provider and model, "
+                     "b background;\ng asks again, q leaves.\n\n")
+             'face 'passepartout-quiet))
+    (if (eql (plist-get payload :calls) 0)
+        (insert "No model was asked yet that is not built in.\n")
+      (insert (propertize (concat "  " (make-string 34 ?\s)
+                                  "  calls tok. in tok. out  cost\n")
+                          'face 'passepartout-quiet))
+      (mapc #'passepartout-costs--insert-row (plist-get payload :rows))
+      (when (> (or (plist-get payload :more) 0) 0)
+        (insert (format "  %d more are not listed; the sum has them.\n"
+                        (plist-get payload :more))))
+      (passepartout-costs--insert-row payload))
+    (passepartout-costs--insert-lines "Caps" (plist-get payload :caps))
+    (passepartout-costs--insert-lines "To be known"
+                                      (plist-get payload :notes))))
+
+(defun passepartout-costs--fetch ()
+  "Ask the core what calls cost and draw it."
+  (let ((buffer (get-buffer passepartout-costs--buffer-name)))
+    (when buffer
+      (with-current-buffer buffer
+        (passepartout-request
+         :costs `(:by ,passepartout-costs--by
+                  ,@(and passepartout-costs--session '(:here t)))
+         (lambda (payload)
+           (let ((why (plist-get payload :error)))
+             (cond
+              (why (message "Passepartout: %s"
+                            (passepartout-view-line why 500)))
+              ((buffer-live-p buffer)
+               (with-current-buffer buffer
+                 (passepartout-costs--draw payload))))))
+         passepartout-costs--session)))))
+
+(defun passepartout-costs--by (by)
+  "Put calls together BY another word."
+  (setq passepartout-costs--by by)
+  (passepartout-costs--fetch))
+
+(defun passepartout-costs-by-day ()
+  "Show what calls cost by day."
+  (interactive)
+  (passepartout-costs--by "day"))
+
+(defun passepartout-costs-by-heading ()
+  "Show what calls cost by the heading that was in focus."
+  (interactive)
+  (passepartout-costs--by "heading"))
+
+(defun passepartout-costs-by-skill ()
+  "Show what calls cost by skill."
+  (interactive)
+  (passepartout-costs--by "skill"))
+
+(defun passepartout-costs-by-provider ()
+  "Show what calls cost by provider and model."
+  (interactive)
+  (passepartout-costs--by "provider"))
+
+(defun passepartout-costs-by-background ()
+  "Show what calls cost that you asked for, and those in the background."
+  (interactive)
+  (passepartout-costs--by "background"))
+
+;;;###autoload
+(defun passepartout-costs ()
+  "Show what calls of models cost, and how much of each cap is used.
+In a chat, the cap of its conversation is shown as well."
+  (interactive)
+  (let ((session (and (bound-and-true-p passepartout-chat-mode)
+                      (passepartout-chat--session)))
+        (buffer (passepartout-view-buffer passepartout-costs--buffer-name
+                                          'passepartout-costs-mode)))
+    (with-current-buffer buffer
+      (setq passepartout-costs--session session
+            passepartout-view--refresh #'passepartout-costs--fetch))
+    (pop-to-buffer buffer)
+    (passepartout-costs--fetch)))
+
+(provide 'passepartout-costs)
+;;; passepartout-costs.el ends here
