@@ -32,8 +32,8 @@
 
 (defconst passepartout-provider-kinds
   '("openai" "openai-responses" "anthropic" "gemini" "ollama" "openrouter"
-    "mistral" "xai")
-  "The protocols that a provider may speak.")
+    "mistral" "xai" "replay")
+  "The protocols that a provider may speak; \"replay\" plays a cassette.")
 
 (defconst passepartout-provider-efforts
   '("none" "minimal" "low" "medium" "high" "max")
@@ -46,7 +46,9 @@
 KIND is the protocol that it speaks, one of
 `passepartout-provider-kinds'; \"openai\" is that of most servers.
 URL is the base address of its interface, by default that of the
-provider after which KIND is called.  MODEL is the name of the model.
+provider after which KIND is called; of the kind \"replay\" it is the
+absolute name of a cassette, which is answered from without a network.
+MODEL is the name of the model.
 LOCAL non-nil declares that it runs on this machine, so that private
 notes may reach it; only a Unix socket or a loopback address can be
 local.  EFFORT says how hard the model thinks, one of

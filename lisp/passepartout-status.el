@@ -107,6 +107,8 @@
               (and (consp indexing)
                    (format "words of %s of %s files indexed" (car indexing)
                            (cadr indexing)))
+              (and (plist-get last :recorded)
+                   "recording a cassette")
               (and (plist-get last :scope)
                    (format "in %s" (passepartout-view-line
                                     (plist-get last :scope) 40)))

@@ -424,6 +424,10 @@ A key that was meant for something else then approves nothing."
   "Show the request that was sent to a model last, byte for byte." t)
 (autoload 'passepartout-identity "passepartout-context"
   "Open the file that says who the agent is." t)
+(autoload 'passepartout-cassette-record "passepartout-cassette"
+  "Record what is sent to models and what they answer in a new file." t)
+(autoload 'passepartout-cassette-stop "passepartout-cassette"
+  "End the recording, and say what is on the cassette." t)
 (autoload 'passepartout-costs "passepartout-costs"
   "Show what calls of models cost, and how much of each cap is used." t)
 (autoload 'passepartout-memory-log "passepartout-memory"

@@ -4,6 +4,7 @@
 
 pub mod action;
 pub mod audit;
+pub mod cassette;
 pub mod context;
 pub mod count;
 pub mod editor;

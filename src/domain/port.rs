@@ -272,6 +272,10 @@ pub trait Profile: Send + Sync {
     fn locality(&self) -> Locality;
     /// Returns where requests go, for the human who confirms the first one.
     fn url(&self) -> String;
+    /// Says to people what stands in for a model, where none is asked and that is not plain from its name.
+    fn stands_in(&self) -> Option<String> {
+        None
+    }
 }
 
 /// A source of completions.

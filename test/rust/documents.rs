@@ -496,9 +496,10 @@ fn what_acts_stands_in_one_folder() {
         ("Task::Bash", &["src/edge/sandbox.rs", "src/edge/actuator/shell.rs", "src/edge/canaries.rs"]),
         ("Command::new(", &["src/edge/sandbox.rs", "src/edge/sandbox/kept.rs"]),
         ("run_reaching(", &["src/edge/sandbox.rs", "src/edge/actuator/shell.rs"]),
-        ("TcpStream", &["src/edge/sandbox/proxy.rs"]),
-        // What a provider would be sent is sent to a listener of our own, which answers nothing, and is shown: only the
-        // library that makes requests knows their bytes, and it gives them to nothing but a connection.
+        // Whoever comes through a listener of our own is one; none is opened to anybody.
+        ("TcpStream", &["src/edge/sandbox/proxy.rs", "src/edge/provider/shown.rs"]),
+        // What a provider would be sent is sent to a listener of our own and shown: only the library that makes requests
+        // knows their bytes, and it gives them to nothing but a connection. Cassettes are recorded and played there.
         (
             "TcpListener",
             &["src/edge/sandbox.rs", "src/edge/sandbox/proxy.rs", "src/edge/canaries.rs", "src/edge/provider/shown.rs"],

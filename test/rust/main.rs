@@ -8,6 +8,7 @@ mod archive;
 mod audit;
 mod canaries;
 mod cards;
+mod cassette;
 mod choice;
 mod cli;
 mod context;

@@ -631,6 +631,7 @@ fn settings_become_a_cascade() {
             .map(|place| match place {
                 Place::Asked(config) => format!("{config:?}"),
                 Place::Recall => "recall".into(),
+                Place::Replay { name, path } => format!("{name} plays {}", path.display()),
                 Place::Left { name, why } => format!("not {name}: {why}"),
             })
             .collect();
@@ -654,7 +655,7 @@ fn settings_become_a_cascade() {
     not anthropic: there is no key for it; add one for host api.anthropic.com to auth-source, or set ANTHROPIC_API_KEY
     ProviderConfig { name: "mine", kind: OpenAi, url: "http://localhost:8080/v1/", model: "qwen", key: false, local: true }
     ProviderConfig { name: "ollama", kind: Ollama, url: "http://127.0.0.1:11434/", model: "llama3.1", key: false, local: false }
-    not odd: “telepathy” is no kind of provider; the kinds are openai, openai-responses, mistral, xai, ollama, anthropic, gemini, openrouter
+    not odd: “telepathy” is no kind of provider; the kinds are openai, openai-responses, mistral, xai, ollama, anthropic, gemini, openrouter, replay
     not who: it is not known; declare it with a kind, a URL and a model
     "#);
 }

@@ -47,9 +47,18 @@
       passepartout-project (expand-file-name "project/" passepartout-run--world)
       passepartout-module-file (getenv "PASSEPARTOUT_RUN_MODULE"))
 
+(defvar passepartout-providers)
+(defvar passepartout-provider-cascade)
+
 (defun passepartout-run-open ()
-  "Open the chat."
+  "Open the chat; over the demo memex, offer the recorded tour first."
   (require 'passepartout-chat)
+  (let ((tour (getenv "PASSEPARTOUT_RUN_TOUR")))
+    (when (and tour (not (equal tour "")) (not noninteractive)
+               (y-or-n-p "Take the recorded tour?  It needs no model: \
+a script stands in for one, and each answer says so. "))
+      (setq passepartout-providers `(("tour" :kind "replay" :url ,tour))
+            passepartout-provider-cascade '("tour" "recall"))))
   (passepartout-global-mode 1)
   (passepartout-chat))
 

@@ -14,6 +14,8 @@ if [ -n "${MEMEX:-}" ]; then
 else
     test/scripts/demo.sh
     memex=$root/.build/demo-memex
+    # It is about the demo memex, and is offered over that alone.
+    tour=$root/docs/tour.jsonl
 fi
 
 # One world for each memex, so that two of them never share a store.
@@ -36,6 +38,7 @@ start=$world/emacs.sh
     printf 'cd %s || exit 1\n' "$(quoted "$world/project")"
     printf 'export PASSEPARTOUT_RUN_MEMEX=%s PASSEPARTOUT_RUN_WORLD=%s PASSEPARTOUT_RUN_MODULE=%s\n' \
         "$(quoted "$memex")" "$(quoted "$world")" "$(quoted "$(ls "$placed"/libpassepartout.*)")"
+    printf 'export PASSEPARTOUT_RUN_TOUR=%s\n' "$(quoted "${tour:-}")"
     # shellcheck disable=SC2016
     echo '[ -n "${DISPLAY:-}${WAYLAND_DISPLAY:-}" ] || set -- -nw "$@"'
     printf 'exec %s %s -Q -L %s -l %s -l passepartout -f passepartout-run-open "$@"\n' \

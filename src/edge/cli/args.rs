@@ -166,6 +166,12 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Cassettes: exchanges with model providers, recorded and played again without a network.
+    Cassette {
+        /// What to do with one.
+        #[command(subcommand)]
+        command: Cassettes,
+    },
     /// Memory through time: what was done, undo it, go back; and its health.
     Memory {
         /// What to do with it.
@@ -331,6 +337,41 @@ pub enum Plans {
 
 fn at_least_one(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|number| *number > 0).ok_or_else(|| "a number from 1 on is wanted".to_string())
+}
+
+/// What to do with cassettes.
+#[derive(Debug, Subcommand)]
+pub enum Cassettes {
+    /// Say what is on one, line by line, and whether it is whole.
+    Show {
+        /// The cassette.
+        file: PathBuf,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Ask something and record what is sent and answered in a new file; at a terminal that the agent did not start.
+    Record {
+        /// The new file.
+        file: PathBuf,
+        /// What to ask.
+        #[arg(required = true)]
+        text: Vec<String>,
+        /// Where things are.
+        #[command(flatten)]
+        place: Place,
+    },
+    /// Ask something that is answered from a cassette alone.
+    Play {
+        /// The cassette.
+        file: PathBuf,
+        /// What to ask.
+        #[arg(required = true)]
+        text: Vec<String>,
+        /// Where things are.
+        #[command(flatten)]
+        place: Place,
+    },
 }
 
 /// What to do with memory's history.
@@ -500,13 +541,16 @@ const ONE_VALUE: &[&str] = &[
     "--by",
 ];
 /// Commands that take words of their own, which must not end up in `--memex`.
-const WITH_WORDS: &[&str] =
-    &["ask", "query", "show", "approve", "deny", "diff", "rewind", "undo", "blame", "why", "replay", "withdraw"];
+const WITH_WORDS: &[&str] = &[
+    "ask", "query", "record", "play", "show", "approve", "deny", "diff", "rewind", "undo", "blame", "why", "replay",
+    "withdraw",
+];
 /// Commands that have commands of their own.
 const NESTED: &[(&str, &[&str])] = &[
     ("context", &["why", "dropped"]),
     ("plans", &["list", "show", "approve", "deny"]),
     ("gate", &["replay"]),
+    ("cassette", &["show", "record", "play"]),
     ("rules", &["list", "withdraw"]),
     ("memory", &["log", "show", "diff", "rewind", "undo", "redo", "blame", "verify", "compact"]),
 ];

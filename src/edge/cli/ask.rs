@@ -18,6 +18,7 @@ use crate::edge::engine::turns::{Ask, Decided};
 use crate::edge::store::owner_of;
 use parking_lot::Mutex;
 use std::io::Write;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -66,10 +67,29 @@ pub(super) fn ask(text: String, place: &Place, json: bool, out: &mut dyn Write) 
             // Another command may own the store by now: it is joined then.
             Asked::Nobody => begun.elapsed() >= PATIENCE,
         };
-        if let Some(status) = here(&text, place, beside, json, out)? {
+        if let Some(status) = here(&text, place, &Tape::None, beside, json, out)? {
             return Ok(status);
         }
     }
+}
+
+/// What a question has to do with a cassette.
+pub(super) enum Tape {
+    /// Nothing.
+    None,
+    /// It is recorded in this new file.
+    Record(PathBuf),
+    /// It is answered from this file alone.
+    Play(PathBuf),
+}
+
+/// Asks in this process, with a cassette.
+///
+/// # Errors
+/// In words for the user.
+pub(super) fn ask_taped(text: &str, place: &Place, tape: &Tape, out: &mut dyn Write) -> Result<u8, Failure> {
+    somewhere(place)?;
+    here(text, place, tape, true, false, out).map(|status| status.unwrap_or(FAILED))
 }
 
 /// How long nothing is tried in between.
@@ -134,7 +154,14 @@ impl Held {
 }
 
 /// Answers a question in this process; nothing when another one owns the store by now and `beside` is not set.
-fn here(text: &str, place: &Place, beside: bool, json: bool, out: &mut dyn Write) -> Result<Option<u8>, Failure> {
+fn here(
+    text: &str,
+    place: &Place,
+    tape: &Tape,
+    beside: bool,
+    json: bool,
+    out: &mut dyn Write,
+) -> Result<Option<u8>, Failure> {
     let held = Held::default();
     let told = held.clone();
     with_engine_that_tells(place, Keep::Along, complaining_by(move |line| told.tell(line)), async |engine| {
@@ -149,12 +176,20 @@ fn here(text: &str, place: &Place, beside: bool, json: bool, out: &mut dyn Write
         if let Some((id, decided)) = engine.typed_decision(text) {
             return Err(elsewhere(id, &decided));
         }
+        match tape {
+            Tape::None => {}
+            Tape::Record(path) => eprintln!("{}", readable(&engine.record_cassette(&origin(true), path)?)),
+            Tape::Play(path) => engine.play_cassette(path)?,
+        }
         let folder = std::env::current_dir().ok();
         let ask = Ask { origin: origin(false), text: text.to_string(), history: Vec::new(), folder };
         let turn = engine.new_turn();
         let mut answer = String::new();
         let finished = engine.ask(ask, turn, &mut |piece| answer.push_str(piece.text())).await;
         engine.flush().await?;
+        if let Tape::Record(_) = tape {
+            eprintln!("{}", readable(&engine.stop_cassette(&origin(true))?));
+        }
         // The store named its owner, as it does to whoever wants something kept beside it.
         let refused = |fault: &Fault| matches!(fault, Fault::Pipeline(why) if why.contains(" is in use by "));
         if engine.beside().is_some() && finished.report.fault.as_ref().is_some_and(refused) {

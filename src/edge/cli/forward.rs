@@ -95,6 +95,7 @@ pub async fn at_owner(engine: &Arc<Engine>, origin: &Origin, words: Vec<String>)
         | Command::Query { .. }
         | Command::Audit { .. }
         | Command::Costs { .. }
+        | Command::Cassette { .. }
         | Command::Why { .. }
         | Command::Doctor { .. } => return Err("the owner of a store does not carry out this command".to_string()),
     };

@@ -2,6 +2,7 @@
 pub mod args;
 mod ask;
 mod audit;
+mod cassette;
 pub mod context;
 mod costs;
 mod decide;

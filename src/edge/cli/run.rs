@@ -3,6 +3,7 @@
 use crate::edge::cli::args::{Arguments, Command, ContextCommands, GateCommands, Place, Rules};
 use crate::edge::cli::ask::{ask, question};
 use crate::edge::cli::audit::{run_audit, run_why};
+use crate::edge::cli::cassette::run_cassette;
 use crate::edge::cli::context::{answer_lines, context_engine, print_json, print_text, print_why};
 use crate::edge::cli::costs::run_costs;
 use crate::edge::cli::decide::run_plans;
@@ -126,6 +127,7 @@ pub fn run(arguments: Arguments, out: &mut dyn Write) -> Result<u8, Failure> {
         Command::Audit { place, since, limit, json } => run_audit(&place, since.as_deref(), limit, json, out),
         Command::Why { decision, place } => run_why(&place, decision.as_deref(), out),
         Command::Costs { place, by, since, json } => run_costs(&place, &by, since.as_deref(), json, out),
+        Command::Cassette { command } => run_cassette(command, out),
         Command::Memory { command } => run_memory(command, out),
         Command::Doctor { place, fix, providers, gates, json } => {
             run_doctor(&place, &Wanted { fix, providers, gates, json }, out)

@@ -111,7 +111,7 @@ impl Engine {
         }
         let left = self.places_of(&names).into_iter().find_map(|place| match place {
             Place::Left { name, why } => Some(format!("{}: {why}", exact(&name))),
-            Place::Recall | Place::Asked(_) => None,
+            Place::Recall | Place::Replay { .. } | Place::Asked(_) => None,
         });
         left.map_or(Ok(names), Err)
     }

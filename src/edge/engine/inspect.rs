@@ -154,9 +154,9 @@ impl Engine {
     }
 
     fn provider_config(&self, name: &str) -> Option<ProviderConfig> {
-        self.places().into_iter().find_map(|place| match place {
-            Place::Asked(config) if config.name == name => Some(config),
-            Place::Asked(_) | Place::Recall | Place::Left { .. } => None,
+        self.places_of(&[name.to_string()]).into_iter().find_map(|place| match place {
+            Place::Asked(config) => Some(config),
+            Place::Replay { .. } | Place::Recall | Place::Left { .. } => None,
         })
     }
 }

@@ -9,6 +9,7 @@ pub mod authority;
 pub mod boot;
 pub mod briefing;
 pub mod cascade;
+pub mod cassette;
 pub mod changes;
 mod chores;
 mod commands;
@@ -219,6 +220,8 @@ pub struct Engine {
     pub(super) inspected: Mutex<Option<(SessionId, inspect::Inspected)>>,
     /// What was asked last.
     pub(super) asked: Mutex<Option<(SessionId, String)>>,
+    /// What records exchanges with providers.
+    pub(super) deck: Arc<crate::edge::provider::deck::Deck>,
     /// What calls of models cost.
     pub(super) ledger: ledger::Ledger,
     /// The last slices of memory that were assembled.
@@ -268,6 +271,11 @@ impl Engine {
         let org = RwLock::new(parts.config.org.clone());
         let origins = parts.config.places();
         let standing = Arc::new(crate::edge::provider::cascade::Memory::new(parts.clock.clone()));
+        let vault = parts.vault.clone();
+        let deck = |me: std::sync::Weak<Engine>| {
+            let say = move |level, text: &str| me.upgrade().iter().for_each(|engine| engine.say(level, text));
+            Arc::new(crate::edge::provider::deck::Deck::new(vault, say))
+        };
         let engine = Arc::new_cyclic(|me| Engine {
             providers: RwLock::new(parts.config.provider_settings()),
             config: parts.config,
@@ -317,6 +325,7 @@ impl Engine {
             told: Mutex::default(),
             earlier: Mutex::default(),
             factors: Mutex::default(),
+            deck: deck(me.clone()),
             ledger: Default::default(),
             slices: Mutex::default(),
             pins: Mutex::default(),

@@ -2,6 +2,7 @@
 
 use crate::domain::gate::facts::QuotedNote;
 use crate::domain::id::{NodeId, SessionId};
+use crate::domain::inert::exact;
 use crate::domain::label::Privacy;
 use crate::domain::memory::view::View;
 use crate::domain::outside::Outside;
@@ -19,10 +20,12 @@ use crate::edge::engine::briefing::Briefings;
 use crate::edge::engine::ledger::Behalf;
 use crate::edge::engine::record::kind;
 use crate::edge::provider::cascade::{Cascade, Meter, Metered, Permit};
+use crate::edge::provider::config::ProviderConfig;
 use crate::edge::provider::http::{Clients, Limits, Timeouts};
 use crate::edge::provider::known::{Declared, Place, places};
 use crate::edge::provider::models::list_models;
 use crate::edge::provider::recall::{RecallProvider, Source};
+use crate::edge::provider::replay::Replay;
 use crate::edge::provider::retry::Retries;
 use crate::edge::provider::served::Served;
 use crate::edge::secret::keys_of;
@@ -147,6 +150,9 @@ impl Model for TurnModel<'_> {
             && let Some(provider) = cascade.providers().find(answered)
         {
             self.engine.learn_factor(provider, *sent.lock(), usage);
+        }
+        if let Some(said) = cascade.providers().find(answered).and_then(Profile::stands_in) {
+            self.engine.tell(&self.session, exact(&said));
         }
         let privacy = match reply.locality {
             // The built-in provider is given no context: it draws on what it names.
@@ -322,7 +328,8 @@ impl Engine {
             stall: seconds(config.stall_timeout),
             ..Timeouts::default()
         };
-        Ok(Clients::new(timeouts)?.retrying(Retries::new(config.request_tries, seconds(config.retry_wait))))
+        let retries = Retries::new(config.request_tries, seconds(config.retry_wait));
+        Ok(Clients::new(timeouts)?.retrying(retries).taped(self.deck.clone()))
     }
 
     /// Builds the cascade from the settings.
@@ -343,8 +350,11 @@ impl Engine {
                     providers.push(Arc::new(RecallProvider::new(Arc::new(Present(Arc::downgrade(self))))))
                 }
                 (Place::Left { name, why }, _) => left.push(refused(name, why)),
-                (Place::Asked(config), Err(error)) => {
-                    left.push(refused(config.name, format!("no HTTP client: {error}")))
+                (Place::Asked(ProviderConfig { name, .. }) | Place::Replay { name, .. }, Err(error)) => {
+                    left.push(refused(name, format!("no HTTP client: {error}")))
+                }
+                (Place::Replay { name, path }, Ok(clients)) => {
+                    providers.push(Arc::new(Replay::new(name, path, clients, self.vault.clone())))
                 }
                 (Place::Asked(config), Ok(clients)) => {
                     let name = config.name.clone();

@@ -1,8 +1,10 @@
 //! The one HTTP client of all providers, its time-outs and limits, and bounded reading of small answers.
 
 use crate::edge::provider::config::{Address, ConfigError};
+use crate::edge::provider::deck::Deck;
 use crate::edge::provider::retry::Retries;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long each step of a request may take.
@@ -59,6 +61,7 @@ pub struct Clients {
     loopback: reqwest::Client,
     timeouts: Timeouts,
     retries: Retries,
+    deck: Option<Arc<Deck>>,
 }
 
 impl Clients {
@@ -70,12 +73,28 @@ impl Clients {
             loopback: builder(timeouts).no_proxy().resolve_to_addrs("localhost", &here).build()?,
             timeouts,
             retries: Retries::default(),
+            deck: None,
         })
     }
 
     /// Makes failed requests again by these rules.
     pub fn retrying(self, retries: Retries) -> Clients {
         Clients { retries, ..self }
+    }
+
+    /// Has exchanges recorded while a cassette is in the deck.
+    pub fn taped(self, deck: Arc<Deck>) -> Clients {
+        Clients { deck: Some(deck), ..self }
+    }
+
+    /// Returns the same clients, of whose exchanges nothing is recorded.
+    pub fn untaped(&self) -> Clients {
+        Clients { deck: None, ..self.clone() }
+    }
+
+    /// Returns the deck, where there is one.
+    pub(super) fn deck(&self) -> Option<&Arc<Deck>> {
+        self.deck.as_ref()
     }
 
     /// Returns by which rules failed requests are made again.

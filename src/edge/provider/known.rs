@@ -3,6 +3,7 @@
 use crate::edge::config::ProviderSetting;
 use crate::edge::provider::config::{EFFORTS, Kind, ProviderConfig};
 use crate::edge::secret::Vault;
+use std::path::PathBuf;
 
 /// A provider that we know by name.
 #[derive(Clone, Copy, Debug)]
@@ -58,7 +59,7 @@ pub struct Declared {
 impl From<&ProviderSetting> for Declared {
     fn from(setting: &ProviderSetting) -> Declared {
         // A provider without a kind is written down with its name as its kind.
-        let said = setting.kind != setting.name || Kind::parse(&setting.kind).is_some();
+        let said = setting.kind != setting.name || setting.kind == REPLAY || Kind::parse(&setting.kind).is_some();
         Declared {
             name: setting.name.clone(),
             kind: said.then(|| setting.kind.clone()),
@@ -76,6 +77,9 @@ const ANY_MODEL: &str = "default";
 /// The name under which the built-in provider stands in a cascade. It is no HTTP provider and is not built here.
 pub const RECALL: &str = "recall";
 
+/// The kind of a provider that plays a cassette; its address is the file. It speaks no protocol of its own.
+pub const REPLAY: &str = "replay";
+
 /// What became of one name of the cascade.
 #[derive(Debug)]
 pub enum Place {
@@ -83,6 +87,13 @@ pub enum Place {
     Asked(ProviderConfig),
     /// The built-in provider.
     Recall,
+    /// A provider that plays a cassette.
+    Replay {
+        /// Its name.
+        name: String,
+        /// The cassette's file.
+        path: PathBuf,
+    },
     /// Left out, for this reason; worth a line in the log.
     Left {
         /// The provider.
@@ -98,7 +109,7 @@ impl Place {
         match self {
             Place::Asked(config) => &config.name,
             Place::Recall => RECALL,
-            Place::Left { name, .. } => name,
+            Place::Replay { name, .. } | Place::Left { name, .. } => name,
         }
     }
 }
@@ -126,11 +137,18 @@ fn place(name: &str, declared: &[Declared], vault: &Vault) -> Place {
     let declared = declared.iter().find(|declared| declared.name == name);
     let own_url = declared.is_some_and(|declared| declared.url.is_some());
     let known = KNOWN.iter().find(|known| known.name == name);
+    if declared.and_then(|declared| declared.kind.as_deref()) == Some(REPLAY) {
+        let path = declared.and_then(|declared| declared.url.as_deref()).map(PathBuf::from);
+        return match path.filter(|path| path.is_absolute()) {
+            Some(path) => Place::Replay { name: name.to_string(), path },
+            None => left("a provider of the kind “replay” has the absolute name of a cassette as its URL".into()),
+        };
+    }
     let kind = match (declared.and_then(|declared| declared.kind.as_deref()), known) {
         (Some(word), _) => match Kind::parse(word) {
             Some(kind) => kind,
             None => {
-                let words: Vec<&str> = Kind::NAMES.iter().map(|(name, _)| *name).collect();
+                let words: Vec<&str> = Kind::NAMES.iter().map(|(name, _)| *name).chain([REPLAY]).collect();
                 return left(format!("“{word}” is no kind of provider; the kinds are {}", words.join(", ")));
             }
         },

@@ -5,11 +5,14 @@
 
 pub mod cascade;
 pub mod config;
+pub mod deck;
 mod fault;
 pub mod http;
 pub mod known;
 pub mod models;
 mod reading;
+mod relay;
+pub mod replay;
 mod request;
 pub mod retry;
 pub mod served;

@@ -8,10 +8,12 @@ use crate::edge::provider::config::{Address, ConfigError, Kind, ProviderConfig};
 use crate::edge::provider::fault::{Failed, Teller};
 use crate::edge::provider::http::{Clients, Limits, Timeouts};
 use crate::edge::provider::reading::Reading;
+use crate::edge::provider::relay::Relay;
 use crate::edge::provider::request::request;
 use crate::edge::provider::retry::Retries;
 use crate::edge::provider::watch::Watch;
 use crate::edge::secret::Vault;
+use crate::edge::thread::in_place;
 use async_trait::async_trait;
 use genai::adapter::AdapterKind;
 use genai::chat::{ChatOptions, ReasoningEffort};
@@ -27,6 +29,7 @@ pub struct Served {
     /// Where requests go instead, without a key, when they are only to be shown.
     shown_at: Option<Address>,
     client: genai::Client,
+    clients: Clients,
     pub(super) timeouts: Timeouts,
     pub(super) limits: Limits,
     retries: Retries,
@@ -51,7 +54,8 @@ impl Served {
         }
         let client = client(clients, &address, &config.name)?;
         let (timeouts, retries) = (clients.timeouts(), clients.retries());
-        Ok(Served { config, address, shown_at: None, client, timeouts, retries, limits, vault })
+        let clients = clients.clone();
+        Ok(Served { config, address, shown_at: None, client, clients, timeouts, retries, limits, vault })
     }
 
     /// Returns a provider whose requests are the same byte for byte, and go to another address, without a key.
@@ -61,7 +65,8 @@ impl Served {
         Ok(Served { config, client, shown_at: Some(address), ..self })
     }
 
-    fn target(&self) -> ServiceTarget {
+    /// Returns where a request goes; with a relay there, without a key.
+    fn target(&self, relay: Option<&Relay>) -> ServiceTarget {
         let adapter = match self.config.kind {
             Kind::OpenAi | Kind::OpenRouter => AdapterKind::OpenAI,
             Kind::OpenAiResponses => AdapterKind::OpenAIResp,
@@ -72,8 +77,8 @@ impl Served {
             Kind::Gemini => AdapterKind::Gemini,
         };
         // URL and headers are ours alone: genai would put a key of its own making into a request without one.
-        let headers: Vec<(&str, String)> = key_headers(&self.config);
-        let address = self.shown_at.as_ref().unwrap_or(&self.address);
+        let headers: Vec<(&str, String)> = if relay.is_some() { Vec::new() } else { key_headers(&self.config) };
+        let address = relay.map(|relay| &relay.here).or(self.shown_at.as_ref()).unwrap_or(&self.address);
         ServiceTarget {
             endpoint: Endpoint::from_owned(address.base()),
             auth: AuthData::RequestOverride { url: address.chat(&self.config.model), headers: Headers::from(headers) },
@@ -127,14 +132,35 @@ impl Served {
         format!("{} {} {}", self.config.name, self.address.shown(), self.config.model)
     }
 
-    /// Asks once.
+    /// Asks once, and records it where that is wished.
     async fn ask(&self, prompt: &Prompt, sink: Sink<'_>) -> Result<Completion, Failed> {
+        let Some(deck) = self.clients.deck().filter(|deck| deck.wants(prompt.privacy)) else {
+            return self.ask_by(&self.client, None, prompt, sink).await;
+        };
+        let refused = |why: String| {
+            let text = format!("its exchange cannot be recorded: {why}; stop recording, and ask again");
+            Failed::from(ProviderError::new(&self.config.name, ProviderErrorKind::Refused, text))
+        };
+        let relay = Relay::open(&self.config, &self.address, &self.clients).await.map_err(refused)?;
+        let client = client(&self.clients, &relay.here, &self.config.name).map_err(|why| refused(why.to_string()))?;
+        let result = self.ask_by(&client, Some(&relay), prompt, sink).await;
+        let exchange = relay.taped(result.is_ok()).await;
+        in_place(|| deck.put(exchange));
+        result
+    }
+
+    async fn ask_by(
+        &self,
+        client: &genai::Client,
+        relay: Option<&Relay>,
+        prompt: &Prompt,
+        sink: Sink<'_>,
+    ) -> Result<Completion, Failed> {
         let teller = self.teller(prompt.privacy);
         let watch = Arc::new(Watch::new(self.config.kind, self.limits));
-        let opened = self
-            .client
+        let opened = client
             .exec_chat_stream(
-                self.target(),
+                self.target(relay),
                 request(prompt, self.config.kind, &self.own_name()),
                 Some(&self.options(&watch, prompt)),
             )

@@ -12,7 +12,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::AsyncReadExt;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 
 /// Headers of a request take no more bytes.
 const MOST_HEAD: usize = 64 * 1024;
@@ -37,11 +37,8 @@ pub struct Shown {
 /// # Errors
 /// In words, when the provider cannot be set up or the request cannot be made.
 pub async fn shown(config: &ProviderConfig, prompt: &Prompt, vault: Arc<Vault>) -> Result<Shown, String> {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(|why| why.to_string())?;
-    let port = listener.local_addr().map_err(|why| why.to_string())?.port();
-    // Whoever else connects does not know it.
-    let path = format!("{:016x}", RandomState::new().hash_one(port));
-    let url = format!("http://127.0.0.1:{port}/{path}/");
+    let door = Door::open().await?;
+    let url = door.url();
     let here = ProviderConfig { url, ..config.clone() }.address().map_err(|why| why.to_string())?;
     let clients = Clients::new(Timeouts::default()).map_err(|why| why.to_string())?;
     let served = Served::new(config.clone(), &clients, Limits::default(), vault)
@@ -50,7 +47,7 @@ pub async fn shown(config: &ProviderConfig, prompt: &Prompt, vault: Arc<Vault>) 
     let mut sink = |_: Streamed<'_>| {};
     let made = async {
         tokio::select! {
-            taken = take(&listener, &path) => taken,
+            taken = door.take() => taken.map(|taken| (taken.head, taken.body)),
             answer = served.complete(prompt, &mut sink) => {
                 Err(answer.err().map_or_else(|| "nothing was sent".to_string(), |why| why.text))
             }
@@ -70,8 +67,51 @@ pub async fn shown(config: &ProviderConfig, prompt: &Prompt, vault: Arc<Vault>) 
     Ok(Shown { url: address.chat(&config.model), headers, body })
 }
 
-/// Takes the one request that knows the path; returns its head and its body.
-async fn take(listener: &TcpListener, path: &str) -> Result<(String, String), String> {
+/// A listener of our own on this machine, for whoever knows its path.
+pub(super) struct Door {
+    listener: TcpListener,
+    path: String,
+    port: u16,
+}
+
+/// A request that came through.
+pub(super) struct Taken {
+    /// Where the answer goes.
+    pub(super) stream: TcpStream,
+    /// The request's first line and headers.
+    pub(super) head: String,
+    /// Its body.
+    pub(super) body: String,
+}
+
+impl Door {
+    /// Opens one.
+    ///
+    /// # Errors
+    /// In words, when this machine gives none.
+    pub(super) async fn open() -> Result<Door, String> {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(|why| why.to_string())?;
+        let port = listener.local_addr().map_err(|why| why.to_string())?.port();
+        // Whoever else connects does not know it.
+        let path = format!("{:016x}", RandomState::new().hash_one(port));
+        Ok(Door { listener, path, port })
+    }
+
+    /// Returns its address.
+    pub(super) fn url(&self) -> String {
+        format!("http://127.0.0.1:{}/{}/", self.port, self.path)
+    }
+
+    /// Takes the next request that knows the path.
+    ///
+    /// # Errors
+    /// In words, when it is none that we make.
+    pub(super) async fn take(&self) -> Result<Taken, String> {
+        take(&self.listener, &self.path).await
+    }
+}
+
+async fn take(listener: &TcpListener, path: &str) -> Result<Taken, String> {
     loop {
         let (mut stream, _) = listener.accept().await.map_err(|why| why.to_string())?;
         let mut read = Vec::new();
@@ -101,6 +141,6 @@ async fn take(listener: &TcpListener, path: &str) -> Result<(String, String), St
             }
         }
         let body = String::from_utf8(body).map_err(|_| "the request is no text".to_string())?;
-        return Ok((head, body));
+        return Ok(Taken { stream, head, body });
     }
 }

@@ -75,6 +75,8 @@ requests! {
     Models = "models", READ, Does::Looks;
     // Titles of private headings are left out where the channel may not see them.
     Costs = "costs", READ, Does::Looks;
+    CassetteRecord = "cassette-record", PROPOSE, Does::Acts;
+    CassetteStop = "cassette-stop", PROPOSE, Does::Acts;
     SetCascade = "set-cascade", PROPOSE, Does::Acts;
     RuleConfirm = "rule-confirm", PROPOSE, Does::Acts;
     RuleWithdraw = "rule-withdraw", PROPOSE, Does::Acts;
@@ -152,8 +154,8 @@ mod tests {
         }
         assert_eq!(
             shown.join(" "),
-            "hello status query context context-pin identity models costs set-cascade rule-confirm rule-withdraw focus endorse rescan \
-             command org-settings provider-settings define-tool undefine-tool"
+            "hello status query context context-pin identity models costs cassette-record cassette-stop set-cascade rule-confirm \
+             rule-withdraw focus endorse rescan command org-settings provider-settings define-tool undefine-tool"
         );
         assert_eq!(Request::read(&Sexp::read("(:action :no-such)").unwrap()), None);
     }

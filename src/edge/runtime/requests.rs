@@ -23,6 +23,7 @@ use crate::edge::thread::aside;
 use crate::edge::walk::canonical_name;
 use futures_util::FutureExt;
 use std::panic::AssertUnwindSafe;
+use std::path::Path;
 use std::sync::Arc;
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -333,6 +334,11 @@ async fn answer(
             let stands = engine.stands().await;
             Ok(Plist::new().list("providers", stands.iter().map(|stand| show::stand(stand).build())))
         }
+        Request::CassetteRecord => {
+            let path = payload.text_at("file").ok_or("a cassette has a file")?;
+            Ok(Plist::new().text("text", engine.record_cassette(origin, Path::new(path))?))
+        }
+        Request::CassetteStop => Ok(Plist::new().text("text", engine.stop_cassette(origin)?)),
         Request::Costs => costs::costs(engine, origin, payload).await,
         Request::SetCascade => {
             let names: Vec<String> =

@@ -84,6 +84,10 @@ pub(super) fn now(engine: &Engine, busy: bool, health: &str, focus: Option<&Node
         Some(reading) => payload.list("reading", [Sexp::int(reading.done as i64), Sexp::int(reading.total as i64)]),
         None => payload,
     };
+    let payload = match engine.taped() {
+        Some(taped) => payload.int("recorded", taped.exchanges as i64),
+        None => payload,
+    };
     let payload = match engine.filling() {
         Some(filling) => payload.list("indexing", [Sexp::int(filling.done as i64), Sexp::int(filling.total as i64)]),
         None => payload,

@@ -1,0 +1,262 @@
+//! Cassettes: what is recorded of exchanges with providers, what is not, and that it is played again as it was.
+
+use crate::cli::run;
+use crate::support::engine::{Home, ask, origin, provide, waiting};
+use crate::support::fake_server::{DIALECTS, Dialect, FakeServer, Reply};
+use passepartout::domain::cassette::{By, Cassette, End};
+use passepartout::domain::signal::{Origin, Rights};
+use passepartout::domain::turn::Ending;
+use passepartout::edge::config::{Config, ProviderSetting};
+use passepartout::edge::engine::Engine;
+use passepartout::edge::engine::record::Finished;
+use passepartout::edge::provider::replay::load;
+use passepartout::edge::secret::{Secret, Vault};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+const NOTES: &str = "* Kitchen\n:PROPERTIES:\n:ID: kitchen\n:END:\nThe tiles are blue.\n";
+/// What may be told to a model on this machine alone.
+const SURGEON: &str = "* Surgeon :private:\nZANZIBAR7\n";
+/// It has the form of a token, and no meaning.
+const TOKEN: &str = "ghp_016C7QzGkFmKr4xQ0dVwYzTtBnHsLa2u9eXj";
+
+fn word(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::OpenAi => "openai",
+        Dialect::Anthropic => "anthropic",
+        Dialect::Gemini => "gemini",
+        Dialect::Ollama => "ollama",
+    }
+}
+
+fn tape(home: &Home, name: &str) -> PathBuf {
+    home.folder.path().canonicalize().expect("it is there").join(name)
+}
+
+/// Returns an engine that asks a server by a protocol, or plays a cassette.
+async fn with(home: &Home, kind: &str, url: &str) -> Arc<Engine> {
+    let set = |config: &mut Config| {
+        provide(config, &[], &["fake"]);
+        config.providers = vec![ProviderSetting {
+            name: "fake".into(),
+            kind: kind.into(),
+            url: Some(url.into()),
+            model: Some("m".into()),
+            local: true,
+            effort: None,
+        }];
+        config.request_timeout = 2;
+        config.stall_timeout = 2;
+    };
+    let engine = home.engine_with(set).await;
+    home.read(&engine).await;
+    engine
+}
+
+/// What came of a turn, as far as models have a part in it.
+fn told(finished: &Finished, streamed: &str) -> String {
+    let report = &finished.report;
+    let deeds: Vec<_> = report.deeds.iter().map(|deed| (&deed.summary, &deed.outcome)).collect();
+    format!("{:?} {:?} {:?} {deeds:?} {streamed}", report.ending, report.text, report.usage)
+}
+
+/// Asks three questions while they are recorded, and plays them again; returns the cassette.
+async fn recorded(home: &Home, kind: &str, server: &FakeServer, path: &Path) -> Cassette {
+    let questions = ["what about the tiles?", "and the kitchen?", "and then?"];
+    let engine = with(home, kind, &server.url()).await;
+    engine.record_cassette(&origin(), path).expect("it is recorded");
+    let mut live = Vec::new();
+    for question in questions {
+        let (finished, streamed) = home.ask(&engine, question).await;
+        live.push(told(&finished, &streamed));
+    }
+    let said = engine.stop_cassette(&origin()).expect("it ends");
+    assert!(said.contains("exchanges are in"), "{said}");
+    engine.close().await;
+    let cassette = load(path).expect("it is whole");
+    let sent: Vec<String> = server.requests().iter().map(|request| request.body.clone()).collect();
+    let kept: Vec<String> = cassette.exchanges.iter().map(|exchange| exchange.request.clone()).collect();
+    assert_eq!(kept, sent, "{kind}: each request stands there byte for byte");
+    for _ in 0..2 {
+        let engine = with(home, "replay", path.to_str().expect("a name")).await;
+        for (question, live) in questions.iter().zip(&live) {
+            let (finished, streamed) = home.ask(&engine, question).await;
+            assert_eq!(&told(&finished, &streamed), live, "{kind}");
+            if finished.report.ending == Ending::Answered {
+                let notice = finished.report.notice.unwrap_or_default();
+                assert!(notice.contains("No model was asked: this was played from"), "{notice}");
+            }
+        }
+        let over = home.ask(&engine, "more?").await.0.report;
+        let notice = over.notice.unwrap_or_default();
+        assert!(
+            over.ending == Ending::Failed && notice.contains("exchanges of") && notice.contains("were played"),
+            "{notice}"
+        );
+        engine.close().await;
+    }
+    cassette
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_recorded_is_played_again_as_it_was_in_every_protocol() {
+    for dialect in DIALECTS {
+        let home = Home::new(&[("home.org", NOTES)]);
+        let call = ("c1", "memory-read", json!({"id": "kitchen", "explanation": "To look."}));
+        let server = FakeServer::start([
+            Reply::answer(dialect, &["Blau – ", "größer als “x”, 漢字 🜁."], &[]).in_pieces(7),
+            Reply::answer(dialect, &[], &[call]).in_pieces(11),
+            Reply::answer(dialect, &["Blue, all of them."], &[]),
+            Reply::answer(dialect, &["Half of it and more"], &[]).cut_after("Half"),
+        ]);
+        let cassette = recorded(&home, word(dialect), &server, &tape(&home, "a.jsonl")).await;
+        assert_eq!(cassette.head.by, By::Models);
+        let ends: Vec<End> = cassette.exchanges.iter().map(|exchange| exchange.end).collect();
+        assert_eq!(ends, [End::Whole, End::Whole, End::Whole, End::Cut], "{dialect:?}");
+        assert!(cassette.exchanges[0].chunks.len() > 1, "{dialect:?}: in the pieces in which it came");
+        assert!(cassette.exchanges.iter().all(|exchange| exchange.redacted == 0), "{dialect:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn errors_and_servers_that_are_gone_are_played_again_too() {
+    let home = Home::new(&[("home.org", NOTES)]);
+    let server = FakeServer::start([
+        Reply::json(401, &json!({"error": {"message": "no key"}})),
+        Reply::raw(200, "text/html", "<html></html>"),
+        Reply::json(429, &json!({"error": {"message": "slowly"}})).header("retry-after", "7"),
+    ]);
+    let cassette = recorded(&home, "openai", &server, &tape(&home, "a.jsonl")).await;
+    let statuses: Vec<u16> = cassette.exchanges.iter().map(|exchange| exchange.status).collect();
+    assert_eq!(statuses, [401, 200, 429]);
+    assert!(cassette.exchanges[2].headers.contains(&("retry-after".to_string(), "7".to_string())));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn secrets_are_masked_and_keys_never_there() {
+    let home = Home::new(&[("home.org", NOTES)]);
+    let says = format!("Your token is {TOKEN}.");
+    let server = FakeServer::start([Reply::answer(Dialect::OpenAi, &[&says], &[]).in_pieces(9)]);
+    let mut config = home.config();
+    provide(&mut config, &[("fake", &server, true)], &["fake"]);
+    let mut boot = home.boot(config);
+    let key = "key-of-the-fake-server-0123456789";
+    boot.vault = Vault::gather([("fake".to_string(), Secret::new(key.to_string()))], [], []);
+    let engine = passepartout::edge::engine::boot::start(boot).await.expect("it starts");
+    let path = tape(&home, "a.jsonl");
+    engine.record_cassette(&origin(), &path).expect("it is recorded");
+    let _ = home.ask(&engine, &format!("is {TOKEN} mine?")).await;
+    engine.stop_cassette(&origin()).expect("it ends");
+    assert_eq!(
+        server.requests()[0].header("authorization"),
+        Some(&*format!("Bearer {key}")),
+        "the server is asked with it"
+    );
+    let text = std::fs::read_to_string(&path).expect("a file");
+    for secret in [TOKEN, key, "Bearer"] {
+        assert!(!text.contains(secret), "{text}");
+    }
+    let cassette = load(&path).expect("it is whole");
+    assert!(cassette.exchanges[0].redacted >= 2, "{}", cassette.exchanges[0].redacted);
+    let mode = std::os::unix::fs::MetadataExt::mode(&std::fs::metadata(&path).expect("a file"));
+    assert_eq!(mode & 0o777, 0o600);
+    // What is masked is played all the same.
+    engine.close().await;
+    let engine = with(&home, "replay", path.to_str().expect("a name")).await;
+    let (finished, _) = home.ask(&engine, "is it?").await;
+    assert!(finished.report.text.starts_with("Your token is "), "{}", finished.report.text);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_private_is_recorded_and_that_is_said() {
+    let home = Home::new(&[("home.org", NOTES), ("health.org", SURGEON)]);
+    let call = ("c1", "memory-search", json!({"query": "ZANZIBAR7", "explanation": "To look."}));
+    let server = FakeServer::start([
+        Reply::answer(Dialect::OpenAi, &["Blue."], &[]),
+        Reply::answer(Dialect::OpenAi, &[], &[call]),
+        Reply::answer(Dialect::OpenAi, &["It is ZANZIBAR7."], &[]),
+        Reply::answer(Dialect::OpenAi, &["Still private."], &[]),
+    ]);
+    let engine = with(&home, "openai", &server.url()).await;
+    let path = tape(&home, "a.jsonl");
+    engine.record_cassette(&origin(), &path).expect("it is recorded");
+    for question in ["what about the tiles?", "what is with the surgeon?", "and now?"] {
+        assert_eq!(home.ask(&engine, question).await.0.report.ending, Ending::Answered, "{question}");
+    }
+    let taped = engine.taped().expect("it goes on");
+    assert!(taped.private >= 2 && taped.exchanges + taped.private == 4, "{taped:?}");
+    let said = engine.stop_cassette(&origin()).expect("it ends");
+    assert!(said.contains("were not recorded, as nothing of them may leave this machine"), "{said}");
+    assert!(engine.log_lines(100).iter().any(|line| line.text.contains("an exchange was not recorded")));
+    let text = std::fs::read_to_string(&path).expect("a file");
+    assert!(!text.contains("ZANZIBAR7"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_a_human_records_and_never_over_a_file_or_into_the_memex() {
+    let home = Home::new(&[("home.org", NOTES)]);
+    let server = FakeServer::start([]);
+    let engine = with(&home, "openai", &server.url()).await;
+    let path = tape(&home, "a.jsonl");
+    let model = Origin { rights: Rights { approve: false, ..Rights::HUMAN }, ..origin() };
+    let refuse = |origin: &Origin, path: &Path, words: &str| {
+        let why = engine.record_cassette(origin, path).expect_err(words);
+        assert!(why.contains(words), "{why}");
+    };
+    refuse(&model, &path, "may not record");
+    refuse(&origin(), Path::new("a.jsonl"), "no absolute name");
+    refuse(&origin(), Path::new(&home.file("home.org")), "outside the memex");
+    refuse(&origin(), &tape(&home, "none/a.jsonl"), "cannot be made");
+    std::fs::write(&path, "mine").expect("a file");
+    refuse(&origin(), &path, "is there already");
+    assert_eq!(std::fs::read_to_string(&path).expect("a file"), "mine");
+    assert!(engine.stop_cassette(&origin()).expect_err("nothing").contains("nothing is being recorded"));
+    engine.record_cassette(&origin(), &tape(&home, "b.jsonl")).expect("it is recorded");
+    refuse(&origin(), &tape(&home, "c.jsonl"), "stop that first");
+    assert!(engine.stop_cassette(&model).expect_err("not its own").contains("may not record"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cassette_that_is_broken_fails_with_its_line() {
+    let home = Home::new(&[("home.org", NOTES)]);
+    let path = tape(&home, "a.jsonl");
+    let shipped = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("docs/tour.jsonl");
+    let whole = std::fs::read_to_string(shipped).expect("it is shipped");
+    std::fs::write(&path, &whole[..whole.len() - 5]).expect("a file");
+    let engine = with(&home, "replay", path.to_str().expect("a name")).await;
+    let report = home.ask(&engine, "what about the tiles?").await.0.report;
+    let notice = report.notice.unwrap_or_default();
+    assert!(notice.contains("line 6: it is torn") && notice.contains("5 lines before it are whole"), "{notice}");
+    let ran = run(&home, &["cassette", "show", path.to_str().expect("a name")]);
+    assert!(ran.status == 1 && ran.err.contains("line 6: it is torn"), "{}", ran.err);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_tour_is_played_over_the_demo_memex_and_says_that_a_script_spoke() {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let shipped = root.join("docs/tour.jsonl");
+    let move_org = std::fs::read_to_string(root.join("docs/demo-memex/projects/move.org")).expect("the demo memex");
+    let home = Home::new(&[("move.org", &move_org)]);
+    let engine = with(&home, "replay", shipped.to_str().expect("a name")).await;
+    let says = "A script stood in for the model: this was played from";
+    let (first, _) = home.ask(&engine, "hello").await;
+    assert_eq!(first.report.ending, Ending::Answered, "{:?}", first.report);
+    assert!(first.report.text.starts_with("I am a script that stands in for a model"), "{}", first.report.text);
+    assert!(first.report.notice.unwrap_or_default().contains(says));
+    assert!(first.report.deeds[0].outcome.contains("Post forwarding"), "{:?}", first.report.deeds);
+    let second = engine.ask(ask("anything"), engine.new_turn(), &mut |_| {}).await;
+    assert_eq!(second.report.ending, Ending::Parked, "{:?}", second.report);
+    let done = home.approve(&engine, &waiting(&engine)).await.expect("it counts");
+    assert!(done.report.text.starts_with("You decided"), "{:?}", done.report);
+    assert!(std::fs::read_to_string(home.file("move.org")).expect("notes").contains("*** DONE Post forwarding"));
+    let (last, _) = home.ask(&engine, "and?").await;
+    assert!(last.report.text.starts_with("That is the tour."), "{:?}", last.report);
+    engine.close().await;
+    let shown = run(&home, &["cassette", "show", shipped.to_str().expect("a name")]);
+    assert!(shown.out.contains("the words of a script that stood in for a model"), "{}", shown.out);
+    assert!(shown.out.ends_with("5 exchanges, all of them whole lines\n"), "{}", shown.out);
+    let played = run(&home, &["cassette", "play", shipped.to_str().expect("a name"), "hello"]);
+    assert!(played.status == 0 && played.out.contains("I am a script"), "{} {}", played.out, played.err);
+    assert!(played.out.contains(says) || played.err.contains(says), "{} {}", played.out, played.err);
+}
