@@ -4,6 +4,7 @@
 #![allow(missing_docs)]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod ledger;
 mod ratios;
 mod report;
 mod scale;
@@ -34,13 +35,15 @@ fn main() {
         return;
     }
     // `cargo bench -- speed` prints the rows about reading alone, `corpus` those about the corpus, `verdicts` those
-    // about the time of a verdict, `spawn` those about starting commands, and `vectors` those about vectors.
+    // about the time of a verdict, `spawn` those about starting commands, `vectors` those about vectors, and `ledger` those about the
+    // ledger.
     match arguments.iter().find(|argument| !argument.starts_with('-')).map(String::as_str) {
         Some("speed") => return speed::print(),
         Some("corpus") => return speed::corpus(),
         Some("verdicts") => return verdicts::print(&World::get()),
         Some("spawn") => return spawn::print(),
         Some("vectors") => return vectors::print(),
+        Some("ledger") => return ledger::print(),
         Some(_) | None => divan::main(),
     }
     // With a filter somebody looks for one figure; the ratios measure everything again.
@@ -50,6 +53,7 @@ fn main() {
         verdicts::print(&World::get());
         spawn::print();
         vectors::print();
+        ledger::print();
         // By themselves they are asked for with `scale`, because they take minutes.
         if report::collected() {
             scale::run(&["scale".to_string()]);

@@ -212,6 +212,13 @@ impl Engine {
         Cost::Guessed(price.of(&Usage { input, output: ANSWER, ..Usage::default() }))
     }
 
+    /// Writes calls down, in their order.
+    pub async fn write_down(&self, calls: impl IntoIterator<Item = Call>) {
+        let records: Vec<NewRecord> = calls.into_iter().map(|call| record::kept(&call)).collect();
+        self.ledger.unwritten.lock().extend(records);
+        self.write_ledger().await;
+    }
+
     /// Stores the calls that are not stored yet. What cannot be stored waits, and is said.
     pub(super) async fn write_ledger(&self) {
         let _one = self.ledger.writing.lock().await;
