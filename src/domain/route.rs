@@ -106,6 +106,13 @@ pub struct Asked<'a> {
     pub models: Option<&'a BTreeSet<String>>,
 }
 
+impl<'a> Asked<'a> {
+    /// What a human asks with these words.
+    pub fn question(text: &'a str, private: Option<Ground>, models: Option<&'a BTreeSet<String>>) -> Asked<'a> {
+        Asked { set_off: Sensor::UserInput, text, private, models }
+    }
+}
+
 /// A provider that is set up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Candidate<'a> {

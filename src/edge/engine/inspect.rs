@@ -3,6 +3,7 @@
 use crate::domain::id::SessionId;
 use crate::domain::label::{Labels, Privacy};
 use crate::domain::port::{Locality, Message, Prompt};
+use crate::domain::route::{Asked, Ground};
 use crate::domain::signal::{Origin, Role, Source};
 use crate::domain::turn::Conversation;
 use crate::domain::turn::prompt::made;
@@ -11,7 +12,7 @@ use crate::edge::engine::turns::Ask;
 use crate::edge::provider::config::ProviderConfig;
 use crate::edge::provider::known::Place;
 use crate::edge::provider::shown::shown;
-use crate::edge::thread::aside;
+use crate::edge::thread::{aside, in_place};
 use std::sync::Arc;
 
 /// So many prompts are kept, in memory alone.
@@ -90,14 +91,21 @@ impl Engine {
     pub async fn inspect_next(self: &Arc<Self>, ask: Ask) -> Result<Inspected, String> {
         let said = ask.history.iter().map(|said| said.privacy).max().unwrap_or(Privacy::Open);
         let privacy = self.session_privacy(&ask.origin.session).await.max(said);
-        let cascade = self.cascade.read().clone();
+        let focus = self.focus().map(|id| id.to_string());
+        let models = in_place(|| self.mandate_at(focus.as_deref())).models;
+        let ground = self.ground(&ask.origin.session);
+        let ground = if privacy == Privacy::Private { Some(Ground::Conversation) } else { ground };
+        // Who is shown is who would be asked: the router has its say first.
+        let (_, cascade) = self.cascade.read().routed(&Asked::question(&ask.text, ground, models.as_ref()));
         let may = |locality| match (locality, privacy) {
             (Locality::Builtin, _) | (Locality::Remote, Privacy::Private) => false,
             (Locality::Remote, _) => !privacy.is_kept() || self.is_shared(&ask.origin.session),
             (Locality::Local, _) => true,
         };
-        let provider = cascade.providers().find(|provider| may(provider.locality()));
-        let provider = provider.ok_or("no model would be sent this: none is set up, or the conversation is private")?;
+        let provider = cascade.in_order().into_iter().find(|provider| may(provider.locality()));
+        let provider = provider.ok_or(
+            "no model would be sent this: none is set up, or the conversation or the heading at point is private",
+        )?;
         let (name, locality) = (provider.name().to_string(), provider.locality());
         let engine = self.clone();
         let prompt = aside(move || engine.next_prompt(ask, privacy, locality)).await;

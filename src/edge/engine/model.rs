@@ -194,7 +194,7 @@ impl TurnModel<'_> {
     /// Returns the providers that may be asked now, and keeps for the trace why these.
     fn routed(&self) -> Cascade {
         let (set_off, text, models) = (self.set_off, self.typed.as_str(), self.models.as_ref());
-        let asked = Asked { set_off, text, private: self.private(), models };
+        let asked = Asked { set_off, text, private: self.engine.ground(&self.session), models };
         let (route, cascade) = self.engine.cascade.read().routed(&asked);
         let (words, mut routes) = (route.words(), self.routes.lock());
         if !routes.contains(&words) {
@@ -202,16 +202,6 @@ impl TurnModel<'_> {
             routes.push(words);
         }
         cascade
-    }
-
-    /// Returns why nothing of this may leave, if so.
-    fn private(&self) -> Option<Ground> {
-        if self.engine.known_privacy(&self.session) == Privacy::Private {
-            return Some(Ground::Conversation);
-        }
-        // Of a heading that is gone nothing is told.
-        let focus = self.engine.focus().and_then(|id| self.engine.view().get(&id))?;
-        (focus.privacy() == Privacy::Private).then_some(Ground::Focus)
     }
 
     /// Returns a prompt as private as what it quotes: of what is kept only a model that runs here may have it. Of what
@@ -277,6 +267,16 @@ impl Source for Present {
 }
 
 impl Engine {
+    /// Returns why nothing of a conversation may leave now, if so.
+    pub(super) fn ground(&self, session: &SessionId) -> Option<Ground> {
+        if self.known_privacy(session) == Privacy::Private {
+            return Some(Ground::Conversation);
+        }
+        // Of a heading that is gone nothing is told.
+        let focus = self.focus().and_then(|id| self.view().get(&id))?;
+        (focus.privacy() == Privacy::Private).then_some(Ground::Focus)
+    }
+
     /// Returns which providers of a cascade the user confirmed, of those that are not local, as [`contact`] names them.
     pub(super) async fn confirmed(&self, cascade: &Cascade) -> BTreeSet<String> {
         let mut confirmed = BTreeSet::new();

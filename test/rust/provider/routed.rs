@@ -6,6 +6,7 @@ use crate::support::soak::survived;
 use passepartout::domain::route::Slot;
 use passepartout::domain::turn::Ending;
 use passepartout::edge::engine::Engine;
+use passepartout::edge::engine::cascade::Choice;
 use passepartout::edge::engine::record::Finished;
 
 const NOTES: &str = "* Boiler\nThe boiler is from 1998.\n* Health :private:\nZANZIBAR7 is the diagnosis.\n";
@@ -89,6 +90,25 @@ async fn where_nobody_here_is_set_up_it_is_refused_with_the_way_out_and_elsewher
     let (finished, _) = home.ask(&engine, "boiler").await;
     assert_eq!(provider(&finished), Some("far"), "{:?}", finished.report.notice);
     assert!(!far.requests()[0].body.contains("ZANZIBAR7"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_next_request_is_shown_as_whom_the_router_asks_would_get_it() {
+    let home = Home::new(&[("notes.org", NOTES)]);
+    let (far, near, code) = (FakeServer::start([]), FakeServer::start([]), FakeServer::start([]));
+    let servers = [("far", &far, false), ("near", &near, true), ("coder", &code, true)];
+    let engine = engine(&home, &servers, &["far", "near"], &["coder"]).await;
+    look_at(&home, &engine, "* Boiler");
+    let shown = async |text: &str| engine.inspect_next(crate::support::engine::ask(text)).await;
+    for (text, expected) in [("how old is it?", "far"), ("fix the bug in x.rs", "coder")] {
+        assert_eq!(shown(text).await.expect("it can be shown").provider, expected, "{text}");
+    }
+    look_at(&home, &engine, "* Health");
+    assert_eq!(shown("how old is it?").await.expect("it can be shown").provider, "near");
+    engine.set_cascade(&crate::support::engine::origin(), Choice::parse("far").expect("a choice")).await.expect("set");
+    let why = shown("how old is it?").await.expect_err("nobody would be sent it");
+    assert!(why.contains("the heading at point is private"), "{why}");
+    assert_eq!([&far, &near, &code].map(|server| server.connections()), [0, 0, 0], "it is shown, and not sent");
 }
 
 #[tokio::test(flavor = "multi_thread")]
