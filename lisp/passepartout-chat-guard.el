@@ -51,6 +51,7 @@
     (org-export-use-babel . nil)
     (org-export-allow-bind-keywords . nil)
     (org-table-allow-automatic-line-recalculation . nil)
+    (org-table-formula-evaluate-inline . nil)
     (org-startup-with-inline-images . nil)
     (org-startup-with-latex-preview . nil))
   "Local values that keep the text of a chat from acting by itself.")

@@ -91,6 +91,8 @@
     ("bind" . "#+BIND: org-confirm-babel-evaluate nil")
     ("table formula"
      . "| # | 1 | 2 |\n#+TBLFM: $2='(passepartout-hostile-mark)")
+    ("formula in a field of a table"
+     . "| a |\n| ='(passepartout-hostile-mark) |")
     ("diary sexp" . "%%(passepartout-hostile-mark)")
     ("timestamp sexp" . "SCHEDULED: <%%(passepartout-hostile-mark)>")
     ("fake plan"
@@ -131,6 +133,9 @@
   (org-show-all)
   (goto-char (point-min))
   (when (re-search-forward "^| #" nil t)
+    (ignore-errors (org-cycle)))
+  (goto-char (point-min))
+  (when (re-search-forward "^| *=" nil t)
     (ignore-errors (org-cycle)))
   (goto-char (point-min))
   (search-forward "plain text")
