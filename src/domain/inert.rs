@@ -1,7 +1,7 @@
 //! Makes text of models, tools and notes inert before it enters a buffer or a plan.
 //!
 //! In an Org buffer such text must never be a heading, keyword, drawer, planning line, local variable,
-//! block that runs, active timestamp, or link of a kind that runs: whatever could be is broken up by one
+//! block or formula that runs, active timestamp, or link of a kind that runs: whatever could be is broken up by one
 //! visible character.  Control and bidirectional characters are shown as escapes.
 
 mod letters;
@@ -158,6 +158,9 @@ mod tests {
             ("# Local Variables:", "# Local Variables :"),
             ("-*- mode: x -*-", "-* - mode: x -* -"),
             ("{{{macro}}}", "{ {{macro}}}"),
+            ("| a | ='(kill-emacs) |", "| a | =' (kill-emacs) |"),
+            ("  |:= '(kill-emacs)|", "  |:= ' (kill-emacs)|"),
+            ("a list is '(1 2)", "a list is '(1 2)"),
             ("<<target>>", "< <target>>"),
             ("[fn:1] note", "[fn :1] note"),
             ("a\u{202E}b\u{1b}[31m", "a\\u{202E}b\\u{1B}[31m"),
@@ -213,6 +216,7 @@ mod tests {
             Just(" ".to_string()),
             Just(":END:".to_string()),
             Just("{{{".to_string()),
+            Just("| ='(".to_string()),
             Just("src_x{".to_string()),
             Just("call_f(".to_string()),
             Just("_".to_string()),

@@ -126,6 +126,7 @@ fuzz_tests!(
     lisp,
     secret,
     inert,
+    live,
     recall,
     query,
     settings

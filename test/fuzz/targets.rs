@@ -4,6 +4,7 @@ use super::words::{FRAME, LISP, ORG, QUERY, RECALL, SECRET, SEXP, SHELL};
 use jiff::civil::{DateTime, date};
 use passepartout::domain::action::Action;
 use passepartout::domain::gate::clearance::ask_all;
+use passepartout::domain::gate::live::{Change, Kind, fresh, pieces};
 use passepartout::domain::gate::standard::standard;
 use passepartout::domain::gate::title::title;
 use passepartout::domain::gate::{Case, Facts, Verdict, lisp, secret};
@@ -59,6 +60,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "lisp", words: LISP, run: lisp_code },
     Target { name: "secret", words: SECRET, run: secrets },
     Target { name: "inert", words: ORG, run: made_inert },
+    Target { name: "live", words: ORG, run: live_pieces },
     Target { name: "recall", words: RECALL, run: recall },
     Target { name: "query", words: QUERY, run: query },
     Target { name: "settings", words: SEXP, run: settings },
@@ -343,10 +345,22 @@ fn secrets(bytes: &[u8]) {
     assert!(left.is_empty(), "{text:?} masked is {masked:?}, and masked again {again:?}");
 }
 
-/// Inert text has no structure, however it is cut while it streams.
+/// What could run is a part of the text, and nothing of it is new where the text stays as it is.
+fn live_pieces(bytes: &[u8]) {
+    let text = text(bytes);
+    for file in ["a.org", "a.el", "a.txt", "a.c"] {
+        assert!(pieces(file, &text).iter().all(|piece| text.contains(piece.code)), "{file}");
+        assert_eq!(fresh(&[Change { file, before: Some(&text), after: &text }]).len(), 0, "{file}");
+    }
+}
+
+/// Inert text has no structure, and nothing in it runs, however it is cut while it streams.
 fn made_inert(bytes: &[u8]) {
     let text = text(bytes);
     let whole = inert(&text);
+    // Header arguments are some only in a drawer or at a block, and there is none.
+    let alive: Vec<_> = pieces("a.org", &whole).into_iter().filter(|piece| piece.kind != Kind::Argument).collect();
+    assert_eq!(alive, [], "{whole:?}");
     let outline = scanned(&whole);
     assert_eq!(outline.nodes.len(), 1, "a heading in {whole:?}");
     let node = &outline.nodes[0];

@@ -99,6 +99,11 @@ fn break_up(rest: &str, before: &str, out: &mut String) -> Option<usize> {
             out.push_str("% ");
             Some(1)
         }
+        // A field of a table: Lisp is evaluated when the user leaves it.
+        b'\'' if before.starts_with('|') && rest.starts_with("'(") => {
+            out.push_str("' ");
+            Some(1)
+        }
         b'{' if rest.starts_with("{{{") => {
             out.push_str("{ ");
             Some(1)

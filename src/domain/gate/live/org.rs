@@ -242,7 +242,7 @@ impl<'a, 'l> Scan<'a, 'l> {
     fn link(&mut self, begin: usize, path: usize) {
         let rest = self.text.get(path..).unwrap_or("");
         let line = rest.split('\n').next().unwrap_or("");
-        let opened = self.lower.get(..begin).is_some_and(|before| before.ends_with(['[', '<']));
+        let opened = self.lower.get(..begin).is_some_and(|before| before.ends_with("[[") || before.ends_with('<'));
         let goes_on = |c: char| c.is_alphanumeric() || "(/.~$\"'".contains(c);
         if !opened && !line.starts_with(goes_on) {
             return;
