@@ -11,6 +11,7 @@ mod programs;
 mod properties;
 mod reach;
 mod secrets;
+mod spellings;
 mod swapped;
 mod walls;
 

@@ -26,7 +26,14 @@ const EFFORT: u32 = 60;
 /// The same for the script files that it runs.
 const FILES_EFFORT: u32 = 180;
 /// How much a hundred steps count in a text that is not clear: each of them tries much at once.
-const UNCLEAR: u32 = 16;
+const UNCLEAR: u32 = 30;
+/// How long the pieces are in which the parser is given a text, in bytes.
+const PIECE: usize = 256;
+/// How many pieces the parser may look at for all texts of one action together. Clear syntax is looked at once; where signs
+/// could mean much, it looks ahead from each of them, between two of the steps that are counted.
+const PIECES: u32 = 500;
+/// The same for the script files that it runs.
+const FILES_PIECES: u32 = 1_500;
 /// How many commands all texts of one action may hold together.
 const COMMANDS: u32 = 600;
 
@@ -47,20 +54,22 @@ pub struct Known<'a> {
 pub struct Patience {
     /// Hundreds of steps of the parser.
     steps: Cell<u32>,
+    /// Pieces of text that the parser looks at.
+    pieces: Cell<u32>,
     /// Commands.
     commands: Cell<u32>,
 }
 
 impl Default for Patience {
     fn default() -> Patience {
-        Patience { steps: Cell::new(EFFORT), commands: Cell::new(COMMANDS) }
+        Patience { steps: Cell::new(EFFORT), pieces: Cell::new(PIECES), commands: Cell::new(COMMANDS) }
     }
 }
 
 impl Patience {
     /// Returns what the reading of script files may cost.
     pub fn of_files() -> Patience {
-        Patience { steps: Cell::new(FILES_EFFORT), ..Patience::default() }
+        Patience { steps: Cell::new(FILES_EFFORT), pieces: Cell::new(FILES_PIECES), ..Patience::default() }
     }
 }
 
@@ -155,20 +164,26 @@ fn parse(text: &str, patience: &Patience) -> Option<tree_sitter::Tree> {
             *slot = Some(parser);
         }
         let parser = slot.as_mut()?;
-        if patience.steps.get() == 0 {
+        if patience.steps.get() == 0 || patience.pieces.get() == 0 {
             return None;
         }
         // The parser asks after each hundred of its steps.
         let mut late = |state: &tree_sitter::ParseState| {
             let much = if state.has_error() { UNCLEAR } else { 1 };
-            if take(&patience.steps, much) { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            let goes_on = take(&patience.steps, much) && patience.pieces.get() > 0;
+            if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         };
         let bytes = text.as_bytes();
         let tree = parser.parse_with_options(
-            &mut |at, _| bytes.get(at..).unwrap_or(&[]),
+            &mut |at, _| match take(&patience.pieces, 1) {
+                true => bytes.get(at..bytes.len().min((at / PIECE + 1) * PIECE)).unwrap_or(&[]),
+                false => &[],
+            },
             None,
             Some(ParseOptions::new().progress_callback(&mut late)),
         );
+        // What was cut short is no tree of this text.
+        let tree = tree.filter(|_| patience.pieces.get() > 0);
         if tree.is_none() {
             parser.reset();
         }
