@@ -38,19 +38,30 @@ pub fn awk(args: &[Word], appended: bool) -> Option<String> {
 /// Walks an awk program token by token.
 fn awk_program(program: &str) -> Option<&'static str> {
     let chars: Vec<char> = program.chars().collect();
-    let (mut i, mut depth, mut printing) = (0usize, 0usize, None::<usize>);
-    // Whether the token before is a value, after which `/` divides.
-    let mut after_value = false;
+    if calls_out(program) {
+        return Some("runs another program, or reads others");
+    }
+    let (mut i, mut printing) = (0usize, None::<usize>);
+    // For each open bracket, whether it holds a condition, behind which a pattern may stand.
+    let mut brackets: Vec<bool> = Vec::new();
+    // Whether the token before is a value, after which `/` divides; whether it is a word before a condition; and whether
+    // what is printed goes on in the next line.
+    let (mut after_value, mut condition, mut goes_on) = (false, false, false);
     while let Some(c) = chars.get(i) {
         match c {
             '"' => {
-                i = skip_quoted(&chars, i, '"')?;
-                after_value = true;
+                i = match skip_string(&chars, i) {
+                    Some(end) => end,
+                    None => return Some(NOT_UNDERSTOOD),
+                };
+                (after_value, condition, goes_on) = (true, false, false);
             }
             '/' if !after_value => {
-                let Some(end) = skip_quoted(&chars, i, '/') else { return Some("is not understood") };
-                i = end;
-                after_value = true;
+                i = match skip_pattern(&chars, i) {
+                    Some(end) => end,
+                    None => return Some(NOT_UNDERSTOOD),
+                };
+                (after_value, condition, goes_on) = (true, false, false);
             }
             '#' => {
                 while chars.get(i).is_some_and(|c| *c != '\n') {
@@ -58,53 +69,66 @@ fn awk_program(program: &str) -> Option<&'static str> {
                 }
             }
             '(' => {
-                depth += 1;
-                after_value = false;
+                brackets.push(condition);
+                (after_value, condition, goes_on) = (false, false, false);
                 i += 1;
             }
             ')' => {
-                depth = depth.saturating_sub(1);
-                after_value = true;
+                after_value = !brackets.pop().unwrap_or(false);
+                (condition, goes_on) = (false, false);
                 i += 1;
             }
+            '\n' if goes_on => i += 1,
             ';' | '}' | '{' | '\n' => {
                 printing = None;
-                after_value = false;
+                (after_value, condition, goes_on) = (false, false, false);
+                i += 1;
+            }
+            '+' | '-' if chars.get(i + 1) == Some(c) => {
+                // What is counted up or down is a value, whichever side the signs stand on.
+                (after_value, condition, goes_on) = (true, false, false);
+                i += 2;
+            }
+            '&' | ',' => {
+                (after_value, condition, goes_on) = (false, false, true);
                 i += 1;
             }
             '|' if chars.get(i + 1) == Some(&'|') => {
-                after_value = false;
+                (after_value, condition, goes_on) = (false, false, true);
                 i += 2;
             }
             '|' => return Some("runs another program"),
             '@' => return Some("loads or calls what is known only at run time"),
-            '>' if printing == Some(depth) => return Some("writes a file"),
+            '>' if printing == Some(brackets.len()) => return Some("writes a file"),
             c if c.is_alphanumeric() || *c == '_' || *c == '$' || *c == '.' => {
                 let start = i;
                 while chars.get(i).is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '$' | '.')) {
                     i += 1;
                 }
                 let word: String = chars.get(start..i).unwrap_or(&[]).iter().collect();
+                (condition, goes_on) = (matches!(word.as_str(), "if" | "while" | "for"), false);
                 match word.as_str() {
                     "system" => return Some("runs another program"),
                     "getline" => return Some("reads other files or programs"),
                     "ENVIRON" | "PROCINFO" | "SYMTAB" | "ARGV" | "FUNCTAB" => return Some("reaches beyond its input"),
                     "print" | "printf" => {
-                        printing = Some(depth);
+                        printing = Some(brackets.len());
                         after_value = false;
                     }
-                    "return" | "in" | "else" | "do" | "case" => after_value = false,
-                    _ => after_value = true,
+                    "return" | "in" | "else" | "do" | "case" | "exit" | "delete" => after_value = false,
+                    // `$/x/` is the field that a pattern's answer names.
+                    _ => after_value = !word.ends_with('$'),
                 }
             }
             c if c.is_whitespace() => i += 1,
-            '\\' => i += 2,
+            '\\' if chars.get(i + 1) == Some(&'\n') => i += 2,
+            '\\' => return Some(NOT_UNDERSTOOD),
             ']' => {
-                after_value = true;
+                (after_value, condition, goes_on) = (true, false, false);
                 i += 1;
             }
             _ => {
-                after_value = false;
+                (after_value, condition, goes_on) = (false, false, false);
                 i += 1;
             }
         }
@@ -112,27 +136,73 @@ fn awk_program(program: &str) -> Option<&'static str> {
     None
 }
 
-/// Returns the place behind a quoted text; `None` when it does not end.
-fn skip_quoted(chars: &[char], start: usize, quote: char) -> Option<usize> {
+/// Returns whether a program says anywhere what starts programs or reads files: strings and patterns included, so that
+/// nothing hides it by looking like one.
+fn calls_out(program: &str) -> bool {
+    let word = |name: &str| {
+        program.match_indices(name).any(|(at, _)| {
+            let (before, behind) = program.split_at(at);
+            let behind = behind.get(name.len()..).unwrap_or("");
+            let inner = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            let alone = !before.ends_with(inner) && !behind.starts_with(inner);
+            alone && (name != "system" || behind.trim_start_matches([' ', '\t', '\\', '\n']).starts_with('('))
+        })
+    };
+    word("system") || word("getline")
+}
+
+/// Returns the place behind a string; `None` when it does not end in its line.
+fn skip_string(chars: &[char], start: usize) -> Option<usize> {
     let mut i = start + 1;
-    let mut class = false;
     while let Some(c) = chars.get(i) {
         match c {
             '\\' => i += 1,
-            '[' if quote == '/' => class = true,
-            ']' if quote == '/' => class = false,
-            c if *c == quote && !class => return Some(i + 1),
-            '\n' if quote == '/' => return None,
+            '"' => return Some(i + 1),
+            '\n' => return None,
             _ => {}
         }
         i += 1;
     }
-    // An unclosed string ends the program; awk refuses it.
-    (quote == '"').then_some(chars.len())
+    None
+}
+
+/// Returns the place behind a pattern; `None` when it does not end in its line, or holds a bracket that programs read
+/// differently: one that begins with `]`, or in which `]` is escaped.
+fn skip_pattern(chars: &[char], start: usize) -> Option<usize> {
+    let mut i = start + 1;
+    let mut class = false;
+    while let Some(c) = chars.get(i) {
+        match c {
+            '\n' => return None,
+            '\\' if class && chars.get(i + 1) == Some(&']') => return None,
+            '\\' => i += 1,
+            '[' if class && matches!(chars.get(i + 1), Some(':')) => {
+                let name = chars.iter().skip(i + 2).take_while(|c| c.is_ascii_lowercase()).count();
+                i += 2 + name;
+                if chars.get(i) != Some(&':') || chars.get(i + 1) != Some(&']') {
+                    return None;
+                }
+                i += 1;
+            }
+            '[' if class && matches!(chars.get(i + 1), Some('.' | '=')) => return None,
+            '[' if !class => {
+                class = true;
+                i += usize::from(chars.get(i + 1) == Some(&'^'));
+                if chars.get(i + 1) == Some(&']') {
+                    return None;
+                }
+            }
+            ']' => class = false,
+            '/' if !class => return Some(i + 1),
+            _ => {}
+        }
+        i += 1;
+    }
+    None
 }
 
 const SED: Options = Options {
-    short: "nErsuzl",
+    short: "nErsuz",
     valued: "e",
     long: &[
         "quiet",
@@ -181,17 +251,18 @@ pub fn sed(args: &[Word], _: bool) -> Option<String> {
         };
         scripts.push(first);
     }
-    scripts.iter().find_map(|script| sed_script(script)).and_then(odd)
+    // Several are one, each in lines of its own: what one leaves open goes on in the next.
+    let all = scripts.join("\n");
+    scripts.into_iter().chain([all.as_str()]).find_map(sed_script).and_then(odd)
 }
 
 const NOT_UNDERSTOOD: &str = "is not understood";
 
-/// Walks a sed script in both readings of a delimiter inside brackets: some seds end the pattern
-/// there. It is harmless when one reading is, and neither does anything else.
+/// Walks a sed script as it is read, and once more as some old ones do, for which a delimiter inside brackets ends the
+/// pattern: what that reading finds harmful is so, and what it does not understand it refuses to run.
 fn sed_script(script: &str) -> Option<&'static str> {
-    let (aware, unaware) = (sed_reading(script, true), sed_reading(script, false));
-    let harmful = [aware, unaware].into_iter().flatten().find(|why| *why != NOT_UNDERSTOOD);
-    harmful.or_else(|| aware.and(unaware))
+    let old = sed_reading(script, false).filter(|why| *why != NOT_UNDERSTOOD);
+    sed_reading(script, true).or(old)
 }
 
 /// Walks a sed script command by command.
@@ -226,14 +297,24 @@ fn sed_reading(script: &str, brackets: bool) -> Option<&'static str> {
             }
             '#' => i = line_end(&chars, i),
             'a' | 'i' | 'c' => {
-                i = line_end(&chars, i);
-                while i > 0 && chars.get(i - 1) == Some(&'\\') && i < chars.len() {
-                    i = line_end(&chars, i + 1);
+                // A backslash takes the next sign with it: a line's end, or another backslash.
+                while chars.get(i).is_some_and(|c| *c != '\n') {
+                    i += if chars.get(i) == Some(&'\\') { 2 } else { 1 };
                 }
             }
             ':' | 'b' | 't' | 'T' => {
-                while chars.get(i).is_some_and(|c| !matches!(c, ';' | '\n' | '}')) {
+                // A label ends at a blank, and what stands behind that is the next command.
+                while chars.get(i).is_some_and(|c| *c == ' ') {
                     i += 1;
+                }
+                while chars.get(i).is_some_and(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-')) {
+                    i += 1;
+                }
+                while chars.get(i).is_some_and(|c| matches!(c, ' ' | '\t')) {
+                    i += 1;
+                }
+                if chars.get(i).is_some_and(|c| !matches!(c, ';' | '\n' | '}' | '#')) {
+                    return LOST;
                 }
             }
             's' | 'y' => {
@@ -348,6 +429,9 @@ mod tests {
             "1~2p",
             "s|a|w|",
             "a hello w x",
+            "a one\\\nw two",
+            ":a;N;$!ba;s/\\n/ /g",
+            ": top\n/x/b top",
             "s/[^]x]/b/2p;d",
             r"\#x#Id",
             "/x/!d;=",
@@ -367,6 +451,11 @@ mod tests {
             "s/[/]/b/w x",
             "1!e",
             "n;e id",
+            ":x w y",
+            "tx w y\n:x",
+            "a x\\\\\nw y",
+            "i x\\\\\n1e id",
+            "b;w y",
             "s/a/b/gpe",
         ] {
             assert!(sed_script(bad).is_some(), "{bad}");
@@ -383,7 +472,10 @@ mod tests {
             "{print ($1 > 2)}",
             "{print \"a > b | c\"}",
             "a || b",
-            "/system(x)/",
+            "/[^/]+$/ {print $NF / 2}",
+            "/^[[:space:]]*$/ {next} {print}",
+            "{s += $1; n++} END {if (n > 0) print s / n}",
+            "BEGIN {FS = \",\"} {print $1,\n  $2}",
         ] {
             assert_eq!(awk_program(fine), None, "{fine}");
         }
@@ -396,6 +488,16 @@ mod tests {
             "{print ENVIRON[\"K\"]}",
             "{print \"a\" > \"/dev/tcp\"}",
             "{while ((getline l < f) > 0) print l}",
+            "{print $1,\n $2 > \"x\"}",
+            "{print $1 ||\n $2 > \"x\"}",
+            "{print $1 &&\n $2 > \"x\"}",
+            "/[]/\"]|a/ {print > \"x\"} /\"/",
+            "/[\\]/\"]/ {print > \"x\"} /\"/",
+            "{y = x++ /1; print > \"x\"; z = 2/1}",
+            "{y = $/\"/; print > \"x\"; z = $/\"/}",
+            "{if (x) /\"/; print > \"x\"; z = /\"/}",
+            "/system(x)/",
+            "{y = \"a\nb\"}",
         ] {
             assert!(awk_program(bad).is_some(), "{bad}");
         }
