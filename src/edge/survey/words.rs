@@ -1,5 +1,7 @@
 //! Gives the words of a parsed command the paths that they may mean.
 
+mod settings;
+
 use super::path::{expand_home, lexical};
 use super::roads::{Entry, Roads};
 use crate::domain::gate::facts::{ScriptFact, Word};
@@ -17,14 +19,21 @@ const NAMES_A_LOOKUP: usize = 64;
 /// the script changes to.
 pub fn resolve_words(roads: &Roads, script: &mut ScriptFact, scope: &Scope, lookups: &mut usize) {
     let folders = folders(script, scope);
-    let mut late = false;
+    let (mut late, mut dashed) = (false, false);
     let words = script
         .commands
         .iter_mut()
         .flat_map(|command| command.assignments.iter_mut().map(|(_, word)| word).chain(command.words.iter_mut()));
     for word in words.chain(script.redirects.iter_mut().filter_map(|redirect| redirect.target.as_mut())) {
         late |= !resolve_word(roads, word, &folders, scope, lookups);
+        dashed |= word.glob && matches_option(roads, word, &folders);
     }
+    if dashed {
+        script
+            .unknown
+            .push("A pattern matches a file whose name begins with a dash, which would be an option.".to_string());
+    }
+    script.unknown.extend(settings::carried_out(script, &folders, scope));
     if late {
         script.unknown.push("The command names more files than are looked up.".to_string());
     }
@@ -92,11 +101,26 @@ fn candidates_of<'a>(value: &'a str, candidates: &mut Vec<&'a str>) {
         value.split_once(mark).map(|(_, rest)| rest)
     });
     let option = value.get(2..).filter(|_| value.starts_with('-') && !value.starts_with("--"));
-    for text in [Some(value)].into_iter().chain(behind).chain([option]).flatten() {
+    // `-rf/etc/x`: of several letters the last takes the name.
+    let bundled = option.and_then(|rest| rest.get(rest.find(['/', '.', '~'])?..)).filter(|rest| rest.len() > 1);
+    for text in [Some(value)].into_iter().chain(behind).chain([option, bundled]).flatten() {
         if may_be_path(text) && !candidates.contains(&text) {
             candidates.push(text);
         }
     }
+}
+
+/// Returns whether a pattern that begins with a sign matches a name that begins with a dash.
+fn matches_option(roads: &Roads, word: &Word, folders: &[PathBuf]) -> bool {
+    let Some(value) = word.value.as_deref().filter(|value| value.starts_with(['*', '?', '['])) else { return false };
+    let first = value.split('/').next().unwrap_or(value);
+    folders.iter().any(|folder| {
+        let names = roads.names(folder);
+        names.iter().any(|Entry { name, .. }| {
+            let name = name.to_string_lossy();
+            name.starts_with('-') && place::matches(first, &name)
+        })
+    })
 }
 
 fn may_be_path(text: &str) -> bool {

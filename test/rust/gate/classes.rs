@@ -492,7 +492,7 @@ fn what_describes_lists_and_shows_is_known_in_every_family() {
         "openssl req -in shop.csr -noout -text",
         "ssh-keygen -lf host.pub",
         "gpg --verify a.tar.asc a.tar",
-        "pandoc -f org -t plain README.md",
+        "pandoc --sandbox -f org -t plain README.md",
         "pandoc README.md -t gfm --wrap=none | head",
         "exiftool -CreateDate -ImageSize a.jpg",
         "ffprobe -v error -show_streams -of json a.mp4",

@@ -147,15 +147,52 @@ fn looks<'a>(mut args: impl Iterator<Item = &'a Word>) -> Option<String> {
     None
 }
 
-pub(super) fn getent(args: &[Word], _: bool) -> Option<String> {
-    args.iter()
-        .any(|word| value(Some(word)).is_none_or(|text| matches!(text, "shadow" | "gshadow")))
-        .then(|| "“getent” can show passwords.".to_string())
+/// Entries of the system's own tables. What is asked of the name service goes out to the network, but for all that it
+/// keeps here.
+pub(super) fn getent(args: &[Word], appended: bool) -> Option<String> {
+    const TABLES: &[&str] = &["passwd", "group", "services", "protocols", "rpc", "networks", "ethers", "aliases"];
+    let texts: Option<Vec<&str>> = args.iter().map(|word| value(Some(word))).collect();
+    let fine = match texts.as_deref() {
+        Some([table, keys @ ..]) => {
+            (TABLES.contains(table) || *table == "hosts" && keys.is_empty())
+                && !keys.iter().any(|key| key.starts_with('-'))
+        }
+        Some([]) | None => false,
+    };
+    (!fine || appended).then(|| "“getent” can show passwords, or ask the network for a name.".to_string())
 }
 
+/// Whether the format is known, or cannot be an option: `-v` gives a value to a variable whose name can run commands.
+pub(super) fn printf(args: &[Word], _: bool) -> Option<String> {
+    let fine = match args.first() {
+        Some(first) if value(Some(first)) == Some("--") => true,
+        Some(first) => value(Some(first)).map_or_else(|| begins_plainly(first), |text| !text.starts_with('-')),
+        None => true,
+    };
+    (!fine).then(|| "“printf” could be given an option that sets a variable.".to_string())
+}
+
+/// Whether a word that is known only at run time begins with text that no option begins with.
+fn begins_plainly(word: &Word) -> bool {
+    let bare = word.raw.strip_prefix(['"', '\'']).unwrap_or(&word.raw);
+    bare.starts_with(|c: char| {
+        c.is_ascii_alphanumeric() || matches!(c, '%' | ' ' | '[' | '(' | '/' | ':' | '#' | '|' | '+')
+    })
+}
+
+/// A test must be known for what it is: `-v` works out the name of a variable, which can run commands.
+///
+/// A word that is known only at run time may stand where a known word follows, or an operator; but two side by side
+/// could be such an operator and its name, and one without quotes could be both.
 pub(super) fn test(args: &[Word], appended: bool) -> Option<String> {
     if appended {
         return Some("What is tested is known only at run time.".to_string());
+    }
+    let open = |word: &Word| word.value.is_none() || !word.from.is_empty();
+    let bare = |word: &Word| open(word) && !word.raw.starts_with('"');
+    let beside = args.windows(2).any(|pair| pair.iter().all(open));
+    if beside || args.iter().any(bare) {
+        return Some("What is tested is known only at run time, and could be a test that runs commands.".to_string());
     }
     let runs = |text: &str| matches!(text, "-v" | "-R") || text.contains("$(") || text.contains('`');
     args.iter()
@@ -267,63 +304,6 @@ pub(super) fn unzip(args: &[Word], appended: bool) -> Option<String> {
     (!listing || folder || appended).then(|| "“unzip” writes files.".to_string())
 }
 
-const TAR: Options = Options {
-    short: "tvzjJZaPkpOhSRx",
-    valued: "fCb",
-    long: &[
-        "list",
-        "verbose",
-        "gzip",
-        "bzip2",
-        "xz",
-        "zstd",
-        "lzma",
-        "lzip",
-        "auto-compress",
-        "wildcards",
-        "no-wildcards",
-        "anchored",
-        "ignore-case",
-        "full-time",
-        "utc",
-        "numeric-owner",
-        "extract",
-        "to-stdout",
-        "help",
-        "version",
-        "absolute-names",
-    ],
-    long_valued: &["file", "directory", "exclude", "strip-components", "show-transformed-names"],
-};
-
-pub(super) fn tar(args: &[Word], appended: bool) -> Option<String> {
-    let odd = Some("“tar” does more than list.".to_string());
-    let mut words: Vec<Word> = args.to_vec();
-    // The old style has no dash: `tar tvf x`.
-    if let Some(first) = words.first_mut()
-        && let Some(text) = first.value.clone().filter(|text| !text.starts_with('-'))
-    {
-        first.value = Some(format!("-{text}"));
-    }
-    let asked = |letter: char, long: &str| {
-        words.iter().filter_map(|word| value(Some(word))).any(|text| {
-            text == long
-                || (text.starts_with('-')
-                    && !text.starts_with("--")
-                    && text.chars().take_while(|c| *c != 'f').any(|c| c == letter))
-        })
-    };
-    // What is unpacked to standard output changes nothing.
-    let unpacks = asked('x', "--extract");
-    let lists = asked('t', "--list") != unpacks && (!unpacks || asked('O', "--to-stdout"));
-    // What stands before a colon is a machine, where the archive is fetched from.
-    let remote = words
-        .iter()
-        .filter_map(|word| value(Some(word)))
-        .any(|text| text.split('/').next().is_some_and(|first| first.contains(':')));
-    if operands(&TAR, &words).is_none() || !lists || remote || appended { odd } else { None }
-}
-
 pub(super) fn ip(args: &[Word], appended: bool) -> Option<String> {
     let options = Options { short: "460shdrotpcjNaB", valued: "fl", long: &[], long_valued: &[] };
     let odd = Some("“ip” may change the network.".to_string());
@@ -356,6 +336,8 @@ pub(super) fn ip(args: &[Word], appended: bool) -> Option<String> {
     }
     let verb = rest.get(1).map(|word| value(Some(word)).unwrap_or("?"));
     let object = rest.first().and_then(|word| value(Some(word))).unwrap_or("help");
-    let looks = matches!(verb, None | Some("show" | "list" | "ls" | "lst" | "get" | "s" | "sh" | "dev" | "help"));
+    let looks = matches!(verb, None | Some("show" | "list" | "ls" | "lst" | "get" | "sh" | "dev" | "help"))
+        // Of an interface `s` sets something; of all else it shows.
+        || verb == Some("s") && !object.is_empty() && !"link".starts_with(object);
     if !looks || appended || matches!(object, "netns" | "vrf") { odd } else { None }
 }

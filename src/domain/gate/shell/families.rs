@@ -206,7 +206,7 @@ pub(super) const FAMILIES: &[Family] = &[
             "get",
         ],
         globals: NO_GLOBALS,
-        refused: &["fix", "--script-shell", "--userconfig", "--globalconfig", "--registry"],
+        refused: &["fix", "--script-shell", "--userconfig", "--globalconfig", "--registry", "*://"],
     },
     Family {
         name: "pnpm",
@@ -350,7 +350,7 @@ pub(super) const FAMILIES: &[Family] = &[
             "formulae",
         ],
         globals: NO_GLOBALS,
-        refused: &["--edit"],
+        refused: &["--edit", "*.rb", "*://", "*./"],
     },
     Family {
         name: "apt",
@@ -424,7 +424,6 @@ pub(super) const FAMILIES: &[Family] = &[
             "compose events",
             "compose stats",
             "compose volumes",
-            "compose convert",
             "buildx du",
             "buildx version",
             "builder du",
@@ -462,7 +461,12 @@ pub(super) const FAMILIES: &[Family] = &[
             "volume inspect",
             "compose ps",
             "compose logs",
-            "compose config",
+            // The rest of it holds what files of the environment say.
+            "compose config --services",
+            "compose config --volumes",
+            "compose config --images",
+            "compose config --quiet",
+            "compose config -q",
             "compose ls",
             "compose images",
             "compose top",
@@ -607,7 +611,7 @@ pub(super) const FAMILIES: &[Family] = &[
             "help",
         ],
         globals: NO_GLOBALS,
-        refused: &["--output-dir", "--post-renderer", "--kubeconfig"],
+        refused: &["--output-dir", "--post-renderer", "--kubeconfig", "*://"],
     },
     Family {
         name: "terraform",
@@ -1188,7 +1192,7 @@ pub(super) const FAMILIES: &[Family] = &[
     Family { name: "dconf", reads: &["read", "list"], globals: NO_GLOBALS, refused: &[] },
     Family { name: "xdg-mime", reads: &["query"], globals: NO_GLOBALS, refused: &[] },
     Family { name: "xdg-settings", reads: &["get", "check"], globals: NO_GLOBALS, refused: &[] },
-    Family { name: "gio", reads: &["info", "list", "tree"], globals: NO_GLOBALS, refused: &["set", "-o"] },
+    Family { name: "gio", reads: &["info", "list", "tree"], globals: NO_GLOBALS, refused: &["set", "-o", "*:/"] },
     Family {
         name: "lpstat",
         reads: &["", "-a", "-p", "-t", "-d", "-s", "-v", "-r", "-o", "-W"],

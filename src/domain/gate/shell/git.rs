@@ -213,44 +213,7 @@ fn reads_with(sub: &str, tail: &[&str]) -> bool {
                 || first.starts_with('-')
                 || (tail.len() == 1 && !matches!(first, "expire" | "delete" | "drop" | "write"))
         }
-        "config" => {
-            const SHOWS: &[&str] = &[
-                "--list",
-                "-l",
-                "--get",
-                "--get-all",
-                "--get-regexp",
-                "--get-urlmatch",
-                "--show-origin",
-                "--show-scope",
-                "--name-only",
-                "--global",
-                "--local",
-                "--system",
-                "--worktree",
-                "-z",
-                "--null",
-                "--type",
-                "--bool",
-                "--int",
-                "--path",
-                "--includes",
-                "--default",
-                "get",
-                "list",
-            ];
-            if let [name] = tail {
-                // A name alone is looked up.
-                return matches!(*name, "--list" | "-l" | "list") || (!name.starts_with('-') && name.contains('.'));
-            }
-            let asks = ["--list", "-l", "--get", "--get-all", "--get-regexp", "--get-urlmatch", "get", "list"];
-            let shows = tail.iter().any(|text| asks.contains(&text.split('=').next().unwrap_or(text)));
-            shows
-                && tail
-                    .iter()
-                    .filter(|text| text.starts_with('-'))
-                    .all(|text| SHOWS.contains(&text.split('=').next().unwrap_or(text)))
-        }
+        "config" => shows_settings(tail),
         "submodule" => matches!(first, "" | "status" | "summary"),
         "worktree" => first == "list",
         "notes" => matches!(first, "list" | "show"),
@@ -267,5 +230,75 @@ fn reads_with(sub: &str, tail: &[&str]) -> bool {
         "bundle" => matches!(first, "verify" | "list-heads"),
         "archive" => plain(&["--list", "-l"]) && !tail.is_empty(),
         _ => false,
+    }
+}
+
+/// Whether `git config` only shows: its options stand first, and what they ask for decides; a word behind them that looks
+/// like one is the value that would be set.
+fn shows_settings(tail: &[&str]) -> bool {
+    const ASKS: &[&str] = &["--list", "-l", "--get", "--get-all", "--get-regexp", "--get-urlmatch"];
+    const CHOOSES: &[&str] = &[
+        "--show-origin",
+        "--show-scope",
+        "--name-only",
+        "--global",
+        "--local",
+        "--system",
+        "--worktree",
+        "-z",
+        "--null",
+        "--type",
+        "--bool",
+        "--int",
+        "--path",
+        "--includes",
+        "--no-includes",
+        "--all",
+        "--regexp",
+    ];
+    let chooses = |text: &str| CHOOSES.contains(&text.split('=').next().unwrap_or(""));
+    let word = |text: &&str| !text.starts_with('-');
+    let shows = |words: &[&str]| words.iter().all(|text| word(text) || chooses(text));
+    match tail {
+        ["list", rest @ ..] => shows(rest) && !rest.iter().any(word),
+        ["get", rest @ ..] => shows(rest) && rest.iter().filter(|text| word(text)).count() == 1,
+        _ => {
+            let options = tail.iter().take_while(|text| !word(text)).count();
+            let (options, words) = tail.split_at(options);
+            let known = options.iter().all(|text| ASKS.contains(text) || chooses(text));
+            let asks = options.iter().any(|text| ASKS.contains(text));
+            // A name alone is looked up.
+            known && words.iter().all(word) && (asks || matches!(words, [name] if name.contains('.')))
+        }
+    }
+}
+
+/// Whether a git command shows what stands in the files that it is given, and not only their names and states.
+pub fn prints(args: &[Word]) -> bool {
+    let texts: Option<Vec<&str>> = args.iter().map(|word| word.value.as_deref()).collect();
+    let Some(texts) = texts else { return true };
+    let mut rest = texts.as_slice();
+    while let [option, tail @ ..] = rest
+        && option.starts_with('-')
+    {
+        rest = if matches!(*option, "-C" | "-c") { tail.get(1..).unwrap_or(&[]) } else { tail };
+    }
+    let [sub, tail @ ..] = rest else { return false };
+    let patch = |text: &&str| {
+        let begins = ["-p", "-u", "-U", "-L", "-c", "-m", "-W", "-G", "-S", "-z"];
+        let long =
+            ["--p", "--cc", "--word", "--color-w", "--full-d", "--fun", "--bin", "--rem", "--raw", "--un", "--diff"];
+        let format = text.starts_with("--pretty");
+        !format && begins.iter().chain(&long).any(|begin| text.starts_with(begin))
+    };
+    match *sub {
+        "check-ignore" | "check-attr" | "ls-files" | "ls-tree" | "status" | "rm" | "mv" | "add" | "restore"
+        | "reset" | "checkout" | "commit" | "update-index" => {
+            tail.iter().any(|text| text.starts_with("-p") || text.starts_with("--p"))
+        }
+        "log" | "rev-list" | "shortlog" | "whatchanged" => {
+            tail.iter().take_while(|text| **text != "--").any(|text| patch(text))
+        }
+        _ => true,
     }
 }

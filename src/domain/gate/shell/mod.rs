@@ -11,6 +11,7 @@ mod checks;
 mod destruction;
 mod families;
 mod git;
+mod layouts;
 mod names;
 mod once;
 mod options;
@@ -338,9 +339,8 @@ impl Look<'_> {
                 programs::judge(name, &self.with_names(name, words, given.command), given.appended, listed)
             }
         };
-        let consumes = (programs::reads_content(name) && !catalogue::PACKERS.contains(&name))
-            || connects
-            || tables::COPIES.contains(&name);
+        let shows = if name == "git" { git::prints(args) } else { shows_content(name, args) };
+        let consumes = (shows && !catalogue::PACKERS.contains(&name)) || connects || tables::COPIES.contains(&name);
         self.arguments(name, words, given, consumes, concerns);
         if connects && self.feeds_secrets(given) {
             let why = format!("It would hand secrets or the environment to “{name}”.");
@@ -362,9 +362,10 @@ impl Look<'_> {
 
     /// Judges the files that the arguments name.
     fn arguments(&self, name: &str, words: &[Word], given: Given<'_>, consumes: bool, concerns: &mut Vec<Concern>) {
-        let (text_only, reads) = (programs::text_only(name), programs::reads_content(name));
+        let reads = shows_content(name, words.get(1..).unwrap_or(&[]));
+        let text_only = programs::text_only(name);
         let skip = programs::pattern_operand(name, words);
-        let listing = programs::lists(name);
+        let listing = programs::lists(name) && !reads;
         // What is shown of a certificate is what everybody may know; of a key nothing is.
         let certificate = name == "openssl"
             && !given.appended
@@ -384,7 +385,9 @@ impl Look<'_> {
                 self.own(word, concerns);
                 continue;
             }
-            self.secrets(word, if consumes { Harm::Catastrophic } else { Harm::Dangerous }, concerns);
+            // A key that a program shows to nobody is asked about: what proves who one is, and what is made.
+            let kept = tables::proves(name, words, n) || name == "openssl" && value(words.get(n - 1)) == Some("-out");
+            self.secrets(word, if consumes && !kept { Harm::Catastrophic } else { Harm::Dangerous }, concerns);
             if reads {
                 self.elsewhere(word, concerns);
             }
@@ -396,15 +399,8 @@ impl Look<'_> {
         if reads && given.appended && (self.picks_secret(given) || self.upstream_hides(given)) {
             concerns.push(effect(Harm::Unknown, format!("Which files “{name}” is given is known only at run time.")));
         }
-        if reads
-            && !listing
-            && self.wanders()
-            && words.iter().skip(1).any(|w| value(Some(w)).is_none_or(|v| !v.starts_with(['/', '-'])))
-        {
-            concerns.push(effect(
-                Harm::Unknown,
-                "It changes to a folder that is known only at run time, or in somebody's home, and reads there.",
-            ));
+        if reads && self.wanders() && reads_there(name, words, given.appended) {
+            concerns.push(effect(Harm::Unknown, WANDERS));
         }
     }
 
@@ -435,8 +431,16 @@ impl Look<'_> {
     }
 
     fn lies_elsewhere(&self, word: &Word) -> Option<Concern> {
-        // Only the whole word counts here: parts of words are candidates for secrets alone.
-        let path = word.resolved.first().filter(|_| value(Some(word)).is_some_and(|v| !v.starts_with('-')))?;
+        let text = value(Some(word))?;
+        let option = text.starts_with('-');
+        let shut = |path: &&String| matches!(place::zone(path, self.scope), Zone::Home | Zone::Memex);
+        // Of a word that is no option only the whole counts, of an option what may be its value: parts of words are
+        // candidates for secrets besides.
+        let path = if option {
+            word.resolved.iter().find(shut).filter(|_| text.contains(['/', '~']))
+        } else {
+            word.resolved.first()
+        }?;
         let concern = match place::zone(path, self.scope) {
             Zone::Home => Some(format!("“{}” lies in somebody's home, outside the project.", clip(path))),
             Zone::Memex => Some(format!("“{}” belongs to the memex, which the shell does not see.", clip(path))),
@@ -462,9 +466,23 @@ impl Look<'_> {
             concerns.push(Concern { matter: Matter::Network, harm: Harm::Dangerous, why });
             return;
         }
-        self.secrets(target, Harm::Catastrophic, concerns);
+        // What is written shows nothing; beyond the project it decides who may come in.
+        let inside = |path: &String| place::zone(path, self.scope) == Zone::Project;
+        let written = redirect.kind == RedirectKind::Write && target.resolved.iter().all(inside);
+        match target.resolved.iter().find_map(|path| place::secret(path, self.scope)).filter(|_| written) {
+            Some(why) => {
+                let why = format!("It writes “{}”, a secret file: {why}.", clip(path));
+                concerns.push(Concern { matter: Matter::Secret, harm: Harm::Dangerous, why });
+            }
+            None => self.secrets(target, Harm::Catastrophic, concerns),
+        }
         match redirect.kind {
-            RedirectKind::Read => self.elsewhere(target, concerns),
+            RedirectKind::Read => {
+                self.elsewhere(target, concerns);
+                if self.wanders() && !path.starts_with('/') && !target.raw.starts_with("<(") {
+                    concerns.push(effect(Harm::Unknown, WANDERS));
+                }
+            }
             RedirectKind::Write if tables::harmless_sink(path) => {}
             RedirectKind::Write => concerns.push(self.written(path, target)),
             RedirectKind::Copy | RedirectKind::Here => {}
@@ -481,6 +499,60 @@ impl Look<'_> {
             None => effect(Harm::Moderate, format!("It writes “{}”.", clip(path))),
         }
     }
+}
+
+const WANDERS: &str = "It changes to a folder that is known only at run time, or in somebody's home, and reads there.";
+
+/// Whether a program shows what stands in its operands.
+fn shows_content(name: &str, args: &[Word]) -> bool {
+    programs::reads_content(name) || layouts::prints_content(name, args)
+}
+
+/// Whether a program that reads may read in the folder in which it runs: a file that is named from there, or, without
+/// any name, all that is in it. What only filters what it is handed reads nothing there.
+fn reads_there(name: &str, words: &[Word], appended: bool) -> bool {
+    const FILTERS: &[&str] = &[
+        "cat",
+        "tac",
+        "nl",
+        "head",
+        "tail",
+        "cut",
+        "paste",
+        "fold",
+        "rev",
+        "expand",
+        "unexpand",
+        "fmt",
+        "pr",
+        "od",
+        "hd",
+        "hexdump",
+        "xxd",
+        "sort",
+        "uniq",
+        "shuf",
+        "wc",
+        "column",
+        "base64",
+        "base32",
+        "md5sum",
+        "sha1sum",
+        "sha256sum",
+        "sha512sum",
+        "cksum",
+        "gzip",
+        "gunzip",
+        "zcat",
+        "xz",
+        "zstd",
+        "strings",
+        "iconv",
+        "less",
+        "more",
+    ];
+    let named = |word: &Word| value(Some(word)).is_none_or(|text| !text.starts_with(['/', '-']));
+    appended || !FILTERS.contains(&name) || words.iter().skip(1).any(named)
 }
 
 fn value(word: Option<&Word>) -> Option<&str> {

@@ -9,6 +9,9 @@ use crate::domain::gate::place::Zone;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// How many changes of the folder are followed.
+const MAX_MOVES: usize = 7;
+
 /// What is found out of a script.
 #[derive(Default)]
 pub(super) struct OfScript {
@@ -85,18 +88,32 @@ impl Look<'_> {
 
     fn wanders_somewhere(&self) -> bool {
         let shut = |path: &String| matches!(place::zone(path, self.scope), Zone::Home | Zone::Memex | Zone::Own);
+        let mut moves = 0;
         self.script.commands.iter().any(|command| {
-            matches!(value(command.words.first()), Some("cd" | "pushd"))
-                && command
-                    .words
-                    .get(1)
-                    .is_none_or(|word| word.value.is_none() || word.glob || word.resolved.iter().any(shut))
+            let words = command.words.iter();
+            let mut words = words.skip_while(|word| matches!(value(Some(word)), Some("command" | "builtin")));
+            if !words.next().is_some_and(|first| matches!(value(Some(first)), Some("cd" | "chdir" | "pushd"))) {
+                return false;
+            }
+            moves += 1;
+            // The survey follows so many changes and no more.
+            let mut folders =
+                words.filter(|word| value(Some(word)).is_none_or(|text| !text.starts_with('-'))).peekable();
+            moves > MAX_MOVES
+                || folders.peek().is_none()
+                || folders.any(|word| word.value.is_none() || word.glob || word.resolved.iter().any(shut))
         })
     }
 
     fn names_secret(&self, command: &CommandFact) -> bool {
         let secret = |path: &String| place::secret(path, self.scope).is_some();
-        command.words.iter().any(|word| word.resolved.iter().any(secret))
+        let mut names = command.words.iter().filter_map(|word| value(Some(word))).map(base_name);
+        let name = names.find(|name| super::tables::NETWORK.contains(name)).unwrap_or("");
+        command
+            .words
+            .iter()
+            .enumerate()
+            .any(|(n, word)| word.resolved.iter().any(secret) && !super::tables::proves(name, &command.words, n))
     }
 
     /// Whether what stands before a command in its pipe reads secrets or the environment, or it names secrets itself.

@@ -36,7 +36,7 @@ pub fn split<'a>(options: &Options, args: &'a [Word]) -> Option<Split<'a>> {
             Step::Unknown => return None,
             Step::Alone => at += 1,
             Step::TakesNext => {
-                args.get(at + 1)?.value.as_deref()?;
+                taken(args.get(at + 1)?)?;
                 at += 2;
             }
         }
@@ -44,32 +44,81 @@ pub fn split<'a>(options: &Options, args: &'a [Word]) -> Option<Split<'a>> {
     Some(Split { rest: args.get(at..).unwrap_or(&[]) })
 }
 
+/// Options and operands, as a program is given them.
+#[derive(Debug, Default)]
+pub struct Given<'a> {
+    /// Letters, in their order.
+    pub letters: String,
+    /// Long names, without dashes and values.
+    pub long: Vec<&'a str>,
+    /// The places of the operands.
+    pub operands: Vec<usize>,
+}
+
+impl Given<'_> {
+    /// Returns whether one of these letters or long names was given.
+    pub fn has(&self, letters: &[char], long: &[&str]) -> bool {
+        self.letters.contains(letters) || self.long.iter().any(|name| long.contains(name))
+    }
+}
+
 /// Reads options that may stand anywhere. Returns the places of the operands; `None` when an option
 /// is not in the table, or a word could turn into an option at run time.
 pub fn operands(options: &Options, args: &[Word]) -> Option<Vec<usize>> {
-    let mut found = Vec::new();
+    given(options, args).map(|given| given.operands)
+}
+
+/// Reads options that may stand anywhere; `None` as with [`operands`].
+pub fn given<'a>(options: &Options, args: &'a [Word]) -> Option<Given<'a>> {
+    let mut found = Given::default();
     let (mut at, mut ended) = (0, false);
     while let Some(word) = args.get(at) {
         let text = word.value.as_deref()?;
-        if word.glob && !ended && text.starts_with(['*', '?', '[']) && !options.short.is_empty() {
-            // A file named `-x` would be read as an option; files of that name are refused elsewhere.
-            found.push(at);
+        // A pattern may match a file named `-x`: the survey looks for one.
+        if ended || word.glob && text.starts_with(['*', '?', '[']) {
+            found.operands.push(at);
             at += 1;
             continue;
         }
-        match read(options, text) {
-            _ if ended => found.push(at),
-            Step::Operand => found.push(at),
+        let step = read(options, text);
+        match step {
+            Step::Operand => found.operands.push(at),
             Step::Unknown if text == "--" => ended = true,
             Step::Unknown => return None,
-            Step::Alone => {}
-            Step::TakesNext => at += 1,
+            Step::Alone | Step::TakesNext => match text.strip_prefix("--") {
+                Some(long) => found.long.push(long.split('=').next().unwrap_or(long)),
+                None => found.letters.extend(letters(options, text)),
+            },
+        }
+        if matches!(step, Step::TakesNext) {
+            at += 1;
+            // Without a value the program refuses to run.
+            args.get(at).map_or(Some(()), taken)?;
         }
         at += 1;
     }
     Some(found)
 }
 
+/// Allows a word as the value of the option before it. What looks like an option itself would be one where the option
+/// takes no value in another program of the same name.
+fn taken(word: &Word) -> Option<()> {
+    let text = word.value.as_deref()?;
+    let rest = text.strip_prefix('-').unwrap_or("");
+    (rest.is_empty() || rest.starts_with(|c: char| c.is_ascii_digit())).then_some(())
+}
+
+/// Returns the letters of a word of options, up to one that takes the rest of it.
+fn letters<'a>(options: &'a Options, text: &'a str) -> impl Iterator<Item = char> + 'a {
+    let mut ended = false;
+    text.chars().skip(1).take_while(move |letter| {
+        let within = !ended;
+        ended |= options.valued.contains(*letter);
+        within
+    })
+}
+
+#[derive(Clone, Copy)]
 enum Step {
     Operand,
     Alone,

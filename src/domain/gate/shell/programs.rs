@@ -35,20 +35,45 @@ pub fn judge(name: &str, args: &[Word], appended: bool, listed: bool) -> Vec<Con
         (Flags::Own(check), _) => check(args, appended && !(listed && name == "test")),
         (Flags::Any, Some(word)) if reads => Some(at_run_time(name, word)),
         (Flags::Any, _) => None,
-        (Flags::But { .. }, Some(word)) if name != "printf" => Some(at_run_time(name, word)),
-        (Flags::But { .. }, _) if appended && !listed && program.operands != Operands::Text && name != "wc" => {
-            Some(format!("“{name}” would be given options that are known only at run time."))
-        }
-        (Flags::But { short, long, valued }, _) => refused_option(name, args, short, long, valued),
-        (Flags::Only(_, _), Some(word)) => Some(at_run_time(name, word)),
+        (Flags::Takes(_) | Flags::Only(_, _), Some(word)) => Some(at_run_time(name, word)),
+        // What counts has no option that does more, whatever it is given.
+        (Flags::Takes(options), None) => match operands(options, args) {
+            _ if appended && !listed && program.operands != Operands::Text && name != "wc" => {
+                Some(format!("“{name}” would be given options that are known only at run time."))
+            }
+            None => Some(unknown_options(name)),
+            Some(_) => None,
+        },
         (Flags::Only(options, most), None) => match operands(options, args) {
             _ if appended => Some(format!("“{name}” would be given options that are known only at run time.")),
-            None => Some(format!("“{name}” is used with options that are not known to read only.")),
-            Some(found) if found.len() > *most => Some(format!("“{name}” would write or set something.")),
+            None => Some(unknown_options(name)),
+            // A pattern is as many operands as it matches.
+            Some(found) if *most < usize::MAX && (found.len() > *most || args.iter().any(|word| word.glob)) => {
+                Some(format!("“{name}” would write or set something."))
+            }
             Some(_) => None,
         },
     };
-    concern(found)
+    concern(found.or_else(|| reaches_out(name, args)))
+}
+
+fn unknown_options(name: &str) -> String {
+    format!("“{name}” is used with options that are not known to read only.")
+}
+
+/// Returns what speaks against words that are no names of files to a program, though they stand where names do.
+fn reaches_out(name: &str, args: &[Word]) -> Option<String> {
+    // `@file` stands for the options in the file.
+    const RESPONDS: &[&str] = &["nm", "objdump", "size", "strings", "readelf", "ar", "addr2line", "c++filt"];
+    const FETCHES: &[&str] = &["pdfinfo", "pdftotext", "cloc", "openssl", "xmllint", "pandoc", "ffprobe", "mediainfo"];
+    let mut texts = args.iter().filter_map(|word| value(Some(word)));
+    if RESPONDS.contains(&name) {
+        return texts
+            .find(|text| text.starts_with('@'))
+            .map(|text| format!("“{name}” takes its options from “{}”.", super::clip(text)));
+    }
+    let fetched = texts.find(|text| FETCHES.contains(&name) && text.contains("://"))?;
+    Some(format!("“{name}” would fetch “{}”.", super::clip(fetched)))
 }
 
 fn concern(found: Option<String>) -> Vec<Concern> {
@@ -286,22 +311,6 @@ const CONTAINERS: &[&str] = &[
     "volume",
     "wait",
 ];
-
-fn refused_option(name: &str, args: &[Word], short: &str, long: &[&str], valued: &str) -> Option<String> {
-    let bad = |text: &str| {
-        if let Some(rest) = text.strip_prefix("--") {
-            let option = rest.split('=').next().unwrap_or(rest);
-            return long.iter().any(|refused| {
-                !option.is_empty() && (refused.starts_with(option) || option.starts_with(&format!("{refused}-")))
-            });
-        }
-        let Some(letters) = text.strip_prefix('-') else { return false };
-        letters.chars().take_while(|letter| !valued.contains(*letter)).any(|letter| short.contains(letter))
-    };
-    let hit =
-        args.iter().filter_map(|word| value(Some(word))).take_while(|text| *text != "--").find(|text| bad(text))?;
-    Some(format!("“{name} {}” does more than read.", super::clip(hit)))
-}
 
 fn by_family(family: &Family, args: &[Word]) -> Option<String> {
     let odd = || format!("“{}” is used in a way that is not known to read only.", family.name);

@@ -1,6 +1,6 @@
 //! Programs that unpack, query or describe files: with which arguments they only show what they find.
 
-use super::options::{Options, operands};
+use super::options::{Options, given, operands};
 use super::value;
 use crate::domain::gate::facts::Word;
 
@@ -14,41 +14,50 @@ pub(super) fn odd(name: &str) -> Option<String> {
     Some(format!("“{name}” is used in a way that is not known to read only."))
 }
 
-/// Packers that write to standard output: asked to, or with nothing but standard input to read.
+const PACKER: Options = Options {
+    short: "cdtlkvqfnN0123456789C",
+    valued: "",
+    long: &[
+        "stdout",
+        "to-stdout",
+        "decompress",
+        "uncompress",
+        "test",
+        "list",
+        "keep",
+        "verbose",
+        "quiet",
+        "fast",
+        "best",
+    ],
+    long_valued: &[],
+};
+
+/// Packers that write to standard output: asked to, or with nothing but standard input to read. Listing and testing
+/// count only where nothing else asks for another mode, since the last one wins.
 pub(super) fn packer(args: &[Word], appended: bool) -> Option<String> {
-    const PACKER: Options = Options {
-        short: "cdtlkvqfnNe0123456789C",
-        valued: "",
-        long: &[
-            "stdout",
-            "to-stdout",
-            "decompress",
-            "uncompress",
-            "test",
-            "list",
-            "keep",
-            "verbose",
-            "quiet",
-            "fast",
-            "best",
-        ],
-        long_valued: &[],
-    };
-    let keeps = args.iter().filter_map(|word| value(Some(word))).any(|text| {
-        matches!(text, "--stdout" | "--to-stdout" | "--list" | "--test")
-            || (!text.starts_with("--")
-                && text.strip_prefix('-').is_some_and(|letters| letters.contains(['c', 'l', 't'])))
-    });
-    let Some(found) = operands(&PACKER, args).filter(|_| !appended) else {
-        return Some("It replaces files by packed or unpacked ones.".to_string());
-    };
-    (!keeps && !found.is_empty()).then(|| "It replaces files by packed or unpacked ones.".to_string())
+    packs(args, appended, &['l', 't'], &["list", "test"])
 }
 
-/// `lz4` takes a second operand for what it writes.
+/// As [`packer`], of those for which the letter of listing means something else.
+pub(super) fn packer_without_list(args: &[Word], appended: bool) -> Option<String> {
+    packs(args, appended, &['t'], &["list", "test"])
+}
+
+fn packs(args: &[Word], appended: bool, letters: &[char], long: &[&str]) -> Option<String> {
+    let harmless = given(&PACKER, args).filter(|_| !appended).is_some_and(|found| {
+        let prints = found.has(&['c'], &["stdout", "to-stdout"]);
+        let looks = found.has(letters, long) && !found.has(&['d'], &["decompress", "uncompress"]);
+        prints || looks || found.operands.is_empty()
+    });
+    (!harmless).then(|| "It replaces files by packed or unpacked ones.".to_string())
+}
+
+/// `lz4` takes a second operand for what it writes; a pattern is as many as it matches.
 pub(super) fn packer_of_one(args: &[Word], appended: bool) -> Option<String> {
     let named = args.iter().filter(|word| value(Some(word)).is_some_and(|text| !text.starts_with('-'))).count();
-    if named > 1 { odd("lz4") } else { packer(args, appended) }
+    let several = named > 1 || args.iter().any(|word| word.glob);
+    if several { odd("lz4") } else { packer_without_list(args, appended) }
 }
 
 pub(super) fn ar(args: &[Word], appended: bool) -> Option<String> {
@@ -232,7 +241,10 @@ pub(super) fn openssl(args: &[Word], appended: bool) -> Option<String> {
     let Some(texts) = texts(args).filter(|_| !appended) else { return odd("openssl") };
     let alone =
         |allowed: &[&str], rest: &[&str]| rest.iter().all(|text| !text.starts_with('-') || allowed.contains(text));
+    // What stands before a colon says where from: the network, or a module that is loaded.
+    let fetches = !matches!(texts.first(), Some(&("ciphers" | "list"))) && texts.iter().any(|text| text.contains(':'));
     let fine = match texts.as_slice() {
+        _ if fetches => false,
         ["version", rest @ ..] => rest.iter().all(|text| matches!(*text, "-a" | "-v" | "-d")),
         ["x509", rest @ ..] => {
             rest.contains(&"-noout")
@@ -331,7 +343,8 @@ pub(super) fn rpm(args: &[Word], appended: bool) -> Option<String> {
     if operands(&RPM, args).is_some() && asks && plain && !appended { None } else { odd("rpm") }
 }
 
-/// Pagers show their files and end when nobody sits before them; `+command` and log files are refused.
+/// Pagers show their files and end when nobody sits before them; `+command` and log files are refused. A number ends
+/// where its digits do and a text at a dollar sign, and the next option begins there, in the same word.
 pub(super) fn pager(args: &[Word], appended: bool) -> Option<String> {
     const PAGER: Options = Options {
         short: "NSRFXEeiIMmnrsQqgGdfu",
@@ -348,8 +361,32 @@ pub(super) fn pager(args: &[Word], appended: bool) -> Option<String> {
         long_valued: &["pattern", "tabs"],
     };
     let Some(found) = operands(&PAGER, args).filter(|_| !appended) else { return odd("less") };
-    let commands =
-        found.iter().filter_map(|n| args.get(*n).and_then(|word| value(Some(word)))).any(|text| text.starts_with('+'));
+    let Some(texts) = texts(args) else { return odd("less") };
+    let commands = found.iter().filter_map(|n| texts.get(*n)).any(|text| text.starts_with('+'));
+    let mut words = texts.iter();
+    let mut ended = false;
+    while let Some(word) = words.next().filter(|_| !ended) {
+        ended = *word == "--";
+        let Some(rest) = word.strip_prefix('-').filter(|_| !ended) else { continue };
+        let (name, inline) = match rest.strip_prefix('-') {
+            Some(long) => {
+                let (name, inline) = long.split_once('=').unwrap_or((long, ""));
+                (name.chars().next().filter(|_| PAGER.long_valued.contains(&name)), inline)
+            }
+            None => {
+                let at = rest.find(|c| PAGER.valued.contains(c)).unwrap_or(rest.len());
+                let (_, valued) = rest.split_at(at);
+                (valued.chars().next(), valued.get(1..).unwrap_or(""))
+            }
+        };
+        let Some(name) = name else { continue };
+        let text = if inline.is_empty() { words.next().copied().unwrap_or("") } else { inline };
+        let number = text.chars().all(|c| c.is_ascii_digit() || matches!(c, ',' | '.'));
+        let ends = if name == 'p' { text.contains('$') } else { !number };
+        if ends {
+            return odd("less");
+        }
+    }
     if commands { odd("less") } else { None }
 }
 

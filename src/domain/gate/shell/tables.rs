@@ -1,5 +1,7 @@
 //! Names of variables, devices and programs that the shell judge knows.
 
+use crate::domain::gate::facts::Word;
+
 /// Programs that reach this Emacs, this agent, or what starts things for the user.
 pub const OURS: &[&str] = &["emacsclient", "passepartout", "passepartout-run"];
 
@@ -72,6 +74,28 @@ pub const NETWORK: &[&str] = &[
 
 /// Programs that copy content somewhere, so that naming a secret among their files gives it away.
 pub const COPIES: &[&str] = &["install", "dd", "xxd", "less", "more", "tee", "gpg", "scp", "sftp"];
+
+/// Options behind which a program that connects finds what proves who one is, or who the other is: it uses that, and shows
+/// it to nobody.
+const PROOFS: &[(&[&str], &[&str])] = &[
+    (&["ssh", "scp", "sftp", "mosh", "autossh", "sshfs"], &["-i", "-F"]),
+    (&["curl"], &["--cacert", "--cert", "-E", "--key", "--proxy-cacert"]),
+    (&["wget", "wget2"], &["--ca-certificate", "--certificate", "--private-key"]),
+    (&["grpcurl"], &["-cacert", "-cert", "-key"]),
+];
+
+/// Returns whether the word at a place is such a proof: behind its option, or in one word with it.
+pub fn proves(name: &str, words: &[Word], at: usize) -> bool {
+    let text = |n: usize| words.get(n).and_then(|word| word.value.as_deref()).unwrap_or("");
+    let before = at.checked_sub(1).map_or("", text);
+    PROOFS.iter().filter(|(names, _)| names.contains(&name)).any(|(_, options)| {
+        options.iter().any(|option| {
+            let glued = text(at).strip_prefix(option);
+            before == *option
+                || glued.is_some_and(|rest| rest.starts_with('=') || option.len() == 2 && !rest.is_empty())
+        })
+    })
+}
 
 /// Programs that turn one text into another, so that names hidden in it come out behind them.
 pub const DECODERS: &[&str] = &[
@@ -174,6 +198,10 @@ fn means_something(name: &str) -> bool {
         "TZ",
         "FPATH",
         "IGNOREEOF",
+        // What is given to these is worked out as a sum.
+        "RANDOM",
+        "SRANDOM",
+        "LINENO",
     ];
     const STARTS: &[&str] = &[
         "BASH",

@@ -140,6 +140,9 @@ pub(super) fn pandoc(args: &[Word], appended: bool) -> Option<String> {
     };
     let Some(found) = operands(&PANDOC, args).filter(|_| !appended) else { return odd("pandoc") };
     let texts = || args.iter().filter_map(|word| value(Some(word)));
+    if !texts().any(|text| text == "--sandbox") && !is_markdown(args, &found) {
+        return Some("“pandoc” reads what a text of this kind includes, unless “--sandbox” forbids it.".to_string());
+    }
     // A notation that is no plain name is a script.
     let script = texts().any(|text| text.contains(".lua") || text.contains("://"));
     let whole = texts().any(|text| matches!(text, "pdf" | "docx" | "odt" | "epub" | "pptx"));
@@ -163,6 +166,26 @@ pub(super) fn pandoc(args: &[Word], appended: bool) -> Option<String> {
             && short.is_none_or(|rest| rest.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '+')))
     });
     if found.len() <= 16 && !script && !whole && named && inline { None } else { odd("pandoc") }
+}
+
+/// Whether pandoc reads nothing but Markdown, which includes no other file: said so, by the names of its files, or, as
+/// without a word of either, by default.
+fn is_markdown(args: &[Word], files: &[usize]) -> bool {
+    let plain = |text: &str| ["markdown", "gfm", "commonmark"].iter().any(|name| text.starts_with(name));
+    let texts: Vec<&str> = args.iter().filter_map(|word| value(Some(word))).collect();
+    let readers = texts.iter().enumerate().filter_map(|(n, text)| match *text {
+        "-f" | "-r" | "--from" | "--read" => texts.get(n + 1).copied(),
+        _ => {
+            let long = ["--from=", "--read="].iter().find_map(|long| text.strip_prefix(long));
+            long.or_else(|| text.strip_prefix("-f").or_else(|| text.strip_prefix("-r")).filter(|rest| !rest.is_empty()))
+        }
+    });
+    let readers: Vec<&str> = readers.collect();
+    let named = |n: &usize| texts.get(*n).is_some_and(|text| text.ends_with(".md") || text.ends_with(".markdown"));
+    match readers.is_empty() {
+        true => files.iter().all(named),
+        false => readers.into_iter().all(plain),
+    }
 }
 
 /// What stands in pictures: a few options, tags by their plain names, and files. A name that begins like an option that

@@ -62,6 +62,12 @@ impl<'a> Walk<'a> {
             }
             stack.extend(named_children(node).into_iter().rev());
         }
+        if self.odd_names {
+            // Which one is given a value is not known: it may be any.
+            self.variables.values_mut().for_each(|variable| {
+                (variable.opaque, variable.lost, variable.number) = (true, true, false);
+            });
+        }
         for name in ["HOME", "PWD"] {
             if let Some(variable) = self.variables.get_mut(name) {
                 // Where it is not set anew it has the value that it had before.
@@ -173,23 +179,46 @@ impl<'a> Walk<'a> {
     /// Names that `read` fills; where from is known when it is visited.
     fn commanded(&mut self, node: Node<'a>) {
         let children = named_children(node);
-        let name = children.iter().find(|child| child.kind() == "command_name").map(|name| self.slice(*name));
-        if !matches!(name, Some("read" | "mapfile" | "readarray" | "getopts" | "printf" | "let" | "wait")) {
+        let Some(name) = children.iter().find(|child| child.kind() == "command_name") else { return };
+        // Taken as the shell takes it: with its quotes and backslashes off.
+        let name = self.word(*name).value;
+        let name = name.as_deref().unwrap_or("");
+        if !matches!(name, "read" | "mapfile" | "readarray" | "getopts" | "printf" | "let" | "wait") {
             return;
         }
         for child in children {
-            let text = self.slice(child).trim_matches(['"', '\'']);
+            if !Self::is_argument(child) {
+                continue;
+            }
+            let Some(text) = self.word(child).value else {
+                // What is printed, or asked with, is no name; what stands where a name may, is one that is not known.
+                self.odd_names |= name != "printf";
+                continue;
+            };
             let base = text.split(['[', '=']).next().unwrap_or("");
-            if name == Some("let") {
+            if name == "let" {
                 // A sum may give a value to any name in it.
-                names(text).for_each(|(name, _)| self.opaque(name, None, false));
-            } else if name == Some("read") && child.kind() != "command_name" && !base.is_empty() {
+                names(&text).for_each(|(name, _)| self.opaque(name, None, false));
+            } else if name == "read" && !base.is_empty() {
                 let variable = self.variables.entry(base.to_string()).or_default();
                 (variable.opaque, variable.number) = (true, false);
             } else {
                 self.opaque(base, None, false);
             }
         }
+    }
+
+    /// Whether a part of a command is an argument of its program.
+    fn is_argument(child: Node<'_>) -> bool {
+        !matches!(
+            child.kind(),
+            "command_name"
+                | "variable_assignment"
+                | "comment"
+                | "file_redirect"
+                | "heredoc_redirect"
+                | "herestring_redirect"
+        )
     }
 
     /// Notes where `read` takes its lines from: a pipe, or what is not known.
@@ -264,7 +293,7 @@ impl<'a> Walk<'a> {
         }
         match name {
             "HOME" => Some((self.known.home.to_string(), false)),
-            "PWD" => Some((self.known.folder.to_string(), false)),
+            "PWD" if !self.moves => Some((self.known.folder.to_string(), false)),
             _ => None,
         }
     }
@@ -282,6 +311,18 @@ impl<'a> Walk<'a> {
     pub(super) fn sources(&self, text: &str) -> Option<&[usize]> {
         let variable = self.variables.get(plain_name(text)?)?;
         (variable.opaque && !variable.lost && variable.texts.is_empty()).then_some(&variable.from)
+    }
+
+    /// Whether all that a variable may hold is one word that is no test of its own.
+    pub(super) fn is_one_word(&self, text: &str) -> bool {
+        let variable = plain_name(text).and_then(|name| self.variables.get(name));
+        let plain = |(text, glob): &(String, bool)| {
+            !glob
+                && !text.starts_with('-')
+                && !text.contains(char::is_whitespace)
+                && !text.contains(['*', '?', '[', '`'])
+        };
+        variable.is_some_and(|variable| variable.number || !variable.opaque && variable.texts.iter().all(plain))
     }
 
     /// Whether `$name` is a number; which one makes no difference to what a command does.
@@ -350,7 +391,7 @@ pub(super) fn yields_number(text: &str) -> bool {
     let Some(inner) = inner.or_else(|| text.strip_prefix('`').and_then(|rest| rest.strip_suffix('`'))) else {
         return false;
     };
-    if inner.contains([';', '&', '\n', '`', '(', ')', '{', '\\']) {
+    if inner.contains([';', '&', '\n', '`', '(', ')', '{', '\\', '#']) || inner.contains("||") {
         return false;
     }
     // A pipe inside quotes cuts a word short, which then is none of these.
@@ -447,7 +488,14 @@ mod tests {
         for fine in ["$(wc -l < x)", "$(ls | wc -l)", "`nproc`", "$(date +%s)", "$(ls | grep -c x)", "$(seq 1 3)"] {
             assert!(yields_number(fine), "{fine}");
         }
-        for odd in ["$(cat x)", "$(cat x; ls | wc -l)", "$(echo 'a | wc -l')", "$(wc -l x)", "$(cat x && nproc)"] {
+        for odd in [
+            "$(cat x)",
+            "$(cat x; ls | wc -l)",
+            "$(echo 'a | wc -l')",
+            "$(wc -l x)",
+            "$(cat x && nproc)",
+            "$(cat x || nproc)",
+        ] {
             assert!(!yields_number(odd), "{odd}");
         }
     }

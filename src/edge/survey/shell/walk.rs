@@ -14,6 +14,8 @@ use tree_sitter::Node;
 const MAX_COMMANDS: usize = 2_000;
 /// From how many words on a command is read in one way only, whatever its variables hold.
 const MAX_WORDS: usize = 10_000;
+/// Programs that change the folder of the shell.
+const FOLDERS: &[&str] = &["cd", "chdir", "pushd", "popd"];
 /// What is said then.
 const TOO_MANY_WORDS: &str = "The command has more words than are read in every way.";
 
@@ -42,6 +44,10 @@ pub(super) struct Walk<'a> {
     pub(super) variables: BTreeMap<String, Variable>,
     /// The pipelines of substitutions, by their nodes.
     pub(super) outputs: BTreeMap<usize, usize>,
+    /// Whether a program gives values to variables whose names are known only at run time.
+    pub(super) odd_names: bool,
+    /// Whether the script changes its folder.
+    pub(super) moves: bool,
     /// What variables hold in the reading of a command that is being made.
     pub(super) way: Way,
 }
@@ -79,10 +85,13 @@ pub(super) fn may_give(text: &str) -> bool {
 impl<'a> Walk<'a> {
     pub(super) fn new(text: &'a str, known: &'a Known<'a>, script: &'a mut ScriptFact) -> Walk<'a> {
         let (variables, outputs) = (BTreeMap::new(), BTreeMap::new());
-        Walk { text, known, script, pipelines: 0, words: 0, has: Has::of(text), variables, outputs, way: Way::new() }
+        let has = Has::of(text);
+        let (odd_names, moves, way) = (false, false, Way::new());
+        Walk { text, known, script, pipelines: 0, words: 0, has, variables, outputs, odd_names, moves, way }
     }
 
     fn run(mut self, root: Node<'a>) {
+        self.moves = self.has.substitutes && self.text.contains("PWD") && self.changes_folder(root);
         if self.has.gives {
             self.collect(root);
         }
@@ -97,6 +106,23 @@ impl<'a> Walk<'a> {
         self.script.commands.sort_by_key(|command| (command.pipeline, command.stage));
     }
 
+    /// Whether a word anywhere is that of a program that changes the folder, or could be one.
+    fn changes_folder(&mut self, root: Node<'a>) -> bool {
+        let mut stack = vec![root];
+        while let Some(node) = stack.pop() {
+            if node.kind() == "command" {
+                for part in named_children(node).into_iter().filter(|part| !part.kind().ends_with("redirect")) {
+                    let text = self.word(part).value;
+                    if text.as_deref().map_or(part.kind() == "command_name", |text| FOLDERS.contains(&text)) {
+                        return true;
+                    }
+                }
+            }
+            stack.extend(named_children(node));
+        }
+        false
+    }
+
     fn visit(&mut self, node: Node<'a>, place: Option<Place>, stack: &mut Vec<(Node<'a>, Option<Place>)>) {
         if is_odd(node, self.text) {
             self.unknown(ODD);
@@ -107,6 +133,10 @@ impl<'a> Walk<'a> {
         match node.kind() {
             "program" | "list" | "compound_statement" | "subshell" | "do_group" | "if_statement" | "elif_clause"
             | "else_clause" | "while_statement" | "case_statement" | "case_item" | "negated_command" => {
+                let sum = node.kind() == "compound_statement" && self.slice(node).starts_with("((");
+                if sum && !self.arithmetic_is_plain(self.slice(node)) {
+                    self.unknown("Arithmetic on variables can run commands.");
+                }
                 if self.has.ampersand && has_token(node, "&") {
                     self.script.background = true;
                 }
@@ -168,13 +198,23 @@ impl<'a> Walk<'a> {
                 let place = self.outputs.get(&node.id()).map(|pipeline| Place { pipeline: *pipeline, stage: 0 });
                 self.push(node, place, stack);
             }
+            "array" => {
+                // Where an element stands is worked out as a sum.
+                let placed = |text: &str| {
+                    let place = text.strip_prefix('[').and_then(|rest| rest.split_once("]="));
+                    place.is_some_and(|(place, _)| !is_number(place))
+                };
+                if named_children(node).into_iter().any(|part| placed(self.slice(part))) {
+                    self.unknown("Arithmetic on variables can run commands.");
+                }
+                self.push(node, place, stack);
+            }
             "string"
             | "concatenation"
             | "word"
             | "raw_string"
             | "ansi_c_string"
             | "translated_string"
-            | "array"
             | "brace_expression"
             | "simple_expansion"
             | "string_content"
@@ -450,10 +490,66 @@ impl<'a> Walk<'a> {
         let text = self.slice(node);
         let sums = text.starts_with("((") && !self.arithmetic_is_plain(text);
         let compares = text.starts_with("[[") && !self.comparisons_are_plain(node);
-        let names_variable = text.split_whitespace().any(|word| matches!(word, "-v" | "-R"));
+        // Brackets and operators may stand beside it without a blank.
+        let mut words = text.split(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | '|' | '&' | '!'));
+        let names_variable = words.any(|word| matches!(word, "-v" | "-R"));
         if sums || compares || names_variable {
             self.unknown("Arithmetic on variables can run commands.");
         }
+        if !text.starts_with("((") && !text.starts_with("[[") && !self.words_are_plain(node) {
+            self.unknown("What is tested is known only at run time, and could be a test that runs commands.");
+        }
+    }
+
+    /// `[ $x ]`: a text that is known only at run time could be `-v` and a name that is worked out. In quotes it is one
+    /// word, and does no harm as long as no other such word stands beside it.
+    fn words_are_plain(&self, root: Node<'a>) -> bool {
+        let mut before = false;
+        let mut stack = vec![root];
+        while let Some(node) = stack.pop() {
+            let children = children_of(node, |_| true);
+            let inner = matches!(
+                node.kind(),
+                "test_command"
+                    | "unary_expression"
+                    | "binary_expression"
+                    | "parenthesized_expression"
+                    | "negated_command"
+            );
+            if inner {
+                stack.extend(children.into_iter().rev());
+                continue;
+            }
+            let open = self.is_open(node);
+            if open.is_some_and(|quoted| !quoted || before) {
+                return false;
+            }
+            before = open.is_some();
+        }
+        true
+    }
+
+    /// Whether a word holds what is known only at run time: with `true` all of that stands in quotes.
+    fn is_open(&self, word: Node<'a>) -> Option<bool> {
+        let mut found = None;
+        let mut stack = vec![(word, false)];
+        while let Some((node, quoted)) = stack.pop() {
+            match node.kind() {
+                "simple_expansion" | "expansion" if self.is_one_word(self.slice(node)) => {}
+                "simple_expansion" | "expansion" if matches!(self.slice(node), "$#" | "$?" | "$$" | "$!") => {}
+                "simple_expansion" | "expansion" if self.slice(node).starts_with("${#") => {}
+                "command_substitution" if yields_number(self.slice(node)) => {}
+                "arithmetic_expansion" => {}
+                "simple_expansion" | "expansion" | "command_substitution" | "process_substitution" => {
+                    found = Some(found.unwrap_or(true) && quoted);
+                }
+                _ => {
+                    let quoted = quoted || node.kind() == "string";
+                    stack.extend(named_children(node).into_iter().map(|child| (child, quoted)));
+                }
+            }
+        }
+        found
     }
 
     /// `[[ a -eq b ]]` works both sides out: they must be numbers.
