@@ -3,6 +3,7 @@
 //! Pure judgements on canonical paths. Names are compared without regard to case, since
 //! some file systems make no difference, and without the suffixes of copies and backups.
 
+mod copies;
 mod glob;
 mod guarded;
 mod secret;
@@ -10,7 +11,7 @@ mod tables;
 
 pub use glob::matches;
 pub use guarded::guarded;
-pub use secret::{kept_by_a_program, pattern_may_be_secret, secret, secret_name};
+pub use secret::{kept_by_a_program, lies_as_in_a_home, pattern_may_be_secret, secret, secret_name};
 
 use crate::domain::org::is_org;
 use crate::domain::scope::Scope;
@@ -63,7 +64,7 @@ pub fn of_another(path: &str, scope: &Scope) -> bool {
 
 /// Returns whether a file is named as Org files, their archives, backups and copies are.
 pub fn holds_notes(path: &str) -> bool {
-    secret::plain_forms(path.rsplit('/').next().unwrap_or(path)).iter().any(|form| is_org(form))
+    copies::in_any_form(&secret::small(path.rsplit('/').next().unwrap_or(path)), is_org)
 }
 
 /// Returns whether a canonical path is a root or lies below it.

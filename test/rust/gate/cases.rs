@@ -218,6 +218,15 @@ fn secrets_and_our_own_things_are_out_of_reach_of_commands() {
 #[test]
 fn files_are_judged_where_they_lead() {
     let world = World::new();
+    // An example for all, and somebody's own.
+    for (path, mode) in [("examples/.aws/config", 0o644), ("dotfiles/.aws/config", 0o600), ("dotfiles/.kube/x", 0o640)]
+    {
+        let path = std::path::Path::new(&world.scope.project).join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, "x\n").unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(mode);
+        std::fs::set_permissions(&path, mode).unwrap();
+    }
     check(
         &world,
         "read-file",
@@ -232,6 +241,10 @@ fn files_are_judged_where_they_lead() {
             "/etc/hosts",
             "keys/id_rsa.pub",
             ".env.example",
+            "src/credentials_old.rs",
+            "src/secrets-sync.ts",
+            "examples/.ssh/config",
+            "examples/.aws/config",
             "https://example.org/a",
         ],
     );
@@ -260,6 +273,25 @@ fn files_are_judged_where_they_lead() {
             "/:~/.ssh/id_rsa",
             "secrets.yaml",
             "c:/Users/a/.env",
+            // Copies, whoever made them.
+            "old/.netrc.~3~",
+            ".pgpass.un~",
+            ".npmrc.swn",
+            "credentials,v",
+            "id_ed25519 (2)",
+            "id_rsa copy 3",
+            ".env - Kopie",
+            ".env (Kopie 3)",
+            "secrets.json.sync-conflict-20240501-101500-AB12CD3",
+            "credentials (1).json",
+            "secrets - Copy.yaml",
+            ".git-credentials.tar.zst",
+            "wallet.dat.dpkg-dist",
+            "old_.authinfo",
+            "Copy of server.pem",
+            "2024-05-01-credentials.json",
+            "dotfiles/.ssh/work",
+            "dotfiles/.gnupg/x.conf",
         ],
     );
     check(
@@ -280,6 +312,8 @@ fn files_are_judged_where_they_lead() {
             "/dev/sda",
             "~/documents/diary.txt",
             "\u{430}bc.txt",
+            "dotfiles/.aws/config",
+            "dotfiles/.kube/x",
         ],
     );
 }

@@ -71,6 +71,7 @@ fn one(case: &Case<'_>, path: &PathFact) -> Verdict {
         _ if !inside(case, path) && place::kept_by_a_program(&path.resolved, case.scope) => {
             "a program keeps its settings or data there, and often keys with them"
         }
+        _ if private_here(case, path) => "only its owner may read it, and it lies as keys and accounts lie in a home",
         _ if elsewhere(case, path) => "only its owner may read it, and it lies outside memex and project",
         (
             PathForm::Plain | PathForm::Web,
@@ -89,6 +90,11 @@ fn harmless_device(path: &str) -> bool {
 /// Outside memex and project, only what everybody on the machine may read is read unasked.
 fn elsewhere(case: &Case<'_>, path: &PathFact) -> bool {
     !inside(case, path) && !path.shared && path.kind != FileKind::Missing
+}
+
+/// A project has files that are named like those of a home as examples; one that others may not read is no example.
+fn private_here(case: &Case<'_>, path: &PathFact) -> bool {
+    inside(case, path) && !path.shared && path.kind == FileKind::File && place::lies_as_in_a_home(&path.resolved)
 }
 
 fn inside(case: &Case<'_>, path: &PathFact) -> bool {

@@ -1,7 +1,8 @@
 //! Which files run, or decide what runs, without being asked: writing them is more than writing a file.
 
+use super::copies::in_any_form;
 use super::glob::Patterns;
-use super::secret::{plain_forms, small};
+use super::secret::small;
 use super::{Zone, zone};
 use crate::domain::scope::Scope;
 use std::sync::LazyLock;
@@ -17,7 +18,7 @@ pub(super) fn prepare() {
 pub fn guarded(path: &str, scope: &Scope) -> Option<&'static str> {
     let lower = small(path);
     let base = lower.rsplit('/').next().unwrap_or("");
-    if plain_forms(base).iter().any(|form| NAMES.fit(form)) {
+    if in_any_form(base, |form| NAMES.fit(form)) {
         return Some("such a file runs, or decides what runs, when somebody opens or builds its folder");
     }
     let anchored = format!("{lower}/");

@@ -1,5 +1,6 @@
 //! Which paths name secrets: by the place they lie in, or by their name alone.
 
+use super::copies::in_any_form;
 use super::glob::{Patterns, matches};
 use super::is_below;
 use super::tables::{CERTIFICATES, COMMON_NAMES, OPEN_NAMES, SECRET_HOME, SECRET_NAMES, SECRET_SYSTEM};
@@ -74,6 +75,17 @@ pub fn kept_by_a_program(path: &str, scope: &Scope) -> bool {
     rest.contains('/') && (stored || data && KEPT_STEMS.iter().any(|kept| named(kept)))
 }
 
+/// Returns whether a file lies below some folder as secrets lie below a home: `dotfiles/.aws/config`. Projects have such
+/// files as examples, too; which of them is private, its mode tells.
+pub fn lies_as_in_a_home(path: &str) -> bool {
+    let lower = small(path);
+    let hidden = lower.match_indices("/.").take(DEPTH).filter_map(|(at, _)| lower.get(at + 1..));
+    hidden.into_iter().any(|rest| HOME.fit(rest) || in_any_form(rest, |form| HOME.fit(form)))
+}
+
+/// How many hidden folders of a path are looked at.
+const DEPTH: usize = 16;
+
 /// How programs name what they keep, without the kind of file.
 const KEPT_STEMS: &[&str] = &[
     "config",
@@ -115,17 +127,33 @@ pub fn secret_name(path: &str) -> Option<&'static str> {
     if parts().skip(1).any(|part| matches!(part, "private-keys-v1.d" | ".gnupg" | ".password-store")) {
         return Some("keys or passwords are kept there");
     }
+    if parts().nth(1) == Some(".ssh") && !in_any_form(last, |form| SSH_OPEN.contains(&form)) && !OPEN.fit(last) {
+        return Some("keys are kept there");
+    }
     let thrown_away = || {
         let parts: Vec<&str> = parts().collect();
         COMMON_NAMES.contains(&last) && matches!(parts.as_slice(), [_, "tmp"] | [_, "tmp", "var"])
     };
     let certificate = || CERTIFICATES.iter().any(|folder| lower.starts_with(folder)) && !lower.contains("..");
-    let hit = plain_forms(last).iter().any(|form| !OPEN.fit(form) && NAMES.fit(form));
+    let hit = in_any_form(last, |form| !OPEN.fit(form) && NAMES.fit(form));
     let prose = || last.split_whitespace().count() > 3;
     let vendored = || parts().skip(1).any(|part| matches!(part, "node_modules" | "vendor" | "site-packages"));
     let spared = || (lower.starts_with('/') && thrown_away()) || certificate() || prose() || vendored();
     (hit && !spared()).then_some("its name is that of a file with keys or passwords")
 }
+
+/// What lies beside keys in a folder of SSH and is none.
+const SSH_OPEN: &[&str] = &[
+    "config",
+    "config.d",
+    "known_hosts",
+    "authorized_keys",
+    "environment",
+    "rc",
+    "readme",
+    "readme.txt",
+    "readme.org",
+];
 
 /// Returns whether an unquoted pattern could name a secret file that a plain `*` would not.
 pub fn pattern_may_be_secret(pattern: &str) -> bool {
@@ -220,59 +248,3 @@ fn matches_place(pattern: &str, path: &str) -> bool {
         None => pattern == path,
     }
 }
-
-/// A name, and what is left of it step by step without the marks of copies.
-pub(super) struct Forms<'a> {
-    forms: [&'a str; 8],
-    count: usize,
-}
-
-impl<'a> Forms<'a> {
-    fn add(&mut self, form: &'a str) {
-        if form.is_empty() || self.contains(&form) {
-            return;
-        }
-        if let Some(place) = self.forms.get_mut(self.count) {
-            *place = form;
-            self.count += 1;
-        }
-    }
-}
-
-impl<'a> std::ops::Deref for Forms<'a> {
-    type Target = [&'a str];
-
-    fn deref(&self) -> &[&'a str] {
-        self.forms.get(..self.count).unwrap_or(&[])
-    }
-}
-
-/// Returns a name and what is left of it without the marks of backups, copies, auto-saves and line numbers.
-pub(super) fn plain_forms(name: &str) -> Forms<'_> {
-    let mut forms = Forms { forms: [""; 8], count: 0 };
-    forms.add(name);
-    let trimmed = name.trim_matches(|c: char| c == '#' || c == '~' || c.is_whitespace());
-    // Emacs writes a backup's folders with `!` in place of `/`.
-    let trimmed = trimmed.rsplit('!').next().unwrap_or(trimmed);
-    let cut = trimmed.split(['#', ':']).next().unwrap_or(trimmed);
-    for form in [trimmed, cut] {
-        let mut form = form;
-        // With the name itself these are seven at most.
-        for _ in 0..3 {
-            forms.add(form);
-            let last = form.as_bytes().last();
-            let mut suffixes = BACKUP_SUFFIXES.iter().filter(|suffix| suffix.as_bytes().last() == last);
-            let Some(shorter) = suffixes.find_map(|suffix| form.strip_suffix(suffix)) else { break };
-            form = shorter;
-        }
-        if cut.len() == trimmed.len() {
-            break;
-        }
-    }
-    forms
-}
-
-const BACKUP_SUFFIXES: &[&str] = &[
-    "~", ".bak", ".backup", ".orig", ".old", ".save", ".saved", ".swp", ".swo", ".tmp", ".copy", " copy", "-old",
-    "-backup", "_old", "_backup", ".1", ".gpg", ".age", ".enc", ".gz", ".zip",
-];
