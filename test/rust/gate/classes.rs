@@ -651,7 +651,7 @@ fn lisp_that_looks_at_keys_windows_and_times_is_pure() {
         "(length (buffer-list))",
         "(mapcar (pcase-lambda (`(,k . ,v)) (cons v k)) '((1 . 2)))",
         "(let ((v (make-vector 2 0))) (aset v 0 1) v)",
-        "(with-temp-buffer (insert \"* A\\n\") (org-mode) (org-map-entries #'org-get-heading))",
+        "(with-temp-buffer (insert \"* A\\n\") (org-map-entries #'org-get-heading))",
         "(calendar-nth-named-day 1 0 12 2026)",
         "(map-merge-with 'list #'+ '((a . 1)) '((a . 2)))",
     ];

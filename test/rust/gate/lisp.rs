@@ -54,6 +54,27 @@ const HARMFUL: &[&str] = &[
     "(cl-flet ((touch (x) (touch x))) (touch 1))",
     "(let ((forward-sexp-function 'touch)) (with-temp-buffer (forward-sexp)))",
     "(let ((standard-output 'touch)) (print 1))",
+    // Variables that no ending tells apart.
+    "(let ((thing-at-point-provider-alist '((mine . touch)))) (thing-at-point 'mine))",
+    "(let ((parse-time-rules '(((0) touch)))) (parse-time-string \"x\"))",
+    "(with-temp-buffer (insert \"[[k:x]]\") (let ((org-link-abbrev-alist '((\"k\" . touch)))) (org-element-context)))",
+    "(mapcar (lambda (org-link-abbrev-alist) (org-element-context)) '(((\"k\" . touch))))",
+    "(dolist (parse-time-rules '((((0) touch)))) (parse-time-string \"x\"))",
+    "(pcase '(((0) touch)) (parse-time-rules (parse-time-string \"x\")))",
+    "(thing-at-point 'existing-filename)",
+    "(mapcar #'thing-at-point '(existing-filename))",
+    // Names of files on other machines: Emacs connects to work them out.
+    "(expand-file-name \"/ssh:far.example:~/x\")",
+    "(expand-file-name \"x\" \"/ssh\\x3a\\ far.example:\")",
+    "(file-relative-name \"/sudo::/x\" \"/y\")",
+    "(file-name-directory (concat \"/ss\" \"h\" (string 58) \"far.example\" (string 58)))",
+    "(mapcar #'abbreviate-file-name '(\"/ssh:far.example:~/x\"))",
+    "(let ((name \"/ssh:far.example:\")) (file-name-as-directory name))",
+    "(thread-first \"/ssh:far.example:~\" (concat \"/x\") expand-file-name)",
+    "(let ((default-directory \"/ssh:far.example:\")) (expand-file-name \"x\"))",
+    // The mode reads the files that a text names, and calls what its links are made with.
+    "(with-temp-buffer (insert \"#+SETUPFILE: /tmp/x\\n\") (org-mode))",
+    "(with-temp-buffer (insert (string 35) \"+LINK: s %(touch)\\n[[s:x]]\") (org-mode) (org-element-context))",
     "(let ((debug-on-error t) (debugger 'touch)) (condition-case nil (error \"x\") ((debug error) 1)))",
     "(lookup-key '(keymap (97 menu-item \"x\" ignore :filter touch)) \"a\")",
     "(with-temp-buffer (insert (propertize \"x\" 'modification-hooks '(touch))) (delete-region 1 2))",
@@ -136,6 +157,10 @@ const PURE: &[&str] = &[
     "(key-binding (kbd \"C-f\"))",
     "(lookup-key (current-global-map) \"a\")",
     "(seq-let (a b) '(1 2) (+ a b))",
+    "(let ((case-fold-search nil) (print-length 3)) (string-match \"A\" \"a\"))",
+    "(thing-at-point 'word t)",
+    "(file-name-base (expand-file-name \"a/b.txt\" default-directory))",
+    "(list \"at: noon\" (file-name-extension \"a.el\"))",
     "(funcall #'assoc 'a '((a . 1)))",
 ];
 

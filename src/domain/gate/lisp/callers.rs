@@ -185,7 +185,7 @@ pub const TYPED: &[(&str, usize)] =
     &[("cl-typep", 1), ("cl-coerce", 1), ("cl-map", 0), ("cl-merge", 0), ("cl-concatenate", 0)];
 
 /// What types are made of that call nothing but Emacs's own predicates.
-const TYPES: &[&str] = &[
+pub static TYPES: Names = Names::new(&[
     "or",
     "and",
     "not",
@@ -215,7 +215,7 @@ const TYPES: &[&str] = &[
     "function",
     "buffer",
     "marker",
-];
+]);
 
 /// Text properties that show something and call nothing.
 const SHOWN: &[&str] = &[
@@ -233,45 +233,50 @@ const SHOWN: &[&str] = &[
 /// Text properties without a dash that are more than a mark.
 const ACTING: &[&str] = &["keymap", "category", "display", "composition", "field", "cursor", "pointer", "intangible"];
 
-/// Variables that steer what functions of Emacs call and are not named like it.
-const STEERING: &[&str] = &[
-    "debugger",
-    "standard-output",
-    "standard-input",
-    "obarray",
-    "features",
-    "buffer-display-table",
-    "find-word-boundary-function-table",
-];
+/// Names without a dash that are variables of Emacs; all its others have one.
+const DASHLESS: &[&str] = &["debugger", "obarray", "features", "noninteractive", "values"];
 
-/// Endings of the names of variables that hold functions, forms or keymaps.
-const STEERING_ENDS: &[&str] = &[
-    "-function",
-    "-functions",
-    "-hook",
-    "-hooks",
-    "-predicate",
-    "-handler",
-    "-handlers",
-    "-filter",
-    "-filters",
-    "-form",
-    "-forms",
-    "-map",
-    "-maps",
-    "-map-alist",
-    "-map-alists",
-    "-handler-alist",
-    "-function-alist",
-    "-functions-alist",
-    "-method",
-    "-methods",
-    "-command",
-    "-commands",
-    "-program",
-    "-reader",
-    "-constituents",
-];
+/// Variables of Emacs that may be bound: they say how something is shown, searched or printed, and name nothing that is
+/// called, opened or started.
+pub static BINDABLE: Names = Names::new(&[
+    "case-fold-search",
+    "case-replace",
+    "search-spaces-regexp",
+    "sentence-end-double-space",
+    "tab-width",
+    "fill-column",
+    "fill-prefix",
+    "left-margin",
+    "indent-tabs-mode",
+    "require-final-newline",
+    "sort-fold-case",
+    "sort-numeric-base",
+    "print-length",
+    "print-level",
+    "print-circle",
+    "print-quoted",
+    "print-escape-newlines",
+    "print-escape-nonascii",
+    "float-output-format",
+    "eval-expression-print-length",
+    "eval-expression-print-level",
+    "inhibit-message",
+    "message-log-max",
+    "message-truncate-lines",
+    "inhibit-read-only",
+    "buffer-read-only",
+    "deactivate-mark",
+    "debug-on-error",
+    "debug-on-quit",
+    "gc-cons-threshold",
+    "json-object-type",
+    "json-array-type",
+    "json-key-type",
+    "json-false",
+    "json-null",
+    "json-encoding-pretty-print",
+    "calendar-week-start-day",
+]);
 
 /// The names of [`CALLERS`].
 pub static CALLING: Names = Names::of_callers(CALLERS);
@@ -309,7 +314,7 @@ pub fn is_data(keyword: &str) -> bool {
 
 /// Returns whether a name is a part of types that call nothing that was not judged.
 pub fn is_type(name: &str) -> bool {
-    TYPES.contains(&name)
+    TYPES.has(name)
 }
 
 /// Returns whether a text property only shows or marks something.
@@ -317,7 +322,8 @@ pub fn is_shown(property: &str) -> bool {
     SHOWN.contains(&property) || !property.contains('-') && !ACTING.contains(&property)
 }
 
-/// Returns whether binding a variable can change what functions of Emacs call.
+/// Returns whether binding a name can change what functions of Emacs do: whether it is a variable of Emacs cannot be told
+/// from a name alone, for every package brings some along.
 pub fn steers(name: &str) -> bool {
-    STEERING.contains(&name) || STEERING_ENDS.iter().any(|end| name.ends_with(end))
+    DASHLESS.contains(&name) || name.contains('-') && !BINDABLE.has(name)
 }

@@ -23,6 +23,9 @@ impl<'a> Walker<'a> {
                 }
                 Some(_) => {}
                 None if tables::PURE.has(name) => {}
+                None if tables::FILES.has(name) => {
+                    self.unknown(format!("“{name}” would be given a name that is known only at run time."));
+                }
                 None => self.named(name),
             },
             Some(Node::List(items)) => match (items.first().and_then(|head| self.symbol(*head)), items.get(1)) {
@@ -136,7 +139,10 @@ impl<'a> Walker<'a> {
             };
             let head = items.first().and_then(|head| self.symbol(*head)).unwrap_or("lambda");
             // Another form would change what the steps before it stand in.
-            let function = tables::PURE.has(head) || callers::CALLING.has(head) || is_local(bound, head);
+            let function = tables::PURE.has(head)
+                || tables::FILES.has(head)
+                || callers::CALLING.has(head)
+                || is_local(bound, head);
             if n > 0 && !function {
                 self.unknown(format!("What “{head}” would do with what it is handed is not known."));
             }

@@ -29,7 +29,7 @@ pub struct Known {
 
 /// Returns the functions that are known to be pure, or to call nothing but what they are handed.
 pub fn known() -> Vec<Known> {
-    let mut names: Vec<_> = tables::PURE.iter().chain(callers::CALLING.iter()).collect();
+    let mut names: Vec<_> = tables::PURE.iter().chain(tables::FILES.iter()).chain(callers::CALLING.iter()).collect();
     names.sort_unstable();
     names.dedup();
     let places = |name: &'static str| callers::places(name).map(|(place, _)| place).collect();

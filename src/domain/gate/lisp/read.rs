@@ -59,6 +59,9 @@ pub struct Forms<'a> {
     pub places: Vec<Range<usize>>,
     /// Whether a text holds `#`, or an escape that could stand for it: some readers run what follows.
     pub marked: bool,
+    /// The texts, in order, that can name a file on another machine: those with a colon, or an escape that could stand
+    /// for one.
+    pub far: Vec<usize>,
 }
 
 impl<'a> Forms<'a> {
@@ -68,6 +71,11 @@ impl<'a> Forms<'a> {
             Some(Node::Symbol(name)) => Some(name),
             _ => None,
         }
+    }
+
+    /// Returns whether the text at an index can name a file on another machine.
+    pub fn is_far(&self, index: usize) -> bool {
+        self.far.binary_search(&index).is_ok()
     }
 
     /// Returns the items of the list that stands at an index.
@@ -201,7 +209,11 @@ impl<'a> Reader<'a> {
                 let end = token::text_end(self.text, self.at + 1);
                 let end =
                     end.ok_or_else(|| self.broken("a string does not end, or an escape in it is not understood"))?;
-                self.forms.marked |= self.text.get(self.at..end).is_some_and(is_marked);
+                let inner = self.text.get(self.at..end).unwrap_or("");
+                self.forms.marked |= is_marked(inner, '#');
+                if is_marked(inner, ':') {
+                    self.forms.far.push(self.forms.nodes.len());
+                }
                 self.close(Node::Text);
                 self.at = end;
             }
@@ -336,9 +348,9 @@ const STRANGE: [char; 10] = [
     '\u{ff07}',
 ];
 
-/// Returns whether a text holds `#`, plain or escaped by its number.
-fn is_marked(text: &str) -> bool {
+/// Returns whether a text holds a sign, plain or escaped by its number.
+fn is_marked(text: &str, sign: char) -> bool {
     let escaped =
         |two: &[u8]| matches!(two, [b'\\', sign] if !matches!(sign, b'"' | b'\\' | b'n' | b't' | b' ' | b'\n'));
-    text.contains('#') || text.as_bytes().windows(2).any(escaped)
+    text.contains(sign) || text.contains('\\') && text.as_bytes().windows(2).any(escaped)
 }

@@ -1,8 +1,9 @@
 //! The pure functions, the forms whose shape is known, and the names that are harmful.
 
 use super::callers;
+use aho_corasick::AhoCorasick;
 use std::collections::HashSet;
-use std::sync::OnceLock;
+use std::sync::{LazyLock, OnceLock};
 
 /// Functions that compute, or look at the current buffer, and change nothing but fresh values.
 pub static PURE: Names = Names::new(&[
@@ -160,10 +161,6 @@ pub static PURE: Names = Names::new(&[
     "point-max-marker",
     "point-min-marker",
     "text-property-not-all",
-    "file-name-sans-versions",
-    "file-name-quote",
-    "file-name-unquote",
-    "file-name-quoted-p",
     "format-proper-list-p",
     "listify-key-sequence",
     "url-build-query-string",
@@ -330,13 +327,7 @@ pub static PURE: Names = Names::new(&[
     "org-element-parent",
     "error-message-string",
     "intern-soft",
-    "expand-file-name",
-    "file-relative-name",
-    "abbreviate-file-name",
     "file-size-human-readable",
-    "file-name-split",
-    "file-name-with-extension",
-    "file-name-parent-directory",
     "url-encode-url",
     "url-filename",
     "url-host",
@@ -430,7 +421,6 @@ pub static PURE: Names = Names::new(&[
     "next-single-property-change",
     "previous-property-change",
     "get-pos-property",
-    "bounds-of-thing-at-point",
     "sentence-at-point",
     "line-end-position",
     "org-element-type-p",
@@ -737,7 +727,6 @@ pub static PURE: Names = Names::new(&[
     "looking-at",
     "looking-at-p",
     "looking-back",
-    "thing-at-point",
     "word-at-point",
     "symbol-at-point",
     "goto-char",
@@ -776,13 +765,6 @@ pub static PURE: Names = Names::new(&[
     "url-unhex-string",
     "encode-coding-string",
     "decode-coding-string",
-    "file-name-nondirectory",
-    "file-name-directory",
-    "file-name-extension",
-    "file-name-sans-extension",
-    "file-name-base",
-    "file-name-as-directory",
-    "directory-file-name",
     "file-name-absolute-p",
     "file-name-concat",
     "message",
@@ -918,6 +900,31 @@ pub static PURE: Names = Names::new(&[
     "line-number-display-width",
 ]);
 
+/// Functions on names of files that look nothing up, save for a name on another machine: for that Emacs connects.
+pub static FILES: Names = Names::new(&[
+    "expand-file-name",
+    "file-relative-name",
+    "abbreviate-file-name",
+    "file-name-split",
+    "file-name-with-extension",
+    "file-name-parent-directory",
+    "file-name-nondirectory",
+    "file-name-directory",
+    "file-name-extension",
+    "file-name-sans-extension",
+    "file-name-sans-versions",
+    "file-name-base",
+    "file-name-as-directory",
+    "directory-file-name",
+    "file-name-quote",
+    "file-name-unquote",
+    "file-name-quoted-p",
+]);
+
+/// What `thing-at-point` may be asked for: of the others some look for files, and some are functions.
+pub const THINGS: &[&str] =
+    &["word", "symbol", "sexp", "list", "defun", "number", "line", "sentence", "paragraph", "whitespace", "page"];
+
 /// Forms whose arguments are all evaluated in turn and that change nothing else.
 pub static PLAIN_FORMS: Names = Names::new(&[
     "benchmark-run",
@@ -994,171 +1001,193 @@ pub static READABLE: Names = Names::new(&[
     "indent-tabs-mode",
 ]);
 
+/// What is reached for: the parts of names that say so, and whole names.
+const HARMS: &[(&str, &[&str], &[&str])] = &[
+    (
+        "a process",
+        &[
+            "process",
+            "shell",
+            "compile",
+            "term-",
+            "eshell",
+            "dired-do",
+            "vc-",
+            "run-program",
+            "launch-program",
+            "ediff-exec",
+            "alien",
+            "tramp",
+            "compilation",
+            "native-comp",
+        ],
+        &[
+            "term",
+            "ansi-term",
+            "vterm",
+            "grep",
+            "rgrep",
+            "lgrep",
+            "find-grep",
+            "compile",
+            "recompile",
+            "gdb",
+            "async-start",
+            "make",
+            "man",
+            "woman",
+            "magit",
+            "call-process-region",
+            "quickload",
+            "load-system",
+        ],
+    ),
+    (
+        "the network",
+        &[
+            "url-",
+            "network",
+            "http",
+            "smtp",
+            "mail",
+            "message-send",
+            "dns-",
+            "socket",
+            "rcirc",
+            "erc-",
+            "gnus",
+            "websocket",
+            "browse-url",
+            "eww",
+            "jabber",
+            "server-",
+            "open-tls",
+            "gnutls",
+            "request",
+            "drakma",
+            "usocket",
+        ],
+        &["plz", "request", "url-retrieve", "dns-query"],
+    ),
+    (
+        "what runs later, or what names mean",
+        &[
+            "advice",
+            "defadvice",
+            "add-hook",
+            "remove-hook",
+            "run-hook",
+            "-hook",
+            "timer",
+            "run-at-time",
+            "run-with",
+            "idle",
+            "after-load",
+            "defalias",
+            "fset",
+            "define-key",
+            "global-set-key",
+            "keymap-set",
+            "custom-set",
+            "symbol-function",
+            "enable-local",
+            "skip-confirm",
+            "sentinel",
+            "set-process-filter",
+            "autoload",
+        ],
+        &[],
+    ),
+    (
+        "evaluation of what was not judged",
+        &[
+            "eval",
+            "byte-code",
+            "macroexpand",
+            "call-interactively",
+            "command-execute",
+            "execute-kbd",
+            "execute-extended",
+            "babel",
+            "org-open",
+            "read-from-string",
+            "intern",
+            "load-file",
+            "load-library",
+            "load-theme",
+            "module-load",
+            "native-compile",
+            "package-",
+            "use-package",
+            "org-link-open",
+            "funcall-interactively",
+        ],
+        &["load", "require", "read", "provide", "use-package", "straight-use-package"],
+    ),
+    (
+        "secrets or the environment",
+        &[
+            "auth-source",
+            "secrets-",
+            "plstore",
+            "epa-",
+            "epg-",
+            "password",
+            "getenv",
+            "setenv",
+            "process-environment",
+            "exec-path",
+            "kill-ring",
+            "auth-info",
+            "netrc",
+        ],
+        &[],
+    ),
+    (
+        "files or other buffers",
+        &[
+            "file",
+            "directory",
+            "delete-",
+            "rename-",
+            "copy-",
+            "write-",
+            "insert-file",
+            "find-file",
+            "save-buffer",
+            "symbolic-link",
+            "trash",
+            "kill-buffer",
+            "visited",
+            "bookmark",
+            "desktop-",
+            "dired",
+            "set-buffer-",
+            "recover-",
+            "revert-",
+        ],
+        &[],
+    ),
+    ("Emacs itself", &["kill-emacs", "suspend", "restart-emacs", "zone", "quit", "exit-", "save-buffers-kill"], &[]),
+];
+
+/// All parts of [`HARMS`], and for each of them which row it is of.
+static PARTS: LazyLock<Option<(AhoCorasick, Vec<usize>)>> = LazyLock::new(|| {
+    let rows = HARMS.iter().enumerate();
+    let parts: Vec<_> = rows.flat_map(|(row, (_, parts, _))| parts.iter().map(move |part| (*part, row))).collect();
+    let finder = AhoCorasick::builder().ascii_case_insensitive(true).build(parts.iter().map(|part| part.0)).ok()?;
+    Some((finder, parts.iter().map(|part| part.1).collect()))
+});
+
 /// What a name reaches for, when it reaches for something harmful.
 pub fn harm(name: &str) -> Option<&'static str> {
-    let base = name.rsplit(':').next().unwrap_or(name).to_lowercase();
-    let lower = name.to_lowercase();
-    let has = |parts: &[&str]| parts.iter().any(|part| lower.contains(part));
-    let is = |names: &[&str]| names.contains(&base.as_str());
-    if has(&[
-        "process",
-        "shell",
-        "compile",
-        "term-",
-        "eshell",
-        "dired-do",
-        "vc-",
-        "run-program",
-        "launch-program",
-        "ediff-exec",
-        "alien",
-        "tramp",
-        "compilation",
-        "native-comp",
-    ]) || is(&[
-        "term",
-        "ansi-term",
-        "vterm",
-        "grep",
-        "rgrep",
-        "lgrep",
-        "find-grep",
-        "compile",
-        "recompile",
-        "gdb",
-        "async-start",
-        "make",
-        "man",
-        "woman",
-        "magit",
-        "call-process-region",
-        "quickload",
-        "load-system",
-    ]) {
-        return Some("a process");
-    }
-    if has(&[
-        "url-",
-        "network",
-        "http",
-        "smtp",
-        "mail",
-        "message-send",
-        "dns-",
-        "socket",
-        "rcirc",
-        "erc-",
-        "gnus",
-        "websocket",
-        "browse-url",
-        "eww",
-        "jabber",
-        "server-",
-        "open-tls",
-        "gnutls",
-        "request",
-        "drakma",
-        "usocket",
-    ]) || is(&["plz", "request", "url-retrieve", "dns-query"])
-    {
-        return Some("the network");
-    }
-    if has(&[
-        "advice",
-        "defadvice",
-        "add-hook",
-        "remove-hook",
-        "run-hook",
-        "-hook",
-        "timer",
-        "run-at-time",
-        "run-with",
-        "idle",
-        "after-load",
-        "defalias",
-        "fset",
-        "define-key",
-        "global-set-key",
-        "keymap-set",
-        "custom-set",
-        "symbol-function",
-        "enable-local",
-        "skip-confirm",
-        "sentinel",
-        "set-process-filter",
-        "autoload",
-    ]) {
-        return Some("what runs later, or what names mean");
-    }
-    if has(&[
-        "eval",
-        "byte-code",
-        "macroexpand",
-        "call-interactively",
-        "command-execute",
-        "execute-kbd",
-        "execute-extended",
-        "babel",
-        "org-open",
-        "read-from-string",
-        "intern",
-        "load-file",
-        "load-library",
-        "load-theme",
-        "module-load",
-        "native-compile",
-        "package-",
-        "use-package",
-        "org-link-open",
-        "funcall-interactively",
-    ]) || is(&["load", "require", "read", "provide", "use-package", "straight-use-package"])
-    {
-        return Some("evaluation of what was not judged");
-    }
-    if has(&[
-        "auth-source",
-        "secrets-",
-        "plstore",
-        "epa-",
-        "epg-",
-        "password",
-        "getenv",
-        "setenv",
-        "process-environment",
-        "exec-path",
-        "kill-ring",
-        "auth-info",
-        "netrc",
-    ]) {
-        return Some("secrets or the environment");
-    }
-    if has(&[
-        "file",
-        "directory",
-        "delete-",
-        "rename-",
-        "copy-",
-        "write-",
-        "insert-file",
-        "find-file",
-        "save-buffer",
-        "symbolic-link",
-        "trash",
-        "kill-buffer",
-        "visited",
-        "bookmark",
-        "desktop-",
-        "dired",
-        "set-buffer-",
-        "recover-",
-        "revert-",
-    ]) {
-        return Some("files or other buffers");
-    }
-    if has(&["kill-emacs", "suspend", "restart-emacs", "zone", "quit", "exit-", "save-buffers-kill"]) {
-        return Some("Emacs itself");
-    }
-    None
+    // Without the table every name is suspect.
+    let Some((finder, rows)) = PARTS.as_ref() else { return Some("what is not known") };
+    let base = name.rsplit(':').next().unwrap_or(name);
+    let part = finder.find_overlapping_iter(name).filter_map(|hit| rows.get(hit.pattern().as_usize()).copied()).min();
+    let whole = HARMS.iter().position(|(_, _, names)| names.iter().any(|known| known.eq_ignore_ascii_case(base)));
+    let row = part.into_iter().chain(whole).min()?;
+    HARMS.get(row).map(|(what, _, _)| *what)
 }
 
 /// What changes the buffer that it stands in: harmless where that is one made for the purpose.
@@ -1190,7 +1219,6 @@ pub const EDITS: &[&str] = &[
     "replace-regexp-in-region",
     "untabify",
     "tabify",
-    "org-mode",
     "narrow-to-region",
     "widen",
     "forward-paragraph",
@@ -1352,7 +1380,7 @@ impl Table {
 }
 
 impl Names {
-    const fn new(listed: &'static [&'static str]) -> Names {
+    pub(super) const fn new(listed: &'static [&'static str]) -> Names {
         Names { listed: Listed::Names(listed), table: OnceLock::new() }
     }
 
@@ -1395,8 +1423,9 @@ impl Names {
 
 /// Builds the tables now, so that no verdict pays for them.
 pub fn prepare() {
-    let callers = [&callers::CALLING, &callers::KEYWORDED, &callers::TYPE_TAKING];
-    for names in [&PURE, &PLAIN_FORMS, &READABLE, &IN_PLACE, &SHARED, &CHANGING].into_iter().chain(callers) {
+    LazyLock::force(&PARTS);
+    let callers = [&callers::CALLING, &callers::KEYWORDED, &callers::TYPE_TAKING, &callers::TYPES, &callers::BINDABLE];
+    for names in [&PURE, &FILES, &PLAIN_FORMS, &READABLE, &IN_PLACE, &SHARED, &CHANGING].into_iter().chain(callers) {
         names.table();
     }
 }

@@ -149,7 +149,7 @@ impl<'a> Walker<'a> {
         for bind in names {
             // Binding a variable of Emacs changes what its functions do.
             if let Some(name) = bind.variable().filter(|name| callers::steers(name)) {
-                self.unknown(format!("“{name}” can change what functions of Emacs call."));
+                self.unknown(format!("“{name}” can be a variable of Emacs that changes what its functions do."));
             }
             inner.push(bind);
         }
@@ -300,6 +300,12 @@ impl<'a> Walker<'a> {
             }
             "pcase-let" | "pcase-let*" => self.pcase_let(args, bound),
             "pcase-dolist" => self.pcase_dolist(args, bound),
+            "thing-at-point" | "bounds-of-thing-at-point"
+                if args.first().is_some_and(|thing| self.is_thing(*thing)) =>
+            {
+                self.values(args, &bound);
+            }
+            _ if tables::FILES.has(name) => self.file_name(name, args, &bound),
             // The name of a mode is looked up, and not worked out.
             "bound-and-true-p"
                 if args.first().and_then(|arg| self.symbol(*arg)).is_some_and(|n| n.ends_with("-mode")) => {}
@@ -356,6 +362,35 @@ impl<'a> Walker<'a> {
                 self.values(args, &bound);
             }
         }
+    }
+
+    /// A function on names of files: one on another machine makes Emacs connect, so that each must be written out.
+    fn file_name(&mut self, name: &str, args: &[usize], bound: &Bound<'a>) {
+        if !args.iter().all(|arg| self.is_near(*arg, bound)) {
+            self.unknown(format!("“{name}” is given a name that can be one on another machine."));
+        }
+        self.values(args, bound);
+    }
+
+    /// Whether a form is a name of a file on this machine: written out without a colon, or made of such names.
+    fn is_near(&self, form: usize, bound: &Bound<'a>) -> bool {
+        match self.node(form) {
+            Some(Node::Text) => !self.forms.is_far(form),
+            Some(Node::Constant) => true,
+            Some(Node::Symbol(name)) => {
+                matches!(&**name, "default-directory" | "buffer-file-name") && !is_bound(bound, name)
+            }
+            Some(Node::List(items)) => items.first().is_none_or(|head| {
+                self.symbol(*head).is_some_and(|name| {
+                    (tables::FILES.has(name) || name == "buffer-file-name") && !is_local(bound, name)
+                })
+            }),
+            _ => false,
+        }
+    }
+
+    fn is_thing(&self, form: usize) -> bool {
+        matches!(self.node(form), Some(Node::Quote(inner)) if self.symbol(*inner).is_some_and(|name| tables::THINGS.contains(&name)))
     }
 
     fn let_form(&mut self, args: &[usize], bound: Bound<'a>, own: Option<Bind<'a>>) {
