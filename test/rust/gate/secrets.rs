@@ -721,3 +721,53 @@ fn passwords_with_signs_around_them_are_found() {
                  lessons winters markets bottles window rivers answers summers networks products";
     assert_eq!(world.verdict("message", json!({"text": words})), "pass");
 }
+
+#[test]
+fn no_text_makes_more_work_than_its_length_allows() {
+    let units = [
+        "eyJ.",
+        "eyJhbGciOiJ.",
+        "eyJ......",
+        "sk-",
+        "hf_",
+        "live_",
+        "key-",
+        "SharedAccessSignature=",
+        "AAAAAAAAAA",
+        "AGE-SECRET-KEY-1",
+        "legal winner thank year wave sausage worth useful legal winner thank yellow ",
+        "seed phrase wallet abandon ability able about above absent absorb abstract ",
+        "-----BEGIN PRIVATE KEY-----\n",
+        "password: ",
+        "password: a1b2c3!x ",
+        "password is it ",
+        "\u{5bc6}\u{7801}\u{ff1a}",
+        "user,password,host\n",
+        "user,password,host-name-01\n",
+        "|password|x1!y2z3|\n",
+        "password,",
+        "password;password,password\n",
+        "pw ",
+    ];
+    for unit in units {
+        let effort = |length: usize| secret::effort(&unit.repeat(length / unit.len() + 1));
+        let (short, long) = (effort(16 * 1024), effort(128 * 1024));
+        assert!(short <= 16 * 1024 * 192, "{unit:?}: {short}");
+        assert!(long <= short * 9 + 64 * 1024, "{unit:?}: {short}, and {long} for eight times as much");
+    }
+    // Dots at the end, which every beginning could count anew.
+    let dots = |n: usize| secret::effort(&format!("{}{}", "eyJ".repeat(n), ".".repeat(n)));
+    assert!(dots(32_000) <= dots(4_000) * 9 + 64 * 1024, "{} {}", dots(4_000), dots(32_000));
+}
+
+#[test]
+fn a_token_is_found_behind_many_that_are_none() {
+    let token = format!("ghp_{}", drawn(BASE62, 36, 3));
+    for before in ["eyJ.".repeat(2_000), "sk-".repeat(2_000), "user,password,host\n".repeat(200)] {
+        let text = format!("{before}{token}");
+        assert!(secret::scan(&text).iter().any(|found| found.kind == "GitHub token"), "{}", &before[..8]);
+    }
+    let rows = "user,password,host\n".repeat(60);
+    let found = secret::scan(&format!("{rows}jo,c0rrect!Horse7,here\n"));
+    assert!(found.iter().any(|finding| finding.kind == "password"), "{found:?}");
+}

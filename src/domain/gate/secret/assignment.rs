@@ -17,9 +17,18 @@ const JUDGED: usize = 8;
 
 /// Returns the secrets of a text that are told by what stands before them.
 pub(super) fn scan(text: &str) -> Vec<Finding> {
-    let mut scan = Scan { text, run: 0, judged: 0, found: Vec::new() };
+    search(text).found
+}
+
+/// Returns how many checksums of seed phrases were worked out.
+pub(super) fn effort(text: &str) -> usize {
+    search(text).seeds.sums
+}
+
+fn search(text: &str) -> Scan<'_> {
+    let mut scan = Scan { text, run: 0, judged: 0, cookies: 0, seeds: Seeds::default(), found: Vec::new() };
     let bytes = text.as_bytes();
-    let (mut run, mut seeds) = (0, Seeds::default());
+    let mut run = 0;
     for (at, byte) in bytes.iter().enumerate() {
         // Most bytes are letters, and no letter is a sign.
         if byte.is_ascii_alphanumeric() || *byte == b'_' {
@@ -33,7 +42,7 @@ pub(super) fn scan(text: &str) -> Vec<Finding> {
             run = at + 1;
         }
         if next.is_ascii_alphabetic() {
-            scan.found.extend(seeds.word(text, at + 1));
+            scan.found.extend(scan.seeds.word(text, at + 1));
         }
         match byte {
             b'=' | b':' => scan.assigned(at),
@@ -49,7 +58,7 @@ pub(super) fn scan(text: &str) -> Vec<Finding> {
     if text.len() - run >= near::LEAST {
         scan.found.extend(near::token(text, run, text.len()));
     }
-    scan.found
+    scan
 }
 
 struct Scan<'a> {
@@ -57,6 +66,9 @@ struct Scan<'a> {
     /// Where the last unquoted value ends, and how often values that end there were judged.
     run: usize,
     judged: usize,
+    /// How far cookies were looked at.
+    cookies: usize,
+    seeds: Seeds,
     found: Vec<Finding>,
 }
 
@@ -297,6 +309,10 @@ impl<'a> Scan<'a> {
 
     /// `Cookie: name=…; name=…`: sessions are as good as passwords.
     fn cookies(&mut self, at: usize) {
+        // A line that names cookies over and over is read once.
+        if at < self.cookies {
+            return;
+        }
         let line = self.text.get(at + 1..).unwrap_or("");
         let line = line.get(
             ..line
@@ -315,6 +331,7 @@ impl<'a> Scan<'a> {
             }
             start += part.len() + 1;
         }
+        self.cookies = start;
     }
 
     /// `getenv("api_token", "value")`, `("user", "password")`: a telling name and a value side by side.
@@ -376,6 +393,10 @@ impl<'a> Scan<'a> {
         let left = self.before(at, 96);
         let Some(open) = left.rfind('<') else { return };
         let inside = left.get(open + 1..).unwrap_or("");
+        // Another sign has closed the element.
+        if inside.contains('>') {
+            return;
+        }
         let name = inside.split(|c: char| c.is_ascii_whitespace()).next().unwrap_or("");
         if name.is_empty() || name.starts_with(['/', '?', '!']) || inside.ends_with('/') || self.byte(at + 1) == b'<' {
             return;
@@ -577,6 +598,10 @@ impl<'a> Scan<'a> {
             }
             return;
         }
+        // Few words are long enough for a secret.
+        if text.len() < 12 || text.contains(['(', '/', '\\', '*']) {
+            return;
+        }
         let said = says(&name).is_some_and(|says| says != Says::Key)
             || ["api", "secret", "access", "private", "auth"]
                 .iter()
@@ -584,11 +609,7 @@ impl<'a> Scan<'a> {
             || word.len() > 6;
         let least = if matches!(&*name, "secret" | "token" | "key") && said { 12 } else { 16 };
         let short = text.len() >= 16 || Counts::of(text).capitals > 0 && Counts::of(text).small > 0;
-        if said
-            && short
-            && !text.contains(['(', '/', '\\', '*'])
-            && (is_random(text, least) || is_uuid(text) && word.contains(['_', '-']))
-        {
+        if said && short && (is_random(text, least) || is_uuid(text) && word.contains(['_', '-'])) {
             self.likely("secret behind a telling word", value.start, text);
         }
     }

@@ -1,8 +1,8 @@
 //! Passwords in command lines, by the program that takes them.
 
 use super::Finding;
-use super::notations::{fills, likely, words};
-use super::prose::{clip, is_password, line_start};
+use super::notations::{fills, likely, raw_words, words};
+use super::prose::{clip, is_password, line_start, unquoted};
 use std::ops::Range;
 
 /// How a program's option holds a password.
@@ -71,7 +71,16 @@ pub(super) fn options(text: &str, hit: Range<usize>, found: &mut Vec<Finding>) {
     }
     let Some((_, table)) = OPTIONS.iter().find(|(program, _)| name.starts_with(program)) else { return };
     let mut waiting: Option<Form> = None;
-    for (at, word) in words(text, hit.end).take(32) {
+    for (at, raw) in raw_words(text, hit.end).take(32) {
+        // Most words are no options.
+        if waiting.is_none() && !raw.starts_with(['-', '/', '"', '\'', '`', '(', '<', '*', '“', '‘', '„', '«']) {
+            continue;
+        }
+        let (skip, word) = unquoted(raw);
+        let at = at + skip;
+        if word.is_empty() {
+            continue;
+        }
         if let Some(form) = waiting.take() {
             found.extend(held(form, at, word));
             continue;

@@ -3,7 +3,7 @@
 use super::more::MORE;
 use super::notations::{ANCHORS, Reader};
 use super::prose::{self, WORDS};
-use super::table::{FORMATS, Format, Letters};
+use super::table::{FORMATS, Format, Letters, MEASURED};
 use super::values::{Counts, ends_in_checksum, is_placeholder};
 use super::{Certainty, Finding};
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
@@ -12,6 +12,9 @@ use std::sync::LazyLock;
 
 /// What begins that is no entry of the table: keys between lines of dashes.
 const KEY_BEGINS: &str = "-----BEGIN ";
+
+/// How many bodies of one run are measured whole.
+const WHOLE: usize = 8;
 
 static FINDER: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
     let prefixes = FORMATS
@@ -41,17 +44,39 @@ pub(super) fn scan(text: &str) -> Vec<Finding> {
         // Without the table nothing is known to be clean.
         return vec![certain("text that could not be searched", 0..text.len())];
     };
-    let mut scan = Scan { text, runs: [(0, 0); Letters::KINDS], found: Vec::new(), covered: 0..0, key_end: None };
+    search(text, finder).found
+}
+
+/// Returns how many bytes were looked at beside the search itself, and how many checksums were worked out.
+pub(super) fn effort(text: &str) -> usize {
+    FINDER.as_ref().map_or(0, |finder| {
+        let scan = search(text, finder);
+        scan.steps + scan.prose.steps()
+    })
+}
+
+/// Searches a text with the table.
+fn search<'a>(text: &'a str, finder: &AhoCorasick) -> Scan<'a> {
+    let mut scan = Scan {
+        text,
+        runs: [(0, 0, 0); Letters::KINDS],
+        found: Vec::new(),
+        covered: 0..0,
+        key_end: None,
+        prose: prose::Prose::default(),
+        steps: 0,
+        sealed: (0, 0),
+    };
     for hit in finder.find_overlapping_iter(text) {
         match Pattern::of(hit.pattern().as_usize()) {
             Pattern::Format(format) => scan.token(format, hit.start(), hit.end()),
             Pattern::Key => scan.private_key(hit.start()),
             Pattern::Mark(mark, shape) => scan.found.extend(around(text, hit.start(), mark.len(), shape)),
             Pattern::Anchor(read) => read(text, hit.start()..hit.end(), &mut scan.found),
-            Pattern::Word(n) => prose::said(text, hit.start()..hit.end(), n, &mut scan.found),
+            Pattern::Word(n) => scan.prose.said(text, hit.start()..hit.end(), n, &mut scan.found),
         }
     }
-    scan.found
+    scan
 }
 
 /// What a hit of the finder stands for.
@@ -84,13 +109,18 @@ impl Pattern {
 
 struct Scan<'a> {
     text: &'a str,
-    /// Where the last run of each set of letters was measured from, and where it ends.
-    runs: [(usize, usize); Letters::KINDS],
+    /// Where the last run of each set of letters was measured from, where it ends, and where the dots at its end begin.
+    runs: [(usize, usize, usize); Letters::KINDS],
     found: Vec<Finding>,
     /// Where the last certain token stands. What begins within it is part of it.
     covered: Range<usize>,
     /// Where the next `-----END` stands, once it was looked for; the length of the text when there is none.
     key_end: Option<usize>,
+    prose: prose::Prose,
+    /// How many bytes of bodies were measured: the work beside the search itself.
+    steps: usize,
+    /// The end of the last run in which bodies were measured whole, and how many were.
+    sealed: (usize, usize),
 }
 
 impl Scan<'_> {
@@ -98,10 +128,9 @@ impl Scan<'_> {
         if self.within(start) || !starts_word(self.text, start, format.prefix) {
             return;
         }
-        let end = self.run_end(body_start, format.letters);
-        let Some(body) = self.text.get(body_start..end) else { return };
-        let trimmed = body.trim_end_matches('.');
-        if trimmed.len() < format.least || trimmed.len() > format.most || !(format.check)(trimmed) {
+        let (end, bare) = self.run_end(body_start, format.letters);
+        let Some(trimmed) = self.text.get(body_start..bare.max(body_start)) else { return };
+        if trimmed.len() < format.least || trimmed.len() > format.most || !(format.check)(self.measured(trimmed, end)) {
             return;
         }
         // `xoxp-572370529330-####`: the rest is crossed out.
@@ -121,19 +150,35 @@ impl Scan<'_> {
         self.covered.start < start && start < self.covered.end
     }
 
-    /// Returns where the run ends in which a place stands. Each run is measured once for each set of letters, so that
-    /// the whole stays linear.
-    fn run_end(&mut self, from: usize, letters: Letters) -> usize {
-        let measured = self.runs.get(letters as usize).copied().unwrap_or((0, 0));
+    /// Returns how much of a body is measured: all of it, unless many beginnings stand in one run, as in no text that
+    /// somebody wrote. The whole stays linear by that.
+    fn measured<'t>(&mut self, body: &'t str, run_end: usize) -> &'t str {
+        if self.sealed.0 != run_end {
+            self.sealed = (run_end, 0);
+        }
+        self.sealed.1 += 1;
+        let most = if self.sealed.1 <= WHOLE { MEASURED } else { 256 };
+        let body = body.get(..most).unwrap_or(body);
+        self.steps += body.len();
+        body
+    }
+
+    /// Returns where the run ends in which a place stands, and where the dots at its end begin. Each run is measured once
+    /// for each set of letters, so that the whole stays linear.
+    fn run_end(&mut self, from: usize, letters: Letters) -> (usize, usize) {
+        let measured = self.runs.get(letters as usize).copied().unwrap_or((0, 0, 0));
         if (measured.0..measured.1).contains(&from) {
-            return measured.1;
+            return (measured.1, measured.2);
         }
         let rest = self.text.as_bytes().get(from..).unwrap_or(&[]);
-        let end = from + rest.iter().position(|byte| !letters.has(*byte)).unwrap_or(rest.len());
-        if let Some(run) = self.runs.get_mut(letters as usize) {
-            *run = (from, end);
+        let length = rest.iter().position(|byte| !letters.has(*byte)).unwrap_or(rest.len());
+        self.steps += length;
+        let dots = rest.get(..length).unwrap_or(&[]).iter().rev().take_while(|byte| **byte == b'.').count();
+        let run = (from, from + length, from + length - dots);
+        if let Some(known) = self.runs.get_mut(letters as usize) {
+            *known = run;
         }
-        end
+        (run.1, run.2)
     }
 
     fn private_key(&mut self, start: usize) {
@@ -229,7 +274,7 @@ const MARKS: [(&str, Mark); 17] = [
 fn around(text: &str, at: usize, mark: usize, shape: &Mark) -> Option<Finding> {
     let (least, most, least_behind, most_behind, kind) = *shape;
     let word = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'-' | b'_');
-    let head = behind(text, at, 128, word);
+    let head = behind(text, at, most + 1, word);
     if !(least..=most).contains(&head.len()) {
         return None;
     }

@@ -10,6 +10,7 @@ mod more;
 mod names;
 mod near;
 mod notations;
+mod odd;
 mod prose;
 mod published;
 mod seed;
@@ -71,6 +72,13 @@ pub fn scan(text: &str) -> Vec<Finding> {
         }
     }
     kept
+}
+
+/// Returns how much work a text makes beside the passes over all its bytes: bytes that are looked at again, and checksums.
+///
+/// It is for tests: it grows with the length of a text and not faster, whatever stands in it.
+pub fn effort(text: &str) -> usize {
+    formats::effort(text) + assignment::effort(text)
 }
 
 /// How often a masked text is masked again; each time removes what an earlier mask uncovered.

@@ -181,13 +181,20 @@ pub(super) fn likely(kind: &'static str, start: usize, value: &str) -> Finding {
 
 /// Returns the words of a line behind a place, with their places, without their quotes.
 pub(super) fn words(text: &str, from: usize) -> impl Iterator<Item = (usize, &str)> {
+    raw_words(text, from).filter_map(|(start, word)| {
+        let (skip, inner) = unquoted(word);
+        (!inner.is_empty()).then_some((start + skip, inner))
+    })
+}
+
+/// Returns the words of a line behind a place as they stand there, with their places.
+pub(super) fn raw_words(text: &str, from: usize) -> impl Iterator<Item = (usize, &str)> {
     let rest = clip(text, from, 400);
     let rest = rest.split(['\n', '|', ';']).next().unwrap_or("");
     let mut at = from;
     rest.split([' ', '\t']).filter_map(move |word| {
         let start = at;
         at += word.len() + 1;
-        let (skip, inner) = unquoted(word);
-        (!inner.is_empty()).then_some((start + skip, inner))
+        (!word.is_empty()).then_some((start, word))
     })
 }

@@ -1,5 +1,6 @@
 //! Passwords that people write down: “the password for the office is …”, `密码：…`, and columns of tables.
 
+use super::odd::Odd;
 use super::values::{
     Counts, is_file, is_identifier, is_jumbled, is_kept_elsewhere, is_numbered_slug, is_placeholder, is_slug,
 };
@@ -147,24 +148,66 @@ fn cases(word: &str) -> Vec<String> {
 /// How much of a line is read behind the word, in bytes.
 const AHEAD: usize = 160;
 
-/// Finds what is said to be a password behind the word of that number, see [`WORDS`].
-pub(super) fn said(text: &str, hit: Range<usize>, word: usize, found: &mut Vec<Finding>) {
-    let Some(known) = WORDS.get(word) else { return };
-    let rest = clip(text, hit.end, AHEAD);
-    let line_start = line_start(text, hit.start);
-    let head = text.get(line_start..hit.start).unwrap_or("");
-    if !stands(known, head, rest) {
-        return;
+/// How many words for passwords are judged that stand together without white space.
+const CROWD: usize = 8;
+
+/// Reads on behind words for passwords. What lies behind many of them is looked at once.
+#[derive(Default)]
+pub(super) struct Prose {
+    odd: Odd,
+    /// Where the last word for a password ends, and how many stand together up to there.
+    last: usize,
+    crowd: usize,
+    /// How far columns were read, by the sign between them and their place.
+    read: Vec<(char, usize, usize)>,
+    steps: usize,
+}
+
+impl Prose {
+    /// Returns whether many words for passwords stand before this one without white space between: no sentence does that,
+    /// and what is one long run costs no more.
+    fn crowded(&mut self, text: &str, hit: &Range<usize>) -> bool {
+        let between = text.as_bytes().get(self.last..hit.start).unwrap_or(&[]);
+        let parted = between.iter().any(u8::is_ascii_whitespace);
+        self.crowd = if parted { 0 } else { self.crowd + 1 };
+        self.last = hit.end;
+        self.crowd > CROWD
     }
-    if heading(head, rest) {
-        columns(text, line_start, hit.end, found);
-        return;
+
+    /// Returns how many bytes were read.
+    pub(super) fn steps(&self) -> usize {
+        self.steps + self.odd.steps
     }
-    let word = hit;
-    let rest = rest.split('\n').next().unwrap_or(rest);
-    if !may_hold(rest) {
-        return;
+
+    /// Finds what is said to be a password behind the word of that number, see [`WORDS`].
+    pub(super) fn said(&mut self, text: &str, hit: Range<usize>, word: usize, found: &mut Vec<Finding>) {
+        let Some(known) = WORDS.get(word) else { return };
+        if self.crowded(text, &hit) {
+            return;
+        }
+        let Some(next) = self.odd.next(text, hit.end, '\t').filter(|next| *next <= hit.end.saturating_add(ROWS)) else {
+            return;
+        };
+        self.steps += AHEAD;
+        let rest = clip(text, hit.end, AHEAD);
+        let line_start = line_start(text, hit.start);
+        let head = text.get(line_start..hit.start).unwrap_or("");
+        if !stands(known, head, rest) {
+            return;
+        }
+        if heading(head, rest) {
+            self.columns(text, line_start, hit.end, found);
+            return;
+        }
+        let line = rest.split('\n').next().unwrap_or(rest);
+        if next <= hit.end + line.len() {
+            said(hit, line, head, found);
+        }
     }
+}
+
+/// Finds what a line says behind a word for passwords.
+fn said(word: Range<usize>, rest: &str, head: &str, found: &mut Vec<Finding>) {
     // What belongs to an address, to code or to the next sentence is not said of it.
     let near = rest.split(['?', '{', '}', '<', ';', '|', '&']).next().unwrap_or(rest);
     let rest = upto(rest, near.len());
@@ -217,12 +260,6 @@ fn stands(word: &Word, head: &str, rest: &str) -> bool {
     // An abbreviation is more easily a piece of something.
     let short = word.text.len() <= 3 && head.ends_with(|c: char| c.is_ascii_digit() || matches!(c, '_' | '/' | '-'));
     behind && before && !short
-}
-
-/// Returns whether some word of a line is long and odd enough to be a password: of most lines none is.
-fn may_hold(line: &str) -> bool {
-    let odd = |word: &[u8]| word.len() >= 10 || word.iter().any(|b| b.is_ascii_digit() || b.is_ascii_punctuation());
-    line.as_bytes().split(|b| matches!(b, b' ' | b'\t')).any(|word| word.len() >= 6 && odd(word))
 }
 
 /// Returns a line up to the end of the word in which a place stands: signs may be part of a password.
@@ -374,37 +411,53 @@ fn heading(head: &str, rest: &str) -> bool {
     table || values
 }
 
-/// Finds the passwords of a column: the rows below the head have them at the same place.
-fn columns(text: &str, start: usize, end: usize, found: &mut Vec<Finding>) {
-    let head = text.get(start..end).unwrap_or("");
-    let sign = if head.trim_start().starts_with('|') {
-        '|'
-    } else {
-        let line = clip(text, start, 300).split('\n').next().unwrap_or("");
-        [',', ';', '\t'].into_iter().find(|sign| line.contains(*sign)).unwrap_or(',')
-    };
-    let column = head.matches(sign).count();
-    let rows = clip(text, start, 2_048);
-    let mut at = start;
-    for (n, row) in rows.split_inclusive('\n').enumerate().take(40) {
-        let from = at;
-        at += row.len();
-        if n == 0 {
-            continue;
-        }
-        if !row.contains(sign) {
+/// The most bytes of a table that are read below a head.
+const ROWS: usize = 2_048;
+
+impl Prose {
+    /// Finds the passwords of a column: the rows below the head have them at the same place.
+    fn columns(&mut self, text: &str, start: usize, end: usize, found: &mut Vec<Finding>) {
+        let head = text.get(start..end).unwrap_or("");
+        let sign = if head.trim_start().starts_with('|') {
+            '|'
+        } else {
+            let line = clip(text, start, 300).split('\n').next().unwrap_or("");
+            [',', ';', '\t'].into_iter().find(|sign| line.contains(*sign)).unwrap_or(',')
+        };
+        if self.odd.next(text, end, sign).is_none_or(|next| next > start.saturating_add(ROWS)) {
             return;
         }
-        let mut cell_at = from;
-        for (index, cell) in row.split(sign).enumerate() {
-            if index == column {
-                let trimmed = cell.trim().trim_matches(['"', '=', '~', '`']);
-                let offset = cell.find(trimmed).unwrap_or(0);
-                if is_password(trimmed) {
-                    found.push(password(cell_at + offset, trimmed));
-                }
+        let column = head.matches(sign).count();
+        // A head among the rows of another one with the same columns: those rows were read.
+        let known = self.read.iter().position(|(known, place, _)| (*known, *place) == (sign, column));
+        let read = known.and_then(|n| self.read.get(n)).map_or(0, |read| read.2);
+        let rows = clip(text, start, ROWS);
+        let mut at = start;
+        for (n, row) in rows.split_inclusive('\n').enumerate().take(40) {
+            let from = at;
+            at += row.len();
+            if n == 0 || at <= read {
+                continue;
             }
-            cell_at += cell.len() + 1;
+            if !row.contains(sign) {
+                break;
+            }
+            self.steps += row.len();
+            cell(row, from, sign, column, found);
         }
+        match known.and_then(|n| self.read.get_mut(n)) {
+            Some(read) => read.2 = read.2.max(at),
+            None => self.read.push((sign, column, at)),
+        }
+    }
+}
+
+/// Finds the password in a cell of a row.
+fn cell(row: &str, from: usize, sign: char, column: usize, found: &mut Vec<Finding>) {
+    let before: usize = row.split(sign).take(column).map(|cell| cell.len() + sign.len_utf8()).sum();
+    let Some(cell) = row.split(sign).nth(column) else { return };
+    let trimmed = cell.trim().trim_matches(['"', '=', '~', '`']);
+    if is_password(trimmed) {
+        found.push(password(from + before + cell.find(trimmed).unwrap_or(0), trimmed));
     }
 }

@@ -29,6 +29,8 @@ pub(super) struct Seeds {
     words: usize,
     /// How far words were looked at.
     done: usize,
+    /// How many checksums were worked out.
+    pub(super) sums: usize,
 }
 
 impl Seeds {
@@ -54,8 +56,13 @@ impl Seeds {
         }
         run.reverse();
         run.extend(behind);
-        self.done = run.last().map_or(at, |last| last.2);
-        phrase(text, &run)
+        let seen = std::mem::replace(&mut self.done, run.last().map_or(at, |last| last.2));
+        let found = phrase(text, &run, seen, &mut self.sums);
+        if let Some(found) = &found {
+            // Another may follow at once.
+            self.done = found.range.end;
+        }
+        found
     }
 }
 
@@ -68,23 +75,51 @@ const BEFORE: usize = 100;
 ///
 /// One list of words in sixteen has it by chance: where the run is longer than the phrase, a word has to tell or the
 /// phrase to stand on lines of its own, and only a run that is the phrase, and that a word tells, is certain.
-fn phrase(text: &str, run: &[(u16, usize, usize)]) -> Option<Finding> {
+///
+/// What ends before `seen` was looked at with the words before.
+fn phrase(text: &str, run: &[(u16, usize, usize)], seen: usize, sums: &mut usize) -> Option<Finding> {
+    let (shortest, (start, end)) = (LENGTHS.iter().min()?, (run.first()?.1, run.last()?.2));
+    if run.len() < *shortest || !varied(run, *shortest) {
+        return None;
+    }
+    let telling = telling(text, start, end);
     for length in LENGTHS {
         for window in run.windows(length) {
             let range = window.first()?.1..window.last()?.2;
-            let told = || {
-                let from = (range.start.saturating_sub(BEFORE)..=range.start).find(|at| text.is_char_boundary(*at));
-                let left = from.and_then(|from| text.get(from..range.start)).unwrap_or("").to_ascii_lowercase();
-                TELLING.iter().any(|word| left.contains(word))
-            };
+            if range.end <= seen {
+                continue;
+            }
+            let told = || telling.iter().any(|at| (range.start.saturating_sub(BEFORE)..range.start).contains(at));
             let whole = run.len() == length;
-            if has_checksum(window) && (whole || stands_alone(text, &range) || told()) {
+            if !(whole || stands_alone(text, &range) || told()) {
+                continue;
+            }
+            *sums += 1;
+            if has_checksum(window) {
                 let certainty = if whole && told() { Certainty::Certain } else { Certainty::Likely };
                 return Some(Finding { kind: "seed phrase", range: range.clone(), certainty });
             }
         }
     }
     None
+}
+
+/// Returns whether a run holds enough different words for a phrase of that length.
+fn varied(run: &[(u16, usize, usize)], length: usize) -> bool {
+    let mut numbers: Vec<u16> = run.iter().map(|word| word.0).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers.len() * 3 >= length * 2
+}
+
+/// Returns where words begin that say that a phrase is one of a wallet, from a little before a run to its end.
+fn telling(text: &str, start: usize, end: usize) -> Vec<usize> {
+    let from = start.saturating_sub(BEFORE);
+    let near = text.as_bytes().get(from..end).unwrap_or(&[]).to_ascii_lowercase();
+    TELLING
+        .iter()
+        .flat_map(|word| memchr::memmem::find_iter(&near, word).map(|at| from + at).collect::<Vec<_>>())
+        .collect()
 }
 
 /// Returns whether a range fills lines, or what stands in quotes or behind a colon.
@@ -98,6 +133,11 @@ fn stands_alone(text: &str, range: &std::ops::Range<usize>) -> bool {
 
 /// Eleven bits a word; of each 33 bits one belongs to the checksum, the first bits of SHA-256 of the others.
 fn has_checksum(words: &[(u16, usize, usize)]) -> bool {
+    // Some words over and over are no phrase, save the known examples of one.
+    // Words in the order of the list are a piece of the list.
+    if words.is_sorted_by_key(|word| word.0) || !varied(words, words.len()) {
+        return false;
+    }
     let bit = |n: usize| words.get(n / 11).is_some_and(|(number, ..)| number >> (10 - n % 11) & 1 == 1);
     let sum = words.len() / 3;
     let drawn = words.len() * 11 - sum;
@@ -105,15 +145,7 @@ fn has_checksum(words: &[(u16, usize, usize)]) -> bool {
         (0..drawn / 8).map(|byte| (0..8).fold(0, |all, n| all << 1 | u8::from(bit(byte * 8 + n)))).collect();
     let digest = Sha256::digest(&bytes);
     let expected = |n: usize| digest.first().is_some_and(|first| first >> (7 - n) & 1 == 1);
-    // Some words over and over are no phrase, save the known examples of one.
-    // Words in the order of the list are a piece of the list.
-    let mut numbers: Vec<u16> = words.iter().map(|word| word.0).collect();
-    if numbers.is_sorted() {
-        return false;
-    }
-    numbers.sort_unstable();
-    numbers.dedup();
-    numbers.len() * 3 >= words.len() * 2 && (0..sum).all(|n| bit(drawn + n) == expected(n))
+    (0..sum).all(|n| bit(drawn + n) == expected(n))
 }
 
 fn word_at(text: &str, at: usize) -> Option<(u16, usize)> {

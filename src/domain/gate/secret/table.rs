@@ -2,7 +2,7 @@
 //!
 //! Shapes are those that the services publish. A shape that other texts may have too counts as likely.
 
-use super::values::{Counts, entropy, is_slug, is_uuid};
+use super::values::{Counts, entropy, head, is_slug, is_uuid};
 use super::{Certainty, published};
 
 /// Which characters a token is made of.
@@ -65,6 +65,7 @@ pub(super) struct Format {
     pub(super) letters: Letters,
     pub(super) least: usize,
     pub(super) most: usize,
+    /// What else must hold. It looks at a bounded part, or at what [`MEASURED`] leaves of the body.
     pub(super) check: fn(&str) -> bool,
     pub(super) certainty: Certainty,
 }
@@ -140,7 +141,7 @@ pub(super) fn uuid(body: &str) -> bool {
 
 /// OpenAI writes its own name, in base64, into the middle of each key.
 fn names_openai(body: &str) -> bool {
-    body.contains("T3BlbkFJ")
+    head(body).contains("T3BlbkFJ")
 }
 
 /// Other services took over the beginning, with letters and digits drawn by lot.
@@ -181,7 +182,7 @@ fn web_token(body: &str) -> bool {
 
 /// The five parts of an encrypted web token; the second is empty where the key is shared.
 fn sealed_token(body: &str) -> bool {
-    body.split('.').count() == 5 && body.split('.').next_back().is_some_and(|tag| tag.len() >= 16)
+    body.split('.').take(6).count() == 5 && body.rsplit('.').next().is_some_and(|tag| tag.len() >= 16)
 }
 
 fn dotted_pair(body: &str) -> bool {
@@ -211,7 +212,7 @@ fn sourcegraph(body: &str) -> bool {
 /// A key in base64, its first and last lines included.
 fn encoded_key(body: &str) -> bool {
     // `PRIVATE KEY` at each of the three places where base64 can begin to write it.
-    ["UFJJVkFURSBLRV", "BSSVZBVEUgS0VZ", "QUklWQVRFIEtFW"].iter().any(|mark| body.contains(mark))
+    ["UFJJVkFURSBLRV", "BSSVZBVEUgS0VZ", "QUklWQVRFIEtFW"].iter().any(|mark| head(body).contains(mark))
 }
 
 fn webhook(body: &str) -> bool {
@@ -219,6 +220,7 @@ fn webhook(body: &str) -> bool {
 }
 
 fn bot_path(body: &str) -> bool {
+    let body = head(body);
     body.split('/').count() >= 2 && body.bytes().filter(|b| b.is_ascii_alphanumeric()).count() >= 14
 }
 
@@ -231,6 +233,9 @@ fn bcrypt(body: &str) -> bool {
 }
 
 const MANY: usize = usize::MAX;
+
+/// The most bytes of a body that are measured; of a longer one its beginning.
+pub(super) const MEASURED: usize = 4_096;
 
 /// Every shape. Order does not matter.
 pub(super) const FORMATS: &[Format] = &[
