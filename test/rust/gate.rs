@@ -20,9 +20,9 @@ use passepartout::domain::gate::clearance::{Judgement, ask_all, judge};
 use passepartout::domain::gate::standard::standard;
 use passepartout::domain::gate::{Case, Facts, Gate, Gates, Trace, Verdict};
 use passepartout::domain::id::SessionId;
-use passepartout::domain::label::Labels;
+use passepartout::domain::label::{Labels, Privacy};
 use passepartout::domain::port::Surveyor;
-use passepartout::domain::scope::Scope;
+use passepartout::domain::scope::{Level, Scope};
 use passepartout::domain::signal::Sensor;
 use passepartout::domain::tool::{Tool, Toolbox};
 use passepartout::edge::survey::{NoVault, Nowhere, Survey, VaultScan};
@@ -240,4 +240,41 @@ fn the_command_line_answers_every_line() {
     let gates: Vec<&str> = first["trace"].as_array().unwrap().iter().map(|o| o["gate"].as_str().unwrap()).collect();
     assert_eq!(gates, ["permissions", "vault", "policy", "dispatcher", "archivist", "validator", "event-orchestrator"]);
     assert!(first["micros"].as_f64().unwrap() > 0.0);
+}
+
+#[test]
+fn where_looking_was_broken_off_all_is_denied_but_words() {
+    /// Hangs as long as the lock is held.
+    struct Hangs(Arc<RwLock<()>>);
+    impl VaultScan for Hangs {
+        fn find(&self, _: &str) -> Vec<String> {
+            drop(self.0.read());
+            Vec::new()
+        }
+    }
+    let (mut world, lock) = (World::new(), Arc::new(RwLock::new(())));
+    let held = lock.write().unwrap();
+    let survey = Survey::new(Arc::new(Hangs(lock.clone())), Arc::new(Nowhere), None, Duration::from_millis(1));
+    let gates = passepartout::domain::gate::standard::standard(Vec::new());
+    let all = ["read-file", "write-file", "memory-search", "shell", "eval-lisp", "message"];
+    world.scope.permissions = all.map(|tool| (tool.to_string(), Level::Allow)).into();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    for (tool, args, expected) in [
+        ("read-file", json!({"path": "README.md"}), "deny"),
+        ("write-file", json!({"path": "new.txt", "content": "x"}), "deny"),
+        ("memory-search", json!({"query": "tiles"}), "deny"),
+        ("shell", json!({"command": "ls"}), "deny"),
+        ("eval-lisp", json!({"code": "(+ 1 2)"}), "deny"),
+        ("message", json!({"text": "Good morning."}), "ask"),
+    ] {
+        let action = world.action(tool, args).unwrap();
+        let facts = runtime.block_on(survey.survey(&action, &world.scope));
+        assert!(facts.unsurveyed && facts.privacy == Some(Privacy::Private) && !facts.mandate.wrong.is_empty());
+        let trace = ask_all(&gates, &world.case(&action, &facts));
+        let strictest = trace.strictest().unwrap().verdict.clone();
+        assert_eq!(strictest.name(), expected, "{tool}: {strictest:?}");
+        let found = Facts { unsurveyed: false, ..facts.clone() };
+        assert_ne!(facts.hash(), found.hash(), "what was approved of the one is not approved of the other");
+    }
+    drop(held);
 }

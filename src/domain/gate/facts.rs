@@ -22,6 +22,8 @@ pub struct Facts {
     pub vault: Vec<String>,
     /// Why something could not be found out; anything here asks or denies.
     pub unknown: Vec<String>,
+    /// Whether looking was broken off: what is not named above may be anything, and everything but plain words is denied.
+    pub unsurveyed: bool,
     /// Why it cannot be done as it was asked, though all was found out; anything here denies, and says so to the model.
     pub impossible: Vec<String>,
     /// What a commit would hold.
@@ -391,6 +393,9 @@ impl Facts {
         hasher.number(self.unknown.len() as u64);
         for unknown in &self.unknown {
             hasher.text(unknown);
+        }
+        if self.unsurveyed {
+            hasher.text("unsurveyed");
         }
         if let Some(CommitFact { head, branch, files, left }) = &self.commit {
             hasher.text("commit").text(head).text(branch).number(files.len() as u64);

@@ -1,7 +1,7 @@
 //! Gate: arguments have a shape and a size that can be shown and carried out, and what is asked can be done.
 
 use crate::domain::gate::{Case, Gate, Reason, Verdict};
-use crate::domain::tool::Class;
+use crate::domain::tool::{Class, Effect};
 use serde_json::Value;
 
 /// The largest text argument that is read, in bytes. What is larger asks, unread.
@@ -22,6 +22,11 @@ impl Gate for Validator {
     }
 
     fn judge(&self, case: &Case<'_>) -> Verdict {
+        if case.facts.unsurveyed && case.tool.effect != Effect::Reply {
+            let text = "What it would touch could not be found out, so nothing may be done.";
+            let why = Reason::instead(text, "Try it again, or take a smaller step.");
+            return Verdict::Deny(why.in_our_words());
+        }
         if let Some(why) = case.facts.impossible.first() {
             return Verdict::Deny(Reason::new(format!("It cannot be done as it was asked: {why}")));
         }

@@ -256,9 +256,11 @@ impl Turn {
                 let denied = trace.opinions.iter().find(|opinion| matches!(opinion.verdict, Verdict::Deny(_)));
                 let gate = denied.map_or_else(|| "the gates".to_string(), |opinion| opinion.gate.clone());
                 let by = By::Gate { gate, action: action.hash() };
-                // What gates say of private notes is as private as they are.
+                // What gates say of private notes is as private as they are; where nothing was found out they say nothing.
                 let labels = &mut self.report.conversation.labels;
-                labels.privacy = labels.privacy.max(facts.privacy.unwrap_or(Privacy::Open).min(scope.may_see));
+                if !facts.unsurveyed {
+                    labels.privacy = labels.privacy.max(facts.privacy.unwrap_or(Privacy::Open).min(scope.may_see));
+                }
                 let bare = is_bare(&action, &facts, labels.privacy);
                 let summary = match bare {
                     true => proposal::bare(&action),

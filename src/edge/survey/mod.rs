@@ -1,6 +1,6 @@
 //! Finds out what gates need to know. It looks, and changes nothing.
 //!
-//! What cannot be found out in time becomes an `unknown` of the facts, which asks or denies.
+//! What cannot be found out becomes an `unknown` of the facts, which asks; where looking was broken off, all is denied.
 
 mod files;
 pub mod open;
@@ -172,10 +172,7 @@ impl Survey {
     pub fn look(&self, action: &Action, scope: &Scope) -> Facts {
         let mut facts = Facts::default();
         let toolbox = self.whereabouts.toolbox();
-        let Some(tool) = toolbox.get(action.tool()) else {
-            facts.unknown.push("There is no such tool.".to_string());
-            return facts;
-        };
+        let Some(tool) = toolbox.get(action.tool()) else { return unknown("There is no such tool.") };
         if toolbox.definition(action.tool()) != action.definition() {
             facts.impossible.push(own::REDECLARED.to_string());
         }
@@ -353,13 +350,20 @@ fn committed(file: &CommitFile) -> Option<EditFact> {
 }
 
 fn unknown(why: &str) -> Facts {
-    Facts { unknown: vec![why.to_string()], ..Facts::default() }
+    Facts {
+        unknown: vec![why.to_string()],
+        unsurveyed: true,
+        privacy: Some(Privacy::Private),
+        mandate: Mandate { wrong: vec!["it was not found out".to_string()], ..Mandate::default() },
+        ..Facts::default()
+    }
 }
 
 /// Shell text that is still to be read.
 enum Waiting {
     /// It stands in a command.
     Text(String),
+/// Returns what is known where looking was broken off: nothing, so the strictest holds of all that can be forbidden.
     /// It stands in a file.
     File(String),
 }
