@@ -420,3 +420,73 @@ async fn a_confirmation_for_a_private_heading_leaves_its_title_out_of_the_log() 
     let kept = format!("{:?}", engine.decisions(None, 1_000).await.expect("the audit"));
     assert!(!kept.contains("Divorce"), "{kept}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_heading_allows_does_not_hold_for_what_it_does_not_rule() {
+    const ALLOW: &str = ":PP_ALLOW: org-archive\n";
+    let work = |whole: &str, own: &str| {
+        format!(
+            "{whole}* Office\n:PROPERTIES:\n:ID: office\n{own}:END:\n** TODO Call\n:PROPERTIES:\n:ID: call\n:END:\n* Old\n"
+        )
+    };
+    let whole = ":PROPERTIES:\n:PP_ALLOW: org-archive\n:END:\n";
+    // What is allowed, where it would go by a line that came later, what is there already, and whether it is done unasked.
+    let cases: [(&str, &str, &str, &str, bool); 9] = [
+        ("", ALLOW, "HOME/.profile::", "", false),
+        ("", ALLOW, "HOME/notes.org::", "", false),
+        ("", ALLOW, "MEMEX/new.org::", "", false),
+        ("", ALLOW, "MEMEX/other.org::", "* Other\n", false),
+        ("", ALLOW, "::* Old", "", false),
+        (whole, "", "HOME/.profile::", "", false),
+        (whole, "", "MEMEX/new.org::", "", false),
+        (whole, "", "::* Old", "", true),
+        (whole, "", "MEMEX/other.org::", whole, true),
+    ];
+    for (whole, own, place, other, unasked) in cases {
+        let mut files = vec![("work.org", work(whole, own))];
+        if !other.is_empty() {
+            files.push(("other.org", other.to_string()));
+        }
+        let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (*name, text.as_str())).collect();
+        let home = Home::new(&files);
+        let server = FakeServer::start([calls("org-archive", json!({"id": "call"})), says("Done.")]);
+        let engine = home.served(&server, &["fake"], true).await;
+        for rule in engine.rules() {
+            confirm(&home, &engine, &rule.id).await;
+        }
+        let outside = home.folder.path().canonicalize().expect("it is there").join("home");
+        let memex = home.file("").trim_end_matches('/').to_string();
+        let place = place.replace("HOME", &outside.to_string_lossy()).replace("MEMEX", &memex);
+        let text = work(whole, &format!("{own}:ARCHIVE: {place}\n"));
+        std::fs::write(home.file("work.org"), &text).expect("a pull writes it");
+        home.read(&engine).await;
+        let expected = if unasked { Ending::Answered } else { Ending::Parked };
+        assert_eq!(ending(&home, &engine).await, expected, "{place} {whole}{own}");
+        assert_eq!(home.read_file("work.org") == text, !unasked, "{place}");
+        engine.close().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_archive_with_a_second_name_asks() {
+    let whole = ":PROPERTIES:\n:PP_ALLOW: org-archive\n:END:\n";
+    let notes = format!("{whole}#+ARCHIVE: other.org::\n* Office\n** TODO Call\n:PROPERTIES:\n:ID: call\n:END:\n");
+    for linked in [false, true] {
+        let home = Home::new(&[("work.org", &notes), ("other.org", whole)]);
+        if linked {
+            let second = home.folder.path().join("home/.profile");
+            std::fs::hard_link(home.file("other.org"), second).expect("a second name");
+        }
+        let server = FakeServer::start([calls("org-archive", json!({"id": "call"})), says("Done.")]);
+        let engine = home.served(&server, &["fake"], true).await;
+        for rule in engine.rules() {
+            confirm(&home, &engine, &rule.id).await;
+        }
+        assert_eq!(ending(&home, &engine).await, if linked { Ending::Parked } else { Ending::Answered });
+        if linked {
+            let asks = waiting(&engine).asks();
+            assert!(asks.iter().any(|(_, why)| why.contains("has another name as well (a hard link)")), "{asks:?}");
+        }
+        engine.close().await;
+    }
+}

@@ -210,7 +210,10 @@ impl Gates {
     /// Returns the name of the rule that answers all that was asked of a case, if one does.
     pub(super) fn answered_by(&self, case: &Case<'_>, trace: &Trace) -> Option<String> {
         let rule = self.learned.iter().find(|rule| rule.answers(case, trace)).map(Learned::id);
-        let in_advance = || case.facts.mandate.allow.get(case.tool.name).filter(|_| learned::answerable(case, trace));
+        let in_advance = || {
+            let allowed = case.facts.mandate.allow.get(case.tool.name);
+            allowed.filter(|_| learned::answerable(case, trace) && !learned::reaches_guarded(case))
+        };
         rule.or_else(|| in_advance().cloned())
     }
 

@@ -290,6 +290,14 @@ pub fn answerable(case: &Case<'_>, trace: &Trace) -> bool {
 
 /// Returns the shape of an action and where it happens; `None` for what is never remembered.
 pub fn seen(action: &Action, tool: &Tool, scope: &Scope, facts: &Facts) -> Option<Seen> {
+/// Returns whether an action is about a file that runs, or decides what runs: no heading allows that in advance.
+pub fn reaches_guarded(case: &Case<'_>) -> bool {
+    let facts = case.facts;
+    let named = facts.paths.iter().map(|path| path.resolved.as_str());
+    let files = named.chain(facts.edits.iter().map(|edit| edit.file.as_str()));
+    files.chain(facts.puts.iter().map(|put| put.file.as_str())).any(|file| place::guarded(file, case.scope).is_some())
+}
+
     let plain = facts.paths.iter().all(|path| path.form == PathForm::Plain && path.links <= 1);
     if !plain || tool.name == RESTORE || !tool.offered {
         return None;

@@ -47,7 +47,7 @@ impl Engine {
         TOOLS.contains(&action.tool()).then_some(())?;
         let id = action.text("id").unwrap_or("");
         let now = self.time_of(action);
-        let mut doubts = Vec::new();
+        let (mut doubts, mut places) = (Vec::new(), Vec::new());
         let edits = match action.tool() {
             "replace-in-file" => self.plan_replace(action, scope, paths, whereabouts),
             "org-replace-body" => {
@@ -59,13 +59,13 @@ impl Engine {
                 Edit::SetTags { node, tags }
             }),
             "org-clock" => self.plan_clock(id, (action, now), scope, &mut doubts),
-            "org-archive" => self.plan_archive(id, scope, now),
+            "org-archive" => self.plan_archive(id, scope, now, &mut places),
             "org-refactor" => self.plan_refactor(id, action, now),
             "insert-at-end" => self.plan_insert(action, paths),
             _ => return None,
         };
         Some(match edits {
-            Ok(edits) => Predicted { edits, doubts, ..Predicted::default() },
+            Ok(edits) => Predicted { edits, doubts, places, ..Predicted::default() },
             Err(why) => Predicted { impossible: vec![why], ..Predicted::default() },
         })
     }
@@ -195,7 +195,14 @@ impl Engine {
         said
     }
 
-    fn plan_archive(&self, id: &str, scope: &Scope, now: DateTime) -> Result<Vec<EditFact>, String> {
+    /// Adds where it would be archived to `places`, when that is another file.
+    fn plan_archive(
+        &self,
+        id: &str,
+        scope: &Scope,
+        now: DateTime,
+        places: &mut Vec<String>,
+    ) -> Result<Vec<EditFact>, String> {
         let from = self.locate(id)?;
         if from.index == 0 {
             return Err("a whole file is not archived; name a heading".to_string());
@@ -220,6 +227,7 @@ impl Engine {
         };
         let subtree = extract(&marked, from.index).map_err(|error| error.to_string())?;
         let (before, outline) = self.archive_file(&target, &from, &shown)?;
+        places.push(target.clone());
         let (outline, parent) = match heading.as_deref() {
             None => (outline, None),
             Some(title) => {

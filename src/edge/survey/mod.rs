@@ -40,6 +40,9 @@ const MAX_NOTES: usize = 16;
 /// The largest script file that is read, in bytes.
 const MAX_SCRIPT_FILE: u64 = shell::MAX_LENGTH as u64;
 
+/// What stands in the place of an argument for a file that a note names.
+const BY_NOTE: &str = "named by the note";
+
 /// Predicts what an edit would change. Its errors go to the human and the model.
 pub trait EditPlanner: Send + Sync {
     /// Returns what the action would change, file by file, without changing it.
@@ -68,6 +71,8 @@ pub struct Predicted {
     pub put_texts: Vec<EditFact>,
     /// What is not certain of what is taken back.
     pub doubts: Vec<String>,
+    /// Files that no argument names and a note does, absolute: they are looked up like those that are named.
+    pub places: Vec<String>,
 }
 
 /// Knows what the files and nodes of the user are: how private, and whether Emacs visits them.
@@ -191,10 +196,10 @@ impl Survey {
                 facts.not_undoable = self.edits.as_ref().and_then(|planner| planner.not_undoable(scope));
             }
             Effect::EditOrg | Effect::WriteFile => {
+                self.predict(&roads, action, tool, scope, &mut facts);
                 facts.own_note = self.is_own_note(action, tool, &facts.paths);
-                self.predict(action, tool, scope, &mut facts);
             }
-            Effect::Commit => self.predict(action, tool, scope, &mut facts),
+            Effect::Commit => self.predict(&roads, action, tool, scope, &mut facts),
             Effect::Reply
             | Effect::ReadMemory
             | Effect::ReadFile
@@ -296,10 +301,13 @@ impl Survey {
         Ok(quotes)
     }
 
-    fn predict(&self, action: &Action, tool: &Tool, scope: &Scope, facts: &mut Facts) {
+    fn predict(&self, roads: &Roads, action: &Action, tool: &Tool, scope: &Scope, facts: &mut Facts) {
         let Some(planner) = &self.edits else { return };
         match planner.plan(action, tool, scope, &facts.paths) {
-            Ok(Predicted { edits, puts, commit, impossible, left, put_texts, doubts }) => {
+            Ok(Predicted { edits, puts, commit, impossible, left, put_texts, doubts, places }) => {
+                let open = |path: &str| self.whereabouts.is_open(path);
+                // Nothing of it is read, so how private the rest of it is says nothing of this.
+                facts.paths.extend(places.iter().map(|place| path::look(roads, BY_NOTE, place, scope, &open)));
                 facts.put_texts = put_texts;
                 facts.doubts = doubts;
                 facts.edits = edits;
@@ -349,6 +357,7 @@ fn committed(file: &CommitFile) -> Option<EditFact> {
     Some(EditFact { file: file.path.clone(), before, after, diff: String::new(), by_setup: BySetup::default() })
 }
 
+/// Returns what is known where looking was broken off: nothing, so the strictest holds of all that can be forbidden.
 fn unknown(why: &str) -> Facts {
     Facts {
         unknown: vec![why.to_string()],
@@ -363,7 +372,6 @@ fn unknown(why: &str) -> Facts {
 enum Waiting {
     /// It stands in a command.
     Text(String),
-/// Returns what is known where looking was broken off: nothing, so the strictest holds of all that can be forbidden.
     /// It stands in a file.
     File(String),
 }

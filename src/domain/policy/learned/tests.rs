@@ -131,6 +131,16 @@ fn what_is_guarded_is_answered_by_its_own_name_only() {
 }
 
 #[test]
+fn no_heading_allows_in_advance_what_runs_by_itself() {
+    let gates = standard(Vec::new());
+    for (path, expected) in [("/p/a.txt", "rule"), ("/p/.envrc", "ask"), ("/p/.git/hooks/a.txt", "ask")] {
+        let (action, mut facts) = written(path, "x");
+        facts.mandate.allow.insert("write-file".to_string(), "L0".to_string());
+        assert_eq!(verdict(&gates, &action, &facts, &scope()), expected, "{path}");
+    }
+}
+
+#[test]
 fn facts_that_a_rule_never_answers() {
     let (one, facts) = written("/p/notes/a.txt", "x");
     let gates = standard(Vec::new()).with_rules(vec![rule_for(&one, &facts)]);

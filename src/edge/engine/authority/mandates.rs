@@ -99,6 +99,10 @@ impl Engine {
             let Some(node) = action.text(name).and_then(|id| view.get(&NodeId::new(id))) else { continue };
             known.insert(node.file().to_string());
             add(self.mandate_of(&node, may_name));
+            // What is archived leaves its place, perhaps for another heading of its file: the file's own word counts.
+            if let Some(whole) = view.node(node.file(), 0).filter(|_| action.tool() == "org-archive") {
+                add(self.mandate_of(&whole, may_name));
+            }
             // Of a file that is named by its id everything is meant, and of what is moved or read all that hangs on it.
             if name == "id" && (whole || node.index == 0) {
                 let below =
@@ -111,7 +115,11 @@ impl Engine {
         let edits = facts.edits.iter().map(|edit| edit.file.as_str());
         let edited = edits.chain(facts.puts.iter().map(|put| put.file.as_str())).filter(|file| !known.contains(*file));
         for file in named.into_iter().chain(edited).collect::<BTreeSet<_>>() {
-            let Some(card) = view.card(file) else { continue };
+            // What memory does not have is ruled by nobody: what other headings allow does not hold for it.
+            let Some(card) = view.card(file) else {
+                add(Mandate::default());
+                continue;
+            };
             let nodes = (0..card.len()).filter_map(|index| view.node(file, index));
             nodes
                 .filter(|node| node.index == 0 || self.speaks_or_spoke(node))
