@@ -217,7 +217,7 @@ DOCUMENTATION says what it does, for the model.  PLIST has these keys:
              is one of text, flag, (one-of WORD...), (number LEAST MOST)
              and (texts MOST)
 :paths       the arguments that name files; each is judged where it
-             leads
+             leads, and the function is given that absolute name
 :hosts       the arguments that name hosts or addresses of the web
 :seconds     how long it may take, from 1 to 600; 30 without
 :characters  how much it may answer, from 100 to 100000
@@ -337,7 +337,10 @@ answer counts" name)))
               (passepartout-tools--reply request life most name text why)))
             nil))
          ;; A question would take the keyboard from the user.
-         (inhibit-interaction t))
+         (inhibit-interaction t)
+         ;; Paths of arguments are absolute.  Other names must not mean
+         ;; something else in each buffer, or on another machine.
+         (default-directory (expand-file-name "~/")))
     (condition-case problem
         (save-current-buffer
           (save-match-data

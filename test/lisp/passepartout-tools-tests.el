@@ -190,6 +190,17 @@
       (funcall later "too late")
       (should-not (passepartout-fake-sent :editor-reply)))))
 
+(ert-deftest passepartout-tools-names-mean-the-same-in-each-buffer ()
+  (passepartout-tools-tests--with
+    (passepartout-tools-tests--define
+     :function (lambda (_ reply) (funcall reply (expand-file-name "x.org"))))
+    (dolist (folder '("/" "/tmp/" "/ssh:host.invalid:/"))
+      (with-temp-buffer
+        (setq default-directory folder)
+        (should (equal (plist-get (car (passepartout-tools-tests--call)) :text)
+                       (expand-file-name "~/x.org")))
+        (should (equal default-directory folder))))))
+
 (ert-deftest passepartout-tools-what-goes-wrong-is-told ()
   (passepartout-tools-tests--with
     (pcase-dolist

@@ -618,3 +618,20 @@ fn emacs_knows_the_names_of_the_builtin_tools() {
     known.sort_unstable();
     assert_eq!(named, known);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tool_of_ones_own_is_given_the_paths_that_were_judged() {
+    let world = World::new(|_, _| {}).await;
+    std::fs::write(world.home.project("notes.txt"), "a note").expect("a file");
+    const FILES: &str =
+        ":args ((:name \"files\" :kind \"texts\" :most 3 :summary \"the files\" :required t)) :paths (\"files\")";
+    world.define(&declaration("looks", "read", FILE));
+    world.define(&declaration("compares", "read", FILES));
+    let (one, new) = (world.home.project("notes.txt"), world.home.project("new.txt"));
+    for asked in ["notes.txt", "./notes.txt", "[[file:notes.txt]]", "/:notes.txt"] {
+        world.call("looks", json!({ "file": asked })).await;
+        assert_eq!(world.emacs.calls().last().expect("a call").args["file"], json!(one), "{asked}");
+    }
+    world.call("compares", json!({ "files": ["notes.txt", "new.txt"] })).await;
+    assert_eq!(world.emacs.calls().last().expect("a call").args["files"], json!([one, new]));
+}
