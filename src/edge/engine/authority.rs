@@ -139,9 +139,12 @@ impl Engine {
         let table = self.rules_table();
         let confirmed = |loosening: &Loosening| self.is_confirmed(loosening);
         let (levels, mut waiting) = table.over(&self.config.permissions, &self.toolbox(), &confirmed);
-        let (levels, lost) = self.held_levels(&table, levels);
-        // Who lets the old line go has been shown the new one.
-        waiting.retain(|line| !lost.as_ref().is_some_and(|lost| lost.is_of(&line.name)));
+        let (levels, mut lost) = self.held_levels(&table, levels);
+        if let Some(lost) = &mut lost {
+            // Who lets the old line go has been shown the new one.
+            let shown: Vec<Loosening> = waiting.extract_if(.., |line| lost.is_of(&line.name)).collect();
+            lost.confirms = shown;
+        }
         (levels, waiting, lost)
     }
 

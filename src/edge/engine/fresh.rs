@@ -318,6 +318,7 @@ pub(in crate::edge) mod tests {
             let mut config = Config::read(&Surroundings { variables: Default::default() });
             (config.cache, config.store) = (base.join("cache"), base.join("store"));
             config.directories = vec![memex];
+            config.settings = base.join("settings");
             let (vault, clock) = (Vault::empty(), Arc::new(SystemClock));
             let (editor, notify) = (Arc::new(NoEditor), Arc::new(|_| {}));
             let boot = Boot { config, vault, editor, clock, notify, keep: Keep::InMemory };

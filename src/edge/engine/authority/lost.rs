@@ -24,6 +24,8 @@ pub(super) struct Lost {
     lines: Vec<(Spot, Option<Line>)>,
     /// The same of what made headings private.
     labels: Vec<(Spot, Option<Line>)>,
+    /// What the user was shown as standing there now, and what loosens: who lets the old lines go confirms exactly these.
+    pub(super) confirms: Vec<Loosening>,
 }
 
 impl Lost {
@@ -37,7 +39,7 @@ impl Lost {
         let loosening =
             Loosening { file: file.to_string(), heading: String::new(), name: GONE.to_string(), value: all.join("; ") };
         let lines = lines.into_iter().map(|(_, spot, now)| (spot, now)).collect();
-        Lost { loosening, lines, labels: labels.spots }
+        Lost { loosening, lines, labels: labels.spots, confirms: Vec::new() }
     }
 
     /// Returns whether something of that name is lost.
@@ -55,6 +57,7 @@ impl Engine {
         };
         let view = self.view();
         let mut by_file: BTreeMap<String, Vec<(String, Spot, Option<Line>)>> = BTreeMap::new();
+        let mut confirms: BTreeMap<String, Vec<Loosening>> = BTreeMap::new();
         for (spot, line) in seen.into_iter().filter(|(spot, _)| FORBID.contains(&spot.name.as_str())) {
             let whole = spot.heading.is_empty();
             let named = || view.get(&NodeId::new(spot.heading.as_str())).or_else(|| self.by_path(&view, &line.path));
@@ -64,8 +67,8 @@ impl Engine {
                 false => said(&spot.name, values(&node, &spot.name)),
             };
             let Some(all) = self.held_at([&spot], now.as_deref()) else { continue };
-            if self.mandate_where(&node, true, Privacy::Open).holds_as(&self.mandate_where(&node, false, Privacy::Open))
-            {
+            let bare = self.mandate_where(&node, false, Privacy::Open);
+            if self.mandate_where(&node, true, Privacy::Open).holds_as(&bare) {
                 // Something above holds all of it back anyway.
                 continue;
             }
@@ -76,6 +79,10 @@ impl Engine {
                 (false, false) => format!(" under “{title}” ({})", id.as_str()),
             };
             let words = format!("{} = {all}{under}{}", spot.name, becomes(now.as_deref()));
+            let heading = if whole { "" } else { id.as_str() };
+            let shown = |one: &Loosening| now.is_some() && one.name == spot.name && one.heading == heading;
+            let of_file = confirms.entry(node.file().to_string()).or_default();
+            of_file.extend(bare.waiting.into_iter().filter(shown));
             let now = now.map(|value| Line { value, path: line.path });
             by_file.entry(node.file().to_string()).or_default().push((words, spot, now));
         }
@@ -83,7 +90,8 @@ impl Engine {
         let files: BTreeSet<String> = by_file.keys().chain(labels.keys()).cloned().collect();
         let lost = |file: String| {
             let lines = by_file.remove(&file).unwrap_or_default();
-            Lost::new(&file, lines, labels.remove(&file))
+            let confirms = confirms.remove(&file).unwrap_or_default();
+            Lost { confirms, ..Lost::new(&file, lines, labels.remove(&file)) }
         };
         files.into_iter().map(lost).collect()
     }
@@ -149,7 +157,12 @@ impl Engine {
 
     /// Lets go what a file has lost, as the user approved it, and counts what stands there instead as confirmed.
     pub(super) async fn let_go_lost(&self, wanted: &Loosening) -> Result<String, String> {
-        let lost = self.still_lost(wanted)?;
+        self.let_go_found(self.still_lost(wanted)?).await
+    }
+
+    /// Lets go what was found to be what the user approved, whatever files say by now.
+    async fn let_go_found(&self, lost: Lost) -> Result<String, String> {
+        let wanted = &lost.loosening;
         let words = self.loggable(wanted);
         let decision: Decision = Engine::of_human(Ruling::Confirmed, words.clone(), "Emacs");
         let all = lost.lines.iter().chain(&lost.labels);
@@ -163,19 +176,8 @@ impl Engine {
         }
         in_place(|| self.forget_labels(&lost.loosening.file, &lost.labels));
         self.say(LogLevel::Info, &format!("{words} was let go"));
-        // The plan showed what stands there now.
-        let waiting =
-            in_place(|| self.levels_and_lost().1.into_iter().chain(self.waiting_mandates()).collect::<Vec<_>>());
-        for loosening in waiting {
-            let shown = |(spot, now): &(Spot, Option<Line>)| {
-                let row = spot.heading.is_empty() && loosening.file == wanted.file;
-                let place = row || (!spot.heading.is_empty() && spot.heading == loosening.heading);
-                let is_row = !FORBID.contains(&spot.name.as_str());
-                spot.name == loosening.name && place && (is_row || now.is_some())
-            };
-            if lost.lines.iter().any(shown) {
-                self.keep_loosening(&loosening, Ruling::Confirmed, "Emacs").await?;
-            }
+        for loosening in &lost.confirms {
+            self.keep_loosening(loosening, Ruling::Confirmed, "Emacs").await?;
         }
         Ok(format!("It does not count any more: {} in {}.", wanted.value, wanted.file))
     }
@@ -184,4 +186,67 @@ impl Engine {
 /// Says what a line has become.
 fn becomes(now: Option<&str>) -> String {
     now.map_or_else(|| ", taken away".to_string(), |now| format!(", now {now}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::edge::engine::fresh::tests::Place;
+
+    fn confirmed(engine: &Engine) -> Vec<String> {
+        engine.rules().into_iter().filter(|rule| rule.state == "confirmed").map(|rule| rule.text).collect()
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn what_came_behind_the_shown_plan_is_not_confirmed_with_it() {
+        let office = |budget: u32| {
+            format!(
+                "* Work\n:PROPERTIES:\n:PP_BUDGET: 5\n:END:\n** Office\n:PROPERTIES:\n:ID: office\n:PP_BUDGET: {budget}\n:END:\n"
+            )
+        };
+        for came in [900, 400] {
+            let place = Place::new(&office(3)).await;
+            place.write(&office(400));
+            place.engine.read_memex(&mut |_| {});
+            let lost = place.engine.all_lost();
+            let [lost] = lost.try_into().unwrap_or_else(|_| panic!("one file has lost something"));
+            assert!(lost.loosening.value.contains("PP_BUDGET = 3 under “Office” (office), now 400"));
+            // While the yes is being stored, a pull writes something else.
+            place.write(&office(came));
+            place.engine.read_memex(&mut |_| {});
+            place.engine.let_go_found(lost).await.expect("it is stored");
+            let all = confirmed(&place.engine);
+            assert!(all.len() == 1 && all[0].contains("PP_BUDGET = 400"), "{all:?}");
+            let waits: Vec<String> = place.engine.all_lost().into_iter().map(|lost| lost.loosening.value).collect();
+            assert_eq!(
+                waits.iter().any(|one| one.contains("= 400") && one.contains("now 900")),
+                came == 900,
+                "{waits:?}"
+            );
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_row_that_came_behind_the_shown_plan_waits() {
+        let place = Place::new("* One\n").await;
+        let settings = &place.engine.config.settings;
+        std::fs::create_dir_all(settings).expect("a folder");
+        let write =
+            |row: &str| std::fs::write(settings.join("rules.org"), format!("| tool | level |\n{row}")).expect("a file");
+        for (shown, came, counts) in [
+            ("", "| org-set-todo | allow |\n", false),
+            ("| org-set-todo | allow |\n", "* Another\n| tool | level |\n| org-set-todo | allow |\n", false),
+            ("| org-set-todo | allow |\n", "| org-set-todo | allow |\n", true),
+        ] {
+            write("| org-set-todo | deny |\n");
+            place.engine.levels();
+            write(shown);
+            let [lost] = place.engine.all_lost().try_into().unwrap_or_else(|_| panic!("a row is lost"));
+            write(came);
+            place.engine.let_go_found(lost).await.expect("it is stored");
+            let (levels, waiting) = place.engine.levels();
+            assert_eq!(levels.get("org-set-todo") == Some(&Level::Allow), counts, "{shown}{came}");
+            assert_eq!(waiting.len(), usize::from(!counts), "{shown}{came}{waiting:?}");
+        }
+    }
 }
