@@ -3,8 +3,8 @@
 //! Each is judged by the gates of the running engine, and what confinement should stop is really started, confined.
 
 use crate::domain::action::Action;
-use crate::domain::gate::clearance::ask_all;
-use crate::domain::gate::{Case, Trace};
+use crate::domain::gate::Case;
+use crate::domain::gate::clearance::{self, Judgement};
 use crate::domain::id::SessionId;
 use crate::domain::label::{Labels, Privacy};
 use crate::domain::scope::Scope;
@@ -19,6 +19,7 @@ use crate::edge::engine::boot::{self, Boot, Keep};
 use crate::edge::engine::confined::Confined;
 use crate::edge::sandbox::{Folder, Launcher, Limits, Policy, Task, Walls, run};
 use crate::edge::secret::Vault;
+use crate::edge::thread::in_place;
 use serde_json::{Map, Value, json};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -128,32 +129,40 @@ async fn judged(engine: &Arc<Engine>, aviary: &Aviary) -> Vec<Check> {
     for (title, tool, args) in acts(engine, aviary) {
         let args: Map<String, Value> = args.as_object().cloned().unwrap_or_default();
         checks.push(match judge(engine, &scope, tool, args).await {
-            Ok(trace) => told(title, &trace),
+            Ok(judgement) => told(title, &judgement),
             Err(why) => untried(title, &why),
         });
     }
     checks
 }
 
-async fn judge(engine: &Engine, scope: &Scope, tool: &str, args: Map<String, Value>) -> Result<Trace, String> {
+/// Judges as a turn that begins now would: with the rules that the user confirmed, and with what stands in place of those
+/// that cannot be read.
+async fn judge(engine: &Engine, scope: &Scope, tool: &str, args: Map<String, Value>) -> Result<Judgement, String> {
     let toolbox = Toolbox::builtin();
     let why = "A canary of the doctor: it is judged and never carried out.";
     let action = Action::new(&toolbox, tool, args, Some(why), Labels::MODEL).map_err(|error| error.to_string())?;
     let found = toolbox.get(action.tool()).ok_or("there is no such tool")?;
     let facts = engine.surveyor().survey(&action, scope).await;
     let case = Case { action: &action, tool: found, scope, facts: &facts, set_off: Sensor::UserInput };
-    Ok(ask_all(engine.gates(), &case))
+    Ok(clearance::judge(&in_place(|| engine.gates_now(None)), case, None))
 }
 
-fn told(title: &'static str, trace: &Trace) -> Check {
+fn told(title: &'static str, judgement: &Judgement) -> Check {
+    let (trace, waits) = match judgement {
+        // Whatever let it pass: a gate that did not speak, a level, a rule that was learned, a line of a heading.
+        Judgement::Cleared(cleared) => {
+            let by = cleared.rule().map(|rule| format!("the rule {rule} lets it pass without asking"));
+            return open(title, by.unwrap_or_else(|| "no gate stopped it".to_string()));
+        }
+        Judgement::Parked(trace) => (trace, true),
+        Judgement::Rejected(trace) => (trace, false),
+    };
     let Some(strictest) = trace.strictest() else { return open(title, "no gate spoke".to_string()) };
     // Several checks of one gate stand on lines of their own.
     let why = strictest.verdict.reason().and_then(|reason| reason.text.lines().next()).unwrap_or_default();
-    match strictest.verdict.severity() {
-        0 => open(title, "no gate stopped it".to_string()),
-        1 => held(title, format!("it would wait for you: {}, {why}", strictest.gate)),
-        _ => held(title, format!("it would be refused: {}, {why}", strictest.gate)),
-    }
+    let what = if waits { "it would wait for you" } else { "it would be refused" };
+    held(title, format!("{what}: {}, {why}", strictest.gate))
 }
 
 /// Reads a private note into a memory of its own, by the user's tags, and looks for it in what a model elsewhere gets.
@@ -249,13 +258,61 @@ async fn confined(aviary: &Aviary, walls: Walls) -> Check {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::gate::{Opinion, Reason, Verdict};
-    use crate::domain::id::ActionHash;
+    use crate::domain::gate::facts::EditFact;
+    use crate::domain::gate::{Facts, Gate, Gates, Reason, Verdict};
+    use crate::domain::policy::learned::{Learned, seen};
 
-    fn said(verdict: Option<Verdict>) -> State {
-        let opinion = |verdict| Opinion { gate: "dispatcher".into(), priority: 150, verdict };
-        let trace = Trace { action: ActionHash::new([0; 32]), opinions: verdict.into_iter().map(opinion).collect() };
-        told("rm -rf", &trace).state
+    /// Says one thing of everything.
+    struct Says(Verdict);
+
+    impl Gate for Says {
+        fn name(&self) -> &str {
+            "permissions"
+        }
+
+        fn priority(&self) -> u16 {
+            600
+        }
+
+        fn judge(&self, _: &Case<'_>) -> Verdict {
+            self.0.clone()
+        }
+    }
+
+    /// Returns how a line reads of a write that gates judge, perhaps beside a rule that fits it.
+    fn said(verdict: Option<Verdict>, ruled: bool) -> (State, String) {
+        let toolbox = Toolbox::builtin();
+        let args = json!({ "path": "/p/a.txt", "content": "x" }).as_object().cloned().expect("an object");
+        let action = Action::new(&toolbox, "write-file", args, Some("Why."), Labels::MODEL).expect("it is an action");
+        let tool = toolbox.get("write-file").expect("it is there");
+        let scope = Scope {
+            session: SessionId("s".to_string()),
+            memex: Vec::new(),
+            project: "/p".to_string(),
+            home: "/home/u".to_string(),
+            own: Vec::new(),
+            permissions: Default::default(),
+            private_tags: Vec::new(),
+            held: Default::default(),
+            self_build: false,
+            may_see: Privacy::Private,
+            hosts: Vec::new(),
+        };
+        let edit = EditFact {
+            file: "/p/a.txt".to_string(),
+            before: None,
+            after: "x".into(),
+            diff: String::new(),
+            by_setup: Default::default(),
+        };
+        let facts = Facts { edits: vec![edit], ..Facts::default() };
+        let fits = seen(&action, tool, &scope, &facts).expect("it has a shape");
+        let rule = Learned { shape: fits.shape, place: fits.place, until: jiff::Timestamp::MAX, uses: 9 };
+        let gates = verdict.into_iter().map(|verdict| Box::new(Says(verdict)) as Box<dyn Gate>).collect();
+        let gates = Gates::for_tests(gates).with_rules(if ruled { vec![rule] } else { Vec::new() });
+        let case = Case { action: &action, tool, scope: &scope, facts: &facts, set_off: Sensor::UserInput };
+        let check = told("rm -rf", &clearance::judge(&gates, case, None));
+        (check.state, check.detail)
     }
 
     #[test]
@@ -270,10 +327,17 @@ mod tests {
 
     #[test]
     fn what_passes_is_called_open() {
-        assert_eq!(said(Some(Verdict::pass())), State::Unhealthy);
-        assert_eq!(said(None), State::Unhealthy);
-        assert_eq!(said(Some(Verdict::Ask(Reason::new("x")))), State::Healthy);
-        assert_eq!(said(Some(Verdict::Deny(Reason::new("x")))), State::Healthy);
+        let asks = || Some(Verdict::Ask(Reason::new("x")));
+        let denies = || Some(Verdict::Deny(Reason::new("x")));
+        assert_eq!(said(Some(Verdict::pass()), false).0, State::Unhealthy);
+        assert_eq!(said(asks(), false), (State::Healthy, "it would wait for you: permissions, x".to_string()));
+        assert_eq!(said(denies(), false), (State::Healthy, "it would be refused: permissions, x".to_string()));
+        // Without a gate nothing passes at all.
+        assert_eq!(said(None, true).0, State::Healthy);
+        assert_eq!(said(denies(), true).0, State::Healthy);
+        let (state, detail) = said(asks(), true);
+        assert_eq!(state, State::Unhealthy);
+        assert!(detail.starts_with("the rule R") && detail.ends_with("without asking"), "{detail}");
     }
 
     #[test]

@@ -90,3 +90,17 @@ async fn permissions_that_allow_everything_open_no_canary() {
         assert_ne!(check.state, State::Unhealthy, "{}: {}", check.title, check.detail);
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn canaries_are_judged_by_the_gates_of_a_turn() {
+    let home = Home::new(&[]);
+    let config = home.config();
+    std::fs::create_dir_all(&config.settings).expect("the settings folder");
+    std::fs::write(config.settings.join("rules.org"), "| tool | level |\n| shel | deny |\n").expect("a file");
+    let allow = |config: &mut Config| config.permissions = [("eval-lisp".to_string(), Level::Allow)].into();
+    let engine = home.engine_with(allow).await;
+    let checks = canaries::try_all(&engine).await;
+    let lisp = checks.iter().find(|check| check.title == "Lisp").expect("it is tried");
+    // While rules cannot be read everything asks, and the doctor sees the same.
+    assert!(lisp.detail.contains("rules.org: unread"), "{}", lisp.detail);
+}
