@@ -256,7 +256,7 @@ async fn three_approvals_of_one_shape_offer_a_rule_that_passes_is_counted_and_wi
     let replay = engine.replay(Some(&offered.id)).await.expect("it is replayed");
     let (_, replay) = &replay[0];
     assert_eq!((replay.passes.len(), replay.refused()), (4, false), "{replay:?}");
-    assert!(replay.tried >= 12, "{replay:?}");
+    assert!(replay.tried >= 16, "{replay:?}");
     confirm(&home, &engine, &offered.id).await;
     let (done, _) = home.ask(&engine, "mark Task 5x done").await;
     assert_eq!(done.report.ending, Ending::Answered, "{:?}", done.report);
@@ -488,5 +488,26 @@ async fn an_archive_with_a_second_name_asks() {
             assert!(asks.iter().any(|(_, why)| why.contains("has another name as well (a hard link)")), "{asks:?}");
         }
         engine.close().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn steps_of_one_decision_teach_as_much_as_one() {
+    let home = Home::new(&[]);
+    let call = |n: u8| {
+        let why = "The user asked for exactly this.";
+        let args = json!({"path": home.project(&format!("{n}.txt")), "content": "x", "explanation": why});
+        (["c0", "c1", "c2", "c3", "c4", "c5"][usize::from(n)], "write-file", args)
+    };
+    let three = Reply::answer(Dialect::OpenAi, &[], &[call(1), call(2), call(3)]);
+    let one = |n: u8| Reply::answer(Dialect::OpenAi, &[], &[call(n)]);
+    let server = FakeServer::start([three, says("Done."), one(4), says("Done."), one(5), says("Done.")]);
+    let engine = home.served(&server, &["fake"], true).await;
+    for decisions in 1..4 {
+        assert_eq!(ending(&home, &engine).await, Ending::Parked);
+        let yes = |plan: &passepartout::domain::gate::plan::FlightPlan| Decided::Approve { shown: plan.shown() };
+        let steps = engine.plans(false).iter().map(|plan| (plan.id.0.clone(), yes(plan))).collect();
+        engine.decide_steps(&origin(), steps, engine.new_turn(), &mut |_| {}).await.expect("it counts");
+        assert_eq!(engine.rules().len(), usize::from(decisions == 3), "{decisions}: {:?}", engine.rules());
     }
 }

@@ -19,7 +19,7 @@ pub const DAYS: i64 = 30;
 /// How often it may be used.
 pub const USES: u32 = 50;
 /// The arguments that are remembered with their values; of others only that they were given.
-const TELLING: &[&str] = &["state", "property", "kind"];
+pub(super) const TELLING: &[&str] = &["state", "property", "kind"];
 /// Programs that run what others name: no command with one of them is remembered.
 const WRAPPERS: &[&str] = &[
     "sh",
@@ -260,7 +260,8 @@ impl Learned {
 }
 
 /// Returns whether all that gates ask of a case may be answered by a rule at all: only what the permissions gate and
-/// the high-impact check ask, on an action that can be undone, holds no secret, and was led by nothing from outside.
+/// the high-impact check ask, on an action that can be undone, holds no secret, was led by nothing from outside, and
+/// stands where all that headings rule could be read.
 pub fn answerable(case: &Case<'_>, trace: &Trace) -> bool {
     let facts = case.facts;
     let mut asked = false;
@@ -283,13 +284,12 @@ pub fn answerable(case: &Case<'_>, trace: &Trace) -> bool {
         && facts.not_undoable.is_none()
         && facts.doubts.is_empty()
         && facts.puts.is_empty()
-        && facts.quotes.is_empty();
+        && facts.quotes.is_empty()
+        && facts.mandate.wrong.is_empty();
     let private = case.action.labels().privacy.max(facts.privacy.unwrap_or(Privacy::Open)).is_kept();
     asked && harmless && !private && case.action.labels().trust != Trust::Untrusted
 }
 
-/// Returns the shape of an action and where it happens; `None` for what is never remembered.
-pub fn seen(action: &Action, tool: &Tool, scope: &Scope, facts: &Facts) -> Option<Seen> {
 /// Returns whether an action is about a file that runs, or decides what runs: no heading allows that in advance.
 pub fn reaches_guarded(case: &Case<'_>) -> bool {
     let facts = case.facts;
@@ -298,6 +298,8 @@ pub fn reaches_guarded(case: &Case<'_>) -> bool {
     files.chain(facts.puts.iter().map(|put| put.file.as_str())).any(|file| place::guarded(file, case.scope).is_some())
 }
 
+/// Returns the shape of an action and where it happens; `None` for what is never remembered.
+pub fn seen(action: &Action, tool: &Tool, scope: &Scope, facts: &Facts) -> Option<Seen> {
     let plain = facts.paths.iter().all(|path| path.form == PathForm::Plain && path.links <= 1);
     if !plain || tool.name == RESTORE || !tool.offered {
         return None;
@@ -324,7 +326,8 @@ pub fn reaches_guarded(case: &Case<'_>) -> bool {
         Effect::WriteFile | Effect::ReadFile => {
             let (folder, name) = named?.rsplit_once('/')?;
             words.insert(match place::guarded(named?, scope) {
-                Some(_) => format!("name={name}"),
+                // What runs by itself is that very file, and none of its name further down.
+                Some(_) => format!("name={}", named?),
                 None => {
                     name.rsplit_once('.').map_or_else(|| format!("name={name}"), |(_, end)| format!("name=*.{end}"))
                 }

@@ -2,6 +2,7 @@
 //!
 //! What tightens counts at once, whoever wrote it. What loosens counts only after the user confirmed exactly it.
 
+pub mod canaries;
 pub mod held;
 pub mod labels;
 pub mod learned;

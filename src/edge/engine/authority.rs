@@ -8,6 +8,7 @@ mod labels;
 pub(super) mod learn;
 mod lost;
 mod mandates;
+mod replay;
 
 use crate::domain::action::Action;
 use crate::domain::audit::{Decision, Ruling};
@@ -36,7 +37,7 @@ use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
-pub use learn::Replay;
+pub use replay::Replay;
 
 /// What stands in the place of a file for a rule that was learned.
 const LEARNED: &str = "(learned from your approvals)";

@@ -119,11 +119,11 @@ fn a_rule_answers_its_shape_at_its_place_and_nothing_else() {
 }
 
 #[test]
-fn what_is_guarded_is_answered_by_its_own_name_only() {
+fn what_is_guarded_is_answered_at_its_own_place_only() {
     let (one, facts) = written("/p/.envrc", "x");
     let gates = standard(Vec::new()).with_rules(vec![rule_for(&one, &facts)]);
     for (path, expected) in
-        [("/p/.envrc", "rule"), ("/p/sub/.envrc", "rule"), ("/p/.bashrc", "ask"), ("/p/a.txt", "ask")]
+        [("/p/.envrc", "rule"), ("/p/sub/.envrc", "ask"), ("/p/.bashrc", "ask"), ("/p/a.txt", "ask")]
     {
         let (action, facts) = written(path, "y");
         assert_eq!(verdict(&gates, &action, &facts, &scope()), expected, "{path}");
