@@ -3,11 +3,12 @@
 mod held;
 mod labels;
 
-use crate::support::engine::{Home, origin, status, waiting};
+use crate::support::engine::{Home, origin, provide, status, waiting};
 use crate::support::fake_server::{Dialect, FakeServer, Reply};
 use passepartout::domain::audit::{Decider, Ruling};
 use passepartout::domain::gate::plan::PlanStatus;
 use passepartout::domain::id::SessionId;
+use passepartout::domain::scope::Level;
 use passepartout::domain::signal::{Origin, Rights, Source};
 use passepartout::domain::turn::Ending;
 use passepartout::edge::engine::Engine;
@@ -82,7 +83,7 @@ async fn a_table_tightens_at_once_and_loosens_after_a_confirmation_in_emacs() {
     assert_eq!(ending(&home, &engine).await, Ending::Parked, "what loosens does not count yet");
     home.deny(&engine, &waiting(&engine), "").await.expect("the denial counts");
     let loosening = the(&engine, "waiting");
-    assert!(loosening.text.contains("org-set-todo = allow under “Mine”"), "{loosening:?}");
+    assert!(loosening.text.contains("org-set-todo = allow, not the usual ask under “Mine”"), "{loosening:?}");
     confirm(&home, &engine, &loosening.id).await;
     assert_eq!(the(&engine, "confirmed").id, loosening.id);
     assert_eq!(ending(&home, &engine).await, Ending::Answered);
@@ -487,6 +488,40 @@ async fn an_archive_with_a_second_name_asks() {
             let asks = waiting(&engine).asks();
             assert!(asks.iter().any(|(_, why)| why.contains("has another name as well (a hard link)")), "{asks:?}");
         }
+        engine.close().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_level_that_is_set_after_a_confirmation_counts() {
+    let home = Home::new(&[("home.org", NOTES)]);
+    rule(&home, "| tool | level |\n| org-set-todo | allow |\n");
+    let server = FakeServer::start([]);
+    let levels = [None, Some(Level::Ask), None, Some(Level::Deny)];
+    for (number, set) in levels.into_iter().enumerate() {
+        let engine = home
+            .engine_with(|config| {
+                provide(config, &[("fake", &server, true)], &["fake"]);
+                config.permissions.extend(set.map(|level| ("org-set-todo".to_string(), level)));
+            })
+            .await;
+        home.read(&engine).await;
+        if number == 0 {
+            confirm(&home, &engine, &the(&engine, "waiting").id).await;
+        }
+        let waits: Vec<String> =
+            engine.rules().into_iter().filter(|rule| rule.state == "waiting").map(|rule| rule.text).collect();
+        match set {
+            Some(Level::Ask) => {
+                assert!(waits[0].contains("org-set-todo = allow, not the ask that you set"), "{waits:?}")
+            }
+            _ => assert_eq!(waits, [""; 0]),
+        }
+        let expected = match set {
+            None => Level::Allow,
+            Some(set) => set,
+        };
+        assert_eq!(engine.levels().0.get("org-set-todo"), Some(&expected), "{number}");
         engine.close().await;
     }
 }

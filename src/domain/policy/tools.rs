@@ -153,9 +153,14 @@ impl Table {
         if line == 0 { format!("{}: {why}", self.file) } else { format!("{}:{line}: {why}", self.file) }
     }
 
-    /// Returns a row that would loosen what is set elsewhere, as what the user would confirm.
-    fn loosening(&self, row: &Row) -> Loosening {
-        let (name, value) = (row.tool.clone(), word(row.level).to_string());
+    /// Returns a row that would loosen what is set elsewhere, as what the user would confirm: what it would loosen is a
+    /// part of that, so that who sets another level later is asked anew.
+    fn loosening(&self, row: &Row, set: Option<Level>, usual: Level) -> Loosening {
+        let instead = match set {
+            Some(set) => format!("the {} that you set", word(set)),
+            None => format!("the usual {}", word(usual)),
+        };
+        let (name, value) = (row.tool.clone(), format!("{}, not {instead}", word(row.level)));
         Loosening { file: self.file.clone(), heading: row.heading.clone(), name, value }
     }
 
@@ -178,7 +183,7 @@ impl Table {
                 // What the user denies in Emacs is denied, whatever was confirmed before.
                 continue;
             }
-            let loosening = self.loosening(row);
+            let loosening = self.loosening(row, known.map(|(_, level)| *level), default_level(tool));
             if loosens && !confirmed(&loosening) {
                 waiting.push(loosening);
                 continue;
