@@ -3,11 +3,11 @@
 mod base64;
 
 use crate::domain::id::SessionId;
-use crate::domain::label::Privacy;
+use crate::domain::label::{Privacy, Trust};
 use crate::domain::sexp::reader::Sexp;
 use crate::edge::sandbox::{Alive, Launcher, Said, SandboxError, Walls, keep};
 use parking_lot::Mutex;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -86,6 +86,35 @@ pub enum Evaluated {
     Broken,
 }
 
+/// What is known of what a worker was told: of one call, or of all since it started. What it keeps may be made of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// How private the strictest of it is.
+    pub privacy: Privacy,
+    /// How far the least of it is trusted.
+    pub trust: Trust,
+    /// Where text from outside came from that led to it, in the user's words; of very many not all are named.
+    pub sources: BTreeSet<String>,
+}
+
+/// How many sources are named.
+const SOURCES: usize = 32;
+
+impl Told {
+    /// Returns what is known of code of the user's own, which nothing from outside led to.
+    pub fn own(privacy: Privacy) -> Told {
+        Told { privacy, trust: Trust::Own, sources: BTreeSet::new() }
+    }
+
+    /// Returns what is known of both: the strictest and the least trusted.
+    pub fn join(mut self, other: &Told) -> Told {
+        let room = SOURCES.saturating_sub(self.sources.len());
+        let more: Vec<String> = other.sources.difference(&self.sources).take(room).cloned().collect();
+        self.sources.extend(more);
+        Told { privacy: self.privacy.max(other.privacy), trust: self.trust.min(other.trust), sources: self.sources }
+    }
+}
+
 /// What a call came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
@@ -96,8 +125,8 @@ pub struct Answer {
     /// Whether the worker lives on, with what the code defined and set. One whose Emacs the code has changed, or in which
     /// it left something running, is ended: it would answer the next call wrongly.
     pub kept: bool,
-    /// The strictest label of all that this worker was told since it started.
-    pub privacy: Privacy,
+    /// What is known of all that this worker was told since it started.
+    pub told: Told,
 }
 
 /// Returns where an Emacs is that lies in a folder of the system, or what is missing.
@@ -130,7 +159,7 @@ struct Reply {
 
 struct Live {
     alive: Alive,
-    privacy: Privacy,
+    told: Told,
 }
 
 /// The place of one owner: held while a call of that owner goes on.
@@ -167,13 +196,7 @@ impl Workers {
     ///
     /// # Errors
     /// When nothing was evaluated: there is no Emacs, or it cannot be confined.
-    pub async fn evaluate(
-        &self,
-        owner: &Owner,
-        walls: Walls,
-        code: &str,
-        privacy: Privacy,
-    ) -> Result<Answer, SandboxError> {
+    pub async fn evaluate(&self, owner: &Owner, walls: Walls, code: &str, told: &Told) -> Result<Answer, SandboxError> {
         let (slot, surplus) = self.slot(owner);
         for other in surplus {
             end(&other).await;
@@ -182,10 +205,10 @@ impl Workers {
         // Taken out, so that a call that is cut short leaves nothing behind that would answer the next one.
         let live = match place.take() {
             Some(live) => live,
-            None => Live { alive: self.start(walls).await?, privacy: Privacy::Open },
+            None => Live { alive: self.start(walls).await?, told: Told::own(Privacy::Open) },
         };
-        let mut live = Live { privacy: live.privacy.max(privacy), ..live };
-        let kept = live.privacy;
+        let mut live = Live { told: live.told.join(told), ..live };
+        let known = live.told.clone();
         let mark = mark()?;
         let said = tokio::time::timeout(self.limits.call, self.call(&mut live.alive, &mark, code)).await;
         let (ended, printed) = match said {
@@ -220,7 +243,7 @@ impl Workers {
         let lives = place.is_some();
         drop(place);
         self.end_when_idle(&slot);
-        Ok(Answer { ended, printed: clip(&printed, self.limits.characters), kept: lives, privacy: kept })
+        Ok(Answer { ended, printed: clip(&printed, self.limits.characters), kept: lives, told: known })
     }
 
     /// Returns whether a worker that has just answered answers rightly once more; takes what it still said of the call.

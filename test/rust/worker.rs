@@ -1,9 +1,9 @@
 //! The Lisp workers: what they answer, what ends them, and what cannot be reached from inside. They need an Emacs.
 
 use crate::support::skip::skipped;
-use passepartout::domain::label::Privacy;
+use passepartout::domain::label::{Privacy, Trust};
 use passepartout::edge::sandbox::{Launcher, SandboxError, Walls};
-use passepartout::edge::worker::{Evaluated, Owner, WorkerLimits, Workers};
+use passepartout::edge::worker::{Evaluated, Owner, Told, WorkerLimits, Workers};
 use std::net::TcpListener;
 use std::path::Path;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ fn owner(name: &str) -> Owner {
 
 /// Whether this kernel can confine at all; says so when it cannot.
 async fn possible() -> bool {
-    match workers(WorkerLimits::USUAL).evaluate(&owner("s"), Walls::All, "1", Privacy::Open).await {
+    match workers(WorkerLimits::USUAL).evaluate(&owner("s"), Walls::All, "1", &Told::own(Privacy::Open)).await {
         Err(SandboxError::Unconfined(why)) => {
             skipped(format_args!("Lisp cannot be confined on this machine: {why}"));
             false
@@ -36,7 +36,8 @@ async fn possible() -> bool {
 }
 
 async fn say(workers: &Workers, code: &str) -> (Evaluated, String) {
-    let answer = workers.evaluate(&owner("s"), Walls::All, code, Privacy::Open).await.expect("it is evaluated");
+    let answer =
+        workers.evaluate(&owner("s"), Walls::All, code, &Told::own(Privacy::Open)).await.expect("it is evaluated");
     (answer.ended, answer.printed)
 }
 
@@ -72,13 +73,23 @@ async fn lisp_is_evaluated_with_values_errors_output_and_state() {
     assert!(long.chars().count() < 100_100 && printed.chars().count() < 100_100);
     assert!(say(&workers, "(make-list 5000 1)").await.0 != value(""), "a long list is cut");
     // Another conversation has an Emacs of its own.
-    let other = workers.evaluate(&owner("t"), Walls::All, "(boundp 'x)", Privacy::Open).await.expect("evaluated");
+    let other =
+        workers.evaluate(&owner("t"), Walls::All, "(boundp 'x)", &Told::own(Privacy::Open)).await.expect("evaluated");
     assert_eq!(other.ended, value("nil"));
     // What was private once makes all that comes after it private.
-    let told = workers.evaluate(&owner("t"), Walls::All, "1", Privacy::Private).await.expect("evaluated");
-    assert_eq!(told.privacy, Privacy::Private);
-    let told = workers.evaluate(&owner("t"), Walls::All, "2", Privacy::Open).await.expect("evaluated");
-    assert_eq!(told.privacy, Privacy::Private);
+    let told = workers.evaluate(&owner("t"), Walls::All, "1", &Told::own(Privacy::Private)).await.expect("evaluated");
+    assert_eq!(told.told.privacy, Privacy::Private);
+    let told = workers.evaluate(&owner("t"), Walls::All, "2", &Told::own(Privacy::Open)).await.expect("evaluated");
+    assert_eq!(told.told.privacy, Privacy::Private);
+    // So does what came from outside: it may stand in a variable by now.
+    let sources = ["a page".to_string()].into();
+    let page = Told { privacy: Privacy::Open, trust: Trust::Untrusted, sources };
+    for (name, before) in [("u", Told::own(Privacy::Open)), ("v", page.clone())] {
+        let one = workers.evaluate(&owner(name), Walls::All, "(setq page \"x\")", &before).await.expect("evaluated");
+        assert_eq!(one.told, before);
+        let two = workers.evaluate(&owner(name), Walls::All, "page", &Told::own(Privacy::Open)).await;
+        assert_eq!(two.expect("evaluated").told, before);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -124,10 +135,12 @@ async fn whatever_lisp_does_the_next_call_is_answered_rightly() {
         assert_eq!(say(&workers, "(boundp 'mine)").await.0, value("nil"), "a fresh one knows nothing of the last one");
     }
     // What was changed is told, and what a worker may keep it keeps.
-    let told =
-        workers.evaluate(&owner("s"), Walls::All, "(defun string-trim (_) 1)", Privacy::Open).await.expect("evaluated");
+    let told = workers
+        .evaluate(&owner("s"), Walls::All, "(defun string-trim (_) 1)", &Told::own(Privacy::Open))
+        .await
+        .expect("evaluated");
     assert_eq!((told.ended, told.kept), (value("string-trim"), false));
-    let told = workers.evaluate(&owner("s"), Walls::All, "(defun mine (n) (* n n))", Privacy::Open).await;
+    let told = workers.evaluate(&owner("s"), Walls::All, "(defun mine (n) (* n n))", &Told::own(Privacy::Open)).await;
     assert!(told.expect("evaluated").kept);
     assert_eq!(say(&workers, "(mine 7)").await.0, value("49"));
 }
@@ -159,7 +172,7 @@ async fn lisp_that_was_let_through_still_reaches_nothing() {
     for walls in [Walls::All, Walls::Fewer] {
         let workers = workers(WorkerLimits::USUAL);
         for code in &attempts {
-            match workers.evaluate(&owner("s"), walls, code, Privacy::Open).await {
+            match workers.evaluate(&owner("s"), walls, code, &Told::own(Privacy::Open)).await {
                 Ok(answer) => {
                     let harmless = code.contains("delete-") || code.contains("signal-process");
                     let refused = matches!(answer.ended, Evaluated::Error(_));
@@ -180,7 +193,7 @@ async fn lisp_that_was_let_through_still_reaches_nothing() {
 #[tokio::test(flavor = "multi_thread")]
 async fn with_fewer_walls_what_others_write_ends_no_worker() {
     let workers = workers(WorkerLimits::USUAL);
-    let say = async |code: &str| workers.evaluate(&owner("s"), Walls::Fewer, code, Privacy::Open).await;
+    let say = async |code: &str| workers.evaluate(&owner("s"), Walls::Fewer, code, &Told::own(Privacy::Open)).await;
     match say("1").await {
         Err(SandboxError::Unconfined(why)) => return skipped(format_args!("fewer walls cannot be had: {why}")),
         answer => assert_eq!(answer.expect("it is evaluated").ended, value("1")),
@@ -200,7 +213,8 @@ async fn no_worker_outlives_its_call_its_idleness_or_its_engine() {
     let gone = |process: u32| !Path::new("/proc").join(process.to_string()).exists();
     let workers = workers(WorkerLimits { alive: 2, ..WorkerLimits::USUAL });
     for name in ["a", "b", "c"] {
-        let _ = workers.evaluate(&owner(name), Walls::All, "1", Privacy::Open).await.expect("it is evaluated");
+        let _ =
+            workers.evaluate(&owner(name), Walls::All, "1", &Told::own(Privacy::Open)).await.expect("it is evaluated");
         assert!(workers.processes().len() <= 2);
     }
     let alive = workers.processes();
@@ -231,6 +245,7 @@ async fn no_worker_outlives_its_call_its_idleness_or_its_engine() {
 async fn without_an_emacs_of_the_system_nothing_is_evaluated() {
     let finder = Arc::new(|| Err("there is no Emacs in a folder of the system".to_string()));
     let workers = Workers::with(launcher(), WorkerLimits::USUAL, finder);
-    let told = workers.evaluate(&owner("s"), Walls::All, "1", Privacy::Open).await.expect_err("there is none");
+    let told =
+        workers.evaluate(&owner("s"), Walls::All, "1", &Told::own(Privacy::Open)).await.expect_err("there is none");
     assert_eq!(told.to_string(), "there is no Emacs in a folder of the system");
 }

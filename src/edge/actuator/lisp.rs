@@ -4,8 +4,9 @@ use super::{Actuators, Done};
 use crate::domain::gate::clearance::Cleared;
 use crate::domain::gate::facts::WallsFact;
 use crate::domain::label::{Labels, Privacy, Provenance, Trust};
+use crate::domain::outside::Piece;
 use crate::edge::sandbox::Walls;
-use crate::edge::worker::{Answer, Evaluated, Owner};
+use crate::edge::worker::{Answer, Evaluated, Owner, Told};
 
 impl Actuators {
     /// Evaluates cleared Lisp. An error of the code is no failure: it was evaluated.
@@ -23,12 +24,20 @@ impl Actuators {
         };
         let owner = Owner::Session(cleared.scope().session.clone());
         let privacy = action.labels().privacy.max(cleared.facts().privacy.unwrap_or(Privacy::Open));
-        match workers.evaluate(&owner, walls, code, privacy).await {
-            // It can read nothing but what it was told: it is as trustworthy as that, and as private.
+        let sources = action.led().map(|led| led.sources.iter().cloned().collect()).unwrap_or_default();
+        let told = Told { privacy, trust: action.labels().trust, sources };
+        match workers.evaluate(&owner, walls, code, &told).await {
+            // It can read nothing but what it was told, now or by an earlier call: it is as trustworthy as that, and as
+            // private.
             Ok(answer) => {
-                let trust = action.labels().trust.min(Trust::Kept);
-                let labels = Labels { provenance: Provenance::Tool, trust, privacy: answer.privacy };
-                Done::said(tell(&answer), labels)
+                let (text, Told { privacy, trust, sources }) = (tell(&answer), &answer.told);
+                let labels =
+                    Labels { provenance: Provenance::Tool, trust: (*trust).min(Trust::Kept), privacy: *privacy };
+                let outside = match trust {
+                    Trust::Untrusted => sources.iter().map(|source| Piece::new(source, &text, *privacy)).collect(),
+                    Trust::Kept | Trust::Own => Vec::new(),
+                };
+                Done { outside, ..Done::said(text, labels) }
             }
             Err(why) => Done::failed(format!("The Lisp was not evaluated: {why}.")),
         }

@@ -6,7 +6,7 @@ use crate::domain::label::Privacy;
 use crate::edge::engine::Engine;
 use crate::edge::sandbox::Walls;
 use crate::edge::survey::Confinement;
-use crate::edge::worker::{Evaluated, Owner, system_emacs};
+use crate::edge::worker::{Evaluated, Owner, Told, system_emacs};
 use std::path::PathBuf;
 
 /// How commands are confined here.
@@ -90,7 +90,7 @@ impl Engine {
         };
         // No conversation and no skill has this name: nobody's worker is looked at.
         let owner = Owner::Probe;
-        let answer = workers.evaluate(&owner, walls, "(+ 1 2)", Privacy::Open).await;
+        let answer = workers.evaluate(&owner, walls, "(+ 1 2)", &Told::own(Privacy::Open)).await;
         workers.end(&owner).await;
         match answer {
             Ok(answer) if answer.ended == Evaluated::Value("3".to_string()) && answer.kept => {
