@@ -460,3 +460,26 @@ async fn what_a_crash_left_of_a_trial_is_swept_at_the_start() {
         tokio::task::yield_now().await;
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_several_denials_all_count_or_none() {
+    let home = Home::new(&[("garden.org", GARDEN), ("house.org", HOUSE)]);
+    let server = FakeServer::start([
+        calls(&[edit("c1", "roses", "DONE"), edit("c2", "door", "DONE")]),
+        says("I see."),
+        says("I see."),
+    ]);
+    let (engine, steps) = parked(&home, &server).await;
+    let no = || Decided::Deny { reason: "not that".to_string() };
+    decide(&engine, &[(&steps[1], no())]).await.expect("it counts");
+    for first in [no(), yes(&steps[0]), Decided::Stop { reason: String::new() }] {
+        let why = decide(&engine, &[(&steps[0], first), (&steps[1], no())]).await.expect_err("one is decided");
+        assert!(why.contains("no longer waits: it is denied"), "{why}");
+        assert_eq!(names(&engine, &steps), ["pending", "denied"]);
+    }
+    let records = engine.decisions(None, 100).await.expect("the audit");
+    let of_first = records.iter().filter(|entry| entry.decision.plan.as_ref() == Some(&steps[0].id));
+    assert_eq!(of_first.count(), 1, "it was asked about, and nothing else");
+    decide(&engine, &[(&steps[0], no())]).await.expect("it still waits");
+    assert_eq!(names(&engine, &steps), ["denied", "denied"]);
+}

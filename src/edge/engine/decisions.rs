@@ -89,11 +89,7 @@ impl Engine {
             Ok(kept) => kept,
             // What cannot go on can still be denied.
             Err(_) if all_no => {
-                for (plan, decided) in &steps {
-                    if let Decided::Deny { reason } | Decided::Stop { reason } = decided {
-                        self.deny(plan, reason, origin).await?;
-                    }
-                }
+                self.deny_all(&steps.iter().filter_map(no).collect::<Vec<_>>(), origin).await?;
                 let mut report = TurnReport::of(Conversation::empty());
                 report.notice = Some("Nothing was done.".to_string());
                 let asked = format!("denial {names}");
@@ -191,6 +187,8 @@ impl Engine {
         origin: &Origin,
         steps: Vec<(FlightPlan, Decided)>,
     ) -> Result<(Vec<(FlightPlan, Decision)>, Body, Vec<Unsettled>), String> {
+        let denied: Vec<(&FlightPlan, &str)> = steps.iter().filter_map(no).collect();
+        self.may_deny(denied.iter().copied(), origin)?;
         let (mut taken, mut unsettled, mut body) = (Vec::new(), Vec::new(), None);
         for (plan, decided) in &steps {
             taken.push(match decided {
@@ -204,13 +202,19 @@ impl Engine {
                 Decided::Stop { reason } => Decision::Stopped(reason.clone()),
             });
         }
-        for (plan, decided) in &steps {
-            if let Decided::Deny { reason } | Decided::Stop { reason } = decided {
-                self.deny(plan, reason, origin).await?;
-                body.get_or_insert(Body::Denial { plan: plan.id.clone(), reason: reason.clone() });
-            }
+        self.deny_all(&denied, origin).await?;
+        if let Some((plan, reason)) = denied.first() {
+            body.get_or_insert(Body::Denial { plan: plan.id.clone(), reason: reason.to_string() });
         }
         let body = body.ok_or_else(|| "nothing was decided".to_string())?;
         Ok((steps.into_iter().map(|(plan, _)| plan).zip(taken).collect(), body, unsettled))
+    }
+}
+
+/// Returns the plan and the reason of a no.
+fn no((plan, decided): &(FlightPlan, Decided)) -> Option<(&FlightPlan, &str)> {
+    match decided {
+        Decided::Deny { reason } | Decided::Stop { reason } => Some((plan, reason)),
+        Decided::Approve { .. } => None,
     }
 }

@@ -150,14 +150,45 @@ impl Engine {
         Ok((approval, unsettled))
     }
 
-    /// Marks a plan as denied.
-    pub(super) async fn deny(&self, plan: &FlightPlan, reason: &str, origin: &Origin) -> Result<(), String> {
-        if !origin.rights.approve {
-            return Err("this channel may not decide about plans".to_string());
+    /// Says whether all of some plans may be denied: they wait, and the channel may decide.
+    pub(super) fn may_deny<'p>(
+        &self,
+        denied: impl Iterator<Item = (&'p FlightPlan, &'p str)>,
+        origin: &Origin,
+    ) -> Result<(), String> {
+        let plans = self.plans.lock();
+        let one = |(plan, _): (&FlightPlan, &str)| match plans.get(&plan.id) {
+            Some(_) if !origin.rights.approve => Err("this channel may not decide about plans".to_string()),
+            Some(known) => pending(known),
+            None => Err(format!("there is no plan {}", plan.id)),
+        };
+        denied.into_iter().try_for_each(one)
+    }
+
+    /// Marks plans as denied, each for its reason: all of them, or none when one of them does not wait.
+    pub(super) async fn deny_all(&self, denied: &[(&FlightPlan, &str)], origin: &Origin) -> Result<(), String> {
+        self.may_deny(denied.iter().copied(), origin)?;
+        let status = |reason: &str| PlanStatus::Denied(reason.to_string());
+        {
+            let mut plans = self.plans.lock();
+            // Somebody else may have decided since.
+            if let Some((other, _)) =
+                denied.iter().find(|(plan, _)| plans.get(&plan.id).is_none_or(|p| pending(p).is_err()))
+            {
+                return Err(format!("plan {} no longer waits; nothing was decided", other.id));
+            }
+            for (plan, reason) in denied {
+                if let Some(known) = plans.get_mut(&plan.id) {
+                    known.status = status(reason);
+                }
+            }
         }
-        let status = PlanStatus::Denied(reason.to_string());
-        self.claim(&plan.id, status.clone(), pending)?;
-        self.keep_claim(&plan.id, status, Some(origin)).await
+        let mut outcome = Ok(());
+        for (plan, reason) in denied {
+            // What cannot be stored waits again, and each is tried: a no that can be kept is not lost by another.
+            outcome = outcome.and(self.keep_claim(&plan.id, status(reason), Some(origin)).await);
+        }
+        outcome
     }
 
     /// Takes a plan out of waiting: of several who decide at once, one succeeds.
