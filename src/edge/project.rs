@@ -3,6 +3,10 @@
 use crate::domain::id::SessionId;
 use crate::edge::config::Config;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How old an empty folder of a conversation is when it goes.
+pub const OLD: Duration = Duration::from_secs(24 * 3_600);
 
 /// Returns the project root of a conversation: the folder that the user `chose` to look at, else the one that was given
 /// at the start, else the version-controlled folder around the chat's, else a scratch folder of the conversation's own. Never home, `/`, a memex or a folder in one, or an
@@ -51,11 +55,27 @@ fn marked_ancestor(folder: &Path) -> Option<PathBuf> {
         .map(Path::to_path_buf)
 }
 
+/// Returns where the folders of conversations lie: beside the store, not in it, as the store is closed to everything.
+pub fn scratches(config: &Config) -> PathBuf {
+    config.store.parent().unwrap_or(&config.store).join("passepartout-scratch")
+}
+
+/// Takes away the folders of conversations that nobody put anything into, when they are `old`: one is made for each
+/// conversation without a project, whatever it does. Blocks.
+pub fn sweep(scratches: &Path, old: Duration) {
+    for entry in std::fs::read_dir(scratches).into_iter().flatten().flatten() {
+        let age = entry.metadata().ok().and_then(|about| about.modified().ok()?.elapsed().ok());
+        if age.is_some_and(|age| age >= old) {
+            // One with anything in it stays; the system sees to that.
+            let _ = std::fs::remove_dir(entry.path());
+        }
+    }
+}
+
 /// A folder of this conversation's own, made when it is first used.
 fn scratch(config: &Config, session: &SessionId) -> PathBuf {
     let name = blake3::hash(session.0.as_bytes()).to_hex();
-    // Beside the store, not in it: the store is closed to everything.
-    let base = config.store.parent().unwrap_or(&config.store).join("passepartout-scratch");
+    let base = scratches(config);
     let folder = base.join(name.as_str().get(..12).unwrap_or("scratch"));
     if std::fs::create_dir_all(&folder).is_ok() {
         use std::os::unix::fs::PermissionsExt;
@@ -65,4 +85,30 @@ fn scratch(config: &Config, session: &SessionId) -> PathBuf {
         }
     }
     folder
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn empty_folders_of_conversations_go_and_others_stay() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for name in ["empty", "used"] {
+            std::fs::create_dir(folder.path().join(name)).expect("a folder");
+        }
+        std::fs::write(folder.path().join("used/a.txt"), "x").expect("a file");
+        std::fs::write(folder.path().join("file"), "x").expect("a file");
+        let left = || {
+            let entries = std::fs::read_dir(folder.path()).expect("it is there").flatten();
+            let mut names: Vec<_> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+            names.sort();
+            names
+        };
+        sweep(folder.path(), OLD);
+        assert_eq!(left(), ["empty", "file", "used"], "somebody may work there");
+        sweep(folder.path(), Duration::ZERO);
+        assert_eq!(left(), ["file", "used"]);
+        sweep(&folder.path().join("none"), Duration::ZERO);
+    }
 }

@@ -19,6 +19,7 @@ use crate::edge::engine::planner::Lookout;
 use crate::edge::engine::record::kind;
 use crate::edge::engine::{Engine, Notify, Parts};
 use crate::edge::full_text::folder::{self, Folder};
+use crate::edge::project;
 use crate::edge::sandbox::{Launcher, Limits, SecretTest};
 use crate::edge::secret::Vault;
 use crate::edge::setup_files::SetupFiles;
@@ -200,6 +201,10 @@ pub async fn start_found(boot: Boot, opened: Opened, stop: Arc<AtomicBool>) -> R
     // What a crash left of trials; nobody waits for it.
     let trials = crate::edge::actuator::rehearse::folder(&engine.config);
     drop(tokio::task::spawn_blocking(move || crate::edge::actuator::rehearse::sweep(&trials)));
+    if beside.is_none() {
+        let scratches = project::scratches(&engine.config);
+        drop(tokio::task::spawn_blocking(move || project::sweep(&scratches, project::OLD)));
+    }
     engine.load_plans().await?;
     engine.load_marks().await?;
     engine.load_authority().await?;

@@ -11,6 +11,7 @@ use crate::domain::label::Privacy;
 use crate::domain::port::LogLevel;
 use crate::domain::signal::Origin;
 use crate::edge::engine::record::kind;
+use crate::edge::engine::turns::KNOWN_SESSIONS;
 use crate::edge::engine::turns::channel;
 use crate::edge::engine::{Engine, audit};
 use serde_json::json;
@@ -116,9 +117,18 @@ impl Engine {
         Ok(())
     }
 
+    /// Returns whether the user was not told yet; after very many conversations some are told once more.
+    fn is_news(&self, session: &SessionId) -> bool {
+        let mut told = self.told.lock();
+        if told.len() >= KNOWN_SESSIONS {
+            told.clear();
+        }
+        told.insert(session.clone())
+    }
+
     /// Has the user told, once in a conversation, what was left out as it asks first, and how to let it in.
     pub(super) fn tell_left_out(&self, session: &SessionId, titles: &[String], named: bool) {
-        if titles.is_empty() || self.is_shared(session) || !self.told.lock().insert(session.clone()) {
+        if titles.is_empty() || self.is_shared(session) || !self.is_news(session) {
             return;
         }
         let what = match named {

@@ -403,22 +403,44 @@ impl Engine {
     }
 }
 
+/// How many conversations are known one by one: their names are the clients' own to choose.
+pub(super) const KNOWN_SESSIONS: usize = 10_000;
+
 /// How private conversations are. There is no way to lower one.
 #[derive(Default)]
-pub(in crate::edge) struct Rising(Mutex<HashMap<SessionId, Privacy>>);
+pub(in crate::edge) struct Rising(Mutex<Risen>);
+
+#[derive(Default)]
+struct Risen {
+    /// Those that are not open.
+    known: HashMap<SessionId, Privacy>,
+    /// How private all others count, among whom there are some that found no room.
+    others: Option<Privacy>,
+}
 
 impl Rising {
     /// Makes a conversation at least so private; returns whether it was less. Nothing comes between looking and raising.
     fn raise(&self, session: &SessionId, privacy: Privacy) -> bool {
         let mut all = self.0.lock();
-        let known = all.entry(session.clone()).or_insert(Privacy::Open);
-        let rises = *known < privacy;
-        *known = privacy.max(*known);
-        rises
+        let known = all.get(session);
+        if privacy <= known {
+            return false;
+        }
+        match all.known.len() < KNOWN_SESSIONS || all.known.contains_key(session) {
+            true => drop(all.known.insert(session.clone(), privacy)),
+            false => all.others = Some(privacy),
+        }
+        true
     }
 
     fn get(&self, session: &SessionId) -> Privacy {
-        self.0.lock().get(session).copied().unwrap_or(Privacy::Open)
+        self.0.lock().get(session)
+    }
+}
+
+impl Risen {
+    fn get(&self, session: &SessionId) -> Privacy {
+        self.known.get(session).copied().or(self.others).unwrap_or(Privacy::Open)
     }
 }
 
@@ -454,6 +476,31 @@ pub fn first_line(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::edge::engine::fresh::tests::Place;
+
+    #[test]
+    fn names_that_clients_invent_fill_no_memory_and_lower_nothing() {
+        let rising = Rising::default();
+        let named = |n: usize| SessionId(format!("s{n}"));
+        for n in 0..2 * KNOWN_SESSIONS {
+            assert!(!rising.raise(&named(n), Privacy::Open));
+        }
+        assert_eq!(rising.0.lock().known.len(), 0, "what is open is not kept");
+        for n in 0..KNOWN_SESSIONS {
+            assert!(rising.raise(&named(n), Privacy::Ask));
+        }
+        assert_eq!(rising.get(&named(KNOWN_SESSIONS)), Privacy::Open);
+        assert!(rising.raise(&named(KNOWN_SESSIONS), Privacy::Private));
+        assert!(rising.raise(&named(0), Privacy::Private) && !rising.raise(&named(0), Privacy::Ask));
+        assert_eq!(rising.0.lock().known.len(), KNOWN_SESSIONS);
+        for (n, expected) in [
+            (0, Privacy::Private),
+            (1, Privacy::Ask),
+            (KNOWN_SESSIONS, Privacy::Private),
+            (3 * KNOWN_SESSIONS, Privacy::Private),
+        ] {
+            assert_eq!(rising.get(&named(n)), expected, "{n}");
+        }
+    }
 
     #[tokio::test(flavor = "multi_thread")]
     async fn a_label_only_rises_in_whichever_order_it_is_stored() {
