@@ -234,6 +234,7 @@ fn spoilt(sample: &Sample, scope: &Scope) -> Vec<(&'static str, Sample)> {
             "a heading that leaves what rules it",
             &texts(format!("{RULED}** Canary\n"), "* Rules\n:PROPERTIES:\n:PP_DENY: shell\n:END:\n* Canary\n"),
         );
+        with("Lisp that runs by itself", &texts("* Canary\n".to_string(), "* Canary\n%%(delete-file \"x\")\n"));
         let tag = scope.private_tags.first().map(|tag| tag.tag.trim_matches(':').to_string());
         if let Some(tag) = tag {
             with("a heading that is private no longer", &texts(format!("* Canary :{tag}:\n"), "* Canary\n"));
@@ -245,8 +246,11 @@ fn spoilt(sample: &Sample, scope: &Scope) -> Vec<(&'static str, Sample)> {
     all
 }
 
+/// Adds a sample in which one thing is wrong, with its name.
+type With<'a> = dyn FnMut(&'static str, &dyn Fn(&mut Sample)) + 'a;
+
 /// Adds what may be wrong with a command alone.
-fn commands(with: &mut dyn FnMut(&'static str, &dyn Fn(&mut Sample))) {
+fn commands(with: &mut With) {
     fn script(one: &mut Sample) -> Option<&mut crate::domain::gate::facts::ScriptFact> {
         one.facts.shell.as_mut()?.scripts.first_mut()
     }

@@ -216,7 +216,8 @@ mod tests {
 
     #[test]
     fn another_file_at_the_same_place_is_noticed() {
-        let swap: [(&str, &dyn Fn(&Path)); 6] = [
+        type Swap<'a> = (&'a str, &'a dyn Fn(&Path));
+        let swap: [Swap; 6] = [
             ("a.org", &|base| std::fs::write(base.join("project/a.org"), "It says more by now.").expect("a file")),
             ("a.org", &|base| {
                 std::fs::remove_file(base.join("project/a.org")).expect("it goes");

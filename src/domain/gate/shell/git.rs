@@ -296,9 +296,7 @@ pub fn prints(args: &[Word]) -> bool {
         | "reset" | "checkout" | "commit" | "update-index" => {
             tail.iter().any(|text| text.starts_with("-p") || text.starts_with("--p"))
         }
-        "log" | "rev-list" | "shortlog" | "whatchanged" => {
-            tail.iter().take_while(|text| **text != "--").any(|text| patch(text))
-        }
+        "log" | "rev-list" | "shortlog" | "whatchanged" => tail.iter().take_while(|text| **text != "--").any(patch),
         _ => true,
     }
 }
