@@ -3,7 +3,7 @@
 use crate::report::row;
 use passepartout::domain::label::Privacy;
 use passepartout::edge::sandbox::{Launcher, Walls};
-use passepartout::edge::worker::{Evaluated, Owner, WorkerLimits, Workers};
+use passepartout::edge::worker::{Evaluated, Owner, Told, WorkerLimits, Workers};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -60,7 +60,8 @@ fn worker(launcher: &Path) {
     let workers = Workers::new(Launcher::at(launcher).unwrap(), WorkerLimits::USUAL);
     let call = |owner: &Owner| {
         let from = Instant::now();
-        let answer = runtime.block_on(workers.evaluate(owner, Walls::All, "(+ 1 2)", Privacy::Open)).ok()?;
+        let answer =
+            runtime.block_on(workers.evaluate(owner, Walls::All, "(+ 1 2)", &Told::own(Privacy::Open))).ok()?;
         (answer.ended == Evaluated::Value("3".to_string())).then(|| from.elapsed().as_secs_f64() * 1e3)
     };
     let owner = |n: usize| Owner::Skill(format!("bench {n}"));
