@@ -257,6 +257,10 @@ fn hostile_texts_are_looked_through_in_one_go() {
         ": '(",
         "#+call: f(",
         "src_x[src_x[",
+        "shell: ",
+        "elisp: ",
+        "src_",
+        "call_.",
     ] {
         let text = line.repeat((1 << 17) / line.len());
         let found = pieces("a.org", &text);

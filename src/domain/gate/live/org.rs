@@ -39,6 +39,9 @@ pub(super) fn diary(text: &str) -> Vec<Piece<'_>> {
     found
 }
 
+/// The longest name of a language or a call that is looked for at each of them, in bytes.
+const LONGEST_NAME: usize = 128;
+
 /// Blocks whose text is no Org.
 const RAW: [&str; 4] = ["src", "example", "export", "comment"];
 
@@ -210,7 +213,23 @@ impl<'a, 'l> Scan<'a, 'l> {
     /// closed.
     fn call(&mut self, begin: usize, name: usize) -> bool {
         let near = at_most(self.lower.get(name..).unwrap_or(""), LONGEST);
-        let Some(end) = near.find(|c: char| c.is_whitespace() || matches!(c, '[' | '{' | '(')) else { return true };
+        let ends = |c: char| c.is_whitespace() || matches!(c, '[' | '{' | '(');
+        let Some(end) = at_most(near, LONGEST_NAME).find(ends) else {
+            // A name that long is looked at once more only as often as brackets may be broken.
+            let Some(end) = near.find(ends) else {
+                if name + near.len() < self.lower.len() {
+                    self.push(Kind::Argument, name..name + near.len());
+                }
+                return false;
+            };
+            self.behind_name(begin, name, near, end);
+            return false;
+        };
+        self.behind_name(begin, name, near, end)
+    }
+
+    /// Looks at what stands behind the name of a call; `near` begins with the name, which ends at `end`.
+    fn behind_name(&mut self, begin: usize, name: usize, near: &str, end: usize) -> bool {
         let (language, mut rest) = near.split_at(end);
         if language.is_empty() {
             return true;
@@ -240,14 +259,13 @@ impl<'a, 'l> Scan<'a, 'l> {
     }
 
     fn link(&mut self, begin: usize, path: usize) {
-        let rest = self.text.get(path..).unwrap_or("");
-        let line = rest.split('\n').next().unwrap_or("");
+        let near = at_most(self.text.get(path..).unwrap_or(""), LONGEST);
+        let near = near.split('\n').next().unwrap_or("");
         let opened = self.lower.get(..begin).is_some_and(|before| before.ends_with("[[") || before.ends_with('<'));
         let goes_on = |c: char| c.is_alphanumeric() || "(/.~$\"'".contains(c);
-        if !opened && !line.starts_with(goes_on) {
+        if !opened && !near.starts_with(goes_on) {
             return;
         }
-        let near = at_most(line, LONGEST);
         let end = near.find([']', '>']).unwrap_or(near.len());
         let word = near.find(|c: char| c.is_whitespace() || matches!(c, ']' | '>')).unwrap_or(near.len());
         if self.lower.get(begin..path) == Some("shell:") {
