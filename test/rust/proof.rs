@@ -68,6 +68,23 @@ fn a_whole_store_says_since_when_it_is_unbroken() {
     assert!(verify(folder.path(), Some(heads.path())).unwrap().whole());
 }
 
+/// The noted head is of what was handed over, and the proof is of what is read back: a number that came back as its
+/// neighbour would look as if somebody had changed it.
+#[test]
+fn fractions_in_records_are_no_damage() {
+    let (folder, heads) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut store = DiskStore::open(folder.path()).unwrap();
+    store.watch(heads.path());
+    // What a clock, a price or a model may come to: every mantissa is as likely as any other.
+    let fractions =
+        (1..400u64).map(|n| f64::from_bits(0x3fb0_0000_0000_0000 | n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 12));
+    let all = fractions.chain([5e-324, f64::MAX, -0.0, 0.1 + 0.2]);
+    let records: Vec<_> = all.map(|fraction| record("factor", "a", serde_json::json!(fraction))).collect();
+    store.commit(&Commit { records: &records, ..Commit::default() }).unwrap();
+    drop(store);
+    assert_eq!(texts(&verify(folder.path(), Some(heads.path())).unwrap()), [""; 0]);
+}
+
 #[test]
 fn whatever_is_changed_behind_its_back_is_named() {
     let drop = "DROP TRIGGER operations_hold; DROP TRIGGER operations_stay; DROP TRIGGER records_hold; DROP TRIGGER records_stay;";
