@@ -3,6 +3,8 @@
 //! The first line says what it is; each further line is one exchange, whole. What is read is bounded and checked, and
 //! what is wrong is named with its line.
 
+pub mod pieces;
+
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::fmt;

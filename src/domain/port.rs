@@ -222,12 +222,24 @@ pub struct ProviderError {
     pub attempts: u32,
     /// The cause in the words of the server or the system, as far as they may be told.
     pub cause: Option<String>,
+    /// Whether the provider may charge for it.
+    pub charge: Charge,
+}
+
+/// Whether a provider may charge for a call that failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Charge {
+    /// Nothing was sent, or what was sent was refused as a whole.
+    Nothing,
+    /// The model may have begun: nobody here knows how far it came.
+    Perhaps,
 }
 
 impl ProviderError {
     /// Returns a failure without an answer, before anything was sent.
     pub fn new(provider: impl Into<String>, kind: ProviderErrorKind, text: impl Into<String>) -> Self {
-        ProviderError { provider: provider.into(), kind, text: text.into(), status: None, attempts: 0, cause: None }
+        let (provider, text, charge) = (provider.into(), text.into(), Charge::Nothing);
+        ProviderError { provider, kind, text, status: None, attempts: 0, cause: None, charge }
     }
 }
 

@@ -4,6 +4,7 @@ use crate::cli::run;
 use crate::support::engine::{Home, ask, origin, provide, waiting};
 use crate::support::fake_server::{DIALECTS, Dialect, FakeServer, Reply};
 use passepartout::domain::cassette::{By, Cassette, End};
+use passepartout::domain::port::Streamed;
 use passepartout::domain::signal::{Origin, Rights};
 use passepartout::domain::turn::Ending;
 use passepartout::edge::config::{Config, ProviderSetting};
@@ -166,6 +167,49 @@ async fn secrets_are_masked_and_keys_never_there() {
     let engine = with(&home, "replay", path.to_str().expect("a name")).await;
     let (finished, _) = home.ask(&engine, "is it?").await;
     assert!(finished.report.text.starts_with("Your token is "), "{}", finished.report.text);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_secret_that_a_stream_parts_is_masked_in_every_protocol() {
+    let says = format!("Your token is {TOKEN}, I think.");
+    let letters: Vec<&str> = says.split_inclusive(|_| true).collect();
+    for dialect in DIALECTS {
+        let home = Home::new(&[("home.org", NOTES)]);
+        let server = FakeServer::start([Reply::answer(dialect, &letters, &[]).in_pieces(40)]);
+        let engine = with(&home, word(dialect), &server.url()).await;
+        let path = tape(&home, "a.jsonl");
+        engine.record_cassette(&origin(), &path).expect("it is recorded");
+        let _ = home.ask(&engine, "what is mine?").await;
+        engine.stop_cassette(&origin()).expect("it ends");
+        engine.close().await;
+        assert!(load(&path).expect("it is whole").exchanges[0].redacted > 0, "{dialect:?}");
+        let engine = with(&home, "replay", path.to_str().expect("a name")).await;
+        let text = home.ask(&engine, "what is it?").await.0.report.text;
+        assert!(text.starts_with("Your token is ⟨") && text.ends_with("⟩, I think."), "{dialect:?}: {text}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_stopped_is_recorded_as_far_as_it_came() {
+    let home = Home::new(&[("home.org", NOTES)]);
+    let server = FakeServer::start([Reply::answer(Dialect::OpenAi, &["Half", " and more"], &[]).silent_after("Half")]);
+    let engine = with(&home, "openai", &server.url()).await;
+    let path = tape(&home, "a.jsonl");
+    engine.record_cassette(&origin(), &path).expect("it is recorded");
+    let (heard, mut hears) = tokio::sync::mpsc::unbounded_channel();
+    let turn = {
+        let engine = engine.clone();
+        let sink = move |_: Streamed<'_>| assert!(heard.send(()).is_ok());
+        tokio::spawn(async move { engine.ask(ask("and now?"), engine.new_turn(), &mut { sink }).await })
+    };
+    hears.recv().await.expect("it says something");
+    turn.abort();
+    assert!(turn.await.is_err());
+    engine.stop_cassette(&origin()).expect("it ends");
+    let cassette = load(&path).expect("it is whole");
+    let [exchange] = cassette.exchanges.as_slice() else { panic!("{}", cassette.exchanges.len()) };
+    assert_eq!(exchange.end, End::Cut);
+    assert!(String::from_utf8_lossy(&exchange.answer()).contains("Half"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -121,6 +121,60 @@ async fn a_call_that_nobody_waits_for_any_more_is_written_down_with_a_guess() {
     assert!(guess > Micros(4_096 * 15), "the answer may have been long: {guess}");
 }
 
+/// A refusal as a whole is free; once the model may have begun, nobody knows what it came to.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failure_is_free_only_where_nothing_was_begun() {
+    let event = |text: &str| Reply::raw(200, "text/event-stream", format!("data: {text}\n\n"));
+    let begun = "{\"choices\":[{\"delta\":{\"content\":\"Bl\"}}]}\n\ndata: ";
+    let broken = "{\"error\":{\"code\":500,\"message\":\"overloaded\"}}";
+    let half = "{\"choices\":[{\"delta\":{\"content\":\"Blue.\"},\"finish_reason\":\"stop\"}],\"usage\":{\"completion_tokens\":7}}\n\ndata: [DONE]";
+    for (name, reply, status, free) in [
+        ("refused", Reply::json(400, &json!({})), "refused", true),
+        ("not allowed", Reply::json(401, &json!({})), "refused", true),
+        ("no money", Reply::json(402, &json!({})), "quota", true),
+        ("an error behind a part of the answer", event(&format!("{begun}{broken}")), "unreachable", false),
+        ("an error in place of the answer", event(broken), "unreachable", false),
+        ("cut off", says("Blue.").cut_after("Bl"), "cut", false),
+        ("half of what was used", event(half), "answered", false),
+    ] {
+        let home = Home::new(&[("home.org", NOTES)]);
+        set_prices(&home, PRICES);
+        let server = FakeServer::start([says("Blue."), reply]);
+        let engine = home.engine_with(|config| {
+            provide(config, &[("fake", &server, false)], &["fake"]);
+            config.request_tries = 1;
+        });
+        let engine = engine.await;
+        home.read(&engine).await;
+        first(&home, &engine).await;
+        let _ = home.ask(&engine, "and now?").await;
+        let call = calls(&engine).await.remove(0);
+        assert_eq!(call.status, status, "{name}");
+        match call.cost {
+            Cost::Known(cost) => assert!(free && cost == Micros(0), "{name}: {cost}"),
+            Cost::Guessed(cost) => assert!(!free && cost > Micros(4_096 * 15), "{name}: {cost}"),
+            Cost::Unknown => panic!("{name} has a price"),
+        }
+    }
+}
+
+/// They stand in the order in which they ended, with the time at which they began.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_spent_today_is_read_also_behind_a_call_that_began_yesterday() {
+    let home = Home::new(&[("home.org", NOTES)]);
+    set_prices(&home, PRICES);
+    let server = FakeServer::start([says("Blue."), says("Still blue.")]);
+    let engine = home.served(&server, &["fake"], false).await;
+    first(&home, &engine).await;
+    let [today] = calls(&engine).await.try_into().expect("one call");
+    let yesterday = Call { at: today.at - jiff::SignedDuration::from_hours(24), ..today };
+    engine.write_down([yesterday]).await;
+    engine.close().await;
+    let engine = under(&home, &server, &[("DAY_BUDGET_USD", "0.0615")]).await;
+    let said = home.ask(&engine, "and now?").await.0.report.notice.unwrap_or_default();
+    assert!(said.contains("$0.000138 of it is used"), "{said}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_fallback_writes_down_both_and_the_built_in_one_neither() {
     let home = Home::new(&[("home.org", NOTES)]);

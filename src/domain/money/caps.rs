@@ -3,7 +3,7 @@
 
 use crate::domain::money::{Call, Cost, Micros, Work};
 use jiff::civil::Date;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// What the user allows; `None` is no cap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -96,6 +96,8 @@ struct Day {
 pub struct Accounts {
     days: HashMap<Date, Day>,
     sessions: HashMap<String, Account>,
+    /// Conversations of which it is known what they spent before.
+    recalled: HashSet<String>,
 }
 
 /// What is asked for: on whose behalf, and what it may cost.
@@ -128,14 +130,17 @@ impl Accounts {
         known.unpriced = known.unpriced.saturating_add(u64::from(call.cost == Cost::Unknown));
     }
 
-    /// Sets what a conversation spent before; what it spent since stays.
-    pub fn recall_session(&mut self, session: &str, spent: Micros) {
-        self.sessions.entry(session.to_string()).or_insert(Account { spent, held: Micros::default() });
+    /// Sets what a conversation spent before, once; what it spent since stays.
+    pub fn recall_session(&mut self, session: &str, before: Micros) {
+        if self.recalled.insert(session.to_string()) {
+            let known = self.sessions.entry(session.to_string()).or_default();
+            known.spent = known.spent.plus(before);
+        }
     }
 
-    /// Tells whether it is known what a conversation spent before.
+    /// Tells whether it is known what a conversation spent before. A free call may have been made without that.
     pub fn knows_session(&self, session: &str) -> bool {
-        self.sessions.contains_key(session)
+        self.recalled.contains(session)
     }
 
     /// Returns what is held for calls that run.
@@ -300,6 +305,22 @@ mod tests {
         );
         // What costs nothing is asked whatever was used.
         check(Caps { day: Some(dollar(2)), ..none }, chat, Cost::Known(Micros(0)), None);
+    }
+
+    #[test]
+    fn a_free_call_does_not_make_a_conversation_known() {
+        let (mut accounts, caps) = (Accounts::default(), Caps { session: Some(Micros(10)), ..Caps::default() });
+        let free = wanted("one", Work::Chat, Cost::Known(Micros(0)));
+        let held = accounts.hold(free, &caps).expect("it is free");
+        assert!(!accounts.knows_session("one"));
+        accounts.recall_session("one", Micros(9));
+        assert!(accounts.knows_session("one"));
+        accounts.settle(held, Cost::Known(Micros(0)));
+        // Once is enough.
+        accounts.recall_session("one", Micros(9));
+        let more = |amount: u64| wanted("one", Work::Chat, Cost::Guessed(Micros(amount)));
+        assert!(accounts.check(&more(1), &caps).is_ok());
+        assert!(accounts.check(&more(2), &caps).is_err());
     }
 
     #[derive(Clone, Debug)]

@@ -22,10 +22,13 @@ impl Engine {
         if !path.is_absolute() {
             return Err(format!("{} is no absolute name of a file", exact(&path.display().to_string())));
         }
-        if self.config.directories.iter().chain([&self.config.store]).any(|folder| path.starts_with(folder)) {
-            return Err("a cassette lies outside the memex and the store; name another file".to_string());
-        }
-        in_place(|| self.deck.begin(path, self.clock.now()))?;
+        in_place(|| {
+            if self.is_kept_place(path) {
+                let text = "a cassette lies outside the memex, the store and the settings; name another file";
+                return Err(text.to_string());
+            }
+            self.deck.begin(path, self.clock.now())
+        })?;
         self.tell_status();
         let path = exact(&path.display().to_string());
         self.say(LogLevel::Info, &format!("exchanges with providers are recorded in {path}"));
@@ -33,6 +36,17 @@ impl Engine {
             "What is sent to models and what they answer is recorded in {path}, with secrets masked, until you stop it. \
              Of conversations that may not leave this machine nothing is recorded."
         ))
+    }
+
+    /// Returns whether a file lies in the memex or in a folder of this program, whatever links lead there. It asks the
+    /// disk.
+    fn is_kept_place(&self, path: &Path) -> bool {
+        let folder = path.parent().and_then(|folder| folder.canonicalize().ok());
+        let config = &self.config;
+        config.directories.iter().chain([&config.store, &config.settings]).any(|kept| {
+            let real = kept.canonicalize().ok();
+            path.starts_with(kept) || real.is_some_and(|real| folder.as_ref().is_some_and(|at| at.starts_with(real)))
+        })
     }
 
     /// Ends the recording.

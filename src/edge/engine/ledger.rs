@@ -11,7 +11,7 @@ use crate::domain::money::caps::{Accounts, Held, Wanted};
 use crate::domain::money::prices::Price;
 use crate::domain::money::totals::Sum;
 use crate::domain::money::{Call, Cost, Micros, Work};
-use crate::domain::port::{Completion, LogLevel, Profile, Prompt, ProviderError, ProviderErrorKind, Usage};
+use crate::domain::port::{Charge, Completion, LogLevel, Profile, Prompt, ProviderError, ProviderErrorKind, Usage};
 use crate::domain::turn::prompt::tokens;
 use crate::edge::clock::local;
 use crate::edge::engine::Engine;
@@ -25,6 +25,11 @@ use std::sync::Arc;
 pub const ANSWER: u64 = 4_096;
 /// So many records are read at once.
 const PAGE: usize = 4_096;
+
+/// The ledger could not be written; the log says why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the ledger cannot be written; the log says why")]
+pub(super) struct LedgerError;
 
 /// On whose behalf the calls of a turn are made.
 #[derive(Debug)]
@@ -73,7 +78,8 @@ pub(super) struct Open<'a> {
 impl Metered for Open<'_> {
     async fn close(mut self: Box<Self>, result: &Result<Completion, ProviderError>) {
         self.end(result);
-        self.engine.write_ledger().await;
+        // What could not be written was said, and waits.
+        let _ = self.engine.write_ledger().await;
     }
 }
 
@@ -100,7 +106,7 @@ impl Open<'_> {
                 call.status = word(&error.kind).to_string();
                 call.http = error.status;
                 call.attempts = error.attempts.max(1);
-                if never_answered(error) {
+                if error.charge == Charge::Nothing {
                     call.cost = Cost::Known(Micros::default());
                 }
             }
@@ -148,16 +154,6 @@ impl Drop for Open<'_> {
         // Without a runtime it is written with the next call, or at the end.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             drop(runtime.spawn(async move { engine.write_ledger().await }));
-        }
-    }
-}
-
-/// Tells whether a failure came before anything that is paid for: nothing was sent, or it was refused as a whole.
-fn never_answered(error: &ProviderError) -> bool {
-    match error.kind {
-        ProviderErrorKind::Refused | ProviderErrorKind::Quota | ProviderErrorKind::Unreachable => true,
-        ProviderErrorKind::Timeout | ProviderErrorKind::Cut | ProviderErrorKind::Garbled => {
-            error.status.is_some_and(|status| status >= 400)
         }
     }
 }
@@ -216,29 +212,38 @@ impl Engine {
     pub async fn write_down(&self, calls: impl IntoIterator<Item = Call>) {
         let records: Vec<NewRecord> = calls.into_iter().map(|call| record::kept(&call)).collect();
         self.ledger.unwritten.lock().extend(records);
-        self.write_ledger().await;
+        let _ = self.write_ledger().await;
     }
 
     /// Stores the calls that are not stored yet. What cannot be stored waits, and is said.
-    pub(super) async fn write_ledger(&self) {
+    ///
+    /// # Errors
+    /// When a call that ended before could not be stored.
+    pub(super) async fn write_ledger(&self) -> Result<(), LedgerError> {
+        let engine = self.me.upgrade().ok_or(LedgerError)?;
+        // In a task of its own: who waits here may be stopped, and what was stored must not wait any more.
+        tokio::spawn(async move { engine.write_unwritten().await }).await.unwrap_or(Err(LedgerError))
+    }
+
+    async fn write_unwritten(&self) -> Result<(), LedgerError> {
         let _one = self.ledger.writing.lock().await;
         let waiting = self.ledger.unwritten.lock().clone();
         if waiting.is_empty() {
-            return;
+            return Ok(());
         }
         let count = waiting.len();
         if let Some(why) = &self.beside {
             self.ledger.unwritten.lock().drain(..count);
             self.say(LogLevel::Warning, &format!("calls of models that are not in the ledger: {count}; {why}"));
-            return;
+            return Ok(());
         }
-        match self.archive.append(waiting).await {
-            Ok(()) => drop(self.ledger.unwritten.lock().drain(..count)),
-            Err(why) => {
-                let text = format!("the ledger could not be written, {count} calls wait to be: {why}");
-                self.say(LogLevel::Error, &text);
-            }
-        }
+        self.archive.append(waiting).await.map_err(|why| {
+            let text = format!("the ledger could not be written, {count} calls wait to be: {why}");
+            self.say(LogLevel::Error, &text);
+            LedgerError
+        })?;
+        self.ledger.unwritten.lock().drain(..count);
+        Ok(())
     }
 
     /// Reads the ledger, newest calls first, until `go_on` has enough; it is told of each call and its day. Returns how

@@ -445,7 +445,7 @@ impl Engine {
     /// # Errors
     /// When it could not be stored.
     pub async fn flush(&self) -> Result<(), String> {
-        self.write_ledger().await;
+        let _ = self.write_ledger().await;
         self.archive.append(Vec::new()).await
     }
 
@@ -455,7 +455,7 @@ impl Engine {
         if let Ok(workers) = &self.workers {
             workers.end_all().await;
         }
-        self.write_ledger().await;
+        let _ = self.write_ledger().await;
         self.archive.close().await;
         if let Some(me) = self.me.upgrade() {
             // Behind the store: what is acknowledged there must not wait for what can be made again.

@@ -95,12 +95,6 @@ impl Model for TurnModel<'_> {
         let watched = |locality: Locality| {
             let (made, warns) = self.unquoted(prompt(locality), locality);
             *warned.lock() = warns;
-            if locality == Locality::Remote {
-                let asks = self.briefings.count_left_out();
-                if made.privacy < Privacy::Private {
-                    self.engine.tell_left_out(&self.session, &asks, self.names_private);
-                }
-            }
             *given.lock() = match locality {
                 Locality::Builtin => Privacy::Open,
                 Locality::Local | Locality::Remote => made.privacy,
@@ -185,6 +179,12 @@ impl Meter for TurnModel<'_> {
         prompt: &'a Prompt,
     ) -> Result<Box<dyn Metered + 'a>, String> {
         let call = self.engine.open_call(provider, prompt, &self.session, &self.behalf).await?;
+        if provider.locality() == Locality::Remote {
+            let asks = self.briefings.count_left_out();
+            if prompt.privacy < Privacy::Private {
+                self.engine.tell_left_out(&self.session, &asks, self.names_private);
+            }
+        }
         self.engine.keep_sent(&self.session, provider.name(), prompt);
         Ok(Box::new(call))
     }

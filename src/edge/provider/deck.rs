@@ -2,6 +2,7 @@
 //!
 //! Of a conversation that may not leave this machine nothing is recorded, and that is said.
 
+use crate::domain::cassette::pieces;
 use crate::domain::cassette::{By, Exchange, Head, MOST_BODY, MOST_BYTES, MOST_EXCHANGES};
 use crate::domain::gate::secret::mask;
 use crate::domain::label::Privacy;
@@ -142,8 +143,10 @@ impl Deck {
         let (in_request, request) = hidden(&exchange.request);
         let answer = exchange.answer();
         let (in_answer, masked) = hidden(&String::from_utf8_lossy(&answer));
-        let chunks = if in_answer > 0 { vec![masked.into_bytes()] } else { exchange.chunks };
-        Exchange { request, chunks, redacted: in_request + in_answer, ..exchange }
+        let (in_pieces, masked) = pieces::masked(&masked, &hidden).unwrap_or((0, masked));
+        let found = in_answer + in_pieces;
+        let chunks = if found > 0 { vec![masked.into_bytes()] } else { exchange.chunks };
+        Exchange { request, chunks, redacted: in_request + found, ..exchange }
     }
 }
 

@@ -1,7 +1,7 @@
 //! What went wrong with a provider, in words that name it and the way out, and never a key.
 
 use crate::domain::label::Privacy;
-use crate::domain::port::{ProviderError, ProviderErrorKind};
+use crate::domain::port::{Charge, ProviderError, ProviderErrorKind};
 use crate::edge::provider::config::{Address, ProviderConfig};
 use crate::edge::provider::http::SmallFault;
 use crate::edge::provider::retry::{Again, retry_after};
@@ -37,9 +37,15 @@ pub(super) struct Teller<'a> {
 }
 
 impl Teller<'_> {
-    /// Returns an error of this provider.
+    /// Returns an error of this provider, which may have been at work.
     pub(super) fn error(&self, kind: ProviderErrorKind, text: impl AsRef<str>) -> ProviderError {
-        ProviderError { attempts: 1, ..ProviderError::new(&self.config.name, kind, self.mask(text.as_ref())) }
+        let error = ProviderError::new(&self.config.name, kind, self.mask(text.as_ref()));
+        ProviderError { attempts: 1, charge: Charge::Perhaps, ..error }
+    }
+
+    /// Returns an error of this provider, which was not at work.
+    fn unheard(&self, kind: ProviderErrorKind, text: impl AsRef<str>) -> ProviderError {
+        ProviderError { charge: Charge::Nothing, ..self.error(kind, text) }
     }
 
     /// Returns a text without any key.
@@ -77,7 +83,8 @@ impl Teller<'_> {
         let end = (0..=body.len().min(MAX_BODY)).rev().find(|at| body.is_char_boundary(*at)).unwrap_or(0);
         let body = body.get(..end).unwrap_or("");
         let body: Value = serde_json::from_str(body).unwrap_or_else(|_| Value::String(body.to_string()));
-        self.said(Some(status), &body, retry)
+        let Failed { error, again } = self.said(Some(status), &body, retry);
+        Failed { error: ProviderError { charge: Charge::Nothing, ..error }, again }
     }
 
     /// Returns the failure for what a server said instead of an answer, with the status if it is known.
@@ -145,7 +152,7 @@ impl Teller<'_> {
         let cause = self.words(deepest(error));
         let told = cause.as_deref().map_or_else(String::new, |cause| format!(" ({cause})"));
         if error.is_timeout() && error.is_connect() {
-            return self.error(
+            return self.unheard(
                 ProviderErrorKind::Timeout,
                 format!("{host} does not take the connection: is it up, and the network?"),
             );
@@ -154,7 +161,7 @@ impl Teller<'_> {
             return self.silent(None);
         }
         if error.is_builder() {
-            return self.error(
+            return self.unheard(
                 ProviderErrorKind::Refused,
                 format!("a request to {host} cannot be made: check its URL and key{told}"),
             );
@@ -164,8 +171,9 @@ impl Teller<'_> {
         }
         let way_out =
             if self.address.is_loopback() { "is its server running?" } else { "is the network up, and the URL right?" };
-        let error = self.error(ProviderErrorKind::Unreachable, format!("{host} cannot be reached: {way_out}{told}"));
-        ProviderError { cause, ..error }
+        let text = format!("{host} cannot be reached: {way_out}{told}");
+        let charge = if error.is_connect() { Charge::Nothing } else { Charge::Perhaps };
+        ProviderError { cause, charge, ..self.error(ProviderErrorKind::Unreachable, text) }
     }
 
     /// Returns the error for silence.

@@ -278,18 +278,11 @@ fn take_little(cx: &mut std::task::Context<'_>) {
 /// Returns what was used, as it was reported.
 fn usage_of(usage: &genai::chat::Usage, thinking: u64) -> Option<Usage> {
     let count = |tokens: Option<i32>| tokens.and_then(|tokens| u64::try_from(tokens).ok());
-    let (input, output) = (count(usage.prompt_tokens), count(usage.completion_tokens));
-    if input.is_none() && output.is_none() {
-        return None;
-    }
+    // Half of it says neither what the call cost nor how the provider counts.
+    let (input, output) = (count(usage.prompt_tokens)?, count(usage.completion_tokens)?);
     let cached = usage.prompt_tokens_details.as_ref().and_then(|details| count(details.cached_tokens));
     let thought = usage.completion_tokens_details.as_ref().and_then(|details| count(details.reasoning_tokens));
-    Some(Usage {
-        input: input.unwrap_or(0),
-        output: output.unwrap_or(0),
-        cached: cached.unwrap_or(0),
-        thinking: thought.unwrap_or(thinking),
-    })
+    Some(Usage { input, output, cached: cached.unwrap_or(0), thinking: thought.unwrap_or(thinking) })
 }
 
 /// Puts together what was thought: what was shown, what only the provider can read, and signatures.

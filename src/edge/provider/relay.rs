@@ -77,6 +77,12 @@ impl Relay {
         }
         self.exchange.lock().clone()
     }
+
+    /// Returns what went by until now, if a request did; nothing more will.
+    pub(super) fn stopped(self) -> Option<Exchange> {
+        self.task.abort();
+        Some(self.exchange.lock().clone()).filter(|exchange| !exchange.request.is_empty())
+    }
 }
 
 fn keys(config: &ProviderConfig) -> Result<HeaderMap, String> {

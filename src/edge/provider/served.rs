@@ -2,9 +2,10 @@
 
 use crate::domain::label::Privacy;
 use crate::domain::port::{
-    Completion, Locality, Message, Profile, Prompt, Provider, ProviderError, ProviderErrorKind, Sink, Streamed,
+    Charge, Completion, Locality, Message, Profile, Prompt, Provider, ProviderError, ProviderErrorKind, Sink, Streamed,
 };
 use crate::edge::provider::config::{Address, ConfigError, Kind, ProviderConfig};
+use crate::edge::provider::deck::Deck;
 use crate::edge::provider::fault::{Failed, Teller};
 use crate::edge::provider::http::{Clients, Limits, Timeouts};
 use crate::edge::provider::reading::Reading;
@@ -143,9 +144,12 @@ impl Served {
         };
         let relay = Relay::open(&self.config, &self.address, &self.clients).await.map_err(refused)?;
         let client = client(&self.clients, &relay.here, &self.config.name).map_err(|why| refused(why.to_string()))?;
-        let result = self.ask_by(&client, Some(&relay), prompt, sink).await;
-        let exchange = relay.taped(result.is_ok()).await;
-        in_place(|| deck.put(exchange));
+        let mut taping = Taping { deck, relay: Some(relay) };
+        let result = self.ask_by(&client, taping.relay.as_ref(), prompt, sink).await;
+        if let Some(relay) = taping.relay.take() {
+            let exchange = relay.taped(result.is_ok()).await;
+            in_place(|| deck.put(exchange));
+        }
         result
     }
 
@@ -173,6 +177,20 @@ impl Served {
 
     fn teller(&self, privacy: Privacy) -> Teller<'_> {
         Teller { config: &self.config, address: &self.address, vault: &self.vault, privacy }
+    }
+}
+
+/// An exchange that is being recorded. Where nobody waits for it any more, what came until then is written down.
+struct Taping<'a> {
+    deck: &'a Deck,
+    relay: Option<Relay>,
+}
+
+impl Drop for Taping<'_> {
+    fn drop(&mut self) {
+        if let Some(exchange) = self.relay.take().and_then(Relay::stopped) {
+            self.deck.put(exchange);
+        }
     }
 }
 
@@ -243,17 +261,19 @@ impl Provider for Served {
                 return Err(ProviderError::new(&self.config.name, ProviderErrorKind::Refused, text));
             }
         }
-        let mut attempt = 1;
+        let (mut attempt, mut charge) = (1, Charge::Nothing);
         loop {
             let mut streamed = false;
             let mut told = |piece: Streamed<'_>| {
                 streamed |= !piece.is_empty();
                 sink(piece);
             };
-            let failed = match self.ask(prompt, &mut told).await {
+            let mut failed = match self.ask(prompt, &mut told).await {
                 Ok(completion) => return Ok(Completion { attempts: attempt, ..completion }),
                 Err(failed) => failed,
             };
+            charge = charge.max(failed.error.charge);
+            failed.error.charge = charge;
             // What was shown is not said twice.
             let again = failed.again.filter(|_| !streamed);
             match again.and_then(|again| self.retries.wait(&again, attempt)) {

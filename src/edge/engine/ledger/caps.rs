@@ -32,9 +32,12 @@ impl Engine {
 
     async fn spent_today(&self) -> Result<Accounts, String> {
         let (today, mut accounts) = (local(self.clock.now()).date(), Accounts::default());
+        // They stand in the order in which they ended, with the time at which they began: one of yesterday may stand
+        // behind some of today.
+        let enough = today.yesterday().unwrap_or(today);
         let unreadable = self.read_ledger(|call, day| {
             accounts.recall_day(&call, day);
-            day >= today
+            day >= enough
         });
         match unreadable.await? {
             0 => Ok(accounts),
@@ -87,10 +90,7 @@ impl Engine {
     pub(super) async fn hold_for_call(&self, wanted: Wanted) -> Result<Held, String> {
         let (caps, free) = (&self.config.caps, is_free(wanted.estimate));
         if caps.any() && !free {
-            self.write_ledger().await;
-            if !self.ledger.unwritten.lock().is_empty() {
-                return Err(unknown("the ledger cannot be written; the log says why"));
-            }
+            self.write_ledger().await.map_err(|why| unknown(&why.to_string()))?;
             self.recall_spent(&wanted.session).await.map_err(|why| unknown(&why))?;
         }
         match self.ledger.accounts.lock().as_mut() {

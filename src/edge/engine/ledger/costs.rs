@@ -112,7 +112,7 @@ impl Engine {
         session: Option<&str>,
         names_private: bool,
     ) -> Result<Overview, String> {
-        self.write_ledger().await;
+        let _ = self.write_ledger().await;
         let Costs { groups, all, unreadable, today } = self.costs_of(by, since, session).await?;
         let mut groups: Vec<(String, Sum)> = groups.into_iter().rev().collect();
         if by != Grouping::Day {
