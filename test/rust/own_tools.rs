@@ -325,6 +325,30 @@ async fn what_a_tool_of_ones_own_writes_is_as_weak_as_what_led_to_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_a_tool_of_ones_own_wrote_before_its_time_was_over_is_marked_too() {
+    let world = World::new(levels(&[("weather", Level::Allow)])).await;
+    world.define(&declaration("weather", "network", TOWN));
+    world.define(&declaration("saves", "write", FILE));
+    let file = world.home.project("late.txt");
+    let text = "A text that is long enough to be told from every other, and late.";
+    world.server.push(proposes("weather", json!({"town": "Lisbon"})));
+    world.server.push(proposes("saves", json!({"file": "late.txt"})));
+    world.engine.ask(ask("do it"), world.engine.new_turn(), &mut |_| {}).await;
+    *world.emacs.writes.lock().expect("not poisoned") = Some((file.clone(), text.to_string()));
+    let late = Err(Unanswered::Unknown("its time was over".to_string()));
+    world.emacs.answers.lock().expect("not poisoned").push_back(late);
+    world.server.push(Reply::answer(Dialect::OpenAi, &["I see."], &[]));
+    let done = world.home.approve(&world.engine, &waiting(&world.engine)).await.expect("it is decided");
+    assert_eq!(done.report.changed, vec![file]);
+    assert!(world.told().contains("its time was over"), "{}", world.told());
+    world.server.push(proposes("read-file", json!({"path": "late.txt"})));
+    world.server.push(Reply::answer(Dialect::OpenAi, &["I see."], &[]));
+    let asked = Ask { origin: Origin { session: SessionId("second".to_string()), ..origin() }, ..ask("read it") };
+    let read = world.engine.ask(asked, world.engine.new_turn(), &mut |_| {}).await;
+    assert_eq!(read.report.conversation.labels.trust, Trust::Untrusted);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_approval_is_bound_to_the_declaration_that_was_shown() {
     let world = World::new(|_, _| {}).await;
     let first = marked("capture", "write", 'a', TOWN);

@@ -187,7 +187,7 @@ pub fn ask_all(gates: &Gates, case: &Case<'_>) -> Trace {
 
 /// Returns a verdict in whose reason no secret stands: reasons quote what was proposed, and go to logs and models.
 fn masked(verdict: Verdict) -> Verdict {
-    let clean = |reason: Reason| match secret::scan(&reason.text).is_empty() {
+    let clean = |reason: Reason| match reason.ours || secret::scan(&reason.text).is_empty() {
         true => reason,
         false => Reason { text: secret::mask(&reason.text).0, ..reason },
     };

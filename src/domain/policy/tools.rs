@@ -35,12 +35,13 @@ pub struct Table {
     pub wrong: Vec<(usize, String)>,
 }
 
-/// Returns how much a level forbids: what passes, asks, and denies at the permissions gate.
+/// Returns how much a level forbids. Where nothing says what a tool would do, `auto` asks and `allow` does not.
 pub fn strictness(level: Level) -> u8 {
     match level {
-        Level::Allow | Level::Auto => 0,
-        Level::Ask => 1,
-        Level::Deny => 2,
+        Level::Allow => 0,
+        Level::Auto => 1,
+        Level::Ask => 2,
+        Level::Deny => 3,
     }
 }
 
@@ -285,6 +286,17 @@ mod tests {
 
     fn level() -> impl Strategy<Value = Level> {
         prop_oneof![Just(Level::Allow), Just(Level::Ask), Just(Level::Deny), Just(Level::Auto)]
+    }
+
+    #[test]
+    fn allow_over_auto_waits_for_a_yes() {
+        let toolbox = Toolbox::builtin();
+        let set = BTreeMap::from([("shell".to_string(), Level::Auto)]);
+        let table = read("| tool | level |\n| shell | allow |\n");
+        let (levels, waiting) = table.over(&set, &toolbox, &|_| false);
+        assert_eq!((levels.get("shell"), waiting.len()), (Some(&Level::Auto), 1));
+        let (levels, waiting) = table.over(&set, &toolbox, &|_| true);
+        assert_eq!((levels.get("shell"), waiting.len()), (Some(&Level::Allow), 0));
     }
 
     proptest! {

@@ -43,15 +43,13 @@ impl Actuators {
             Err(_) => return Done::failed(format!("looking at the files of {tool} broke, so it was not called")),
         }
         let call = Call { tool, mark: own.mark().to_string(), args, limits: own.tool().limits };
-        let outcome = match self.engine.editor.call(&call).await {
-            Ok(text) => Outcome::Done(text),
+        let (outcome, said) = match self.engine.editor.call(&call).await {
+            Ok(text) => (Outcome::Done(text.clone()), text),
+            Err(Unanswered::Failed(why)) => (Outcome::Failed(why.clone()), why),
             // These words are ours.
-            Err(Unanswered::Not(why) | Unanswered::Unknown(why)) => return Done::failed(why),
-            Err(Unanswered::Failed(why)) => Outcome::Failed(why),
-        };
-        let said = match &outcome {
-            Outcome::Done(text) | Outcome::Failed(text) => text.clone(),
-            Outcome::Stale(_) | Outcome::Cancelled(_) => String::new(),
+            Err(Unanswered::Not(why)) => return Done::failed(why),
+            // So are these; but it was called, and its files are looked at.
+            Err(Unanswered::Unknown(why)) => (Outcome::Failed(why), String::new()),
         };
         let privacy = action.labels().privacy.max(facts.privacy.unwrap_or(Privacy::Open));
         let sent = (class == Class::Network).then(|| format!("what your tool {} answered", call.tool));

@@ -148,6 +148,7 @@ impl Engine {
     /// Forgets an act whose intent could not be stored.
     pub(super) fn drop_change(&self, turn: &TurnId, action: ActionHash) {
         self.watching.begun.lock().remove(&(turn.clone(), action));
+        self.led_acts.lock().remove(&(turn.clone(), action));
     }
 
     /// Returns what an act changed; [`Ended::stored`] when that is on disk.

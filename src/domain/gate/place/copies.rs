@@ -1,5 +1,8 @@
 //! What a file is a copy of: its name without the marks that editors, packages, file managers and people put on copies.
 
+use super::glob::Patterns;
+use std::sync::LazyLock;
+
 /// The most places of a name at which a mark may begin: no name of a file has more that matter.
 const PLACES: usize = 24;
 
@@ -30,6 +33,21 @@ const MARKS: &[&str] = &[
     "kopia",
     "kopio",
     "kopi",
+    "kopya",
+    "másolat",
+    "копия",
+    "копія",
+    "αντίγραφο",
+    "副本",
+    "的副本",
+    "拷贝",
+    "拷貝",
+    "备份",
+    "備份",
+    "コピー",
+    "のコピー",
+    "복사본",
+    "사본",
     "duplicate",
     "conflict",
     "conflicted",
@@ -94,9 +112,16 @@ const MARKS: &[&str] = &[
     "crypt",
 ];
 
+static KNOWN: LazyLock<Patterns> = LazyLock::new(|| Patterns::new(MARKS));
+
+/// Builds the table now, so that no verdict pays for it.
+pub(super) fn prepare() {
+    LazyLock::force(&KNOWN);
+}
+
 /// Signs at which a mark begins or ends.
 fn parts(c: char) -> bool {
-    matches!(c, '.' | '~' | '_' | ',' | '-' | '(' | ')' | '[' | ']' | '+' | '#' | ':') || c.is_whitespace()
+    matches!(c, '.' | '~' | '_' | ',' | '-' | '–' | '—' | '(' | ')' | '[' | ']' | '+' | '#' | ':') || c.is_whitespace()
 }
 
 /// Returns whether a name, in small letters, or what it is a copy of, fits.
@@ -111,10 +136,10 @@ pub(super) fn in_any_form(name: &str, fits: impl Fn(&str) -> bool) -> bool {
     // Emacs writes a backup's folders with `!` in place of `/`.
     let trimmed = trimmed.rsplit('!').next().unwrap_or(trimmed);
     // Lines and anchors: `name:12`, `name#L1`; and the files that Emacs and LibreOffice lock with.
-    let cut = trimmed.split(['#', ':']).next().unwrap_or(trimmed);
+    let cut = trimmed.find(['#', ':']).and_then(|at| trimmed.get(..at));
     let locked = trimmed.strip_prefix(".#").or_else(|| trimmed.strip_prefix(".~lock."));
     let bare = unled(trimmed);
-    [Some(trimmed), Some(cut), locked, bare]
+    [Some(trimmed), cut, locked, bare]
         .into_iter()
         .flatten()
         .any(|form| !form.is_empty() && (fits(form) || stems(form).any(|stem| fits(stem) || swapped(stem, &fits))))
@@ -169,14 +194,16 @@ fn is_mark(tail: &str) -> bool {
 
 /// Returns whether a word is one of copies, or a number; `bak2` is one, too.
 fn is_word(word: &str) -> bool {
-    is_number(word) || MARKS.contains(&word) || MARKS.contains(&word.trim_end_matches(|c: char| c.is_ascii_digit()))
+    let bare = word.trim_end_matches(|c: char| c.is_ascii_digit());
+    is_number(word) || KNOWN.fit(word) || bare.len() < word.len() && KNOWN.fit(bare)
 }
 
-/// Returns whether a word is a number or a time: `12`, `20240101t120000z`.
+/// Returns whether a word is a number or a time, or a part of one: `12`, `20240101t120000z`, `01t12`.
 fn is_number(word: &str) -> bool {
     let digits = word.bytes().filter(u8::is_ascii_digit).count();
+    let of_time = word.bytes().filter(|b| matches!(b, b't' | b'z')).count();
     word.starts_with(|c: char| c.is_ascii_digit())
-        && (digits == word.len() || digits >= 8)
+        && (digits + of_time == word.len() || digits >= 8)
         && word.bytes().all(|b| b.is_ascii_alphanumeric())
 }
 
@@ -217,6 +244,14 @@ mod tests {
             "name.20240101",
             "name-2024-05-01",
             "name.20240101t120000z",
+            "name.2024-05-01t12:00:00+00:00",
+            "name.2024-05-01t12:00",
+            "name.2024-05-01t12:00:00z",
+            "2024-05-01t12:00-name",
+            "name — копия",
+            "name – копия (2)",
+            "name 副本",
+            "name - コピー",
             "old_name",
             "backup-name",
             "copy of name",

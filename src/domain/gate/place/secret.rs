@@ -1,6 +1,6 @@
 //! Which paths name secrets: by the place they lie in, or by their name alone.
 
-use super::copies::in_any_form;
+use super::copies::{self, in_any_form};
 use super::glob::{Patterns, matches};
 use super::is_below;
 use super::tables::{CERTIFICATES, COMMON_NAMES, OPEN_NAMES, SECRET_HOME, SECRET_NAMES, SECRET_SYSTEM};
@@ -20,6 +20,7 @@ pub(super) fn prepare() {
     LazyLock::force(&OPEN);
     LazyLock::force(&HOME);
     LazyLock::force(&SYSTEM);
+    copies::prepare();
 }
 
 /// Returns a text in small letters; a copy only where it has others.

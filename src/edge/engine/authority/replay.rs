@@ -104,9 +104,11 @@ impl Engine {
                 let plan = entry.decision.plan.as_ref().map(|plan| format!("{plan} ")).unwrap_or_default();
                 let line = format!("{plan}{} ({})", entry.decision.about, entry.decision.ruling.name());
                 match entry.decision.ruling {
-                    Ruling::Denied | Ruling::Refused => replay.opens.push(line),
+                    Ruling::Denied => replay.opens.push(line),
                     Ruling::Asked => replay.passes.push(line),
-                    Ruling::Passed
+                    // Of a refusal nothing is kept that a rule could fit.
+                    Ruling::Refused
+                    | Ruling::Passed
                     | Ruling::Approved
                     | Ruling::Stale
                     | Ruling::Expired
