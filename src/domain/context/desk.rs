@@ -93,12 +93,13 @@ impl<'a> Desk<'a> {
     }
 
     fn drop(&mut self, node: &NodeRef, reason: Reason) {
-        // It was not taken because it is not wanted, and not because there was no room.
-        let unwanted = reason == Reason::OverBudget && self.tray.is_barred(node.id());
-        let reason = if unwanted { Reason::Unpinned } else { reason };
-        if self.dropped.len() < MOST_DROPPED {
-            self.dropped.push((node.id().clone(), reason));
+        if self.dropped.len() >= MOST_DROPPED {
+            return;
         }
+        // It was not taken because it is not wanted, and not because there was no room.
+        let unwanted = reason == Reason::OverBudget && self.tray.is_barred(node);
+        let reason = if unwanted { Reason::Unpinned } else { reason };
+        self.dropped.push((node.id().clone(), reason));
     }
 
     /// Whether a node may be a candidate: the user looks there, and it is open to the reader.

@@ -6,7 +6,6 @@ use crate::domain::context::swift::SwiftMap;
 use crate::domain::id::NodeId;
 use crate::domain::label::Privacy;
 use crate::domain::memory::view::{NodeRef, View};
-use std::collections::HashMap;
 use std::sync::Arc;
 
 /// A cosine up to this one says nothing: texts of one language that have nothing to do with each other reach it.
@@ -19,7 +18,7 @@ pub(super) struct Field<'a> {
     view: &'a View,
     /// The files' own nodes: others of the same file are had without looking it up.
     files: Vec<NodeRef>,
-    numbers: HashMap<Arc<str>, usize>,
+    numbers: SwiftMap<Arc<str>, usize>,
     nodes: SwiftMap<(usize, u32), Score>,
     /// From which cosine on a node is near by its meaning.
     near_cosine: f32,
@@ -60,7 +59,7 @@ impl Score {
 impl<'a> Field<'a> {
     /// Begins without any.
     pub(super) fn of(view: &'a View, near_cosine: f32) -> Self {
-        Field { view, files: Vec::new(), numbers: HashMap::new(), nodes: SwiftMap::default(), near_cosine }
+        Field { view, files: Vec::new(), numbers: SwiftMap::default(), nodes: SwiftMap::default(), near_cosine }
     }
 
     /// Takes a node that holds words.

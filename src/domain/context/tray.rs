@@ -56,9 +56,9 @@ impl<'a> Tray<'a> {
         Tray { counter, clearance, barred: barred.iter().collect(), used, due, pieces, order, taken: (0, 0, 0) }
     }
 
-    /// Returns whether the user wants a node out.
-    pub fn is_barred(&self, id: &NodeId) -> bool {
-        self.barred.contains(id)
+    /// Returns whether the user wants a node out. Where nothing is barred no node's id is made for that.
+    pub fn is_barred(&self, node: &NodeRef) -> bool {
+        !self.barred.is_empty() && self.barred.contains(node.id())
     }
 
     /// Returns whether a node is in, at least as fully as asked.
@@ -99,7 +99,7 @@ impl<'a> Tray<'a> {
     /// Takes a node as it has been written, if it fits; see [`Tray::offer`].
     pub fn put(&mut self, node: &NodeRef, rendered: Rendered, reason: Reason, text: String, limit: usize) -> bool {
         let focus = matches!(reason, Reason::Focus | Reason::FocusCut(_));
-        if node.privacy() > self.clearance || (!focus && self.is_barred(node.id())) {
+        if node.privacy() > self.clearance || (!focus && self.is_barred(node)) {
             return false;
         }
         let known = self.pieces.get(&spot(node)).map_or(0, |piece| piece.tokens);
@@ -139,7 +139,7 @@ impl<'a> Tray<'a> {
 
     /// Takes one line about a planned node if it fits. Returns whether it did.
     pub fn note_due(&mut self, node: &NodeRef, reason: Reason, what: &str, limit: usize) -> bool {
-        if node.privacy() > self.clearance || self.is_barred(node.id()) {
+        if node.privacy() > self.clearance || self.is_barred(node) {
             return false;
         }
         let room = limit.saturating_sub(self.used);
