@@ -132,32 +132,34 @@
 
 (defun passepartout-costs--by (by)
   "Put calls together BY another word."
+  (unless (derived-mode-p 'passepartout-costs-mode)
+    (user-error "This is for the buffer of costs; M-x passepartout-costs opens it"))
   (setq passepartout-costs--by by)
   (passepartout-costs--fetch))
 
 (defun passepartout-costs-by-day ()
   "Show what calls cost by day."
-  (interactive)
+  (interactive nil passepartout-costs-mode)
   (passepartout-costs--by "day"))
 
 (defun passepartout-costs-by-heading ()
   "Show what calls cost by the heading that was in focus."
-  (interactive)
+  (interactive nil passepartout-costs-mode)
   (passepartout-costs--by "heading"))
 
 (defun passepartout-costs-by-skill ()
   "Show what calls cost by skill."
-  (interactive)
+  (interactive nil passepartout-costs-mode)
   (passepartout-costs--by "skill"))
 
 (defun passepartout-costs-by-provider ()
   "Show what calls cost by provider and model."
-  (interactive)
+  (interactive nil passepartout-costs-mode)
   (passepartout-costs--by "provider"))
 
 (defun passepartout-costs-by-background ()
   "Show what calls cost that you asked for, and those in the background."
-  (interactive)
+  (interactive nil passepartout-costs-mode)
   (passepartout-costs--by "background"))
 
 ;;;###autoload

@@ -79,7 +79,7 @@
               (passepartout-view-fixed
                (concat "POST " (plist-get page :url) "\n" text)))
       (goto-char (point-min))
-      (while (re-search-forward "⟨[^⟩\n]*⟩" nil t)
+      (while (re-search-forward "⟨hidden: [^⟩\n]*⟩\\|\\[MASKED]" nil t)
         (put-text-property (match-beginning 0) (match-end 0)
                            'face 'passepartout-attention)))))
 

@@ -12,18 +12,20 @@ use crate::edge::engine::turns::Ask;
 use crate::edge::provider::config::ProviderConfig;
 use crate::edge::provider::known::Place;
 use crate::edge::provider::shown::shown;
+use crate::edge::secret::MASK;
 use crate::edge::thread::{aside, in_place};
 use std::sync::Arc;
 
 /// So many prompts are kept, in memory alone.
 const KEPT: usize = 8;
-/// What stands in the place of something that is not shown begins with this.
-const MASK: char = '⟨';
+/// What stands in the place of something that is not shown begins with one of these.
+const MASKS: [&str; 2] = ["⟨hidden: ", MASK];
 
 /// A prompt that was sent.
 pub struct Sent {
     session: SessionId,
-    provider: String,
+    /// As its settings were then.
+    provider: ProviderConfig,
     at: jiff::Timestamp,
     prompt: Prompt,
 }
@@ -63,7 +65,9 @@ pub struct Inspected {
 impl Engine {
     /// Keeps a prompt that is about to be sent, for the user to look at.
     pub(super) fn keep_sent(&self, session: &SessionId, provider: &str, prompt: &Prompt) {
-        let (session, provider, at) = (session.clone(), provider.to_string(), self.clock.now());
+        // Of what is played from a cassette nothing is sent.
+        let Some(provider) = self.provider_config(provider) else { return };
+        let (session, at) = (session.clone(), self.clock.now());
         let mut all = self.sent_last.lock();
         all.truncate(KEPT - 1);
         all.push_front(Sent { session, provider, at, prompt: prompt.clone() });
@@ -81,7 +85,7 @@ impl Engine {
             sent.map(|sent| (sent.provider.clone(), sent.at, sent.prompt.clone()))
         };
         let (provider, at, prompt) = found.ok_or("nothing was sent to a model since the start")?;
-        self.inspected(&provider, prompt, Some(at)).await
+        self.inspected(provider, prompt, Some(at)).await
     }
 
     /// Returns the request that a question would be sent with: to the first provider that may have it.
@@ -106,10 +110,12 @@ impl Engine {
         let provider = provider.ok_or(
             "no model would be sent this: none is set up, or the conversation or the heading at point is private",
         )?;
-        let (name, locality) = (provider.name().to_string(), provider.locality());
+        let locality = provider.locality();
+        let config = self.provider_config(provider.name());
+        let config = config.ok_or("nothing would be sent: answers are played from a cassette")?;
         let engine = self.clone();
         let prompt = aside(move || engine.next_prompt(ask, privacy, locality)).await;
-        self.inspected(&name, prompt, None).await
+        self.inspected(config, prompt, None).await
     }
 
     fn next_prompt(&self, ask: Ask, privacy: Privacy, locality: Locality) -> Prompt {
@@ -129,18 +135,17 @@ impl Engine {
 
     async fn inspected(
         self: &Arc<Self>,
-        provider: &str,
+        config: ProviderConfig,
         prompt: Prompt,
         sent: Option<jiff::Timestamp>,
     ) -> Result<Inspected, String> {
-        let config = self.provider_config(provider).ok_or(format!("{provider} is not set up any more"))?;
         let shown = shown(&config, &prompt, self.vault.clone()).await?;
         let local = config.locality() != Locality::Remote;
         let engine = self.clone();
         let (kept_out, proof) = aside(move || engine.proof(&prompt, local)).await;
         let text = format!("{}\n\n{}", shown.headers.join("\n"), shown.body);
-        let redacted = shown.body.matches(MASK).count();
-        let (provider, url) = (provider.to_string(), shown.url);
+        let redacted = MASKS.iter().map(|mask| shown.body.matches(mask).count()).sum();
+        let (provider, url) = (config.name, shown.url);
         Ok(Inspected { provider, url, sent, text, redacted, kept_out, proof })
     }
 

@@ -16,7 +16,7 @@ use crate::edge::runtime::clients::{Channel, Clients, Kind};
 use crate::edge::runtime::hall::{self, Host};
 use crate::edge::runtime::request::Request;
 use crate::edge::runtime::requests::Asked;
-use crate::edge::runtime::{Ears, Event, Loop, attend, buffers, show, tell};
+use crate::edge::runtime::{Ears, Event, Loop, attend, buffers, show, steps, tell};
 use futures_util::future::join_all;
 use std::sync::Arc;
 use std::time::Duration;
@@ -140,12 +140,12 @@ impl Loop {
     pub(super) fn turns_away(&self, channel: &Channel, origin: &Origin, payload: &Sexp) -> bool {
         let begins = payload.name_at("sensor").is_some_and(|sensor| BEGIN.contains(&sensor));
         let Some(why) = self.closed_to(channel.kind).filter(|_| begins) else { return false };
-        let plan = payload.text_at("plan").and_then(|id| self.engine.plan(id));
-        let session = plan.as_ref().map_or(&origin.session, |plan| &plan.session).0.as_str();
+        let plans: Vec<_> = steps(payload).into_iter().filter_map(|(id, _)| self.engine.plan(&id)).collect();
+        let session = plans.first().map_or(&origin.session, |plan| &plan.session).0.as_str();
         let tell = |kind: &str, action: &str, payload: Plist| {
             channel.outbox.send(kind, Some(session), payload.keyword("action", action));
         };
-        if let Some(plan) = &plan {
+        for plan in &plans {
             // A client may show the decision already; it hears how the plan really stands.
             tell("event", "plan-changed", Plist::new().plist("plan", show::plan(plan)));
         }
