@@ -189,6 +189,23 @@ async fn headings_deny_at_once_and_allow_after_a_confirmation() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_a_whole_file_loosens_waits_like_what_a_heading_does() {
+    for (name, value) in [("PP_ALLOW", "org-set-todo"), ("PP_ALLOW", "org-set-todo org-schedule")] {
+        let notes = format!("#+PROPERTY: {name} {value}\n* Office\n** TODO Call\n:PROPERTIES:\n:ID: call\n:END:\n");
+        let home = Home::new(&[("work.org", &notes), ("other.org", "* Other\n")]);
+        let server = FakeServer::start([mark("call", "DONE"), mark("call", "DONE"), says("Done.")]);
+        let engine = home.served(&server, &["fake"], true).await;
+        let loosening = the(&engine, "waiting");
+        assert!(loosening.text.contains(&format!("{name} = {value} in ")), "{loosening:?}");
+        assert_eq!(ending(&home, &engine).await, Ending::Parked, "it does not count yet");
+        confirm(&home, &engine, &loosening.id).await;
+        assert!(!engine.rules().iter().any(|rule| rule.state == "waiting"));
+        assert_eq!(ending(&home, &engine).await, Ending::Answered, "{value}");
+        engine.close().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_private_heading_that_denies_is_not_named_in_an_open_conversation() {
     let below = |tags: &str| {
         format!(

@@ -4,6 +4,7 @@ use crate::domain::action::Action;
 use crate::domain::gate::Facts;
 use crate::domain::id::NodeId;
 use crate::domain::label::Privacy;
+use crate::domain::memory::card::Card;
 use crate::domain::memory::view::NodeRef;
 use crate::domain::policy;
 use crate::domain::policy::loosening::Loosening;
@@ -13,6 +14,7 @@ use crate::domain::tool::Tool;
 use crate::edge::engine::Engine;
 use crate::edge::engine::authority::held::values;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
 
 /// How many headings are looked through for what waits.
 const MOST: usize = 1_000;
@@ -151,14 +153,19 @@ impl Engine {
         scope
     }
 
-    /// Returns what headings of memory say that loosens and was not confirmed.
+    /// Returns what headings and files of memory say that loosens and was not confirmed.
     pub(in crate::edge::engine) fn waiting_mandates(&self) -> Vec<Loosening> {
+        const LOOSEN: [&str; 3] = ["PP_ALLOW", "PP_BUDGET", "PP_MODEL"];
         let view = self.view();
         let mut found = BTreeSet::new();
-        for name in ["PP_ALLOW", "PP_BUDGET", "PP_MODEL"] {
+        for name in LOOSEN {
             for node in crate::domain::memory::query::with_property(&view, name, None).take(MOST) {
                 found.extend(self.mandate_of(&node, Privacy::Open).waiting);
             }
+        }
+        let says = |card: &&Arc<Card>| LOOSEN.iter().any(|name| card.file_property(name).is_some());
+        for whole in view.cards().filter(says).take(MOST).filter_map(|card| view.node(card.file.as_ref(), 0)) {
+            found.extend(self.mandate_of(&whole, Privacy::Open).waiting);
         }
         found.into_iter().collect()
     }
