@@ -318,6 +318,16 @@ It is called when Emacs has come back from reading messages."
             (list (intern (concat ":" (car pair))) (cadr pair)))
           said))
 
+(defun passepartout-tools--folder (project)
+  "Return the name of the folder PROJECT, or of the home if there is none."
+  (file-name-as-directory
+   (if (and (stringp project)
+            (file-name-absolute-p project)
+            (not (file-remote-p project))
+            (file-directory-p project))
+       project
+     (expand-file-name "~"))))
+
 (defun passepartout-tools--call (request tool payload life)
   "Call TOOL with the arguments in PAYLOAD, to answer REQUEST.
 LIFE is the number of the core that asked."
@@ -338,9 +348,10 @@ answer counts" name)))
             nil))
          ;; A question would take the keyboard from the user.
          (inhibit-interaction t)
-         ;; Paths of arguments are absolute.  Other names must not mean
-         ;; something else in each buffer, or on another machine.
-         (default-directory (expand-file-name "~/")))
+         ;; Paths of arguments are absolute.  Other names mean the same in
+         ;; each buffer: what they mean in the project it was judged for.
+         (default-directory
+          (passepartout-tools--folder (plist-get payload :directory))))
     (condition-case problem
         (save-current-buffer
           (save-match-data

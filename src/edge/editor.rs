@@ -58,6 +58,8 @@ pub struct Call {
     pub mark: String,
     /// The arguments, checked.
     pub args: Map<String, Value>,
+    /// The folder of the project that the call was judged for.
+    pub directory: String,
     /// How long it may take, and how much it may say.
     pub limits: Limits,
 }

@@ -194,12 +194,22 @@
   (passepartout-tools-tests--with
     (passepartout-tools-tests--define
      :function (lambda (_ reply) (funcall reply (expand-file-name "x.org"))))
-    (dolist (folder '("/" "/tmp/" "/ssh:host.invalid:/"))
-      (with-temp-buffer
-        (setq default-directory folder)
-        (should (equal (plist-get (car (passepartout-tools-tests--call)) :text)
-                       (expand-file-name "~/x.org")))
-        (should (equal default-directory folder))))))
+    (let ((project (make-temp-file "project" t)))
+      (pcase-dolist (`(,judged-for ,meant)
+                     `((,project ,(expand-file-name "x.org" project))
+                       (,(concat project "/gone") ,(expand-file-name "~/x.org"))
+                       ("/ssh:host.invalid:/" ,(expand-file-name "~/x.org"))
+                       ("project" ,(expand-file-name "~/x.org"))
+                       (nil ,(expand-file-name "~/x.org"))))
+        (dolist (folder '("/" "/tmp/" "/ssh:host.invalid:/"))
+          (with-temp-buffer
+            (setq default-directory folder)
+            (should (equal (plist-get (car (passepartout-tools-tests--call
+                                            :directory judged-for))
+                                      :text)
+                           meant))
+            (should (equal default-directory folder)))))
+      (delete-directory project))))
 
 (ert-deftest passepartout-tools-what-goes-wrong-is-told ()
   (passepartout-tools-tests--with

@@ -569,6 +569,8 @@ fn a_declared_tool_is_called_over_messages_and_the_first_answer_counts() {
     let args: Vec<String> = call.list_at("args").iter().map(ToString::to_string).collect();
     assert_eq!(args, ["(\"town\" \"Lisbon \\\"centre\\\"\")"]);
     assert_eq!((call.text_at("tool"), call.text_at("mark")), (Some("weather"), Some("a".repeat(64).as_str())));
+    let project = call.text_at("directory").expect("the project that it was judged for");
+    assert!(project.starts_with('/') && std::path::Path::new(project).is_dir(), "{project}");
     let told = server.requests().last().expect("a request").json().to_string();
     assert!(told.contains("It will rain.") && !told.contains("Or not."), "{told}");
     let gone = client.request("undefine-tool", Plist::new().text("name", "weather"));

@@ -42,7 +42,8 @@ impl Actuators {
             }
             Err(_) => return Done::failed(format!("looking at the files of {tool} broke, so it was not called")),
         }
-        let call = Call { tool, mark: own.mark().to_string(), args, limits: own.tool().limits };
+        let directory = cleared.scope().project.clone();
+        let call = Call { tool, mark: own.mark().to_string(), args, directory, limits: own.tool().limits };
         let (outcome, said) = match self.engine.editor.call(&call).await {
             Ok(text) => (Outcome::Done(text.clone()), text),
             Err(Unanswered::Failed(why)) => (Outcome::Failed(why.clone()), why),

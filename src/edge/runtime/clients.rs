@@ -423,7 +423,8 @@ mod tests {
         let clients = Arc::new(Clients::default());
         let other = emacs(&clients, 3, Some(":ok t :text \"of another\""));
         let limits = crate::domain::tool::Limits::USUAL;
-        let call = Call { tool: "mine".to_string(), mark: String::new(), args: Default::default(), limits };
+        let (tool, directory) = ("mine".to_string(), "/project".to_string());
+        let call = Call { tool, mark: String::new(), args: Default::default(), directory, limits };
         let why = clients.call(&call).await.expect_err("who declared it is not there");
         assert_eq!(why, Unanswered::Not("the Emacs that declared the tool is not there".to_string()));
         emacs(&clients, OWN, Some(":ok t :text \"its own\""));

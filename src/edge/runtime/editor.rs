@@ -231,7 +231,7 @@ impl EmacsEditor {
     /// Calls a tool of the user's own, as [`crate::edge::editor::Editor::call`] says. What it answers a second time, or
     /// too late, answers nothing.
     pub async fn call(&self, call: &Call) -> Result<String, CallUnanswered> {
-        let Call { tool, mark, args, limits } = call;
+        let Call { tool, mark, args, directory, limits } = call;
         let size: usize = args.values().flat_map(texts).map(str::len).sum();
         if size > CALLED_WITH {
             let why =
@@ -244,6 +244,7 @@ impl EmacsEditor {
             .text("tool", tool.as_str())
             .text("mark", mark.as_str())
             .list("args", args)
+            .text("directory", directory.as_str())
             .int("characters", limits.characters as i64);
         let seconds = limits.seconds;
         // Four bytes a character, and what it says of what it left out.
@@ -362,6 +363,7 @@ mod tests {
             tool: "weather".to_string(),
             mark: "a".repeat(64),
             args: args.as_object().cloned().expect("an object"),
+            directory: "/project".to_string(),
             limits: crate::domain::tool::Limits { seconds, characters: 100 },
         }
     }
