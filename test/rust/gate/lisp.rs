@@ -18,6 +18,7 @@ const HARMFUL: &[&str] = &[
     "(condition-case . '(delete-file \"x\"))",
     "(cl-block . '(delete-file \"x\"))",
     "(let ((quote 1)) (list . '(delete-file \"x\")))",
+    "(org-time-string-to-absolute \"%%(touch 1)\" 737000)",
     "(let* ((x #'car)) (let ((l\u{3000}x (list \"a\" \"b\"))) (sort l\u{3000}x 'touch)))",
     "(cl-find 'delete-file '(\"/tmp/x\") :test 'funcall)",
     "(let ((k 'touch)) (cl-find 1 '(2) :key k))",

@@ -308,7 +308,6 @@ pub static PURE: Names = Names::new(&[
     "org-timestamp-split-range",
     "org-timestamp-translate",
     "org-time-stamp-format",
-    "org-time-string-to-absolute",
     "org-time-string-to-seconds",
     "org-time-stamp-to-now",
     "org-timestamp-to-now",
