@@ -221,13 +221,24 @@ pub struct Word {
     pub value: Option<String>,
     /// Whether an unquoted pattern stands in it, so that it may become several words.
     pub glob: bool,
-    /// The canonical paths that it, or a part of it, may name.
+    /// The canonical paths that it, or a part of it, may name; first those of the whole word.
     pub resolved: Vec<String>,
+    /// How many of `resolved` the whole word names: one for each folder in which the script may be.
+    pub wholes: usize,
+    /// Files of the project among them that lie as keys lie in a home, and that others may not read.
+    pub private: Vec<String>,
     /// Secret files that its pattern matches in the folder it names.
     pub matched: Vec<String>,
     /// Where everything in it that is known only at run time comes from: the pipelines whose output it holds.
     /// Empty when some of it may come from elsewhere.
     pub from: Vec<usize>,
+}
+
+impl Word {
+    /// The canonical paths that the whole word may name, and no part of it.
+    pub fn whole(&self) -> &[String] {
+        self.resolved.get(..self.wholes).unwrap_or(&self.resolved)
+    }
 }
 
 /// One path that an action names.
@@ -484,7 +495,7 @@ impl Facts {
             hasher.text(&script.text).number(script.commands.len() as u64);
             for word in script.words() {
                 hasher.number(word.resolved.len() as u64);
-                for resolved in word.resolved.iter().chain(&word.matched) {
+                for resolved in word.resolved.iter().chain(&word.matched).chain(&word.private) {
                     hasher.text(resolved);
                 }
             }

@@ -57,6 +57,19 @@ pub fn zone(path: &str, scope: &Scope) -> Zone {
     }
 }
 
+/// Returns whether homes or the memex lie below a canonical path, or below something that it matches as a pattern.
+pub fn leads_to_homes(path: &str, pattern: bool, scope: &Scope) -> bool {
+    let parts = |path: &'_ str| path.split('/').filter(|part| !part.is_empty()).map(str::to_string).collect::<Vec<_>>();
+    let asked = parts(path);
+    let above = |root: &str| {
+        let pairs =
+            || asked.iter().zip(parts(root)).all(|(part, name)| *part == name || pattern && matches(part, &name));
+        !root.is_empty() && pairs()
+    };
+    let roots = ["/home", "/root", "/Users", scope.home.as_str()].into_iter();
+    zone(path, scope) != Zone::Project && roots.chain(scope.memex.iter().map(String::as_str)).any(above)
+}
+
 /// Returns whether a canonical path lies in the home of somebody else.
 pub fn of_another(path: &str, scope: &Scope) -> bool {
     zone(path, scope) == Zone::Home && !is_below(path, &scope.home) && !scope.home.is_empty()

@@ -5,7 +5,7 @@
 use super::open::{self, identity};
 use super::path::MAX_HASHED;
 use super::roads::Roads;
-use super::words::folders;
+use super::words::Folders;
 use crate::domain::gate::facts::{FileFact, ScriptFact};
 use crate::domain::gate::place::{self, Zone};
 use crate::domain::gate::shell::runs;
@@ -53,7 +53,7 @@ fn named(roads: &Roads, scripts: &[ScriptFact], scope: &Scope) -> BTreeMap<Strin
         }
         paths.extend(carried.into_iter().filter(|path| bound(path)).map(|path| (path.clone(), true)));
         if !sought.is_empty() {
-            let all = folders(script, scope);
+            let all = Folders::of(roads, script, scope).all;
             let found = all.iter().flat_map(|folder| sought.iter().filter_map(|name| roads.resolve_in(folder, name)));
             let found = found.map(|path| path.to_string_lossy().into_owned());
             paths.extend(found.filter(|path| bound(path)).map(|path| (path, true)));

@@ -1,66 +1,55 @@
 //! Gives the words of a parsed command the paths that they may mean.
 
+mod folders;
 mod settings;
+
+pub(super) use folders::Folders;
 
 use super::path::{expand_home, lexical};
 use super::roads::{Entry, Roads};
-use crate::domain::gate::facts::{ScriptFact, Word};
-use crate::domain::gate::place;
+use crate::domain::gate::facts::{CommandFact, ScriptFact, Word};
+use crate::domain::gate::place::{self, Zone};
 use crate::domain::scope::Scope;
 use std::borrow::Cow;
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 /// The most words of one command that are looked up; more make it unknown.
 const MAX_LOOKUPS: usize = 600;
 /// How many names in a folder are compared with a pattern for the time of one lookup.
 const NAMES_A_LOOKUP: usize = 64;
 
-/// Resolves the words of a script. Relative names count in the project and in every folder that
-/// the script changes to.
+/// Resolves the words of a script. Relative names count in the project and in every folder in which their command may be.
 pub fn resolve_words(roads: &Roads, script: &mut ScriptFact, scope: &Scope, lookups: &mut usize) {
-    let folders = folders(script, scope);
+    let folders = Folders::of(roads, script, scope);
+    if folders.lost {
+        script.unknown.push("Where it looks for files is known only at run time.".to_string());
+    }
     let (mut late, mut dashed) = (false, false);
-    let words = script
-        .commands
-        .iter_mut()
-        .flat_map(|command| command.assignments.iter_mut().map(|(_, word)| word).chain(command.words.iter_mut()));
-    for word in words.chain(script.redirects.iter_mut().filter_map(|redirect| redirect.target.as_mut())) {
-        late |= !resolve_word(roads, word, &folders, scope, lookups);
-        dashed |= word.glob && matches_option(roads, word, &folders);
+    let words = script.commands.iter_mut().flat_map(|command| {
+        let CommandFact { assignments, words, pipeline, .. } = command;
+        assignments.iter_mut().map(|(_, word)| word).chain(words).map(|word| (*pipeline, word))
+    });
+    let targets =
+        script.redirects.iter_mut().filter_map(|redirect| Some((redirect.pipeline, redirect.target.as_mut()?)));
+    for (pipeline, word) in words.chain(targets) {
+        let here = folders.at(pipeline);
+        late |= !resolve_word(roads, word, here, scope, lookups);
+        dashed |= word.glob && matches_option(roads, word, here);
     }
     if dashed {
         script
             .unknown
             .push("A pattern matches a file whose name begins with a dash, which would be an option.".to_string());
     }
-    script.unknown.extend(settings::carried_out(script, &folders, scope));
+    script.unknown.extend(settings::carried_out(script, &folders.all, scope));
     if late {
         script.unknown.push("The command names more files than are looked up.".to_string());
     }
 }
 
-/// Returns the folders in which the script's relative names may count.
-pub(super) fn folders(script: &ScriptFact, scope: &Scope) -> Vec<PathBuf> {
-    let mut folders = vec![PathBuf::from(&scope.project)];
-    for command in &script.commands {
-        let texts: Vec<&str> = command.words.iter().filter_map(|word| word.value.as_deref()).collect();
-        let target = match texts.as_slice() {
-            ["cd" | "pushd", rest @ ..] => rest.iter().find(|text| !text.starts_with('-')),
-            ["git" | "make" | "tar" | "env", "-C", folder, ..] => Some(folder),
-            _ => None,
-        };
-        if let Some(target) = target
-            && folders.len() < 8
-        {
-            let from = folders.last().cloned().unwrap_or_default();
-            folders.push(from.join(expand_home(target, scope)));
-        }
-    }
-    folders
-}
-
 fn resolve_word(roads: &Roads, word: &mut Word, folders: &[PathBuf], scope: &Scope, lookups: &mut usize) -> bool {
-    let Word { value: Some(value), resolved, glob, matched, .. } = word else { return true };
+    let Word { value: Some(value), resolved, glob, matched, wholes, private, .. } = word else { return true };
     if word.raw.starts_with("<(") {
         // No file, but the other end of a pipe.
         return true;
@@ -87,11 +76,25 @@ fn resolve_word(roads: &Roads, word: &mut Word, folders: &[PathBuf], scope: &Sco
                 break;
             }
         }
+        if candidate == value.as_str() {
+            *wholes = resolved.len();
+        }
     }
+    private.extend(resolved.iter().filter(|path| is_private(path, scope)).cloned());
     if *glob {
         *matched = matching(roads, value, folders, scope, lookups);
     }
     *lookups <= MAX_LOOKUPS
+}
+
+/// Returns whether a file of the project lies as keys lie in a home, and others may not read it.
+fn is_private(path: &str, scope: &Scope) -> bool {
+    let kept = || {
+        let metadata = std::fs::symlink_metadata(Path::new(path)).ok().filter(std::fs::Metadata::is_file);
+        metadata.is_some_and(|metadata| metadata.mode() & 0o004 == 0)
+    };
+    let inside = || matches!(place::zone(path, scope), Zone::Project | Zone::Memex);
+    path.contains("/.") && inside() && place::lies_as_in_a_home(path) && kept()
 }
 
 /// Gathers what in a word may be a path: all of it, and what stands behind a sign or an option's letter.
@@ -154,7 +157,7 @@ fn matching(roads: &Roads, value: &str, folders: &[PathBuf], scope: &Scope, look
             let entry = folder.join(name);
             let entry = if *plain { entry } else { roads.resolve(&entry).unwrap_or(entry) };
             let path = entry.to_string_lossy().into_owned();
-            if place::secret(&path, scope).is_some() {
+            if place::secret(&path, scope).is_some() || is_private(&path, scope) {
                 found.push(path);
             }
         }

@@ -14,6 +14,17 @@ fn stops(cases: &[&str]) {
 #[test]
 fn options_are_read_as_the_programs_read_them() {
     stops(&[
+        // A value that is not needed stands behind `=` alone.
+        "ls | xargs --replace touch cat",
+        "ls | xargs --eof touch cat",
+        "ls | xargs --max-lines touch cat",
+        "POSIXLY_CORRECT=1 uniq README.md -c",
+        "env POSIXLY_CORRECT=1 uniq README.md -c",
+        "vim -V",
+        "nvim -V",
+        "cmake -V",
+        "mvn -V",
+        "terraform providers schema -json",
         "jobs -x make",
         "builtin jobs -x make",
         "tar tvfI a.tar ./unpack",
@@ -113,8 +124,66 @@ fn words_that_hold_options_or_addresses_ask() {
 }
 
 #[test]
+fn what_a_program_is_handed_is_no_question_for_its_version() {
+    stops(&[
+        "cat x | tclsh --version",
+        "tclsh --version < x",
+        "ls | (tclsh --help)",
+        "tclsh --version <<< 'exec make'",
+    ]);
+    passes(&["tclsh --version", "git --version && tclsh --help", "node -v | head -1", "/usr/bin/git --version"]);
+}
+
+#[test]
+fn what_is_found_or_handed_on_is_no_option() {
+    stops(&[
+        "echo -i | xargs sed -n 1p README.md",
+        "cat list | xargs sed -n 1p",
+        "ls | xargs sed -n 1p",
+        "git ls-files | xargs rg TODO",
+        "git diff --name-only HEAD~1 | xargs file",
+        "echo -C | xargs dmesg",
+        "echo -K | xargs ss",
+        "echo --vacuum-size=1 | xargs journalctl",
+        "echo set-timezone | xargs timedatectl",
+        "ls | xargs timedatectl",
+        "sort $(ls)",
+        "sed -n 1p $(git ls-files)",
+        "for f in $(git ls-files); do sort \"$f\"; done",
+        "ls | while read -r f; do sed -n 1p \"$f\"; done",
+        "less $(ls)",
+        "sort $(ls -R)",
+        "ls | xargs kubectl get pods",
+    ]);
+    passes(&[
+        "find . -name '*.rs' | xargs sed -n 1p",
+        "find . -name '*.rs' -exec sed -n 1p {} +",
+        "find . -name '*.rs' | head -3 | xargs rg TODO",
+        "sort -- $(ls)",
+        "cut -d / -f 2 README.md",
+        "cut -d/ -f 2 README.md",
+        "awk -F/ '{print $1}' README.md",
+        "grep -c / README.md",
+        "sed -n 1p $(find . -name '*.rs')",
+        "which -a ls | xargs file",
+        "git ls-files | xargs wc -l",
+        "ls | xargs head -1",
+        "for f in $(git ls-files); do head -1 \"$f\"; done",
+        "ls | xargs awk '{print $1}'",
+    ]);
+}
+
+#[test]
 fn words_known_only_at_run_time_are_no_tests_formats_or_sums() {
     stops(&[
+        // In quotes what is empty is a word, and the next one no pattern.
+        "x=; grep \"$x\" .env",
+        "x=''; grep \"$x\" ~/documents/letter.txt",
+        "x=; jq \"$x\" .env",
+        "x=; xxd \"$x\" out",
+        "for SECONDS in 'a[$(make)]'; do ls; done",
+        "while read -r SECONDS; do ls; done < f",
+        "SECONDS=1; SECONDS+='a[$(make)]'",
         "printf $(cat list)",
         "printf \"$(cat list)\" x",
         "while read -r line; do printf \"$line\" x; done < list",
@@ -227,6 +296,59 @@ fn where_a_script_went_decides_what_it_reads() {
         "grep -hf../documents/letter.txt README.md",
         "grep -f ../documents/letter.txt README.md",
     ]);
+    let world = World::new();
+    let (home, project) = (&world.scope.home, &world.scope.project);
+    let rootless = home.trim_start_matches('/');
+    let (first, _) = rootless.split_once('/').unwrap();
+    let wild =
+        format!("/{}{}{}", first.get(..1).unwrap(), "?".repeat(first.len() - 1), home.get(first.len() + 1..).unwrap());
+    let cases = [
+        // What a folder on the way, and not the project, makes of a name.
+        format!("cd /; cat {rootless}/documents/letter.txt"),
+        "cd src; cat ../../documents/letter.txt".to_string(),
+        "cd src; cd ..; cat ../documents/letter.txt".to_string(),
+        "(cd src && ls); cd src; cat ../../documents/letter.txt".to_string(),
+        format!("cd {home}/..; cat ada/documents/letter.txt"),
+        "cd src && cat ../../documents/letter.txt".to_string(),
+        "cd src && cd ../.. && cat documents/letter.txt".to_string(),
+        "! cd src && cat ../documents/letter.txt".to_string(),
+        "nice cd src && cat ../documents/letter.txt".to_string(),
+        "pushd src && popd && cat ../documents/letter.txt".to_string(),
+        "cd src || cat ../documents/letter.txt".to_string(),
+        "cd nowhere\ncat ../documents/letter.txt".to_string(),
+        "cd src & cat ../documents/letter.txt".to_string(),
+        // What lies above homes, and patterns that match them.
+        "grep -r dear /".to_string(),
+        "rg dear /home".to_string(),
+        format!("grep -r dear {home}/.."),
+        "cd / && grep -r dear".to_string(),
+        "find / -name letter.txt -exec cat {} +".to_string(),
+        "find / -name letter.txt | xargs head".to_string(),
+        format!("cat {wild}/documents/letter.txt"),
+        "cat /h*/ada/documents/letter.txt".to_string(),
+        "cat /*/*/documents/letter.txt".to_string(),
+        // A beginning of a long name is that name.
+        "grep --rege=dear ~/documents/letter.txt".to_string(),
+        "grep --reg=dear -r ~/documents".to_string(),
+        "grep --exp=dear .env".to_string(),
+    ];
+    let cases: Vec<&str> = cases.iter().map(String::as_str).collect();
+    check(&world, "shell", "command", "ask|deny", &cases);
+    let fine = [
+        format!("cat {project}/src/*.rs"),
+        "find / -maxdepth 2 -name passwd".to_string(),
+        "ls /home".to_string(),
+        "grep -r include /usr/share/doc".to_string(),
+        "cat /etc/*release".to_string(),
+        // Each needs the success of the one before it.
+        "cd src && cat ../README.md".to_string(),
+        "cd src && cd .. && cd src && grep -r fn ../src".to_string(),
+        "for d in src docs test; do (cd \"$d\" && ls); done".to_string(),
+        "for d in src docs test; do cd $d; ls; cd ..; done".to_string(),
+        "cd src && cat main.rs && cd .. && cat README.md".to_string(),
+    ];
+    let fine: Vec<&str> = fine.iter().map(String::as_str).collect();
+    check(&world, "shell", "command", "pass", &fine);
     passes(&[
         "cat \"$PWD/README.md\"",
         "cd src && cat main.rs",
@@ -234,6 +356,73 @@ fn where_a_script_went_decides_what_it_reads() {
         "tar -tf ~/a.tar",
         "unzip -l ~/a.zip",
     ]);
+}
+
+/// Ways to a folder before git looks for a repository.
+const SUB: &[&str] = &[
+    "git -C sub status",
+    "cd sub && git status",
+    "git --no-pager -C sub status",
+    "git -c core.quotepath=off -C sub status",
+    "git -C src/.. -C sub status",
+    "git -C src status; git -C sub status",
+    "(cd src && ls); cd sub && git status",
+    "command cd sub && git status",
+    "timeout 9 git -C sub status",
+    "for d in src sub; do git -C \"$d\" status; done",
+];
+
+#[test]
+fn where_a_program_goes_is_known_beforehand_or_asks() {
+    passes(&["for d in src docs; do git -C \"$d\" log -1; done"]);
+    stops(&[
+        "for d in vendor/*; do git -C \"$d\" log -1; done",
+        "git -C vendor/* status",
+        "ls | while read -r d; do git -C \"$d\" status; done",
+    ]);
+    let many: String = (0..40).map(|n| format!("cd d{n}; ")).collect();
+    stops(&[&format!("{many} git status")]);
+}
+
+#[test]
+fn a_view_of_a_database_may_start_a_program() {
+    let world = World::new();
+    let file = |end: &str| format!("{}/x.db{end}", world.scope.project);
+    let queries =
+        ["sqlite3 x.db 'select * from t'", "sqlite3 -readonly x.db .tables", "timeout 5 sqlite3 x.db 'select 1'"];
+    check(&world, "shell", "command", "pass", &queries);
+    std::fs::write(file(""), "SQLite format 3\0 CREATE TABLE t(a)").unwrap();
+    check(&world, "shell", "command", "pass", &queries);
+    for end in ["", "-wal", "-journal"] {
+        std::fs::write(file(end), "CREATE VIEW v AS SELECT edit('a', './x')").unwrap();
+        check(&world, "shell", "command", "ask", &queries);
+        check(&world, "shell", "command", "ask", &["sqlite3 -separator -safe x.db 'select 1'"]);
+        check(&world, "shell", "command", "pass", &["sqlite3 -safe x.db 'select * from t'"]);
+        std::fs::write(file(end), "").unwrap();
+    }
+}
+
+#[test]
+fn what_others_may_not_read_is_shown_by_no_command_unasked() {
+    let world = World::new();
+    let folder = format!("{}/dotfiles/.aws", world.scope.project);
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = format!("{folder}/config");
+    std::fs::write(&file, "[default]\n").unwrap();
+    let mode = |mode: u32| std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
+    let reads = [
+        "cat dotfiles/.aws/config",
+        "head -3 < dotfiles/.aws/config",
+        "cat dotfiles/.aws/con*",
+        "cd dotfiles/.aws && cat config",
+        "grep -h key dotfiles/.aws/config README.md",
+    ];
+    mode(0o600);
+    check(&world, "shell", "command", "ask", &reads);
+    check(&world, "read-file", "path", "ask", &["dotfiles/.aws/config"]);
+    check(&world, "shell", "command", "pass", &["ls -l dotfiles/.aws", "stat dotfiles/.aws/config"]);
+    mode(0o644);
+    check(&world, "shell", "command", "pass", &reads);
 }
 
 #[test]
@@ -246,8 +435,19 @@ fn settings_of_a_project_are_what_a_program_carries_out() {
         (".pnpmfile.cjs", "", &["pnpm list", "pnpm why x", "pnpm --version"]),
         (".npmrc", "git=./x\n", &["npm view react"]),
         ("conftest.py", "", &["pytest --help", "pytest --version"]),
+        ("testing/conftest.py", "", &["pytest --version"]),
+        (".hg/hgrc", "[extensions]\nx = ./x.py\n", &["hg status", "hg --version"]),
+        (".jj/repo/config.toml", "[ui]\npager = \"./x\"\n", &["jj log"]),
+        (".venv/bin/python", "#!/bin/sh\n", &["poetry env info", "poetry show"]),
+        (".poetry/plugins/x.py", "", &["poetry --version"]),
+        ("node_modules/jest/package.json", "{}", &["jest --version"]),
+        (".gulp.js", "", &["gulp --version"]),
+        ("node_modules/@angular/cli/package.json", "{}", &["ng --version"]),
+        ("scrapy.cfg", "", &["scrapy --help"]),
+        ("mix.exs", "", &["mix --help"]),
+        ("global.json", "{\"sdk\": {\"paths\": [\".dotnet\"]}}", &["dotnet --version", "dotnet --info"]),
         (".mvn/jvm.config", "-javaagent:x.jar\n", &["mvn -v"]),
-        ("sub/config", "[core]\nfsmonitor = ./x\n", &["git -C sub status", "cd sub && git status"]),
+        ("sub/config", "[core]\nfsmonitor = ./x\n", SUB),
     ];
     for (file, text, commands) in cases {
         let world = World::new();

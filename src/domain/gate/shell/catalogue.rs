@@ -1806,7 +1806,15 @@ pub(super) const TELLS: &[(&[&str], &[&str])] = &[
             "apt",
             "dpkg",
         ],
-        &["-V", "-h"],
+        &["-h"],
+    ),
+    // Of others it is no question: a build begins, or an editor that carries out what it is handed.
+    (
+        &[
+            "cargo", "rustc", "rustup", "pip", "pip3", "uv", "poetry", "deno", "jq", "yq", "rg", "fd", "bat", "curl",
+            "wget", "ruff", "mypy", "pytest", "xz", "gzip", "ghc",
+        ],
+        &["-V"],
     ),
     (&["localedef"], &["--list-archive"]),
     (&["emacs"], &["-version", "-help"]),

@@ -233,14 +233,14 @@ pub(super) fn date(args: &[Word], appended: bool) -> Option<String> {
     None
 }
 
-pub(super) fn status_only(args: &[Word], _: bool) -> Option<String> {
+pub(super) fn status_only(args: &[Word], appended: bool) -> Option<String> {
     let fine = args.iter().all(|word| {
         matches!(
             value(Some(word)),
             Some("status" | "show" | "list-timezones" | "list-locales" | "--no-pager" | "hostname")
         )
     });
-    (!fine || args.len() > 2).then(|| "It may set something of the system.".to_string())
+    (!fine || args.len() > 2 || appended).then(|| "It may set something of the system.".to_string())
 }
 
 const JQ: Options = Options {
@@ -286,6 +286,8 @@ pub(super) fn jq(args: &[Word], appended: bool) -> Option<String> {
     let odd = "“jq” is used in a way that is not known to read only.";
     let Some(found) = operands(&JQ, &kept).filter(|_| !appended) else { return Some(odd.to_string()) };
     let program = found.first().and_then(|n| kept.get(*n)).and_then(|word| value(Some(word))).unwrap_or("");
+    // `.env` is the value of a key.
+    let program = program.replace(".env", " ");
     ["env", "$ENV", "include", "import", "input_filename", "debug", "$__prog"]
         .iter()
         .any(|word| program.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '$')).any(|token| token == *word))

@@ -616,7 +616,6 @@ pub(super) const FAMILIES: &[Family] = &[
     Family {
         name: "terraform",
         reads: &[
-            "providers schema",
             "metadata functions",
             "-version",
             "-help",

@@ -12,6 +12,7 @@ mod destruction;
 mod families;
 mod git;
 mod layouts;
+mod moves;
 mod names;
 mod once;
 mod options;
@@ -27,10 +28,12 @@ use crate::domain::gate::facts::{CommandFact, RedirectFact, RedirectKind, Script
 use crate::domain::gate::place::{self, Zone};
 use crate::domain::scope::Scope;
 use once::{OfCommand, OfScript};
+use programs::Added;
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use unwrap::Inner;
 
+pub use moves::{Move, moves};
 pub use programs::prepare;
 pub use runs::{Runs, runs};
 pub use tables::is_name;
@@ -310,8 +313,10 @@ impl Look<'_> {
         }
         let name = base_name(spelt);
         let args = words.get(1..).unwrap_or(&[]);
-        if !given.appended && system_name(spelt) == Some(spelt) && programs::tells(name, args) && !self.shadows(name) {
-            // Its version or its help: the only argument is an option that ends it.
+        // Its version or its help: the only argument is an option that ends it. A program that does not know the option
+        // may carry out what it is handed.
+        let tells = || !given.appended && programs::tells(name, args) && self.is_handed_nothing(given.command);
+        if system_name(spelt) == Some(spelt) && !self.shadows(name) && tells() {
             return;
         }
         if given.appended && unwrap::starts_others(name) {
@@ -333,11 +338,8 @@ impl Look<'_> {
                 Harm::Dangerous,
                 format!("“{}” is a program of its own making, not the system's.", clip(spelt)),
             )],
-            Some(name) if self.shadows(name) => Vec::new(),
-            Some(name) => {
-                let listed = given.appended && self.lists_upstream(given);
-                programs::judge(name, &self.with_names(name, words, given.command), given.appended, listed)
-            }
+            Some(name) if self.shadows(name) || tells() => Vec::new(),
+            Some(name) => programs::judge(name, &self.with_names(name, words, given.command), self.added(given)),
         };
         let shows = if name == "git" { git::prints(args) } else { shows_content(name, args) };
         let consumes = (shows && !catalogue::PACKERS.contains(&name)) || connects || tables::COPIES.contains(&name);
@@ -366,15 +368,16 @@ impl Look<'_> {
         let text_only = programs::text_only(name);
         let skip = programs::pattern_operand(name, words);
         let listing = programs::lists(name) && !reads;
+        let walks = walks_folders(name, words);
         // What is shown of a certificate is what everybody may know; of a key nothing is.
         let certificate = name == "openssl"
             && !given.appended
             && matches!(value(words.get(1)), Some("x509" | "req" | "crl" | "verify"))
-            && programs::judge(name, words.get(1..).unwrap_or(&[]), false, false).is_empty();
+            && programs::judge(name, words.get(1..).unwrap_or(&[]), Added::Nothing).is_empty();
         for (n, word) in words.iter().enumerate().skip(1) {
             if certificate {
                 self.own(word, concerns);
-                self.elsewhere(word, concerns);
+                concerns.extend(self.lies_elsewhere(word, walks));
                 continue;
             }
             if text_only || Some(n) == skip {
@@ -389,7 +392,7 @@ impl Look<'_> {
             let kept = tables::proves(name, words, n) || name == "openssl" && value(words.get(n - 1)) == Some("-out");
             self.secrets(word, if consumes && !kept { Harm::Catastrophic } else { Harm::Dangerous }, concerns);
             if reads {
-                self.elsewhere(word, concerns);
+                concerns.extend(self.lies_elsewhere(word, walks));
             }
         }
         if reads && given.appended {
@@ -417,6 +420,12 @@ impl Look<'_> {
         if let Some((path, why)) = named {
             let why = format!("“{}” is not for reading: {why}.", clip(path));
             concerns.push(Concern { matter: Matter::Secret, harm, why });
+        } else if let Some(path) = word.private.first() {
+            let why = format!(
+                "“{}”: only its owner may read it, and it lies as keys and accounts lie in a home.",
+                clip(path)
+            );
+            concerns.push(Concern { matter: Matter::Secret, harm: Harm::Dangerous, why });
         } else if let Some(path) = word.matched.first() {
             let why = format!("“{}” also matches “{}”, a secret file.", clip(&word.raw), clip(path));
             concerns.push(Concern { matter: Matter::Secret, harm: Harm::Dangerous, why });
@@ -426,30 +435,30 @@ impl Look<'_> {
         }
     }
 
-    fn elsewhere(&self, word: &Word, concerns: &mut Vec<Concern>) {
-        concerns.extend(self.lies_elsewhere(word));
-    }
-
-    fn lies_elsewhere(&self, word: &Word) -> Option<Concern> {
+    /// Says what speaks against reading what a word names; when a program `walks`, what lies below it is read as well.
+    fn lies_elsewhere(&self, word: &Word, walks: bool) -> Option<Concern> {
         let text = value(Some(word))?;
-        let option = text.starts_with('-');
         let shut = |path: &&String| matches!(place::zone(path, self.scope), Zone::Home | Zone::Memex);
-        // Of a word that is no option only the whole counts, of an option what may be its value: parts of words are
-        // candidates for secrets besides.
-        let path = if option {
-            word.resolved.iter().find(shut).filter(|_| text.contains(['/', '~']))
-        } else {
-            word.resolved.first()
-        }?;
-        let concern = match place::zone(path, self.scope) {
-            Zone::Home => Some(format!("“{}” lies in somebody's home, outside the project.", clip(path))),
-            Zone::Memex => Some(format!("“{}” belongs to the memex, which the shell does not see.", clip(path))),
-            Zone::System if path.starts_with("/dev/") && !tables::harmless_device(path) => {
-                Some(format!("“{}” is a device.", clip(path)))
-            }
-            Zone::Own | Zone::Project | Zone::Scratch | Zone::System => None,
+        // Of a word that is no option only the whole counts, wherever the script may be by then; of an option what may
+        // be its value. Parts of words are candidates for secrets besides.
+        let paths = match text.starts_with('-') {
+            true if text.contains(['/', '~']) => word.resolved.as_slice(),
+            true => &[],
+            false => word.whole(),
         };
-        concern.map(|why| effect(Harm::Unknown, why))
+        let lies = |why: String| Some(effect(Harm::Unknown, why));
+        if let Some(path) = paths.iter().find(shut) {
+            return match place::zone(path, self.scope) {
+                Zone::Memex => lies(format!("“{}” belongs to the memex, which the shell does not see.", clip(path))),
+                _ => lies(format!("“{}” lies in somebody's home, outside the project.", clip(path))),
+            };
+        }
+        let leads = |path: &&String| (walks || word.glob) && place::leads_to_homes(path, word.glob, self.scope);
+        if let Some(path) = paths.iter().find(leads).filter(|_| !text.starts_with('-')) {
+            return lies(format!("Below “{}” lie homes, outside the project.", clip(path)));
+        }
+        let device = |path: &&String| path.starts_with("/dev/") && !tables::harmless_device(path);
+        lies(format!("“{}” is a device.", clip(paths.iter().find(device)?)))
     }
 
     fn redirect(&self, redirect: &RedirectFact, concerns: &mut Vec<Concern>) {
@@ -478,7 +487,7 @@ impl Look<'_> {
         }
         match redirect.kind {
             RedirectKind::Read => {
-                self.elsewhere(target, concerns);
+                concerns.extend(self.lies_elsewhere(target, false));
                 if self.wanders() && !path.starts_with('/') && !target.raw.starts_with("<(") {
                     concerns.push(effect(Harm::Unknown, WANDERS));
                 }
@@ -506,6 +515,25 @@ const WANDERS: &str = "It changes to a folder that is known only at run time, or
 /// Whether a program shows what stands in its operands.
 fn shows_content(name: &str, args: &[Word]) -> bool {
     programs::reads_content(name) || layouts::prints_content(name, args)
+}
+
+/// Whether a program reads all that lies below a folder that it is given.
+fn walks_folders(name: &str, words: &[Word]) -> bool {
+    let option = |letters: &[char], long: &str| {
+        words.iter().filter_map(|word| value(Some(word))).any(|text| match text.strip_prefix("--") {
+            Some(name) => !name.is_empty() && (long.starts_with(name) || name.contains("recursive")),
+            None => text.strip_prefix('-').is_some_and(|rest| rest.contains(letters)),
+        })
+    };
+    match name {
+        "rg" | "ripgrep" | "ag" | "tokei" | "scc" | "cloc" | "yamllint" | "exiftool" => true,
+        "grep" | "egrep" | "fgrep" | "zgrep" | "bzgrep" | "xzgrep" | "zegrep" | "zfgrep" => {
+            option(&['r', 'R', 'd'], "directories=recurse")
+        }
+        "diff" | "colordiff" | "zdiff" => option(&['r'], "recursive"),
+        "md5deep" => option(&['r'], ""),
+        _ => false,
+    }
 }
 
 /// Whether a program that reads may read in the folder in which it runs: a file that is named from there, or, without

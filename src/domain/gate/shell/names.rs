@@ -8,6 +8,9 @@ use crate::domain::gate::facts::{CommandFact, Word};
 use crate::domain::gate::place::Zone;
 use std::borrow::Cow;
 
+/// What stands for the name of a revision.
+const REVISION: &str = "HEAD";
+
 /// Programs that pass on some of the lines that they are given, unchanged.
 const FILTERS: &[&str] = &["head", "tail", "sort", "uniq", "grep", "egrep", "fgrep", "tac", "shuf"];
 
@@ -19,13 +22,19 @@ impl Look<'_> {
             return Cow::Borrowed(args);
         }
         let pattern = programs::pattern_operand(name, words);
+        let reads = programs::any_option_reads(name);
         let unknown = words.iter().skip(1).position(|word| value(Some(word)).is_none_or(|text| !text.starts_with('-')));
         let named = args.iter().enumerate().map(|(n, word)| {
             // The first operand of `sed` or `jq` is a program, and no name.
             let program = programs::is_pattern_reader(name)
                 && (pattern.is_none() || pattern > unknown.map(|n| n + 1))
                 && unknown == Some(n);
-            match self.found_name(word, command) {
+            match self.found_name(word, command).filter(|name| {
+                // Where an option does more, a name must be none.
+                let ended = || args.iter().take(n).any(|word| value(Some(word)) == Some("--"));
+                let rooted = || word.from.iter().all(|pipeline| self.names_no_option(*pipeline));
+                *name == REVISION || reads || ended() || rooted()
+            }) {
                 Some(text) if !program => Word { value: Some(text.to_string()), ..word.clone() },
                 _ => word.clone(),
             }
@@ -44,7 +53,7 @@ impl Look<'_> {
             return None;
         }
         if word.from.iter().all(|pipeline| self.yields_revision(*pipeline)) {
-            return Some("HEAD");
+            return Some(REVISION);
         }
         // Of its own pipe, what stands before it.
         let until = |pipeline: usize| if pipeline == command.pipeline { command.stage } else { usize::MAX };
@@ -101,7 +110,7 @@ impl Look<'_> {
     /// Whether a word of a program that finds files names secret ones, or files that are nobody's business.
     pub(super) fn looks_secret(&self, word: &Word) -> bool {
         let named = word.resolved.iter().any(|path| place::secret(path, self.scope).is_some())
-            || word.resolved.first().is_some_and(|path| {
+            || word.whole().iter().any(|path| {
                 let rooted = value(Some(word)).is_some_and(|text| text.starts_with(['/', '~', '.']));
                 rooted && matches!(place::zone(path, self.scope), Zone::Home | Zone::Memex | Zone::Own)
             });
@@ -154,7 +163,7 @@ fn lists_files(name: &str, words: &[Word]) -> bool {
         })
     };
     match name {
-        "ls" => letters("1trSdRUcu"),
+        "ls" => letters("1trSdUcu"),
         "find" | "gfind" => without(&["-printf", "-ls", "-exec", "-execdir", "-ok", "-okdir"]),
         "fd" | "fdfind" => without(&["--format", "--list-details", "-l"]),
         "git" => {

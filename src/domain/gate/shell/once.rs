@@ -3,14 +3,12 @@
 //! A program may depend on all that stands before it in its pipe, and a command may start hundreds of programs: without
 //! this, a long command would take the square of its length.
 
-use super::{Concern, Given, Look, base_name, place, value};
+use super::programs::Added;
+use super::{Concern, Given, Look, Move, base_name, place, value};
 use crate::domain::gate::facts::{CommandFact, RedirectFact, RedirectKind, Word};
 use crate::domain::gate::place::Zone;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// How many changes of the folder are followed.
-const MAX_MOVES: usize = 7;
 
 /// What is found out of a script.
 #[derive(Default)]
@@ -36,7 +34,7 @@ pub(super) struct OfCommand {
     feeds: OnceCell<bool>,
     picks: OnceCell<bool>,
     hides: OnceCell<bool>,
-    lists: OnceCell<bool>,
+    added: OnceCell<Added>,
     elsewhere: OnceCell<Told>,
 }
 
@@ -87,21 +85,20 @@ impl Look<'_> {
     }
 
     fn wanders_somewhere(&self) -> bool {
-        let shut = |path: &String| matches!(place::zone(path, self.scope), Zone::Home | Zone::Memex | Zone::Own);
-        let mut moves = 0;
-        self.script.commands.iter().any(|command| {
-            let words = command.words.iter();
-            let mut words = words.skip_while(|word| matches!(value(Some(word)), Some("command" | "builtin")));
-            if !words.next().is_some_and(|first| matches!(value(Some(first)), Some("cd" | "chdir" | "pushd"))) {
-                return false;
+        let shut = |path: &String| {
+            matches!(place::zone(path, self.scope), Zone::Home | Zone::Memex | Zone::Own)
+                || place::leads_to_homes(path, false, self.scope)
+        };
+        // How often a loop goes up is not counted. What it goes down leads to a home from above one only.
+        let loops = ["for", "while", "until"].iter().any(|word| self.script.text.contains(word));
+        let climbs = |word: &Word| value(Some(word)).is_some_and(|text| text.contains(".."));
+        let moves = self.script.commands.iter().flat_map(super::moves);
+        moves.into_iter().any(|found| match found {
+            Move::Shell(None) => true,
+            Move::Shell(Some(word)) => {
+                word.value.is_none() || word.glob || loops && climbs(word) || word.resolved.iter().any(shut)
             }
-            moves += 1;
-            // The survey follows so many changes and no more.
-            let mut folders =
-                words.filter(|word| value(Some(word)).is_none_or(|text| !text.starts_with('-'))).peekable();
-            moves > MAX_MOVES
-                || folders.peek().is_none()
-                || folders.any(|word| word.value.is_none() || word.glob || word.resolved.iter().any(shut))
+            Move::Program(_) => false,
         })
     }
 
@@ -161,7 +158,7 @@ impl Look<'_> {
         let of = |command: &CommandFact| -> Vec<(usize, Concern)> {
             let words = command.words.iter().skip(1);
             let rooted = words.filter(|word| value(Some(word)).is_some_and(|text| text.starts_with(['/', '.'])));
-            rooted.filter_map(|word| Some((command.stage, self.lies_elsewhere(word)?))).collect()
+            rooted.filter_map(|word| Some((command.stage, self.lies_elsewhere(word, true)?))).collect()
         };
         let pipes = self.once.elsewhere.get_or_init(|| {
             let mut pipes: BTreeMap<usize, Told> = BTreeMap::new();
@@ -178,16 +175,39 @@ impl Look<'_> {
         own.tell(usize::MAX, concerns);
     }
 
-    /// Whether what stands before a command in its pipe lists files and passes on their names.
-    pub(super) fn lists_upstream(&self, given: Given<'_>) -> bool {
+    /// Returns what is known of the words that are added to those of a program.
+    pub(super) fn added(&self, given: Given<'_>) -> Added {
         let command = given.command;
-        *given.once.lists.get_or_init(|| {
-            // `find -exec` gives names that begin with the folder in which it looks.
+        if !given.appended {
+            return Added::Nothing;
+        }
+        *given.once.added.get_or_init(|| {
+            // `find -exec` gives names that begin with the folder in which it looks; and without a name nothing is given.
             let finds = matches!(value(command.words.first()), Some("find" | "gfind"));
-            let alone = || self.listing(command.pipeline).is_none_or(|listing| listing.first >= command.stage);
-            // Where nothing stands before it nothing is handed to it.
-            finds || alone() && !self.fed(command.pipeline) || self.lists(command.pipeline, command.stage)
+            let lists = || self.lists(command.pipeline, command.stage);
+            match () {
+                () if finds || self.is_handed_nothing(command) => Added::Operands,
+                () if !lists() => Added::Unknown,
+                () if self.names_no_option(command.pipeline) => Added::Operands,
+                () => Added::Names,
+            }
         })
+    }
+
+    /// Whether what a pipeline lists begins with a folder, or is a name that none but its keeper gives.
+    pub(super) fn names_no_option(&self, pipeline: usize) -> bool {
+        const ROOTED: &[&str] =
+            &["find", "gfind", "which", "command", "pwd", "realpath", "docker", "podman", "kubectl"];
+        let Some(listing) = self.listing(pipeline) else { return false };
+        let first = |command: &&CommandFact| command.pipeline == pipeline && command.stage == listing.first;
+        let mut firsts = self.script.commands.iter().filter(first);
+        firsts.all(|command| value(command.words.first()).is_some_and(|name| ROOTED.contains(&name)))
+    }
+
+    /// Whether nothing stands before a command in its pipe, and no file or text is handed to it.
+    pub(super) fn is_handed_nothing(&self, command: &CommandFact) -> bool {
+        let first = self.listing(command.pipeline).is_none_or(|listing| listing.first >= command.stage);
+        first && !self.fed(command.pipeline)
     }
 
     /// Whether a pipeline, up to a stage, lists names of files and changes none.

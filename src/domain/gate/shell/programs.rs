@@ -9,15 +9,25 @@ use crate::domain::gate::facts::Word;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// Returns what speaks against a program with these arguments; nothing when it is known to read only.
-/// When `appended`, arguments that are not known stand behind these; `listed` says that they are at least names of
-/// files that some program found.
-pub fn judge(name: &str, args: &[Word], appended: bool, listed: bool) -> Vec<Concern> {
-    if !appended && tells(name, args) {
-        return Vec::new();
-    }
+/// What is known of words that are added behind those that stand there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Added {
+    /// There are none.
+    Nothing,
+    /// They may be anything.
+    Unknown,
+    /// Names that some program found; one may begin with a dash, and would be an option.
+    Names,
+    /// Names that are no options.
+    Operands,
+}
+
+/// Returns what speaks against a program with these arguments, and those that are added; nothing when it is known to
+/// read only.
+pub fn judge(name: &str, args: &[Word], added: Added) -> Vec<Concern> {
+    let appended = added != Added::Nothing;
     if let Some(family) = FAMILY_BY_NAME.get(name) {
-        return concern(match appended && !(listed && takes_what_is_listed(name, args)) {
+        return concern(match appended && !(added == Added::Operands && takes_what_is_listed(name, args)) {
             true => Some(format!("“{name}” would be given words that are known only at run time.")),
             false => by_family(family, args),
         });
@@ -31,14 +41,17 @@ pub fn judge(name: &str, args: &[Word], appended: bool, listed: bool) -> Vec<Con
     let dynamic = args.iter().find(|word| word.value.is_none());
     let reads = matches!(program.operands, Operands::Read | Operands::PatternRead);
     let found = match (&program.flags, dynamic) {
-        // A name that was found begins with a folder: it is no test.
-        (Flags::Own(check), _) => check(args, appended && !(listed && name == "test")),
+        // Of what is added, only `test` takes names as it takes options, and what stands behind a program of `awk` is none.
+        (Flags::Own(_), _) if matches!(added, Added::Unknown | Added::Names) && !ENDED.contains(&name) => {
+            Some(format!("“{name}” would be given options that are known only at run time."))
+        }
+        (Flags::Own(check), _) => check(args, appended && !(added != Added::Unknown && name == "test")),
         (Flags::Any, Some(word)) if reads => Some(at_run_time(name, word)),
         (Flags::Any, _) => None,
         (Flags::Takes(_) | Flags::Only(_, _), Some(word)) => Some(at_run_time(name, word)),
         // What counts has no option that does more, whatever it is given.
         (Flags::Takes(options), None) => match operands(options, args) {
-            _ if appended && !listed && program.operands != Operands::Text && name != "wc" => {
+            _ if appended && added != Added::Operands && name != "wc" => {
                 Some(format!("“{name}” would be given options that are known only at run time."))
             }
             None => Some(unknown_options(name)),
@@ -56,6 +69,9 @@ pub fn judge(name: &str, args: &[Word], appended: bool, listed: bool) -> Vec<Con
     };
     concern(found.or_else(|| reaches_out(name, args)))
 }
+
+/// Programs of which nothing that is added is an option: behind a first operand they know none, or have none at all.
+const ENDED: &[&str] = &["awk", "gawk", "mawk", "nawk", "test", "[", "printf"];
 
 fn unknown_options(name: &str) -> String {
     format!("“{name}” is used with options that are not known to read only.")
@@ -124,6 +140,12 @@ pub fn lists(name: &str) -> bool {
     lookup(name).is_some_and(|program| program.operands == Operands::Listed)
 }
 
+/// Returns whether no option of a program does more than read.
+pub fn any_option_reads(name: &str) -> bool {
+    let any = || lookup(name).is_some_and(|program| matches!(program.flags, Flags::Any));
+    any() || ENDED.contains(&name) || name == "wc"
+}
+
 /// Returns whether a program may be given names that were found in place of operands: however many there are, they are
 /// files that it reads.
 pub fn takes_names(name: &str) -> bool {
@@ -145,7 +167,12 @@ pub fn pattern_operand(name: &str, words: &[Word]) -> Option<usize> {
         let letters = text.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
         letters.is_some_and(|letters| {
             letters.contains(['e', 'f']) && !matches!(name, "awk" | "gawk" | "mawk" | "nawk" | "jq" | "gojq" | "yq")
-        }) || ["--regexp", "--file", "--expression", "--files"].iter().any(|long| text.starts_with(long))
+        }) || text.strip_prefix("--").is_some_and(|long| {
+            // Programs take any beginning of a long name that no other has.
+            let name = long.split('=').next().unwrap_or(long);
+            let names = ["regexp", "file", "expression", "files"];
+            !name.is_empty() && names.iter().any(|known| known.starts_with(name) || name.starts_with(known))
+        })
     };
     let texts = || words.iter().enumerate().skip(1).filter_map(|(n, word)| Some((n, value(Some(word))?)));
     if texts().any(|(_, text)| given(text)) {

@@ -209,7 +209,7 @@ pub(super) fn sqlite(args: &[Word], appended: bool) -> Option<String> {
             Some("separator" | "nullvalue") => at += 1,
             Some(
                 "header" | "noheader" | "csv" | "json" | "column" | "line" | "list" | "html" | "box" | "markdown"
-                | "table" | "tabs" | "batch",
+                | "table" | "tabs" | "batch" | "safe",
             ) => {}
             Some(_) => return odd("sqlite3"),
         }

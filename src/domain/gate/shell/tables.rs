@@ -120,7 +120,6 @@ const HARMLESS: &[&str] = &[
     "TIME_STYLE",
     "BLOCKSIZE",
     "BLOCK_SIZE",
-    "POSIXLY_CORRECT",
     "RUST_BACKTRACE",
     "RUST_LOG",
     "DEBUG",
@@ -202,6 +201,7 @@ fn means_something(name: &str) -> bool {
         "RANDOM",
         "SRANDOM",
         "LINENO",
+        "SECONDS",
     ];
     const STARTS: &[&str] = &[
         "BASH",

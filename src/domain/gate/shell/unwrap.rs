@@ -79,8 +79,9 @@ const WRAPPERS: &[Wrapper] = &[
 const XARGS: Options = Options {
     short: "0rtx",
     valued: "dEILnPs",
-    long: &["null", "no-run-if-empty", "verbose", "exit", "show-limits"],
-    long_valued: &["delimiter", "max-args", "max-procs", "max-chars", "max-lines", "replace", "eof"],
+    // The last three take a value behind `=` alone: the next word is the program.
+    long: &["null", "no-run-if-empty", "verbose", "exit", "show-limits", "max-lines", "replace", "eof"],
+    long_valued: &["delimiter", "max-args", "max-procs", "max-chars"],
 };
 
 const ENV: Options = Options {

@@ -170,8 +170,8 @@ fn command(words: &[&str], glob: bool) -> Facts {
         value: Some(text.to_string()),
         glob,
         resolved: if text.starts_with('-') { Vec::new() } else { vec![format!("/p/{text}")] },
-        matched: Vec::new(),
-        from: Vec::new(),
+        wholes: usize::from(!text.starts_with('-')),
+        ..Word::default()
     };
     let command = CommandFact { words: words.iter().map(word).collect(), ..CommandFact::default() };
     let script = ScriptFact { text: words.join(" "), commands: vec![command], ..ScriptFact::default() };

@@ -300,7 +300,8 @@ impl<'a> Walk<'a> {
 
     /// Whether an unquoted word is nothing but a variable that holds nothing, so that it falls away.
     pub(super) fn vanishes(&self, node: Node<'a>) -> bool {
-        let node = only_child(node);
+        // In quotes it is an empty word.
+        let node = if node.kind() == "string" { node } else { only_child(node) };
         matches!(node.kind(), "simple_expansion" | "expansion")
             && plain_name(self.slice(node))
                 .and_then(|name| self.way.get(name))

@@ -4,14 +4,19 @@
 //! project as its scripts do, and nobody has read them.
 
 use super::super::open;
-use crate::domain::gate::facts::{CommandFact, ScriptFact};
+use crate::domain::gate::facts::{CommandFact, ScriptFact, Word};
 use crate::domain::gate::place::is_below;
 use crate::domain::scope::Scope;
+use aho_corasick::AhoCorasick;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// The longest settings that are read, in bytes; longer ones count as saying everything.
 const MAX_SETTINGS: u64 = 256 * 1024;
+/// The longest database that is looked through, in bytes; longer ones count as holding a view.
+const MAX_DATABASE: u64 = 64 * 1024 * 1024;
+/// How many names of a folder are looked at for one that begins in a certain way.
+const MAX_ENTRIES: usize = 10_000;
 /// How many words of a command may be its program, behind others that start it.
 const MAX_PROGRAM: usize = 8;
 
@@ -47,11 +52,7 @@ const SETTINGS: &[Settings] = &[
         files: &[".npmrc"],
         says: &["git", "node-options", "shell", "pnpmfile", "viewer", "browser", "editor", "prefix", "config", "\\"],
     },
-    Settings {
-        programs: &["pytest", "py.test"],
-        files: &["conftest.py", "tests/conftest.py", "test/conftest.py"],
-        says: &[],
-    },
+    Settings { programs: &["pytest", "py.test"], files: &["conftest.py", "test*/conftest.py"], says: &[] },
     Settings {
         programs: &["pytest", "py.test"],
         files: &["pytest.ini", ".pytest.ini", "tox.ini", "setup.cfg", "pyproject.toml"],
@@ -86,7 +87,59 @@ const SETTINGS: &[Settings] = &[
     },
     Settings { programs: &["composer"], files: &["vendor/composer/installed.json"], says: &[] },
     Settings { programs: &["vagrant"], files: &["Vagrantfile"], says: &[] },
+    // What is kept beside the files of other keepers of versions, and can be part of another's files.
+    Settings { programs: &["hg", "chg"], files: &[".hg/hgrc", ".hg/hgrc-not-shared"], says: HG_STARTS },
+    Settings { programs: &["hg", "chg"], files: &[".hg/sharedpath"], says: &[] },
+    Settings { programs: &["jj"], files: &[".jj/repo/config.toml", ".jj/repo/workspace-config.toml"], says: JJ_STARTS },
+    Settings { programs: &["fossil"], files: &[".fslckout", "_FOSSIL_"], says: &[] },
+    // Of Python, the environment of the project and what is added to the tool itself.
+    Settings {
+        programs: &["poetry"],
+        files: &[".venv/pyvenv.cfg", ".venv/bin/python", ".poetry/plugins", "poetry.toml"],
+        says: &[],
+    },
+    Settings { programs: &["pdm"], files: &[".pdm-plugins"], says: &[] },
+    Settings { programs: &["scrapy"], files: &["scrapy.cfg"], says: &[] },
+    Settings { programs: &["dotnet"], files: &["global.json"], says: &["paths", "\\"] },
+    Settings { programs: &["lein"], files: &["project.clj", "profiles.clj"], says: &[] },
+    Settings { programs: &["mix", "iex"], files: &["mix.exs"], says: &[] },
+    Settings { programs: &["rebar3"], files: &["rebar.config", "rebar.config.script"], says: &[] },
+    // Programs that hand over to the one of their name that the project brought along.
+    Settings { programs: &["jest"], files: &["node_modules/jest", "node_modules/jest-cli"], says: &[] },
+    Settings { programs: &["gulp"], files: &["node_modules/gulp", ".gulp.*"], says: &[] },
+    Settings { programs: &["webpack"], files: &["node_modules/webpack", "node_modules/webpack-cli"], says: &[] },
+    Settings { programs: &["ng"], files: &["node_modules/@angular/cli"], says: &[] },
+    Settings { programs: &["ember"], files: &["node_modules/ember-cli"], says: &[] },
+    Settings { programs: &["grunt"], files: &["node_modules/grunt"], says: &[] },
+    Settings { programs: &["lerna"], files: &["node_modules/lerna"], says: &[] },
+    Settings { programs: &["nx"], files: &["node_modules/nx"], says: &[] },
+    Settings { programs: &["gatsby"], files: &["node_modules/gatsby"], says: &[] },
+    Settings { programs: &["ava"], files: &["node_modules/ava"], says: &[] },
+    Settings { programs: &["serverless", "sls"], files: &["node_modules/serverless"], says: &[] },
+    Settings { programs: &["truffle"], files: &["node_modules/truffle"], says: &[] },
+    Settings { programs: &["hardhat"], files: &["node_modules/hardhat"], says: &[] },
 ];
+
+const HG_STARTS: &[&str] = &[
+    "extension",
+    "hook",
+    "alias",
+    "include",
+    "pager",
+    "diff",
+    "command",
+    "tool",
+    "ssh",
+    "editor",
+    "monitor",
+    "watchman",
+    "encode",
+    "decode",
+    "filter",
+];
+
+const JJ_STARTS: &[&str] =
+    &["tool", "pager", "editor", "monitor", "command", "program", "alias", "external", "hook", "\\"];
 
 /// What of a repository's settings git starts, or where it says to look for more.
 const GIT_STARTS: &[&str] = &[
@@ -113,13 +166,16 @@ const GIT_STARTS: &[&str] = &[
 /// Returns what programs of a script would carry out of the settings in the folders in which it runs.
 pub(super) fn carried_out(script: &ScriptFact, folders: &[PathBuf], scope: &Scope) -> Vec<String> {
     let mut found = Vec::new();
-    for name in script.commands.iter().flat_map(programs) {
-        if name == "git" {
-            found.extend(folders.iter().skip(1).filter_map(|folder| repository(folder, scope)));
+    for (command, name) in script.commands.iter().flat_map(|command| programs(command).map(move |name| (command, name)))
+    {
+        match name {
+            "git" => found.extend(folders.iter().skip(1).filter_map(|folder| repository(folder, scope))),
+            "sqlite3" => found.extend(database(command)),
+            _ => {}
         }
         for settings in SETTINGS.iter().filter(|settings| settings.programs.contains(&name)) {
             let places = folders.iter().flat_map(|folder| above(folder, scope));
-            let mut files = places.flat_map(|folder| settings.files.iter().map(move |file| folder.join(file)));
+            let mut files = places.flat_map(|folder| settings.files.iter().flat_map(move |file| named(folder, file)));
             if let Some(file) = files.find(|file| says(file, settings.says)) {
                 found.push(format!("“{name}” would carry out what “{}” says.", file.display()));
             }
@@ -128,6 +184,15 @@ pub(super) fn carried_out(script: &ScriptFact, folders: &[PathBuf], scope: &Scop
     found.sort();
     found.dedup();
     found
+}
+
+/// Returns the files of a name in a folder; a star in it stands for the rest of one part.
+fn named(folder: &Path, file: &str) -> Vec<PathBuf> {
+    let Some((begins, rest)) = file.split_once('*') else { return vec![folder.join(file)] };
+    let entries = std::fs::read_dir(folder).into_iter().flatten().take(MAX_ENTRIES).flatten();
+    let names = entries.map(|entry| entry.file_name()).filter(|name| name.to_string_lossy().starts_with(begins));
+    let below = rest.trim_start_matches('/');
+    names.map(|name| if below.is_empty() { folder.join(name) } else { folder.join(name).join(below) }).collect()
 }
 
 /// Returns the names of the programs that a command may run: one of its first words, since others may start it.
@@ -164,4 +229,29 @@ fn repository(folder: &Path, scope: &Scope) -> Option<String> {
     let bare = |folder: &Path| ["HEAD", "config", "objects"].iter().all(|name| folder.join(name).exists());
     let found = above(folder, scope).find(|folder| bare(folder) && says(&folder.join("config"), GIT_STARTS))?;
     Some(format!("“git” would carry out what the repository “{}” says.", found.display()))
+}
+
+/// Returns what speaks against a query of a database: a view of it may call the function `edit`, which starts a program.
+/// Its safe mode refuses that.
+fn database(command: &CommandFact) -> Option<String> {
+    let text = |word: &Word| word.value.clone().unwrap_or_default();
+    let safe = command.words.windows(2).any(|pair| match pair {
+        [before, word] => {
+            matches!(text(word).as_str(), "-safe" | "--safe")
+                && !matches!(text(before).trim_start_matches('-'), "separator" | "nullvalue")
+        }
+        _ => false,
+    });
+    let files = command.words.iter().flat_map(Word::whole).filter(|_| !safe);
+    // What was written last may stand in a file beside it.
+    let mut files = files.flat_map(|file| ["", "-wal", "-journal"].map(|end| PathBuf::from(format!("{file}{end}"))));
+    let file = files.find(|file| file.is_file() && holds_view(file))?;
+    Some(format!("“sqlite3” could start what a view in “{}” says, unless “-safe” forbids it.", file.display()))
+}
+
+fn holds_view(file: &Path) -> bool {
+    let Ok(found) = AhoCorasick::builder().ascii_case_insensitive(true).build(["create view"]) else { return true };
+    let Ok(opened) = std::fs::canonicalize(file).and_then(|file| open::file(&file)) else { return true };
+    let long = opened.metadata().is_ok_and(|metadata| metadata.len() > MAX_DATABASE);
+    long || found.stream_find_iter(opened.take(MAX_DATABASE)).next().is_some()
 }

@@ -1,0 +1,130 @@
+//! The folders in which names of a script count.
+
+use super::super::path::{expand_home, lexical};
+use super::super::roads::Roads;
+use crate::domain::gate::facts::{CommandFact, ScriptFact, Word};
+use crate::domain::gate::shell::{Move, moves};
+use crate::domain::scope::Scope;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// How many folders in which a script may be are followed.
+const MOST: usize = 32;
+
+/// The folders in which a script may look for names.
+pub struct Folders {
+    /// All of them, the project first.
+    pub all: Vec<PathBuf>,
+    /// Whether there are others that are known only at run time, or too many.
+    pub lost: bool,
+    /// By pipeline, those in which alone its commands may be; nothing where that is not known.
+    each: BTreeMap<usize, Vec<PathBuf>>,
+}
+
+impl Folders {
+    /// Finds out where a script may be.
+    ///
+    /// Where each command needs the success of the one before it, a folder is left for the next. Elsewhere a change may
+    /// fail, or hold for a part of the script alone: then every command may be in any of them.
+    pub fn of(roads: &Roads, script: &ScriptFact, scope: &Scope) -> Folders {
+        let project = PathBuf::from(&scope.project);
+        let mut folders = Folders { all: vec![project.clone()], lost: false, each: BTreeMap::new() };
+        let straight = is_straight(&script.text);
+        folders.pass(roads, script, scope, straight, vec![project]);
+        folders
+    }
+
+    /// Goes through a script, from some folders.
+    fn pass(&mut self, roads: &Roads, script: &ScriptFact, scope: &Scope, straight: bool, mut here: Vec<PathBuf>) {
+        for alternatives in script.commands.chunk_by(|a, b| a.pipeline == b.pipeline) {
+            let (mut there, mut next) = (here.clone(), Vec::new());
+            for command in alternatives {
+                let (programs, shell) = self.reached(roads, command, &here, scope);
+                there = programs.into_iter().fold(there, with);
+                if !(straight && shell.is_some() && changes_itself(command)) {
+                    next = here.iter().cloned().fold(next, with);
+                }
+                next = shell.into_iter().flatten().fold(next, with);
+            }
+            self.all = there.iter().chain(&next).cloned().fold(std::mem::take(&mut self.all), with);
+            if let Some(first) = alternatives.first().filter(|_| straight) {
+                self.each.insert(first.pipeline, there);
+            }
+            here = next;
+            if self.all.len() > MOST {
+                self.all.truncate(MOST);
+                self.lost = true;
+                break;
+            }
+        }
+    }
+
+    /// Returns the folders in which commands of a pipeline may be.
+    pub fn at(&self, pipeline: usize) -> &[PathBuf] {
+        self.each.get(&pipeline).unwrap_or(&self.all)
+    }
+
+    /// Returns where programs of a command go, and where the shell goes by it; `None` when it stays.
+    fn reached(
+        &mut self,
+        roads: &Roads,
+        command: &CommandFact,
+        here: &[PathBuf],
+        scope: &Scope,
+    ) -> (Vec<PathBuf>, Option<Vec<PathBuf>>) {
+        let (mut programs, mut shell) = (Vec::new(), None);
+        for found in moves(command) {
+            match found {
+                // Where the shell goes that way, what reads there asks.
+                Move::Shell(None) => {}
+                Move::Shell(Some(word)) => shell = follow(roads, here, word, scope).or(shell),
+                Move::Program(words) => {
+                    let mut there = here.to_vec();
+                    for word in words {
+                        match follow(roads, &there, word, scope) {
+                            Some(reached) => there = reached,
+                            None => self.lost = true,
+                        }
+                    }
+                    programs.extend(there);
+                }
+            }
+        }
+        (programs, shell)
+    }
+}
+
+/// Returns where a word leads from each of some folders; `None` when that is known only at run time.
+fn follow(roads: &Roads, from: &[PathBuf], word: &Word, scope: &Scope) -> Option<Vec<PathBuf>> {
+    let target = word.value.as_deref().filter(|_| !word.glob)?;
+    let target = expand_home(target, scope);
+    // A shell takes `..` off the name, a program follows links before it.
+    let reached = from.iter().flat_map(|from| {
+        let followed = roads.resolve_in(from, &target);
+        followed.into_iter().chain([lexical(&from.join(&target))])
+    });
+    let mut reached = reached.fold(Vec::new(), with);
+    reached.truncate(MOST + 1);
+    Some(reached)
+}
+
+fn with(mut known: Vec<PathBuf>, new: PathBuf) -> Vec<PathBuf> {
+    if !known.contains(&new) {
+        known.push(new);
+    }
+    known
+}
+
+/// Returns whether a text is plain commands with `&&` between them, and nothing else.
+fn is_straight(text: &str) -> bool {
+    // A script of its own begins with the name of its file.
+    let other = |c: char| matches!(c, ';' | '|' | '&' | '(' | ')' | '{' | '}' | '`' | '!' | '#') || c.is_control();
+    !text.starts_with('/') && !text.replace("&&", " ").contains(other)
+}
+
+/// Returns whether it is the shell itself that a command makes change its folder, and nothing that it starts.
+fn changes_itself(command: &CommandFact) -> bool {
+    let texts = command.words.iter().map(|word| word.value.as_deref().unwrap_or(""));
+    let mut texts = texts.skip_while(|text| matches!(*text, "command" | "builtin"));
+    texts.next() == Some("cd")
+}
