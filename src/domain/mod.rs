@@ -23,6 +23,7 @@ pub mod outside;
 pub mod page;
 pub mod policy;
 pub mod port;
+pub mod preset;
 pub mod query;
 pub mod recall;
 pub mod replace;
