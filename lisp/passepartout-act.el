@@ -34,6 +34,7 @@
 
 (require 'passepartout)
 (require 'passepartout-events)
+(require 'passepartout-provider)
 (require 'passepartout-sense)
 (require 'passepartout-tools)
 (require 'passepartout-verbs)
@@ -43,7 +44,8 @@
   '((:buffer-state . passepartout-act--state)
     (:buffer-edit . passepartout-act--edit)
     (:editor-verb . passepartout-verbs-answer)
-    (:own-tool . passepartout-tools-answer))
+    (:own-tool . passepartout-tools-answer)
+    (:select-model . passepartout-provider-answer))
   "What the core may ask, and the function that answers.")
 
 (defun passepartout-act--handle (payload _meta)

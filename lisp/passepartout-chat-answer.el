@@ -191,6 +191,9 @@ Point and windows stay; in a folded answer the text is folded too."
               (overlay-get overlay 'passepartout-chat-role))
             (overlays-at (max (point-min) (- position 2)))))
 
+(defvar-local passepartout-chat--preset nil
+  "The preset of this conversation, as the core said last, or nil.")
+
 (defun passepartout-chat--done (payload _meta)
   "Finish the answer of the turn in PAYLOAD."
   (let ((turn (passepartout-chat--find-turn (plist-get payload :turn))))
@@ -200,6 +203,8 @@ Point and windows stay; in a folded answer the text is folded too."
         (unwind-protect
             (passepartout-chat--change
              buffer (lambda ()
+                      (setq passepartout-chat--preset
+                            (plist-get payload :preset))
                       (passepartout-chat--finish turn payload)
                       (save-restriction
                         (widen)
@@ -355,6 +360,13 @@ What goes wrong in one of them keeps none of the others."
                   (if (car state)
                       (propertize (car state) 'face 'passepartout-attention)
                     (passepartout-status-text))
+                  (let ((preset (buffer-local-value
+                                 'passepartout-chat--preset
+                                 (passepartout-chat--base))))
+                    (if preset
+                        (format ", preset %s"
+                                (passepartout-view-line preset 40))
+                      ""))
                   (propertize (concat "  " (cdr state))
                               'face 'passepartout-quiet)))
          ;; A heading may hold a percent sign, which a header line acts on.

@@ -486,6 +486,7 @@ itself does not count, because the core is one for all of them."
        (and project `(:project ,project)))
      (and cascade `(:cascade ,cascade))
      (passepartout-events--cascades)
+     (passepartout-events--selector)
      (and permissions
           `(:permissions
             ,(mapcar (lambda (entry)
@@ -526,6 +527,27 @@ itself does not count, because the core is one for all of them."
   (let ((cascades (default-value 'passepartout-cascades)))
     (and cascades `(:cascades ,cascades))))
 
+(defun passepartout-events--selector ()
+  "Return whether a function of yours chooses providers, and your presets."
+  `(:selector
+    ,(and (functionp (default-value 'passepartout-select-model-function)) t)
+    :presets ,(default-value 'passepartout-presets)))
+
+(defun passepartout-events--selector-changed (_symbol _value operation where)
+  "Tell the core whether a function chooses, when OPERATION sets one.
+WHERE is the buffer that it is set in alone, if any."
+  (when (and (eq operation 'set) (null where) (passepartout-running-p))
+    ;; The variable does not have its new value yet.
+    (run-at-time 0 nil #'passepartout-events--send-selector)))
+
+(defun passepartout-events--send-selector ()
+  "Tell a core that is running whether a function chooses providers."
+  (when (passepartout-running-p)
+    (passepartout-events-send-providers)))
+
+(add-variable-watcher 'passepartout-select-model-function
+                      #'passepartout-events--selector-changed)
+
 (defun passepartout-events--patience ()
   "Return how long the core waits for providers, where you have said so.
 Where you have not, the environment may."
@@ -565,6 +587,11 @@ it is: the core says so, and lets nothing pass that costs."
            (apply #'append
                   (mapcar #'cdr (default-value 'passepartout-cascades)))
            (mapcar #'car (default-value 'passepartout-providers))
+           (mapcan (lambda (preset)
+                     (mapcar (lambda (entry) (car (split-string entry "/")))
+                             (split-string (or (plist-get (cdr preset) :model)
+                                               ""))))
+                   (default-value 'passepartout-presets))
            nil)))
 
 (defun passepartout-events-send-providers (&optional names then)
@@ -580,6 +607,7 @@ without arguments."
      `(:providers ,(default-value 'passepartout-providers)
        ,@(and cascade `(:cascade ,cascade))
        ,@(passepartout-events--cascades)
+       ,@(passepartout-events--selector)
        ,@(and keys `(:keys ,keys))))
    (lambda (payload)
      (let ((text (plist-get payload :error)))

@@ -112,6 +112,29 @@ A change of this option counts from the next start of the core."
   :risky t
   :package-version '(passepartout . "0.1.0"))
 
+(defcustom passepartout-select-model-function nil
+  "Function that chooses which providers are asked for one request, or nil.
+It is called with a plist:
+
+:slot       the kind of work, \"code\", \"plan\", \"chat\" or
+            \"background\"
+:text       the first 2000 characters of what you typed
+:private    non-nil when nothing of it may leave this machine
+:providers  those who may be asked, in order, each a plist of :name,
+            :model, :place (\"local\", \"remote\" or \"builtin\") and
+            :demoted (non-nil when it failed lately)
+
+It returns a list of names out of these: they are asked, in this order,
+and the others are passed over.  With nil all are asked as they stand.
+It cannot choose anybody else: what is private stays on this machine
+whatever it returns.  Emacs waits for it while it runs, and the core
+does so for two seconds; then, and when it fails, the order stays, and
+the trace says so (see `passepartout-gate-trace').  The default value
+counts, at once."
+  :type '(choice (const :tag "The order as it stands" nil) function)
+  :risky t
+  :package-version '(passepartout . "0.1.0"))
+
 (defcustom passepartout-providers nil
   "Model providers beyond the built-in ones.
 Each entry is (NAME . PLIST).  PLIST has these keys:
@@ -135,6 +158,16 @@ Each entry is (NAME . PLIST).  PLIST has these keys:
                                              (:model string)
                                              (:local boolean)
                                              (:effort string))))
+  :risky t
+  :package-version '(passepartout . "0.1.0"))
+
+(defcustom passepartout-presets nil
+  "Presets that you defined in Lisp, beside those of the file presets.org.
+Each entry is (NAME . PLIST) with the keys :model, :tools, :prompt,
+:tokens and :usd, each a string; set it with
+`passepartout-define-preset'."
+  :type '(alist :key-type (string :tag "Name")
+                :value-type (plist :tag "Settings" :value-type string))
   :risky t
   :package-version '(passepartout . "0.1.0"))
 
@@ -430,6 +463,10 @@ A key that was meant for something else then approves nothing."
   "End the recording, and say what is on the cassette." t)
 (autoload 'passepartout-costs "passepartout-costs"
   "Show what calls of models cost, and how much of each cap is used." t)
+(autoload 'passepartout-preset "passepartout-provider"
+  "Give the conversation of this chat a preset." t)
+(autoload 'passepartout-models "passepartout-models"
+  "Show the providers in their order, and the models of each." t)
 (autoload 'passepartout-memory-log "passepartout-memory"
   "Show what moved memory, newest first." t)
 (autoload 'passepartout-undo "passepartout-memory"
@@ -493,6 +530,7 @@ A key that was meant for something else then approves nothing."
     (define-key map (kbd "x") #'passepartout-context)
     (define-key map (kbd "i") #'passepartout-inspect)
     (define-key map (kbd "$") #'passepartout-costs)
+    (define-key map (kbd "e") #'passepartout-models)
     (define-key map (kbd "s") #'passepartout-status)
     (define-key map (kbd "r") #'passepartout-rescan)
     (define-key map (kbd "n") #'passepartout-focus)

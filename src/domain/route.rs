@@ -139,10 +139,17 @@ pub struct Route {
     pub demoted: Vec<String>,
     /// Those of the cascade that are not asked, each with why and the way out.
     pub left: Vec<(String, &'static str)>,
+    /// What the user's own function had to do with the order, in words; `None` when it was not asked.
+    pub own_choice: Option<String>,
 }
 
 /// Says why a provider is not asked because of PP_MODEL.
 const NARROWED: &str = "a heading above names other models (PP_MODEL)";
+
+/// How the user's own function is called.
+const CHOOSER: &str = "passepartout-select-model-function";
+/// Says why a provider is not asked because of it.
+const PASSED_OVER: &str = "passepartout-select-model-function passed it over";
 
 /// Chooses providers. First what is private is kept from whoever is elsewhere; then the slot's own cascade, or the
 /// usual one, gives the order.
@@ -170,7 +177,7 @@ pub fn route(asked: &Asked<'_>, candidates: &[Candidate<'_>], cascades: &Cascade
             Err(why) => left.push((name.clone(), why)),
         }
     }
-    Route { slot, rule, own, order, demoted, left }
+    Route { slot, rule, own, order, demoted, left, own_choice: None }
 }
 
 impl Route {
@@ -179,6 +186,36 @@ impl Route {
         self.left.iter().map(|(name, why)| {
             ProviderError::new(name.as_str(), ProviderErrorKind::Refused, format!("not asked: {why}"))
         })
+    }
+
+    /// Narrows it to those whom the user's own function named, in its order. It chooses among those who may be asked, and
+    /// nobody else; where it names none of them, all stay.
+    pub fn choose(&mut self, names: &[String]) {
+        let mut order: Vec<String> = Vec::new();
+        for name in names.iter().filter(|name| self.order.contains(name)) {
+            if !order.contains(name) {
+                order.push(name.clone());
+            }
+        }
+        let others = names.iter().filter(|name| !self.order.contains(name)).count();
+        let beside = match others {
+            0 => String::new(),
+            _ => "; whom else it named may not be asked".to_string(),
+        };
+        if order.is_empty() {
+            self.own_choice = Some(format!("{CHOOSER} chose nobody, so the order stays{beside}"));
+            return;
+        }
+        let passed = self.order.iter().filter(|name| !order.contains(name));
+        self.left.extend(passed.map(|name| (name.clone(), PASSED_OVER)));
+        self.demoted.retain(|name| order.contains(name));
+        self.order = order;
+        self.own_choice = Some(format!("{CHOOSER} chose{beside}"));
+    }
+
+    /// Notes why the user's own function did not choose: the order stays.
+    pub fn unchosen(&mut self, why: &str) {
+        self.own_choice = Some(format!("{CHOOSER} did not choose, so the order stays: {why}"));
     }
 
     /// Returns it in a line, for the trace.
@@ -191,6 +228,9 @@ impl Route {
         let mut words = format!("{}, as {}; {whose}: {order}", self.slot.name(), self.rule);
         if !self.demoted.is_empty() {
             words.push_str(&format!("; behind the others, as they failed lately: {}", self.demoted.join(", ")));
+        }
+        if let Some(said) = &self.own_choice {
+            words.push_str(&format!("; {said}"));
         }
         for (name, why) in &self.left {
             words.push_str(&format!("; not {name}: {why}"));
@@ -378,6 +418,29 @@ mod tests {
         plan, as the question has a word of planning; the usual cascade: near, recall; behind the others, as they failed lately: near; not far: the heading at point is private, and nothing about it leaves this machine; ask again with point elsewhere, or use a model that runs here
         code, as the question has a word of programming; its own cascade: nobody may be asked; not far: the conversation holds private notes, which never leave this machine; ask again in a new chat, or use a model that runs here
         chat, as no other rule fits; the usual cascade: far, recall; not near: a heading above names other models (PP_MODEL)
+        ");
+    }
+
+    #[test]
+    fn the_users_own_function_chooses_among_those_who_may_be_asked_and_nobody_else() {
+        let list = |names: &[&str]| names.iter().map(|name| name.to_string()).collect::<Vec<_>>();
+        let candidates =
+            ["a", "b", "c"].map(|name| Candidate { name, locality: Locality::Remote, demoted: name == "b" });
+        let cascades = Cascades { usual: list(&["a", "b", "c"]), slots: BTreeMap::new() };
+        let chosen = |names: &[&str]| {
+            let mut route = route(&Asked::question("boiler", None, None), &candidates, &cascades);
+            route.choose(&list(names));
+            route.words()
+        };
+        let mut late = route(&Asked::question("boiler", None, None), &candidates, &cascades);
+        late.unchosen("it was busy");
+        let all = [chosen(&["c", "a", "c"]), chosen(&["b", "x"]), chosen(&[]), chosen(&["x"]), late.words()];
+        insta::assert_snapshot!(all.join("\n"), @r"
+        chat, as no other rule fits; the usual cascade: c, a; passepartout-select-model-function chose; not b: passepartout-select-model-function passed it over
+        chat, as no other rule fits; the usual cascade: b; behind the others, as they failed lately: b; passepartout-select-model-function chose; whom else it named may not be asked; not a: passepartout-select-model-function passed it over; not c: passepartout-select-model-function passed it over
+        chat, as no other rule fits; the usual cascade: a, b, c; behind the others, as they failed lately: b; passepartout-select-model-function chose nobody, so the order stays
+        chat, as no other rule fits; the usual cascade: a, b, c; behind the others, as they failed lately: b; passepartout-select-model-function chose nobody, so the order stays; whom else it named may not be asked
+        chat, as no other rule fits; the usual cascade: a, b, c; behind the others, as they failed lately: b; passepartout-select-model-function did not choose, so the order stays: it was busy
         ");
     }
 

@@ -7,6 +7,7 @@ use crate::domain::label::PrivacyTag;
 use crate::domain::money::Micros;
 use crate::domain::money::caps::Caps;
 use crate::domain::org::property::Inheritance;
+use crate::domain::preset::{Preset, Said};
 use crate::domain::route::Slot;
 use crate::domain::scope::Level;
 use crate::domain::sexp::reader::Sexp;
@@ -42,6 +43,12 @@ pub struct ProviderSettings {
     pub slots: BTreeMap<Slot, Vec<String>>,
     /// The names in the order that the user chose at run time, for every slot; it comes before all others.
     pub chosen: Option<Vec<String>>,
+    /// The models that the user chose with that order, by provider; they come before what is declared.
+    pub models: BTreeMap<String, String>,
+    /// Whether a function of the user's own in Emacs chooses among those who may be asked.
+    pub selector: bool,
+    /// The presets that were defined in Emacs, by name, or what is wrong with them.
+    pub presets: Vec<(String, Result<Preset, String>)>,
 }
 
 impl ProviderSettings {
@@ -85,6 +92,12 @@ impl ProviderSettings {
         if !slots.is_empty() {
             self.slots = slots;
         }
+        if settings.get("selector").is_some() {
+            self.selector = settings.flag_at("selector");
+        }
+        if settings.get("presets").is_some() {
+            self.presets = settings.list_at("presets").iter().filter_map(read_preset).collect();
+        }
         unknown
     }
 }
@@ -103,6 +116,20 @@ impl ProviderSetting {
             effort: rest.name_at("effort").map(str::to_string),
         })
     }
+}
+
+/// Reads `(NAME :model TEXT …)`, each value in the words of the file of presets.
+fn read_preset(entry: &Sexp) -> Option<(String, Result<Preset, String>)> {
+    let (name, rest) = entry.items().split_first()?;
+    let (name, rest) = (name.as_name()?, Sexp::list(rest.iter().cloned()));
+    let said = Said {
+        model: rest.text_at("model"),
+        tools: rest.text_at("tools"),
+        tokens: rest.text_at("tokens"),
+        dollars: rest.text_at("usd"),
+        prompt: rest.text_at("prompt"),
+    };
+    Some((name.to_string(), Preset::read(name, &said)))
 }
 
 /// How Org files are read: what Emacs may change while a core runs.
@@ -177,6 +204,10 @@ pub struct Config {
     pub slots: BTreeMap<Slot, Vec<String>>,
     /// Providers as the user set them up.
     pub providers: Vec<ProviderSetting>,
+    /// Whether a function of the user's own in Emacs chooses among those who may be asked.
+    pub selector: bool,
+    /// The presets that were defined in Emacs, by name, or what is wrong with them.
+    pub presets: Vec<(String, Result<Preset, String>)>,
     /// What makes vectors of meaning.
     pub embedding: EmbeddingSetting,
     /// From which cosine on a node counts as near, from 0 to 1.
@@ -415,6 +446,8 @@ impl Config {
             cascade: None,
             slots: BTreeMap::new(),
             providers: Vec::new(),
+            selector: false,
+            presets: Vec::new(),
             embedding: EmbeddingSetting::default(),
             semantic_threshold: crate::domain::embed::NEAR,
             permissions: BTreeMap::new(),
@@ -617,6 +650,7 @@ impl Config {
         let mut providers = self.provider_settings();
         self.notices.extend(providers.take(settings));
         (self.cascade, self.slots, self.providers) = (providers.cascade, providers.slots, providers.declared);
+        (self.selector, self.presets) = (providers.selector, providers.presets);
         if settings.get("private-tags").is_some() {
             self.private_tags.clear();
             for entry in settings.list_at("private-tags") {
@@ -689,6 +723,9 @@ impl Config {
             declared: self.providers.clone(),
             slots: self.slots.clone(),
             chosen: None,
+            models: BTreeMap::new(),
+            selector: self.selector,
+            presets: self.presets.clone(),
         }
     }
 

@@ -8,6 +8,7 @@ use crate::edge::config::Config;
 use crate::edge::engine::Engine;
 use crate::edge::engine::confined::{Confined, Evaluates};
 use crate::edge::engine::quotations::QuotationsRead;
+use crate::edge::provider::models::Listed;
 use crate::edge::store::verify::last_result;
 use crate::edge::store::{DiskStore, owner_of, witness};
 use crate::edge::thread::aside;
@@ -545,8 +546,8 @@ async fn ask_providers(engine: &Arc<Engine>) -> Vec<Check> {
 /// How many models of a provider are named.
 const MOST_MODELS: usize = 8;
 
-fn listed(models: &[String]) -> String {
-    let named: Vec<&str> = models.iter().take(MOST_MODELS).map(String::as_str).collect();
+fn listed(models: &[Listed]) -> String {
+    let named: Vec<&str> = models.iter().take(MOST_MODELS).map(|model| model.name.as_str()).collect();
     let more = if models.len() > named.len() { ", …" } else { "" };
     let names = if named.is_empty() { String::new() } else { format!(": {}{more}", named.join(", ")) };
     format!("{}{names}", counted(models.len(), "model"))

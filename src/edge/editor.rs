@@ -1,6 +1,7 @@
 //! What the core asks of the user's editor: the text of an open buffer, and an edit of it.
 
 use crate::domain::editor::{Question, Row};
+use crate::domain::port::Locality;
 use crate::domain::tool::Limits;
 use async_trait::async_trait;
 use serde_json::{Map, Value};
@@ -43,10 +44,40 @@ pub trait Editor: Send + Sync {
     async fn ask(&self, _question: &Question) -> Result<Vec<Row>, String> {
         Err("there is no Emacs to ask: this works where one is connected".to_string())
     }
+    /// Has the user's own function choose whom of these to ask, in its order; none leaves the order as it is.
+    async fn select(&self, _offer: &Offer) -> Result<Vec<String>, String> {
+        Err("there is no Emacs to ask".to_string())
+    }
     /// Calls a tool that the user's Emacs declared, and waits for what it answers as long as the call says.
     async fn call(&self, _call: &Call) -> Result<String, Unanswered> {
         Err(Unanswered::Not("the Emacs that declared the tool is not there".to_string()))
     }
+}
+
+/// Whom a request may go to, for the user's own function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Offer {
+    /// The kind of work.
+    pub slot: &'static str,
+    /// The beginning of what was typed.
+    pub text: String,
+    /// Whether nothing of it may leave this machine.
+    pub private: bool,
+    /// Those who may be asked, in the order in which they would be.
+    pub candidates: Vec<Candidate>,
+}
+
+/// A provider that may be asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// Its name.
+    pub name: String,
+    /// The model that it is asked for; empty when it is none.
+    pub model: String,
+    /// Where it runs.
+    pub locality: Locality,
+    /// Whether it failed lately.
+    pub demoted: bool,
 }
 
 /// One call of a tool of the user's own.

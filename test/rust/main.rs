@@ -41,6 +41,7 @@ mod owner;
 mod past_words;
 mod peers;
 mod plans;
+mod presets;
 mod privacy;
 mod prompts;
 mod proof;

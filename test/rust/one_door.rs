@@ -45,6 +45,7 @@ fn canaries(home: &Home, port: u16) -> Vec<(&'static str, Value)> {
             json!({"text": format!("Here is it:\n{}", KEY.replace("CANARYKEY0123456789", &"c2luZyBhIHNvbmc".repeat(8)))}),
         ),
         ("write-file", json!({"path": at("config/passepartout/rules.org"), "content": "| shell | allow |\n"})),
+        ("write-file", json!({"path": at("config/passepartout/presets.org"), "content": "* wide\nx\n"})),
         ("write-file", json!({"path": at("config/passepartout/skills/mine.org"), "content": "#+TITLE: Mine\n"})),
         ("memory-read", json!({"id": "diary"})),
         ("read-file", json!({"path": home.file("diary.org")})),
@@ -67,7 +68,13 @@ fn home() -> Home {
 /// Returns everything but the store, the caches and the skills.
 fn world(home: &Home) -> Vec<(PathBuf, Vec<u8>)> {
     let base = home.folder.path();
-    let none = ["outside.txt", "outside.org", "config/passepartout/rules.org", "config/passepartout/skills"];
+    let none = [
+        "outside.txt",
+        "outside.org",
+        "config/passepartout/rules.org",
+        "config/passepartout/presets.org",
+        "config/passepartout/skills",
+    ];
     let outside = none.map(|name| base.join(name)).into_iter();
     assert!(outside.filter(|path| path.exists()).count() == 0 && !Path::new("/etc/passepartout-canary").exists());
     ["home", "memex", "project"].iter().flat_map(|name| tree(&base.join(name))).collect()

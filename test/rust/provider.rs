@@ -2,11 +2,13 @@
 
 mod demoted;
 mod keys;
+mod lists;
 mod load;
 mod misdeeds;
 mod responses;
 mod retries;
 mod routed;
+mod selected;
 mod sent;
 mod thinking;
 mod whole_turn;
@@ -24,7 +26,7 @@ use passepartout::edge::provider::cascade::{Cascade, Memory, Meter, Metered, Per
 use passepartout::edge::provider::config::{ConfigError, Kind, ProviderConfig};
 use passepartout::edge::provider::http::{Clients, Limits, Timeouts};
 use passepartout::edge::provider::known::{Declared, Place, places};
-use passepartout::edge::provider::models::{has_model, list_models};
+use passepartout::edge::provider::models::{Listed, add_sizes, has_model, list_models};
 use passepartout::edge::provider::retry::Retries;
 use passepartout::edge::provider::served::Served;
 use passepartout::edge::secret::{EnvFileError, MASK, Secret, Vault, read_env_file};
@@ -380,8 +382,8 @@ fn models_are_listed_in_every_protocol() {
     let ollama = json!({"models": [{"name": "b"}, {"name": "model-x-high:latest"}, {"name": "a"}]});
     let rows = [
         (Dialect::OpenAi, &openai, "/v1/models"),
-        (Dialect::Anthropic, &openai, "/v1/models"),
-        (Dialect::Gemini, &gemini, "/v1beta/models"),
+        (Dialect::Anthropic, &openai, "/v1/models?limit=1000"),
+        (Dialect::Gemini, &gemini, "/v1beta/models?pageSize=1000"),
         (Dialect::Ollama, &ollama, "/api/tags"),
     ];
     for (dialect, body, path) in rows {
@@ -392,7 +394,7 @@ fn models_are_listed_in_every_protocol() {
         let list = || run(list_models(&config, &clients, &vault()));
         let models = list().expect("a list");
         assert_eq!(models.len(), 3);
-        assert_eq!(models[0], "a");
+        assert_eq!(models[0], Listed { name: "a".to_string(), context: None, price: None });
         assert!(has_model(&models, &config), "{models:?}");
         assert_eq!(server.requests()[0].path, path);
         assert!(server.requests()[0].body.is_empty());

@@ -6,6 +6,7 @@
 use crate::domain::money::Micros;
 use crate::domain::port::Usage;
 use jiff::civil::Date;
+use std::fmt;
 
 /// More rows are not read.
 const MOST_ROWS: usize = 10_000;
@@ -33,6 +34,18 @@ impl Price {
             .saturating_add(part(cached, self.cached))
             .saturating_add(part(usage.output, self.output));
         Micros(u64::try_from(sum.div_ceil(1_000_000)).unwrap_or(u64::MAX))
+    }
+}
+
+impl fmt::Display for Price {
+    /// Writes what a million tokens cost.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Price { input, cached, output } = self;
+        write!(f, "{input} in, ")?;
+        if cached != input {
+            write!(f, "{cached} cached, ")?;
+        }
+        write!(f, "{output} out")
     }
 }
 

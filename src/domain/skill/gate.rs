@@ -3,6 +3,7 @@
 
 use crate::domain::gate::rule::Rules;
 use crate::domain::gate::{Case, Gate, Reason, Verdict};
+use crate::domain::preset::Preset;
 use crate::domain::skill::Skill;
 use crate::domain::tool::{Class, Effect};
 use std::collections::BTreeSet;
@@ -64,9 +65,11 @@ impl Gate for Unread {
     }
 }
 
-/// Denies what a triggered skill does not list in `#+TOOLS`. It belongs to that skill's turns alone.
+/// Denies what a triggered skill does not list in `#+TOOLS`, or a preset in `:TOOLS:`. It belongs to turns under it alone.
 pub struct ToolsGate {
     name: String,
+    /// Whose list it is.
+    whose: &'static str,
     tools: BTreeSet<String>,
 }
 
@@ -74,7 +77,13 @@ impl ToolsGate {
     /// Makes the gate for turns of a skill; `None` when it lists no tools, which leaves all.
     pub fn new(skill: &Skill) -> Option<ToolsGate> {
         let tools = skill.tools.clone()?;
-        Some(ToolsGate { name: format!("skill {}: tools", skill.name), tools })
+        Some(ToolsGate { name: format!("skill {}: tools", skill.name), whose: "skill", tools })
+    }
+
+    /// Makes the gate for turns of a conversation with a preset; `None` when that leaves all tools.
+    pub fn of_preset(preset: &Preset) -> Option<ToolsGate> {
+        let tools = preset.tools.clone()?;
+        Some(ToolsGate { name: format!("preset {}: tools", preset.name), whose: "preset", tools })
     }
 }
 
@@ -94,6 +103,6 @@ impl Gate for ToolsGate {
         let list: Vec<&str> = self.tools.iter().map(String::as_str).collect();
         let instead =
             if list.is_empty() { "Answer in words.".to_string() } else { format!("Use {}.", list.join(", ")) };
-        Verdict::Deny(Reason::instead(format!("This skill may not use {}.", case.tool.name), instead))
+        Verdict::Deny(Reason::instead(format!("This {} may not use {}.", self.whose, case.tool.name), instead))
     }
 }

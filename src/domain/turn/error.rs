@@ -28,7 +28,8 @@ pub enum Fault {
     /// A prompt has not enough room for what must be in it.
     #[error(
         "The question is too long: with what must stand beside it, it needs {requested} tokens, and there is room for \
-         {remaining}. Ask with fewer words, start a new chat, or raise CONTEXT_MAX_TOKENS. Nothing was sent."
+         {remaining}. Ask with fewer words, start a new chat, or raise CONTEXT_MAX_TOKENS, or what \
+         PP_BUDGET or a preset allows. Nothing was sent."
     )]
     Budget {
         /// The room that is left for the conversation, in tokens.

@@ -97,6 +97,9 @@ pub enum Command {
     Ask {
         /// What to ask; “-”, or nothing with something piped in, reads it from standard input.
         text: Vec<String>,
+        /// Ask with this preset of yours: its model, tools, prompt and budget.
+        #[arg(long)]
+        preset: Option<String>,
         /// Where things are.
         #[command(flatten)]
         place: Place,
@@ -162,6 +165,20 @@ pub enum Command {
         /// Only calls since this day, such as 2026-12-01.
         #[arg(long)]
         since: Option<String>,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+    /// The model providers in their order, how they stand, and which models they have, by their own lists.
+    ///
+    /// Providers elsewhere that were never contacted are asked only by name.
+    Models {
+        /// Only this provider; it is asked anew, and even when it was never contacted (from a terminal that the agent
+        /// did not start).
+        provider: Option<String>,
+        /// Where things are.
+        #[command(flatten)]
+        place: Place,
         /// Print one JSON object.
         #[arg(long)]
         json: bool,

@@ -52,11 +52,20 @@ pub(super) fn question(words: &[String]) -> Result<String, Failure> {
 /// How long an owner that is about to end is waited for, again and again: it lets what others asked for come to an end.
 const PATIENCE: Duration = Duration::from_secs(40);
 
-pub(super) fn ask(text: String, place: &Place, json: bool, out: &mut dyn Write) -> Result<u8, Failure> {
+/// How something is asked.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Manner {
+    /// The answer is printed as one JSON object.
+    pub json: bool,
+    /// The preset of the conversation.
+    pub preset: Option<String>,
+}
+
+pub(super) fn ask(text: String, place: &Place, manner: &Manner, out: &mut dyn Write) -> Result<u8, Failure> {
     somewhere(place)?;
     let begun = Instant::now();
     loop {
-        let beside = match by_owner(&text, place, json, out)? {
+        let beside = match by_owner(&text, place, manner, out)? {
             Asked::Done(status) => return Ok(status),
             Asked::Again(_) if begun.elapsed() < PATIENCE => {
                 std::thread::sleep(PAUSE);
@@ -67,7 +76,7 @@ pub(super) fn ask(text: String, place: &Place, json: bool, out: &mut dyn Write) 
             // Another command may own the store by now: it is joined then.
             Asked::Nobody => begun.elapsed() >= PATIENCE,
         };
-        if let Some(status) = here(&text, place, &Tape::None, beside, json, out)? {
+        if let Some(status) = here(&text, place, &Tape::None, beside, manner, out)? {
             return Ok(status);
         }
     }
@@ -89,7 +98,7 @@ pub(super) enum Tape {
 /// In words for the user.
 pub(super) fn ask_taped(text: &str, place: &Place, tape: &Tape, out: &mut dyn Write) -> Result<u8, Failure> {
     somewhere(place)?;
-    here(text, place, tape, true, false, out).map(|status| status.unwrap_or(FAILED))
+    here(text, place, tape, true, &Manner::default(), out).map(|status| status.unwrap_or(FAILED))
 }
 
 /// How long nothing is tried in between.
@@ -108,7 +117,7 @@ enum Asked {
 }
 
 /// Has a question answered by the process that owns the store.
-fn by_owner(text: &str, place: &Place, json: bool, out: &mut dyn Write) -> Result<Asked, Failure> {
+fn by_owner(text: &str, place: &Place, manner: &Manner, out: &mut dyn Write) -> Result<Asked, Failure> {
     block_on(async {
         let mut owner = match met(place).await? {
             Met::Owner(owner) => owner,
@@ -124,11 +133,14 @@ fn by_owner(text: &str, place: &Place, json: bool, out: &mut dyn Write) -> Resul
             }
             engine.close().await;
         }
+        if let Some(name) = &manner.preset {
+            owner.choose_preset(name).await?;
+        }
         let turned = owner.ask(text, project.as_deref()).await?;
         if turned.again {
             return Ok(Asked::Again(turned.notice.unwrap_or(turned.text)));
         }
-        print_turned(turned, place, json, out).await.map(Asked::Done)
+        print_turned(turned, place, manner.json, out).await.map(Asked::Done)
     })
 }
 
@@ -159,7 +171,7 @@ fn here(
     place: &Place,
     tape: &Tape,
     beside: bool,
-    json: bool,
+    manner: &Manner,
     out: &mut dyn Write,
 ) -> Result<Option<u8>, Failure> {
     let held = Held::default();
@@ -181,6 +193,9 @@ fn here(
             Tape::Record(path) => eprintln!("{}", readable(&engine.record_cassette(&origin(true), path)?)),
             Tape::Play(path) => engine.play_cassette(path)?,
         }
+        if let Some(name) = &manner.preset {
+            engine.set_preset(&origin(false), name).await?;
+        }
         let folder = std::env::current_dir().ok();
         let ask = Ask { origin: origin(false), text: text.to_string(), history: Vec::new(), folder };
         let turn = engine.new_turn();
@@ -197,7 +212,7 @@ fn here(
         }
         held.release();
         let kept = engine.beside().is_none();
-        let status = print_turn(engine, &finished, &answer, place, (json, kept), out)?;
+        let status = print_turn(engine, &finished, &answer, place, (manner.json, kept), out)?;
         // An answer from nothing is no answer.
         Ok(Some(if engine.view().is_empty() { FAILED } else { status }))
     })

@@ -11,6 +11,7 @@ use crate::domain::signal::Origin;
 use crate::domain::turn::Ending;
 use crate::edge::cli::args::{Command, Rules, read};
 use crate::edge::cli::ingest::ingested;
+use crate::edge::cli::models::gather;
 use crate::edge::cli::run::{FAILED, Failure};
 use crate::edge::config::Config;
 use crate::edge::doctor::gone;
@@ -84,6 +85,11 @@ pub async fn at_owner(engine: &Arc<Engine>, origin: &Origin, words: Vec<String>)
             let said = engine.withdraw_rule(origin, &rule).await?;
             writeln!(out, "{}", crate::domain::inert::exact(&said)).map_err(|error| error.to_string())?;
             0
+        }
+        // Its keys may be those of an Emacs, which no terminal has.
+        Command::Models { provider, json, .. } => {
+            let gathered = gather(engine, origin, provider.as_deref()).await?;
+            gathered.print(json, &mut out).map_err(|error| error.to_string())?
         }
         Command::Rules { command: Some(Rules::List { .. }) | None, .. }
         | Command::Dump { .. }
@@ -189,6 +195,14 @@ impl Owner {
         let payload = payload.maybe("project", project.map(|path| path.to_string_lossy().into_owned()));
         self.event("user-input", payload).await?;
         self.turn().await
+    }
+
+    /// Gives what is asked from here on a preset.
+    ///
+    /// # Errors
+    /// As the owner says, and when it ended.
+    pub async fn choose_preset(&mut self, name: &str) -> Result<(), Failure> {
+        self.request("preset", Plist::new().text("name", name)).await.map(drop)
     }
 
     /// Says that a human has seen all of a plan and approves it; waits for what came of it.

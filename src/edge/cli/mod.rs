@@ -11,6 +11,7 @@ pub mod dump;
 pub mod forward;
 pub mod ingest;
 pub mod memory;
+mod models;
 pub mod past;
 pub mod plans;
 pub mod query;

@@ -1,7 +1,7 @@
 //! Carries out a command: the same functions that a chat turn uses, on the same stored objects.
 
 use crate::edge::cli::args::{Arguments, Command, ContextCommands, GateCommands, Place, Rules};
-use crate::edge::cli::ask::{ask, question};
+use crate::edge::cli::ask::{Manner, ask, question};
 use crate::edge::cli::audit::{run_audit, run_why};
 use crate::edge::cli::cassette::run_cassette;
 use crate::edge::cli::context::{answer_lines, context_engine, print_json, print_text, print_why};
@@ -12,6 +12,7 @@ use crate::edge::cli::dump;
 use crate::edge::cli::gate::gate;
 use crate::edge::cli::ingest::{absolute_text, ingested, progress, read};
 use crate::edge::cli::memory::run_memory;
+use crate::edge::cli::models::run_models;
 use crate::edge::cli::query::{asked, run_query};
 use crate::edge::cli::rules::{replay, run_rules};
 use crate::edge::cli::session::{beside, blocking, with_engine};
@@ -121,12 +122,13 @@ pub fn run(arguments: Arguments, out: &mut dyn Write) -> Result<u8, Failure> {
         }
         Command::Gate { command: None, jsonl: _, place } => gate(&place, out),
         Command::Rules { command, place, json } => run_rules(command.unwrap_or(Rules::List { place, json }), out),
-        Command::Ask { text, place, json } => ask(question(&text)?, &place, json, out),
+        Command::Ask { text, preset, place, json } => ask(question(&text)?, &place, &Manner { json, preset }, out),
         Command::Query { query, place, limit, json } => run_query(&asked(&query)?, &place, limit, json, out),
         Command::Plans { command } => run_plans(command, out),
         Command::Audit { place, since, limit, json } => run_audit(&place, since.as_deref(), limit, json, out),
         Command::Why { decision, place } => run_why(&place, decision.as_deref(), out),
         Command::Costs { place, by, since, json } => run_costs(&place, &by, since.as_deref(), json, out),
+        Command::Models { provider, place, json } => run_models(&place, provider.as_deref(), json, out),
         Command::Cassette { command } => run_cassette(command, out),
         Command::Memory { command } => run_memory(command, out),
         Command::Doctor { place, fix, providers, gates, json } => {

@@ -6,6 +6,7 @@ use crate::domain::id::NodeId;
 use crate::domain::label::Privacy;
 use crate::domain::outside::Piece;
 use crate::domain::port::LogLevel;
+use crate::domain::preset::Preset;
 use crate::domain::skill::mandates;
 use crate::domain::skill::trigger::SignalFacts;
 use crate::domain::turn::prompt::{Briefing, Lean, Standing};
@@ -148,14 +149,17 @@ impl Engine {
     }
 
     /// Returns the standing texts that hold for a signal: those of skills, and what the user set for the present focus.
-    pub(super) fn standing_texts(&self, facts: &SignalFacts<'_>) -> Vec<Standing> {
+    pub(super) fn standing_texts(&self, facts: &SignalFacts<'_>, preset: Option<&Preset>) -> Vec<Standing> {
         let of_skills = mandates(&self.skills.skills, facts).map(|(skill, mandate)| Standing {
             text: mandate.text.clone(),
             own: self.is_users_skill(&skill.name),
             always: mandate.when.is_none(),
         });
         let of_focus = self.focus_mandates().into_iter().map(|text| Standing { text, own: true, always: false });
-        of_skills.chain(of_focus).collect()
+        // The user wrote it, and it holds as long as the conversation has the preset.
+        let prompt = preset.and_then(|preset| preset.prompt.clone());
+        let of_preset = prompt.map(|text| Standing { text, own: true, always: true });
+        of_skills.chain(of_preset).chain(of_focus).collect()
     }
 
     /// Returns whether a skill is the user's own, and not shipped.

@@ -5,25 +5,30 @@
 
 use crate::domain::inert::exact;
 use crate::domain::port::{Locality, LogLevel};
+use crate::domain::route::Slot;
 use crate::domain::signal::Origin;
 use crate::edge::clock::local;
 use crate::edge::engine::record::kind;
 use crate::edge::engine::{Engine, Notice};
+use crate::edge::provider::cascade::Cascade;
 use crate::edge::provider::known::Place;
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The key of the only record of its kind.
 const KEY: &str = kind::CASCADE;
 /// The most providers that stand in a cascade.
 const MOST: usize = 32;
+/// The longest name of a model, in bytes.
+const LONGEST: usize = 200;
 
 /// What becomes of the order of providers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Choice {
     /// These, in this order.
     These {
-        /// Their names.
+        /// Their names; behind a slash may stand the model that is asked of one.
         names: Vec<String>,
         /// Whether it holds for good, or until the program ends.
         keep: bool,
@@ -56,10 +61,60 @@ pub struct Stand {
     pub name: String,
     /// Where it runs; `None` when it cannot be used.
     pub locality: Option<Locality>,
-    /// Whether it may be asked now: `ready`, `demoted`, `unconfirmed` or `left-out`.
+    /// Whether it may be asked now: `ready`, `demoted`, `unconfirmed`, `left-out`, or `unused` in no cascade.
     pub state: &'static str,
     /// Why it is not ready, and what to do; empty when it is.
     pub why: String,
+    /// The model that it is asked for; empty when it is none.
+    pub model: String,
+}
+
+/// An order of providers, with the models that were chosen for some of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Chosen {
+    names: Vec<String>,
+    models: BTreeMap<String, String>,
+}
+
+impl Chosen {
+    /// Reads entries such as `far`, or `far/model` with the model that is asked there.
+    fn read(entries: &[String]) -> Result<Chosen, String> {
+        let mut chosen = Chosen::default();
+        for entry in entries {
+            let (name, model) = match entry.split_once('/') {
+                Some((name, model)) => (name, Some(model)),
+                None => (entry.as_str(), None),
+            };
+            let again = chosen.names.iter().any(|known| known == name);
+            let known = chosen.models.get(name).map(String::as_str);
+            if again && model.is_some_and(|model| known != Some(model)) {
+                return Err(format!(
+                    "{0} stands there twice with different models, and one provider has one model; give the second \
+                     model a provider of its own with passepartout-define-provider",
+                    exact(name)
+                ));
+            }
+            if !again {
+                chosen.names.push(name.to_string());
+            }
+            let Some(model) = model else { continue };
+            let sound = !model.is_empty() && model.len() <= LONGEST && !model.contains(char::is_control);
+            if !sound || model.contains(char::is_whitespace) {
+                return Err(format!("“{}” names no model; write PROVIDER/MODEL", exact(entry)));
+            }
+            chosen.models.insert(name.to_string(), model.to_string());
+        }
+        Ok(chosen)
+    }
+
+    fn entries(&self) -> Vec<String> {
+        self.names.iter().map(|name| entry(name, self.models.get(name))).collect()
+    }
+}
+
+/// Returns how a provider stands in an order, with the model that was chosen for it.
+fn entry(name: &str, model: Option<&String>) -> String {
+    model.map_or_else(|| name.to_string(), |model| format!("{name}/{model}"))
 }
 
 impl Engine {
@@ -74,11 +129,11 @@ impl Engine {
         }
         let (chosen, keep) = match choice {
             Choice::Usual => (None, true),
-            Choice::These { names, keep } => (Some(self.usable(names)?), keep),
+            Choice::These { names, keep } => (Some(self.usable(&names)?), keep),
         };
         if keep {
             let body = match &chosen {
-                Some(names) => json!({ "providers": names }),
+                Some(chosen) => json!({ "providers": chosen.entries() }),
                 None => json!({ "withdrawn": true }),
             };
             self.append(kind::CASCADE, KEY, body).await?;
@@ -88,44 +143,80 @@ impl Engine {
             (Some(_), true) => "kept until /cascade usual",
             (Some(_), false) => "until the program ends or /cascade usual",
         };
-        self.providers.write().chosen = chosen;
+        self.take_chosen(chosen);
         self.set_up_cascade();
         (self.notify)(Notice::Status);
-        let names = {
-            let cascade = self.cascade.read();
-            let known = |name: &&String| cascade.providers().any(|provider| provider.name() == name.as_str());
-            let names: Vec<&str> = cascade.cascades().usual.iter().filter(known).map(String::as_str).collect();
-            names.join(", ")
-        };
-        let words = format!("Providers are asked in this order: {names} ({until}).");
+        let words = format!("Providers are asked in this order: {} ({until}).", self.order().join(", "));
         self.say(LogLevel::Info, &words);
         Ok(words)
     }
 
-    /// Returns names of providers without those that stand twice.
-    fn usable(&self, mut names: Vec<String>) -> Result<Vec<String>, String> {
-        let mut seen = std::collections::HashSet::new();
-        names.retain(|name| seen.insert(name.clone()));
-        if names.is_empty() || names.len() > MOST {
+    fn take_chosen(&self, chosen: Option<Chosen>) {
+        let mut providers = self.providers.write();
+        (providers.chosen, providers.models) = match chosen {
+            Some(Chosen { names, models }) => (Some(names), models),
+            None => (None, BTreeMap::new()),
+        };
+    }
+
+    /// Returns the order of the usual cascade as it could be set again: who is left out is not in it, and behind a slash
+    /// stands the model that was chosen for a provider.
+    pub fn order(&self) -> Vec<String> {
+        let (cascade, settings) = (self.cascade.read(), self.providers.read());
+        let known = |name: &&String| cascade.providers().any(|provider| provider.name() == name.as_str());
+        let names = cascade.cascades().usual.iter().filter(known);
+        names.map(|name| entry(name, settings.models.get(name))).collect()
+    }
+
+    /// Returns the slots that have an order of their own now.
+    pub fn slots(&self) -> Vec<(Slot, Vec<String>)> {
+        self.providers.read().slots().iter().map(|(slot, names)| (*slot, names.clone())).collect()
+    }
+
+    /// Returns whether the user chose the order at run time.
+    pub fn is_chosen(&self) -> bool {
+        self.providers.read().chosen.is_some()
+    }
+
+    /// Returns a cascade in an order of its own, for every kind of work.
+    ///
+    /// # Errors
+    /// When somebody in it cannot be asked.
+    pub(super) fn cascade_of(self: &Arc<Self>, entries: &[String]) -> Result<Cascade, String> {
+        let Chosen { names, models } = self.usable(entries)?;
+        let (providers, left) = self.built(self.places_with(&names, &models));
+        Ok(Cascade::new(providers, left).sharing(self.standing.clone()))
+    }
+
+    /// Reads an order, in which nobody stands twice and everybody can be asked.
+    fn usable(&self, entries: &[String]) -> Result<Chosen, String> {
+        let chosen = Chosen::read(entries)?;
+        if chosen.names.is_empty() || chosen.names.len() > MOST {
             return Err(format!("name from one to {MOST} providers, such as “ollama recall”"));
         }
-        let left = self.places_of(&names).into_iter().find_map(|place| match place {
+        let left = self.places_of(&chosen.names).into_iter().find_map(|place| match place {
             Place::Left { name, why } => Some(format!("{}: {why}", exact(&name))),
+            Place::Recall | Place::Replay { .. } if chosen.models.contains_key(place.name()) => {
+                Some(format!("{}: it has no model to be chosen", exact(place.name())))
+            }
             Place::Recall | Place::Replay { .. } | Place::Asked(_) => None,
         });
-        left.map_or(Ok(names), Err)
+        left.map_or(Ok(chosen), Err)
     }
 
     /// Loads the order that the store kept.
     pub(super) async fn load_cascade(&self) {
         let kept = match self.archive.latest(kind::CASCADE, KEY.to_string()).await {
-            Ok(record) => record.and_then(|record| serde_json::from_value(record.body.get("providers")?.clone()).ok()),
+            Ok(record) => record.and_then(|record| {
+                let entries: Vec<String> = serde_json::from_value(record.body.get("providers")?.clone()).ok()?;
+                Chosen::read(&entries).ok()
+            }),
             Err(why) => {
                 self.say(LogLevel::Warning, &format!("the order of providers that you kept cannot be read: {why}"));
                 None
             }
         };
-        self.providers.write().chosen = kept;
+        self.take_chosen(kept);
     }
 
     /// Returns how every provider of the cascade stands, in the order in which they are asked now, then who is left out.
@@ -134,6 +225,7 @@ impl Engine {
         let confirmed = self.confirmed(&cascade).await;
         let ready = cascade.in_order().into_iter().map(|provider| {
             let (name, locality) = (provider.name().to_string(), provider.locality());
+            let model = provider.model().to_string();
             let standing = cascade.memory().and_then(|memory| memory.demoted(&name));
             let contact = super::model::contact(&name, &provider.url());
             let (state, why) = match (standing, locality) {
@@ -146,13 +238,14 @@ impl Engine {
                 }
                 (None, _) => ("ready", String::new()),
             };
-            Stand { name, locality: Some(locality), state, why }
+            Stand { name, locality: Some(locality), state, why, model }
         });
         let left = cascade.left().iter().map(|error| Stand {
             name: error.provider.clone(),
             locality: None,
             state: "left-out",
             why: error.text.clone(),
+            model: String::new(),
         });
         ready.chain(left).collect()
     }
@@ -166,7 +259,8 @@ impl Engine {
         };
         let line = |stand: &Stand| {
             let why = if stand.why.is_empty() { String::new() } else { format!(": {}", exact(&stand.why)) };
-            format!("- {} ({}){why}\n", exact(&stand.name), stand.words())
+            let named = entry(&stand.name, self.providers.read().models.get(&stand.name));
+            format!("- {} ({}){why}\n", exact(&named), stand.words())
         };
         let mut lines = head.to_string() + &self.stands().await.iter().map(line).collect::<String>();
         for (slot, names) in self.providers.read().slots() {
@@ -188,6 +282,7 @@ impl Stand {
         let state = match self.state {
             "unconfirmed" => "not confirmed",
             "left-out" => "left out",
+            "unused" => "in no cascade",
             state => state,
         };
         format!("{place}{state}")
@@ -215,5 +310,31 @@ mod tests {
         ] {
             assert_eq!(Choice::parse(words), expected, "{words:?}");
         }
+    }
+
+    #[test]
+    fn a_model_stands_behind_its_provider() {
+        let check = |entries: &[&str], expected: Result<&[&str], &str>| {
+            let entries: Vec<String> = entries.iter().map(|entry| entry.to_string()).collect();
+            match (Chosen::read(&entries), expected) {
+                (Ok(chosen), Ok(expected)) => {
+                    assert_eq!(chosen.entries(), expected, "{entries:?}");
+                    assert_eq!(Chosen::read(&chosen.entries()), Ok(chosen), "{entries:?}");
+                }
+                (Err(why), Err(words)) => assert!(why.contains(words), "{entries:?}: {why}"),
+                (found, _) => panic!("{entries:?}: {found:?}"),
+            }
+        };
+        check(&[], Ok(&[]));
+        check(&["a", "b", "a"], Ok(&["a", "b"]));
+        check(&["a/m", "b"], Ok(&["a/m", "b"]));
+        check(&["far/maker/model:free", "a/x:7b"], Ok(&["far/maker/model:free", "a/x:7b"]));
+        check(&["a/m", "a", "a/m"], Ok(&["a/m"]));
+        check(&["a/m", "a/n"], Err("a stands there twice"));
+        check(&["a", "a/n"], Err("a stands there twice"));
+        check(&["a/"], Err("“a/” names no model"));
+        check(&["a/b c"], Err("names no model"));
+        check(&["a/b\n"], Err("names no model"));
+        check(&[&format!("a/{}", "m".repeat(LONGEST + 1))], Err("names no model"));
     }
 }

@@ -30,7 +30,8 @@ const HELP: &str = "\
 - /share lets notes whose tags ask first go to models elsewhere, in this conversation only
 - /unshare takes that back from here on; what already went out is gone
 - /cascade says which providers are asked and how they stand; /cascade NAME NAME… sets their order until the program \
-ends, /cascade keep NAME NAME… for good; /cascade usual takes that back
+ends, /cascade keep NAME NAME… for good; /cascade usual takes that back; NAME/MODEL names a model, too
+- /preset says which presets there are; /preset NAME gives this conversation one, /preset none takes it back
 - /embed confirms the embedding server that you set up elsewhere, or says how vectors stand
 - /endorse ID or /endorse FILE: what that note says, which came from elsewhere, now counts as your own
 - /focus HEADING or /focus FOLDER narrows what the agent looks at; /unfocus takes that back; /focus says where it stands
@@ -75,6 +76,13 @@ impl Engine {
                     (Some("unshare"), None) => {
                         Err(self.unshare(&ask.origin).await.unwrap_or_else(|why| format!("Nothing was done: {why}.")))
                     }
+                    (Some("preset"), name) => Err(match name {
+                        None => self.preset_lines(&ask.origin.session).await,
+                        Some(name) => self
+                            .set_preset(&ask.origin, name)
+                            .await
+                            .unwrap_or_else(|why| format!("Nothing was done: {why}.")),
+                    }),
                     (Some("cascade"), _) => Err(self.typed_cascade(&ask.origin, command).await),
                     (Some("files"), _) => Err(self.file_lines(&ask.origin.session).await),
                     _ => Err(match Turnabout::parse(command) {

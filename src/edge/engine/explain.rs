@@ -7,6 +7,7 @@ use crate::domain::context::reason::Reason;
 use crate::domain::id::{NodeId, TurnId};
 use crate::domain::label::{Labels, Privacy};
 use crate::domain::port::Locality;
+use crate::domain::preset::Preset;
 use crate::domain::signal::{Origin, Sensor, Source};
 use crate::domain::skill::offered;
 use crate::domain::skill::trigger::SignalFacts;
@@ -130,7 +131,7 @@ impl Engine {
             nodes.push(Considered { id, rendered: None, reason, tokens: 0, outline: false });
         }
         let project = self.config.project.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
-        let (briefing, offered) = self.briefing_now(&query, may_see, &project);
+        let (briefing, offered) = self.briefing_now(&query, may_see, &project, None);
         let sections = sections(&briefing, &offered, now, self.tokens.as_ref());
         Explained { query, focus, may_see, nodes, sections, budget: max_tokens }
     }
@@ -144,7 +145,13 @@ impl Engine {
     }
 
     /// Returns what a model would be told beside a question, and the tools that it would be told of.
-    pub(super) fn briefing_now(&self, query: &str, may_see: Privacy, project: &str) -> (Briefing, Vec<&'static Tool>) {
+    pub(super) fn briefing_now(
+        &self,
+        query: &str,
+        may_see: Privacy,
+        project: &str,
+        preset: Option<&Preset>,
+    ) -> (Briefing, Vec<&'static Tool>) {
         let focus = self.focus().and_then(|id| self.view().get(&id));
         let tags: Vec<String> = focus.iter().flat_map(|node| node.all_tags()).map(str::to_string).collect();
         let facts = SignalFacts {
@@ -158,10 +165,11 @@ impl Engine {
         let told = Told {
             typed: query.to_string(),
             skill: skill.and_then(|skill| skill.prompt.clone()),
-            standing: self.standing_texts(&facts),
+            standing: self.standing_texts(&facts, preset),
             project: project.to_string(),
         };
-        let offered = offered(&self.toolbox(), skill);
+        let mut offered = offered(&self.toolbox(), skill);
+        offered.retain(|tool| preset.is_none_or(|preset| preset.may_use(tool)));
         (Briefings::new(self, told, self.clock.wall()).get(may_see, Lean::Whole), offered)
     }
 

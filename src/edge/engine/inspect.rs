@@ -3,6 +3,7 @@
 use crate::domain::id::SessionId;
 use crate::domain::label::{Labels, Privacy};
 use crate::domain::port::{Locality, Message, Prompt};
+use crate::domain::preset::Preset;
 use crate::domain::route::{Asked, Ground};
 use crate::domain::signal::{Origin, Role, Source};
 use crate::domain::turn::Conversation;
@@ -100,7 +101,10 @@ impl Engine {
         let ground = self.ground(&ask.origin.session);
         let ground = if privacy == Privacy::Private { Some(Ground::Conversation) } else { ground };
         // Who is shown is who would be asked: the router has its say first.
-        let (_, cascade) = self.cascade.read().routed(&Asked::question(&ask.text, ground, models.as_ref()));
+        let preset = self.preset_of(&ask.origin.session).await?;
+        let chosen = preset.as_ref().map(|preset| self.preset_cascade(preset)).transpose()?.flatten();
+        let usual = chosen.unwrap_or_else(|| self.cascade.read().clone());
+        let (_, cascade) = self.routed(&Asked::question(&ask.text, ground, models.as_ref()), usual).await;
         let may = |locality| match (locality, privacy) {
             (Locality::Builtin, _) | (Locality::Remote, Privacy::Private) => false,
             (Locality::Remote, _) => !privacy.is_kept() || self.is_shared(&ask.origin.session),
@@ -114,18 +118,18 @@ impl Engine {
         let config = self.provider_config(provider.name());
         let config = config.ok_or("nothing would be sent: answers are played from a cassette")?;
         let engine = self.clone();
-        let prompt = aside(move || engine.next_prompt(ask, privacy, locality)).await;
+        let prompt = aside(move || engine.next_prompt(ask, privacy, locality, preset.as_ref())).await;
         self.inspected(config, prompt, None).await
     }
 
-    fn next_prompt(&self, ask: Ask, privacy: Privacy, locality: Locality) -> Prompt {
+    fn next_prompt(&self, ask: Ask, privacy: Privacy, locality: Locality, preset: Option<&Preset>) -> Prompt {
         let session = &ask.origin.session;
         let scope = self.scope(session, ask.folder.as_deref(), ask.origin.rights.see_private);
         let may_see = match locality {
             Locality::Builtin | Locality::Local => scope.may_see,
             Locality::Remote => scope.may_see.min(self.elsewhere(session)),
         };
-        let (briefing, offered) = self.briefing_now(&ask.text, may_see, &scope.project);
+        let (briefing, offered) = self.briefing_now(&ask.text, may_see, &scope.project, preset);
         let mut messages = self.fitting(session, ask.history, &ask.text);
         messages.push(Message::Text { role: Role::User, text: ask.text.clone() });
         let labels = Labels { privacy, ..Labels::USER };

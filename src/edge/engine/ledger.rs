@@ -2,12 +2,12 @@
 
 mod caps;
 pub mod costs;
-mod prices;
+pub mod prices;
 mod record;
 
 use crate::domain::id::SessionId;
 use crate::domain::memory::store::NewRecord;
-use crate::domain::money::caps::{Accounts, Held, Wanted};
+use crate::domain::money::caps::{Accounts, Caps, Held, Wanted};
 use crate::domain::money::prices::Price;
 use crate::domain::money::totals::Sum;
 use crate::domain::money::{Call, Cost, Micros, Work};
@@ -40,8 +40,18 @@ pub struct Behalf {
     pub skill: Option<String>,
     /// The heading in focus, by its id.
     pub heading: Option<String>,
+    /// The most that its conversation may cost by its preset, beside the user's own caps.
+    pub cap: Option<Micros>,
     /// What its calls came to so far.
     pub spent: Mutex<Sum>,
+}
+
+impl Behalf {
+    /// Returns the caps that hold for it: those of a preset only tighten.
+    fn caps(&self, caps: &Caps) -> Caps {
+        let session = [caps.session, self.cap].into_iter().flatten().min();
+        Caps { session, ..*caps }
+    }
 }
 
 /// What the ledger holds beside the store.
@@ -185,7 +195,7 @@ impl Engine {
         let at = self.clock.now();
         let wanted = self.wanted(provider, prompt, session, behalf);
         let estimate = wanted.estimate;
-        let held = Some(self.hold_for_call(wanted).await?);
+        let held = Some(self.hold_for_call(wanted, behalf).await?);
         let (session, behalf) = (session.clone(), behalf.clone());
         Ok(Open { provider, engine, session, behalf, at, estimate, held, closed: false })
     }

@@ -31,17 +31,20 @@ pub mod kept_back;
 pub mod ledger;
 pub mod memory;
 pub mod model;
+pub mod models;
 pub mod org;
 pub mod outside;
 mod own_tools;
 pub mod past;
 pub mod planner;
 pub mod plans;
+pub mod presets;
 pub mod query;
 pub mod quotations;
 pub mod record;
 pub mod restore;
 pub mod rollback;
+mod selector;
 mod share;
 pub mod skilled;
 pub mod slices;
@@ -237,6 +240,10 @@ pub struct Engine {
     /// Which places are from outside.
     pub(super) origins: crate::edge::origin::Places,
     pub(super) cascade: RwLock<Cascade>,
+    /// The presets of conversations, by name; `None` for one that has none.
+    pub(super) chosen_presets: Mutex<HashMap<SessionId, Option<String>>>,
+    /// Which models providers said that they have.
+    pub(super) lists: models::Lists,
     /// Which providers failed lately.
     pub(super) standing: Arc<crate::edge::provider::cascade::Memory>,
     /// The settings of the providers, as they are now.
@@ -327,6 +334,8 @@ impl Engine {
             factors: Mutex::default(),
             deck: deck(me.clone()),
             ledger: Default::default(),
+            lists: Default::default(),
+            chosen_presets: Mutex::default(),
             slices: Mutex::default(),
             pins: Mutex::default(),
             sent_last: Mutex::default(),

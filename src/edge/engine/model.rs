@@ -23,7 +23,7 @@ use crate::edge::provider::cascade::{Cascade, Meter, Metered, Permit};
 use crate::edge::provider::config::ProviderConfig;
 use crate::edge::provider::http::{Clients, Limits, Timeouts};
 use crate::edge::provider::known::{Declared, Place, places};
-use crate::edge::provider::models::list_models;
+use crate::edge::provider::models::{Listed, list_models};
 use crate::edge::provider::recall::{RecallProvider, Source};
 use crate::edge::provider::replay::Replay;
 use crate::edge::provider::retry::Retries;
@@ -32,7 +32,7 @@ use crate::edge::secret::keys_of;
 use crate::edge::thread::in_place;
 use async_trait::async_trait;
 use parking_lot::Mutex;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -42,6 +42,8 @@ pub struct TurnModel<'a> {
     pub engine: &'a Engine,
     /// The conversation: it is labelled as soon as something private stands in it.
     pub session: SessionId,
+    /// Who is asked in place of the usual ones, where the conversation's preset says so.
+    pub preset: Option<Cascade>,
     /// The providers that the heading leaves where the turn began, in lower case; `None` for all.
     pub models: Option<BTreeSet<String>>,
     /// The most tokens of a prompt, as its provider counts them.
@@ -82,10 +84,10 @@ impl Model for TurnModel<'_> {
         prompt: &(dyn Fn(Locality) -> Prompt + Send + Sync),
         sink: Sink<'_>,
     ) -> Result<Answered, ModelFailure> {
-        let cascade = self.routed();
+        let cascade = self.routed().await;
         // Read each time: the user may have confirmed one since the turn began.
         let confirmed = self.engine.confirmed(&cascade).await;
-        let recalled = self.engine.recall_spent(&self.session.0).await;
+        let recalled = self.engine.recall_spent(&self.session.0, &self.behalf).await;
         let given = Mutex::new(Privacy::Open);
         let shared = self.engine.is_shared(&self.session);
         let outside = Mutex::new(Outside::default());
@@ -121,8 +123,9 @@ impl Model for TurnModel<'_> {
             let counted = tokens(prompt, self.engine.tokens.as_ref());
             *sent.lock() = counted;
             let tokens = self.engine.factor(provider).theirs(counted);
-            (tokens > most)
-                .then(|| format!("the prompt has {tokens} tokens, and CONTEXT_MAX_TOKENS or PP_BUDGET allows {most}"))
+            (tokens > most).then(|| {
+                format!("the prompt has {tokens} tokens, and CONTEXT_MAX_TOKENS, PP_BUDGET or a preset allows {most}")
+            })
         };
         let unaffordable = |provider: &dyn Profile, prompt: &Prompt| {
             let affords = || self.engine.affords(provider, prompt, &self.session, &self.behalf);
@@ -192,10 +195,11 @@ impl Meter for TurnModel<'_> {
 
 impl TurnModel<'_> {
     /// Returns the providers that may be asked now, and keeps for the trace why these.
-    fn routed(&self) -> Cascade {
+    async fn routed(&self) -> Cascade {
         let (set_off, text, models) = (self.set_off, self.typed.as_str(), self.models.as_ref());
         let asked = Asked { set_off, text, private: self.engine.ground(&self.session), models };
-        let (route, cascade) = self.engine.cascade.read().routed(&asked);
+        let cascade = self.preset.clone().unwrap_or_else(|| self.engine.cascade.read().clone());
+        let (route, cascade) = self.engine.routed(&asked, cascade).await;
         let (words, mut routes) = (route.words(), self.routes.lock());
         if !routes.contains(&words) {
             self.engine.say(LogLevel::Info, &format!("asked of models: {words}"));
@@ -316,11 +320,25 @@ impl Engine {
 
     /// Returns what place each of these names has; without any, what the settings give.
     pub(super) fn places_of(&self, names: &[String]) -> Vec<Place> {
-        let declared: Vec<Declared> = self.providers.read().declared.iter().map(Declared::from).collect();
-        places(names, &declared, &self.vault)
+        let models = self.providers.read().models.clone();
+        self.places_with(names, &models)
     }
 
-    fn clients(&self) -> Result<Clients, reqwest::Error> {
+    /// Does the same with these models in place of those that were chosen.
+    pub(super) fn places_with(&self, names: &[String], models: &BTreeMap<String, String>) -> Vec<Place> {
+        let declared: Vec<Declared> = self.providers.read().declared.iter().map(Declared::from).collect();
+        let mut places = places(names, &declared, &self.vault);
+        for place in &mut places {
+            if let Place::Asked(config) = place
+                && let Some(model) = models.get(&config.name)
+            {
+                config.model.clone_from(model);
+            }
+        }
+        places
+    }
+
+    pub(super) fn clients(&self) -> Result<Clients, reqwest::Error> {
         let (config, seconds) = (&self.config, Duration::from_secs);
         let timeouts = Timeouts {
             connect: seconds(config.connect_timeout),
@@ -334,9 +352,6 @@ impl Engine {
 
     /// Builds the cascade from the settings.
     pub(super) fn set_up_cascade(self: &Arc<Self>) {
-        let (mut providers, mut left): (Vec<Arc<dyn Provider>>, Vec<ProviderError>) = (Vec::new(), Vec::new());
-        let refused = |provider: String, text: String| ProviderError::new(provider, ProviderErrorKind::Refused, text);
-        let clients = self.clients();
         let mut places = self.places();
         let slots = self.providers.read().slots().clone();
         let cascades = Cascades { usual: places.iter().map(|place| place.name().to_string()).collect(), slots };
@@ -344,6 +359,18 @@ impl Engine {
         if !more.is_empty() {
             places.extend(self.places_of(&more));
         }
+        let (providers, left) = self.built(places);
+        for error in &left {
+            self.say(LogLevel::Info, &format!("provider left out: {error}"));
+        }
+        *self.cascade.write() = Cascade::new(providers, left).of(cascades).remembering(self.standing.clone());
+    }
+
+    /// Builds the providers at these places, and says who is left out.
+    pub(super) fn built(self: &Arc<Self>, places: Vec<Place>) -> (Vec<Arc<dyn Provider>>, Vec<ProviderError>) {
+        let (mut providers, mut left): (Vec<Arc<dyn Provider>>, Vec<ProviderError>) = (Vec::new(), Vec::new());
+        let refused = |provider: String, text: String| ProviderError::new(provider, ProviderErrorKind::Refused, text);
+        let clients = self.clients();
         for place in places {
             match (place, &clients) {
                 (Place::Recall, _) => {
@@ -365,10 +392,7 @@ impl Engine {
                 }
             }
         }
-        for error in &left {
-            self.say(LogLevel::Info, &format!("provider left out: {error}"));
-        }
-        *self.cascade.write() = Cascade::new(providers, left).of(cascades).remembering(self.standing.clone());
+        (providers, left)
     }
 
     /// Returns the names of the providers that are set up, and why others are left out.
@@ -380,8 +404,8 @@ impl Engine {
 }
 
 impl Engine {
-    /// Asks each provider that has one for its list of models: their names, or why it cannot be used.
-    pub async fn list_models(&self) -> Vec<(String, Locality, Result<Vec<String>, String>)> {
+    /// Asks each provider that has one for its list of models now: those, or why it cannot be used.
+    pub async fn list_models(&self) -> Vec<(String, Locality, Result<Vec<Listed>, String>)> {
         let Ok(clients) = self.clients() else { return Vec::new() };
         let mut found = Vec::new();
         for place in self.places() {

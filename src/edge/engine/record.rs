@@ -70,6 +70,8 @@ pub mod kind {
     pub const FACTOR: &str = "factor";
     /// The order of providers that the user keeps, under the key of this name; the newest counts.
     pub const CASCADE: &str = "cascade";
+    /// The preset of a conversation, by its session; the newest counts.
+    pub const PRESET: &str = "preset";
     /// A call of a provider, by its conversation; see [`crate::edge::engine::ledger`].
     pub const CALL: &str = "call";
     /// A provider that the user confirmed.

@@ -3,6 +3,7 @@
 //! Between a plan and its approval point moves and skills change; what narrowed the question narrows the answer.
 
 use crate::domain::port::LogLevel;
+use crate::domain::preset::Preset;
 use crate::domain::skill::{DEFAULT_PRIORITY, Skill};
 use crate::edge::engine::Engine;
 use serde::{Deserialize, Serialize};
@@ -16,6 +17,9 @@ pub struct Under {
     /// The heading at which it began, by its id: what is ruled there holds on.
     #[serde(default)]
     pub below: Option<String>,
+    /// The preset of the conversation, by its name, with the only tools that it left.
+    #[serde(default)]
+    pub preset: Option<Bound>,
 }
 
 /// A skill as it was at work.
@@ -37,10 +41,19 @@ pub struct Setting {
 }
 
 impl Under {
-    /// Returns what to keep of the skill of a turn.
-    pub fn of(skill: Option<&Skill>) -> Under {
+    /// Returns what to keep of the skill and the preset of a turn.
+    pub fn of(skill: Option<&Skill>, preset: Option<&Preset>) -> Under {
         let skill = skill.map(|skill| Bound { name: skill.name.clone(), tools: skill.tools.clone() });
-        Under { skill, below: None }
+        let preset = preset.map(|preset| Bound { name: preset.name.clone(), tools: preset.tools.clone() });
+        Under { skill, below: None, preset }
+    }
+
+    /// Returns a conversation's preset with no more tools than when this was kept, whatever became of it since.
+    pub fn narrowed(&self, preset: Option<Preset>) -> Option<Preset> {
+        let Some(bound) = &self.preset else { return preset };
+        let now = preset.unwrap_or_else(|| Preset { name: bound.name.clone(), ..Preset::default() });
+        let tools = both(&bound.tools, &now.tools);
+        Some(Preset { tools, ..now })
     }
 }
 
@@ -53,11 +66,15 @@ impl Engine {
             self.say(LogLevel::Warning, &text);
             return gone(bound);
         };
-        let tools = match (&bound.tools, &now.tools) {
-            (None, tools) | (tools, None) => tools.clone(),
-            (Some(then), Some(now)) => Some(then.intersection(now).cloned().collect()),
-        };
-        Skill { tools, ..now.clone() }
+        Skill { tools: both(&bound.tools, &now.tools), ..now.clone() }
+    }
+}
+
+/// Returns the tools that both leave; `None` leaves all.
+fn both(then: &Option<BTreeSet<String>>, now: &Option<BTreeSet<String>>) -> Option<BTreeSet<String>> {
+    match (then, now) {
+        (None, tools) | (tools, None) => tools.clone(),
+        (Some(then), Some(now)) => Some(then.intersection(now).cloned().collect()),
     }
 }
 

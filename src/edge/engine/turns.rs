@@ -11,6 +11,7 @@ use crate::domain::outside::{Led, Outside};
 use crate::domain::port::{LogLevel, Message, Sink};
 use crate::domain::scope::Scope;
 use crate::domain::signal::{Body, Depth, Origin, Said, Signal, Source};
+use crate::domain::skill::gate::ToolsGate;
 use crate::domain::skill::trigger::SignalFacts;
 use crate::domain::skill::{offered, on_error, triggered};
 use crate::domain::turn::earlier::{Collapsed, Earlier, collapse};
@@ -71,6 +72,12 @@ impl Engine {
         };
         self.mark_private(&ask.origin.session, privacy);
         self.recall_shared(&ask.origin.session).await;
+        if let Err(why) = self.preset_of(&ask.origin.session).await {
+            let mut report = TurnReport::of(Conversation::empty());
+            report.ending = Ending::Failed;
+            report.notice = Some(format!("Nothing was asked: {why}."));
+            return self.finish(turn, ask.origin.session, began, asked, report, &Setting::default()).await;
+        }
         *self.asked.lock() = Some((ask.origin.session.clone(), ask.text.clone()));
         let signal = Signal {
             origin: ask.origin.clone(),
@@ -151,7 +158,11 @@ impl Engine {
             None => self.focus().map(|id| id.to_string()),
         };
         let mandate = in_place(|| self.mandate_at(below.as_deref()));
-        let budget = mandate.budget.and_then(|tokens| usize::try_from(tokens).ok()).unwrap_or(usize::MAX);
+        let preset = self.preset_or_shut(&session).await;
+        let preset = under.as_ref().map_or(preset.clone(), |under| under.narrowed(preset));
+        let preset = preset.as_ref();
+        let budgets = [mandate.budget, preset.and_then(|preset| preset.tokens)].into_iter().flatten();
+        let budget = budgets.min().and_then(|tokens| usize::try_from(tokens).ok()).unwrap_or(usize::MAX);
         let most = self.config.context_tokens.min(budget);
         let max_tokens = self.greatest_factor().ours(most);
         let skill = match under {
@@ -160,15 +171,20 @@ impl Engine {
         };
         let skill = skill.as_ref();
         let toolbox = self.toolbox();
-        let offered = offered(&toolbox, skill);
-        // A skill that lists its tools narrows the gates of its own turns.
+        let mut offered = offered(&toolbox, skill);
+        offered.retain(|tool| preset.is_none_or(|preset| preset.may_use(tool)));
+        // A skill that lists its tools narrows the gates of its own turns, and so does a preset.
         let (engine, bound) = (self.clone(), skill.cloned());
         let gates = aside(move || engine.gates_now(bound.as_ref())).await;
+        let gates = match preset.and_then(ToolsGate::of_preset) {
+            Some(gate) => gates.and(Box::new(gate)),
+            None => gates,
+        };
         self.embed_asked(&typed, &session).await;
         let told = Told {
             typed: typed.clone(),
             skill: skill.and_then(|skill| skill.prompt.clone()),
-            standing: self.standing_texts(&facts),
+            standing: self.standing_texts(&facts, preset),
             project: scope.project.clone(),
         };
         let briefings = Briefings::new(self, told, now);
@@ -178,11 +194,16 @@ impl Engine {
             work,
             skill: skill.map(|skill| skill.name.clone()),
             heading: below.clone(),
+            cap: preset.and_then(|preset| preset.dollars),
             spent: Mutex::default(),
         });
+        // One that names nobody who can be asked any more has nobody asked.
+        let chosen = preset.map(|preset| in_place(|| self.preset_cascade(preset))).transpose();
+        let chosen = chosen.unwrap_or_else(|why| Some(Some(self.nobody(&why)))).flatten();
         let model = TurnModel {
             engine: self,
             session,
+            preset: chosen,
             models,
             most,
             attended,
@@ -222,7 +243,7 @@ impl Engine {
             notice.push_str(if notice.is_empty() { "" } else { "\n" });
             notice.push_str(&done);
         }
-        (report, Under { below, ..Under::of(skill) })
+        (report, Under { below, ..Under::of(skill, preset) })
     }
 
     /// Stores what came of a turn, and the conversation when plans wait.

@@ -179,8 +179,8 @@ impl Cascade {
         &self.cascades
     }
 
-    /// Returns it as it is for what is asked: with those alone that may have it, in the order of its slot.
-    pub fn routed(&self, asked: &Asked<'_>) -> (Route, Cascade) {
+    /// Returns who may have what is asked, in the order of its slot.
+    pub fn route(&self, asked: &Asked<'_>) -> Route {
         let candidate = |provider: &'_ Arc<dyn Provider>| (provider.name().to_string(), provider.locality());
         let known: Vec<(String, Locality)> = self.providers.iter().map(candidate).collect();
         let demoted = |name: &str| self.memory.as_ref().is_some_and(|memory| memory.demoted(name).is_some());
@@ -188,18 +188,27 @@ impl Cascade {
             .iter()
             .map(|(name, locality)| Candidate { name, locality: *locality, demoted: demoted(name) })
             .collect();
-        let route = route(asked, &candidates, &self.cascades);
+        route(asked, &candidates, &self.cascades)
+    }
+
+    /// Returns it with those alone whom a route has, in its order.
+    pub fn along(&self, route: &Route) -> Cascade {
         let named = |name: &String| self.providers.iter().find(|provider| provider.name() == name).cloned();
         let providers = route.order.iter().filter_map(named).collect();
         let (names, _) = self.cascades.of(route.slot);
         let left = self.left.iter().filter(|error| names.contains(&error.provider)).cloned();
         let left = left.chain(route.refused()).collect();
-        (route, Cascade { providers, left, ..self.clone() })
+        Cascade { providers, left, ..self.clone() }
     }
 
     /// Lets it remember who failed; whoever it does not hold is forgotten.
     pub fn remembering(self, memory: Arc<Memory>) -> Self {
         memory.standings.lock().keep(|name| self.providers.iter().any(|provider| provider.name() == name));
+        self.sharing(memory)
+    }
+
+    /// Lets it remember in what others remember in, too: nobody is forgotten.
+    pub fn sharing(self, memory: Arc<Memory>) -> Self {
         Cascade { memory: Some(memory), ..self }
     }
 

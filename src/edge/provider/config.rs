@@ -190,7 +190,7 @@ impl ProviderConfig {
 }
 
 /// Tells whether a local server forwards this model to a cloud. Ollama marks such models in their names.
-fn is_forwarded(model: &str) -> bool {
+pub(crate) fn is_forwarded(model: &str) -> bool {
     let model = model.trim().to_ascii_lowercase();
     model == "cloud" || model.ends_with("-cloud") || model.ends_with(":cloud")
 }
@@ -261,7 +261,19 @@ impl Address {
 
     /// Returns the address of the list of models.
     pub(crate) fn models(&self) -> String {
-        self.below(self.kind.models_path()).into()
+        let mut url = self.below(self.kind.models_path());
+        // Where lists come in pages, one page has them all.
+        match self.kind {
+            Kind::Anthropic => drop(url.query_pairs_mut().append_pair("limit", "1000")),
+            Kind::Gemini => drop(url.query_pairs_mut().append_pair("pageSize", "1000")),
+            Kind::OpenAi | Kind::OpenAiResponses | Kind::OpenRouter | Kind::Mistral | Kind::Xai | Kind::Ollama => {}
+        }
+        url.into()
+    }
+
+    /// Returns the address that says more of one model, where lists leave it out.
+    pub(crate) fn model(&self) -> Option<String> {
+        (self.kind == Kind::Ollama).then(|| self.below("api/show").into())
     }
 
     fn below(&self, path: &str) -> Url {

@@ -6,7 +6,7 @@ use crate::domain::editor::{Question, Row};
 use crate::domain::id::SessionId;
 use crate::domain::sexp::plist::Plist;
 use crate::domain::signal::{Origin, Rights, Source};
-use crate::edge::editor::{Buffer, Call, Editor, Splice, Unanswered};
+use crate::edge::editor::{Buffer, Call, Editor, Offer, Splice, Unanswered};
 use crate::edge::peers::pulse;
 use crate::edge::runtime::Letter;
 use crate::edge::runtime::editor::{EmacsEditor, Seen};
@@ -301,6 +301,14 @@ impl Editor for Clients {
         let channel = asked.iter().find(has).or(asked.first()).cloned();
         let channel = channel.ok_or("there is no Emacs to ask: this works where one is connected")?;
         channel.editor.verb(question).await
+    }
+
+    async fn select(&self, offer: &Offer) -> Result<Vec<String>, String> {
+        // The function is that of the Emacs whose settings count.
+        match self.get(OWN) {
+            Some(own) => own.editor.select(offer).await,
+            None => Err("the Emacs that has the function is not there".to_string()),
+        }
     }
 
     async fn call(&self, call: &Call) -> Result<String, Unanswered> {

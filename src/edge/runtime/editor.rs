@@ -4,8 +4,9 @@ use crate::domain::action::texts;
 use crate::domain::editor::{self, Row};
 use crate::domain::sexp::plist::Plist;
 use crate::domain::sexp::reader::Sexp;
-use crate::edge::editor::{Buffer, Call, Splice, Unanswered as CallUnanswered};
+use crate::edge::editor::{Buffer, Call, Candidate, Offer, Splice, Unanswered as CallUnanswered};
 use crate::edge::runtime::outbox::Outbox;
+use crate::edge::runtime::show::place;
 use parking_lot::Mutex;
 use serde_json::Value;
 use std::collections::{HashMap, VecDeque};
@@ -21,6 +22,11 @@ const KEPT: usize = 4;
 
 /// How many bytes of text a tool of the user's own is called with at most: Emacs reads them at one go.
 const CALLED_WITH: usize = 256 * 1024;
+
+/// So many names count of those that the user's own function chose.
+const CHOSEN: usize = 64;
+/// So many bytes it may say of why it failed.
+const ANSWERED: usize = 4 * 1024;
 
 /// How many questions this process has asked, over all connections.
 static ASKED: AtomicU64 = AtomicU64::new(0);
@@ -226,6 +232,31 @@ impl EmacsEditor {
             _ => None,
         };
         Ok(answer.list_at("rows").iter().filter_map(row).take(question.limit).collect())
+    }
+
+    /// Has the user's own function choose, as [`crate::edge::editor::Editor::select`] says. Whoever asks has less patience
+    /// than this.
+    pub async fn select(&self, offer: &Offer) -> Result<Vec<String>, String> {
+        let candidate = |one: &Candidate| {
+            Plist::new()
+                .text("name", one.name.as_str())
+                .maybe("model", Some(one.model.as_str()).filter(|model| !model.is_empty()))
+                .text("place", place(one.locality))
+                .flag("demoted", one.demoted)
+                .build()
+        };
+        let payload = Plist::new()
+            .keyword("action", "select-model")
+            .text("slot", offer.slot)
+            .text("text", offer.text.as_str())
+            .flag("private", offer.private)
+            .list("providers", offer.candidates.iter().map(candidate));
+        let answered = self.ask_within(payload, PATIENCE, ANSWERED).await;
+        let (answer, text) = answered.map_err(|_| "Emacs did not answer".to_string())?;
+        if !answer.flag_at("ok") {
+            return Err(text.filter(|text| !text.is_empty()).unwrap_or_else(|| "it failed".to_string()));
+        }
+        Ok(answer.list_at("names").iter().filter_map(Sexp::as_text).take(CHOSEN).map(str::to_string).collect())
     }
 
     /// Calls a tool of the user's own, as [`crate::edge::editor::Editor::call`] says. What it answers a second time, or

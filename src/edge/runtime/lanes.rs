@@ -1,7 +1,7 @@
 //! One lane a session: its turns run in the order in which they came, beside those of other sessions.
 
 use crate::domain::id::{SessionId, TurnId};
-use crate::domain::inert::Inert;
+use crate::domain::inert::{Inert, exact};
 use crate::domain::label::Privacy;
 use crate::domain::port::Streamed;
 use crate::domain::sexp::plist::Plist;
@@ -356,6 +356,7 @@ impl Turn {
         let refused = self.engine.refusals(&finished.report);
         let payload = show::turn(finished, &self.engine.view())
             .list("refused", refused.iter().map(show::refused))
+            .maybe("preset", self.engine.preset_name(&finished.session).map(|name| exact(&name)))
             .keyword("action", "turn-done");
         let payload = match privacy {
             Privacy::Open => payload,

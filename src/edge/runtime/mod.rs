@@ -14,6 +14,7 @@ mod health;
 mod lanes;
 mod link;
 mod mirror;
+mod models;
 mod opened;
 pub mod outbox;
 mod past;

@@ -73,8 +73,10 @@ requests! {
     Why = "why", PRIVATE, Does::Looks;
     Rules = "rules", PRIVATE, Does::Looks;
     Models = "models", READ, Does::Looks;
+    ModelList = "model-list", PROPOSE, Does::Acts;
     // Titles of private headings are left out where the channel may not see them.
     Costs = "costs", READ, Does::Looks;
+    Preset = "preset", PROPOSE, Does::Acts;
     CassetteRecord = "cassette-record", PROPOSE, Does::Acts;
     CassetteStop = "cassette-stop", PROPOSE, Does::Acts;
     SetCascade = "set-cascade", PROPOSE, Does::Acts;
@@ -154,7 +156,7 @@ mod tests {
         }
         assert_eq!(
             shown.join(" "),
-            "hello status query context context-pin identity models costs cassette-record cassette-stop set-cascade rule-confirm \
+            "hello status query context context-pin identity models model-list costs preset cassette-record cassette-stop set-cascade rule-confirm \
              rule-withdraw focus endorse rescan command org-settings provider-settings define-tool undefine-tool"
         );
         assert_eq!(Request::read(&Sexp::read("(:action :no-such)").unwrap()), None);

@@ -18,7 +18,7 @@ use crate::edge::runtime::hall::Host;
 use crate::edge::runtime::health::Health;
 use crate::edge::runtime::reading::{edit_plan, no_plan, plan_page, plan_token};
 use crate::edge::runtime::request::Request;
-use crate::edge::runtime::{Loop, costs, past, show, status, token, told};
+use crate::edge::runtime::{Loop, costs, models, past, show, status, token, told};
 use crate::edge::thread::aside;
 use crate::edge::walk::canonical_name;
 use futures_util::FutureExt;
@@ -330,10 +330,9 @@ async fn answer(
         }
         Request::Inspect => told::inspect(engine, origin, payload).await,
         Request::ContextPin => told::pin(engine, origin, payload).await,
-        Request::Models => {
-            let stands = engine.stands().await;
-            Ok(Plist::new().list("providers", stands.iter().map(|stand| show::stand(stand).build())))
-        }
+        Request::Models => Ok(models::standings(engine).await),
+        Request::Preset => models::preset(engine, origin, payload).await,
+        Request::ModelList => models::list(engine, origin, payload).await,
         Request::CassetteRecord => {
             let path = payload.text_at("file").ok_or("a cassette has a file")?;
             Ok(Plist::new().text("text", engine.record_cassette(origin, Path::new(path))?))

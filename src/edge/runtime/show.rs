@@ -208,17 +208,21 @@ pub fn turn(finished: &Finished, view: &View) -> Plist {
         .texts("changed", report.changed.iter().cloned())
 }
 
-/// Returns how a provider stands.
-pub fn stand(stand: &Stand) -> Plist {
-    let place = stand.locality.map(|locality| match locality {
+/// Returns the word for where a provider runs.
+pub fn place(locality: Locality) -> &'static str {
+    match locality {
         Locality::Builtin => "builtin",
         Locality::Local => "local",
         Locality::Remote => "remote",
-    });
+    }
+}
+
+/// Returns how a provider stands.
+pub fn stand(stand: &Stand) -> Plist {
     Plist::new()
         .text("name", exact(&stand.name))
         .text("state", stand.state)
-        .maybe("place", place)
+        .maybe("place", stand.locality.map(place))
         .maybe("why", Some(exact(&stand.why)).filter(|why| !why.is_empty()))
 }
 

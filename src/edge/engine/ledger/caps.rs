@@ -1,7 +1,7 @@
 //! Caps as the engine keeps to them: what was spent is read from the ledger, and held while calls run.
 
 use crate::domain::id::SessionId;
-use crate::domain::money::caps::{Accounts, Held, Wanted};
+use crate::domain::money::caps::{Accounts, Caps, Held, Wanted};
 use crate::domain::money::{Cost, Micros};
 use crate::domain::port::{LogLevel, Profile, Prompt};
 use crate::edge::clock::local;
@@ -45,22 +45,33 @@ impl Engine {
         }
     }
 
-    /// Reads from the ledger what a conversation spent before, where a cap is about it.
-    pub(in crate::edge::engine) async fn recall_spent(&self, session: &str) -> Result<(), String> {
+    /// Reads from the ledger what a conversation spent before.
+    pub(in crate::edge::engine) async fn recall_spent(&self, session: &str, behalf: &Behalf) -> Result<(), String> {
         let known = self.ledger.accounts.lock().as_ref().is_ok_and(|accounts| accounts.knows_session(session));
-        if self.config.caps.session.is_none() || known {
+        if known {
             return Ok(());
         }
+        // Without a cap, too: one may come with a preset, and what was spent before counts then.
+        let capped = behalf.caps(&self.config.caps).session.is_some();
+        let spent = match self.spent_in(session).await {
+            Err(why) if capped => return Err(why),
+            Err(_) => return Ok(()),
+            Ok(spent) => spent,
+        };
+        if let Ok(accounts) = self.ledger.accounts.lock().as_mut() {
+            accounts.recall_session(session, spent);
+        }
+        Ok(())
+    }
+
+    async fn spent_in(&self, session: &str) -> Result<Micros, String> {
         let records = self.archive.newest_of(kind::CALL, session.to_string(), OF_SESSION).await?;
         let mut spent = Micros::default();
         for found in &records {
             let call = record::read(found).ok_or("a record of the ledger cannot be read")?;
             spent = spent.plus(call.cost.counted());
         }
-        if let Ok(accounts) = self.ledger.accounts.lock().as_mut() {
-            accounts.recall_session(session, spent);
-        }
-        Ok(())
+        Ok(spent)
     }
 
     /// Says why a provider may not be sent a prompt now, because of what was spent. It holds nothing yet.
@@ -74,27 +85,29 @@ impl Engine {
         session: &SessionId,
         behalf: &Behalf,
     ) -> Result<(), String> {
-        let caps = &self.config.caps;
+        let caps = &behalf.caps(&self.config.caps);
         if !caps.any() {
             return Ok(());
         }
         let wanted = self.wanted(provider, prompt, session, behalf);
         match (&*self.ledger.accounts.lock(), is_free(wanted.estimate)) {
             (_, true) => Ok(()),
-            (Ok(accounts), false) => accounts.check(&wanted, caps),
+            (Ok(accounts), false) => {
+                accounts.check(&wanted, caps).map_err(|why| of_preset(why, caps, &self.config.caps))
+            }
             (Err(why), false) => Err(unknown(why)),
         }
     }
 
     /// Holds what a call may cost. Under a cap nothing is sent while earlier calls cannot be written down.
-    pub(super) async fn hold_for_call(&self, wanted: Wanted) -> Result<Held, String> {
-        let (caps, free) = (&self.config.caps, is_free(wanted.estimate));
+    pub(super) async fn hold_for_call(&self, wanted: Wanted, behalf: &Behalf) -> Result<Held, String> {
+        let (caps, free) = (&behalf.caps(&self.config.caps), is_free(wanted.estimate));
         if caps.any() && !free {
             self.write_ledger().await.map_err(|why| unknown(&why.to_string()))?;
-            self.recall_spent(&wanted.session).await.map_err(|why| unknown(&why))?;
+            self.recall_spent(&wanted.session, behalf).await.map_err(|why| unknown(&why))?;
         }
         match self.ledger.accounts.lock().as_mut() {
-            Ok(accounts) => accounts.hold(wanted, caps),
+            Ok(accounts) => accounts.hold(wanted, caps).map_err(|why| of_preset(why, caps, &self.config.caps)),
             Err(_) if free => Ok(Accounts::default().hold(wanted, caps)?),
             Err(why) => Err(unknown(why)),
         }
@@ -110,6 +123,14 @@ impl Engine {
 
 fn is_free(estimate: Cost) -> bool {
     estimate == Cost::Known(Micros::default())
+}
+
+/// Adds that a preset is stricter than the user's own caps, where it is.
+fn of_preset(why: String, caps: &Caps, own: &Caps) -> String {
+    match caps.session == own.session {
+        true => why,
+        false => format!("{why}; the preset of this conversation allows it no more: /preset says which, and its USD"),
+    }
 }
 
 fn unknown(why: &str) -> String {

@@ -39,14 +39,19 @@ impl Engine {
 
     /// Returns the price of a model at a moment; nothing is paid for what runs here.
     pub(super) fn price(&self, provider: &dyn Profile, model: &str, at: jiff::Timestamp) -> Option<Price> {
-        match provider.locality() {
-            Locality::Builtin | Locality::Local => return Some(Price::NOTHING),
-            Locality::Remote => {}
-        }
-        let asked = Asked { provider: provider.name(), model, day: local(at).date() };
         let (own, _) = self.own_prices();
-        Prices::price([&own, &STANDARD], &asked).map(|(price, _)| price)
+        price_in(&own, provider.name(), provider.locality(), model, at)
     }
+}
+
+/// Returns the price of a model at a moment, with the user's table at hand; nothing is paid for what runs here.
+pub fn price_in(own: &Prices, provider: &str, place: Locality, model: &str, at: jiff::Timestamp) -> Option<Price> {
+    match place {
+        Locality::Builtin | Locality::Local => return Some(Price::NOTHING),
+        Locality::Remote => {}
+    }
+    let asked = Asked { provider, model, day: local(at).date() };
+    Prices::price([own, &STANDARD], &asked).map(|(price, _)| price)
 }
 
 #[cfg(test)]

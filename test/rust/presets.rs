@@ -1,0 +1,185 @@
+//! Presets: a conversation under one has its model, its prompt, and no more tools and money than it leaves.
+
+use crate::cli::run;
+use crate::support::engine::{Home, ask_from, origin, provide, waiting};
+use crate::support::fake_server::{Dialect, FakeServer, Reply};
+use passepartout::domain::gate::{Opinion, Verdict};
+use passepartout::domain::id::SessionId;
+use passepartout::domain::signal::{Origin, Rights};
+use passepartout::domain::turn::{Deed, Ending};
+use passepartout::edge::engine::Engine;
+use passepartout::edge::engine::record::Finished;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+const NOTES: &str = "* TODO Tiles\n:PROPERTIES:\n:ID: tiles\n:END:\nThe tiles are blue.\n";
+const PRESETS: &str = "* terse\n:PROPERTIES:\n:MODEL: near/small recall\n:TOOLS: memory-read\n:END:\n\
+    ANSWER IN ONE WORD.\n\
+    * tight\n:PROPERTIES:\n:TOKENS: 50\n:END:\n\
+    * poor\n:PROPERTIES:\n:USD: 0.000001\n:END:\n\
+    * away\n:PROPERTIES:\n:MODEL: mars\n:END:\n\
+    * slip\n:PROPERTIES:\n:TOOL: none\n:END:\n";
+
+fn set(home: &Home, name: &str, text: &str) {
+    let folder = home.config().settings;
+    std::fs::create_dir_all(&folder).expect("the settings' folder");
+    std::fs::write(folder.join(name), text).expect("it is written");
+}
+
+fn says(text: &str) -> Reply {
+    Reply::answer(Dialect::OpenAi, &[text], &[])
+}
+
+fn calls(tool: &str, args: Value) -> Reply {
+    Reply::answer(Dialect::OpenAi, &[], &[("c1", tool, args)])
+}
+
+async fn engine(home: &Home, near: &FakeServer, far: &FakeServer) -> Arc<Engine> {
+    let engine = home
+        .engine_with(|config| provide(config, &[("far", far, false), ("near", near, true)], &["far", "near", "recall"]))
+        .await;
+    home.read(&engine).await;
+    engine.confirm_provider("far", &format!("{}/v1/", far.url())).await.expect("it is stored");
+    engine
+}
+
+fn by(finished: &Finished) -> Option<(&str, &str)> {
+    finished.report.answered_by.as_ref().map(|(provider, model)| (provider.as_str(), model.as_str()))
+}
+
+fn weak() -> Origin {
+    Origin { rights: Rights { approve: false, ..Rights::HUMAN }, ..origin() }
+}
+
+fn tools(request: &Value) -> Vec<&str> {
+    let tools = request["tools"].as_array().map(Vec::as_slice).unwrap_or_default();
+    tools.iter().filter_map(|tool| tool["function"]["name"].as_str()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_conversation_under_a_preset_has_its_model_its_prompt_and_its_tools_alone() {
+    let home = Home::new(&[("home.org", NOTES)]);
+    set(&home, "presets.org", PRESETS);
+    let edit = || calls("org-set-todo", json!({"id": "tiles", "state": "DONE", "explanation": "It was asked for."}));
+    let near = FakeServer::start([edit(), says("Blue."), says("Red.")]);
+    let far = FakeServer::start([says("From afar."), says("From afar.")]);
+    let first = engine(&home, &near, &far).await;
+    let (said, _) = home.ask(&first, "/preset terse").await;
+    insta::assert_snapshot!(said.report.text, @"This conversation has the preset terse: near/small, recall; tools memory-read; a prompt.");
+    let (done, _) = home.ask(&first, "set the tiles to done").await;
+    assert_eq!(done.report.ending, Ending::Answered, "{:?}", done.report);
+    assert_eq!(by(&done).map(|(provider, _)| provider), Some("near"));
+    let sent = near.requests()[0].json();
+    assert_eq!(sent["model"], "small");
+    assert!(sent["messages"][0]["content"].as_str().is_some_and(|text| text.contains("ANSWER IN ONE WORD.")), "{sent}");
+    assert_eq!(tools(&sent), ["memory-read", "message"]);
+    let deed = &done.report.deeds[0];
+    assert!(deed.outcome.starts_with("refused: There is no tool"), "{deed:?}");
+    assert_eq!(home.read_file("home.org"), NOTES);
+    // Another conversation has none, and this one has it still after a start.
+    let other = Origin { session: SessionId("other".to_string()), ..origin() };
+    let plain = first.ask(ask_from(other, "blue?"), first.new_turn(), &mut |_| {}).await;
+    assert_eq!(by(&plain).map(|(provider, _)| provider), Some("far"));
+    assert!(tools(&far.requests()[0].json()).contains(&"org-set-todo"));
+    first.close().await;
+    let second = engine(&home, &near, &far).await;
+    assert_eq!(by(&home.ask(&second, "red?").await.0).map(|(provider, _)| provider), Some("near"));
+    let shown = second.inspect_next(crate::support::engine::ask("red?")).await.expect("it is shown");
+    assert!(shown.provider == "near" && shown.text.contains("ANSWER IN ONE WORD."), "{}", shown.text);
+    assert_eq!(second.preset_name(&origin().session).as_deref(), Some("terse"));
+    home.ask(&second, "/preset none").await;
+    assert_eq!(by(&home.ask(&second, "blue?").await.0).map(|(provider, _)| provider), Some("far"));
+    second.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_preset_never_allows_more_than_there_is_and_its_budget_holds() {
+    let home = Home::new(&[("home.org", NOTES)]);
+    set(&home, "presets.org", PRESETS);
+    set(&home, "prices.org", "| far | m | 2026-01-01 | 3 | 0.30 | 15 |\n");
+    let (near, far) = (FakeServer::start([]), FakeServer::start([]));
+    let engine = engine(&home, &near, &far).await;
+    for (name, why) in [("tight", "there is room for 0"), ("poor", "the preset of this conversation allows it no more")]
+    {
+        home.ask(&engine, &format!("/preset {name}")).await;
+        engine
+            .set_cascade(&origin(), passepartout::edge::engine::cascade::Choice::parse("far").expect("one"))
+            .await
+            .expect("set");
+        let (done, _) = home.ask(&engine, "blue?").await;
+        let notice = done.report.notice.clone().unwrap_or_default();
+        assert!(done.report.ending == Ending::Failed && notice.contains(why), "{name}: {notice}");
+    }
+    assert_eq!((near.connections(), far.connections()), (0, 0));
+    engine.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_had_is_refused_with_what_there_is_and_what_went_closes_its_conversation() {
+    let home = Home::new(&[("home.org", NOTES)]);
+    set(&home, "presets.org", PRESETS);
+    let near = FakeServer::start([says("Blue.")]);
+    let far = FakeServer::start([]);
+    let engine = engine(&home, &near, &far).await;
+    for (name, why) in [
+        ("nothing", "there is no preset “nothing”; there are away, poor, slip, terse, tight"),
+        ("slip", "the preset “slip” cannot be used: line 19: TOOL is no property of a preset"),
+        ("away", "mars: it is not known"),
+    ] {
+        let (said, _) = home.ask(&engine, &format!("/preset {name}")).await;
+        assert!(said.report.text.contains(why), "{}", said.report.text);
+        assert_eq!(engine.preset_name(&origin().session), None);
+    }
+    // Whoever may ask may tighten; to take that back is a human's own.
+    engine.set_preset(&weak(), "terse").await.expect("it only takes away");
+    for name in ["none", "tight"] {
+        let refused = engine.set_preset(&weak(), name).await.expect_err(name);
+        assert!(refused.contains("may not take a preset back"), "{refused}");
+    }
+    assert!(engine.set_preset(&Origin { rights: Rights::NONE, ..origin() }, "terse").await.is_err());
+    insta::assert_snapshot!(home.ask(&engine, "/preset").await.0.report.text, @r"
+    This conversation has the preset terse; /preset none takes it back.
+    - away: mars
+    - poor: $0.000001
+    - slip cannot be used: line 19: TOOL is no property of a preset; there are MODEL, TOOLS, TOKENS and USD
+    - terse: near/small, recall; tools memory-read; a prompt
+    - tight: 50 tokens
+    ");
+    set(&home, "presets.org", "* other\nx\n");
+    let (done, _) = home.ask(&engine, "blue?").await;
+    let notice = done.report.notice.clone().unwrap_or_default();
+    assert!(done.report.ending == Ending::Failed && notice.contains("take it back with /preset none"), "{notice}");
+    assert_eq!((near.connections(), far.connections()), (0, 0));
+    set(&home, "presets.org", PRESETS);
+    assert_eq!(home.ask(&engine, "blue?").await.0.report.ending, Ending::Answered);
+    engine.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_waits_for_approval_is_judged_by_the_preset_that_was_chosen_meanwhile() {
+    let home = Home::new(&[("home.org", NOTES)]);
+    set(&home, "presets.org", PRESETS);
+    let edit = calls("org-set-todo", json!({"id": "tiles", "state": "DONE", "explanation": "It was asked for."}));
+    let near = FakeServer::start([edit, says("I may not."), says("I may not.")]);
+    let engine = home.served(&near, &["fake"], true).await;
+    assert_eq!(home.ask(&engine, "set the tiles to done").await.0.report.ending, Ending::Parked);
+    set(&home, "presets.org", "* reader\n:PROPERTIES:\n:TOOLS: memory-read\n:END:\n");
+    home.ask(&engine, "/preset reader").await;
+    let done = home.approve(&engine, &waiting(&engine)).await.expect("it is decided");
+    let gates = |deed: &Deed| deed.trace.iter().flat_map(|trace| trace.opinions.clone()).collect::<Vec<_>>();
+    let denies =
+        |opinion: &Opinion| opinion.gate == "preset reader: tools" && matches!(opinion.verdict, Verdict::Deny(_));
+    assert!(done.report.deeds.iter().flat_map(gates).any(|opinion| denies(&opinion)), "{:?}", done.report.deeds);
+    assert_eq!(home.read_file("home.org"), NOTES);
+    engine.close().await;
+}
+
+#[test]
+fn the_command_line_asks_with_a_preset() {
+    let home = Home::new(&[("home.org", NOTES)]);
+    set(&home, "presets.org", "* quiet\n:PROPERTIES:\n:TOOLS: none\n:END:\n");
+    let refused = run(&home, &["ask", "--preset", "loud", "tiles?"]);
+    assert!(refused.err.contains("there is no preset “loud”; there are quiet"), "{}", refused.err);
+    let asked = run(&home, &["ask", "--preset", "quiet", "tiles?"]);
+    assert!(asked.out.contains("blue"), "{} {}", asked.out, asked.err);
+}

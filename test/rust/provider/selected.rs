@@ -1,0 +1,123 @@
+//! The user's own function that chooses who is asked: among those alone whom the router lets be asked.
+
+use super::*;
+use crate::support::engine::{Home, provide};
+use async_trait::async_trait;
+use passepartout::edge::editor::{Buffer, Editor, Offer, Splice};
+use passepartout::edge::engine::Engine;
+use passepartout::edge::engine::record::Finished;
+
+const NOTES: &str = "* Boiler\nThe boiler is from 1998.\n* Health :private:\nZANZIBAR7 is the diagnosis.\n";
+
+/// What the function does when it is called.
+#[derive(Clone)]
+enum Does {
+    Names(Vec<&'static str>),
+    Fails,
+    Hangs,
+}
+
+/// An Emacs with such a function; it keeps what it was offered.
+struct Chooser(Mutex<Does>, Mutex<Vec<Offer>>);
+
+#[async_trait]
+impl Editor for Chooser {
+    async fn buffer(&self, _: &str) -> Result<Option<Buffer>, String> {
+        Ok(None)
+    }
+
+    async fn edit(&self, file: &str, _: i64, _: Vec<Splice>) -> Result<(), String> {
+        Err(format!("{file} is open nowhere"))
+    }
+
+    async fn select(&self, offer: &Offer) -> Result<Vec<String>, String> {
+        self.1.lock().expect("not poisoned").push(offer.clone());
+        let does = self.0.lock().expect("not poisoned").clone();
+        match does {
+            Does::Names(names) => Ok(names.into_iter().map(str::to_string).collect()),
+            Does::Fails => Err("it is void".to_string()),
+            Does::Hangs => std::future::pending().await,
+        }
+    }
+}
+
+struct World {
+    home: Home,
+    servers: [FakeServer; 2],
+    emacs: Arc<Chooser>,
+    engine: Arc<Engine>,
+}
+
+impl World {
+    /// Two providers, “far” and “near”, that say who they are, and a function that is asked or not.
+    async fn new(does: Does, selector: bool) -> World {
+        let home = Home::new(&[("notes.org", NOTES)]);
+        let says = |text: &str| Script::answer(Dialect::OpenAi, &[text], &[]);
+        let servers = ["far", "near"].map(|name| FakeServer::start((0..8).map(|_| says(name)).collect::<Vec<_>>()));
+        let emacs = Arc::new(Chooser(Mutex::new(does), Mutex::default()));
+        *home.editor.lock().expect("not poisoned") = emacs.clone();
+        let set = [("far", &servers[0], false), ("near", &servers[1], true)];
+        let engine = home
+            .engine_with(|config| {
+                provide(config, &set, &["far", "near", "recall"]);
+                config.selector = selector;
+            })
+            .await;
+        home.read(&engine).await;
+        engine.confirm_provider("far", &format!("{}/v1/", servers[0].url())).await.expect("it is stored");
+        World { home, servers, emacs, engine }
+    }
+
+    async fn ask(&self, heading: &str) -> Finished {
+        let byte = NOTES.find(heading).expect("it is there");
+        self.engine.focus_at(&self.home.file("notes.org"), byte).expect("a heading");
+        self.home.ask(&self.engine, "boiler").await.0
+    }
+
+    fn offers(&self) -> Vec<Offer> {
+        self.emacs.1.lock().expect("not poisoned").clone()
+    }
+}
+
+fn by(finished: &Finished) -> Option<&str> {
+    finished.report.answered_by.as_ref().map(|(provider, _)| provider.as_str())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_function_passes_over_and_puts_in_order_and_where_it_does_not_the_order_stays() {
+    for (does, expected, said) in [
+        (Does::Names(vec!["near"]), "near", "; passepartout-select-model-function chose; not far: "),
+        (Does::Names(vec!["near", "far"]), "near", "; passepartout-select-model-function chose; not recall: "),
+        (Does::Names(vec![]), "far", "chose nobody, so the order stays"),
+        (Does::Names(vec!["mars"]), "far", "whom else it named may not be asked"),
+        (Does::Fails, "far", "did not choose, so the order stays: it is void"),
+        (Does::Hangs, "far", "did not choose, so the order stays: it did not answer within 2 seconds"),
+    ] {
+        let world = World::new(does, true).await;
+        let finished = world.ask("* Boiler").await;
+        assert_eq!(by(&finished), Some(expected), "{:?}", finished.report.notice);
+        assert!(finished.report.routes[0].contains(said), "{:?}", finished.report.routes);
+        let offer = world.offers().remove(0);
+        let names: Vec<&str> = offer.candidates.iter().map(|one| one.name.as_str()).collect();
+        assert_eq!((names, offer.text.as_str(), offer.private), (vec!["far", "near", "recall"], "boiler", false));
+        world.engine.close().await;
+    }
+    let world = World::new(Does::Names(vec!["near"]), false).await;
+    assert_eq!(by(&world.ask("* Boiler").await), Some("far"));
+    assert_eq!(world.offers(), Vec::new(), "without a function nobody is asked");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_function_is_offered_and_can_choose_nobody_whom_privacy_forbids() {
+    for names in [vec!["far"], vec!["far", "near"], vec!["near", "far"], vec!["recall", "far"], vec![]] {
+        let first = names.iter().find(|name| **name != "far").copied().unwrap_or("near");
+        let world = World::new(Does::Names(names), true).await;
+        let finished = world.ask("* Health").await;
+        assert_eq!(by(&finished), Some(first), "{:?}", finished.report);
+        assert_eq!(world.servers[0].connections(), 0);
+        for offer in world.offers() {
+            assert!(offer.private && offer.candidates.iter().all(|one| one.locality != Locality::Remote), "{offer:?}");
+        }
+        world.engine.close().await;
+    }
+}
