@@ -179,5 +179,28 @@ spare: no list; spare: check the key
       (should (string-match-p "^   1 fake +local, ready +fake "
                               (buffer-string))))))
 
+(ert-deftest passepartout-models-a-function-of-yours-is-asked-by-a-real-core ()
+  (let* ((offered nil)
+         (passepartout-select-model-function
+          (lambda (offer) (push offer offered) '("recall"))))
+    (passepartout-real-with
+      (passepartout-real-serve '((text "Larch.")) '((text "Oak.")))
+      (setq passepartout-provider-cascade
+            (append passepartout-provider-cascade '("recall")))
+      (passepartout-real-start)
+      (passepartout-real-ask "which wood for the deck?")
+      (should-not (string-match-p "Larch" (passepartout-real-answer 1)))
+      (should (equal (plist-get (car offered) :text)
+                     "which wood for the deck?"))
+      (should (equal (mapcar (lambda (one) (plist-get one :name))
+                             (plist-get (car offered) :providers))
+                     '("fake" "recall")))
+      ;; Taken away, it is not asked any more.
+      (setq passepartout-select-model-function nil)
+      (accept-process-output nil 0.01)
+      (passepartout-real-ask "and for the roof?")
+      (should (string-match-p "Larch" (passepartout-real-answer 2)))
+      (should (= (length offered) 1)))))
+
 (provide 'passepartout-models-tests)
 ;;; passepartout-models-tests.el ends here
