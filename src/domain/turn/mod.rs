@@ -4,6 +4,7 @@
 
 mod act;
 mod beside;
+pub mod consensus;
 pub mod earlier;
 pub mod error;
 mod faults;
