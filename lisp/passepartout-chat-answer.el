@@ -37,6 +37,7 @@
 (require 'passepartout-chat-change)
 (require 'passepartout-chat-place)
 (require 'passepartout-chat-below)
+(require 'passepartout-chat-fork)
 (eval-when-compile (require 'subr-x))
 
 (defvar passepartout-chat-mode)
@@ -291,18 +292,20 @@ and scroll are yours."
         (setf (passepartout-chat--turn-gap turn) t)))
     (passepartout-chat--insert turn (passepartout-chat--drawer payload))
     (when (passepartout-chat--turn-at turn)
-      (passepartout-chat--close turn (plist-get payload :private)))))
+      (passepartout-chat--close turn payload))))
 
-(defun passepartout-chat--close (turn private)
-  "Fold what stands below the answer of TURN; mark it when it is PRIVATE."
-  (when private
+(defun passepartout-chat--close (turn payload)
+  "Fold what stands below the answer of TURN, and add the answers beside it.
+PAYLOAD has those, and whether the turn is private and marked so."
+  (when (plist-get payload :private)
     (passepartout-chat--mark-private (passepartout-chat--turn-at turn)
-                                     private))
+                                     (plist-get payload :private)))
   (org-with-wide-buffer
    (goto-char (passepartout-chat--turn-at turn))
    (let ((end (point)))
      (when (re-search-backward "^:PASSEPARTOUT:$" nil t)
-       (passepartout-chat--fold (line-end-position) end 'drawer))))
+       (passepartout-chat--fold (line-end-position) end 'drawer)))
+   (passepartout-chat--add-others (passepartout-chat--turn-at turn) payload))
   (set-marker (passepartout-chat--turn-from turn) nil)
   (set-marker (passepartout-chat--turn-at turn) nil))
 

@@ -208,7 +208,7 @@ Nothing is connected for this."
   (org-with-wide-buffer
    (end-of-line)
    (and (re-search-backward "^\\*\\*? " nil t)
-        (equal (passepartout-chat--role) "assistant"))))
+        (passepartout-chat--answer-p))))
 
 (defun passepartout-chat--file-of-id (id)
   "Return the file of the source ID, as the drawers of this chat have it."

@@ -102,6 +102,28 @@
              (and (< start end)
                   (buffer-substring-no-properties start end))))))
 
+(defun passepartout-chat--answer-p ()
+  "Return non-nil when the heading at point is that of an answer.
+It may be one that the chat did not go on from."
+  (member (passepartout-chat--role) '("assistant" "aside")))
+
+(defun passepartout-chat--answer-end ()
+  "Return the end of the answer whose heading point is at."
+  (save-excursion
+    (forward-line 1)
+    (if (re-search-forward "^\\*\\*? " nil t)
+        (goto-char (match-beginning 0))
+      (goto-char (point-max)))
+    (skip-chars-backward " \t\n")
+    (point)))
+
+(defun passepartout-chat--plain (text)
+  "Return the question TEXT without the command that asks several models."
+  (if (string-match
+       "\\`[ \t\n]*/\\(?:consensus\\|fork\\)[ \t\n]+[0-9]+[ \t\n]+" text)
+      (substring text (match-end 0))
+    text))
+
 (defun passepartout-chat--find-answer (end)
   "Search forward, up to END, for the heading of an answer.
 The match data then has its beginning; point is after the heading."
@@ -110,7 +132,7 @@ The match data then has its beginning; point is after the heading."
       (when (save-excursion
               (save-match-data
                 (beginning-of-line)
-                (equal (passepartout-chat--role) "assistant")))
+                (passepartout-chat--answer-p)))
         (setq found t)))
     found))
 
@@ -163,8 +185,10 @@ refused."
 They are plists of :role, :text and :private, and no more of them than
 fit.  What the chat marks as private is said to be so.
 What a command for the core was answered names plans and headings, and
-no model was asked: none is told."
+no model was asked: none is told.  An answer that the chat did not go on
+from is said to be aside: models are told its first line alone."
   (let ((left passepartout-chat--history-bytes)
+        (left-aside passepartout-chat--history-bytes)
         (history nil)
         ;; Whether the question of the first answer in HISTORY was not met.
         (open nil)
@@ -174,21 +198,28 @@ no model was asked: none is told."
     (save-excursion
       (while (and (or (> left 0) open) (re-search-backward "^\\*\\*? " nil t))
         (let ((role (passepartout-chat--role)))
-          (when (member role '("user" "assistant"))
+          (when (member role '("user" "assistant" "aside"))
             (let* ((start (passepartout-chat--body-start))
-                   (limit (min end (+ start left)))
+                   (aside (equal role "aside"))
+                   (room (max 0 (if aside left-aside left)))
+                   (limit (min end (+ start room)))
                    (whole-text (if (equal role "user")
-                                   (passepartout-chat--message)
+                                   (passepartout-chat--plain
+                                    (passepartout-chat--message))
                                  (passepartout-chat--answer-text
                                   start end limit)))
-                   (text (passepartout-chat--head whole-text left)))
-              (setq left (- left (string-bytes text)))
+                   (text (passepartout-chat--head whole-text room)))
+              (if aside
+                  (setq left-aside (- left-aside (string-bytes text)))
+                (setq left (- left (string-bytes text))))
               (unless (string-empty-p text)
                 (let ((turn (passepartout-chat--turn-start)))
                   (unless (eq turn (car known))
                     (setq known (cons turn (passepartout-chat--turn-private-p
                                             turn))))
-                  (push `(:role ,(intern (concat ":" role)) :text ,text
+                  (push `(:role ,(if (equal role "user") :user :assistant)
+                          :text ,text
+                          ,@(and aside '(:aside t))
                           ,@(let ((tier (passepartout-chat--strictest
                                          (list whole (cdr known)))))
                               (and tier
@@ -398,7 +429,7 @@ such a line in its text means nothing.  Return nil when there is none."
                          (or (eobp) (looking-at-p "^\\*+ ")))))
            (re-search-backward "^\\*+ " nil t)
            (looking-at-p "\\*\\* ")
-           (equal (passepartout-chat--role) "assistant")))))
+           (passepartout-chat--answer-p)))))
 
 ;;;; Hiding what is only for machines
 
@@ -436,6 +467,20 @@ Drawers of thoughts are shown as words."
     (let ((from (point)))
       (when (re-search-forward "^:END:[ \t]*$" nil t)
         (passepartout-chat--fold from (point) 'drawer)))))
+
+(defun passepartout-chat--fold-answer ()
+  "Fold the answer whose heading point is at."
+  (passepartout-chat--fold (line-end-position)
+                           (passepartout-chat--answer-end) 'headline))
+
+(defun passepartout-chat--fold-asides ()
+  "Fold the answers that this chat did not go on from."
+  (goto-char (point-min))
+  (while (re-search-forward "^\\*\\* " nil t)
+    (save-excursion
+      (forward-line 0)
+      (when (equal (passepartout-chat--role) "aside")
+        (passepartout-chat--fold-answer)))))
 
 (provide 'passepartout-chat-text)
 ;;; passepartout-chat-text.el ends here

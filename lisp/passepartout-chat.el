@@ -60,11 +60,16 @@ with prefix argument AGAIN, ask that one once more."
               (goto-char start)
               (passepartout-chat--role)))
         (passepartout-chat-next)
-      (passepartout-start)
-      (passepartout-chat--ask start)
-      (passepartout-chat--make-room start)
-      (unless noninteractive
-        (passepartout-chat--note-sent)))))
+      (passepartout-chat--send start))))
+
+(defun passepartout-chat--send (start &optional several)
+  "Send the question whose heading begins at START.
+SEVERAL is the command that asks several models, or nil."
+  (passepartout-start)
+  (passepartout-chat--ask start several)
+  (passepartout-chat--make-room start)
+  (unless noninteractive
+    (passepartout-chat--note-sent)))
 
 ;;;###autoload
 (defun passepartout-chat-question ()
@@ -94,9 +99,10 @@ Its :session is that of the chat; outside of a chat return nil."
   "Whether something was asked here since the buffer was made.")
 (put 'passepartout-chat--spoke 'permanent-local t)
 
-(defun passepartout-chat--ask (start)
+(defun passepartout-chat--ask (start &optional several)
   "Send the question whose heading begins at START.
-Whichever buffer shows it, the answer is one of the chat itself."
+SEVERAL, when non-nil, stands before it: the command that asks several
+models.  Whichever buffer shows it, the answer is one of the chat itself."
   (with-current-buffer (passepartout-chat--base)
     (org-with-wide-buffer
      (goto-char start)
@@ -120,7 +126,7 @@ Put the text into a file and name the file"
          (passepartout-chat--begin-turn turn))
        (passepartout-send-event
         :user-input
-        `(:text ,text
+        `(:text ,(concat several text)
           :history ,history
           :private ,(passepartout-chat--tier-said private)
           :file ,(and buffer-file-name (expand-file-name buffer-file-name))
@@ -212,6 +218,7 @@ undo knows nothing of it."
   (let ((map (make-sparse-keymap)))
     (define-key map (kbd "C-c RET") #'passepartout-chat-send)
     (define-key map (kbd "C-c C-k") #'passepartout-chat-interrupt)
+    (define-key map (kbd "C-c M-p") #'passepartout-chat-promote)
     map)
   "Keys of a chat.")
 
@@ -256,7 +263,8 @@ question at point; \\[passepartout-chat-interrupt] stops the answer."
   (setq header-line-format '(:eval passepartout-chat--header))
   (org-with-wide-buffer
    (passepartout-chat--hide-roles (point-min) (point-max))
-   (passepartout-chat--fold-drawers))
+   (passepartout-chat--fold-drawers)
+   (passepartout-chat--fold-asides))
   (passepartout-chat--prompt-hint)
   (passepartout-chat--show-state)
   (passepartout-chat-ask-plans))

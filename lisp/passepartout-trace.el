@@ -80,6 +80,46 @@
        "Show this plan")
       (insert "\n"))))
 
+(defun passepartout-trace--ballot-by (ballot)
+  "Return who cast BALLOT, in a line."
+  (let ((provider (passepartout-view-line (plist-get ballot :provider) 40))
+        (model (passepartout-view-line (plist-get ballot :model) 40)))
+    (if (string-empty-p model) provider
+      (format "%s (%s)" provider model))))
+
+(defun passepartout-trace--insert-round (round)
+  "Insert ROUND, what several models wanted that were asked at once.
+They stand side by side, each with its lines; a star marks who was
+followed, and a dot who wanted the same."
+  (let* ((ballots (plist-get round :ballots))
+         (width (apply #'max 0 (mapcar (lambda (ballot)
+                                         (string-width
+                                          (passepartout-trace--ballot-by
+                                           ballot)))
+                                       ballots)))
+         (agreeing (seq-count (lambda (ballot) (plist-get ballot :agrees))
+                              ballots)))
+    (insert (propertize "Asked together: " 'face 'passepartout-quiet)
+            (format "%s, %d of %d are for what was followed\n"
+                    (passepartout-view-line (plist-get round :mode) 20)
+                    agreeing (length ballots)))
+    (dolist (ballot ballots)
+      (let ((by (passepartout-trace--ballot-by ballot))
+            (mark (cond ((plist-get ballot :followed) "*")
+                        ((plist-get ballot :agrees) "·")
+                        (t " ")))
+            (lines (pcase (plist-get ballot :vote)
+                     ("words" '("answers in words"))
+                     ("none" (mapcar (lambda (line) (concat "no vote: " line))
+                                     (plist-get ballot :lines)))
+                     (_ (plist-get ballot :lines)))))
+        (dolist (line (or lines '("")))
+          (insert "  " mark " " by
+                  (make-string (- width (string-width by)) ?\s) "  "
+                  (passepartout-view-line line 400) "\n")
+          ;; Further lines are of the same one.
+          (setq by "" mark " "))))))
+
 (defun passepartout-trace--insert-turn (turn)
   "Insert TURN with its actions."
   (let ((session (or (plist-get turn :session)))
@@ -108,6 +148,7 @@
     (dolist (route (plist-get turn :routes))
       (insert (propertize "Asked of models: " 'face 'passepartout-quiet)
               (passepartout-view-line route 600) "\n"))
+    (mapc #'passepartout-trace--insert-round (plist-get turn :rounds))
     (if (plist-get turn :trace)
         (mapc #'passepartout-trace--insert-action (plist-get turn :trace))
       (insert (propertize "No action was proposed.\n"

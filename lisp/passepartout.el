@@ -200,6 +200,25 @@ When it wants a longer one, the next provider is asked at once."
   :type 'natnum
   :package-version '(passepartout . "0.1.0"))
 
+(defcustom passepartout-consensus nil
+  "How many models are asked at once, by kind of work.
+Each entry is (SLOT . COUNT); the slots are those of
+`passepartout-cascades'.  What most of them want done is followed, and
+goes through the same gates as anything; see
+`passepartout-chat-consensus'.  A slot without an entry asks one.
+A change of this and of the next option counts from the next start of
+the core (see `passepartout-restart')."
+  :type '(alist :key-type (choice (const "code") (const "plan")
+                                  (const "chat") (const "background"))
+                :value-type natnum)
+  :package-version '(passepartout . "0.1.0"))
+
+(defcustom passepartout-consensus-timeout 120
+  "Seconds for which several models that are asked at once are waited for.
+Who is not done by then has no vote."
+  :type 'natnum
+  :package-version '(passepartout . "0.1.0"))
+
 (defcustom passepartout-session-budget nil
   "How many US dollars models may cost in one conversation; nil for no cap.
 What would go beyond it is not sent.  Prices stand in the file prices.org

@@ -322,6 +322,8 @@ pub struct Said {
     pub text: String,
     /// The node ids that the chat's store labels as private-derived make this private.
     pub privacy: Privacy,
+    /// Whether it is an answer beside the one that the conversation went on from.
+    pub aside: bool,
 }
 
 /// Who spoke in a conversation.

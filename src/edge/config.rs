@@ -11,6 +11,7 @@ use crate::domain::preset::{Preset, Said};
 use crate::domain::route::Slot;
 use crate::domain::scope::Level;
 use crate::domain::sexp::reader::Sexp;
+use crate::domain::turn::consensus::MOST;
 use crate::edge::embed::{Backend, EmbeddingSetting};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -246,6 +247,10 @@ pub struct Config {
     pub request_tries: u32,
     /// The longest wait before it is asked again, in seconds.
     pub retry_wait: u64,
+    /// How many models are asked at once, by kind of work; what is not in it asks one.
+    pub consensus: BTreeMap<Slot, usize>,
+    /// How long several models at once are waited for, in seconds.
+    pub consensus_timeout: u64,
     /// After how long what could not be saved is tried again, in seconds; 0 waits for the next change.
     pub auto_save: u64,
     /// Whether what waits is saved when the program ends.
@@ -310,6 +315,8 @@ pub const READ: &[&str] = &[
     "STALL_TIMEOUT",
     "REQUEST_TRIES",
     "RETRY_WAIT",
+    "CONSENSUS",
+    "CONSENSUS_TIMEOUT",
     "MEMORY_AUTO_SAVE_INTERVAL",
     "MEMORY_SAVE_ON_EXIT",
     "MEMORY_HISTORY_RETENTION",
@@ -467,6 +474,8 @@ impl Config {
             stall_timeout: 30,
             request_tries: 3,
             retry_wait: 20,
+            consensus: BTreeMap::new(),
+            consensus_timeout: 120,
             auto_save: 300,
             save_on_exit: true,
             history_days: 0,
@@ -525,6 +534,10 @@ impl Config {
                 self.take_cap(name, said);
             }
         }
+        let shares: Vec<String> = list("CONSENSUS").unwrap_or_default();
+        for (slot, count) in shares.iter().map(|share| share.split_once('=').unwrap_or((share, ""))) {
+            self.take_consensus(slot, count);
+        }
         let mut number = |name: &str, into: &mut dyn FnMut(u64)| match text(name).map(str::parse::<u64>) {
             None => {}
             Some(Ok(value)) => into(value),
@@ -542,6 +555,7 @@ impl Config {
         number("STALL_TIMEOUT", &mut |n| self.stall_timeout = seconds(n));
         number("REQUEST_TRIES", &mut |n| self.request_tries = tries(n));
         number("RETRY_WAIT", &mut |n| self.retry_wait = n.min(3600));
+        number("CONSENSUS_TIMEOUT", &mut |n| self.consensus_timeout = seconds(n));
         number("MEMORY_AUTO_SAVE_INTERVAL", &mut |n| self.auto_save = n);
         number("MEMORY_HISTORY_RETENTION", &mut |n| self.history_days = n.min(100_000) as u32);
         if let Some(word) = text("EMBEDDING_PROVIDER") {
@@ -595,6 +609,19 @@ impl Config {
             "DAY_BUDGET_USD" => self.caps.day = Some(Micros(amount)),
             "BACKGROUND_BUDGET_USD" => self.caps.background = Some(Micros(amount)),
             _ => self.caps.unpriced = Some(amount),
+        }
+    }
+
+    /// Takes how many models are asked at once for a kind of work; what cannot be read is a notice.
+    fn take_consensus(&mut self, slot: &str, count: &str) {
+        match (Slot::parse(slot), count.parse::<usize>()) {
+            (Some(slot), Ok(count @ 1..=MOST)) => drop(self.consensus.insert(slot, count)),
+            _ => self.notices.push(format!(
+                "The consensus “{}={}” is ignored: write code, plan, chat or background, and how many models from 1 to \
+                 {MOST}, as in code=3.",
+                crate::domain::inert::exact(slot),
+                crate::domain::inert::exact(count)
+            )),
         }
     }
 
@@ -684,6 +711,11 @@ impl Config {
         number("stall-timeout", &mut |n| self.stall_timeout = seconds(n));
         number("request-tries", &mut |n| self.request_tries = tries(n));
         number("retry-wait", &mut |n| self.retry_wait = n.min(3600));
+        number("consensus-timeout", &mut |n| self.consensus_timeout = seconds(n));
+        for entry in settings.list_at("consensus") {
+            let (slot, count) = pair(entry).unwrap_or_default();
+            self.take_consensus(&slot, &count);
+        }
         for (key, name) in [
             ("session-budget", "SESSION_BUDGET_USD"),
             ("day-budget", "DAY_BUDGET_USD"),

@@ -474,7 +474,12 @@ async fn a_conversation_that_drew_on_private_notes_goes_nowhere_else_even_when_i
             };
             near.push(Reply::raw(500, "text/plain", "down"));
             far.push(says(&["never"]));
-            let said = Said { role: Role::Assistant, text: format!("The result is {CANARY} "), privacy: Privacy::Open };
+            let said = Said {
+                role: Role::Assistant,
+                text: format!("The result is {CANARY} "),
+                privacy: Privacy::Open,
+                aside: false,
+            };
             let again = Ask { history: vec![said], ..ask("go on") };
             let finished = engine.ask(again, engine.new_turn(), &mut |_| {}).await;
             assert_eq!(finished.report.ending, Ending::Failed, "{:?}", finished.report.notice);
@@ -1243,7 +1248,8 @@ async fn without_its_store_a_conversation_that_went_before_is_taken_for_private(
     };
     let engine = start(boot).await.expect("it goes on without a store");
     assert!(engine.store_trouble().is_some(), "the first engine has the store");
-    let said = Said { role: Role::Assistant, text: format!("The result is {CANARY}."), privacy: Privacy::Open };
+    let said =
+        Said { role: Role::Assistant, text: format!("The result is {CANARY}."), privacy: Privacy::Open, aside: false };
     let finished = engine.ask(Ask { history: vec![said], ..ask("go on") }, engine.new_turn(), &mut |_| {}).await;
     assert!(finished.report.notice.as_deref().is_some_and(|n| n.contains("never leave this machine")));
     assert!(

@@ -323,7 +323,12 @@ async fn the_reason_names_the_source_and_the_sentence() {
     let finished = stage.turn(1, "tick it off", Vec::new()).await;
     assert_eq!((reasons(&finished).as_str(), finished.report.ending), ("", Ending::Answered));
     // In the next turn of the same chat it is still there, in the answers that go along.
-    let said = Said { role: Role::Assistant, text: "The page says that cat is nice.".into(), privacy: Privacy::Open };
+    let said = Said {
+        role: Role::Assistant,
+        text: "The page says that cat is nice.".into(),
+        privacy: Privacy::Open,
+        aside: false,
+    };
     stage.server.push(reply(&[("shell", json!({"command": "cat kept.txt"}))]));
     let finished = stage.turn(1, "go on", vec![said.clone()]).await;
     assert!(reasons(&finished).contains("captured.org (SOURCE_URL example.org)"), "{}", reasons(&finished));
@@ -411,7 +416,7 @@ async fn marks_and_conversations_outlive_the_program() {
 
     let engine = home.served(&server, &["fake"], true).await;
     let source_of = |finished: &Finished| finished.report.conversation.outside.sources().join(", ");
-    let said = Said { role: Role::Assistant, text: "It is noted.".into(), privacy: Privacy::Open };
+    let said = Said { role: Role::Assistant, text: "It is noted.".into(), privacy: Privacy::Open, aside: false };
     for (n, history, read, expected) in [
         (1, Vec::new(), "own", "inbox.org (made from captured.org (SOURCE_URL example.org))"),
         (2, Vec::new(), "page", "captured.org (SOURCE_URL example.org)"),

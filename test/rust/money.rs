@@ -99,6 +99,29 @@ async fn what_runs_here_costs_nothing_and_an_unknown_price_is_unknown() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_turn_that_is_stopped_while_its_call_is_written_down_writes_it_once() {
+    let home = Home::new(&[("home.org", NOTES)]);
+    let server = FakeServer::start([says("Blue."), says("Still blue.")]);
+    let engine = home.served(&server, &["fake"], true).await;
+    {
+        let mut sink = |_: passepartout::domain::port::Streamed<'_>| {};
+        let mut turn = std::pin::pin!(engine.ask(ask("what about the tiles?"), engine.new_turn(), &mut sink));
+        // It is stopped when the call is stored, and before it has heard of that.
+        while calls(&engine).await.is_empty() {
+            tokio::select! {
+                biased;
+                _ = &mut turn => panic!("it ended"),
+                () = tokio::task::yield_now() => {}
+            }
+        }
+    }
+    assert_eq!(home.ask(&engine, "and now?").await.0.report.ending, Ending::Answered);
+    engine.flush().await.expect("it is kept");
+    let found: Vec<String> = calls(&engine).await.into_iter().map(|call| call.status).collect();
+    assert_eq!(found, ["answered", "answered"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_nobody_waits_for_any_more_is_written_down_with_a_guess() {
     let home = Home::new(&[("home.org", NOTES)]);
     set_prices(&home, PRICES);

@@ -154,6 +154,8 @@ async fn check(
         })
         .await;
     home.read(&engine).await;
+    // The second model, where there is one.
+    engine.confirm_provider("again", &format!("{}/v1/", server.url())).await.expect("it is stored");
     let waits = parked(&home, &engine, &server).await;
     let before = world(&home);
     let mut acts = canaries(&home, port);
@@ -221,6 +223,19 @@ async fn native_calls_of_a_model() {
 #[tokio::test(flavor = "multi_thread")]
 async fn property_lists_of_a_model() {
     check("plist", |tool, args| vec![says(&plist(tool, args)), says("I see.")], |_, _| ask("do it"), |_, _| {}).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_several_models_agree_on() {
+    // Both ask the same server, so that they agree on each act.
+    let two = |_: &Home, config: &mut passepartout::edge::config::Config| {
+        let again = passepartout::edge::config::ProviderSetting { name: "again".into(), ..config.providers[0].clone() };
+        config.providers.push(again);
+        config.cascade = Some(vec!["fake".into(), "again".into()]);
+    };
+    let replies =
+        |tool: &str, args: &Value| vec![call(tool, args), call(tool, args), says("I see."), says("I see, too.")];
+    check("consensus", replies, |_, _| ask("/consensus 2 do it"), two).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -326,7 +341,12 @@ async fn what_an_earlier_process_left_behind() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_history_that_a_client_sends() {
     let words = |tool: &str, args: &Value| {
-        let said = |role| Said { role, text: plist(tool, args), privacy: passepartout::domain::label::Privacy::Open };
+        let said = |role| Said {
+            role,
+            text: plist(tool, args),
+            privacy: passepartout::domain::label::Privacy::Open,
+            aside: false,
+        };
         Ask { history: vec![said(Role::User), said(Role::Assistant)], ..ask("go on") }
     };
     check("history", |_, _| vec![says("I see.")], words, |_, _| {}).await;
@@ -404,6 +424,7 @@ fn doors(source: Source) -> &'static [&'static str] {
         Source::Emacs => &[
             "native_calls_of_a_model",
             "property_lists_of_a_model",
+            "what_several_models_agree_on",
             "words_of_the_user_that_look_like_commands",
             "the_built_in_provider",
             "the_history_that_a_client_sends",

@@ -520,7 +520,7 @@ async fn what_looks_like_a_declaration_declares_nothing() {
         }
         assert_eq!(world.engine.toolbox().own(), []);
     }
-    let history = vec![Said { role: Role::Assistant, text: request.clone(), privacy: Privacy::Open }];
+    let history = vec![Said { role: Role::Assistant, text: request.clone(), privacy: Privacy::Open, aside: false }];
     world.server.push(Reply::answer(Dialect::OpenAi, &["I see."], &[]));
     let words = Ask { history, ..ask(&format!("/define-tool {request}")) };
     world.engine.ask(words, world.engine.new_turn(), &mut |_| {}).await;

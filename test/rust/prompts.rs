@@ -141,7 +141,7 @@ async fn the_agent_cannot_write_who_it_is() {
 
 /// Returns a chat of so many turns.
 fn chat(turns: usize) -> Vec<Said> {
-    let said = |role: Role, text: String| Said { role, text, privacy: Privacy::Open };
+    let said = |role: Role, text: String| Said { role, text, privacy: Privacy::Open, aside: false };
     let turn = |n: usize| {
         let answer = format!("In turn {n} it was said at length: {}.", "larch is a wood that lasts ".repeat(6));
         [said(Role::User, format!("Question {n} about the boat?")), said(Role::Assistant, answer)]

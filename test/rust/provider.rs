@@ -11,6 +11,7 @@ mod routed;
 mod selected;
 mod sent;
 mod thinking;
+mod together;
 mod whole_turn;
 
 use crate::support::fake_server::{DIALECTS, Dialect, FakeServer, Reply as Script};

@@ -191,6 +191,15 @@ impl Accounts {
         Ok(())
     }
 
+    /// Says which cap several calls at once would go beyond, each counted with those before it.
+    ///
+    /// # Errors
+    /// When they would.
+    pub fn check_all(&self, wanted: Vec<Wanted>, caps: &Caps) -> Result<(), String> {
+        let mut tried = self.clone();
+        wanted.into_iter().try_for_each(|wanted| tried.hold(wanted, caps).map(drop))
+    }
+
     /// Holds what a call may cost until it is settled: looking and holding are one.
     ///
     /// # Errors

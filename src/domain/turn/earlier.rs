@@ -28,6 +28,8 @@ pub struct Earlier {
     pub text: String,
     /// How private it is.
     pub privacy: Privacy,
+    /// Whether it is no turn, but an answer that the conversation did not go on from.
+    pub aside: bool,
 }
 
 /// A conversation as it stands in a prompt.
@@ -54,7 +56,8 @@ impl Earlier {
         if line.chars().nth(TITLE).is_some() {
             title.push('…');
         }
-        Earlier { name, title, text, privacy: said.iter().map(|one| one.privacy).max().unwrap_or(Privacy::Open) }
+        let privacy = said.iter().map(|one| one.privacy).max().unwrap_or(Privacy::Open);
+        Earlier { name, title, text, privacy, aside: said.iter().all(|one| one.aside) }
     }
 
     /// Returns what was said in it from a character on, as much as is read at once, and where it goes on.
@@ -76,8 +79,10 @@ fn who(role: Role) -> &'static str {
     }
 }
 
-/// Keeps the newest turns that fit into `room` tokens whole, and names the others.
+/// Keeps the newest turns that fit into `room` tokens whole, and names the others. Answers that the conversation did not
+/// go on from are always named alone.
 pub fn collapse(history: Vec<Said>, room: usize, tokens: &dyn CountTokens) -> Collapsed {
+    let (asides, history): (Vec<Said>, Vec<Said>) = history.into_iter().partition(|one| one.aside);
     let size = |said: &[Said]| said.iter().map(|one| tokens.count(&one.text)).sum::<usize>();
     let mut begins: Vec<usize> =
         history.iter().enumerate().filter(|(_, one)| one.role == Role::User).map(|(at, _)| at).collect();
@@ -94,11 +99,12 @@ pub fn collapse(history: Vec<Said>, room: usize, tokens: &dyn CountTokens) -> Co
         turns.iter().rev().scan(room, fits).count()
     };
     let whole = match newest(room) {
-        all if all == turns.len() => all,
+        all if all == turns.len() && asides.is_empty() => all,
         _ => newest(room - room / LIST_PART),
     };
     let (old, new) = turns.split_at(turns.len() - whole);
-    let earlier: Vec<Earlier> = old.iter().map(|said| Earlier::of(said)).collect();
+    let named = asides.iter().map(std::slice::from_ref).chain(old.iter().copied());
+    let earlier: Vec<Earlier> = named.map(Earlier::of).collect();
     let list = titles(&earlier, room / LIST_PART, tokens).map(|text| Message::Text { role: Role::User, text });
     let said = new.iter().flat_map(|said| said.iter());
     let said = said.map(|one| Message::Text { role: one.role, text: one.text.clone() });
@@ -110,7 +116,10 @@ fn titles(earlier: &[Earlier], room: usize, tokens: &dyn CountTokens) -> Option<
     if earlier.is_empty() {
         return None;
     }
-    let line = |turn: &Earlier| format!("- {} “{}”", turn.name, turn.title);
+    let line = |turn: &Earlier| {
+        let what = if turn.aside { " (another answer, which was not followed)" } else { "" };
+        format!("- {} “{}”{what}", turn.name, turn.title)
+    };
     let mut left = room;
     let mut lines: Vec<String> = Vec::new();
     for turn in earlier.iter().rev() {
@@ -143,7 +152,7 @@ mod tests {
     }
 
     fn said(role: Role, text: &str) -> Said {
-        Said { role, text: text.to_string(), privacy: Privacy::Open }
+        Said { role, text: text.to_string(), privacy: Privacy::Open, aside: false }
     }
 
     fn chat(turns: usize) -> Vec<Said> {
@@ -179,6 +188,33 @@ mod tests {
         assert_eq!(some.earlier[0].page(0), "User:\nquestion 0 of mine\n\nAssistant:\nanswer 0");
         let again = collapse(chat(10), 40, &Words);
         assert_eq!(some.earlier, again.earlier, "a name is that of what was said");
+    }
+
+    #[test]
+    fn an_answer_that_was_not_followed_is_named_and_never_sent() {
+        let aside = |text: &str| Said { aside: true, privacy: Privacy::Ask, ..said(Role::Assistant, text) };
+        let mut history = chat(3);
+        history.insert(1, aside("another answer\nof more lines"));
+        history.insert(5, aside("yet another"));
+        for room in [0, 12, 40, 10_000] {
+            let some = collapse(history.clone(), room, &Words);
+            let asides: Vec<&Earlier> = some.earlier.iter().filter(|turn| turn.aside).collect();
+            assert_eq!(
+                asides.iter().map(|turn| turn.title.as_str()).collect::<Vec<_>>(),
+                ["another answer", "yet another"]
+            );
+            assert_eq!(asides[0].page(0), "Assistant:\nanother answer\nof more lines");
+            assert_eq!(asides[0].privacy, Privacy::Ask);
+            let sent: String = some.messages.iter().map(|message| format!("{message:?}")).collect();
+            assert!(!sent.contains("of more lines"), "{room}: {sent}");
+            assert_eq!(sent.contains(&asides[0].name), room == 10_000, "{room}: {sent}");
+            // What was gone on from is in its place: whole, or named as a turn.
+            let others = collapse(chat(3), room - room / LIST_PART, &Words);
+            assert_eq!(some.earlier.len() - 2, others.earlier.len().min(3), "{room}");
+        }
+        let all = collapse(history, 10_000, &Words);
+        assert!(first(&all).contains("“another answer” (another answer, which was not followed)"), "{}", first(&all));
+        assert_eq!(all.messages.len(), 1 + 6, "the rest is whole");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use crate::domain::money::totals::Sum;
 use crate::domain::outside::{Outside, Piece};
 use crate::domain::port::{Message, Prompt, Usage};
 use crate::domain::signal::{Depth, Sensor};
+use crate::domain::turn::consensus::{Other, Round};
 use crate::domain::turn::error::Fault;
 
 /// How a turn ended.
@@ -104,6 +105,10 @@ pub struct TurnReport {
     pub answered_by: Option<(String, String)>,
     /// Which rule chose which providers, in words.
     pub routes: Vec<String>,
+    /// What came of asking several models at once, each time that they were.
+    pub rounds: Vec<Round>,
+    /// Answers beside this one. They stand in the chat, and no record keeps them.
+    pub others: Vec<Other>,
     /// What the requests of the turn cost, as the ledger has it.
     pub spent: Sum,
     /// Tokens of all requests of the turn.
@@ -156,6 +161,8 @@ impl TurnReport {
             sources: Vec::new(),
             answered_by: None,
             routes: Vec::new(),
+            rounds: Vec::new(),
+            others: Vec::new(),
             spent: Sum::default(),
             usage: Usage::default(),
             conversation,

@@ -1,6 +1,7 @@
 //! The commands and options of `passepartout`; `docs/manual.org` has the same, and a test compares them.
 
 use crate::domain::query::field::{FIELDS, SORTS, STATES, THINGS, listed};
+use crate::domain::turn::consensus::MOST;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use std::ffi::OsString;
@@ -100,6 +101,12 @@ pub enum Command {
         /// Ask with this preset of yours: its model, tools, prompt and budget.
         #[arg(long)]
         preset: Option<String>,
+        /// Ask so many models at once, and follow what most of them want done.
+        #[arg(long, value_name = "N", conflicts_with = "fork", value_parser = clap::value_parser!(u8).range(1..=MOST as i64))]
+        consensus: Option<u8>,
+        /// Have so many models answer, side by side.
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=MOST as i64))]
+        fork: Option<u8>,
         /// Where things are.
         #[command(flatten)]
         place: Place,

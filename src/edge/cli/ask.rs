@@ -3,6 +3,7 @@
 use crate::domain::id::ActionHash;
 use crate::domain::inert::exact;
 use crate::domain::turn::Ending;
+use crate::domain::turn::consensus::{Mode, Other};
 use crate::domain::turn::error::Fault;
 use crate::edge::cli::args::Place;
 use crate::edge::cli::forward::{Met, Turned};
@@ -47,6 +48,11 @@ pub(super) fn question(words: &[String]) -> Result<String, Failure> {
         }
     }
     if text.trim().is_empty() { Err(usage("there is no question")) } else { Ok(text) }
+}
+
+/// Returns a question as it is typed to ask several models at once.
+pub(super) fn of_several(text: String, several: Option<(Mode, u8)>) -> String {
+    several.map(|(mode, count)| format!("/{} {count} {text}", mode.name())).unwrap_or(text)
 }
 
 /// How long an owner that is about to end is waited for, again and again: it lets what others asked for come to an end.
@@ -248,7 +254,11 @@ pub(super) async fn print_turned(
     let engine = engine(place, Keep::ToRead).await?;
     let finished = engine.turns(200).await?.into_iter().find(|finished| finished.turn.0 == turned.turn);
     let status = match finished {
-        Some(finished) => print_turn(&engine, &finished, &turned.text, place, (json, true), out),
+        Some(mut finished) => {
+            // Answers beside the one are in no record.
+            finished.report.others = turned.others;
+            print_turn(&engine, &finished, &turned.text, place, (json, true), out)
+        }
         // An answer of few words that is in no trace, such as that to /plans.
         None if turned.answered => {
             let said = [turned.text.trim_end(), turned.notice.as_deref().unwrap_or_default()];
@@ -277,6 +287,10 @@ fn why(action: ActionHash, place: &Place) -> String {
 /// So many digits of an action's hash name it.
 const SHORT: usize = 12;
 
+fn other(other: &Other) -> serde_json::Value {
+    serde_json::json!({ "provider": other.provider, "model": other.model, "text": other.text })
+}
+
 /// Prints a turn; what was refused in it can be asked about when records of it are kept.
 pub(super) fn print_turn(
     engine: &Engine,
@@ -300,6 +314,7 @@ pub(super) fn print_turn(
             .map(|told| serde_json::json!({ "text": told.text, "action": told.action.map(|action| action.to_hex()) }));
         let all = serde_json::json!({
             "status": report.ending.name(), "text": answer, "notice": report.notice,
+            "others": report.others.iter().map(other).collect::<Vec<_>>(),
             "sources": report.sources.iter().map(|id| id.as_str()).collect::<Vec<_>>(),
             "plans": plans.iter().map(plans::json).collect::<Vec<_>>(),
             "refused": refused.collect::<Vec<_>>(), "turn": crate::edge::engine::record::turn(finished),
@@ -309,6 +324,15 @@ pub(super) fn print_turn(
     }
     if !answer.trim().is_empty() {
         writeln!(out, "{}", readable(answer.trim_end()))?;
+    }
+    for Other { provider, model, text, .. } in &report.others {
+        writeln!(
+            out,
+            "\nAnother answer, of {} ({}):\n{}\n",
+            readable(model),
+            readable(provider),
+            readable(text.trim())
+        )?;
     }
     if let Some(notice) = &report.notice {
         writeln!(out, "{}", readable(notice))?;

@@ -9,6 +9,7 @@ use crate::domain::sexp::plist::{Plist, message};
 use crate::domain::sexp::reader::Sexp;
 use crate::domain::signal::Origin;
 use crate::domain::turn::Ending;
+use crate::domain::turn::consensus::Other;
 use crate::edge::cli::args::{Command, Rules, read};
 use crate::edge::cli::ingest::ingested;
 use crate::edge::cli::models::gather;
@@ -140,12 +141,20 @@ pub struct Turned {
     pub turn: String,
     /// What was streamed.
     pub text: String,
+    /// Answers beside that one.
+    pub others: Vec<Other>,
     /// What was said beside that.
     pub notice: Option<String>,
     /// Whether it came to its end as it should.
     pub answered: bool,
     /// Whether it was not begun, because the owner is about to end; then it can be asked for again.
     pub again: bool,
+}
+
+/// Reads an answer beside the one.
+fn other(said: &Sexp) -> Other {
+    let text = |key: &str| said.text_at(key).unwrap_or_default().to_string();
+    Other { provider: text("provider"), model: text("model"), text: text("text"), usage: None }
 }
 
 impl Owner {
@@ -295,7 +304,8 @@ impl Owner {
 
     /// Waits for the end of the turn that was set off.
     async fn turn(&mut self) -> Result<Turned, Failure> {
-        let mut told = Turned { turn: String::new(), text: String::new(), notice: None, answered: false, again: false };
+        let (turn, text, others) = (String::new(), String::new(), Vec::new());
+        let mut told = Turned { turn, text, others, notice: None, answered: false, again: false };
         loop {
             let (kind, payload) = self.next().await?;
             let turn = payload.text_at("turn").unwrap_or_default();
@@ -306,6 +316,7 @@ impl Owner {
                 }
                 ("response", Some("turn-done")) if turn == told.turn => {
                     told.notice = payload.text_at("text").map(str::to_string);
+                    told.others = payload.list_at("others").iter().map(other).collect();
                     told.answered = payload.text_at("status") == Some(Ending::Answered.name());
                     told.again = payload.flag_at("again");
                     return Ok(told);

@@ -1,7 +1,8 @@
 //! Carries out a command: the same functions that a chat turn uses, on the same stored objects.
 
+use crate::domain::turn::consensus::Mode;
 use crate::edge::cli::args::{Arguments, Command, ContextCommands, GateCommands, Place, Rules};
-use crate::edge::cli::ask::{Manner, ask, question};
+use crate::edge::cli::ask::{Manner, ask, of_several, question};
 use crate::edge::cli::audit::{run_audit, run_why};
 use crate::edge::cli::cassette::run_cassette;
 use crate::edge::cli::context::{answer_lines, context_engine, print_json, print_text, print_why};
@@ -122,7 +123,10 @@ pub fn run(arguments: Arguments, out: &mut dyn Write) -> Result<u8, Failure> {
         }
         Command::Gate { command: None, jsonl: _, place } => gate(&place, out),
         Command::Rules { command, place, json } => run_rules(command.unwrap_or(Rules::List { place, json }), out),
-        Command::Ask { text, preset, place, json } => ask(question(&text)?, &place, &Manner { json, preset }, out),
+        Command::Ask { text, preset, consensus, fork, place, json } => {
+            let several = consensus.map(|count| (Mode::Consensus, count)).or(fork.map(|count| (Mode::Fork, count)));
+            ask(of_several(question(&text)?, several), &place, &Manner { json, preset }, out)
+        }
         Command::Query { query, place, limit, json } => run_query(&asked(&query)?, &place, limit, json, out),
         Command::Plans { command } => run_plans(command, out),
         Command::Audit { place, since, limit, json } => run_audit(&place, since.as_deref(), limit, json, out),

@@ -257,7 +257,7 @@ impl Engine {
         let (engine, session, sees) = (self.clone(), origin.session.clone(), origin.rights.see_private);
         let scope = aside(move || engine.scope(&session, None, sees)).await;
         let start = Start::Commanded(Box::new(Commanded { signal, action, approval: None }));
-        let (report, under) = self.run(start, None, &scope, &mut |_| {}).await;
+        let (report, under) = self.run(start, None, None, &scope, &mut |_| {}).await;
         let setting = Setting { project: Some(scope.project), under: Some(under) };
         self.finish(turn, origin.session.clone(), began, line, report, &setting).await
     }

@@ -32,6 +32,8 @@ const HELP: &str = "\
 - /cascade says which providers are asked and how they stand; /cascade NAME NAME… sets their order until the program \
 ends, /cascade keep NAME NAME… for good; /cascade usual takes that back; NAME/MODEL names a model, too
 - /preset says which presets there are; /preset NAME gives this conversation one, /preset none takes it back
+- /consensus N QUESTION asks N models at once and follows what most of them want done; it passes the same gates
+- /fork N QUESTION has N models answer side by side; C-c M-p lets the chat go on from another of their answers
 - /embed confirms the embedding server that you set up elsewhere, or says how vectors stand
 - /endorse ID or /endorse FILE: what that note says, which came from elsewhere, now counts as your own
 - /focus HEADING or /focus FOLDER narrows what the agent looks at; /unfocus takes that back; /focus says where it stands
@@ -117,7 +119,14 @@ impl Engine {
     }
 
     /// Answers a command with words.
-    fn answered(&self, ask: &Ask, turn: TurnId, at: jiff::Timestamp, text: String, sink: Sink<'_>) -> Finished {
+    pub(super) fn answered(
+        &self,
+        ask: &Ask,
+        turn: TurnId,
+        at: jiff::Timestamp,
+        text: String,
+        sink: Sink<'_>,
+    ) -> Finished {
         sink(Streamed::Text(&text));
         let mut report = TurnReport::of(Conversation::empty());
         report.text = text;

@@ -143,7 +143,7 @@ impl Engine {
         let is_yes = |(_, decision): &&(FlightPlan, Decision)| matches!(decision, Decision::Approved(_));
         let approved: Vec<FlightPlan> = decisions.iter().filter(is_yes).map(|(plan, _)| plan.clone()).collect();
         let start = Start::Decided { signal, steps: decisions, conversation };
-        let (mut report, under) = self.run(start, setting.under, &scope, sink).await;
+        let (mut report, under) = self.run(start, setting.under, None, &scope, sink).await;
         drop(unsettled);
         for plan in &approved {
             if let Some(offer) = self.offer_rule(plan).await {

@@ -7,6 +7,7 @@ use crate::domain::preset::Preset;
 use crate::domain::route::{Asked, Ground};
 use crate::domain::signal::{Origin, Role, Source};
 use crate::domain::turn::Conversation;
+use crate::domain::turn::consensus::{Mode, Together};
 use crate::domain::turn::prompt::made;
 use crate::edge::engine::Engine;
 use crate::edge::engine::turns::Ask;
@@ -93,7 +94,11 @@ impl Engine {
     ///
     /// # Errors
     /// When no provider may, or it cannot be shown.
-    pub async fn inspect_next(self: &Arc<Self>, ask: Ask) -> Result<Inspected, String> {
+    pub async fn inspect_next(self: &Arc<Self>, mut ask: Ask) -> Result<Inspected, String> {
+        let typed = Together::typed(&ask.text).transpose()?;
+        let typed = typed.map(|(together, question)| (together, question.to_string()));
+        let forks = typed.as_ref().is_some_and(|(together, _)| together.mode == Mode::Fork);
+        ask.text = typed.map_or(ask.text, |(_, question)| question);
         let said = ask.history.iter().map(|said| said.privacy).max().unwrap_or(Privacy::Open);
         let privacy = self.session_privacy(&ask.origin.session).await.max(said);
         let focus = self.focus().map(|id| id.to_string());
@@ -118,11 +123,19 @@ impl Engine {
         let config = self.provider_config(provider.name());
         let config = config.ok_or("nothing would be sent: answers are played from a cassette")?;
         let engine = self.clone();
-        let prompt = aside(move || engine.next_prompt(ask, privacy, locality, preset.as_ref())).await;
+        let prompt = aside(move || engine.next_prompt(ask, privacy, locality, preset.as_ref(), forks)).await;
         self.inspected(config, prompt, None).await
     }
 
-    fn next_prompt(&self, ask: Ask, privacy: Privacy, locality: Locality, preset: Option<&Preset>) -> Prompt {
+    /// Puts the next prompt together; one that `forks` is told of no tools.
+    fn next_prompt(
+        &self,
+        ask: Ask,
+        privacy: Privacy,
+        locality: Locality,
+        preset: Option<&Preset>,
+        forks: bool,
+    ) -> Prompt {
         let session = &ask.origin.session;
         let scope = self.scope(session, ask.folder.as_deref(), ask.origin.rights.see_private);
         let may_see = match locality {
@@ -134,7 +147,8 @@ impl Engine {
         messages.push(Message::Text { role: Role::User, text: ask.text.clone() });
         let labels = Labels { privacy, ..Labels::USER };
         let conversation = Conversation { messages, typed: ask.text, labels, ..Conversation::empty() };
-        made(&briefing, &conversation, &offered, self.clock.wall())
+        let offered = if forks { &[] } else { offered.as_slice() };
+        made(&briefing, &conversation, offered, self.clock.wall())
     }
 
     async fn inspected(

@@ -50,6 +50,7 @@ pub mod skilled;
 pub mod slices;
 pub mod stopped;
 pub mod time;
+mod together;
 pub mod turns;
 
 use crate::domain::audit::Ruling;

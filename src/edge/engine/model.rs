@@ -11,9 +11,10 @@ use crate::domain::port::{
     Sink, Streamed,
 };
 use crate::domain::recall::answer::Narrowed;
-use crate::domain::route::{Asked, Cascades, Ground};
+use crate::domain::route::{Asked, Cascades, Ground, Route};
 use crate::domain::sexp::reader::Sexp;
 use crate::domain::signal::Sensor;
+use crate::domain::turn::consensus::{Other, Round, Together};
 use crate::domain::turn::prompt::tokens;
 use crate::edge::engine::Engine;
 use crate::edge::engine::briefing::Briefings;
@@ -62,6 +63,12 @@ pub struct TurnModel<'a> {
     pub typed: String,
     /// Who was asked by which rule, in words; each once.
     pub routes: Mutex<Vec<String>>,
+    /// Whether the user wants several asked at once; `None` leaves it to the settings of the slot.
+    pub together: Option<Together>,
+    /// What came of it, each time that several were asked at once.
+    pub rounds: Mutex<Vec<Round>>,
+    /// The answers beside the last one.
+    pub others: Mutex<Vec<Other>>,
 }
 
 /// Why a conversation that drew on what asks goes to no model elsewhere.
@@ -84,12 +91,71 @@ impl Model for TurnModel<'_> {
         prompt: &(dyn Fn(Locality) -> Prompt + Send + Sync),
         sink: Sink<'_>,
     ) -> Result<Answered, ModelFailure> {
-        let cascade = self.routed().await;
+        let (route, cascade) = self.routed().await;
         // Read each time: the user may have confirmed one since the turn began.
-        let confirmed = self.engine.confirmed(&cascade).await;
+        let known = self.known(&cascade).await;
+        match self.together_in(route.slot) {
+            Some(together) => self.ask_together(together, &cascade, &known, prompt, sink).await,
+            None => self.ask_one(&cascade, &known, prompt, sink).await,
+        }
+    }
+}
+
+/// What is known of a conversation and its providers before one of them is asked.
+pub(super) struct Known {
+    /// The confirmed ones, as [`contact`] names them.
+    confirmed: BTreeSet<String>,
+    /// Whether it is known what was spent.
+    recalled: Result<(), String>,
+    /// Whether the user lets in this conversation what asks.
+    shared: bool,
+}
+
+impl TurnModel<'_> {
+    async fn known(&self, cascade: &Cascade) -> Known {
+        let confirmed = self.engine.confirmed(cascade).await;
         let recalled = self.engine.recall_spent(&self.session.0, &self.behalf).await;
+        Known { confirmed, recalled, shared: self.engine.is_shared(&self.session) }
+    }
+
+    /// Returns the tokens of a prompt, as we count them.
+    pub(super) fn counted(&self, prompt: &Prompt) -> usize {
+        tokens(prompt, self.engine.tokens.as_ref())
+    }
+
+    /// Decides on a provider that is not this program itself; the prompt that it would be sent has so many tokens.
+    pub(super) fn permit(&self, known: &Known, provider: &dyn Profile, prompt: &Prompt, counted: usize) -> Permit {
+        let most = self.most;
+        let too_long = || {
+            let tokens = self.engine.factor(provider).theirs(counted);
+            (tokens > most).then(|| {
+                format!("the prompt has {tokens} tokens, and CONTEXT_MAX_TOKENS, PP_BUDGET or a preset allows {most}")
+            })
+        };
+        let unaffordable = || {
+            let affords = || self.engine.affords(provider, prompt, &self.session, &self.behalf);
+            known.recalled.clone().and_then(|()| affords()).err()
+        };
+        match provider.locality() {
+            Locality::Local | Locality::Remote if let Some(why) = too_long() => Permit::Withheld(why),
+            Locality::Remote if let Some(why) = unaffordable() => Permit::Withheld(why),
+            Locality::Builtin | Locality::Local => Permit::Granted,
+            Locality::Remote if prompt.privacy.is_kept() && !known.shared => Permit::Withheld(ASKS.to_string()),
+            Locality::Remote if known.confirmed.contains(&contact(provider.name(), &provider.url())) => Permit::Granted,
+            Locality::Remote if self.attended => Permit::Confirm,
+            Locality::Remote => Permit::Withheld(UNATTENDED.to_string()),
+        }
+    }
+
+    /// Asks the providers of a cascade, one after the other until one answers. The one way in which a turn asks any.
+    pub(super) async fn ask_one(
+        &self,
+        cascade: &Cascade,
+        known: &Known,
+        prompt: &(dyn Fn(Locality) -> Prompt + Send + Sync),
+        sink: Sink<'_>,
+    ) -> Result<Answered, ModelFailure> {
         let given = Mutex::new(Privacy::Open);
-        let shared = self.engine.is_shared(&self.session);
         let outside = Mutex::new(Outside::default());
         let warned = Mutex::new(None);
         // The tokens of the prompt that was sent last, as we count them.
@@ -118,27 +184,10 @@ impl Model for TurnModel<'_> {
             }
             sink(piece);
         };
-        let most = self.most;
-        let too_long = |provider: &dyn Profile, prompt: &Prompt| {
-            let counted = tokens(prompt, self.engine.tokens.as_ref());
+        let permits = |provider: &dyn Profile, prompt: &Prompt| {
+            let counted = self.counted(prompt);
             *sent.lock() = counted;
-            let tokens = self.engine.factor(provider).theirs(counted);
-            (tokens > most).then(|| {
-                format!("the prompt has {tokens} tokens, and CONTEXT_MAX_TOKENS, PP_BUDGET or a preset allows {most}")
-            })
-        };
-        let unaffordable = |provider: &dyn Profile, prompt: &Prompt| {
-            let affords = || self.engine.affords(provider, prompt, &self.session, &self.behalf);
-            recalled.clone().and_then(|()| affords()).err()
-        };
-        let permits = |provider: &dyn Profile, prompt: &Prompt| match provider.locality() {
-            Locality::Local | Locality::Remote if let Some(why) = too_long(provider, prompt) => Permit::Withheld(why),
-            Locality::Remote if let Some(why) = unaffordable(provider, prompt) => Permit::Withheld(why),
-            Locality::Builtin | Locality::Local => Permit::Granted,
-            Locality::Remote if prompt.privacy.is_kept() && !shared => Permit::Withheld(ASKS.to_string()),
-            Locality::Remote if confirmed.contains(&contact(provider.name(), &provider.url())) => Permit::Granted,
-            Locality::Remote if self.attended => Permit::Confirm,
-            Locality::Remote => Permit::Withheld(UNATTENDED.to_string()),
+            self.permit(known, provider, prompt, counted)
         };
         let mut log = |level: LogLevel, text: String| self.engine.say(level, &text);
         let reply = cascade.complete(&watched, &mut marking, &mut log, &permits, self).await?;
@@ -164,7 +213,7 @@ impl Model for TurnModel<'_> {
                 self.engine.tell_quotation(&self.session, title, note.privacy);
                 self.engine.count_sent_tags(Some(note.tag));
             }
-            self.briefings.count_marked(if shared { Privacy::Ask } else { Privacy::ELSEWHERE });
+            self.briefings.count_marked(if known.shared { Privacy::Ask } else { Privacy::ELSEWHERE });
         }
         let outside = match reply.locality {
             Locality::Builtin => self.outside_of(&reply.completion.sources),
@@ -195,7 +244,7 @@ impl Meter for TurnModel<'_> {
 
 impl TurnModel<'_> {
     /// Returns the providers that may be asked now, and keeps for the trace why these.
-    async fn routed(&self) -> Cascade {
+    async fn routed(&self) -> (Route, Cascade) {
         let (set_off, text, models) = (self.set_off, self.typed.as_str(), self.models.as_ref());
         let asked = Asked { set_off, text, private: self.engine.ground(&self.session), models };
         let cascade = self.preset.clone().unwrap_or_else(|| self.engine.cascade.read().clone());
@@ -205,12 +254,13 @@ impl TurnModel<'_> {
             self.engine.say(LogLevel::Info, &format!("asked of models: {words}"));
             routes.push(words);
         }
-        cascade
+        drop(routes);
+        (route, cascade)
     }
 
     /// Returns a prompt as private as what it quotes: of what is kept only a model that runs here may have it. Of what
     /// only warns the note is returned: the user is told once it went elsewhere.
-    fn unquoted(&self, prompt: Prompt, locality: Locality) -> (Prompt, Option<QuotedNote>) {
+    pub(super) fn unquoted(&self, prompt: Prompt, locality: Locality) -> (Prompt, Option<QuotedNote>) {
         let quoted = match (locality, prompt.privacy) {
             // The built-in provider reads what was typed alone, and sends nothing.
             (Locality::Builtin, _) | (_, Privacy::Private) => None,

@@ -14,6 +14,7 @@ use crate::domain::outside::{Led, Outside, Said};
 use crate::domain::port::{Call, Message, Prompt, Thinking, Thought, ToolSpec, Usage};
 use crate::domain::signal::{Depth, Role, Sensor};
 use crate::domain::tool::Toolbox;
+use crate::domain::turn::consensus::{Ballot, Mode, Round};
 use crate::domain::turn::{Contact, Conversation, Deed, Ending, TurnReport};
 use crate::edge::engine::skilled::{Setting, Under};
 use serde::{Deserialize, Serialize};
@@ -654,9 +655,52 @@ struct TurnRecord {
     thinking: u64,
     #[serde(default)]
     routes: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    rounds: Vec<RoundRecord>,
     #[serde(default)]
     spent: SpentRecord,
     seconds: f64,
+}
+
+/// What came of asking several models at once.
+#[derive(Serialize, Deserialize)]
+struct RoundRecord {
+    mode: String,
+    followed: Option<usize>,
+    ballots: Vec<BallotRecord>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct BallotRecord {
+    provider: String,
+    model: String,
+    kind: String,
+    lines: Vec<String>,
+    agrees: bool,
+}
+
+impl RoundRecord {
+    fn of(round: &Round) -> RoundRecord {
+        let ballot = |ballot: &Ballot| BallotRecord {
+            provider: ballot.provider.clone(),
+            model: ballot.model.clone(),
+            kind: ballot.kind.to_string(),
+            lines: ballot.lines.clone(),
+            agrees: ballot.agrees,
+        };
+        let ballots = round.ballots.iter().map(ballot).collect();
+        RoundRecord { mode: round.mode.name().to_string(), followed: round.followed, ballots }
+    }
+
+    fn read(self) -> Option<Round> {
+        let kind = |word: &str| ["acts", "words", "none"].into_iter().find(|kind| *kind == word);
+        let ballot = |ballot: BallotRecord| {
+            let BallotRecord { provider, model, kind: word, lines, agrees } = ballot;
+            Some(Ballot { provider, model, lines, kind: kind(&word)?, agrees })
+        };
+        let ballots = self.ballots.into_iter().map(ballot).collect::<Option<Vec<Ballot>>>()?;
+        Some(Round { mode: Mode::parse(&self.mode)?, ballots, followed: self.followed })
+    }
 }
 
 /// What a turn cost: calls, millionths of a dollar, how many by a guess, how many of unknown price.
@@ -712,6 +756,7 @@ pub fn turn(finished: &Finished) -> Value {
         cached: report.usage.cached,
         thinking: report.usage.thinking,
         routes: report.routes.clone(),
+        rounds: report.rounds.iter().map(RoundRecord::of).collect(),
         spent: SpentRecord(report.spent.calls, report.spent.cost.0, report.spent.guessed, report.spent.unknown),
         seconds: finished.seconds,
     };
@@ -749,6 +794,7 @@ pub fn read_turn(value: &Value) -> Option<Finished> {
         sources: record.sources.into_iter().map(NodeId::new).collect(),
         answered_by: record.provider.zip(record.model),
         routes: record.routes,
+        rounds: record.rounds.into_iter().filter_map(RoundRecord::read).collect(),
         spent: Sum { calls, cost: Micros(cost), guessed, unknown, ..Sum::default() },
         usage: Usage { input: record.input, output: record.output, cached: record.cached, thinking: record.thinking },
         ..TurnReport::of(Conversation::empty())

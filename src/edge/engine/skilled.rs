@@ -5,6 +5,7 @@
 use crate::domain::port::LogLevel;
 use crate::domain::preset::Preset;
 use crate::domain::skill::{DEFAULT_PRIORITY, Skill};
+use crate::domain::turn::consensus::{Mode, Together};
 use crate::edge::engine::Engine;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -20,6 +21,9 @@ pub struct Under {
     /// The preset of the conversation, by its name, with the only tools that it left.
     #[serde(default)]
     pub preset: Option<Bound>,
+    /// Whether several models are asked at once, as the user wanted it: for what, and how many.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub together: Option<(String, usize)>,
 }
 
 /// A skill as it was at work.
@@ -45,7 +49,7 @@ impl Under {
     pub fn of(skill: Option<&Skill>, preset: Option<&Preset>) -> Under {
         let skill = skill.map(|skill| Bound { name: skill.name.clone(), tools: skill.tools.clone() });
         let preset = preset.map(|preset| Bound { name: preset.name.clone(), tools: preset.tools.clone() });
-        Under { skill, below: None, preset }
+        Under { skill, preset, ..Under::default() }
     }
 
     /// Returns a conversation's preset with no more tools than when this was kept, whatever became of it since.
@@ -54,6 +58,17 @@ impl Under {
         let now = preset.unwrap_or_else(|| Preset { name: bound.name.clone(), ..Preset::default() });
         let tools = both(&bound.tools, &now.tools);
         Some(Preset { tools, ..now })
+    }
+
+    /// Keeps that several models are asked at once.
+    pub fn asking(self, together: Option<Together>) -> Under {
+        Under { together: together.map(|together| (together.mode.name().to_string(), together.count)), ..self }
+    }
+
+    /// Returns whether several models are asked at once.
+    pub fn together(&self) -> Option<Together> {
+        let (mode, count) = self.together.as_ref()?;
+        Mode::parse(mode).map(|mode| Together::new(mode, *count))
     }
 }
 

@@ -350,7 +350,7 @@ impl Engine {
         };
         let asked = asked(wish);
         let start = Start::Commanded(Box::new(Commanded { signal, action, approval }));
-        let (report, under) = self.run(start, None, scope, sink).await;
+        let (report, under) = self.run(start, None, None, scope, sink).await;
         sink(Streamed::Text(&report.text));
         let setting = Setting { project: Some(scope.project.clone()), under: Some(under) };
         self.finish(turn, origin.session.clone(), began, asked, report, &setting).await

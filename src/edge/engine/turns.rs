@@ -14,6 +14,7 @@ use crate::domain::signal::{Body, Depth, Origin, Said, Signal, Source};
 use crate::domain::skill::gate::ToolsGate;
 use crate::domain::skill::trigger::SignalFacts;
 use crate::domain::skill::{offered, on_error, triggered};
+use crate::domain::turn::consensus::{Mode, Round, Together};
 use crate::domain::turn::earlier::{Collapsed, Earlier, collapse};
 use crate::domain::turn::{Conversation, Desk, Ending, Start, TurnReport, run};
 use crate::edge::engine::Engine;
@@ -25,7 +26,7 @@ use crate::edge::engine::record::{self, Finished, kind};
 use crate::edge::engine::skilled::{Setting, Under};
 use crate::edge::thread::{aside, in_place};
 use parking_lot::Mutex;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -59,8 +60,15 @@ impl Engine {
             report.notice = Some("This channel may not ask for anything.".to_string());
             return self.finish(turn, ask.origin.session, began, asked, report, &Setting::default()).await;
         }
-        if let Some(command) = ask.text.trim().strip_prefix('/') {
-            return self.command(&ask, command, turn, sink).await;
+        let (mut ask, mut together) = (ask, None);
+        match Together::typed(&ask.text).map(|typed| typed.map(|(together, text)| (together, text.to_string()))) {
+            Some(Ok((wanted, question))) => (ask.text, together) = (question, Some(wanted)),
+            Some(Err(why)) => return self.answered(&ask, turn, began, format!("Nothing was asked: {why}."), sink),
+            None => {
+                if let Some(command) = ask.text.trim().strip_prefix('/') {
+                    return self.command(&ask, command, turn, sink).await;
+                }
+            }
         }
         let _alone = self.alone(&ask.origin.session).await;
         // Without its store nobody knows what an earlier conversation drew on.
@@ -103,7 +111,7 @@ impl Engine {
         });
         let scope = scope.await;
         let start = Start::Words { signal, history, outside };
-        let (mut report, under) = self.run(start, None, &scope, sink).await;
+        let (mut report, under) = self.run(start, None, together, &scope, sink).await;
         if self.view().is_empty() {
             report.notice.get_or_insert_with(|| self.nothing_read());
         }
@@ -115,11 +123,13 @@ impl Engine {
         self.finish(turn, ask.origin.session, began, asked, report, &setting).await
     }
 
-    /// Runs a turn: under what its conversation goes on under, or under the skill that its signal triggers.
+    /// Runs a turn: under what its conversation goes on under, or under the skill that its signal triggers, and asking
+    /// several models at once when that is wanted.
     pub(super) async fn run(
         self: &Arc<Self>,
         start: Start,
         under: Option<Under>,
+        together: Option<Together>,
         scope: &Scope,
         sink: Sink<'_>,
     ) -> (TurnReport, Under) {
@@ -165,13 +175,18 @@ impl Engine {
         let budget = budgets.min().and_then(|tokens| usize::try_from(tokens).ok()).unwrap_or(usize::MAX);
         let most = self.config.context_tokens.min(budget);
         let max_tokens = self.greatest_factor().ours(most);
+        let together = together.or_else(|| under.as_ref().and_then(Under::together));
         let skill = match under {
             Some(under) => under.skill.map(|bound| self.bound(&bound)),
             None => triggered(&self.skills.skills, &facts).cloned(),
         };
         let skill = skill.as_ref();
         let toolbox = self.toolbox();
-        let mut offered = offered(&toolbox, skill);
+        let mut offered = match together.map(|together| together.mode) {
+            // What is told of no tool answers in words.
+            Some(Mode::Fork) => Vec::new(),
+            Some(Mode::Consensus) | None => offered(&toolbox, skill),
+        };
         offered.retain(|tool| preset.is_none_or(|preset| preset.may_use(tool)));
         // A skill that lists its tools narrows the gates of its own turns, and so does a preset.
         let (engine, bound) = (self.clone(), skill.cloned());
@@ -213,6 +228,9 @@ impl Engine {
             set_off,
             typed,
             routes: Mutex::default(),
+            together,
+            rounds: Mutex::default(),
+            others: Mutex::default(),
         };
         let mut report = {
             let desk = Desk {
@@ -236,6 +254,15 @@ impl Engine {
         };
         report.spent = *behalf.spent.lock();
         report.routes = std::mem::take(&mut *model.routes.lock());
+        report.rounds = std::mem::take(&mut *model.rounds.lock());
+        report.others = std::mem::take(&mut *model.others.lock());
+        // What failed says itself how it did.
+        let told = report.ending != Ending::Failed;
+        for line in report.rounds.iter().filter(|_| told).filter_map(Round::line).collect::<BTreeSet<_>>() {
+            let notice = report.notice.get_or_insert_default();
+            notice.push_str(if notice.is_empty() { "" } else { "\n" });
+            notice.push_str(&line);
+        }
         if report.roll_back
             && let Some(done) = self.go_back(&began).await
         {
@@ -243,7 +270,7 @@ impl Engine {
             notice.push_str(if notice.is_empty() { "" } else { "\n" });
             notice.push_str(&done);
         }
-        (report, Under { below, ..Under::of(skill, preset) })
+        (report, Under { below, ..Under::of(skill, preset) }.asking(together))
     }
 
     /// Stores what came of a turn, and the conversation when plans wait.

@@ -110,9 +110,38 @@ struct Admitted<'a> {
 }
 
 /// Why a prompt does not go to a provider.
-enum Shut {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Shut {
+    /// It is passed over, for this reason.
     Skip(String),
+    /// A human must confirm the provider first.
     Confirm,
+}
+
+fn withheld(why: String) -> Shut {
+    Shut::Skip(format!("not asked: {why}"))
+}
+
+/// Says whether a prompt may go to a provider. Nothing is sent or held for that.
+fn may(prompt: &Prompt, provider: &dyn Provider, permits: Permits<'_>) -> Result<(), Shut> {
+    match (prompt.privacy, provider.locality()) {
+        // Nobody is asked about a provider that may not have it anyway.
+        (Privacy::Private, Locality::Remote) => Err(Shut::Skip(
+            "not asked: the conversation holds private notes, which never leave this machine; \
+             ask again in a new chat, or use a model that runs here"
+                .into(),
+        )),
+        (_, Locality::Builtin) => Ok(()),
+        // Whether the user lets in what asks is for the permits to say.
+        (Privacy::Private, Locality::Local)
+        | (Privacy::Open | Privacy::Warn | Privacy::Ask, Locality::Local | Locality::Remote) => {
+            match permits(provider, prompt) {
+                Permit::Granted => Ok(()),
+                Permit::Withheld(why) => Err(withheld(why)),
+                Permit::Confirm => Err(Shut::Confirm),
+            }
+        }
+    }
 }
 
 /// Lets a prompt go to a provider, or says why not.
@@ -122,28 +151,12 @@ async fn admit<'a>(
     permits: Permits<'_>,
     meter: &'a dyn Meter,
 ) -> Result<Admitted<'a>, Shut> {
-    let withheld = |why: String| Shut::Skip(format!("not asked: {why}"));
-    match (prompt.privacy, provider.locality()) {
-        // Nobody is asked about a provider that may not have it anyway.
-        (Privacy::Private, Locality::Remote) => Err(Shut::Skip(
-            "not asked: the conversation holds private notes, which never leave this machine; \
-             ask again in a new chat, or use a model that runs here"
-                .into(),
-        )),
-        (_, Locality::Builtin) => Ok(Admitted { provider, prompt, call: None }),
-        // Whether the user lets in what asks is for the permits to say.
-        (Privacy::Private, Locality::Local)
-        | (Privacy::Open | Privacy::Warn | Privacy::Ask, Locality::Local | Locality::Remote) => {
-            match permits(provider, prompt) {
-                Permit::Granted => {
-                    let call = meter.open(provider, prompt).await.map_err(withheld)?;
-                    Ok(Admitted { provider, prompt, call: Some(call) })
-                }
-                Permit::Withheld(why) => Err(withheld(why)),
-                Permit::Confirm => Err(Shut::Confirm),
-            }
-        }
-    }
+    may(prompt, provider, permits)?;
+    let call = match provider.locality() {
+        Locality::Builtin => None,
+        Locality::Local | Locality::Remote => Some(meter.open(provider, prompt).await.map_err(withheld)?),
+    };
+    Ok(Admitted { provider, prompt, call })
 }
 
 impl Admitted<'_> {
@@ -229,6 +242,34 @@ impl Cascade {
         let builtin = |provider: &&dyn Provider| provider.locality() == Locality::Builtin;
         let (standings, now) = (memory.standings.lock(), memory.clock.now());
         standings.ordered(providers, |provider| provider.name(), builtin, now)
+    }
+
+    /// Returns each of the first `count` models alone, in the order in which they are asked now, and all others together.
+    /// The built-in provider is no model.
+    pub fn apart(&self, count: usize) -> (Vec<Cascade>, Cascade) {
+        let ordered: Vec<String> = self.ordered().iter().map(|provider| provider.name().to_string()).collect();
+        let named = |name: &String| self.providers.iter().find(|provider| provider.name() == name).cloned();
+        let (mut singles, mut others) = (Vec::new(), Vec::new());
+        for provider in ordered.iter().filter_map(named) {
+            match provider.locality() {
+                Locality::Local | Locality::Remote if singles.len() < count => {
+                    singles.push(Cascade { providers: vec![provider], left: Vec::new(), ..self.clone() });
+                }
+                Locality::Builtin | Locality::Local | Locality::Remote => others.push(provider),
+            }
+        }
+        (singles, Cascade { providers: others, ..self.clone() })
+    }
+
+    /// Adds what is told when nobody answers.
+    pub fn having_failed(mut self, failed: Vec<ProviderError>) -> Self {
+        self.left.extend(failed);
+        self
+    }
+
+    /// Says of its first provider whether it may be sent this; nothing is sent or held for that.
+    pub fn foresee(&self, prompt: &Prompt, permits: Permits<'_>) -> Result<(), Shut> {
+        self.ordered().first().map_or(Ok(()), |provider| may(prompt, *provider, permits))
     }
 
     /// Returns the providers as they were set up, to look at: asked they are by [`Cascade::complete`] alone.

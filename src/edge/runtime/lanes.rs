@@ -357,6 +357,7 @@ impl Turn {
         let payload = show::turn(finished, &self.engine.view())
             .list("refused", refused.iter().map(show::refused))
             .maybe("preset", self.engine.preset_name(&finished.session).map(|name| exact(&name)))
+            .list("others", finished.report.others.iter().map(show::other))
             .keyword("action", "turn-done");
         let payload = match privacy {
             Privacy::Open => payload,
@@ -442,8 +443,8 @@ pub(super) fn asked(origin: Origin, payload: &Sexp, blotted: &dyn Fn(&str) -> St
                 Role::Tool | Role::Assistant => Role::Assistant,
                 Role::User => Role::User,
             };
-            let privacy = privacy_at(said);
-            Some(Said { role, text: blotted(said.text_at("text")?), privacy })
+            let (privacy, aside) = (privacy_at(said), said.flag_at("aside"));
+            Some(Said { role, text: blotted(said.text_at("text")?), privacy, aside })
         })
         .collect();
     let folder = payload

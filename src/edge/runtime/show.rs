@@ -13,6 +13,7 @@ use crate::domain::query::show::Row;
 use crate::domain::recall::show::link;
 use crate::domain::sexp::plist::Plist;
 use crate::domain::sexp::reader::Sexp;
+use crate::domain::turn::consensus::{Other, Round};
 use crate::domain::turn::error::Fault;
 use crate::domain::turn::{Deed, Refused};
 use crate::edge::doctor::Check;
@@ -202,10 +203,47 @@ pub fn turn(finished: &Finished, view: &View) -> Plist {
         .maybe("cost", cost)
         .float("seconds", (finished.seconds * 1000.0).round() / 1000.0)
         .texts("routes", report.routes.iter().map(|words| exact(words)))
+        .list("rounds", report.rounds.iter().map(round))
         .list("sources", sources)
         .list("trace", report.deeds.iter().map(deed))
         .texts("plans", report.plans.iter().map(|id| id.0.clone()))
         .texts("changed", report.changed.iter().cloned())
+}
+
+/// Returns what came of asking several models at once.
+fn round(round: &Round) -> Sexp {
+    let ballots = round.ballots.iter().enumerate().map(|(index, ballot)| {
+        Plist::new()
+            .text("provider", exact(&ballot.provider))
+            .text("model", exact(&ballot.model))
+            .text("vote", ballot.kind)
+            .texts("lines", ballot.lines.iter().map(|line| exact(line)))
+            .flag("agrees", ballot.agrees)
+            .flag("followed", round.followed == Some(index))
+            .build()
+    });
+    Plist::new().text("mode", round.mode.name()).list("ballots", ballots).build()
+}
+
+/// Of an answer beside the one that the chat goes on from at most so many bytes are sent.
+const OTHER: usize = 64 * 1024;
+
+/// Returns an answer beside the one that the chat goes on from; it stands in an Org buffer, and is inert.
+pub fn other(other: &Other) -> Sexp {
+    let whole = other.text.trim();
+    let end = (0..=whole.len().min(OTHER)).rev().find(|&end| whole.is_char_boundary(end)).unwrap_or(0);
+    let mut text = inert(whole.get(..end).unwrap_or(""));
+    if end < whole.len() {
+        text.push_str(&format!("…\n\n({} more were left out.)", counted(whole.len() - end, "byte")));
+    }
+    let usage = other.usage.unwrap_or_default();
+    Plist::new()
+        .text("provider", exact(&other.provider))
+        .text("model", exact(&other.model))
+        .text("text", text)
+        .int("tokens-in", usage.input as i64)
+        .int("tokens-out", usage.output as i64)
+        .build()
 }
 
 /// Returns the word for where a provider runs.

@@ -448,6 +448,8 @@ pub fn told(report: &TurnReport) -> String {
         sources,
         answered_by,
         routes,
+        rounds,
+        others,
         spent: _,
         usage,
         conversation,
@@ -469,6 +471,8 @@ pub fn told(report: &TurnReport) -> String {
         out.push(format!("plans {plans:?}, changed {changed:?}, sources {sources:?}"));
     }
     out.extend(routes.iter().map(|words| format!("route: {words}")));
+    out.extend(rounds.iter().map(|round| format!("asked together: {round:?}")));
+    out.extend(others.iter().map(|other| format!("beside: {other:?}")));
     if let Some((provider, model)) = answered_by {
         out.push(format!("by {provider}/{model}, tokens {}+{}", usage.input, usage.output));
     }

@@ -99,6 +99,29 @@ impl Engine {
         }
     }
 
+    /// Says why these calls may not all be made at once, because of what all of them may cost. It holds nothing yet.
+    ///
+    /// # Errors
+    /// Which cap stands against it.
+    pub(in crate::edge::engine) fn affords_all(
+        &self,
+        calls: &[(&dyn Profile, Prompt)],
+        session: &SessionId,
+        behalf: &Behalf,
+    ) -> Result<(), String> {
+        let caps = &behalf.caps(&self.config.caps);
+        if !caps.any() {
+            return Ok(());
+        }
+        let wanted = calls.iter().map(|(provider, prompt)| self.wanted(*provider, prompt, session, behalf));
+        let costly: Vec<Wanted> = wanted.filter(|wanted| !is_free(wanted.estimate)).collect();
+        match &*self.ledger.accounts.lock() {
+            _ if costly.is_empty() => Ok(()),
+            Ok(accounts) => accounts.check_all(costly, caps).map_err(|why| of_preset(why, caps, &self.config.caps)),
+            Err(why) => Err(unknown(why)),
+        }
+    }
+
     /// Holds what a call may cost. Under a cap nothing is sent while earlier calls cannot be written down.
     pub(super) async fn hold_for_call(&self, wanted: Wanted, behalf: &Behalf) -> Result<Held, String> {
         let (caps, free) = (&behalf.caps(&self.config.caps), is_free(wanted.estimate));

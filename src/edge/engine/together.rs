@@ -1,0 +1,202 @@
+//! Several models asked at once. Each is asked in the way in which one is asked alone, with the same privacy, caps,
+//! confirmations, patience and ledger; what they say is then compared in [`crate::domain::turn::consensus`].
+
+use crate::domain::gate::secret::mask;
+use crate::domain::inert::exact;
+use crate::domain::label::Privacy;
+use crate::domain::port::{
+    Answered, Completion, Locality, LogLevel, ModelFailure, Profile, Prompt, ProviderError, ProviderErrorKind, Sink,
+    Streamed, Usage,
+};
+use crate::domain::route::Slot;
+use crate::domain::turn::consensus::{Mode, Other, Round, Together, Vote, choose};
+use crate::domain::turn::proposal;
+use crate::edge::engine::model::{Known, TurnModel};
+use crate::edge::provider::cascade::{Cascade, Shut};
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// What one model came to: its answer, or why there is none.
+type Came = Result<Answered, Vec<ProviderError>>;
+
+impl TurnModel<'_> {
+    /// Returns whether several models are asked at once for work of this kind: as the user wants it for this turn, or
+    /// else as the settings say.
+    pub(super) fn together_in(&self, slot: Slot) -> Option<Together> {
+        let settings = || self.engine.config.consensus.get(&slot).map(|count| Together::new(Mode::Consensus, *count));
+        self.together.or_else(settings).filter(|together| together.count > 1)
+    }
+
+    /// Asks several models at once, and returns what the one says that is followed. Where fewer than two may be asked,
+    /// or the caps do not allow all, the cascade is asked as always; where none of them answers, the rest of it is.
+    pub(super) async fn ask_together(
+        &self,
+        together: Together,
+        cascade: &Cascade,
+        known: &Known,
+        prompt: &(dyn Fn(Locality) -> Prompt + Send + Sync),
+        sink: Sink<'_>,
+    ) -> Result<Answered, ModelFailure> {
+        self.others.lock().clear();
+        let (singles, rest) = cascade.apart(together.count);
+        if singles.len() < 2 {
+            self.tell_alone("no second model is set up that may be asked");
+            return self.ask_one(cascade, known, prompt, sink).await;
+        }
+        // Before anybody is sent anything: whom a human must confirm, and what all of them may cost.
+        let mut wanted: Vec<(&dyn Profile, Prompt)> = Vec::new();
+        for single in &singles {
+            let Some(provider) = single.in_order().into_iter().next() else { continue };
+            let (prompt, _) = self.unquoted(prompt(provider.locality()), provider.locality());
+            let permits =
+                |provider: &dyn Profile, prompt: &Prompt| self.permit(known, provider, prompt, self.counted(prompt));
+            match single.foresee(&prompt, &permits) {
+                Ok(()) => wanted.push((provider, prompt)),
+                Err(Shut::Confirm) => {
+                    let (provider, url) = (provider.name().to_string(), provider.url());
+                    return Err(ModelFailure::Confirm { provider, url, prompt: Box::new(prompt) });
+                }
+                // It says so itself when it is asked.
+                Err(Shut::Skip(_)) => {}
+            }
+        }
+        if let Err(why) = self.engine.affords_all(&wanted, &self.session, &self.behalf) {
+            self.tell_alone(&why);
+            return self.ask_one(cascade, known, prompt, sink).await;
+        }
+        drop(wanted);
+        let came = self.ask_all(&singles, known, prompt).await;
+        match self.followed(together.mode, &singles, came) {
+            Ok(answered) => {
+                sink(Streamed::Thought(&answered.completion.thinking.text()));
+                sink(Streamed::Text(&answered.completion.text));
+                Ok(answered)
+            }
+            Err(failed) => self.ask_one(&rest.having_failed(failed), known, prompt, sink).await,
+        }
+    }
+
+    fn tell_alone(&self, why: &str) {
+        let text = format!("Only one model was asked: {why}.");
+        self.engine.say(LogLevel::Info, &text);
+        self.engine.tell(&self.session, exact(&text));
+    }
+
+    /// Asks each, and waits until all have answered, failed, or taken too long. Dropping the future hangs up on all.
+    async fn ask_all(
+        &self,
+        singles: &[Cascade],
+        known: &Known,
+        prompt: &(dyn Fn(Locality) -> Prompt + Send + Sync),
+    ) -> Vec<Came> {
+        let asks = singles.iter().enumerate().map(|(index, single)| self.ask_in_time(index, single, known, prompt));
+        // Each is woken by what is its own alone: who reads a stream takes of what one task may read at a time, and one
+        // that is polled for another's sake would leave nothing to those behind it.
+        let mut asks: FuturesUnordered<_> = asks.collect();
+        let mut came = BTreeMap::new();
+        while let Some((index, one)) = asks.next().await {
+            came.insert(index, one);
+        }
+        came.into_values().collect()
+    }
+
+    async fn ask_in_time(
+        &self,
+        index: usize,
+        single: &Cascade,
+        known: &Known,
+        prompt: &(dyn Fn(Locality) -> Prompt + Send + Sync),
+    ) -> (usize, Came) {
+        let seconds = self.engine.config.consensus_timeout;
+        let mut quiet = |_: Streamed<'_>| {};
+        let asked = self.ask_one(single, known, prompt, &mut quiet);
+        let name = || single.providers().next().map(|provider| provider.name().to_string()).unwrap_or_default();
+        let failed = |kind, text: String| vec![ProviderError::new(name(), kind, text)];
+        let came = match tokio::time::timeout(Duration::from_secs(seconds), asked).await {
+            Ok(Ok(answered)) => Ok(answered),
+            Ok(Err(ModelFailure::Exhausted(errors))) => Err(errors),
+            Ok(Err(ModelFailure::Confirm { .. })) => {
+                Err(failed(ProviderErrorKind::Refused, "not asked: you have not confirmed it yet".to_string()))
+            }
+            Err(_) => {
+                let text = format!(
+                    "it was not done after {seconds} seconds; passepartout-consensus-timeout says how long several \
+                     models are waited for"
+                );
+                Err(failed(ProviderErrorKind::Timeout, text))
+            }
+        };
+        (index, came)
+    }
+
+    /// Notes what each was for, and returns the answer that is followed; or how all failed.
+    fn followed(&self, mode: Mode, singles: &[Cascade], came: Vec<Came>) -> Result<Answered, Vec<ProviderError>> {
+        let votes: Vec<Vote> = came.iter().map(|came| vote(mode, came)).collect();
+        let chosen = choose(&votes).map(|followed| followed.index);
+        let voters = singles.iter().zip(&came).zip(votes);
+        let voters = voters.map(|((single, came), vote)| {
+            let profile = single.providers().next();
+            let asked = || profile.map(|profile| profile.model().to_string()).unwrap_or_default();
+            let model = came.as_ref().map_or_else(|_| asked(), |answered| answered.completion.model.clone());
+            (profile.map(|profile| profile.name().to_string()).unwrap_or_default(), model, vote)
+        });
+        let round = Round::new(mode, voters.collect(), chosen, |text| mask(&self.engine.mask(text)).0);
+        if let Some(line) = round.line() {
+            self.engine.say(LogLevel::Info, &format!("asked of several models: {}", line.replace('\n', " ")));
+        }
+        let spoke = |index: &usize| round.ballots.get(*index).is_some_and(|ballot| ballot.kind == "words");
+        let in_words = chosen.is_some_and(|index| spoke(&index));
+        // What nobody can read goes back to the first who said it, with where it breaks. A fork has nothing to act on.
+        let first = || (mode == Mode::Consensus).then(|| came.iter().position(Result::is_ok)).flatten();
+        let taken = chosen.or_else(first);
+        let (mut answer, mut failed, mut others) = (None, Vec::new(), Vec::new());
+        let (mut privacy, mut used) = (Privacy::Open, None);
+        for (index, came) in came.into_iter().enumerate() {
+            match came {
+                Err(errors) => failed.extend(errors),
+                Ok(answered) => {
+                    privacy = privacy.max(answered.privacy);
+                    used = sum(used, answered.completion.usage);
+                    if Some(index) == taken {
+                        answer = Some(answered);
+                    } else if in_words && spoke(&index) {
+                        others.push(other(answered.completion));
+                    } else if let Some(ballot) = round.ballots.get(index).filter(|ballot| ballot.kind == "none") {
+                        let (name, why) = (ballot.provider.as_str(), ballot.lines.concat());
+                        failed.push(ProviderError::new(name, ProviderErrorKind::Garbled, why));
+                    }
+                }
+            }
+        }
+        self.rounds.lock().push(round);
+        *self.others.lock() = others;
+        let Some(answered) = answer else { return Err(failed) };
+        // All of them stand in the chat or the trace: what one of them drew on makes all of it as private.
+        let completion = Completion { usage: used, ..answered.completion };
+        Ok(Answered { completion, privacy, ..answered })
+    }
+}
+
+fn vote(mode: Mode, came: &Came) -> Vote {
+    match came {
+        Ok(answered) => Vote::of(&answered.completion, mode),
+        Err(errors) => Vote::None(errors.first().map_or_else(|| "it failed".to_string(), |error| error.text.clone())),
+    }
+}
+
+fn other(completion: Completion) -> Other {
+    let text = proposal::parse(&completion).map_or_else(|_| completion.text.clone(), |(text, _)| text);
+    Other { provider: completion.provider, model: completion.model, text, usage: completion.usage }
+}
+
+fn sum(known: Option<Usage>, more: Option<Usage>) -> Option<Usage> {
+    match (known, more) {
+        (Some(mut known), Some(more)) => {
+            known += more;
+            Some(known)
+        }
+        (known, more) => known.or(more),
+    }
+}
