@@ -44,6 +44,8 @@ pub struct Briefings<'a> {
     made: Mutex<HashMap<(Privacy, Lean), Briefing>>,
     /// What was left out as private for a reader elsewhere, until it is counted.
     left_out: Mutex<Option<BTreeSet<NodeId>>>,
+    /// The titles of what was left out only as the user wants to be asked about it, until that is told.
+    asks: Mutex<Vec<String>>,
     /// Whether what was sent though it is marked was counted.
     counted: std::sync::atomic::AtomicBool,
 }
@@ -51,9 +53,9 @@ pub struct Briefings<'a> {
 impl<'a> Briefings<'a> {
     /// Prepares the briefings of a turn.
     pub fn new(engine: &'a Engine, told: Told, now: jiff::civil::DateTime) -> Briefings<'a> {
-        let (made, left_out, counted) = (Mutex::default(), Mutex::default(), Default::default());
+        let (made, left_out, asks, counted) = Default::default();
         let identity = in_place(|| engine.identity());
-        Briefings { engine, told, identity, now, made, left_out, counted }
+        Briefings { engine, told, identity, now, made, left_out, asks, counted }
     }
 
     /// Returns what a reader may be told who may see texts up to a label, with fewer notes where these have to give way.
@@ -76,11 +78,15 @@ impl<'a> Briefings<'a> {
         made.entry((may_see, lean)).or_insert_with(make).clone()
     }
 
-    /// Counts what was left out for a reader elsewhere, once in a turn, as one would be sent the rest. Returns the titles
-    /// of what was left out only as the user wants to be asked about it.
-    pub fn count_left_out(&self) -> Vec<String> {
-        let Some(left_out) = self.left_out.lock().take() else { return Vec::new() };
-        in_place(|| self.count(left_out))
+    /// Counts what was left out for a reader elsewhere, once in a turn, as one would be sent the rest.
+    pub fn count_left_out(&self) {
+        let Some(left_out) = self.left_out.lock().take() else { return };
+        *self.asks.lock() = in_place(|| self.count(left_out));
+    }
+
+    /// Returns, once, the titles of what was left out only as the user wants to be asked about it.
+    pub fn take_asks(&self) -> Vec<String> {
+        std::mem::take(&mut self.asks.lock())
     }
 
     fn count(&self, mut left_out: BTreeSet<NodeId>) -> Vec<String> {

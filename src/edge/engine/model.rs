@@ -163,6 +163,9 @@ impl TurnModel<'_> {
         let watched = |locality: Locality| {
             let (made, warns) = self.unquoted(prompt(locality), locality);
             *warned.lock() = warns;
+            if locality == Locality::Remote {
+                self.briefings.count_left_out();
+            }
             *given.lock() = match locality {
                 Locality::Builtin => Privacy::Open,
                 Locality::Local | Locality::Remote => made.privacy,
@@ -232,7 +235,8 @@ impl Meter for TurnModel<'_> {
     ) -> Result<Box<dyn Metered + 'a>, String> {
         let call = self.engine.open_call(provider, prompt, &self.session, &self.behalf).await?;
         if provider.locality() == Locality::Remote {
-            let asks = self.briefings.count_left_out();
+            // Not before: whoever is not asked was given nothing.
+            let asks = self.briefings.take_asks();
             if prompt.privacy < Privacy::Private {
                 self.engine.tell_left_out(&self.session, &asks, self.names_private);
             }

@@ -136,7 +136,7 @@ const MISDEEDS: &[Misdeed] = {
         ("another shape", |_| Script::json(200, &json!({"embedding": "oops"})), Texts, &["no list of vectors"]),
         ("no number", |kind| answer(kind, &["[1,NaN]", "[1,2]"]), Texts, &["no list of vectors"]),
         ("nothing for a number", |kind| answer(kind, &["[1,null]", "[1,2]"]), Texts, &["no list of vectors"]),
-        ("too large a number", |kind| answer(kind, &["[1,1e39]", "[1,2]"]), Texts, &["what is no number"]),
+        ("too large a number", |kind| answer(kind, &["[1,1e39]", "[1,2]"]), Texts, &["no list of vectors"]),
         ("all zero", |kind| answer(kind, &["[0,0]", "[1,2]"]), Texts, &["all zero"]),
         ("empty vectors", |kind| answer(kind, &["[]", "[]"]), Texts, &["0 numbers"]),
         ("mixed dimensions", |kind| answer(kind, &["[1,2]", "[1,2,3]"]), Texts, &["vectors of 2 and 3 numbers"]),
