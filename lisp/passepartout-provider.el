@@ -139,7 +139,7 @@ has set the order, THEN is called without arguments."
     (name &key model tools prompt tokens usd)
   "Let NAME, a string, be a preset, and return NAME.
 A preset is chosen for a conversation, with `passepartout-preset' or
-/preset in a chat; it only takes away, and loosens no gate.  MODEL is a
+/preset in a chat; it loosens no gate.  MODEL is a
 list of providers, each \"PROVIDER\" or \"PROVIDER/MODEL\", to be asked
 in this order.  TOOLS is a list of names of tools, the only ones that are
 left; the symbol none leaves none.  PROMPT is a text that the model is
@@ -175,8 +175,9 @@ such as \"careful\", not %S" name))
                    (and usd (list :usd (if (integerp usd) (format "%d" usd)
                                          (format "%.6f" usd))))))
         (others (seq-remove (lambda (entry) (equal (car entry) name))
-                            passepartout-presets)))
-    (setq passepartout-presets (append others (list (cons name settings))))
+                            (default-value 'passepartout-presets))))
+    (set-default 'passepartout-presets
+                 (append others (list (cons name settings))))
     (when (passepartout-running-p)
       (passepartout-events-send-providers))
     name))
@@ -192,7 +193,7 @@ adds a prompt and a budget; it holds from the next question on."
   (interactive (list nil))
   (unless (bound-and-true-p passepartout-chat-mode)
     (user-error "A preset is that of a conversation; call this in a chat"))
-  (let ((buffer (current-buffer))
+  (let ((buffer (or (buffer-base-buffer) (current-buffer)))
         (session (passepartout-chat--session)))
     (if name
         (passepartout-provider--send-preset name session buffer)

@@ -1,7 +1,7 @@
 //! Presets: model, tools, prompt and budget under one name, as the user defined them in Org or in Lisp.
 //!
-//! A preset only takes away: tools from those that there are, tokens and dollars from what is allowed. What cannot be
-//! read as a whole cannot be chosen, so that no misspelt line leaves more than was meant.
+//! But for whom it asks a preset only takes away: tools from those that there are, tokens and dollars from what is
+//! allowed. What cannot be read as a whole cannot be chosen, so that no misspelt line leaves more than was meant.
 
 use crate::domain::money::Micros;
 use crate::domain::org::outline::Outline;

@@ -141,6 +141,8 @@ pub struct Route {
     pub left: Vec<(String, &'static str)>,
     /// What the user's own function had to do with the order, in words; `None` when it was not asked.
     pub own_choice: Option<String>,
+    /// Whether it chose: then its order is the order, whoever failed lately.
+    pub chosen: bool,
 }
 
 /// Says why a provider is not asked because of PP_MODEL.
@@ -177,7 +179,7 @@ pub fn route(asked: &Asked<'_>, candidates: &[Candidate<'_>], cascades: &Cascade
             Err(why) => left.push((name.clone(), why)),
         }
     }
-    Route { slot, rule, own, order, demoted, left, own_choice: None }
+    Route { slot, rule, own, order, demoted, left, own_choice: None, chosen: false }
 }
 
 impl Route {
@@ -208,8 +210,8 @@ impl Route {
         }
         let passed = self.order.iter().filter(|name| !order.contains(name));
         self.left.extend(passed.map(|name| (name.clone(), PASSED_OVER)));
-        self.demoted.retain(|name| order.contains(name));
-        self.order = order;
+        self.demoted.clear();
+        (self.order, self.chosen) = (order, true);
         self.own_choice = Some(format!("{CHOOSER} chose{beside}"));
     }
 

@@ -86,10 +86,35 @@ async fn a_conversation_under_a_preset_has_its_model_its_prompt_and_its_tools_al
     assert_eq!(by(&home.ask(&second, "red?").await.0).map(|(provider, _)| provider), Some("near"));
     let shown = second.inspect_next(crate::support::engine::ask("red?")).await.expect("it is shown");
     assert!(shown.provider == "near" && shown.text.contains("ANSWER IN ONE WORD."), "{}", shown.text);
+    let sent = second.inspect_last(&origin()).await.expect("it is shown");
+    for shown in [shown, sent] {
+        assert!(
+            shown.text.contains("\"model\":\"small\"") || shown.text.contains("\"model\": \"small\""),
+            "{}",
+            shown.text
+        );
+    }
     assert_eq!(second.preset_name(&origin().session).as_deref(), Some("terse"));
     home.ask(&second, "/preset none").await;
     assert_eq!(by(&home.ask(&second, "blue?").await.0).map(|(provider, _)| provider), Some("far"));
     second.close().await;
+}
+
+/// What no model can call is the user's own: a first contact, and going back.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_preset_of_few_tools_leaves_the_user_what_is_theirs() {
+    let home = Home::new(&[("home.org", NOTES)]);
+    set(&home, "presets.org", "* reader\n:PROPERTIES:\n:TOOLS: none\n:END:\n");
+    let server = FakeServer::start([says("Blue.")]);
+    let engine = home.served(&server, &["fake"], false).await;
+    home.ask(&engine, "/preset reader").await;
+    assert_eq!(home.ask(&engine, "blue?").await.0.report.ending, Ending::Parked);
+    let done = home.approve(&engine, &crate::support::engine::waiting(&engine)).await.expect("it is decided");
+    assert_eq!(done.report.ending, Ending::Answered, "{:?}", done.report.notice);
+    assert_eq!(server.requests().len(), 1);
+    let said = home.ask(&engine, "/undo").await.0.report.text;
+    assert!(!said.contains("may not use"), "{said}");
+    engine.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -131,12 +156,15 @@ async fn what_cannot_be_had_is_refused_with_what_there_is_and_what_went_closes_i
         assert_eq!(engine.preset_name(&origin().session), None);
     }
     // Whoever may ask may tighten; to take that back is a human's own.
-    engine.set_preset(&weak(), "terse").await.expect("it only takes away");
-    for name in ["none", "tight"] {
+    let refused = engine.set_preset(&weak(), "terse").await.expect_err("it says who is asked");
+    assert!(refused.contains("may not choose who is asked"), "{refused}");
+    engine.set_preset(&weak(), "tight").await.expect("it only takes away");
+    for name in ["none", "terse"] {
         let refused = engine.set_preset(&weak(), name).await.expect_err(name);
         assert!(refused.contains("may not take a preset back"), "{refused}");
     }
     assert!(engine.set_preset(&Origin { rights: Rights::NONE, ..origin() }, "terse").await.is_err());
+    engine.set_preset(&origin(), "terse").await.expect("a human's own channel may");
     insta::assert_snapshot!(home.ask(&engine, "/preset").await.0.report.text, @r"
     This conversation has the preset terse; /preset none takes it back.
     - away: mars

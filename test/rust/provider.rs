@@ -340,6 +340,12 @@ fn local_is_what_the_user_declared_and_only_this_machine_can_be() {
         for model in ["gpt-oss:120b-cloud", "kimi-k2:cloud", "X-CLOUD", "cloud "] {
             check(url, model, true, Locality::Remote);
         }
+        // Whoever confirmed the server for a model that runs there did not confirm it for one that it hands on.
+        let place = |model: &str| {
+            let config = ProviderConfig { model: model.into(), ..config(Dialect::Ollama, url) };
+            Served::new(config, &clients(timeouts(1, 1)), Limits::default(), vault()).expect("it is set up").url()
+        };
+        assert_eq!(place("kimi-k2:cloud"), format!("{}#kimi-k2:cloud", place("llama3")));
     }
     for url in [
         "http://example.org",

@@ -97,7 +97,8 @@ impl Gate for ToolsGate {
     }
 
     fn judge(&self, case: &Case<'_>) -> Verdict {
-        if case.tool.effect == Effect::Reply || self.tools.contains(case.tool.name) {
+        // What no model can call is an act of the user's own: a first contact, going back.
+        if !case.tool.offered || case.tool.effect == Effect::Reply || self.tools.contains(case.tool.name) {
             return Verdict::pass();
         }
         let list: Vec<&str> = self.tools.iter().map(String::as_str).collect();

@@ -2,7 +2,7 @@
 
 use crate::domain::id::SessionId;
 use crate::domain::label::{Labels, Privacy};
-use crate::domain::port::{Locality, Message, Prompt};
+use crate::domain::port::{Locality, Message, Profile, Prompt};
 use crate::domain::preset::Preset;
 use crate::domain::route::{Asked, Ground};
 use crate::domain::signal::{Origin, Role, Source};
@@ -66,9 +66,9 @@ pub struct Inspected {
 
 impl Engine {
     /// Keeps a prompt that is about to be sent, for the user to look at.
-    pub(super) fn keep_sent(&self, session: &SessionId, provider: &str, prompt: &Prompt) {
+    pub(super) fn keep_sent(&self, session: &SessionId, provider: &dyn Profile, prompt: &Prompt) {
         // Of what is played from a cassette nothing is sent.
-        let Some(provider) = self.provider_config(provider) else { return };
+        let Some(provider) = self.config_of(provider) else { return };
         let (session, at) = (session.clone(), self.clock.now());
         let mut all = self.sent_last.lock();
         all.truncate(KEPT - 1);
@@ -120,7 +120,7 @@ impl Engine {
             "no model would be sent this: none is set up, or the conversation or the heading at point is private",
         )?;
         let locality = provider.locality();
-        let config = self.provider_config(provider.name());
+        let config = self.config_of(provider);
         let config = config.ok_or("nothing would be sent: answers are played from a cassette")?;
         let engine = self.clone();
         let prompt = aside(move || engine.next_prompt(ask, privacy, locality, preset.as_ref(), forks)).await;
@@ -184,9 +184,11 @@ impl Engine {
         }
     }
 
-    fn provider_config(&self, name: &str) -> Option<ProviderConfig> {
-        self.places_of(&[name.to_string()]).into_iter().find_map(|place| match place {
-            Place::Asked(config) => Some(config),
+    /// Returns the settings of a provider, with the model that it asks.
+    fn config_of(&self, provider: &dyn Profile) -> Option<ProviderConfig> {
+        let place = self.places_of(&[provider.name().to_string()]).into_iter().next();
+        place.and_then(|place| match place {
+            Place::Asked(config) => Some(ProviderConfig { model: provider.model().to_string(), ..config }),
             Place::Replay { .. } | Place::Recall | Place::Left { .. } => None,
         })
     }

@@ -241,7 +241,7 @@ impl Meter for TurnModel<'_> {
                 self.engine.tell_left_out(&self.session, &asks, self.names_private);
             }
         }
-        self.engine.keep_sent(&self.session, provider.name(), prompt);
+        self.engine.keep_sent(&self.session, provider, prompt);
         Ok(Box::new(call))
     }
 }
@@ -362,6 +362,7 @@ impl Engine {
         unknown.iter().for_each(|why| self.say(LogLevel::Warning, why));
         // What made them fail may be mended.
         self.standing.forget();
+        self.lists.forget();
         self.set_up_cascade();
         self.provider_names().0
     }

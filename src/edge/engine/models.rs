@@ -46,6 +46,11 @@ impl Lists {
         (!age.is_negative() && age < FRESH).then_some(kept)
     }
 
+    /// Forgets all: what made one fail may be mended.
+    pub(super) fn forget(&self) {
+        self.0.lock().clear();
+    }
+
     fn keep(&self, contact: String, kept: Kept) {
         let mut lists = self.0.lock();
         if lists.len() >= MOST {

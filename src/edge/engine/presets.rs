@@ -1,8 +1,8 @@
 //! Which preset a conversation has: chosen by its human, kept by its name in the store, read anew with each turn.
 //!
-//! A preset only takes away, so every channel that may ask for something may choose the first one of a conversation; to
-//! change it or to take it back would give something again, and is a human's own. One that was chosen and cannot be had
-//! any more closes its conversation, until it is mended or taken back.
+//! A preset without a model only takes away, so every channel that may ask for something may choose the first one of a
+//! conversation; to change it or to take it back would give something again, and is a human's own, as is whom one asks.
+//! One that was chosen and cannot be had any more closes its conversation, until it is mended or taken back.
 
 use crate::domain::id::SessionId;
 use crate::domain::inert::exact;
@@ -102,6 +102,10 @@ impl Engine {
         if now.is_some() && now != wanted && !origin.rights.approve {
             let way_out = "do it in Emacs, or in a terminal that the agent did not start";
             return Err(format!("this channel may not take a preset back, as that gives something again; {way_out}"));
+        }
+        if preset.as_ref().is_some_and(|preset| !preset.order.is_empty()) && !origin.rights.approve {
+            let way_out = "do it in Emacs, or in a terminal that the agent did not start";
+            return Err(format!("this channel may not choose who is asked, as that preset does; {way_out}"));
         }
         if let Some(preset) = &preset {
             // What names nobody who can be asked is said now, and not when something is asked.

@@ -40,28 +40,30 @@ impl TurnModel<'_> {
         sink: Sink<'_>,
     ) -> Result<Answered, ModelFailure> {
         self.others.lock().clear();
-        let (singles, rest) = cascade.apart(together.count);
-        if singles.len() < 2 {
-            self.tell_alone("no second model is set up that may be asked");
-            return self.ask_one(cascade, known, prompt, sink).await;
-        }
-        // Before anybody is sent anything: whom a human must confirm, and what all of them may cost.
-        let mut wanted: Vec<(&dyn Profile, Prompt)> = Vec::new();
-        for single in &singles {
-            let Some(provider) = single.in_order().into_iter().next() else { continue };
+        // Before anybody is sent anything: who may be asked at all, whom a human must confirm, and what all may cost.
+        let mut prompts: Vec<Prompt> = Vec::new();
+        let (singles, rest) = cascade.apart(together.count, &mut |single| {
+            let Some(provider) = single.in_order().into_iter().next() else { return Ok(false) };
             let (prompt, _) = self.unquoted(prompt(provider.locality()), provider.locality());
             let permits =
                 |provider: &dyn Profile, prompt: &Prompt| self.permit(known, provider, prompt, self.counted(prompt));
             match single.foresee(&prompt, &permits) {
-                Ok(()) => wanted.push((provider, prompt)),
+                Ok(()) => prompts.push(prompt),
                 Err(Shut::Confirm) => {
                     let (provider, url) = (provider.name().to_string(), provider.url());
                     return Err(ModelFailure::Confirm { provider, url, prompt: Box::new(prompt) });
                 }
-                // It says so itself when it is asked.
-                Err(Shut::Skip(_)) => {}
+                // It says so itself when it is asked, behind the others.
+                Err(Shut::Skip(_)) => return Ok(false),
             }
+            Ok(true)
+        })?;
+        if singles.len() < 2 {
+            self.tell_alone("no second model is set up that may be asked");
+            return self.ask_one(cascade, known, prompt, sink).await;
         }
+        let first = singles.iter().filter_map(|single| single.providers().next());
+        let wanted: Vec<(&dyn Profile, Prompt)> = first.zip(prompts).collect();
         if let Err(why) = self.engine.affords_all(&wanted, &self.session, &self.behalf) {
             self.tell_alone(&why);
             return self.ask_one(cascade, known, prompt, sink).await;
@@ -125,7 +127,9 @@ impl TurnModel<'_> {
                     "it was not done after {seconds} seconds; passepartout-consensus-timeout says how long several \
                      models are waited for"
                 );
-                Err(failed(ProviderErrorKind::Timeout, text))
+                let failed = failed(ProviderErrorKind::Timeout, text);
+                failed.iter().for_each(|error| single.note_failed(error));
+                Err(failed)
             }
         };
         (index, came)

@@ -3,8 +3,8 @@
 
 use crate::domain::label::Privacy;
 use crate::domain::port::{
-    Completion, Locality, LogLevel, ModelFailure, Profile, Prompt, Provider, ProviderError, ProviderErrorKind, Sink,
-    Streamed,
+    Charge, Completion, Locality, LogLevel, ModelFailure, Profile, Prompt, Provider, ProviderError, ProviderErrorKind,
+    Sink, Streamed,
 };
 use crate::domain::route::{Asked, Candidate, Cascades, Route, route};
 use crate::domain::standing::{Standing, Standings};
@@ -99,6 +99,8 @@ pub struct Cascade {
     left: Vec<ProviderError>,
     cascades: Cascades,
     memory: Option<Arc<Memory>>,
+    /// Whether the order stays, whoever failed lately.
+    in_this_order: bool,
 }
 
 /// A prompt together with the provider that may have it, and its call. Only [`admit`] makes one, and only it can be sent.
@@ -165,7 +167,8 @@ impl Admitted<'_> {
         let sent = AssertUnwindSafe(self.provider.complete(self.prompt, sink)).catch_unwind().await;
         let result = sent.unwrap_or_else(|_| {
             let text = "it broke inside on this request; the log says where".to_string();
-            Err(ProviderError::new(self.provider.name(), ProviderErrorKind::Garbled, text))
+            let error = ProviderError::new(self.provider.name(), ProviderErrorKind::Garbled, text);
+            Err(ProviderError { charge: Charge::Perhaps, ..error })
         });
         if let Some(call) = self.call {
             call.close(&result).await;
@@ -179,7 +182,13 @@ impl Cascade {
     /// they are told when nobody else answers.
     pub fn new(providers: Vec<Arc<dyn Provider>>, left: Vec<ProviderError>) -> Self {
         let usual = providers.iter().map(|provider| provider.name().to_string()).collect();
-        Cascade { providers, left, cascades: Cascades { usual, ..Cascades::default() }, memory: None }
+        Cascade {
+            providers,
+            left,
+            cascades: Cascades { usual, ..Cascades::default() },
+            memory: None,
+            in_this_order: false,
+        }
     }
 
     /// Gives slots their own.
@@ -211,7 +220,8 @@ impl Cascade {
         let (names, _) = self.cascades.of(route.slot);
         let left = self.left.iter().filter(|error| names.contains(&error.provider)).cloned();
         let left = left.chain(route.refused()).collect();
-        Cascade { providers, left, ..self.clone() }
+        // Who chose knew who had failed lately: that order stays.
+        Cascade { providers, left, in_this_order: route.chosen, ..self.clone() }
     }
 
     /// Lets it remember who failed; whoever it does not hold is forgotten.
@@ -238,27 +248,45 @@ impl Cascade {
 
     fn ordered(&self) -> Vec<&dyn Provider> {
         let providers = self.providers.iter().map(|provider| &**provider);
-        let Some(memory) = &self.memory else { return providers.collect() };
+        let Some(memory) = self.memory.as_ref().filter(|_| !self.in_this_order) else { return providers.collect() };
         let builtin = |provider: &&dyn Provider| provider.locality() == Locality::Builtin;
         let (standings, now) = (memory.standings.lock(), memory.clock.now());
         standings.ordered(providers, |provider| provider.name(), builtin, now)
     }
 
-    /// Returns each of the first `count` models alone, in the order in which they are asked now, and all others together.
-    /// The built-in provider is no model.
-    pub fn apart(&self, count: usize) -> (Vec<Cascade>, Cascade) {
+    /// Returns each of the first `count` models alone that `takes` takes, in the order in which they are asked now, and
+    /// all others together. The built-in provider is no model.
+    ///
+    /// # Errors
+    /// Those of `takes`.
+    pub fn apart<E>(
+        &self,
+        count: usize,
+        takes: &mut dyn FnMut(&Cascade) -> Result<bool, E>,
+    ) -> Result<(Vec<Cascade>, Cascade), E> {
         let ordered: Vec<String> = self.ordered().iter().map(|provider| provider.name().to_string()).collect();
         let named = |name: &String| self.providers.iter().find(|provider| provider.name() == name).cloned();
         let (mut singles, mut others) = (Vec::new(), Vec::new());
         for provider in ordered.iter().filter_map(named) {
-            match provider.locality() {
-                Locality::Local | Locality::Remote if singles.len() < count => {
-                    singles.push(Cascade { providers: vec![provider], left: Vec::new(), ..self.clone() });
-                }
-                Locality::Builtin | Locality::Local | Locality::Remote => others.push(provider),
+            let single = Cascade { providers: vec![provider.clone()], left: Vec::new(), ..self.clone() };
+            let taken = match provider.locality() {
+                Locality::Local | Locality::Remote => singles.len() < count && takes(&single)?,
+                Locality::Builtin => false,
+            };
+            if taken {
+                singles.push(single);
+            } else {
+                others.push(provider);
             }
         }
-        (singles, Cascade { providers: others, ..self.clone() })
+        Ok((singles, Cascade { providers: others, ..self.clone() }))
+    }
+
+    /// Notes that a provider failed, as asking it would have.
+    pub fn note_failed(&self, error: &ProviderError) {
+        if let Some(memory) = &self.memory {
+            memory.failed(error);
+        }
     }
 
     /// Adds what is told when nobody answers.

@@ -4,7 +4,7 @@ use crate::domain::label::Privacy;
 use crate::domain::port::{
     Charge, Completion, Locality, Message, Profile, Prompt, Provider, ProviderError, ProviderErrorKind, Sink, Streamed,
 };
-use crate::edge::provider::config::{Address, ConfigError, Kind, ProviderConfig};
+use crate::edge::provider::config::{Address, ConfigError, Kind, ProviderConfig, is_forwarded};
 use crate::edge::provider::deck::Deck;
 use crate::edge::provider::fault::{Failed, Teller};
 use crate::edge::provider::http::{Clients, Limits, Timeouts};
@@ -245,7 +245,11 @@ impl Profile for Served {
     }
 
     fn url(&self) -> String {
-        self.address.shown()
+        // A server here that hands a model on to a cloud is confirmed for that model, whatever else it was confirmed for.
+        match is_forwarded(&self.config.model) {
+            true => format!("{}#{}", self.address.shown(), self.config.model),
+            false => self.address.shown(),
+        }
     }
 }
 

@@ -336,7 +336,7 @@ async fn caps_are_for_all_of_them_together() {
     let prices = "| provider | model | from | in | cached | out |\n| * | m | 2026-01-01 | 3 | 0.30 | 15 |\n";
     // One call is estimated at six cents and something for the prompt.
     for (cap, rounds, calls, ending) in
-        [("9.00", 1, 3, Ending::Answered), ("0.12", 0, 1, Ending::Answered), ("0.01", 1, 0, Ending::Failed)]
+        [("9.00", 1, 3, Ending::Answered), ("0.12", 0, 1, Ending::Answered), ("0.01", 0, 0, Ending::Failed)]
     {
         let home = Home::new(&[]);
         let folder = home.config().settings;
@@ -358,6 +358,30 @@ async fn caps_are_for_all_of_them_together() {
         let told = if calls == 0 { 3 } else { 1 - rounds };
         assert_eq!(notice.matches("the cap of this day").count(), told, "{cap}: {notice}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_may_not_be_asked_takes_no_place() {
+    let home = Home::new(&[("notes.org", NOTES)]);
+    let servers = servers([vec![], vec![says("From two.")], vec![says("From three.")]]);
+    let named = [("one", &servers[0], false), ("two", &servers[1], true), ("three", &servers[2], true)];
+    let settings = home.config().settings;
+    std::fs::create_dir_all(&settings).expect("the settings' folder");
+    let price = "| provider | model | from | in | cached | out |\n| one | m | 2026-01-01 | 3000 | 30 | 15000 |\n";
+    std::fs::write(settings.join("prices.org"), price).expect("it is written");
+    let engine = home
+        .engine_with(|config| {
+            let variables = [("DAY_BUDGET_USD".to_string(), "0.01".to_string())].into();
+            config.caps = Config::read(&passepartout::edge::config::Surroundings { variables }).caps;
+            provide(config, &named, &["one", "two", "three"]);
+        })
+        .await;
+    home.read(&engine).await;
+    let (done, _) = home.ask(&engine, "/consensus 2 how old is the boiler?").await;
+    assert_eq!(by(&done), Some("two"), "{:?}", done.report.notice);
+    let asked: Vec<usize> = servers.iter().map(|server| server.requests().len()).collect();
+    assert_eq!(asked, [0, 1, 1]);
+    engine.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
