@@ -7,6 +7,7 @@ use crate::domain::id::FactsHash;
 use crate::domain::label::Privacy;
 use crate::domain::policy::mandate::Mandate;
 use crate::domain::undo::Image;
+use std::collections::BTreeMap;
 
 /// Everything that was found out about one action. `Default` is "nothing was found out",
 /// which gates treat as unknown, never as harmless.
@@ -159,6 +160,8 @@ pub struct ScriptFact {
     pub commands: Vec<CommandFact>,
     /// Every redirection.
     pub redirects: Vec<RedirectFact>,
+    /// Of the pipelines of substitutions, the pipeline and the stage of the command that they stand in.
+    pub around: BTreeMap<usize, (usize, usize)>,
     /// Names of the functions that it defines.
     pub functions: Vec<String>,
     /// Whether something is left running in the background.

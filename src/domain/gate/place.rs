@@ -9,7 +9,7 @@ mod guarded;
 mod secret;
 mod tables;
 
-pub use glob::matches;
+pub use glob::{matches, may_match};
 pub use guarded::guarded;
 pub use secret::{kept_by_a_program, lies_as_in_a_home, pattern_may_be_secret, secret, secret_name};
 
@@ -63,7 +63,7 @@ pub fn leads_to_homes(path: &str, pattern: bool, scope: &Scope) -> bool {
     let asked = parts(path);
     let above = |root: &str| {
         let pairs =
-            || asked.iter().zip(parts(root)).all(|(part, name)| *part == name || pattern && matches(part, &name));
+            || asked.iter().zip(parts(root)).all(|(part, name)| *part == name || pattern && may_match(part, &name));
         !root.is_empty() && pairs()
     };
     let roots = ["/home", "/root", "/Users", scope.home.as_str()].into_iter();

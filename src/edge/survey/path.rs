@@ -242,7 +242,7 @@ fn home(text: &str, scope: &Scope) -> String {
 }
 
 /// Returns another user's home, as the system's list of users says.
-fn home_of(user: &str) -> Option<String> {
+pub(super) fn home_of(user: &str) -> Option<String> {
     let users = std::fs::read_to_string("/etc/passwd").ok()?;
     users.lines().find_map(|line| {
         let fields: Vec<&str> = line.split(':').collect();

@@ -121,7 +121,7 @@ fn matches_option(roads: &Roads, word: &Word, folders: &[PathBuf]) -> bool {
         let names = roads.names(folder);
         names.iter().any(|Entry { name, .. }| {
             let name = name.to_string_lossy();
-            name.starts_with('-') && place::matches(first, &name)
+            name.starts_with('-') && place::may_match(first, &name)
         })
     })
 }
@@ -149,7 +149,7 @@ fn matching(roads: &Roads, value: &str, folders: &[PathBuf], scope: &Scope, look
         for Entry { name, plain } in names.iter() {
             let text = name.to_string_lossy();
             let hidden = text.starts_with('.') && !pattern.starts_with('.');
-            if hidden || found.len() >= 8 || !place::matches(pattern, &text) {
+            if hidden || found.len() >= 8 || !place::may_match(pattern, &text) {
                 continue;
             }
             // Of what is no link, only the folder must be followed, and that once.

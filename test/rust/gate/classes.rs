@@ -37,7 +37,7 @@ fn what_is_found_or_bound_is_read_without_a_question() {
         "sed -n \"$((2 + 3))p\" README.md",
         "set -euo pipefail\nls | wc -l",
         "find . -name '*.json' -exec cat {} +",
-        "find . -name '*.rs' | xargs rg -l TODO",
+        "find . -name '*.rs' -print0 | xargs -0 rg -l TODO",
         "GIT_PAGER=cat git log -1",
         "git -c color.ui=never -c core.pager=cat log -3",
         "git config user.email",

@@ -154,17 +154,44 @@ fn what_is_found_or_handed_on_is_no_option() {
         "less $(ls)",
         "sort $(ls -R)",
         "ls | xargs kubectl get pods",
+        // A name of `find` is cut at a blank, and behind that may stand a dash.
+        "find . -name '*.rs' | xargs sed -n 1p",
+        "sed -n 1p $(find . -name '*.rs')",
+        "find . | xargs -d / sed -n 1p README.md",
+        "find . | xargs -0 sed -n 1p",
+        "find . -print0 | xargs -0 -d / sed -n 1p",
+        "find . -print0 | grep -v x | xargs -0 sed -n 1p",
+        "find . -name '*.rs' | head -3 | xargs rg TODO",
+        // What stands in its place is no name there, but what the program is told to do.
+        "find e -type f -exec sed -n {} README.md ';'",
+        "find e -type f | xargs -I{} sed -n {} README.md",
+        "find e -type f -print0 | xargs -0 -I{} sed -n {} README.md",
+        "find e -type f -exec sed -n -e {} README.md ';'",
+        "find e -type f -exec sed -n '1{}' README.md ';'",
+        "find e -type f -exec timeout 5 sed -n {} README.md ';'",
+        "find e -type f -exec sed -n 1p -{} ';'",
+        // In a substitution it is handed what the command around it is.
+        "echo -i | echo $(xargs sed -n 1p README.md)",
+        "{ echo $(xargs sed -n 1p README.md); } < list",
+        "echo -i | { x=$(xargs sed -n 1p README.md); }",
+        "echo -i | echo $(echo $(xargs sed -n 1p README.md))",
+        "echo -i | cat <(xargs sed -n 1p README.md)",
+        "cat x | echo $(tclsh --version)",
     ]);
     passes(&[
-        "find . -name '*.rs' | xargs sed -n 1p",
+        "find . -name '*.rs' -print0 | xargs -0 sed -n 1p",
+        "find . -name '*.rs' -exec sed -n 1p {} ';'",
+        "find . -name '*.rs' -exec awk 'NR == 1 {print}' {} ';'",
+        "find . -name '*.rs' | xargs -I{} head -1 {}",
+        "echo $(tclsh --version)",
+        "ls | xargs rg TODO --",
+        "find . -name '*.rs' | xargs rg TODO --",
         "find . -name '*.rs' -exec sed -n 1p {} +",
-        "find . -name '*.rs' | head -3 | xargs rg TODO",
         "sort -- $(ls)",
         "cut -d / -f 2 README.md",
         "cut -d/ -f 2 README.md",
         "awk -F/ '{print $1}' README.md",
         "grep -c / README.md",
-        "sed -n 1p $(find . -name '*.rs')",
         "which -a ls | xargs file",
         "git ls-files | xargs wc -l",
         "ls | xargs head -1",
@@ -317,8 +344,21 @@ fn where_a_script_went_decides_what_it_reads() {
         "cd src || cat ../documents/letter.txt".to_string(),
         "cd nowhere\ncat ../documents/letter.txt".to_string(),
         "cd src & cat ../documents/letter.txt".to_string(),
+        "pushd src && cd deep && popd && cat ../documents/letter.txt".to_string(),
+        "cat ~+/../documents/letter.txt".to_string(),
+        "cd src && cat ~-/../documents/letter.txt".to_string(),
+        "pushd src && cat ~1/../documents/letter.txt".to_string(),
+        "cat < ~+/../documents/letter.txt".to_string(),
+        "grep -r x ~+/..".to_string(),
+        "x=~+/../documents/letter.txt; cat $x".to_string(),
+        "cat ~nobody-here/documents/letter.txt".to_string(),
         // What lies above homes, and patterns that match them.
         "grep -r dear /".to_string(),
+        "grep --rec dear /".to_string(),
+        "grep --dir=recurse dear /".to_string(),
+        "grep --deref dear /".to_string(),
+        "cat /[[:lower:]]ome/ada/documents/letter.txt".to_string(),
+        "cat /[a[:lower:]x]ome/ada/documents/letter.txt".to_string(),
         "rg dear /home".to_string(),
         format!("grep -r dear {home}/.."),
         "cd / && grep -r dear".to_string(),
@@ -372,6 +412,18 @@ const SUB: &[&str] = &[
     "for d in src sub; do git -C \"$d\" status; done",
 ];
 
+/// Ways to a folder in a folder.
+const DEEP: &[&str] = &[
+    "cd src; cd deep; git status",
+    "(cd src; cd deep; git status) | head",
+    "{ cd src; cd deep; git status; } 2>/dev/null",
+    "for d in src; do cd $d; cd deep; git status; done | head",
+    "for d in src deep; do cd $d; git status; done",
+    "cd src; x=$(git -C deep status); echo \"$x\"",
+    "cd src; echo $(git -C deep status)",
+    "{ cd src; x=$(git -C deep status); } | head",
+];
+
 #[test]
 fn where_a_program_goes_is_known_beforehand_or_asks() {
     passes(&["for d in src docs; do git -C \"$d\" log -1; done"]);
@@ -393,6 +445,22 @@ fn a_view_of_a_database_may_start_a_program() {
     check(&world, "shell", "command", "pass", &queries);
     std::fs::write(file(""), "SQLite format 3\0 CREATE TABLE t(a)").unwrap();
     check(&world, "shell", "command", "pass", &queries);
+    // Which database it is must be known.
+    let open = [
+        "sqlite3 file:x.db 'select * from v'",
+        "sqlite3 'file:x.db?mode=ro' 'select 1'",
+        "sqlite3 *.db 'select * from v'",
+        "sqlite3 $(find . -name x.db) 'select 1'",
+    ];
+    check(&world, "shell", "command", "ask", &open);
+    for text in ["CREATE/**/VIEW v AS SELECT 1", "create\tview v as select 1"] {
+        std::fs::write(file(""), text).unwrap();
+        check(&world, "shell", "command", "ask", &queries);
+    }
+    for bytes in [u16::to_le_bytes, u16::to_be_bytes] {
+        std::fs::write(file(""), "CREATE VIEW".encode_utf16().flat_map(bytes).collect::<Vec<u8>>()).unwrap();
+        check(&world, "shell", "command", "ask", &queries);
+    }
     for end in ["", "-wal", "-journal"] {
         std::fs::write(file(end), "CREATE VIEW v AS SELECT edit('a', './x')").unwrap();
         check(&world, "shell", "command", "ask", &queries);
@@ -447,22 +515,53 @@ fn settings_of_a_project_are_what_a_program_carries_out() {
         ("mix.exs", "", &["mix --help"]),
         ("global.json", "{\"sdk\": {\"paths\": [\".dotnet\"]}}", &["dotnet --version", "dotnet --info"]),
         (".mvn/jvm.config", "-javaagent:x.jar\n", &["mvn -v"]),
+        (
+            ".cargo/config.toml",
+            "[build]\nrustc-wrapper = \"./x\"\n",
+            &["timeout -k 5 -s 9 50 nice -n 5 stdbuf -o L cargo tree"],
+        ),
         ("sub/config", "[core]\nfsmonitor = ./x\n", SUB),
+        ("src/deep/config", "[core]\nfsmonitor = ./x\n", DEEP),
     ];
     for (file, text, commands) in cases {
         let world = World::new();
         let project = std::path::Path::new(&world.scope.project);
-        for (name, text) in
-            [("sub/HEAD", "ref: refs/heads/main\n"), ("sub/objects/info", ""), ("sub/config", "[core]\n")]
-        {
-            std::fs::create_dir_all(project.join(name).parent().unwrap()).unwrap();
-            std::fs::write(project.join(name), text).unwrap();
+        for (name, text) in [("HEAD", "ref: refs/heads/main\n"), ("objects/info", ""), ("config", "[core]\n")] {
+            for folder in ["sub", "src/deep"].map(|folder| project.join(folder)) {
+                std::fs::create_dir_all(folder.join(name).parent().unwrap()).unwrap();
+                std::fs::write(folder.join(name), text).unwrap();
+            }
         }
         check(&world, "shell", "command", "pass", commands);
         std::fs::create_dir_all(project.join(file).parent().unwrap()).unwrap();
         std::fs::write(project.join(file), text).unwrap();
         check(&world, "shell", "command", "ask", commands);
     }
+}
+
+#[test]
+fn the_name_of_a_program_among_other_words_starts_none() {
+    let world = World::new();
+    let project = std::path::Path::new(&world.scope.project);
+    for (name, text) in [
+        ("conftest.py", ""),
+        ("node_modules/jest/package.json", "{}"),
+        ("node_modules/webpack/package.json", "{}"),
+        (".hg/hgrc", "[paths]\ndefault = ssh://a.example/tool/diff\n"),
+    ] {
+        std::fs::create_dir_all(project.join(name).parent().unwrap()).unwrap();
+        std::fs::write(project.join(name), text).unwrap();
+    }
+    let fine = [
+        "rg jest src",
+        "ls node_modules/jest",
+        "grep -n webpack package.json",
+        "grep -n pytest README.md",
+        "git log -- pytest",
+        "hg status",
+    ];
+    check(&world, "shell", "command", "pass", &fine);
+    check(&world, "shell", "command", "ask", &["jest --version", "nice pytest --version"]);
 }
 
 #[test]

@@ -41,6 +41,40 @@ pub fn matches(pattern: &str, text: &str) -> bool {
     }
 }
 
+/// As [`matches`], of a pattern that could reach what is not to be read: where it names a class of characters, which is not
+/// looked up, its sets hold every one.
+pub fn may_match(pattern: &str, text: &str) -> bool {
+    if !["[:", "[.", "[="].iter().any(|class| pattern.contains(class)) {
+        return matches(pattern, text);
+    }
+    let (mut wide, mut rest) = (String::with_capacity(pattern.len()), pattern);
+    while let Some((before, inner)) = rest.split_once('[') {
+        let Some(behind) = behind_set(inner) else { return true };
+        wide.push_str(before);
+        wide.push('?');
+        rest = behind;
+    }
+    wide.push_str(rest);
+    matches(&wide, text)
+}
+
+/// Returns what stands behind a set that was opened before `inner`; `None` when nothing closes it.
+fn behind_set(inner: &str) -> Option<&str> {
+    let mut left = inner.strip_prefix(['!', '^']).unwrap_or(inner);
+    left = left.strip_prefix(']').unwrap_or(left);
+    loop {
+        let mark = left.strip_prefix('[').and_then(|rest| rest.chars().next()).filter(|c| matches!(c, ':' | '.' | '='));
+        let next = left.chars().next()?;
+        left = match mark {
+            Some(mark) => left.get(2..)?.split_once(&format!("{mark}]")).map(|(_, behind)| behind)?,
+            None => left.get(next.len_utf8()..)?,
+        };
+        if mark.is_none() && next == ']' {
+            return Some(left);
+        }
+    }
+}
+
 /// Returns where the pattern goes on when the set that was opened before `inner` holds the character.
 fn set(inner: &str, c: char) -> Option<&str> {
     let mut left = inner;

@@ -1,7 +1,7 @@
 //! Which paths name secrets: by the place they lie in, or by their name alone.
 
 use super::copies::{self, in_any_form};
-use super::glob::{Patterns, matches};
+use super::glob::{Patterns, matches, may_match};
 use super::is_below;
 use super::tables::{CERTIFICATES, COMMON_NAMES, OPEN_NAMES, SECRET_HOME, SECRET_NAMES, SECRET_SYSTEM};
 use crate::domain::scope::Scope;
@@ -194,7 +194,7 @@ pub fn pattern_may_be_secret(pattern: &str) -> bool {
             return secret_name(&format!("x.{ending}")).is_some() || secret_name(&format!(".{ending}")).is_some();
         }
         // A bare `*` skips hidden files in a shell; `*.txt` names no secret of the list.
-        special && part != "*" && part != "**" && samples.iter().any(|sample| matches(part, sample))
+        special && part != "*" && part != "**" && samples.iter().any(|sample| may_match(part, sample))
     })
 }
 

@@ -33,7 +33,7 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 use unwrap::Inner;
 
-pub use moves::{Move, moves};
+pub use moves::{Move, moves, started};
 pub use programs::prepare;
 pub use runs::{Runs, runs};
 pub use tables::is_name;
@@ -168,8 +168,10 @@ struct Given<'a> {
     command: &'a CommandFact,
     /// What is found out of the command once.
     once: &'a OfCommand,
-    /// Whether arguments that are not known are added behind those that are.
+    /// Whether arguments that are not known are added to those that are.
     appended: bool,
+    /// The text in whose place they are put; `None` when they are put behind all others.
+    slot: Option<&'a str>,
 }
 
 impl<'a> Look<'a> {
@@ -222,12 +224,12 @@ impl Look<'_> {
             return;
         }
         let once = OfCommand::default();
-        self.argv(&command.words, Given { command, once: &once, appended: false }, concerns);
+        self.argv(&command.words, Given { command, once: &once, appended: false, slot: None }, concerns);
     }
 
     /// Judges one argument vector and all that it would run in turn.
-    fn argv(&self, words: &[Word], given: Given<'_>, concerns: &mut Vec<Concern>) {
-        let mut stack: Vec<(&[Word], Given<'_>, usize)> = vec![(words, given, 0)];
+    fn argv<'a>(&self, words: &'a [Word], given: Given<'a>, concerns: &mut Vec<Concern>) {
+        let mut stack: Vec<(&'a [Word], Given<'a>, usize)> = vec![(words, given, 0)];
         while let Some((words, given, depth)) = stack.pop() {
             if depth > MAX_WRAPPERS {
                 concerns.push(effect(Harm::Unknown, "Too many programs start one another."));
@@ -244,8 +246,9 @@ impl Look<'_> {
                     }
                     for inner in unwrapped.inner {
                         match inner {
-                            Inner::Argv { words, appended } => {
-                                let given = Given { appended: given.appended || appended, ..given };
+                            Inner::Argv { words, appended, slot } => {
+                                let slot = slot.or(given.slot);
+                                let given = Given { appended: given.appended || appended, slot, ..given };
                                 stack.push((words, given, depth + 1));
                             }
                             Inner::Script(text) => self.inner_script(&text, concerns),
@@ -339,8 +342,20 @@ impl Look<'_> {
                 format!("“{}” is a program of its own making, not the system's.", clip(spelt)),
             )],
             Some(name) if self.shadows(name) || tells() => Vec::new(),
-            Some(name) => programs::judge(name, &self.with_names(name, words, given.command), self.added(given)),
+            Some(name) => {
+                // Behind what ends the options, names are none.
+                let ends = given.slot.is_none() && programs::ends_options(name, args);
+                let added = match self.added(given) {
+                    Added::Names if ends => Added::Operands,
+                    added => added,
+                };
+                programs::judge(name, &self.with_names(name, words, given.command), added)
+            }
         };
+        if let Some(slot) = given.slot.filter(|slot| programs::is_told(name, words, slot)) {
+            let why = format!("What “{name}” is told to do in place of “{}” is known only at run time.", clip(slot));
+            concerns.push(effect(Harm::Unknown, why));
+        }
         let shows = if name == "git" { git::prints(args) } else { shows_content(name, args) };
         let consumes = (shows && !catalogue::PACKERS.contains(&name)) || connects || tables::COPIES.contains(&name);
         self.arguments(name, words, given, consumes, concerns);
@@ -519,19 +534,22 @@ fn shows_content(name: &str, args: &[Word]) -> bool {
 
 /// Whether a program reads all that lies below a folder that it is given.
 fn walks_folders(name: &str, words: &[Word]) -> bool {
-    let option = |letters: &[char], long: &str| {
+    let option = |letters: &[char], long: &[&str]| {
         words.iter().filter_map(|word| value(Some(word))).any(|text| match text.strip_prefix("--") {
-            Some(name) => !name.is_empty() && (long.starts_with(name) || name.contains("recursive")),
+            Some(name) => {
+                let name = name.split('=').next().unwrap_or(name);
+                !name.is_empty() && long.iter().any(|long| long.starts_with(name))
+            }
             None => text.strip_prefix('-').is_some_and(|rest| rest.contains(letters)),
         })
     };
     match name {
         "rg" | "ripgrep" | "ag" | "tokei" | "scc" | "cloc" | "yamllint" | "exiftool" => true,
         "grep" | "egrep" | "fgrep" | "zgrep" | "bzgrep" | "xzgrep" | "zegrep" | "zfgrep" => {
-            option(&['r', 'R', 'd'], "directories=recurse")
+            option(&['r', 'R', 'd'], &["recursive", "dereference-recursive", "directories"])
         }
-        "diff" | "colordiff" | "zdiff" => option(&['r'], "recursive"),
-        "md5deep" => option(&['r'], ""),
+        "diff" | "colordiff" | "zdiff" => option(&['r'], &["recursive"]),
+        "md5deep" => option(&['r'], &[]),
         _ => false,
     }
 }

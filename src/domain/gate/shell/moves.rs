@@ -15,6 +15,11 @@ pub enum Move<'a> {
 
 /// Returns where a command goes, and every program that it starts in turn.
 pub fn moves(command: &CommandFact) -> Vec<Move<'_>> {
+    started(command).into_iter().filter_map(program).collect()
+}
+
+/// Returns the programs that a command runs in the end, behind all that start others, each with its arguments.
+pub fn started(command: &CommandFact) -> Vec<&[Word]> {
     let mut found = Vec::new();
     let mut stack: Vec<(&[Word], usize)> = vec![(&command.words, 0)];
     while let Some((words, depth)) = stack.pop() {
@@ -23,7 +28,7 @@ pub fn moves(command: &CommandFact) -> Vec<Move<'_>> {
                 Inner::Argv { words, .. } => Some((words, depth + 1)),
                 Inner::Script(_) | Inner::Dynamic => None,
             })),
-            None => found.extend(program(words)),
+            None => found.push(words),
         }
     }
     found

@@ -10,6 +10,9 @@ use crate::domain::gate::place::Zone;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// How many substitutions within each other are looked at.
+const MAX_AROUND: usize = 64;
+
 /// What is found out of a script.
 #[derive(Default)]
 pub(super) struct OfScript {
@@ -188,16 +191,33 @@ impl Look<'_> {
             match () {
                 () if finds || self.is_handed_nothing(command) => Added::Operands,
                 () if !lists() => Added::Unknown,
-                () if self.names_no_option(command.pipeline) => Added::Operands,
+                () if self.names_no_option(command.pipeline) || self.finds_whole(command) => Added::Operands,
                 () => Added::Names,
             }
         })
     }
 
-    /// Whether what a pipeline lists begins with a folder, or is a name that none but its keeper gives.
+    /// Whether a command takes whole names from a `find` that stands right before it: each ends where no name can. A name
+    /// that ends at a blank or a line's end may hold one, and behind that a dash.
+    fn finds_whole(&self, command: &CommandFact) -> bool {
+        const WHOLE: &[&str] = &["-0", "--null", "-0r", "-r0"];
+        let [program, option, ..] = command.words.as_slice() else { return false };
+        let whole = value(Some(program)) == Some("xargs") && WHOLE.contains(&value(Some(option)).unwrap_or(""));
+        // Another option could end names elsewhere.
+        let more = command.words.get(2).and_then(|word| value(Some(word)));
+        let mut before = self.script.commands.iter().filter(|other| other.pipeline == command.pipeline);
+        whole
+            && more.is_some_and(|text| !text.starts_with('-'))
+            && before.all(|other| {
+                let prints = || other.words.last().and_then(|word| value(Some(word))) == Some("-print0");
+                let finds = matches!(value(other.words.first()), Some("find" | "gfind"));
+                other.stage >= command.stage || finds && prints() && other.stage + 1 == command.stage
+            })
+    }
+
+    /// Whether what a pipeline lists is names that none but their keeper gives, or that the system's folders hold.
     pub(super) fn names_no_option(&self, pipeline: usize) -> bool {
-        const ROOTED: &[&str] =
-            &["find", "gfind", "which", "command", "pwd", "realpath", "docker", "podman", "kubectl"];
+        const ROOTED: &[&str] = &["which", "command", "pwd", "docker", "podman", "kubectl"];
         let Some(listing) = self.listing(pipeline) else { return false };
         let first = |command: &&CommandFact| command.pipeline == pipeline && command.stage == listing.first;
         let mut firsts = self.script.commands.iter().filter(first);
@@ -206,8 +226,19 @@ impl Look<'_> {
 
     /// Whether nothing stands before a command in its pipe, and no file or text is handed to it.
     pub(super) fn is_handed_nothing(&self, command: &CommandFact) -> bool {
-        let first = self.listing(command.pipeline).is_none_or(|listing| listing.first >= command.stage);
-        first && !self.fed(command.pipeline)
+        let (mut pipeline, mut stage) = (command.pipeline, command.stage);
+        // What stands in a substitution has what is handed to the command around it.
+        for _ in 0..MAX_AROUND {
+            let first = self.listing(pipeline).is_none_or(|listing| listing.first >= stage);
+            if !first || self.fed(pipeline) {
+                return false;
+            }
+            match self.script.around.get(&pipeline) {
+                Some(around) => (pipeline, stage) = *around,
+                None => return true,
+            }
+        }
+        false
     }
 
     /// Whether a pipeline, up to a stage, lists names of files and changes none.

@@ -160,6 +160,27 @@ pub fn is_pattern_reader(name: &str) -> bool {
     lookup(name).is_some_and(|program| program.operands == Operands::PatternRead)
 }
 
+/// Returns whether the last of the arguments ends the options of a program.
+pub fn ends_options(name: &str, args: &[Word]) -> bool {
+    let Some(Flags::Takes(options)) = lookup(name).map(|program| &program.flags) else { return false };
+    value(args.last()) == Some("--") && operands(options, args).is_some()
+}
+
+/// Returns whether a text stands in words of a program otherwise than as the name of a file. Of programs whose options
+/// are read in a way of their own, what is put in its place could then be an option, or a small program.
+pub fn is_told(name: &str, words: &[Word], slot: &str) -> bool {
+    if !lookup(name).is_some_and(|program| matches!(program.flags, Flags::Own(_))) || matches!(name, "test" | "[") {
+        return false;
+    }
+    let pattern = pattern_operand(name, words).unwrap_or(0);
+    words.windows(2).enumerate().any(|(before, pair)| {
+        let texts = pair.iter().map(|word| value(Some(word)).unwrap_or(&word.raw));
+        let [previous, text] = texts.collect::<Vec<_>>()[..] else { return false };
+        let behind = before > 0 && previous.starts_with('-') && is_pattern_reader(name) && pattern == 0;
+        text.contains(slot) && (text != slot || before < pattern || behind)
+    })
+}
+
 /// Returns the place of the word that is a pattern or a small program, where there is one.
 pub fn pattern_operand(name: &str, words: &[Word]) -> Option<usize> {
     lookup(name).filter(|program| program.operands == Operands::PatternRead)?;

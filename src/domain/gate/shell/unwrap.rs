@@ -13,6 +13,8 @@ pub enum Inner<'a> {
         words: &'a [Word],
         /// Whether arguments that are not known are added.
         appended: bool,
+        /// The text in whose place they are put, wherever it stands; `None` when they are put behind all others.
+        slot: Option<&'a str>,
     },
     /// Shell text.
     Script(String),
@@ -132,7 +134,7 @@ fn plain<'a>(wrapper: &Wrapper, args: &'a [Word], system: bool) -> Option<Unwrap
     if inner.is_empty() {
         return None;
     }
-    Some(Unwrapped { inner: vec![Inner::Argv { words: inner, appended: false }], why })
+    Some(Unwrapped { inner: vec![Inner::Argv { words: inner, appended: false, slot: None }], why })
 }
 
 fn odd(name: &str) -> Unwrapped<'static> {
@@ -151,8 +153,39 @@ fn xargs(args: &[Word]) -> Unwrapped<'_> {
         }
         // Without a program it runs `echo`.
         Some(split) if split.rest.is_empty() => Unwrapped { inner: Vec::new(), why: None },
-        Some(split) => Unwrapped { inner: vec![Inner::Argv { words: split.rest, appended: true }], why: None },
+        Some(split) => {
+            let slot = replaced(args.get(..args.len() - split.rest.len()).unwrap_or(&[]));
+            Unwrapped { inner: vec![Inner::Argv { words: split.rest, appended: true, slot }], why: None }
+        }
     }
+}
+
+/// Returns the text that `xargs` with these options replaces; the last option counts.
+fn replaced(options: &[Word]) -> Option<&str> {
+    let (mut slot, mut texts) = (None, options.iter().filter_map(|word| word.value.as_deref()));
+    while let Some(text) = texts.next() {
+        if let Some(long) = text.strip_prefix("--") {
+            let (name, given) = long.split_once('=').map_or((long, None), |(name, given)| (name, Some(given)));
+            match name.starts_with("rep") {
+                true => slot = Some(given.unwrap_or("{}")),
+                false if given.is_none() && XARGS.long_valued.contains(&name) => drop(texts.next()),
+                false => {}
+            }
+            continue;
+        }
+        let letters = text.strip_prefix('-').unwrap_or("");
+        let Some((at, letter)) = letters.char_indices().find(|(_, c)| *c == 'i' || XARGS.valued.contains(*c)) else {
+            continue;
+        };
+        let rest = letters.get(at + letter.len_utf8()..).filter(|rest| !rest.is_empty());
+        match letter {
+            'i' => slot = Some(rest.unwrap_or("{}")),
+            'I' => slot = rest.or_else(|| texts.next()),
+            _ if rest.is_none() => drop(texts.next()),
+            _ => {}
+        }
+    }
+    slot
 }
 
 fn env(args: &[Word]) -> Option<Unwrapped<'_>> {
@@ -171,7 +204,8 @@ fn env(args: &[Word]) -> Option<Unwrapped<'_>> {
         // It prints the environment, which is empty of secrets where commands run.
         return None;
     }
-    let inner = if rest.is_empty() { Vec::new() } else { vec![Inner::Argv { words: rest, appended: false }] };
+    let inner =
+        if rest.is_empty() { Vec::new() } else { vec![Inner::Argv { words: rest, appended: false, slot: None }] };
     Some(Unwrapped { inner, why })
 }
 
@@ -188,7 +222,10 @@ fn find(args: &[Word]) -> Option<Unwrapped<'_>> {
         let end = body.iter().position(|w| matches!(w.value.as_deref(), Some(";" | "+")));
         match end {
             None => inner.push(Inner::Dynamic),
-            Some(end) => inner.push(Inner::Argv { words: body.get(..end).unwrap_or(&[]), appended: true }),
+            Some(end) => {
+                let words = body.get(..end).unwrap_or(&[]);
+                inner.push(Inner::Argv { words, appended: true, slot: Some("{}") });
+            }
         }
         at += 1 + end.map_or(body.len(), |end| end + 1);
     }

@@ -191,13 +191,13 @@ impl<'a> Walk<'a> {
                 self.push(node, place, stack);
             }
             "command_substitution" => {
-                let pipeline = self.output(node);
-                self.push(node, Some(Place { pipeline, stage: 0 }), stack);
+                self.substituted(node, place, stack);
             }
-            "process_substitution" => {
-                let place = self.outputs.get(&node.id()).map(|pipeline| Place { pipeline: *pipeline, stage: 0 });
-                self.push(node, place, stack);
-            }
+            // That of a redirection was given the pipe that it feeds.
+            "process_substitution" => match self.outputs.get(&node.id()) {
+                Some(pipeline) => self.push(node, Some(Place { pipeline: *pipeline, stage: 0 }), stack),
+                None => self.substituted(node, place, stack),
+            },
             "array" => {
                 // Where an element stands is worked out as a sum.
                 let placed = |text: &str| {
@@ -254,6 +254,15 @@ impl<'a> Walk<'a> {
 
     pub(super) fn slice(&self, node: Node<'_>) -> &'a str {
         self.text.get(node.byte_range()).unwrap_or("")
+    }
+
+    /// What is substituted is a pipe of its own, and has the input of what it stands in.
+    fn substituted(&mut self, node: Node<'a>, place: Option<Place>, stack: &mut Vec<(Node<'a>, Option<Place>)>) {
+        let pipeline = self.output(node);
+        if let Some(around) = place {
+            self.script.around.insert(pipeline, (around.pipeline, around.stage));
+        }
+        self.push(node, Some(Place { pipeline, stage: 0 }), stack);
     }
 
     fn place(&mut self, place: Option<Place>) -> Place {
@@ -365,8 +374,10 @@ impl<'a> Walk<'a> {
                 "file_redirect" | "heredoc_redirect" | "herestring_redirect" => stack.push((child, Some(place))),
                 "comment" => {}
                 // It holds for this command alone: what it substitutes is looked at, and it is no assignment of its own.
-                "variable_assignment" => named_children(child).into_iter().for_each(|part| substitutions(part, stack)),
-                _ => substitutions(child, stack),
+                "variable_assignment" => {
+                    named_children(child).into_iter().for_each(|part| stack.push((part, Some(place))))
+                }
+                _ => stack.push((child, Some(place))),
             }
         }
     }
@@ -425,7 +436,7 @@ impl<'a> Walk<'a> {
                 "comment" => {}
                 _ => command.words.push(self.word(child)),
             }
-            substitutions(child, stack);
+            stack.push((child, Some(place)));
         }
         self.script.commands.push(command);
     }
@@ -442,7 +453,7 @@ impl<'a> Walk<'a> {
             stage: place.stage,
             ..CommandFact::default()
         });
-        self.push(node, None, stack);
+        self.push(node, Some(place), stack);
     }
 
     fn assignment(&mut self, node: Node<'a>) -> (String, Word) {
@@ -453,7 +464,8 @@ impl<'a> Walk<'a> {
     }
 
     fn redirect(&mut self, node: Node<'a>, place: Option<Place>, stack: &mut Vec<(Node<'a>, Option<Place>)>) {
-        let pipeline = self.place(place).pipeline;
+        let place = self.place(place);
+        let pipeline = place.pipeline;
         let operator = (0..node.child_count())
             .filter_map(|n| node.child(n))
             .find(|child| !child.is_named())
@@ -468,7 +480,7 @@ impl<'a> Walk<'a> {
         }
         self.way = Way::new();
         for child in targets {
-            substitutions(child, stack);
+            stack.push((child, Some(place)));
         }
     }
 
@@ -583,11 +595,6 @@ impl<'a> Walk<'a> {
             || yields_number(text)
             || name.is_some_and(|name| self.is_numeric(name))
     }
-}
-
-/// What a word substitutes is a pipe of its own.
-fn substitutions<'a>(word: Node<'a>, stack: &mut Vec<(Node<'a>, Option<Place>)>) {
-    stack.push((word, None));
 }
 
 /// So many children are found one by one; for more a cursor is made, which costs more than it saves for few.

@@ -1,9 +1,16 @@
 //! Reads one word of a script: what the program would be given, as far as that is known before anything runs.
 
+use super::super::path::home_of;
 use super::variables::names;
 use super::walk::{Walk, children_of, named_children};
 use crate::domain::gate::facts::Word;
 use tree_sitter::Node;
+
+/// Returns whether a text begins with the name of a user whose home is known.
+fn is_user(text: &str) -> bool {
+    let name = text.split(['/', ':']).next().unwrap_or(text);
+    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && home_of(name).is_some()
+}
 
 impl<'a> Walk<'a> {
     /// Returns a word with its quotes taken off, or without a value when that is known only at run time.
@@ -120,12 +127,18 @@ impl<'a> Walk<'a> {
     }
 
     fn tilde(&self, plain: String) -> Option<String> {
-        let Some(rest) = plain.strip_prefix('~') else { return Some(plain) };
+        let Some(rest) = plain.strip_prefix('~') else {
+            // Behind these signs a shell may take it for a home as well.
+            let behind = ["=~", ":~"].iter().flat_map(|sign| plain.split(sign).skip(1));
+            let known = behind.into_iter().all(|rest| rest.is_empty() || rest.starts_with(['/', ':']) || is_user(rest));
+            return known.then_some(plain);
+        };
         match rest {
             "" => Some(self.known.home.to_string()),
             _ if rest.starts_with('/') => Some(format!("{}{rest}", self.known.home)),
-            // `~user`, `~+` and `~-` are resolved where names are resolved; here they stay as they are.
-            _ => Some(plain),
+            // `~user` is resolved where names are resolved, if the system's list has the user. Where `~+`, `~-`, `~1` and
+            // others lead is known only at run time.
+            _ => is_user(rest).then_some(plain),
         }
     }
 

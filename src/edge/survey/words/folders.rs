@@ -5,8 +5,8 @@ use super::super::roads::Roads;
 use crate::domain::gate::facts::{CommandFact, ScriptFact, Word};
 use crate::domain::gate::shell::{Move, moves};
 use crate::domain::scope::Scope;
-use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
 /// How many folders in which a script may be are followed.
 const MOST: usize = 32;
@@ -25,13 +25,53 @@ impl Folders {
     /// Finds out where a script may be.
     ///
     /// Where each command needs the success of the one before it, a folder is left for the next. Elsewhere a change may
-    /// fail, or hold for a part of the script alone: then every command may be in any of them.
+    /// fail, be made again, or hold for a part of the script alone: then every command may be in any of them, and from
+    /// each that is there every change may follow, whatever their order.
     pub fn of(roads: &Roads, script: &ScriptFact, scope: &Scope) -> Folders {
         let project = PathBuf::from(&scope.project);
         let mut folders = Folders { all: vec![project.clone()], lost: false, each: BTreeMap::new() };
-        let straight = is_straight(&script.text);
-        folders.pass(roads, script, scope, straight, vec![project]);
+        // What leads back to a folder that was left keeps all of them.
+        let mut words = script.commands.iter().flat_map(|command| &command.words);
+        let back = words.any(|word| matches!(word.value.as_deref(), Some("pushd" | "popd" | "dirs")));
+        let straight = !back && is_straight(&script.text);
+        if !straight {
+            folders.spread(roads, script, scope, &project);
+        }
+        if !folders.lost {
+            folders.pass(roads, script, scope, straight, vec![project]);
+        }
         folders
+    }
+
+    /// Goes by every change from every folder to which one led, as long as there are new ones. From a folder that is not
+    /// there nothing goes on.
+    fn spread(&mut self, roads: &Roads, script: &ScriptFact, scope: &Scope, project: &Path) {
+        let moving: Vec<&CommandFact> = script.commands.iter().filter(|command| !moves(command).is_empty()).collect();
+        let mut shells = vec![project.to_path_buf()];
+        let mut looked: BTreeMap<PathBuf, bool> = BTreeMap::new();
+        let mut next = 0;
+        while let Some(from) = shells.get(next).cloned() {
+            next += 1;
+            let mut seen: BTreeSet<Vec<&str>> = BTreeSet::new();
+            for command in &moving {
+                // The same words lead to the same folders.
+                let texts = command.words.iter().map(|word| word.value.as_deref().unwrap_or(&word.raw)).collect();
+                if !seen.insert(texts) {
+                    continue;
+                }
+                let (programs, shell) = self.reached(roads, command, std::slice::from_ref(&from), scope);
+                let mut there = |folder: &PathBuf| *looked.entry(folder.clone()).or_insert_with(|| folder.is_dir());
+                let reached: Vec<PathBuf> = shell.into_iter().flatten().filter(&mut there).collect();
+                let ends: Vec<PathBuf> = programs.into_iter().filter(&mut there).collect();
+                self.all = ends.iter().chain(&reached).cloned().fold(std::mem::take(&mut self.all), with);
+                shells = reached.into_iter().fold(shells, with);
+                if self.all.len() > MOST {
+                    self.all.truncate(MOST);
+                    self.lost = true;
+                    return;
+                }
+            }
+        }
     }
 
     /// Goes through a script, from some folders.

@@ -6,6 +6,7 @@
 use super::super::open;
 use crate::domain::gate::facts::{CommandFact, ScriptFact, Word};
 use crate::domain::gate::place::is_below;
+use crate::domain::gate::shell::started;
 use crate::domain::scope::Scope;
 use aho_corasick::AhoCorasick;
 use std::io::Read;
@@ -17,8 +18,6 @@ const MAX_SETTINGS: u64 = 256 * 1024;
 const MAX_DATABASE: u64 = 64 * 1024 * 1024;
 /// How many names of a folder are looked at for one that begins in a certain way.
 const MAX_ENTRIES: usize = 10_000;
-/// How many words of a command may be its program, behind others that start it.
-const MAX_PROGRAM: usize = 8;
 
 /// What a program looks for in its folder and those above, and the words by which it says what is started. Without any
 /// such word, the file's being there suffices.
@@ -120,22 +119,25 @@ const SETTINGS: &[Settings] = &[
     Settings { programs: &["hardhat"], files: &["node_modules/hardhat"], says: &[] },
 ];
 
+/// The parts of Mercurial's settings by which it starts programs, or looks for more.
 const HG_STARTS: &[&str] = &[
-    "extension",
-    "hook",
-    "alias",
-    "include",
-    "pager",
-    "diff",
-    "command",
-    "tool",
-    "ssh",
-    "editor",
-    "monitor",
-    "watchman",
-    "encode",
-    "decode",
-    "filter",
+    "[extension",
+    "[hook",
+    "[alias",
+    "[default",
+    "[ui",
+    "[pager",
+    "[extdiff",
+    "[diff-tools",
+    "[merge",
+    "[fsmonitor",
+    "[watchman",
+    "[encode",
+    "[decode",
+    "[filter",
+    "[rhg",
+    "[command",
+    "%include",
 ];
 
 const JJ_STARTS: &[&str] =
@@ -166,11 +168,10 @@ const GIT_STARTS: &[&str] = &[
 /// Returns what programs of a script would carry out of the settings in the folders in which it runs.
 pub(super) fn carried_out(script: &ScriptFact, folders: &[PathBuf], scope: &Scope) -> Vec<String> {
     let mut found = Vec::new();
-    for (command, name) in script.commands.iter().flat_map(|command| programs(command).map(move |name| (command, name)))
-    {
+    for (words, name) in script.commands.iter().flat_map(programs) {
         match name {
             "git" => found.extend(folders.iter().skip(1).filter_map(|folder| repository(folder, scope))),
-            "sqlite3" => found.extend(database(command)),
+            "sqlite3" => found.extend(database(words)),
             _ => {}
         }
         for settings in SETTINGS.iter().filter(|settings| settings.programs.contains(&name)) {
@@ -195,10 +196,13 @@ fn named(folder: &Path, file: &str) -> Vec<PathBuf> {
     names.map(|name| if below.is_empty() { folder.join(name) } else { folder.join(name).join(below) }).collect()
 }
 
-/// Returns the names of the programs that a command may run: one of its first words, since others may start it.
-fn programs(command: &CommandFact) -> impl Iterator<Item = &str> {
-    let texts = command.words.iter().take(MAX_PROGRAM).filter_map(|word| word.value.as_deref());
-    texts.map(|text| text.rsplit('/').next().unwrap_or(text))
+/// Returns the programs that a command runs, behind all that start others: their words and their names.
+fn programs(command: &CommandFact) -> impl Iterator<Item = (&[Word], &str)> {
+    let named = |words: &'_ [Word]| -> Option<()> { words.first()?.value.as_deref().map(drop) };
+    started(command).into_iter().filter(move |words| named(words).is_some()).map(|words| {
+        let text = words.first().and_then(|word| word.value.as_deref()).unwrap_or("");
+        (words, text.rsplit('/').next().unwrap_or(text))
+    })
 }
 
 /// Returns a folder and those above it, up to the project; what lies further up is the user's own.
@@ -232,17 +236,24 @@ fn repository(folder: &Path, scope: &Scope) -> Option<String> {
 }
 
 /// Returns what speaks against a query of a database: a view of it may call the function `edit`, which starts a program.
-/// Its safe mode refuses that.
-fn database(command: &CommandFact) -> Option<String> {
+/// Its safe mode refuses that. Which database it is must be known.
+fn database(words: &[Word]) -> Option<String> {
     let text = |word: &Word| word.value.clone().unwrap_or_default();
-    let safe = command.words.windows(2).any(|pair| match pair {
+    let safe = words.windows(2).any(|pair| match pair {
         [before, word] => {
             matches!(text(word).as_str(), "-safe" | "--safe")
                 && !matches!(text(before).trim_start_matches('-'), "separator" | "nullvalue")
         }
         _ => false,
     });
-    let files = command.words.iter().flat_map(Word::whole).filter(|_| !safe);
+    if safe {
+        return None;
+    }
+    let open = |word: &Word| word.value.as_deref().is_none_or(|text| text.starts_with("file:")) || word.glob;
+    if words.iter().any(open) {
+        return Some("“sqlite3” could start what a view of a database says, unless “-safe” forbids it.".to_string());
+    }
+    let files = words.iter().flat_map(Word::whole);
     // What was written last may stand in a file beside it.
     let mut files = files.flat_map(|file| ["", "-wal", "-journal"].map(|end| PathBuf::from(format!("{file}{end}"))));
     let file = files.find(|file| file.is_file() && holds_view(file))?;
@@ -250,7 +261,20 @@ fn database(command: &CommandFact) -> Option<String> {
 }
 
 fn holds_view(file: &Path) -> bool {
-    let Ok(found) = AhoCorasick::builder().ascii_case_insensitive(true).build(["create view"]) else { return true };
+    // SQLite itself stores the first; the others are made by hand. What is stored in two bytes a letter is not looked into.
+    const MADE: &[&str] = &[
+        "create view",
+        "create temp",
+        "create  ",
+        "create\t",
+        "create\n",
+        "create\r",
+        "create\u{c}",
+        "create/",
+        "create-",
+        "c\0r\0e\0a\0t\0e",
+    ];
+    let Ok(found) = AhoCorasick::builder().ascii_case_insensitive(true).build(MADE) else { return true };
     let Ok(opened) = std::fs::canonicalize(file).and_then(|file| open::file(&file)) else { return true };
     let long = opened.metadata().is_ok_and(|metadata| metadata.len() > MAX_DATABASE);
     long || found.stream_find_iter(opened.take(MAX_DATABASE)).next().is_some()
