@@ -417,8 +417,6 @@ const DEEP: &[&str] = &[
     "cd src; cd deep; git status",
     "(cd src; cd deep; git status) | head",
     "{ cd src; cd deep; git status; } 2>/dev/null",
-    "for d in src; do cd $d; cd deep; git status; done | head",
-    "for d in src deep; do cd $d; git status; done",
     "cd src; x=$(git -C deep status); echo \"$x\"",
     "cd src; echo $(git -C deep status)",
     "{ cd src; x=$(git -C deep status); } | head",
@@ -430,6 +428,10 @@ fn where_a_program_goes_is_known_beforehand_or_asks() {
     stops(&[
         "for d in vendor/*; do git -C \"$d\" log -1; done",
         "git -C vendor/* status",
+        "for d in src; do cd $d; cd deep; git status; done | head",
+        "for d in src deep; do cd $d; git status; done",
+        "find vendor -maxdepth 1 -exec git -C {} status ';'",
+        "ls vendor | xargs -I{} git -C vendor/{} status",
         "ls | while read -r d; do git -C \"$d\" status; done",
     ]);
     let many: String = (0..40).map(|n| format!("cd d{n}; ")).collect();
@@ -453,6 +455,15 @@ fn a_view_of_a_database_may_start_a_program() {
         "sqlite3 $(find . -name x.db) 'select 1'",
     ];
     check(&world, "shell", "command", "ask", &open);
+    // Each is looked through once, and a bound counts for all together.
+    let file_of = |name: &str, size: u64| {
+        std::fs::File::create(format!("{}/{name}", world.scope.project)).unwrap().set_len(size).unwrap();
+    };
+    file_of("large.db", 40 << 20);
+    file_of("second.db", 40 << 20);
+    let twice = "sqlite3 large.db 'select 1'; ".repeat(40);
+    check(&world, "shell", "command", "pass", &[&twice]);
+    check(&world, "shell", "command", "ask", &["sqlite3 large.db .tables; sqlite3 second.db .tables"]);
     for text in ["CREATE/**/VIEW v AS SELECT 1", "create\tview v as select 1"] {
         std::fs::write(file(""), text).unwrap();
         check(&world, "shell", "command", "ask", &queries);

@@ -9,12 +9,13 @@ use crate::domain::gate::place::is_below;
 use crate::domain::gate::shell::started;
 use crate::domain::scope::Scope;
 use aho_corasick::AhoCorasick;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// The longest settings that are read, in bytes; longer ones count as saying everything.
 const MAX_SETTINGS: u64 = 256 * 1024;
-/// The longest database that is looked through, in bytes; longer ones count as holding a view.
+/// How much of databases is looked through for a script, in bytes; those behind it count as holding a view.
 const MAX_DATABASE: u64 = 64 * 1024 * 1024;
 /// How many names of a folder are looked at for one that begins in a certain way.
 const MAX_ENTRIES: usize = 10_000;
@@ -168,15 +169,22 @@ const GIT_STARTS: &[&str] = &[
 /// Returns what programs of a script would carry out of the settings in the folders in which it runs.
 pub(super) fn carried_out(script: &ScriptFact, folders: &[PathBuf], scope: &Scope) -> Vec<String> {
     let mut found = Vec::new();
+    let mut databases = Databases::default();
+    // Each program and each folder is looked at once, however many commands there are.
+    let mut names: BTreeSet<&str> = BTreeSet::new();
     for (words, name) in script.commands.iter().flat_map(programs) {
-        match name {
-            "git" => found.extend(folders.iter().skip(1).filter_map(|folder| repository(folder, scope))),
-            "sqlite3" => found.extend(database(words)),
-            _ => {}
+        names.insert(name);
+        if name == "sqlite3" {
+            found.extend(databases.query(words));
         }
+    }
+    if names.contains("git") {
+        found.extend(folders.iter().skip(1).filter_map(|folder| repository(folder, scope)));
+    }
+    let places: BTreeSet<&Path> = folders.iter().flat_map(|folder| above(folder, scope)).collect();
+    for name in names {
         for settings in SETTINGS.iter().filter(|settings| settings.programs.contains(&name)) {
-            let places = folders.iter().flat_map(|folder| above(folder, scope));
-            let mut files = places.flat_map(|folder| settings.files.iter().flat_map(move |file| named(folder, file)));
+            let mut files = places.iter().flat_map(|folder| settings.files.iter().flat_map(|file| named(folder, file)));
             if let Some(file) = files.find(|file| says(file, settings.says)) {
                 found.push(format!("“{name}” would carry out what “{}” says.", file.display()));
             }
@@ -235,31 +243,57 @@ fn repository(folder: &Path, scope: &Scope) -> Option<String> {
     Some(format!("“git” would carry out what the repository “{}” says.", found.display()))
 }
 
-/// Returns what speaks against a query of a database: a view of it may call the function `edit`, which starts a program.
-/// Its safe mode refuses that. Which database it is must be known.
-fn database(words: &[Word]) -> Option<String> {
-    let text = |word: &Word| word.value.clone().unwrap_or_default();
-    let safe = words.windows(2).any(|pair| match pair {
-        [before, word] => {
-            matches!(text(word).as_str(), "-safe" | "--safe")
-                && !matches!(text(before).trim_start_matches('-'), "separator" | "nullvalue")
-        }
-        _ => false,
-    });
-    if safe {
-        return None;
-    }
-    let open = |word: &Word| word.value.as_deref().is_none_or(|text| text.starts_with("file:")) || word.glob;
-    if words.iter().any(open) {
-        return Some("“sqlite3” could start what a view of a database says, unless “-safe” forbids it.".to_string());
-    }
-    let files = words.iter().flat_map(Word::whole);
-    // What was written last may stand in a file beside it.
-    let mut files = files.flat_map(|file| ["", "-wal", "-journal"].map(|end| PathBuf::from(format!("{file}{end}"))));
-    let file = files.find(|file| file.is_file() && holds_view(file))?;
-    Some(format!("“sqlite3” could start what a view in “{}” says, unless “-safe” forbids it.", file.display()))
+/// Which databases hold a view: each is looked through once for a script, and all together up to a bound.
+#[derive(Default)]
+struct Databases {
+    known: BTreeMap<PathBuf, bool>,
+    read: u64,
 }
 
+impl Databases {
+    /// Returns what speaks against a query of a database: a view of it may call the function `edit`, which starts a
+    /// program. Its safe mode refuses that. Which database it is must be known.
+    fn query(&mut self, words: &[Word]) -> Option<String> {
+        let text = |word: &Word| word.value.clone().unwrap_or_default();
+        let safe = words.windows(2).any(|pair| match pair {
+            [before, word] => {
+                matches!(text(word).as_str(), "-safe" | "--safe")
+                    && !matches!(text(before).trim_start_matches('-'), "separator" | "nullvalue")
+            }
+            _ => false,
+        });
+        if safe {
+            return None;
+        }
+        let open = |word: &Word| word.value.as_deref().is_none_or(|text| text.starts_with("file:")) || word.glob;
+        if words.iter().any(open) {
+            return Some(
+                "“sqlite3” could start what a view of a database says, unless “-safe” forbids it.".to_string(),
+            );
+        }
+        let files = words.iter().flat_map(Word::whole);
+        // What was written last may stand in a file beside it.
+        let mut files =
+            files.flat_map(|file| ["", "-wal", "-journal"].map(|end| PathBuf::from(format!("{file}{end}"))));
+        let file = files.find(|file| self.holds_view(file))?;
+        Some(format!("“sqlite3” could start what a view in “{}” says, unless “-safe” forbids it.", file.display()))
+    }
+
+    fn holds_view(&mut self, file: &Path) -> bool {
+        if let Some(known) = self.known.get(file) {
+            return *known;
+        }
+        let size = std::fs::metadata(file).ok().filter(std::fs::Metadata::is_file).map(|metadata| metadata.len());
+        let holds = size.is_some_and(|size| {
+            self.read = self.read.saturating_add(size);
+            self.read > MAX_DATABASE || holds_view(file)
+        });
+        self.known.insert(file.to_path_buf(), holds);
+        holds
+    }
+}
+
+/// Returns whether a file holds what makes a view, or cannot be looked through.
 fn holds_view(file: &Path) -> bool {
     // SQLite itself stores the first; the others are made by hand. What is stored in two bytes a letter is not looked into.
     const MADE: &[&str] = &[
