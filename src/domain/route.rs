@@ -439,7 +439,7 @@ mod tests {
         let all = [chosen(&["c", "a", "c"]), chosen(&["b", "x"]), chosen(&[]), chosen(&["x"]), late.words()];
         insta::assert_snapshot!(all.join("\n"), @r"
         chat, as no other rule fits; the usual cascade: c, a; passepartout-select-model-function chose; not b: passepartout-select-model-function passed it over
-        chat, as no other rule fits; the usual cascade: b; behind the others, as they failed lately: b; passepartout-select-model-function chose; whom else it named may not be asked; not a: passepartout-select-model-function passed it over; not c: passepartout-select-model-function passed it over
+        chat, as no other rule fits; the usual cascade: b; passepartout-select-model-function chose; whom else it named may not be asked; not a: passepartout-select-model-function passed it over; not c: passepartout-select-model-function passed it over
         chat, as no other rule fits; the usual cascade: a, b, c; behind the others, as they failed lately: b; passepartout-select-model-function chose nobody, so the order stays
         chat, as no other rule fits; the usual cascade: a, b, c; behind the others, as they failed lately: b; passepartout-select-model-function chose nobody, so the order stays; whom else it named may not be asked
         chat, as no other rule fits; the usual cascade: a, b, c; behind the others, as they failed lately: b; passepartout-select-model-function did not choose, so the order stays: it was busy
