@@ -45,6 +45,16 @@ pub fn strictness(level: Level) -> u8 {
     }
 }
 
+/// Returns how much a level forbids a tool: of those that are built in what they would do is judged, by `auto` and `allow`
+/// alike.
+fn strictness_of(level: Level, effect: Effect) -> u8 {
+    match (level, effect) {
+        (Level::Auto, Effect::Custom(_)) => strictness(level),
+        (Level::Auto, _) => strictness(Level::Allow),
+        _ => strictness(level),
+    }
+}
+
 /// Returns the word for a level.
 pub fn word(level: Level) -> &'static str {
     match level {
@@ -179,7 +189,7 @@ impl Table {
             let Some(tool) = toolbox.get(&row.tool) else { continue };
             let known = set.iter().find(|(name, _)| name.eq_ignore_ascii_case(&row.tool));
             let base = known.map_or_else(|| default_level(tool), |(_, level)| *level);
-            let loosens = strictness(row.level) < strictness(base);
+            let loosens = strictness_of(row.level, tool.effect) < strictness_of(base, tool.effect);
             if loosens && known.is_some_and(|(_, level)| *level == Level::Deny) {
                 // What the user denies in Emacs is denied, whatever was confirmed before.
                 continue;
@@ -249,6 +259,7 @@ impl Gate for UnreadTable {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::tool::Class;
     use proptest::prelude::*;
 
     fn read(text: &str) -> Table {
@@ -289,14 +300,21 @@ mod tests {
     }
 
     #[test]
-    fn allow_over_auto_waits_for_a_yes() {
+    fn allow_over_auto_waits_for_a_yes_where_it_lets_more_happen() {
         let toolbox = Toolbox::builtin();
-        let set = BTreeMap::from([("shell".to_string(), Level::Auto)]);
-        let table = read("| tool | level |\n| shell | allow |\n");
-        let (levels, waiting) = table.over(&set, &toolbox, &|_| false);
-        assert_eq!((levels.get("shell"), waiting.len()), (Some(&Level::Auto), 1));
-        let (levels, waiting) = table.over(&set, &toolbox, &|_| true);
-        assert_eq!((levels.get("shell"), waiting.len()), (Some(&Level::Allow), 0));
+        for (was, now) in [(Level::Auto, Level::Allow), (Level::Allow, Level::Auto)] {
+            let set = BTreeMap::from([("shell".to_string(), was)]);
+            let table = read(&format!("| tool | level |\n| shell | {} |\n", word(now)));
+            let (levels, waiting) = table.over(&set, &toolbox, &|_| false);
+            assert_eq!((levels.get("shell"), waiting.len()), (Some(&now), 0));
+        }
+        for class in [Class::Pure, Class::Read, Class::Write, Class::Execute, Class::Network] {
+            let own = |level| strictness_of(level, Effect::Custom(class));
+            assert!(own(Level::Allow) < own(Level::Auto) && own(Level::Auto) < own(Level::Ask), "{class:?}");
+        }
+        for level in [Level::Allow, Level::Auto] {
+            assert!(strictness_of(level, Effect::Execute) < strictness_of(Level::Ask, Effect::Execute));
+        }
     }
 
     proptest! {
@@ -312,11 +330,11 @@ mod tests {
             let toolbox = Toolbox::builtin();
             let of = |levels: &BTreeMap<String, Level>, tool: &'static crate::domain::tool::Tool| {
                 let known = levels.iter().find(|(name, _)| name.eq_ignore_ascii_case(tool.name));
-                strictness(known.map_or_else(|| default_level(tool), |(_, level)| *level))
+                strictness_of(known.map_or_else(|| default_level(tool), |(_, level)| *level), tool.effect)
             };
             let (levels, waiting) = table.over(&set, &toolbox, &|_| yes);
             for tool in toolbox.all() {
-                let wanted = rows.get(tool.name).map(|level| strictness(*level));
+                let wanted = rows.get(tool.name).map(|level| strictness_of(*level, tool.effect));
                 let known = set.iter().find(|(name, _)| name.eq_ignore_ascii_case(tool.name));
                 let denied = known.is_some_and(|(_, level)| *level == Level::Deny);
                 let expected = match (wanted, yes) {
