@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 
 /// How many folders in which a script may be are followed.
 const MOST: usize = 32;
+/// How many changes from one folder are followed. People write a handful; more is known only at run time.
+const MOST_STEPS: usize = 256;
 
 /// The folders in which a script may look for names.
 pub struct Folders {
@@ -19,6 +21,8 @@ pub struct Folders {
     pub lost: bool,
     /// By pipeline, those in which alone its commands may be; nothing where that is not known.
     each: BTreeMap<usize, Vec<PathBuf>>,
+    /// How many changes from one folder were followed.
+    steps: usize,
 }
 
 impl Folders {
@@ -29,7 +33,7 @@ impl Folders {
     /// each that is there every change may follow, whatever their order.
     pub fn of(roads: &Roads, script: &ScriptFact, scope: &Scope) -> Folders {
         let project = PathBuf::from(&scope.project);
-        let mut folders = Folders { all: vec![project.clone()], lost: false, each: BTreeMap::new() };
+        let mut folders = Folders { all: vec![project.clone()], lost: false, each: BTreeMap::new(), steps: 0 };
         // What leads back to a folder that was left keeps all of them.
         let mut words = script.commands.iter().flat_map(|command| &command.words);
         let back = words.any(|word| matches!(word.value.as_deref(), Some("pushd" | "popd" | "dirs")));
@@ -46,32 +50,41 @@ impl Folders {
     /// Goes by every change from every folder to which one led, as long as there are new ones. From a folder that is not
     /// there nothing goes on.
     fn spread(&mut self, roads: &Roads, script: &ScriptFact, scope: &Scope, project: &Path) {
-        let moving: Vec<&CommandFact> = script.commands.iter().filter(|command| !moves(command).is_empty()).collect();
+        let mut seen: BTreeSet<Vec<&str>> = BTreeSet::new();
+        let moving: Vec<&CommandFact> = script
+            .commands
+            .iter()
+            .filter(|command| {
+                // The same words lead to the same folders.
+                let texts = command.words.iter().map(|word| word.value.as_deref().unwrap_or(&word.raw)).collect();
+                !moves(command).is_empty() && seen.insert(texts)
+            })
+            .collect();
         let mut shells = vec![project.to_path_buf()];
         let mut looked: BTreeMap<PathBuf, bool> = BTreeMap::new();
         let mut next = 0;
         while let Some(from) = shells.get(next).cloned() {
             next += 1;
-            let mut seen: BTreeSet<Vec<&str>> = BTreeSet::new();
             for command in &moving {
-                // The same words lead to the same folders.
-                let texts = command.words.iter().map(|word| word.value.as_deref().unwrap_or(&word.raw)).collect();
-                if !seen.insert(texts) {
-                    continue;
-                }
                 let (programs, shell) = self.reached(roads, command, std::slice::from_ref(&from), scope);
                 let mut there = |folder: &PathBuf| *looked.entry(folder.clone()).or_insert_with(|| folder.is_dir());
                 let reached: Vec<PathBuf> = shell.into_iter().flatten().filter(&mut there).collect();
                 let ends: Vec<PathBuf> = programs.into_iter().filter(&mut there).collect();
                 self.all = ends.iter().chain(&reached).cloned().fold(std::mem::take(&mut self.all), with);
                 shells = reached.into_iter().fold(shells, with);
-                if self.all.len() > MOST {
-                    self.all.truncate(MOST);
-                    self.lost = true;
+                if self.is_too_much() {
                     return;
                 }
             }
         }
+    }
+
+    /// Returns whether no more is followed: then the rest is known only at run time.
+    fn is_too_much(&mut self) -> bool {
+        let over = self.all.len() > MOST || self.steps > MOST_STEPS;
+        self.lost |= over;
+        self.all.truncate(MOST);
+        over
     }
 
     /// Goes through a script, from some folders.
@@ -91,9 +104,7 @@ impl Folders {
                 self.each.insert(first.pipeline, there);
             }
             here = next;
-            if self.all.len() > MOST {
-                self.all.truncate(MOST);
-                self.lost = true;
+            if self.is_too_much() {
                 break;
             }
         }
@@ -114,6 +125,7 @@ impl Folders {
     ) -> (Vec<PathBuf>, Option<Vec<PathBuf>>) {
         let (mut programs, mut shell) = (Vec::new(), None);
         for found in moves(command) {
+            self.steps += here.len();
             match found {
                 // Where the shell goes that way, what reads there asks.
                 Move::Shell(None) => {}
@@ -167,4 +179,50 @@ fn changes_itself(command: &CommandFact) -> bool {
     let texts = command.words.iter().map(|word| word.value.as_deref().unwrap_or(""));
     let mut texts = texts.skip_while(|text| matches!(*text, "command" | "builtin"));
     texts.next() == Some("cd")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::id::SessionId;
+    use crate::domain::label::Privacy;
+
+    /// What leads nowhere from many folders is not followed from each of them.
+    #[test]
+    fn changes_of_the_folder_are_followed_up_to_a_bound() {
+        let project = tempfile::tempdir().expect("a folder");
+        let at = project.path().canonicalize().expect("it is there");
+        (0..20).for_each(|n| std::fs::create_dir(at.join(format!("d{n}"))).expect("a folder"));
+        let word = |text: &str| Word { raw: text.into(), value: Some(text.into()), ..Word::default() };
+        let command = |pipeline: usize, name: String| CommandFact {
+            words: vec![word("cd"), word(&name)],
+            pipeline,
+            ..CommandFact::default()
+        };
+        let check = |gone: usize, lost: bool| {
+            let there = (0..20).map(|n| format!("d{n}"));
+            let names = there.chain((0..gone).map(|n| format!("x{n}")));
+            let commands: Vec<_> = names.enumerate().map(|(pipeline, name)| command(pipeline, name)).collect();
+            let script = ScriptFact { text: "cd d0; …".to_string(), commands, ..ScriptFact::default() };
+            let scope = Scope {
+                session: SessionId("s".to_string()),
+                memex: Vec::new(),
+                project: at.to_string_lossy().into_owned(),
+                home: "/nowhere/home".to_string(),
+                own: Vec::new(),
+                permissions: BTreeMap::new(),
+                private_tags: Vec::new(),
+                held: BTreeMap::new(),
+                self_build: false,
+                may_see: Privacy::Open,
+                hosts: Vec::new(),
+            };
+            let roads = Roads::default();
+            let found = Folders::of(&roads, &script, &scope);
+            assert_eq!(found.lost, lost, "{gone}");
+            assert!(found.all.len() <= MOST && roads.looks() <= 2 * MOST_STEPS + 64, "{gone}: {}", roads.looks());
+        };
+        check(500, true);
+        check(5_000, true);
+    }
 }
