@@ -209,7 +209,7 @@ fn changed_nodes_are_in() {
     let changed = [NodeId::new("door"), NodeId::new("gone")];
     let context = assemble(&view, &index, &Request { changed: &changed, ..request(400) }, &Words);
     let door = included(&context, "door").expect("what changed is in");
-    assert_eq!((door.rendered, door.reason.to_string().as_str()), (Rendered::Full, "changed today"));
+    assert_eq!((door.rendered, door.reason.to_string().as_str()), (Rendered::Full, "changed lately"));
 }
 
 #[test]

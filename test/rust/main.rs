@@ -29,6 +29,7 @@ mod ingest;
 mod injection;
 mod keys;
 mod known_memex;
+mod lately;
 mod layering;
 mod let_go;
 mod memory;

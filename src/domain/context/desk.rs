@@ -247,6 +247,8 @@ impl<'a> Desk<'a> {
         let limit = self.limit(CHANGED_SHARE);
         let (view, changed) = (self.view, self.request.changed);
         self.offer_all(changed.iter().filter_map(|id| view.get(id)), Rendered::Full, &Reason::Changed, limit);
+        // Of what is too long the title is better than nothing.
+        self.offer_all(changed.iter().filter_map(|id| view.get(id)), Rendered::Title, &Reason::Changed, limit);
     }
 
     /// Offers one node after the other, until several did not fit.

@@ -1,7 +1,8 @@
 //! The outline that stands before everything that changes: active projects, files, and what stands directly below them.
 //!
 //! It depends on memory and its reader alone, neither on the time, nor on the question, nor on where point is, and is
-//! written in the order of files: as long as no title changes, no byte of it does.
+//! written in the order of files: as long as no title changes, no byte of it does, unless there are more files than fit;
+//! those are in it that were changed last.
 
 use crate::domain::context::desk::{Desk, OUTLINE_SHARE};
 use crate::domain::context::lexical::Index;

@@ -63,7 +63,7 @@ impl fmt::Display for Reason {
             Reason::Beside(score) => write!(f, "beside {score:.2}"),
             Reason::Deadline(minutes) => write!(f, "deadline {}", Span(*minutes)),
             Reason::Scheduled(minutes) => write!(f, "scheduled {}", Span(*minutes)),
-            Reason::Changed => f.write_str("changed today"),
+            Reason::Changed => f.write_str("changed lately"),
             Reason::Project => f.write_str("active project"),
             Reason::Pinned => f.write_str("pinned"),
             Reason::Unpinned => f.write_str("left out by you"),

@@ -8,6 +8,10 @@ use crate::domain::signal::{Role, Said};
 
 /// The tool that reopens one.
 pub const REOPEN: &str = "reopen-turn";
+/// How the list of titles begins.
+const LIST: &str = "[Earlier turns of this chat";
+/// How a turn begins that gave way while an answer was made.
+const NAMED: &str = "[A turn of this chat, by its name and title for lack of room:";
 /// How many characters of a title are shown.
 const TITLE: usize = 80;
 /// Which part of the room the list of titles may take: one of so many.
@@ -39,6 +43,8 @@ pub struct Collapsed {
     pub messages: Vec<Message>,
     /// What is collapsed, oldest first.
     pub earlier: Vec<Earlier>,
+    /// What is whole, oldest first: while its answer is made, one may be [named alone](name_oldest) after all.
+    pub whole: Vec<Earlier>,
 }
 
 impl Earlier {
@@ -108,7 +114,36 @@ pub fn collapse(history: Vec<Said>, room: usize, tokens: &dyn CountTokens) -> Co
     let list = titles(&earlier, room / LIST_PART, tokens).map(|text| Message::Text { role: Role::User, text });
     let said = new.iter().flat_map(|said| said.iter());
     let said = said.map(|one| Message::Text { role: one.role, text: one.text.clone() });
-    Collapsed { messages: list.into_iter().chain(said).collect(), earlier }
+    let whole = new.iter().copied().map(Earlier::of).collect();
+    Collapsed { messages: list.into_iter().chain(said).collect(), earlier, whole }
+}
+
+/// Puts its name in place of the oldest turn of a prompt that is over and stands there whole. Returns `false` when there
+/// is none that takes more room than its name.
+pub fn name_oldest(messages: &mut Vec<Message>, tokens: &dyn CountTokens) -> bool {
+    let is_user = |message: &Message| matches!(message, Message::Text { role: Role::User, .. });
+    let begins: Vec<usize> =
+        messages.iter().enumerate().filter(|(_, message)| is_user(message)).map(|(at, _)| at).collect();
+    // What the last words of the user begin is not over.
+    for (begin, end) in begins.iter().copied().zip(begins.iter().skip(1).copied()) {
+        let said = messages.get(begin..end).unwrap_or_default().iter().map(|message| match message {
+            Message::Text { role, text } => {
+                Some(Said { role: *role, text: text.clone(), privacy: Privacy::Open, aside: false })
+            }
+            Message::Calls { .. } | Message::Result { .. } => None,
+        });
+        let Some(said) = said.collect::<Option<Vec<Said>>>() else { continue };
+        if said.iter().any(|one| one.text.starts_with(LIST) || one.text.starts_with(NAMED)) {
+            continue;
+        }
+        let turn = Earlier::of(&said);
+        let text = format!("{NAMED} {} “{}”; {REOPEN} reads it as it was said.]", turn.name, turn.title);
+        if tokens.count(&text) < said.iter().map(|one| tokens.count(&one.text)).sum() {
+            messages.splice(begin..end, [Message::Text { role: Role::User, text }]);
+            return true;
+        }
+    }
+    false
 }
 
 /// Returns the list of what is collapsed, one line each; the oldest are only counted where there is no room for them.
@@ -133,7 +168,7 @@ fn titles(earlier: &[Earlier], room: usize, tokens: &dyn CountTokens) -> Option<
     }
     lines.reverse();
     Some(format!(
-        "[Earlier turns of this chat, the oldest first, by name and title; {REOPEN} reads one as it was said.\n{}]",
+        "{LIST}, the oldest first, by name and title; {REOPEN} reads one as it was said.\n{}]",
         lines.join("\n")
     ))
 }
@@ -215,6 +250,33 @@ mod tests {
         let all = collapse(history, 10_000, &Words);
         assert!(first(&all).contains("“another answer” (another answer, which was not followed)"), "{}", first(&all));
         assert_eq!(all.messages.len(), 1 + 6, "the rest is whole");
+    }
+
+    #[test]
+    fn turns_give_way_one_after_the_other_and_are_known_by_their_names() {
+        let mut history = chat(3);
+        history[1].text = "a long answer ".repeat(30);
+        history[5].text = "another long answer ".repeat(30);
+        let Collapsed { mut messages, whole, earlier } = collapse(history, 10_000, &Words);
+        assert_eq!((messages.len(), whole.len(), earlier.len()), (6, 3, 0));
+        messages.push(Message::Text { role: Role::User, text: "and now, at last? ".repeat(30) });
+        let texts = |messages: &[Message]| -> Vec<String> {
+            let text = |message: &Message| match message {
+                Message::Text { text, .. } => text.clone(),
+                other => panic!("{other:?}"),
+            };
+            messages.iter().map(text).collect()
+        };
+        let all = texts(&messages);
+        assert!(name_oldest(&mut messages, &Words));
+        let named = format!("{NAMED} {} “question 0 of mine”; {REOPEN} reads it as it was said.]", whole[0].name);
+        assert_eq!(texts(&messages), [&[named.clone()], &all[2..]].concat());
+        // The second one is shorter than its name would be; the question itself is not over.
+        assert!(name_oldest(&mut messages, &Words));
+        assert_eq!(texts(&messages)[..3], [named, all[2].clone(), all[3].clone()]);
+        assert!(texts(&messages)[3].contains(&whole[2].name));
+        assert!(!name_oldest(&mut messages, &Words));
+        assert_eq!(texts(&messages).last(), all.last());
     }
 
     #[test]

@@ -1,9 +1,11 @@
-//! Keeps a prompt within what it may hold: first what is told beside the conversation gives way, then what is oldest in
-//! it, and last the notes around the one in focus. What gave way of the conversation is said.
+//! Keeps a prompt within what it may hold: first what is told beside the conversation gives way, then what the steps of
+//! this turn brought, the notes around the one in focus, and last turns that are over, which are named then and can be
+//! reopened. What gave way of the conversation is said.
 
 use crate::domain::port::{Call, CountTokens, Message, Thinking};
 use crate::domain::signal::Role;
 use crate::domain::tool::Toolbox;
+use crate::domain::turn::earlier::name_oldest;
 use crate::domain::turn::prompt::Lean;
 use crate::domain::turn::{Desk, Turn, prompt};
 use serde_json::Value;
@@ -42,13 +44,16 @@ impl Turn {
             };
             over?;
         }
+        while over.is_some() && name_oldest(messages, desk.tokens) {
+            over = fit(messages, room(Lean::Notes), desk.tokens, &desk.toolbox);
+        }
         over
     }
 }
 
 /// Cuts messages until they fit into `room` tokens: first thoughts before earlier answers, then their results, then what earlier calls were
-/// given, then earlier words, then the results of the last answer but the newest, then that one in part.
-/// The user's last words are never touched.
+/// given, then words of this turn's steps, then the results of the last answer but the newest, then that one in part.
+/// The user's words, and what was said before them, are never touched.
 pub(super) fn fit(messages: &mut [Message], room: usize, tokens: &dyn CountTokens, toolbox: &Toolbox) -> Option<Over> {
     let mut sizes: Vec<usize> = messages.iter().map(|message| prompt::tokens_of(message, tokens)).collect();
     let mut total: usize = sizes.iter().sum();
@@ -59,7 +64,7 @@ pub(super) fn fit(messages: &mut [Message], room: usize, tokens: &dyn CountToken
         (&|at| at < last, Cut::Thoughts),
         (&|at| at < last, Cut::Result),
         (&|_| true, Cut::Arguments),
-        (&|at| Some(at) != question, Cut::Words),
+        (&|at| question.is_none_or(|question| at > question), Cut::Words),
         (&|at| at < newest, Cut::Result),
     ];
     for (may, cut) in steps {

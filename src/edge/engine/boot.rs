@@ -209,6 +209,7 @@ pub async fn start_found(boot: Boot, opened: Opened, stop: Arc<AtomicBool>) -> R
     engine.load_marks().await?;
     engine.load_authority().await?;
     engine.load_focus().await;
+    engine.recall_changes().await;
     match beside {
         // What is under way there is its owner's to end.
         Some(why) => {

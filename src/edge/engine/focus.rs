@@ -70,7 +70,7 @@ impl Engine {
     /// Returns memory as the user's focus narrows it: what models are told of it, and what they find.
     pub fn view_in_sight(&self) -> View {
         let view = self.view();
-        let sight = Sight::of(self.sight.lock().reach(), &view, &self.changed_nodes());
+        let sight = Sight::of(self.sight.lock().reach(), &view, &self.changed_in_session());
         view.narrowed(sight)
     }
 
@@ -78,7 +78,7 @@ impl Engine {
     /// user narrowed it to.
     pub(in crate::edge) fn memory_now(&self) -> String {
         let filling = self.filling().map(|filling| filling.to_string()).unwrap_or_default();
-        let changed = self.changed_nodes().len();
+        let changed = self.changed_in_session().len();
         format!("{} {filling} {changed} {:?}", self.view().root().to_hex(), self.focus_stack())
     }
 

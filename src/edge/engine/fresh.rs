@@ -217,11 +217,7 @@ impl Engine {
         {
             *focus = now;
         }
-        for id in self.changed.lock().iter_mut() {
-            if let Some(now) = follow(id) {
-                *id = now;
-            }
-        }
+        self.lately.lock().follow(follow);
     }
 }
 

@@ -16,7 +16,7 @@ use crate::edge::ingest::{IngestReport, Known, Parts, ingest_in_parts};
 use crate::edge::org_file::read_text;
 use crate::edge::walk::{canonical_name, is_listed};
 use std::cell::Cell;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -31,9 +31,6 @@ pub const ACT: &str = "act";
 
 /// While the memex is read, memory takes over what was read whenever that is so many bytes.
 const PART: u64 = 16 << 20;
-
-/// How many changed nodes are remembered.
-const CHANGED_KEPT: usize = 50;
 
 impl Engine {
     /// Returns what makes a node private.
@@ -144,31 +141,12 @@ impl Engine {
             self.say(LogLevel::Error, &format!("BUG: {conflict:?} under the lock"));
         }
         self.archive.stamps(stamps);
-        if cause != READ {
-            self.note_changes(&before, &changed);
-        }
+        self.note_changes(&before, &changed, cause);
         self.index_follows(&changed, &gone);
         // Whoever is told may change memory, too.
         drop(order);
         (self.notify)(Notice::Status);
         made.ok()
-    }
-
-    /// Remembers the nodes that differ from before, latest first, without those that only hold a changed one.
-    fn note_changes(&self, before: &View, documents: &[Arc<Document>]) {
-        let mut list = self.changed.lock();
-        for document in documents {
-            let old: HashSet<_> =
-                before.document(&document.file).map(|d| d.hashes.iter().copied().collect()).unwrap_or_default();
-            for (index, id) in document.ids.iter().enumerate().skip(1) {
-                let differs = |i: usize| document.hashes.get(i).is_some_and(|hash| !old.contains(hash));
-                if differs(index) && !document.outline.children(index).any(differs) {
-                    list.retain(|known| known != id);
-                    list.push_front(id.clone());
-                }
-            }
-        }
-        list.truncate(CHANGED_KEPT);
     }
 
     /// Returns which text of a file memory holds, for [`Engine::edited`].

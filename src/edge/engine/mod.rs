@@ -28,6 +28,7 @@ pub mod inspect;
 pub mod intents;
 pub mod journal;
 pub mod kept_back;
+mod lately;
 pub mod ledger;
 pub mod memory;
 pub mod model;
@@ -266,7 +267,7 @@ pub struct Engine {
     pub(super) places: Vec<std::path::PathBuf>,
     /// Files that a client follows buffers of.
     pub(super) buffers: Mutex<std::collections::HashSet<String>>,
-    pub(super) changed: Mutex<std::collections::VecDeque<NodeId>>,
+    lately: Mutex<lately::Lately>,
     pub(super) log: Log,
     pub(super) notify: Notify,
     pub(super) serial: std::sync::atomic::AtomicU64,
@@ -358,7 +359,7 @@ impl Engine {
             open: Mutex::default(),
             places,
             buffers: Mutex::default(),
-            changed: Mutex::default(),
+            lately: Mutex::default(),
             log: Log::default(),
             notify: parts.notify,
             serial: std::sync::atomic::AtomicU64::new(0),
@@ -527,11 +528,6 @@ impl Engine {
         } else {
             files.remove(file);
         }
-    }
-
-    /// Returns the nodes that were changed in this session, latest first.
-    pub(super) fn changed_nodes(&self) -> Vec<NodeId> {
-        self.changed.lock().iter().cloned().collect()
     }
 
     /// Keeps that the user confirmed a provider that is not local.

@@ -131,7 +131,7 @@ impl Engine {
     fn made_from(&self, wanted: &Wanted<'_>) -> MadeFrom {
         MadeFrom {
             memory: self.memory_now(),
-            changed: self.changed_nodes(),
+            changed: self.changed_lately(),
             pins: self.pins.lock().clone(),
             query: wanted.query.map(str::to_string),
             focus: wanted.focus.cloned(),
@@ -154,7 +154,7 @@ impl Engine {
     /// Assembles the slice of memory that a question is answered from.
     pub(super) fn assembled(&self, wanted: Wanted<'_>) -> Slice {
         self.slices.lock().assembled += 1;
-        let changed = self.changed_nodes();
+        let changed = self.changed_lately();
         let (view, index, tokens) = (self.view_in_sight(), self.index(), self.tokens.as_ref());
         let meaning = self.meaning(&view, wanted.may_see);
         let nearness = meaning.as_ref().map(|meaning| meaning as &dyn Nearness);
@@ -181,7 +181,7 @@ impl Engine {
             let notes = Context { nodes: Vec::new(), text: String::new(), tokens: 0, ..whole.notes.clone() };
             return Slice { outline: whole.outline.clone(), notes };
         }
-        let changed = self.changed_nodes();
+        let changed = self.changed_lately();
         let view = self.view_in_sight();
         let meaning = self.meaning(&view, wanted.may_see);
         let nearness = meaning.as_ref().map(|meaning| meaning as &dyn Nearness);
@@ -200,7 +200,7 @@ impl Engine {
         may_see: Privacy,
         max_tokens: usize,
     ) -> Context {
-        let (changed, wanted) = (self.changed_nodes(), Wanted { query, focus, now, may_see, max_tokens });
+        let (changed, wanted) = (self.changed_lately(), Wanted { query, focus, now, may_see, max_tokens });
         let view = self.view_in_sight();
         let meaning = self.meaning(&view, may_see);
         let nearness = meaning.as_ref().map(|meaning| meaning as &dyn Nearness);

@@ -328,12 +328,13 @@ impl Engine {
         let factor = self.greatest_factor();
         let reserved = self.memory_budget() + OVERHEAD + self.tokens.count(asked);
         let room = factor.ours(self.config.context_tokens).saturating_sub(reserved);
-        let Collapsed { messages, earlier } = collapse(history, room, self.tokens.as_ref());
+        let Collapsed { messages, earlier, whole } = collapse(history, room, self.tokens.as_ref());
         let mut all = self.earlier.lock();
         all.retain(|(of, _)| of != session);
-        if !earlier.is_empty() {
+        let named: Vec<Earlier> = earlier.into_iter().chain(whole).collect();
+        if !named.is_empty() {
             all.truncate(CHATS - 1);
-            all.push_front((session.clone(), earlier));
+            all.push_front((session.clone(), named));
         }
         messages
     }
