@@ -4,6 +4,7 @@ use crate::domain::action::{Action, Observation};
 use crate::domain::embed::{Batch, Vector};
 use crate::domain::gate::Facts;
 use crate::domain::gate::clearance::{Cleared, Rehearsal};
+use crate::domain::gate::facts::Answer;
 use crate::domain::gate::plan::Tried;
 use crate::domain::id::{NodeId, TurnId};
 use crate::domain::label::{Labels, Privacy};
@@ -500,4 +501,14 @@ impl LogLevel {
             LogLevel::Error => "error",
         }
     }
+}
+
+/// Asks the gates that skills wrote in Lisp, each where it can touch nothing.
+#[async_trait]
+pub trait SkillHost: Send + Sync {
+    /// Returns what a gate says of an action and of what was found out about it.
+    ///
+    /// # Errors
+    /// Why there is no answer, in words. Who asks waits no longer than it wants to, whatever happens here.
+    async fn answer(&self, gate: &str, action: &Action, facts: &Facts) -> Result<Answer, String>;
 }

@@ -9,7 +9,7 @@ use crate::domain::gate::standard::standard;
 use crate::domain::org::outline::Outline;
 use crate::domain::org::scan::{ScanOptions, scan};
 use crate::domain::skill::Skill;
-use crate::domain::skill::gate::{self, Unread};
+use crate::domain::skill::gate::{self, Asked, Unread};
 use crate::domain::skill::order::order;
 use crate::domain::skill::parse::{may_hold_rules, parse, rules_alone};
 use std::fs;
@@ -93,7 +93,7 @@ pub fn load(folders: &[PathBuf]) -> Loaded {
         loaded.reports.push(SkillReport { name, file, state: SkillState::Loaded, remarks });
     }
     for (skill, why) in ordered.left_out {
-        let holds_rules = !skill.rules.is_empty();
+        let holds_rules = !skill.rules.is_empty() || skill.own_gate;
         loaded.keep_out(&skill.name, file(&skill.name), why.to_string(), holds_rules);
         loaded.rules_alone.push(skill);
     }
@@ -114,16 +114,22 @@ impl Loaded {
 
     /// Returns which rules are not in force, with what follows from it and the way out.
     pub fn gaps(&self) -> Vec<String> {
-        self.unread.iter().map(Unread::words).collect()
+        self.unread.iter().map(Unread::words).chain(self.own_gates().iter().map(Asked::words)).collect()
     }
 
-    /// Returns the gates of a session: the standard ones, those of all rules that can be read, and for each skill
-    /// whose rules cannot be used one that asks.
+    /// Returns the gates that skills wrote in Lisp, also those of skills that were kept out.
+    pub fn own_gates(&self) -> Vec<Asked> {
+        gate::own_gates(&self.skills).chain(gate::own_gates(&self.rules_alone)).collect()
+    }
+
+    /// Returns the gates of a session: the standard ones, those of all rules that can be read, for each skill whose
+    /// rules cannot be used one that asks, and for each gate in Lisp one that says what it answered.
     pub fn gates(&self) -> Gates {
         let with_rules: Vec<Skill> = self.skills.iter().chain(&self.rules_alone).cloned().collect();
         let (rules, broken) = gate::gates(&with_rules);
         let unread = broken.into_iter().chain(self.unread.iter().cloned());
-        unread.fold(standard(rules), |gates, unread| gates.and(Box::new(unread)))
+        let gates = unread.fold(standard(rules), |gates, unread| gates.and(Box::new(unread)));
+        self.own_gates().into_iter().fold(gates, |gates, asked| gates.and(Box::new(asked)))
     }
 
     /// Notes that a skill is not loaded; when it holds rules or may hold some, a gate asks in their place.

@@ -53,6 +53,20 @@ pub struct Facts {
     pub quotes: Vec<QuoteFact>,
     /// Why what the action does to files could not be undone; `None` when it could, or when it changes none.
     pub not_undoable: Option<String>,
+    /// What the gates that skills wrote in Lisp answered, by the name of the gate, gathered before judging. A gate that gave
+    /// no answer is not in it, and denies.
+    pub answers: BTreeMap<String, Answer>,
+}
+
+/// What a gate of a skill answered about one action. It is one verdict among others: the strictest wins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Nothing against it.
+    Pass,
+    /// A human must see it first; why.
+    Ask(String),
+    /// It must not happen; why.
+    Deny(String),
 }
 
 /// Words of a private note in what an action would write or send.
@@ -436,6 +450,7 @@ impl Facts {
         self.hash_mandate(&mut hasher);
         self.hash_shell(&mut hasher);
         self.hash_undo(&mut hasher);
+        self.hash_answers(&mut hasher);
         match &self.walls {
             None | Some(WallsFact::All) => {}
             Some(WallsFact::Fewer(why)) => {
@@ -446,6 +461,18 @@ impl Facts {
             }
         }
         FactsHash::new(hasher.finish())
+    }
+
+    /// Adds what gates of skills answered; nothing where there are none.
+    fn hash_answers(&self, hasher: &mut ContentHasher) {
+        for (gate, answer) in &self.answers {
+            let (number, why) = match answer {
+                Answer::Pass => (0, None),
+                Answer::Ask(why) => (1, Some(why.as_str())),
+                Answer::Deny(why) => (2, Some(why.as_str())),
+            };
+            hasher.text("answer").text(gate).number(number).option(why);
+        }
     }
 
     /// Adds what setup files make private, and what edits of them would open; nothing where there is neither.

@@ -1,6 +1,7 @@
-//! Gates of skills: their rules, what stands in for rules that cannot be used, and the tools that a triggered skill
-//! leaves.
+//! Gates of skills: their rules, what stands in for rules that cannot be used, what their own gates answered, and the tools
+//! that a triggered skill leaves.
 
+use crate::domain::gate::facts::Answer;
 use crate::domain::gate::rule::Rules;
 use crate::domain::gate::{Case, Gate, Reason, Verdict};
 use crate::domain::preset::Preset;
@@ -19,6 +20,62 @@ pub fn gates(skills: &[Skill]) -> (Vec<Rules>, Vec<Unread>) {
         }
     }
     (rules, unread)
+}
+
+/// Returns a gate for each skill that has one of its own in Lisp.
+pub fn own_gates(skills: &[Skill]) -> impl Iterator<Item = Asked> {
+    skills.iter().filter(|skill| skill.own_gate).map(|skill| Asked::new(&skill.name, skill.priority))
+}
+
+/// Stands for a gate that a skill wrote in Lisp. It runs nothing: what the gate said was found out before judging, within a
+/// bounded time, and is one of the facts. One that hung, broke or was never asked left no answer, and denies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    name: String,
+    skill: String,
+    priority: u16,
+}
+
+impl Asked {
+    /// Makes the gate of a skill.
+    pub fn new(skill: &str, priority: u16) -> Asked {
+        Asked { name: format!("skill {skill}: gate"), skill: skill.to_string(), priority }
+    }
+
+    /// Returns what follows while nobody asks it, and the way out.
+    pub fn words(&self) -> String {
+        format!(
+            "the skill {} has a gate of its own in Lisp, which this version cannot ask, so it denies every act; take its \
+             block “gate” out or move the skill away, then start again",
+            self.skill
+        )
+    }
+}
+
+impl Gate for Asked {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn priority(&self) -> u16 {
+        self.priority
+    }
+
+    fn judge(&self, case: &Case<'_>) -> Verdict {
+        let why = |said: &str, verdict: &str| match said.trim() {
+            "" => Reason::new(format!("This skill {verdict} it and says no more.")),
+            said => Reason::new(said),
+        };
+        match case.facts.answers.get(&self.name) {
+            Some(Answer::Pass) => Verdict::pass(),
+            Some(Answer::Ask(said)) => Verdict::Ask(why(said, "asks about")),
+            Some(Answer::Deny(said)) => Verdict::Deny(why(said, "denies")),
+            None => {
+                let text = "The gate of this skill gave no answer, and a gate that gives none denies.";
+                Verdict::Deny(Reason::new(text).in_our_words())
+            }
+        }
+    }
 }
 
 /// Stands where rules of the user cannot be used: nobody knows what they forbid, so all but plain reading asks.

@@ -45,6 +45,8 @@ pub struct Skill {
     pub mandates: Vec<Mandate>,
     /// What it asks about and denies, each with its examples.
     pub rules: Vec<Rule>,
+    /// Whether it has a gate of its own in Lisp: without its answer nothing happens.
+    pub own_gate: bool,
     /// What is odd but does not keep it out, for people.
     pub remarks: Vec<String>,
 }

@@ -20,6 +20,8 @@ const MAX_FALLBACK: usize = 2 * 1024;
 const FALLBACK: &str = "I could not do this now. Ask again later; the log says what failed.";
 /// How many rules a skill has at most.
 const MAX_RULES: usize = 500;
+/// What the block of Lisp is named that is a skill's own gate.
+const OWN_GATE: &str = "gate";
 
 /// Reads a skill and runs its examples; a failing one is a problem that names it.
 ///
@@ -43,18 +45,21 @@ pub fn parse(name: &str, outline: &Outline) -> Result<Skill, SkillProblem> {
     Ok(skill)
 }
 
-/// Reads the rules of a skill that has other faults, and nothing else of it; `None` when they cannot be read either.
+/// Reads the rules of a skill that has other faults, and whether it has a gate of its own, and nothing else of it; `None` when they cannot be read either.
 pub fn rules_alone(name: &str, outline: &Outline) -> Option<Skill> {
     let mut skill = blank(name, outline);
     all_rules(outline, &Toolbox::builtin(), &mut skill).ok()?;
     Some(skill)
 }
 
-/// Returns whether a text that is no readable skill may hold rules: a heading that names them, or a table of verdicts.
+/// Returns whether a text that is no readable skill may hold rules: a heading that names them, a table of verdicts, or a
+/// block that is named as a gate.
 pub fn may_hold_rules(text: &str) -> bool {
     text.lines().any(|line| {
         let line = line.trim_start().to_lowercase();
-        (line.starts_with('*') && line.contains("rule")) || (line.starts_with('|') && line.contains("verdict"))
+        named(&line).is_some_and(|name| name == OWN_GATE)
+            || (line.starts_with('*') && line.contains("rule"))
+            || (line.starts_with('|') && line.contains("verdict"))
     })
 }
 
@@ -72,6 +77,7 @@ fn blank(name: &str, outline: &Outline) -> Skill {
         prompt: None,
         mandates: Vec::new(),
         rules: Vec::new(),
+        own_gate: lisp_blocks(outline).iter().any(|name| name == OWN_GATE),
         remarks: Vec::new(),
     }
 }
@@ -91,14 +97,8 @@ fn all_rules(outline: &Outline, toolbox: &Toolbox, skill: &mut Skill) -> Result<
         }
     }
     let commented = |at: u32| {
-        let mut index = outline.nodes.partition_point(|node| node.begin <= at).saturating_sub(1);
-        loop {
-            match outline.nodes.get(index) {
-                Some(node) if node.commented => return true,
-                Some(node) if index > 0 => index = node.parent as usize,
-                Some(_) | None => return false,
-            }
-        }
+        let index = outline.nodes.partition_point(|node| node.begin <= at).saturating_sub(1);
+        is_commented(outline, index)
     };
     // A rule that nobody reads protects nothing.
     let is_rules = |head: &str| ["pattern", "verdict"].iter().all(|column| head.to_lowercase().contains(column));
@@ -334,17 +334,54 @@ fn run(row: &Row, toolbox: &Toolbox, rules: &mut [Rule]) -> Result<(), SkillProb
     Ok(())
 }
 
+/// Returns the name of each block of Lisp, in lower case, empty without `#+NAME`; blocks that are commented out are none.
+fn lisp_blocks(outline: &Outline) -> Vec<String> {
+    let mut blocks = Vec::new();
+    let nodes = outline.nodes.iter().enumerate().filter(|(index, _)| !is_commented(outline, *index));
+    for (_, node) in nodes {
+        let mut name = String::new();
+        for line in outline.slice(&node.section).lines().map(|line| line.trim_start().to_lowercase()) {
+            if let Some(found) = named(&line) {
+                name = found.to_string();
+            } else if let Some(rest) = line.strip_prefix("#+begin_src") {
+                let language = rest.split_whitespace().next().unwrap_or_default();
+                if matches!(language, "emacs-lisp" | "elisp" | "lisp") {
+                    blocks.push(std::mem::take(&mut name));
+                }
+                name.clear();
+            } else if !line.starts_with("#+") {
+                name.clear();
+            }
+        }
+    }
+    blocks
+}
+
+/// Returns what a line names that stands behind it; it is in lower case.
+fn named(line: &str) -> Option<&str> {
+    line.strip_prefix("#+name:").map(str::trim)
+}
+
+/// Returns whether a heading, or one above it, is commented out.
+fn is_commented(outline: &Outline, mut index: usize) -> bool {
+    loop {
+        match outline.nodes.get(index) {
+            Some(node) if node.commented => return true,
+            Some(node) if index > 0 => index = node.parent as usize,
+            Some(_) | None => return false,
+        }
+    }
+}
+
 fn remarks(outline: &Outline, skill: &mut Skill) {
-    let is_lisp = |line: &&str| {
-        let line = line.trim_start().to_lowercase();
-        let language =
-            line.strip_prefix("#+begin_src").and_then(|rest| rest.split_whitespace().next().map(str::to_string));
-        language.is_some_and(|language| matches!(language.as_str(), "emacs-lisp" | "elisp" | "lisp"))
-    };
-    let blocks = outline.text.lines().filter(is_lisp).count();
+    let blocks = lisp_blocks(outline).iter().filter(|name| *name != OWN_GATE).count();
     if blocks > 0 {
         let noun = if blocks == 1 { "block is" } else { "blocks are" };
         skill.remarks.push(format!("{blocks} Lisp {noun} not run in this version."));
+    }
+    if skill.own_gate {
+        let text = "Its block “gate” cannot be asked in this version, and without its answer every act is denied.";
+        skill.remarks.push(text.to_string());
     }
     if skill.prompt.is_some() && skill.triggers.is_empty() {
         skill.remarks.push("It has a prompt but no #+TRIGGER, so it is never triggered.".to_string());

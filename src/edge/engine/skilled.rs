@@ -107,6 +107,7 @@ fn gone(bound: &Bound) -> Skill {
         prompt: None,
         mandates: Vec::new(),
         rules: Vec::new(),
+        own_gate: false,
         remarks: Vec::new(),
     }
 }

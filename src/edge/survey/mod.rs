@@ -2,6 +2,7 @@
 //!
 //! What cannot be found out becomes an `unknown` of the facts, which asks; where looking was broken off, all is denied.
 
+mod answers;
 mod files;
 pub mod open;
 pub mod path;
@@ -22,7 +23,7 @@ use crate::domain::gate::facts::{
 use crate::domain::gate::shell as judge;
 use crate::domain::label::Privacy;
 use crate::domain::policy::mandate::Mandate;
-use crate::domain::port::Surveyor;
+use crate::domain::port::{SkillHost, Surveyor};
 use crate::domain::scope::Scope;
 use crate::domain::tool::{Class, Effect, Tool, Toolbox, own};
 use crate::edge::thread;
@@ -155,6 +156,7 @@ pub struct Survey {
     edits: Option<Arc<dyn EditPlanner>>,
     patience: Duration,
     confinement: Option<Arc<dyn Confinement>>,
+    own_gates: Option<answers::OwnGates>,
 }
 
 impl Survey {
@@ -165,12 +167,17 @@ impl Survey {
         edits: Option<Arc<dyn EditPlanner>>,
         patience: Duration,
     ) -> Survey {
-        Survey { vault, whereabouts, edits, patience, confinement: None }
+        Survey { vault, whereabouts, edits, patience, confinement: None, own_gates: None }
     }
 
     /// Makes it find out what would confine a command. Without, that is not known, and only all walls will do.
     pub fn confined_by(self, confinement: Option<Arc<dyn Confinement>>) -> Survey {
         Survey { confinement, ..self }
+    }
+
+    /// Makes it ask the gates that skills wrote in Lisp, each for at most so long. Without, none has an answer.
+    pub fn asking(self, gates: Vec<String>, host: Arc<dyn SkillHost>, patience: Duration) -> Survey {
+        Survey { own_gates: Some(answers::OwnGates { gates, host, patience }), ..self }
     }
 
     /// Looks now, on this thread. It reads the disk and may take a while on a slow one.
@@ -329,6 +336,7 @@ impl Survey {
 impl Surveyor for Survey {
     async fn survey(&self, action: &Action, scope: &Scope) -> Facts {
         let action_tool = action.tool();
+        let own_gates = self.own_gates.as_ref().map(|own| (own, action.clone()));
         let (survey, action, scope) = (self.clone(), action.clone(), scope.clone());
         let patience = self.patience;
         let looking = thread::SURVEYS.run(move || survey.look(&action, &scope));
@@ -344,7 +352,10 @@ impl Surveyor for Survey {
             looking.await.map(|facts| Facts { walls, ..facts })
         };
         match tokio::time::timeout(patience, both).await {
-            Ok(Ok(facts)) => facts,
+            Ok(Ok(facts)) => match own_gates {
+                Some((own, action)) => answers::gathered(own, action, facts).await,
+                None => facts,
+            },
             Ok(Err(why)) => unknown(&format!("Finding out what this would touch failed: {why}.")),
             Err(_) => unknown("Finding out what this would touch took too long."),
         }

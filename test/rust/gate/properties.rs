@@ -8,6 +8,7 @@ use passepartout::domain::gate::{Case, Facts, Gate, Gates, Reason, Verdict, lisp
 use passepartout::domain::id::{PlanId, SessionId, TurnId};
 use passepartout::domain::scope::Scope;
 use passepartout::domain::signal::{Origin, Rights, Source};
+use passepartout::domain::skill::gate::Asked;
 use passepartout::edge::survey::read_shell;
 use proptest::prelude::*;
 use serde_json::json;
@@ -39,7 +40,11 @@ fn stack(says: &[(u16, u8)]) -> Gates {
     Gates::for_tests(
         says.iter()
             .enumerate()
-            .map(|(n, (priority, says))| Box::new(Says(format!("g{n}"), *priority, *says)) as Box<dyn Gate>)
+            .map(|(n, (priority, says))| match says {
+                // One that hangs left no answer before judging.
+                4 => Box::new(Asked::new(&format!("g{n}"), *priority)) as Box<dyn Gate>,
+                says => Box::new(Says(format!("g{n}"), *priority, *says)),
+            })
             .collect(),
     )
 }
@@ -65,8 +70,8 @@ proptest! {
 
     #[test]
     fn order_does_not_matter_and_adding_never_loosens(
-        says in proptest::collection::vec((0u16..900, 0u8..4), 1..7),
-        extra in (0u16..900, 0u8..4),
+        says in proptest::collection::vec((0u16..900, 0u8..5), 1..7),
+        extra in (0u16..900, 0u8..5),
         turn in 0usize..7,
     ) {
         let world = World::new();
@@ -91,7 +96,7 @@ proptest! {
         let action = world.action("write-file", json!({"path": "a.txt", "content": a.clone()})).unwrap();
         let facts = world.facts(&action);
         let other = world.action("write-file", json!({"path": "a.txt", "content": b.clone()})).unwrap();
-        let approve = || approval(&world, &action, &facts);
+        let approve = || approval(&world, &world.gates, &action, &facts);
         let cleared = judge(&world.gates, world.case(&action, &facts), Some(approve()));
         prop_assert!(matches!(cleared, Judgement::Cleared(_)));
         let judged = judge(&world.gates, world.case(&other, &facts), Some(approve()));
@@ -111,7 +116,13 @@ proptest! {
     }
 }
 
-fn approval(world: &World, action: &passepartout::domain::action::Action, facts: &Facts) -> Approval {
+/// Returns a human's approval of an action as these gates judge it.
+pub(super) fn approval(
+    world: &World,
+    gates: &Gates,
+    action: &passepartout::domain::action::Action,
+    facts: &Facts,
+) -> Approval {
     let now = jiff::Timestamp::UNIX_EPOCH;
     let plan = FlightPlan {
         id: PlanId("p".into()),
@@ -120,7 +131,7 @@ fn approval(world: &World, action: &passepartout::domain::action::Action, facts:
         facts: facts.hash(),
         body: "what would happen".into(),
         diff: String::new(),
-        trace: ask_all(&world.gates, &world.case(action, facts)),
+        trace: ask_all(gates, &world.case(action, facts)),
         session: SessionId("s".into()),
         turn: TurnId("t".into()),
         call: "c".into(),
@@ -184,7 +195,8 @@ fn a_gate_that_fails_denies_and_the_others_still_have_their_say() {
         // No approval helps.
         let mut gates: Vec<Box<dyn Gate>> = vec![Box::new(Fails("fails", 1))];
         gates.push(Box::new(Says("permissions".into(), 600, 1)));
-        let judged = quiet(|| judge(&Gates::for_tests(gates), case, Some(approval(&world, &action, &facts))));
+        let judged =
+            quiet(|| judge(&Gates::for_tests(gates), case, Some(approval(&world, &world.gates, &action, &facts))));
         assert!(matches!(judged, Judgement::Rejected(_)));
     }
 }
@@ -194,7 +206,9 @@ fn a_failing_gate_never_clears() {
     let world = World::new();
     let action = world.action("message", json!({"text": "hi"})).unwrap();
     let facts = Facts::default();
-    assert_eq!(quiet(|| outcome(&stack(&[(1, 0), (2, 3)]), &world.case(&action, &facts))), 2);
+    for fails in [3, 4] {
+        assert_eq!(quiet(|| outcome(&stack(&[(1, 0), (2, fails)]), &world.case(&action, &facts))), 2);
+    }
 }
 
 /// Pieces of shell that combine into odd texts.
